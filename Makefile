@@ -127,7 +127,7 @@ $(BUILD)/rest_fcgi $(BUILD)/unit_tests: | $(BUILD)/modules $(BUILD)/salt_ssh_cli
 $(BUILD)/salt_ssh_client.py: deploy/salt_ssh_client.py
 	@mkdir -p $(@D) && cp $< $@
 
-LOADER := $(addprefix deploy/,module_loader.py salt_exceptions.py salt_functions.py)
+LOADER := $(addprefix deploy/,module_loader.py salt_exceptions.py salt_functions.py minion_options.json)
 $(BUILD)/modules: $(LOADER) $(wildcard deploy/modules/*.py)
 	@rm -rf $@ && mkdir -p $@ && cp $(filter deploy/modules/%,$^) $@ && cp $(LOADER) $(BUILD)
 

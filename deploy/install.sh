@@ -52,8 +52,8 @@ folder() {
 place 755 "$BUILD/rest_fcgi" "$usr/bin/rest_fcgi"
 place 755 "$BUILD/rest_fcgi_pam" "$usr/lib/rest_fcgi/rest_fcgi_pam"
 place 755 "$BUILD/rest_fcgi_run" "$usr/lib/rest_fcgi/rest_fcgi_run"
-for script in module_loader salt_exceptions salt_functions salt_ssh_client; do
-  place 644 "$top/deploy/$script.py" "$usr/lib/rest_fcgi/$script.py"
+for file in module_loader.py salt_exceptions.py salt_functions.py salt_ssh_client.py minion_options.json; do
+  place 644 "$top/deploy/$file" "$usr/lib/rest_fcgi/$file"
 done
 for module in "$top"/deploy/modules/*.py; do
   place 644 "$module" "$usr/lib/rest_fcgi/modules/${module##*/}"

@@ -25,6 +25,25 @@ std::string taken(std::string_view json, bool as_command_line) {
   return arguments->json().text();
 }
 
+/// Returns sorted arguments as Python's str() shows them.
+std::string sorted(std::string_view args, std::string_view kwargs) {
+  JsonDocument given_args;
+  JsonDocument given_kwargs;
+  REQUIRE(given_args.parse(args));
+  REQUIRE(given_kwargs.parse(kwargs));
+  std::vector<JsonValue> positional;
+  std::vector<JsonMember> keywords;
+  for (const JsonValue arg : given_args.root().elements()) positional.push_back(arg);
+  for (const JsonMember member : given_kwargs.root().members()) keywords.push_back(member);
+  const Arguments arguments = sort_arguments(positional, keywords);
+  std::string text;
+  for (const JsonValue& arg : arguments.positional) text += arg.python_str() + " ";
+  for (const auto& [key, value] : arguments.keywords) {
+    text += std::string(key) + "=>" + value.python_str() + " ";
+  }
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("arguments outlive the request, the keyword ones last where there are any") {
@@ -47,6 +66,16 @@ TEST_CASE("an integer of 20 digits is a job id, and becomes text") {
   CHECK(taken("[[-1234567890123456789], {}]", false) == "[-1234567890123456789]");
   CHECK(taken(R"([["20261120233651543848", "jid=20261120233651543848"], {}])", true) ==
         R"(["20261120233651543848", {"jid": "20261120233651543848"}])");
+}
+
+TEST_CASE("sort_arguments keeps positional and keyword arguments as they are") {
+  CHECK(sorted(R"(["a", 1, null])", R"({"k": [2]})") == "a 1 None k=>[2] ");
+}
+
+TEST_CASE("sort_arguments makes a keyword argument of a text name=value, and the last one of a name counts") {
+  CHECK(sorted(R"(["a=1", "EVIL"])", "{}") == "EVIL a=>1 ");
+  CHECK(sorted(R"(["cmd=rm x", "b=1", "safe"])", R"({"cmd": "ls"})") == "safe cmd=>ls b=>1 ");
+  CHECK(sorted(R"(["a==b", "1=2", "b=true"])", "{}") == "a==b 1=2 b=>True ");
 }
 
 }  // namespace rest_fcgi::lowstate

@@ -88,7 +88,7 @@ def host():
     directory = short_directory()
     digest = hashlib.sha256(CRED["password"].encode()).hexdigest()
     # Where a program that was built for no prefix looks for them.
-    loader = {f"usr/local/lib/rest_fcgi/{name}": (ROOT / "deploy" / name).read_text() for name in ("module_loader.py", "salt_exceptions.py", "salt_functions.py")}
+    loader = {f"usr/local/lib/rest_fcgi/{name}": (ROOT / "deploy" / name).read_text() for name in ("module_loader.py", "salt_exceptions.py", "salt_functions.py", "minion_options.json")}
     files = {**loader, "srv/modules/thief.py": THIEF.read_text(), "etc/rest_fcgi/users": f"{CRED['username']}:{digest}\n"}
     try:
         booted = Booted(directory, json.dumps(settings()), files)

@@ -53,6 +53,7 @@ def test_install_puts_everything_where_debian_expects_it(root):
     doc = "usr/share/doc/rest_fcgi/"
     expected = {"usr/bin/rest_fcgi", "usr/lib/rest_fcgi/rest_fcgi_pam", "usr/lib/rest_fcgi/rest_fcgi_run"}
     expected |= {f"usr/lib/rest_fcgi/{name}.py" for name in ("module_loader", "salt_exceptions", "salt_functions", "salt_ssh_client")}
+    expected |= {"usr/lib/rest_fcgi/minion_options.json"}
     expected |= {"usr/share/man/man8/rest_fcgi.8"}
     expected |= {f"usr/lib/systemd/system/{unit}" for unit in UNITS}
     expected |= {"usr/lib/sysusers.d/rest_fcgi.conf", "usr/lib/tmpfiles.d/rest_fcgi.conf"}

@@ -28,7 +28,7 @@ from support.units import Unit, handing_over, listening
 SWAPS = 20 if daemons.LONG else 3
 RELOADS = 250 if daemons.LONG else 15  # one each 200 ms
 LISTENERS = 50
-WITH_IT = {"rest_fcgi", "rest_fcgi_run", "modules", "module_loader.py", "salt_exceptions.py", "salt_functions.py"}  # what is installed beside it, and what is in there
+WITH_IT = {"rest_fcgi", "rest_fcgi_run", "modules", "module_loader.py", "salt_exceptions.py", "salt_functions.py", "minion_options.json"}  # what is installed beside it, and what is in there
 AT_WORK = 2  # threads that send through each way
 
 

@@ -314,7 +314,7 @@ class EmbeddedMaster : public master::Master {
   /// A runner that takes a target tells by its return which minions match: all or nothing of it is visible.
   [[nodiscard]] Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
                                                  const lowstate::MasterArguments& arguments) const {
-    const Result<Bound> bound = runner.bind(arguments);
+    const Result<BoundArguments> bound = runner.bind(arguments);
     if (!bound || !takes_target(*bound)) return {};  // arguments that do not fit are the runner's to refuse
     const Result<lowstate::Target> target = target_of(*bound);
     if (!target) return {};

@@ -57,7 +57,7 @@ class IdleRules {
     }
     if (!functions_) return;
     for (const auth::FunctionRule& function : rule.functions) {
-      if (facts_.modules->is_unknown(function.pattern.substr(0, function.pattern.find('.')))) continue;
+      if (facts_.modules->is_broken(function.pattern.substr(0, function.pattern.find('.')))) continue;
       look_at_function(owner, function, *functions_, "no function of this engine has such a name");
     }
   }

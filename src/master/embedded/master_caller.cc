@@ -61,7 +61,7 @@ class MasterJob {
   /// since a job that lost its return would be waited for in vain.
   [[nodiscard]] Outcome run(const MasterFacts& facts, Jobs& jobs, const std::stop_token& stop) const try {
     if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
-    const Result<Bound> bound = function_->bind(*arguments_);
+    const Result<BoundArguments> bound = function_->bind(*arguments_);
     if (!bound) return invalid_arguments(bound.error().message);
     Result<Json> ret = function_->run(
         {*facts.minions, *facts.modules, facts.config_values, *facts.keys, jobs, stop}, *bound);

@@ -66,20 +66,19 @@ void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
   writer.end_array();
 }
 
-std::optional<std::string> read_text(const std::string& path, std::size_t most) {
+std::optional<std::string> read_text(const std::string& path, std::size_t limit) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file) return std::nullopt;
+  constexpr std::size_t kPiece = 16384;
   std::string text;
-  constexpr std::size_t piece = 16384;
-  ssize_t got = 1;
-  while (got != 0 && text.size() < most) {
+  while (text.size() < limit) {
     const std::size_t before = text.size();
-    text.resize(std::min(before + piece, most));
-    got = ::read(file.get(), text.data() + before, text.size() - before);
+    text.resize(std::min(before + kPiece, limit));
+    const ssize_t got = ::read(file.get(), text.data() + before, text.size() - before);
     text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (got < 0 && errno != EINTR) break;
+    if (got == 0) break;
+    if (got < 0 && errno != EINTR) return std::nullopt;
   }
-  if (got < 0) return std::nullopt;
   return text;
 }
 
@@ -99,10 +98,10 @@ std::vector<std::string_view> split(std::string_view text, std::string_view deli
   return parts;
 }
 
-std::optional<Entry> entry_of(std::string_view line) {
+std::pair<std::string_view, std::string_view> key_and_value(std::string_view line) {
   const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  return Entry{stripped(line.substr(0, colon)), stripped(line.substr(colon + 1))};
+  if (colon == std::string_view::npos) return {};
+  return {stripped(line.substr(0, colon)), stripped(line.substr(colon + 1))};
 }
 
 }  // namespace rest_fcgi::embedded

@@ -12,74 +12,40 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-std::string merged(std::string_view base, std::string_view over, bool lists) {
-  JsonDocument below;
-  JsonDocument above;
-  REQUIRE(below.parse(base));
-  REQUIRE(above.parse(over));
-  std::string text;
-  JsonWriter writer(text);
-  write_merged(writer, below.root(), above.root(), lists);
-  return text;
+std::string merged(std::string_view base, std::string_view over, bool merge_lists) {
+  const JsonDocument below = own_document(Json::trusted(std::string(base)));
+  const JsonDocument above = own_document(Json::trusted(std::string(over)));
+  return written_json(
+             [&](JsonWriter& writer) { write_merged(writer, below.root(), above.root(), merge_lists); })
+      .text();
 }
 
-TEST_CASE("maps are laid over each other, and lists replaced or joined") {
+TEST_CASE("write_merged merges maps at all levels, and replaces or joins lists") {
   CHECK(merged(R"({"a": {"x": [1, 2], "y": 1}, "b": 1})", R"({"a": {"x": [2, 3]}, "c": null})", false) ==
         R"({"a": {"x": [2, 3], "y": 1}, "b": 1, "c": null})");
   CHECK(merged(R"({"a": {"x": [1, 2]}, "b": [1]})", R"({"a": {"x": [2, 3]}, "b": 2})", true) ==
         R"({"a": {"x": [1, 2, 3]}, "b": 2})");
 }
 
-TEST_CASE("what was written is read without limits") {
-  std::string many = "[0";
-  for (int i = 0; i < 120'000; ++i) many += ", 0";
-  CHECK(own_document(Json::trusted(many + "]")).root().size() == 120'001);
-  CHECK(own_document(Json::trusted("[")).root().is(JsonValue::Kind::null));
-  CHECK(own_document(Json::trusted("[1]")).root().size() == 1);
-}
-
-using Words = std::vector<std::string_view>;
-
-TEST_CASE("a file is read up to a limit") {
+TEST_CASE("read_text reads files up to a limit, and does not wait for a pipe") {
   const test::TempDir dir;
   const std::string file = dir.write("f", std::string(100'000, 'x'));
   CHECK(read_text(file)->size() == 100'000);
   CHECK(read_text(file, 70'000)->size() == 70'000);
-  CHECK(read_text(file, 0) == "");
-}
-
-TEST_CASE("files of /proc are read though they have no size") {
   CHECK(read_text("/proc/version").value_or("").starts_with("Linux"));
-}
-
-TEST_CASE("what cannot be read is absent") {
-  const test::TempDir dir;
   CHECK_FALSE(read_text(dir / "nosuch"));
   CHECK_FALSE(read_text(dir.path().string()));
-}
-
-TEST_CASE("a pipe without a writer is read at once") {
-  const test::TempDir dir;
   REQUIRE(::mkfifo((dir / "pipe").c_str(), 0600) == 0);
   CHECK(read_text(dir / "pipe") == "");
 }
 
-TEST_CASE("lines come without empty ones, words without blanks") {
+TEST_CASE("lines_of leaves out empty lines, and key_and_value splits at the first colon") {
   CHECK(lines_of("a\n\nb c\n").size() == 2);
   CHECK(lines_of("").empty());
-  CHECK(lines_of("last") == Words{"last"});
-  CHECK(split_words(" a\tb\r\n c ") == Words{"a", "b", "c"});
-  CHECK(split_words(" \t").empty());
-  CHECK(stripped(" \ta b\n") == "a b");
-  CHECK(stripped(" \n").empty());
-}
-
-TEST_CASE("an entry is what stands around the first colon") {
-  const auto entry = entry_of("model name\t: CPU: fast ");
-  REQUIRE(entry);
-  CHECK(entry->key == "model name");
-  CHECK(entry->value == "CPU: fast");
-  CHECK_FALSE(entry_of("no colon"));
+  const auto [key, value] = key_and_value("model name\t: CPU: fast ");
+  CHECK(key == "model name");
+  CHECK(value == "CPU: fast");
+  CHECK(key_and_value("no colon").first.empty());
 }
 
 }  // namespace

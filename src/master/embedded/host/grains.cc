@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/host/grains.h"
 
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -12,7 +11,6 @@
 #include <optional>
 #include <utility>
 
-#include "master/embedded/host/salt_version.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/users.h"
@@ -24,12 +22,12 @@ using OsRelease = std::map<std::string, std::string, std::less<>>;
 
 struct Os {
   std::string_view id;  ///< `ID` of os-release
-  std::string_view os;  ///< Salt's grain; empty: the distribution's own name will do
+  std::string_view os;  ///< Salt's grain; empty: as the distribution's own name
   std::string_view family;
 };
 
 /// Where Salt's names differ from the distribution's own ones.
-constexpr std::array<Os, 22> kOs = {{
+constexpr Os kOs[] = {
     {"debian", "Debian", "Debian"},
     {"ubuntu", "Ubuntu", "Debian"},
     {"raspbian", "Raspbian", "Debian"},
@@ -52,13 +50,11 @@ constexpr std::array<Os, 22> kOs = {{
     {"opensuse-tumbleweed", "", "Suse"},
     {"arch", "Arch", "Arch"},
     {"manjaro", "Manjaro", "Arch"},
-}};
+};
 
 const Os* known_os(std::string_view id) {
-  for (const Os& os : kOs) {
-    if (os.id == id) return &os;
-  }
-  return nullptr;
+  const Os* found = std::find_if(std::begin(kOs), std::end(kOs), [id](const Os& os) { return os.id == id; });
+  return found == std::end(kOs) ? nullptr : found;
 }
 
 OsRelease parse_os_release(std::string_view text) {
@@ -75,12 +71,7 @@ OsRelease parse_os_release(std::string_view text) {
   return values;
 }
 
-std::string value_of(const OsRelease& values, std::string_view key) {
-  const auto found = values.find(key);
-  return found == values.end() ? std::string() : found->second;
-}
-
-/// `NAME` without the words that say "Linux", as Salt shortens it.
+/// Shortens `NAME` as Salt does.
 std::string short_name(std::string name) {
   for (const std::string_view words : {" GNU/Linux", " Linux"}) {
     if (const std::size_t at = name.find(words); at != std::string::npos) name.erase(at, words.size());
@@ -88,23 +79,20 @@ std::string short_name(std::string name) {
   return name;
 }
 
-/// The family of the distribution itself, or of the first one known that it says it is like.
-std::string family_of(const OsRelease& values, std::string_view os) {
-  const std::string ids = value_of(values, "ID") + " " + value_of(values, "ID_LIKE");
-  for (const std::string_view id : split_words(ids)) {
-    if (const Os* known = known_os(id)) return std::string(known->family);
+/// Returns the family of the distribution, or of the first known one in `ID_LIKE`.
+std::string_view family_of(const std::string& id, const std::string& id_like, std::string_view os) {
+  if (const Os* known = known_os(id)) return known->family;
+  for (const std::string_view like : split_words(id_like)) {
+    if (const Os* known = known_os(like)) return known->family;
   }
-  return std::string(os);
+  return os;
 }
 
-/// What stands in parentheses in `VERSION`, where there is no `VERSION_CODENAME`.
-std::string codename_of(const OsRelease& values) {
-  std::string name = value_of(values, "VERSION_CODENAME");
-  if (!name.empty()) return name;
-  const std::string version = value_of(values, "VERSION");
+/// Returns what stands in parentheses: `22.04 (Jammy Jellyfish)`.
+std::string_view in_parentheses(std::string_view version) {
   const std::size_t open = version.find('(');
-  const std::size_t close = version.find(')', open == std::string::npos ? 0 : open);
-  if (open == std::string::npos || close == std::string::npos) return {};
+  const std::size_t close = version.find(')', open == std::string_view::npos ? 0 : open);
+  if (open == std::string_view::npos || close == std::string_view::npos) return {};
   return version.substr(open + 1, close - open - 1);
 }
 
@@ -133,9 +121,7 @@ struct Cpu {
 Cpu parse_cpu(std::string_view cpuinfo) {
   Cpu cpu;
   for (const std::string_view line : lines_of(cpuinfo)) {
-    const auto entry = entry_of(line);
-    if (!entry) continue;
-    const auto& [key, value] = *entry;
+    const auto [key, value] = key_and_value(line);
     if (key == "processor") ++cpu.count;
     if (key == "# processors") cpu.count = parse_number<std::int64_t>(value).value_or(cpu.count);  // s390
     if (key == "vendor_id" || key == "model name" || key == "cpu") cpu.model = value;
@@ -144,47 +130,46 @@ Cpu parse_cpu(std::string_view cpuinfo) {
   return cpu;
 }
 
-/// Grains, and the files of the firmware that hold them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kFirmware = {
-    {{"biosversion", "bios_version"},
-     {"biosvendor", "bios_vendor"},
-     {"boardname", "board_name"},
-     {"productname", "product_name"},
-     {"manufacturer", "sys_vendor"},
-     {"biosreleasedate", "bios_date"},
-     {"uuid", "product_uuid"},
-     {"serialnumber", "product_serial"}}};
+using Pair = std::pair<std::string_view, std::string_view>;
+
+/// Grains and the firmware's files.
+constexpr Pair kFirmware[] = {{"biosversion", "bios_version"}, {"biosvendor", "bios_vendor"},
+                              {"boardname", "board_name"},     {"productname", "product_name"},
+                              {"manufacturer", "sys_vendor"},  {"biosreleasedate", "bios_date"},
+                              {"uuid", "product_uuid"},        {"serialnumber", "product_serial"}};
+
+/// Debian's names of processor architectures that differ from the kernel's.
+constexpr Pair kDebianArchitectures[] = {{"x86_64", "amd64"}, {"aarch64", "arm64"}, {"i586", "i386"},
+                                         {"i686", "i386"},    {"armv7l", "armhf"},  {"ppc64le", "ppc64el"}};
 
 struct Virtual {
-  std::string_view sign;
+  std::string_view sign;  ///< a part of the text that is looked at, in lower case
   std::string_view name;
   std::string_view subtype = {};
 };
 
-/// As systemd-detect-virt calls containers, and what Salt makes of it.
-constexpr std::array<Virtual, 4> kContainers = {{{"lxc", "container", "LXC"},
-                                                 {"podman", "container", "Podman"},
-                                                 {"docker", "container", "Docker"},
-                                                 {"systemd-nspawn", "systemd-nspawn"}}};
+constexpr Virtual kContainers[] = {{"lxc", "container", "LXC"},
+                                   {"podman", "container", "Podman"},
+                                   {"docker", "container", "Docker"},
+                                   {"systemd-nspawn", "systemd-nspawn"}};
 
-constexpr std::array<Virtual, 9> kMachines = {{{"amazon ec2", "Nitro", "Amazon EC2"},
-                                               {"vmware", "VMware"},
-                                               {"virtualbox", "oracle"},
-                                               {"innotek", "oracle"},
-                                               {"microsoft", "VirtualPC"},
-                                               {"xen", "xen"},
-                                               {"bochs", "bochs"},
-                                               {"kvm", "kvm"},
-                                               {"qemu", "kvm"}}};
+constexpr Virtual kMachines[] = {{"amazon ec2", "Nitro", "Amazon EC2"},
+                                 {"vmware", "VMware"},
+                                 {"virtualbox", "oracle"},
+                                 {"innotek", "oracle"},
+                                 {"microsoft", "VirtualPC"},
+                                 {"xen", "xen"},
+                                 {"bochs", "bochs"},
+                                 {"kvm", "kvm"},
+                                 {"qemu", "kvm"}};
 
 template <std::size_t N>
-std::optional<Virtual> recognized(std::string_view text, const std::array<Virtual, N>& known) {
+const Virtual* recognized(std::string_view text, const Virtual (&known)[N]) {
   const std::string lower_case = lower(text);
-  const auto found = std::find_if(known.begin(), known.end(), [&lower_case](const Virtual& one) {
+  const Virtual* found = std::find_if(known, known + N, [&lower_case](const Virtual& one) {
     return lower_case.find(one.sign) != std::string::npos;
   });
-  if (found == known.end()) return std::nullopt;
-  return *found;
+  return found == known + N ? nullptr : found;
 }
 
 std::string_view environment(const char* name, std::string_view otherwise) {
@@ -192,11 +177,10 @@ std::string_view environment(const char* name, std::string_view otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-/// What is process 1? Salt looks into the program's file where this does not tell.
+/// Returns what process 1 is.
 std::string_view init_system() {
-  struct stat status {};
-  if (::stat("/run/systemd/system", &status) == 0) return "systemd";
-  std::string command = read_text("/proc/1/cmdline", 4096).value_or("");
+  if (::access("/run/systemd/system", F_OK) == 0) return "systemd";
+  std::string command = read_text("/proc/1/cmdline").value_or("");
   std::replace(command.begin(), command.end(), '\0', ' ');
   for (const std::string_view word : split_words(command)) {
     const std::string_view program = word.substr(word.rfind('/') + 1);
@@ -208,62 +192,46 @@ std::string_view init_system() {
   return "unknown";
 }
 
-/// Debian's names of processor architectures, where they differ from the kernel's.
-std::string_view debian_architecture(std::string_view machine) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names = {{{"x86_64", "amd64"},
-                                                                                   {"aarch64", "arm64"},
-                                                                                   {"i586", "i386"},
-                                                                                   {"i686", "i386"},
-                                                                                   {"armv7l", "armhf"},
-                                                                                   {"ppc64le", "ppc64el"}}};
-  for (const auto& [kernels, debians] : names) {
-    if (kernels == machine) return debians;
-  }
-  return machine;
-}
-
-void write_kernel_grains(JsonWriter& writer, const utsname& system) {
+void write_kernel_grains(JsonWriter& writer, bool is_debian) {
+  utsname system = {};
+  ::uname(&system);
+  const std::string_view machine = system.machine;
+  const Pair* found = std::find_if(std::begin(kDebianArchitectures), std::end(kDebianArchitectures),
+                                   [machine](const Pair& names) { return names.first == machine; });
+  const bool is_renamed = is_debian && found != std::end(kDebianArchitectures);
+  writer.key("osarch").string(is_renamed ? found->second : machine);
   writer.key("kernel").string(system.sysname);
-  writer.key("nodename").string(system.nodename);
-  writer.key("localhost").string(system.nodename);
-  writer.key("kernelrelease").string(system.release);
-  writer.key("kernelversion").string(system.version);
-  writer.key("cpuarch").string(system.machine);
+  writer.key("nodename").string(system.nodename).key("localhost").string(system.nodename);
+  writer.key("kernelrelease").string(system.release).key("kernelversion").string(system.version);
+  writer.key("cpuarch").string(machine);
 }
 
-/// The signs on this host. `cpuinfo`: the text of /proc/cpuinfo.
 VirtualSigns virtual_signs(std::string_view cpuinfo) {
   VirtualSigns signs;
-  signs.container = stripped(read_text("/run/systemd/container", 4096).value_or(""));
+  signs.container = stripped(read_text("/run/systemd/container").value_or(""));
   if (signs.container.empty() && ::access("/run/.containerenv", F_OK) == 0) signs.container = "podman";
   if (signs.container.empty() && ::access("/.dockerenv", F_OK) == 0) signs.container = "docker";
   for (const char* file : {"sys_vendor", "product_name", "bios_vendor"}) {
-    signs.dmi += read_text(std::string("/sys/class/dmi/id/") + file, 4096).value_or("");
+    signs.dmi += read_text(std::string("/sys/class/dmi/id/") + file).value_or("");
   }
   const auto flags = parse_cpu(cpuinfo).flags;
   signs.hypervisor = std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
   return signs;
 }
 
-/// Of the process that we are: uid, gid, username, groupname, pid, path, systempath, shell.
 void write_process_grains(JsonWriter& writer) {
-  const uid_t uid = ::geteuid();
-  const gid_t gid = ::getegid();
-  writer.key("uid").integer(uid);
-  writer.key("gid").integer(gid);
-  writer.key("username").string(user_name(uid).value_or(""));
-  writer.key("groupname").string(group_name(gid).value_or(""));
+  writer.key("uid").integer(::geteuid()).key("gid").integer(::getegid());
+  writer.key("username").string(user_name(::geteuid()).value_or(""));
+  writer.key("groupname").string(group_name(::getegid()).value_or(""));
   writer.key("pid").integer(::getpid());
   const std::string_view path = stripped(environment("PATH", ""));
   write_strings(writer.key("path").string(path).key("systempath"), split(path, ":"));
   writer.key("shell").string(environment("SHELL", "/bin/sh"));
 }
 
-/// init, machine_id.
-void write_init_grains(JsonWriter& writer) {
-  writer.key("init").string(init_system());
+void write_machine_id_grain(JsonWriter& writer) {
   for (const char* file : {"/etc/machine-id", "/var/lib/dbus/machine-id"}) {
-    const auto id = read_text(file, 4096);
+    const auto id = read_text(file);
     if (!id) continue;
     writer.key("machine_id").string(stripped(*id));
     return;
@@ -273,26 +241,24 @@ void write_init_grains(JsonWriter& writer) {
 }  // namespace
 
 Json os_grains(std::string_view os_release) {
-  const OsRelease values = parse_os_release(os_release);
-  const std::string full_name = value_of(values, "NAME").empty() ? "Linux" : value_of(values, "NAME");
-  const Os* known = known_os(value_of(values, "ID"));
+  OsRelease values = parse_os_release(os_release);
+  const std::string full_name = values["NAME"].empty() ? "Linux" : values["NAME"];
+  const Os* known = known_os(values["ID"]);
   const std::string os =
       known != nullptr && !known->os.empty() ? std::string(known->os) : short_name(full_name);
+  const std::string_view codename =
+      values["VERSION_CODENAME"].empty() ? in_parentheses(values["VERSION"]) : values["VERSION_CODENAME"];
   return written_object([&](JsonWriter& writer) {
-    writer.key("os").string(os);
-    writer.key("os_family").string(family_of(values, os));
+    writer.key("os").string(os).key("os_family").string(family_of(values["ID"], values["ID_LIKE"], os));
     writer.key("osfullname").string(full_name);
-    const std::string codename = codename_of(values);
     if (!codename.empty()) writer.key("oscodename").string(codename);
-    const std::string release = value_of(values, "VERSION_ID");
-    if (!release.empty()) write_release(writer, os, full_name, release);
+    if (!values["VERSION_ID"].empty()) write_release(writer, os, full_name, values["VERSION_ID"]);
   });
 }
 
 void write_cpu_grains(JsonWriter& writer, std::string_view cpuinfo) {
   const Cpu cpu = parse_cpu(cpuinfo);
-  writer.key("num_cpus").integer(cpu.count);
-  writer.key("cpu_model").string(cpu.model);
+  writer.key("num_cpus").integer(cpu.count).key("cpu_model").string(cpu.model);
   write_strings(writer.key("cpu_flags"), cpu.flags);
 }
 
@@ -300,19 +266,17 @@ void write_memory_grains(JsonWriter& writer, std::string_view meminfo) {
   std::int64_t memory = 0;
   std::int64_t swap = 0;
   for (const std::string_view line : lines_of(meminfo)) {
-    const auto entry = entry_of(line);
-    if (!entry || split_words(entry->value).empty()) continue;
-    const std::int64_t kib = parse_number<std::int64_t>(split_words(entry->value)[0]).value_or(0);
-    if (entry->key == "MemTotal") memory = kib / 1024;
-    if (entry->key == "SwapTotal") swap = kib / 1024;
+    const auto [key, value] = key_and_value(line);
+    const std::int64_t mib = parse_number<std::int64_t>(value.substr(0, value.find(' '))).value_or(0) / 1024;
+    if (key == "MemTotal") memory = mib;
+    if (key == "SwapTotal") swap = mib;
   }
-  writer.key("mem_total").integer(memory);
-  writer.key("swap_total").integer(swap);
+  writer.key("mem_total").integer(memory).key("swap_total").integer(swap);
 }
 
 void write_firmware_grains(JsonWriter& writer, const std::string& folder) {
   for (const auto& [grain, file] : kFirmware) {
-    const auto text = read_text(folder + "/" + std::string(file), 4096);
+    const auto text = read_text(format("{}/{}", folder, file));
     if (!text) continue;
     const std::string_view value = stripped(*text);
     writer.key(grain).string(grain == "uuid" ? lower(value) : value);
@@ -320,39 +284,30 @@ void write_firmware_grains(JsonWriter& writer, const std::string& folder) {
 }
 
 void write_virtual_grains(JsonWriter& writer, const VirtualSigns& signs) {
-  auto found = recognized(signs.container, kContainers);
-  if (!found) found = recognized(signs.dmi, kMachines);
-  // A machine that hides whose it is.
-  if (!found && signs.hypervisor) found = Virtual{"", "kvm"};
-  writer.key("virtual").string(found ? found->name : "physical");
-  if (found && !found->subtype.empty()) writer.key("virtual_subtype").string(found->subtype);
-}
-
-/// saltversion, saltversioninfo: `"3006.28"` and `[3006, 28]`.
-static void write_salt_grains(JsonWriter& writer) {
-  writer.key("saltversion").string(kSaltVersion).key("saltversioninfo").begin_array();
-  for (const std::string_view number : split(kSaltVersion, ".")) writer.raw(number);
-  writer.end_array();
+  const Virtual* found = recognized(signs.container, kContainers);
+  if (found == nullptr) found = recognized(signs.dmi, kMachines);
+  const std::string_view unrecognized = signs.hypervisor ? "kvm" : "physical";
+  writer.key("virtual").string(found == nullptr ? unrecognized : found->name);
+  if (found != nullptr && !found->subtype.empty()) writer.key("virtual_subtype").string(found->subtype);
 }
 
 Json host_grains() {
   const JsonDocument os = own_document(os_grains(read_text("/etc/os-release").value_or("")));
-  utsname system = {};
-  ::uname(&system);
   const std::string cpuinfo = read_text("/proc/cpuinfo").value_or("");
   return written_object([&](JsonWriter& writer) {
     for (const auto& [grain, value] : os.root().members()) value.write(writer.key(grain));
-    const bool debian = member_of(os.root(), "os_family").text() == "Debian";
-    writer.key("osarch").string(debian ? debian_architecture(system.machine) : system.machine);
-    write_kernel_grains(writer, system);
+    write_kernel_grains(writer, member_of(os.root(), "os_family").text() == "Debian");
     write_cpu_grains(writer, cpuinfo);
     write_memory_grains(writer, read_text("/proc/meminfo").value_or(""));
     write_firmware_grains(writer, "/sys/class/dmi/id");
     write_virtual_grains(writer, virtual_signs(cpuinfo));
     write_host_network_grains(writer);
-    write_init_grains(writer);
+    writer.key("init").string(init_system());
+    write_machine_id_grain(writer);
     write_process_grains(writer);
-    write_salt_grains(writer);
+    writer.key("saltversion").string(kSaltVersion).key("saltversioninfo").begin_array();
+    for (const std::string_view number : split(kSaltVersion, ".")) writer.raw(number);
+    writer.end_array();
   });
 }
 

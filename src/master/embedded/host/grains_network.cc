@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -24,16 +23,20 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-/// A line of /etc/hosts: an address, then names. Fewer than two words: nothing.
-std::vector<std::string_view> words_on(std::string_view line) {
-  return split_words(line.substr(0, line.find('#')));
+using Words = std::vector<std::string_view>;
+
+/// Returns the lines of /etc/hosts that give an address to this name. Each begins with the address.
+std::vector<Words> lines_about(std::string_view hosts, std::string_view name) {
+  std::vector<Words> found;
+  for (const std::string_view line : lines_of(hosts)) {
+    Words words = split_words(line.substr(0, line.find('#')));
+    if (words.size() > 1 && std::find(words.begin() + 1, words.end(), name) != words.end()) {
+      found.push_back(std::move(words));
+    }
+  }
+  return found;
 }
 
-bool names(const std::vector<std::string_view>& words, std::string_view name) {
-  return words.size() > 1 && std::find(words.begin() + 1, words.end(), name) != words.end();
-}
-
-/// The bytes at `offset` of an address that the system gave.
 std::string_view bytes_at(const sockaddr& address, std::size_t offset, std::size_t size) {
   return {reinterpret_cast<const char*>(&address) + offset, size};
 }
@@ -61,8 +64,9 @@ std::string hw_addr_of(const sockaddr& address) {
   return text;
 }
 
-void write_addresses(JsonWriter& writer, std::string_view key, const std::vector<IpAddress>& addresses,
-                     int version) {
+/// Writes the addresses of one IP version, or all for version 0.
+template <class Addresses>
+void write_addresses(JsonWriter& writer, std::string_view key, const Addresses& addresses, int version) {
   writer.key(key).begin_array();
   for (const IpAddress& address : addresses) {
     if (version == 0 || address.version() == version) writer.string(address.text());
@@ -70,24 +74,20 @@ void write_addresses(JsonWriter& writer, std::string_view key, const std::vector
   writer.end_array();
 }
 
-/// IPv4 before IPv6, and last what the kernel calls secondary: further IPv4 addresses of a network.
+/// Returns IPv4 before IPv6, and last the IPv4 addresses that the kernel calls secondary: all but the first
+/// of a network.
 std::vector<IpAddress> in_salts_order(const std::vector<NetworkInterface::Address>& addresses) {
-  std::vector<IpNetwork> networks;
-  std::vector<IpAddress> first;
-  std::vector<IpAddress> second;
-  std::vector<IpAddress> third;
+  std::set<IpNetwork> networks;
+  std::array<std::vector<IpAddress>, 3> parts;
   for (const auto& [address, prefix] : addresses) {
-    const IpNetwork network = IpNetwork::of(address, prefix);
-    const bool is_secondary = std::find(networks.begin(), networks.end(), network) != networks.end();
-    networks.push_back(network);
-    (address.version() == 6 ? second : is_secondary ? third : first).push_back(address);
+    const bool is_first = networks.insert({address.masked(prefix), prefix}).second;
+    parts.at(address.version() == 6 ? 1 : is_first ? 0 : 2).push_back(address);
   }
-  first.insert(first.end(), second.begin(), second.end());
-  first.insert(first.end(), third.begin(), third.end());
-  return first;
+  for (const std::size_t part : {1U, 2U})
+    parts[0].insert(parts[0].end(), parts[part].begin(), parts[part].end());
+  return parts[0];
 }
 
-/// The addresses of each interface that have that IP version, or all of them for 0.
 void write_by_interface(JsonWriter& writer, std::string_view key,
                         const std::vector<NetworkInterface>& interfaces, int version) {
   writer.key(key).begin_object();
@@ -97,13 +97,11 @@ void write_by_interface(JsonWriter& writer, std::string_view key,
   writer.end_object();
 }
 
-/// An address as the tables of /proc/net write it. IPv4 ones are in the host's byte order there.
+/// Reads an address of the tables in /proc/net. IPv4 addresses are in the host's byte order there.
 std::string address_of_hex_digits(std::string_view digits) {
   std::string bytes;
-  for (std::size_t at = 0; at + 2 <= digits.size(); at += 2) {
-    unsigned value = 0;
-    std::from_chars(digits.data() + at, digits.data() + at + 2, value, 16);
-    bytes += static_cast<char>(value);
+  for (; digits.size() >= 2; digits.remove_prefix(2)) {
+    bytes += static_cast<char>(parse_number<unsigned>(digits.substr(0, 2), 16).value_or(0));
   }
   if (bytes.size() == 4 && std::endian::native == std::endian::little)
     std::reverse(bytes.begin(), bytes.end());
@@ -111,22 +109,18 @@ std::string address_of_hex_digits(std::string_view digits) {
   return address ? address->text() : std::string();
 }
 
-/// A default route: its gateway, as an address in hexadecimal digits, where it has one.
+/// The hexadecimal digits of a default route's gateway; absent for a route without a gateway.
 using Gateway = std::optional<std::string_view>;
 
-bool is_zero(std::string_view digits) {
-  return digits.find_first_not_of('0') == std::string_view::npos;
-}
-
-/// The first default route that is up. `columns`: where destination, its mask or length, gateway and flags
-/// stand.
+/// Returns the first default route that is up. `columns`: of destination, its mask or length, gateway, flags.
 std::optional<Gateway> default_route(std::string_view table, const std::array<std::size_t, 4>& columns) {
+  const auto is_zero = [](std::string_view digits) {
+    return digits.find_first_not_of('0') == std::string_view::npos;
+  };
   for (const std::string_view line : lines_of(table)) {
-    const auto words = split_words(line);
-    if (words.size() < 8) continue;
-    unsigned flags = 0;
-    const std::string_view digits = words[columns[3]];
-    std::from_chars(digits.data(), digits.data() + digits.size(), flags, 16);
+    const Words words = split_words(line);
+    if (words.size() <= columns[3] || words.size() <= columns[1]) continue;
+    const unsigned flags = parse_number<unsigned>(words[columns[3]], 16).value_or(0);
     const bool is_default = is_zero(words[columns[0]]) && is_zero(words[columns[1]]);
     if (!is_default || (flags & RTF_UP) == 0 || (flags & RTF_REJECT) != 0) continue;
     return (flags & RTF_GATEWAY) != 0 ? Gateway(words[columns[2]]) : Gateway();
@@ -139,17 +133,6 @@ void write_gateway(JsonWriter& writer, std::string_view key, const std::optional
   route&&* route ? writer.string(address_of_hex_digits(**route)) : writer.boolean(route.has_value());
 }
 
-std::string resolv_conf() {
-  // systemd's own file names the servers behind its local one.
-  const auto behind = read_text("/run/systemd/resolve/resolv.conf");
-  return behind ? *behind : read_text("/etc/resolv.conf").value_or("");
-}
-
-/// Of this host, now.
-HostNames host_names() {
-  return names_in(read_text("/etc/hosts").value_or(""), host_name());
-}
-
 }  // namespace
 
 std::string host_name() {
@@ -159,16 +142,10 @@ std::string host_name() {
 }
 
 HostNames names_in(std::string_view hosts, std::string_view hostname) {
-  std::optional<std::string> fqdn;
-  for (const std::string_view line : lines_of(hosts)) {
-    const auto words = words_on(line);
-    if (!fqdn && names(words, hostname)) fqdn = words[1];
-  }
-  HostNames found{fqdn.value_or(std::string(hostname)), {}};
+  const std::vector<Words> lines = lines_about(hosts, hostname);
+  HostNames found{std::string(lines.empty() ? hostname : lines.front()[1]), {}};
   std::set<IpAddress> addresses;
-  for (const std::string_view line : lines_of(hosts)) {
-    const auto words = words_on(line);
-    if (!names(words, found.fqdn)) continue;
+  for (const Words& words : lines_about(hosts, found.fqdn)) {
     if (const auto address = IpAddress::parse(words[0])) addresses.insert(*address);
   }
   found.addresses.assign(addresses.begin(), addresses.end());
@@ -195,8 +172,8 @@ void write_address_grains(JsonWriter& writer, const std::vector<NetworkInterface
   write_by_interface(writer, "ip_interfaces", interfaces, 0);
   write_by_interface(writer, "ip4_interfaces", interfaces, 4);
   write_by_interface(writer, "ip6_interfaces", interfaces, 6);
-  write_addresses(writer, "ipv4", {all.begin(), all.end()}, 4);
-  write_addresses(writer, "ipv6", {all.begin(), all.end()}, 6);
+  write_addresses(writer, "ipv4", all, 4);
+  write_addresses(writer, "ipv6", all, 6);
 }
 
 void write_gateway_grains(JsonWriter& writer, std::string_view route, std::string_view ipv6_route) {
@@ -208,30 +185,28 @@ void write_gateway_grains(JsonWriter& writer, std::string_view route, std::strin
 }
 
 void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf) {
-  std::vector<std::string_view> servers;
-  std::vector<std::string_view> sort_list;
-  std::vector<std::string_view> search;
-  std::vector<std::string_view> options;
+  std::array<Words, 3> servers;  // all, IPv4, IPv6
+  Words sort_list;
+  Words search;
+  Words options;
   std::string_view domain;
   for (const std::string_view line : lines_of(resolv_conf)) {
-    auto words = split_words(line.substr(0, line.find_first_of("#;")));
+    Words words = split_words(line.substr(0, line.find_first_of("#;")));
     if (words.size() < 2) continue;
     const std::string_view key = words[0];
     words.erase(words.begin());
-    if (key == "nameserver" && IpAddress::parse(words[0])) servers.push_back(words[0]);
+    if (const auto address = IpAddress::parse(words[0]); address && key == "nameserver") {
+      servers[0].push_back(words[0]);
+      servers.at(address->version() == 4 ? 1 : 2).push_back(words[0]);
+    }
     if (key == "domain") domain = words[0];
     if (key == "search") search = words;
     if (key == "sortlist") sort_list = words;
     if (key == "options") options = words;
   }
-  const auto servers_of = [&servers](int version) {
-    std::vector<std::string_view> some = servers;
-    std::erase_if(some, [version](auto text) { return IpAddress::parse(text)->version() != version; });
-    return some;
-  };
-  write_strings(writer.key("dns").begin_object().key("nameservers"), servers);
-  write_strings(writer.key("ip4_nameservers"), servers_of(4));
-  write_strings(writer.key("ip6_nameservers"), servers_of(6));
+  write_strings(writer.key("dns").begin_object().key("nameservers"), servers[0]);
+  write_strings(writer.key("ip4_nameservers"), servers[1]);
+  write_strings(writer.key("ip6_nameservers"), servers[2]);
   write_strings(writer.key("sortlist"), sort_list);
   write_strings(writer.key("domain").string(domain).key("search"), search);
   write_strings(writer.key("options"), options);
@@ -245,8 +220,7 @@ std::vector<NetworkInterface> network_interfaces() {
   std::vector<NetworkInterface> interfaces;
   for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
     if (one->ifa_addr == nullptr) continue;
-    // An address may have a label, `eth0:1`.
-    const std::string_view label = one->ifa_name;
+    const std::string_view label = one->ifa_name;  // such as `eth0:1`
     const std::string_view name = label.substr(0, label.find(':'));
     auto found = std::find_if(interfaces.begin(), interfaces.end(),
                               [name](const NetworkInterface& interface) { return interface.name == name; });
@@ -262,11 +236,13 @@ std::vector<NetworkInterface> network_interfaces() {
 }
 
 void write_host_network_grains(JsonWriter& writer) {
-  write_name_grains(writer, host_names());
+  write_name_grains(writer, names_in(read_text("/etc/hosts").value_or(""), host_name()));
   write_address_grains(writer, network_interfaces());
   write_gateway_grains(writer, read_text("/proc/net/route").value_or(""),
                        read_text("/proc/net/ipv6_route").value_or(""));
-  write_dns_grain(writer, resolv_conf());
+  // systemd's own file names the servers behind its local one.
+  const auto behind = read_text("/run/systemd/resolve/resolv.conf");
+  write_dns_grain(writer, behind ? *behind : read_text("/etc/resolv.conf").value_or(""));
 }
 
 }  // namespace rest_fcgi::embedded

@@ -5,18 +5,17 @@
 
 #include <algorithm>
 
-#include "master/embedded/text.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
-/// What stands behind the slash: a number of bits, or an IPv4 netmask or its complement.
-std::optional<unsigned> prefix_of(std::string_view text, const IpAddress& address) {
+/// Reads what follows the slash: a number of bits, or an IPv4 netmask.
+std::optional<unsigned> parse_prefix(std::string_view text, const IpAddress& address) {
   if (const auto bits = parse_number<unsigned>(text)) return *bits <= address.bits() ? bits : std::nullopt;
   const auto mask = IpAddress::parse(text);
   if (!mask || mask->version() != 4 || address.version() != 4) return std::nullopt;
-  const auto prefix = mask->prefix_of_mask();
-  return prefix ? prefix : (~*mask).prefix_of_mask();
+  return mask->prefix_of_mask();
 }
 
 }  // namespace
@@ -40,39 +39,27 @@ std::optional<IpAddress> IpAddress::of_bytes(std::string_view bytes) {
   return address;
 }
 
-IpAddress IpAddress::mask(int version, unsigned prefix) {
-  IpAddress mask;
-  mask.version_ = version;
-  for (unsigned bit = 0; bit < prefix; ++bit) {
-    std::uint8_t& byte = mask.bytes_[bit / 8];
-    byte = static_cast<std::uint8_t>(byte | (0x80U >> (bit % 8)));
-  }
-  return mask;
-}
-
 std::string IpAddress::text() const {
   std::array<char, INET6_ADDRSTRLEN> text{};
   ::inet_ntop(version_ == 4 ? AF_INET : AF_INET6, bytes_.data(), text.data(), text.size());
   return text.data();
 }
 
-IpAddress IpAddress::operator&(const IpAddress& mask) const {
-  IpAddress result = *this;
-  for (std::size_t i = 0; i < bytes_.size(); ++i) {
-    result.bytes_[i] = static_cast<std::uint8_t>(byte(i) & mask.byte(i));
+IpAddress IpAddress::masked(unsigned prefix) const {
+  IpAddress masked = *this;
+  for (unsigned bit = prefix; bit < bits(); ++bit) {
+    std::uint8_t& byte = masked.bytes_[bit / 8];
+    byte = static_cast<std::uint8_t>(byte & ~(0x80U >> (bit % 8)));
   }
-  return result;
-}
-
-IpAddress IpAddress::operator~() const {
-  IpAddress result = *this;
-  for (std::size_t i = 0; i < bits() / 8; ++i) result.bytes_[i] = static_cast<std::uint8_t>(~byte(i));
-  return result;
+  return masked;
 }
 
 std::optional<unsigned> IpAddress::prefix_of_mask() const {
+  IpAddress ones;
+  ones.version_ = version_;
+  std::fill_n(ones.bytes_.begin(), bits() / 8, std::uint8_t{0xFF});
   for (unsigned prefix = 0; prefix <= bits(); ++prefix) {
-    if (*this == mask(version_, prefix)) return prefix;
+    if (*this == ones.masked(prefix)) return prefix;
   }
   return std::nullopt;
 }
@@ -81,24 +68,10 @@ std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
   const std::size_t slash = text.find('/');
   const auto address = IpAddress::parse(text.substr(0, slash));
   if (!address) return std::nullopt;
-  unsigned prefix = address->bits();
-  if (slash != std::string_view::npos) {
-    const auto given = prefix_of(text.substr(slash + 1), *address);
-    if (!given) return std::nullopt;
-    prefix = *given;
-  }
-  const IpNetwork network = of(*address, prefix);
-  if (network.address != *address) return std::nullopt;
-  return network;
-}
-
-IpNetwork IpNetwork::of(const IpAddress& address, unsigned prefix) {
-  return {address & IpAddress::mask(address.version(), prefix), prefix};
-}
-
-bool IpNetwork::contains(const IpAddress& other) const {
-  return other.version() == address.version() &&
-         (other & IpAddress::mask(other.version(), prefix)) == address;
+  const auto prefix =
+      slash == std::string_view::npos ? address->bits() : parse_prefix(text.substr(slash + 1), *address);
+  if (!prefix || address->masked(*prefix) != *address) return std::nullopt;
+  return IpNetwork{*address, *prefix};
 }
 
 }  // namespace rest_fcgi::embedded

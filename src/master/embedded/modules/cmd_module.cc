@@ -13,35 +13,25 @@ namespace rest_fcgi::embedded {
 namespace cmd_module {
 namespace {
 
-/// What a command gave, in Salt's terms. Plain value.
+/// The result of a command in Salt's terms.
 struct CmdResult {
   pid_t pid = 0;
-  int retcode = 0;  ///< 0 also for what counts as success; a signal's number negated; 1: timed out
+  int retcode = 0;  ///< 0 also for what counts as success; a signal's number negated; 1 for a timeout
   bool timed_out = false;
   std::string output;
   std::string errors;
 };
 
-/// As Python's `rstrip()`, for ASCII.
-void strip_end(std::string& text) {
-  const std::size_t last = text.find_last_not_of(" \t\n\v\f\r\x1c\x1d\x1e\x1f");
-  text.resize(last == std::string::npos ? 0 : last + 1);
-}
-
-std::string finished(std::string text, bool cut, const CmdProgram& cmd) {
-  if (cmd.strip_end) strip_end(text);
-  if (cut) text += format("\n[Cut here: there is more than {} bytes.]", cmd.program.output_limit);
+std::string text_of(std::string text, bool is_cut, const CmdProgram& cmd) {
+  // Python's rstrip(), for ASCII.
+  if (cmd.strip_end) text.resize(text.find_last_not_of(" \t\n\v\f\r\x1c\x1d\x1e\x1f") + 1);
+  if (is_cut) text += format("\n[Cut here: there is more than {} bytes.]", cmd.program.output_limit);
   return text;
 }
 
-bool counts_as_success(const CmdProgram& cmd, const CmdResult& result) {
-  const auto is_in = [](const std::string& text) {
-    return [&text](const std::string& part) { return text.find(part) != std::string::npos; };
-  };
-  const auto& [codes, outputs, errors] = cmd.successes;
-  return std::find(codes.begin(), codes.end(), result.retcode) != codes.end() ||
-         std::any_of(outputs.begin(), outputs.end(), is_in(result.output)) ||
-         std::any_of(errors.begin(), errors.end(), is_in(result.errors));
+bool has_any_of(const std::string& text, const std::vector<std::string>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&text](const std::string& part) { return text.find(part) != std::string::npos; });
 }
 
 CmdResult result_of(const CmdProgram& cmd, Ended ended) {
@@ -53,19 +43,22 @@ CmdResult result_of(const CmdProgram& cmd, Ended ended) {
     result.output = format("{} : Timed out after {} seconds", cmd.shown, cmd.timeout);
     return result;
   }
-  result.output = finished(std::move(ended.output), ended.output_cut, cmd);
-  result.errors = finished(std::move(ended.errors), ended.errors_cut, cmd);
-  result.retcode = ended.code;
-  if (counts_as_success(cmd, result)) result.retcode = 0;
+  result.output = text_of(std::move(ended.output), ended.output_cut, cmd);
+  result.errors = text_of(std::move(ended.errors), ended.errors_cut, cmd);
+  const auto& codes = cmd.success_retcodes;
+  const bool is_success = std::find(codes.begin(), codes.end(), ended.code) != codes.end() ||
+                          has_any_of(result.output, cmd.success_stdout) ||
+                          has_any_of(result.errors, cmd.success_stderr);
+  result.retcode = is_success ? 0 : ended.code;
   return result;
 }
 
 Raised cannot_run(const CmdProgram& cmd, const Error& error) {
   if (error.kind == ErrorKind::invocation) return Raised::value_error(error.message);
-  return command_error(format("Unable to run command '{}', reason: {}", cmd.shown, error.message));
+  return Raised::command_error(format("Unable to run command '{}', reason: {}", cmd.shown, error.message));
 }
 
-/// What a function of `cmd` shows of a result.
+/// Writes what a function of `cmd` returns of a result.
 using Show = Json (*)(const CmdResult& result);
 
 Json show_output(const CmdResult& result) {
@@ -80,7 +73,7 @@ Json show_retcode(const CmdResult& result) {
   return Json::integer(result.retcode);
 }
 
-/// In Salt's own order, which differs for what timed out.
+/// In Salt's order of keys, which differs after a timeout.
 Json show_all(const CmdResult& result) {
   return written_object([&result](JsonWriter& writer) {
     if (!result.timed_out) writer.key("pid").integer(result.pid).key("retcode").integer(result.retcode);
@@ -89,13 +82,12 @@ Json show_all(const CmdResult& result) {
   });
 }
 
-/// Runs what the options say, waits for it, and returns what `show` makes of it. Errors: Salt's own;
-/// interrupted.
+/// Runs the command and waits for its end. Errors: Salt's own; interrupted.
 Reply run_cmd(const Call& call, const CmdOptions& options, Show show) {
   const ProgramRunner& programs = call.context.engine.modules.programs();
-  auto read = read_cmd_program(options, programs.is_here());
-  if (auto* raised = std::get_if<Raised>(&read)) return std::move(*raised);
-  auto& cmd = std::get<CmdProgram>(read);
+  auto parsed = parse_cmd_program(options, programs.is_here());
+  if (auto* raised = std::get_if<Raised>(&parsed)) return std::move(*raised);
+  auto& cmd = std::get<CmdProgram>(parsed);
   cmd.program.time_limit = time_left(call.context, cmd.program.time_limit);
   Result<Ended> ended = programs.run(cmd.program, call.context.stop);
   if (!ended) return cannot_run(cmd, ended.error());
@@ -106,7 +98,7 @@ Reply run_cmd(const Call& call, const CmdOptions& options, Show show) {
     result.output.clear();
     result.errors.clear();
   }
-  if (failed && python_bool(options["raise_err"])) return command_error(result.output);
+  if (failed && python_bool(options["raise_err"])) return Raised::command_error(result.output);
   return Returned{show(result), failed ? result.retcode : 0};
 }
 
@@ -115,7 +107,6 @@ Reply run(const Call& call) {
   return run_cmd(call, CmdOptions(call), show);
 }
 
-/// `true`, for options.
 JsonValue json_true() {
   static const JsonDocument document = own_document(Json::boolean(true));
   return document.root();
@@ -135,8 +126,8 @@ Reply retcode(const Call& call) {
   return run_cmd(call, options, show_retcode);
 }
 
-/// What the shell does with the code, the program and its arguments: as the command's own user, so that the
-/// file is theirs, and where the command sees it.
+/// The shell writes the code to a file of the command's own user, and runs the program with that file and the
+/// arguments.
 constexpr std::string_view kRunCode =
     "umask 077; file=$(mktemp) || exit; trap 'rm -f \"$file\"' 0; trap 'exit 143' 15; "
     "printf %s \"$1\" > \"$file\" || exit; program=$2; shift 2; \"$program\" \"$file\" \"$@\"";
@@ -145,7 +136,8 @@ template <Show show>
 Reply exec_code(const Call& call) {
   CmdOptions options(call);
   const std::string program = options["lang"].python_str();
-  if (!which(program)) return command_error(format("[Errno 2] No such file or directory: '{}'", program));
+  if (!which(program))
+    return Raised::command_error(format("[Errno 2] No such file or directory: '{}'", program));
   const JsonDocument command = own_document(written_array([&](JsonWriter& writer) {
     writer.string("/bin/sh").string("-c").string(kRunCode).string("exec_code");
     writer.string(options["code"].python_str()).string(program);
@@ -158,12 +150,8 @@ Reply exec_code(const Call& call) {
   return run_cmd(call, options, show);
 }
 
-std::optional<std::string> found(const JsonValue& name) {
-  return which(name.python_str());
-}
-
 Reply which_function(const Call& call) {
-  const auto path = found(call.values[0]);
+  const auto path = which(call.values[0].python_str());
   return Returned{path ? Json::string(*path) : Json()};
 }
 
@@ -171,13 +159,13 @@ Reply which_bin(const Call& call) {
   const JsonValue& names = call["cmds"];
   if (!names.is(JsonValue::Kind::array)) return which_function(call);
   for (const JsonValue name : names.elements()) {
-    if (const auto path = found(name)) return Returned{Json::string(*path)};
+    if (const auto path = which(name.python_str())) return Returned{Json::string(*path)};
   }
   return Returned{};
 }
 
 Reply has_exec(const Call& call) {
-  return Returned{Json::boolean(found(call["cmd"]).has_value())};
+  return Returned{Json::boolean(which(call["cmd"].python_str()).has_value())};
 }
 
 constexpr std::string_view kRules =

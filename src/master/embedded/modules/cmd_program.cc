@@ -5,35 +5,30 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
 
-#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/users.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
-/// What Salt's functions take and these do not, and why.
-struct Unsupported {
+constexpr struct {
   std::string_view name;
   std::string_view reason;
-};
-constexpr std::array kUnsupported = {
-    Unsupported{"template", "commands are run as they are, nothing is rendered"},
-    Unsupported{"log_callback", "it is for callers in Python"},
-    Unsupported{"use_vt", "there is no terminal"},
-    Unsupported{"bg", "use the client local_async, whose job can be found again and ended"},
-    Unsupported{"password", "it is for Windows"},
-    Unsupported{"encoded_cmd", "it is for PowerShell"},
+} kUnsupported[] = {
+    {"template", "commands are run as they are, nothing is rendered"},
+    {"log_callback", "it is for callers in Python"},
+    {"use_vt", "there is no terminal"},
+    {"bg", "use the client local_async, whose job can be found again and ended"},
+    {"password", "it is for Windows"},
+    {"encoded_cmd", "it is for PowerShell"},
 };
 
 bool is_cmd_option(std::string_view name) {
-  static const Signature cmd_run = read_usage(kCmdRunUsage);
+  static const Signature cmd_run = parse_usage(kCmdRunUsage);
   const auto& known = cmd_run.parameters;
   return name == "stdin_raw_newlines" || std::find(known.begin(), known.end(), name) != known.end();
 }
@@ -44,84 +39,48 @@ bool is_utf8(std::string_view encoding) {
   return name == "utf8";
 }
 
-/// What is for this process alone: service managers' notes, and sockets that a program does not get.
-constexpr std::array<const char*, 6> kOwn = {"NOTIFY_SOCKET", "LISTEN_FDS",    "LISTEN_FDNAMES",
-                                             "LISTEN_PID",    "WATCHDOG_USEC", "WATCHDOG_PID"};
+/// Variables that service managers set for this process alone.
+constexpr const char* kOwnVariables[] = {"NOTIFY_SOCKET", "LISTEN_FDS",    "LISTEN_FDNAMES",
+                                         "LISTEN_PID",    "WATCHDOG_USEC", "WATCHDOG_PID"};
 
-constexpr std::array<std::string_view, 13> kLocale = {
-    "LC_CTYPE",       "LC_NUMERIC",        "LC_TIME", "LC_COLLATE", "LC_MONETARY",
-    "LC_MESSAGES",    "LC_PAPER",          "LC_NAME", "LC_ADDRESS", "LC_TELEPHONE",
-    "LC_MEASUREMENT", "LC_IDENTIFICATION", "LANGUAGE"};
+constexpr std::string_view kLocaleVariables =
+    "LC_CTYPE LC_NUMERIC LC_TIME LC_COLLATE LC_MONETARY LC_MESSAGES LC_PAPER LC_NAME LC_ADDRESS LC_TELEPHONE "
+    "LC_MEASUREMENT LC_IDENTIFICATION LANGUAGE";
 
-/// Of a program that is started where this process does not know the variables.
+/// For a program that runs where this process does not know the variables.
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-StringMap own_variables() {
+StringMap inherited_variables() {
   StringMap variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     const std::size_t equals = text.find('=');
     if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
-  for (const char* name : kOwn) variables.erase(name);
+  for (const char* name : kOwnVariables) variables.erase(name);
   return variables;
 }
 
-/// Adds `env`: an object, or a list of such.
+/// Adds `env`: an object, or a list of objects.
 std::optional<Raised> add_variables(const JsonValue& env, StringMap& variables) {
   if (!python_bool(env)) return std::nullopt;
-  if (env.is(JsonValue::Kind::array)) {
-    for (const JsonValue part : env.elements()) {
-      if (!part.is(JsonValue::Kind::object)) {
-        return invocation_error(format("env has to be a dictionary, or a list of such; found {} in the list.",
-                                       part.python_repr()));
+  std::vector<JsonValue> objects;
+  for (const JsonValue part : env.elements()) objects.push_back(part);
+  if (!env.is(JsonValue::Kind::array)) objects.push_back(env);
+  for (const JsonValue& object : objects) {
+    if (!object.is(JsonValue::Kind::object)) {
+      return Raised::invocation_error(
+          format("env has to be a dictionary, or a list of such; found {}.", object.python_repr()));
+    }
+    for (const auto& [name, value] : object.members()) {
+      if (name.empty() || name.find('=') != std::string_view::npos) {
+        return Raised::invocation_error(format("'{}' cannot be the name of an environment variable.", name));
       }
-      if (auto raised = add_variables(part, variables)) return raised;
+      variables[std::string(name)] = value.is(JsonValue::Kind::null) ? "" : value.python_str();
     }
-    return std::nullopt;
-  }
-  if (!env.is(JsonValue::Kind::object)) {
-    return invocation_error(
-        format("env has to be a dictionary, or a list of such; found {}.", env.python_repr()));
-  }
-  for (const auto& [name, value] : env.members()) {
-    if (name.empty() || name.find('=') != std::string_view::npos) {
-      return invocation_error(format("'{}' cannot be the name of an environment variable.", name));
-    }
-    variables[std::string(name)] = value.is(JsonValue::Kind::null) ? "" : value.python_str();
   }
   return std::nullopt;
 }
-
-/// The environment of a command, as `NAME=value`: what this process has, unless `clean_env`; the login of
-/// `account`, where there is one; `env`; the C locale, unless `reset_system_locale` is off; `prepend_path`.
-std::variant<std::vector<std::string>, Raised> cmd_environment(const CmdOptions& options,
-                                                               const std::optional<Account>& account,
-                                                               bool is_here) {
-  StringMap given;
-  if (auto raised = add_variables(options["env"], given)) return *std::move(raised);
-  const JsonValue reset = options["reset_system_locale"];
-  if (reset.is(JsonValue::Kind::null) || python_bool(reset)) {
-    for (const std::string_view name : kLocale) given.try_emplace(std::string(name), "C");
-  }
-  if (account) {
-    given.try_emplace("USER", account->name);
-    given.try_emplace("LOGNAME", account->name);
-    given.try_emplace("HOME", account->home);
-    given.try_emplace("SHELL", account->shell);
-  }
-  if (is_here && !python_bool(options["clean_env"])) given.merge(own_variables());
-  if (python_bool(options["prepend_path"])) {
-    std::string& path = given.try_emplace("PATH", is_here ? "" : kDefaultPath).first->second;
-    path = options["prepend_path"].python_str() + (path.empty() ? "" : ":" + path);
-  }
-  std::vector<std::string> environment;
-  environment.reserve(given.size());
-  for (const auto& [name, value] : given) environment.push_back(format("{}={}", name, value));
-  return environment;
-}
-
-constexpr double kLongest = 10.0 * 365 * 86400;  // seconds; what is longer than that never ends
 
 bool is_folder(const std::string& path) {
   struct stat status = {};
@@ -129,7 +88,7 @@ bool is_folder(const std::string& path) {
          S_ISDIR(status.st_mode);
 }
 
-/// Salt's split_input: the elements of a list, or what stands between commas.
+/// Returns the elements of a list, or what stands between commas, as salt.utils.args.split_input.
 std::vector<std::string> split_input(const JsonValue& value) {
   std::vector<std::string> parts;
   if (value.is(JsonValue::Kind::array)) {
@@ -141,75 +100,70 @@ std::vector<std::string> split_input(const JsonValue& value) {
   return parts;
 }
 
-/// With a line feed for each `\\n` of two characters.
-std::string with_line_feeds(std::string_view text) {
-  std::string out;
-  for (const std::string_view line : split(text, "\\n")) out.append(line) += '\n';
-  out.pop_back();
-  return out;
-}
-
-/// Reads step by step, in Salt's order; the first step that has something to complain of is the last.
-class CmdReader {
+/// Parses the options in Salt's order. The first step that fails is the last.
+class CmdParser {
  public:
-  CmdReader(const CmdOptions& options, bool is_here) : options_(options), is_here_(is_here) {}
-  std::variant<CmdProgram, Raised> read();
+  CmdParser(const CmdOptions& options, bool is_here) : options_(options), is_here_(is_here) {}
+  std::variant<CmdProgram, Raised> parse();
 
  private:
   using Problem = std::optional<Raised>;
-  Problem read_flags();
-  Problem read_identity();
-  Problem read_folder();
-  Problem read_shell();
-  Problem read_environment();
-  Problem read_umask();
-  Problem read_timeout();
-  Problem read_command();
-  Problem read_successes();
+  Problem parse_flags();
+  Problem parse_identity();
+  Problem parse_folder();
+  Problem parse_shell();
+  Problem parse_environment();
+  Problem parse_umask();
+  Problem parse_timeout();
+  Problem parse_command();
+  Problem parse_successes();
   [[nodiscard]] bool flag(std::string_view name) const { return python_bool(options_[name]); }
   [[nodiscard]] bool given(std::string_view name) const { return !options_[name].is(JsonValue::Kind::null); }
 
   const CmdOptions& options_;
-  const bool is_here_;  // else users, folders and variables are those of where the program is started
-  CmdProgram read_;
-  Program& program_ = read_.program;
+  const bool is_here_;  // false: the program runs elsewhere, with users, folders and variables of that place
+  CmdProgram parsed_;
+  Program& program_ = parsed_.program;
   std::optional<Account> account_;
   std::string shell_;
   bool uses_shell_ = false;
 };
 
-std::variant<CmdProgram, Raised> CmdReader::read() {
-  if (Problem problem = options_.complaint()) return *std::move(problem);
-  for (const auto step : {&CmdReader::read_flags, &CmdReader::read_identity, &CmdReader::read_folder,
-                          &CmdReader::read_shell, &CmdReader::read_environment, &CmdReader::read_umask,
-                          &CmdReader::read_timeout, &CmdReader::read_command, &CmdReader::read_successes}) {
+std::variant<CmdProgram, Raised> CmdParser::parse() {
+  if (Problem problem = options_.check()) return *std::move(problem);
+  for (const auto step :
+       {&CmdParser::parse_flags, &CmdParser::parse_identity, &CmdParser::parse_folder,
+        &CmdParser::parse_shell, &CmdParser::parse_environment, &CmdParser::parse_umask,
+        &CmdParser::parse_timeout, &CmdParser::parse_command, &CmdParser::parse_successes}) {
     if (Problem problem = (this->*step)()) return *std::move(problem);
   }
-  return std::move(read_);
+  return std::move(parsed_);
 }
 
-CmdReader::Problem CmdReader::read_flags() {
-  read_.strip_end = !given("rstrip") || flag("rstrip");
-  read_.ignore_retcode = flag("ignore_retcode");
+CmdParser::Problem CmdParser::parse_flags() {
+  parsed_.strip_end = !given("rstrip") || flag("rstrip");
+  parsed_.ignore_retcode = flag("ignore_retcode");
   program_.merge_errors = flag("redirect_stderr");
   uses_shell_ = flag("python_shell");
   if (!given("stdin")) return std::nullopt;
-  std::string input = options_["stdin"].python_str();
-  program_.input = flag("stdin_raw_newlines") ? std::move(input) : with_line_feeds(input);
+  std::string& input = program_.input = options_["stdin"].python_str();
+  if (flag("stdin_raw_newlines")) return std::nullopt;
+  for (std::size_t at = 0; (at = input.find("\\n", at)) != std::string::npos; ++at)
+    input.replace(at, 2, "\n");
   return std::nullopt;
 }
 
-CmdReader::Problem CmdReader::read_identity() {
+CmdParser::Problem CmdParser::parse_identity() {
   if (flag("runas")) {
     const std::string user = options_["runas"].python_str();
     account_ = account_of(user);
-    if (!account_) return command_error(format("User '{}' is not available", user));
+    if (!account_) return Raised::command_error(format("User '{}' is not available", user));
     program_.identity = identity_of(*account_);
   }
   if (flag("group")) {
     const std::string group = options_["group"].python_str();
     const std::optional<gid_t> gid = group_id(group);
-    if (!gid) return command_error(format("Group '{}' is not available", group));
+    if (!gid) return Raised::command_error(format("Group '{}' is not available", group));
     if (!program_.identity) program_.identity = Identity{::geteuid(), 0, {}};
     program_.identity->gid = *gid;
     program_.identity->groups.push_back(*gid);
@@ -217,18 +171,19 @@ CmdReader::Problem CmdReader::read_identity() {
   const auto& identity = program_.identity;
   if (::geteuid() == 0 || !identity || !is_here_) return std::nullopt;
   if (identity->uid == ::geteuid() && identity->gid == ::getegid()) return std::nullopt;
-  return command_error(
+  return Raised::command_error(
       "The arguments runas and group need a process that runs as root, which this one does not.");
 }
 
-CmdReader::Problem CmdReader::read_folder() {
+CmdParser::Problem CmdParser::parse_folder() {
   if (flag("cwd")) {
     program_.cwd = options_["cwd"].python_str();
     if (program_.cwd.starts_with('/') && (!is_here_ || is_folder(program_.cwd))) return std::nullopt;
-    return command_error(format("Specified cwd '{}' either not absolute or does not exist", program_.cwd));
+    return Raised::command_error(
+        format("Specified cwd '{}' either not absolute or does not exist", program_.cwd));
   }
   if (!is_here_) {
-    program_.cwd.clear();  // the home folder of whoever runs it
+    program_.cwd.clear();  // the home of the user that the program runs as
     return std::nullopt;
   }
   const char* const own = std::getenv("HOME");
@@ -237,79 +192,93 @@ CmdReader::Problem CmdReader::read_folder() {
   return std::nullopt;
 }
 
-CmdReader::Problem CmdReader::read_shell() {
+CmdParser::Problem CmdParser::parse_shell() {
   shell_ = flag("shell") ? options_["shell"].python_str() : "/bin/sh";
   if (!is_here_ || is_executable(shell_)) return std::nullopt;
-  return command_error(format("The shell {} is not available", shell_));
+  return Raised::command_error(format("The shell {} is not available", shell_));
 }
 
-CmdReader::Problem CmdReader::read_environment() {
-  auto environment = cmd_environment(options_, account_, is_here_);
+/// The first that sets a variable wins: `env`, the C locale, the login of `runas`, this process.
+/// `prepend_path` comes before the result.
+CmdParser::Problem CmdParser::parse_environment() {
+  StringMap variables;
+  if (Problem problem = add_variables(options_["env"], variables)) return problem;
+  if (!given("reset_system_locale") || flag("reset_system_locale")) {
+    for (const std::string_view name : split_words(kLocaleVariables))
+      variables.try_emplace(std::string(name), "C");
+  }
+  if (account_) {
+    variables.try_emplace("USER", account_->name);
+    variables.try_emplace("LOGNAME", account_->name);
+    variables.try_emplace("HOME", account_->home);
+    variables.try_emplace("SHELL", account_->shell);
+  }
+  if (is_here_ && !flag("clean_env")) variables.merge(inherited_variables());
+  if (flag("prepend_path")) {
+    std::string& path = variables.try_emplace("PATH", is_here_ ? "" : kDefaultPath).first->second;
+    path = options_["prepend_path"].python_str() + (path.empty() ? "" : ":" + path);
+  }
+  for (const auto& [name, value] : variables) program_.environment.push_back(format("{}={}", name, value));
   program_.inherit = !is_here_ && !flag("clean_env");
-  if (auto* raised = std::get_if<Raised>(&environment)) return std::move(*raised);
-  program_.environment = std::get<std::vector<std::string>>(std::move(environment));
   return std::nullopt;
 }
 
-CmdReader::Problem CmdReader::read_umask() {
+CmdParser::Problem CmdParser::parse_umask() {
   if (!given("umask")) return std::nullopt;
   const std::string text = options_["umask"].python_str();
-  const std::string digits = text.substr(std::min(text.find_first_not_of('0'), text.size()));
-  if (digits.empty()) return command_error("Zero umask is not allowed.");
-  unsigned mask = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), mask, 8);
-  if (error != std::errc() || end != digits.data() + digits.size() || mask > 0777) {
-    return command_error(format("Invalid umask: '{}'", text));
-  }
-  program_.umask = mask;
+  const auto mask = parse_number<unsigned>(text, 8);
+  if (only_of(text, "0") || text.empty()) return Raised::command_error("Zero umask is not allowed.");
+  if (!mask || *mask > 0777) return Raised::command_error(format("Invalid umask: '{}'", text));
+  program_.umask = *mask;
   return std::nullopt;
 }
 
-CmdReader::Problem CmdReader::read_timeout() {
+CmdParser::Problem CmdParser::parse_timeout() {
   if (!flag("timeout")) return std::nullopt;
+  constexpr double kLongest = 10.0 * 365 * 86400;  // seconds
   const JsonValue timeout = options_["timeout"];
-  read_.timeout = timeout.python_str();
+  parsed_.timeout = timeout.python_str();
   const std::optional<double> seconds =
       timeout.is(JsonValue::Kind::boolean) ? std::optional(1.0) : timeout.number();
   if (!seconds) {
-    return invocation_error(format("timeout must be a number of seconds, found {}.", timeout.python_repr()));
+    return Raised::invocation_error(
+        format("timeout must be a number of seconds, found {}.", timeout.python_repr()));
   }
-  const double bounded = std::clamp(*seconds, 0.0, kLongest);
-  program_.time_limit = std::chrono::milliseconds(std::llround(bounded * 1000));
+  program_.time_limit = std::chrono::milliseconds(std::llround(std::clamp(*seconds, 0.0, kLongest) * 1000));
   return std::nullopt;
 }
 
-CmdReader::Problem CmdReader::read_command() {
+CmdParser::Problem CmdParser::parse_command() {
   const JsonValue command = options_["cmd"];
   std::vector<std::string> words;
-  read_.shown = command.python_str();
+  parsed_.shown = command.python_str();
   if (command.is(JsonValue::Kind::array)) {
     for (const JsonValue word : command.elements()) words.push_back(word.python_str());
   } else if (uses_shell_) {
-    words.push_back(read_.shown);
+    words.push_back(parsed_.shown);
   } else {
-    auto found = shlex_split(read_.shown);
+    auto found = shlex_split(parsed_.shown);
     if (auto* raised = std::get_if<Raised>(&found)) return std::move(*raised);
     words = std::get<std::vector<std::string>>(std::move(found));
     const Json list = written_json([&words](JsonWriter& writer) { write_strings(writer, words); });
-    read_.shown = own_document(list).root().python_repr();
+    parsed_.shown = own_document(list).root().python_repr();
   }
-  if (words.empty() || words[0].empty()) return command_error("There is no command to run: 'cmd' is empty.");
+  if (words.empty() || words[0].empty())
+    return Raised::command_error("There is no command to run: 'cmd' is empty.");
   if (uses_shell_) words.insert(words.begin(), {shell_, "-c"});
   program_.argv = std::move(words);
   return std::nullopt;
 }
 
-CmdReader::Problem CmdReader::read_successes() {
-  auto& [retcodes, in_output, in_errors] = read_.successes;
-  if (given("success_stdout")) in_output = split_input(options_["success_stdout"]);
-  if (given("success_stderr")) in_errors = split_input(options_["success_stderr"]);
+CmdParser::Problem CmdParser::parse_successes() {
+  if (given("success_stdout")) parsed_.success_stdout = split_input(options_["success_stdout"]);
+  if (given("success_stderr")) parsed_.success_stderr = split_input(options_["success_stderr"]);
   if (!given("success_retcodes")) return std::nullopt;
-  retcodes.clear();
+  parsed_.success_retcodes.clear();
   for (const std::string& text : split_input(options_["success_retcodes"])) {
     const std::optional<std::int64_t> code = python_int(text);
-    if (!code) return invocation_error("success_retcodes must be a list of integers");
-    retcodes.push_back(*code);
+    if (!code) return Raised::invocation_error("success_retcodes must be a list of integers");
+    parsed_.success_retcodes.push_back(*code);
   }
   return std::nullopt;
 }
@@ -339,27 +308,23 @@ void CmdOptions::remove(std::string_view name) {
   std::erase_if(options_, [name](const JsonMember& option) { return option.key == name; });
 }
 
-std::optional<Raised> CmdOptions::complaint() const {
+std::optional<Raised> CmdOptions::check() const {
   for (const JsonMember& option : options_) {
-    if (!is_cmd_option(option.key)) {
-      return invocation_error(format("The argument '{}' is not known here.", option.key));
-    }
+    if (!is_cmd_option(option.key))
+      return Raised::invocation_error(format("The argument '{}' is not known here.", option.key));
   }
   for (const auto& [name, reason] : kUnsupported) {
-    if (python_bool((*this)[name])) {
-      return invocation_error(format("The argument '{}' is not supported: {}.", name, reason));
-    }
+    if (python_bool((*this)[name]))
+      return Raised::invocation_error(format("The argument '{}' is not supported: {}.", name, reason));
   }
   const JsonValue encoding = (*this)["output_encoding"];
-  if (!encoding.is(JsonValue::Kind::null) && !is_utf8(encoding.text())) {
-    return invocation_error(
-        format("The output_encoding '{}' is not supported: output is read as UTF-8.", encoding.python_str()));
-  }
-  return std::nullopt;
+  if (encoding.is(JsonValue::Kind::null) || is_utf8(encoding.text())) return std::nullopt;
+  return Raised::invocation_error(
+      format("The output_encoding '{}' is not supported: output is read as UTF-8.", encoding.python_str()));
 }
 
-std::variant<CmdProgram, Raised> read_cmd_program(const CmdOptions& options, bool is_here) {
-  return CmdReader(options, is_here).read();
+std::variant<CmdProgram, Raised> parse_cmd_program(const CmdOptions& options, bool is_here) {
+  return CmdParser(options, is_here).parse();
 }
 
 bool is_executable(const std::string& path) {

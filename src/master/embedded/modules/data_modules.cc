@@ -11,18 +11,18 @@
 #include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
 
-/// The modules config, grains and pillar: they look up what is known of a minion.
+/// The modules config, grains and pillar.
 namespace rest_fcgi::embedded {
 namespace data_modules {
 namespace {
 
 using Steps = std::vector<std::string_view>;
 
-/// What a key found: a value, nothing, or a sentence about a key or a delimiter that is none.
+/// The value under a key; absent, or an error for a wrong key or delimiter.
 using Traversed = std::variant<std::optional<JsonValue>, Raised>;
 
-/// The steps of a key such as `pkg:apache` or `ip4:0`. A key may also be a list of steps. Without a delimiter
-/// it is `:`; with null as the delimiter blanks stand between the steps.
+/// Returns the steps of a key such as `pkg:apache` or `ip4:0`, or of a list of steps. The delimiter is `:` if
+/// absent, and white space if null.
 std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<JsonValue>& delimiter) {
   Steps steps;
   if (key.is(JsonValue::Kind::array)) {
@@ -30,7 +30,7 @@ std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<J
     return steps;
   }
   if (!key.is(JsonValue::Kind::string)) {
-    return invocation_error(
+    return Raised::invocation_error(
         format("a key is a text such as 'pkg:apache' or a list of such, found {}", key.python_repr()));
   }
   if (!delimiter) return split(key.text(), ":");
@@ -38,13 +38,12 @@ std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<J
   if (!delimiter->text().empty() && delimiter->is(JsonValue::Kind::string)) {
     return split(key.text(), delimiter->text());
   }
-  return invocation_error(
+  return Raised::invocation_error(
       format("delimiter is a text that is not empty, or null; found {}", delimiter->python_repr()));
 }
 
-/// Looks up a key, step by step, in objects by member and in lists by index or in the objects among their
-/// elements (salt.utils.data.traverse_dict_and_list). Numbers find nothing, since the names of members are
-/// texts. The value found lives as long as `data`.
+/// Looks up a key, as salt.utils.data.traverse_dict_and_list does. A number finds nothing, since keys of
+/// objects are texts. The result borrows `data`.
 Traversed traverse(const JsonValue& data, const JsonValue& key, const std::optional<JsonValue>& delimiter) {
   if (key.number() || key.is(JsonValue::Kind::boolean)) return std::optional<JsonValue>();
   auto steps = steps_of(key, delimiter);
@@ -56,7 +55,7 @@ Traversed traverse(const JsonValue& data, const JsonValue& key, const std::optio
   return found;
 }
 
-/// Looks a key up, and gives `use` what it found.
+/// Looks up a key, and passes its value to `use`.
 template <class Use>
 Reply looked_up(const JsonValue& data, const JsonValue& key, const std::optional<JsonValue>& delimiter,
                 const Use& use) {
@@ -73,7 +72,7 @@ JsonValue pillar_of(const Call& call) {
   return call.context.minion.pillar.root();
 }
 
-/// A keyword argument that is no parameter; absent where it was not given.
+/// Returns a keyword argument that is no parameter; absent if it was not given.
 std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
   const auto found = std::find_if(call.keywords.begin(), call.keywords.end(),
                                   [name](const JsonMember& member) { return member.key == name; });
@@ -81,24 +80,24 @@ std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
   return found->value;
 }
 
-/// A sentence about a name that is a list or an object; absent for any other.
-std::optional<Raised> complain_of_name(const JsonValue& name) {
+std::optional<Raised> check_name(const JsonValue& name) {
   if (!name.is(JsonValue::Kind::array) && !name.is(JsonValue::Kind::object)) return std::nullopt;
-  return invocation_error(format("a name is a text such as 'pkg:apache', found {}", name.python_repr()));
+  return Raised::invocation_error(
+      format("a name is a text such as 'pkg:apache', found {}", name.python_repr()));
 }
 
-/// What is under the keys that the call names, each value by `write`. Python's `json.dumps` writes numbers
-/// and booleans as text where they are keys.
+/// Returns the values of the keys that the call names. Python's `json.dumps` writes numbers and booleans as
+/// text if they are keys.
 template <class Write>
 Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
-  constexpr std::size_t kMaxRepeated = 4 << 20;  // one default for many keys is repeated
+  constexpr std::size_t kMaxSize = 4 << 20;  // one long default may stand under many keys
   const std::optional<JsonValue> delimiter = keyword(call, "delimiter");
   std::set<std::string> done;
   std::string text;
   JsonWriter writer(text);
   writer.begin_object();
   for (const JsonValue& key : call.varargs) {
-    if (auto raised = complain_of_name(key)) return *std::move(raised);
+    if (auto raised = check_name(key)) return *std::move(raised);
     Traversed found = traverse(data, key, delimiter);
     if (auto* raised = std::get_if<Raised>(&found)) return std::move(*raised);
     const std::string name = key.is(JsonValue::Kind::string) ? std::string(key.text()) : key.json().text();
@@ -107,7 +106,7 @@ Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
     if (!value) value = keyword(call, "default");
     writer.key(name);
     value ? write(writer, name, *value) : (void)writer.string("");
-    if (text.size() > kMaxRepeated) return invocation_error("The default is too long for so many keys");
+    if (text.size() > kMaxSize) return Raised::invocation_error("The default is too long for so many keys");
   }
   writer.end_object();
   return Returned{Json::trusted(std::move(text))};
@@ -119,7 +118,7 @@ Reply keys_of(const JsonValue& object) {
   })};
 }
 
-/// A serial number without its last quarter, cut between two characters.
+/// Replaces the last quarter of a serial number.
 std::string sanitized_serial(std::string_view serial) {
   std::size_t kept = serial.size() * 3 / 4;
   while (kept > 0 && kept < serial.size() && (static_cast<unsigned char>(serial[kept]) & 0xC0U) == 0x80U)
@@ -127,7 +126,7 @@ std::string sanitized_serial(std::string_view serial) {
   return std::string(serial.substr(0, kept)) + std::string(serial.size() - kept, 'X');
 }
 
-/// What stands in place of a grain that tells the host; absent for all other grains.
+/// Returns the replacement of a grain that identifies the host; absent for other grains.
 std::optional<std::string> sanitized(std::string_view grain, const JsonValue& value) {
   if (grain == "serialnumber") return sanitized_serial(value.text());
   if (grain == "domain") return "DOMAINNAME";
@@ -180,7 +179,7 @@ Reply grains_ls(const Call& call) {
   return Returned{written_json([&names](JsonWriter& writer) { write_strings(writer, names); })};
 }
 
-/// Default and value as one, where both are maps or both lists; else the value.
+/// Merges default and value if both are maps or both lists. Returns the value in all other cases.
 Json merged(const JsonValue& base, const JsonValue& value, bool merge_lists) {
   const bool are_alike = value.kind() == base.kind();
   if (are_alike && base.is(JsonValue::Kind::object)) {
@@ -206,7 +205,6 @@ Reply pillar_item(const Call& call) {
                      [](JsonWriter& writer, std::string_view, const auto& value) { value.write(writer); });
 }
 
-/// The pillar, with what `pillar=` lays over it.
 Reply pillar_items(const Call& call) {
   if (!call.varargs.empty()) return pillar_item(call);
   const std::optional<JsonValue> over = keyword(call, "pillar");
@@ -222,7 +220,7 @@ Reply pillar_ls(const Call& call) {
   return keys_of(own_document(returned->value).root());
 }
 
-/// Writes a value with the name of its type in place of each that is no list or map (salt.modules.pillar).
+/// Replaces each value but lists and maps by the name of its type.
 void write_obfuscated(JsonWriter& writer, const JsonValue& value) {
   if (value.is(JsonValue::Kind::object)) {
     writer.begin_object();
@@ -249,7 +247,7 @@ Reply obfuscate(const Call& call) {
 Reply raw(const Call& call) {
   const JsonValue& key = call["key"];
   if (!python_bool(key)) return Returned{pillar_of(call).json()};
-  if (auto raised = complain_of_name(key)) return *std::move(raised);
+  if (auto raised = check_name(key)) return *std::move(raised);
   const auto value = pillar_of(call).find(key.text());
   if (!value || !key.is(JsonValue::Kind::string)) return Returned{Json::empty_object()};
   return Returned{value->json()};
@@ -279,7 +277,7 @@ Reply first_found(const std::vector<JsonValue>& stores, const Call& call) {
   return Returned{call["default"].json()};
 }
 
-/// All stores as one object, the first of them on top.
+/// Merges all stores. The first one wins.
 JsonDocument all_merged(const std::vector<JsonValue>& stores, bool overwrite) {
   JsonDocument merged = own_document(Json::empty_object());
   for (auto store = stores.rbegin(); store != stores.rend(); ++store) {
@@ -296,19 +294,19 @@ JsonDocument all_merged(const std::vector<JsonValue>& stores, bool overwrite) {
   return merged;
 }
 
-/// Looks for a key in the minion's options, its grains, its pillar, and what the pillar says of the master.
+/// Looks for a key in the minion's options, its grains, its pillar, and the pillar's `master`.
 Reply config_get(const Call& call) {
   const JsonDocument options = own_document(
       written_object([&call](JsonWriter& writer) { write_minion_options(writer, call.context.minion.id); }));
   const JsonValue& merge = call["merge"];
-  const auto is_asked = [&](std::string_view omit) {
+  const auto is_searched = [&](std::string_view omit) {
     return !merge.is(JsonValue::Kind::null) || !python_bool(call[omit]);
   };
   std::vector<JsonValue> stores;
-  if (is_asked("omit_opts")) stores.push_back(options.root());
-  if (is_asked("omit_grains")) stores.push_back(grains_of(call));
-  if (is_asked("omit_pillar")) stores.push_back(pillar_of(call));
-  if (is_asked("omit_master")) stores.push_back(member_of(pillar_of(call), "master"));
+  if (is_searched("omit_opts")) stores.push_back(options.root());
+  if (is_searched("omit_grains")) stores.push_back(grains_of(call));
+  if (is_searched("omit_pillar")) stores.push_back(pillar_of(call));
+  if (is_searched("omit_master")) stores.push_back(member_of(pillar_of(call), "master"));
   if (merge.is(JsonValue::Kind::null)) return first_found(stores, call);
   const JsonDocument merged = all_merged(stores, merge.text() == "overwrite");
   return first_found({merged.root()}, call);

@@ -13,12 +13,12 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
-/// The modules saltutil and sys: they ask the engine which jobs run, and which functions there are.
+/// The modules saltutil (jobs that run) and sys (which functions exist).
 namespace rest_fcgi::embedded {
 namespace engine_module {
 namespace {
 
-/// What runs on the minion now, but for the job that asks.
+/// Returns the jobs that run on the minion, without the job of this call.
 std::vector<ActiveJob> running_here(const Call& call) {
   const Context& context = call.context;
   std::vector<ActiveJob> jobs = context.engine.jobs.active();
@@ -57,7 +57,7 @@ Reply is_running(const Call& call) {
   })};
 }
 
-/// Salt's sentence about a signal. Jobs here are threads, which no signal reaches: they are asked to stop.
+/// Asks a job to stop. Jobs are threads here, so no signal is sent. Returns Salt's sentence.
 Result<Json> send(const Call& call, std::string_view jid, std::int64_t signal) {
   const Context& context = call.context;
   const Result<std::optional<pid_t>> process = context.engine.jobs.stop(jid, context.minion.id);
@@ -68,7 +68,7 @@ Result<Json> send(const Call& call, std::string_view jid, std::int64_t signal) {
 
 Reply signal_one(const Call& call, std::int64_t signal) {
   Result<Json> sent = send(call, call["jid"].python_str(), signal);
-  if (!sent) return command_error(sent.error().message);
+  if (!sent) return Raised::command_error(sent.error().message);
   return Returned{*std::move(sent)};
 }
 
@@ -82,7 +82,7 @@ Reply signal_all(const Call& call) {
   std::vector<Json> all;
   for (const ActiveJob& job : running_here(call)) {
     Result<Json> sent = send(call, job.load.jid, signal);
-    if (!sent) return command_error(sent.error().message);
+    if (!sent) return Raised::command_error(sent.error().message);
     all.push_back(*std::move(sent));
   }
   return Returned{written_array([&all](JsonWriter& writer) {
@@ -96,7 +96,7 @@ Reply signal_job(const Call& call) {
   const std::int64_t signal = std::get<std::int64_t>(number);
   constexpr std::array<std::int64_t, 5> kEnding = {SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGTERM};
   if (std::find(kEnding.begin(), kEnding.end(), signal) != kEnding.end()) return signal_one(call, signal);
-  return invocation_error(format(
+  return Raised::invocation_error(format(
       "signal {} cannot be sent to a job, which is a thread here; 1, 2, 3, 9 and 15 ask it to stop", signal));
 }
 
@@ -116,13 +116,13 @@ Functions by_pattern_or_module(const Modules& modules, std::string_view name) {
   return is_pattern(name) ? modules.matching(name) : starting_with(modules, std::string(name) + ".");
 }
 
-/// What has a dot is a pattern, too: without wildcards it matches one function.
+/// A name with a dot and without wildcards is a pattern that matches one function.
 Functions by_pattern_or_function(const Modules& modules, std::string_view name) {
   return name.find('.') != std::string_view::npos ? modules.matching(name)
                                                   : by_pattern_or_module(modules, name);
 }
 
-/// A pattern, a function, or a module with or without its dot; all where the name is empty.
+/// `name`: a pattern, a function, or a module with or without its dot. Empty: all functions.
 Functions by_any_name(const Modules& modules, std::string_view name) {
   if (is_pattern(name)) return modules.matching(name);
   if (const LoadedFunction* function = modules.find(name)) return {function};
@@ -132,8 +132,7 @@ Functions by_any_name(const Modules& modules, std::string_view name) {
 
 using Found = std::map<std::string_view, const LoadedFunction*>;
 
-/// Calls `use` with the functions that `by_name` finds for the names, or with all functions where there are
-/// no names.
+/// Calls `use` with the functions that `by_name` finds for the names, or with all functions without names.
 template <class Use>
 Reply with_found(const Call& call, const std::vector<JsonValue>& names,
                  Functions (*by_name)(const Modules& modules, std::string_view name), const Use& use) {
@@ -141,7 +140,7 @@ Reply with_found(const Call& call, const std::vector<JsonValue>& names,
   Functions functions = names.empty() ? modules.all() : Functions();
   for (const JsonValue& name : names) {
     if (!name.is(JsonValue::Kind::string)) {
-      return invocation_error(
+      return Raised::invocation_error(
           format("modules and functions are named by texts, found {}", name.python_repr()));
     }
     const Functions more = by_name(modules, name.text());
@@ -185,13 +184,12 @@ Reply argspec(const Call& call) {
 }
 
 constexpr std::string_view kStops =
-    "Ask a job to stop on the minion, whichever signal is named; jobs here are threads of one process.\n"
-    "A function that takes its time looks for that, and ends within a moment; a command that it runs is\n"
-    "ended with it. The job then returns that it was terminated.";
+    "Ask a job to stop on the minion. A function that takes long ends soon after, with its commands, and\n"
+    "returns that it was terminated. Jobs here are threads, so all signals do the same.";
 
 constexpr std::string_view kStopsAll = "Ask all jobs that run on the minion to stop.";
 
-// Those of `sys` are not quick: Python may have to be asked which functions there are.
+// Functions of `sys` are not quick: they may start Python to list its functions.
 constexpr Function kFunctions[] = {
     {"saltutil.find_job(jid)",
      "Return what is known about a job that runs on the minion; nothing where it does not.",

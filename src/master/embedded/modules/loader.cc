@@ -24,27 +24,26 @@ const LoadedFunction* find_in(const FunctionTable& functions, std::string_view n
   return found == functions.end() ? nullptr : found->second.get();
 }
 
-/// Takes the function; false, and does not, where there is one of that name.
+/// Returns false, and leaves `function` alone, if the table has a function of that name.
 bool add_to(FunctionTable& functions, std::unique_ptr<const LoadedFunction>& function) {
   const std::string_view name = function->name();
   return functions.try_emplace(name, std::move(function)).second;
 }
 
-/// The Python modules that are installed with the program, by name.
-StringMap installed_modules(const std::string& folder) {
+StringMap find_installed_modules(const std::string& folder) {
   StringMap files;
   std::error_code error;
   for (const std::filesystem::path& path : entries_of(folder, error)) {
     if (path.extension() == ".py") files.emplace(path.stem(), path);
   }
   if (error) {
-    log::warning(format("{}: {}; the execution modules that are installed with the program are not there",
+    log::warning(format("{}: {}; the execution modules that are installed with the program are missing",
                         folder, error.message()));
   }
   return files;
 }
 
-/// Salt counts an object whose `result` or `success` is false as a failure, whatever function returned it.
+/// To Salt an object whose `result` or `success` is false is a failure, whatever function returned it.
 bool reports_failure(const Json& value) {
   const std::string& text = value.text();
   if (!text.starts_with('{')) return false;
@@ -58,7 +57,6 @@ bool reports_failure(const Json& value) {
   return false;
 }
 
-/// A minion's words for what was raised.
 std::string failure_text(const LoadedFunction& function, const Raised& raised) {
   switch (raised.kind) {
     case Raised::Kind::type_error:
@@ -70,27 +68,35 @@ std::string failure_text(const LoadedFunction& function, const Raised& raised) {
       return "ERROR: " + raised.message;
     case Raised::Kind::exception:
       return "The minion function caused an exception: " + raised.line();
-    case Raised::Kind::worded:
-    case Raised::Kind::unavailable:
-    case Raised::Kind::interrupted:
+    default:
       return raised.message;
   }
-  return raised.message;
 }
 
 master::Return failure(const Minion& minion, Json text) {
   return {minion.id, std::move(text), 1, false, "nested"};
 }
 
-/// Salt answers the beginning of a name with what it could have meant.
+/// A name that is the beginning of others is answered with the documentation of these, as Salt does.
 Json not_available(const Modules& modules, std::string_view fun, const std::string& why) {
-  Json sentence = Json::string(why.empty() ? modules.missing(fun) : why);
+  Json sentence = Json::string(why.empty() ? modules.not_available(fun) : why);
   const auto similar = modules.matching(std::string(fun) + "*");
   if (similar.empty()) return sentence;
   return written_object([&](JsonWriter& writer) {
     for (const LoadedFunction* function : similar) writer.key(function->name()).string(function->doc());
     writer.key(fun).json(sentence);
   });
+}
+
+/// Not inlined into `execute`, which needs little stack while a function runs.
+[[gnu::noinline]] master::Return return_of(const Raised& raised, const Engine& engine, const Minion& minion,
+                                           std::string_view fun, const LoadedFunction& function) {
+  if (raised.kind == Raised::Kind::unavailable) {
+    return failure(minion, not_available(engine.modules, fun, raised.message));
+  }
+  master::Return failed = failure(minion, Json::string(failure_text(function, raised)));
+  if (raised.kind == Raised::Kind::interrupted) failed.out.clear();
+  return failed;
 }
 
 }  // namespace
@@ -112,8 +118,8 @@ Result<void> Modules::load() {
   if (!settings) return std::move(settings).error();
   Result<std::vector<ModuleFolder>> folders = read_module_folders(options_, *settings);
   if (!folders) return std::move(folders).error();
-  installed_ = installed_modules(shipped("modules"));
-  python_ = std::make_unique<Python>(programs_, *settings, options_, installed_);
+  installed_modules_ = find_installed_modules(shipped("modules"));
+  python_ = std::make_unique<PythonRunner>(programs_, *settings, options_, installed_modules_);
   if (Result<void> checked = python_->check(); !checked) return checked;
 
   std::vector<PythonFile> files;
@@ -122,57 +128,57 @@ Result<void> Modules::load() {
   }
   PythonIndex index = python_->index(files);
   broken_ = std::move(index.broken);
-  StringMap brought;  // function in Python: its module's file
+  StringMap files_of_functions;
   for (ModuleFolder& folder : *folders) {
     for (auto& script : folder.scripts) {
       const std::string path = script->path();
-      add(std::move(script), path);
+      add_from_folder(std::move(script), path);
     }
     for (const PythonFile& file : folder.python) {
       for (auto& function : index.functions[file.path]) {
         const LoadedFunction& added = *function;
-        if (add(std::move(function), file.path) && added.is_listed())
-          brought.emplace(added.name(), file.path);
+        if (add_from_folder(std::move(function), file.path) && added.is_listed())
+          files_of_functions.emplace(added.name(), file.path);
       }
     }
   }
   for (auto& function : native_functions()) {
-    if (broken_.count(function->module()) == 0) add_to(functions_, function);
+    if (!broken_.contains(function->module())) add_to(functions_, function);
   }
-  python_->set_functions(brought, functions_);
+  python_->set_functions(files_of_functions, functions_);
   return {};
 }
 
-bool Modules::add(std::unique_ptr<const LoadedFunction> function, std::string_view from) {
+bool Modules::add_from_folder(std::unique_ptr<const LoadedFunction> function, std::string_view path) {
   if (add_to(functions_, function)) return true;
-  log::warning(format("rest_fcgi: embedded: module_dirs: {} of {} is left out: another one comes first",
-                      function->name(), from));
+  log::warning(format("rest_fcgi: embedded: module_dirs: {} of {} is left out: an earlier file has it",
+                      function->name(), path));
   return false;
 }
 
 const FunctionTable& Modules::installed() const {
-  static const FunctionTable none;
+  static const FunctionTable kNone;
   const std::lock_guard lock(mutex_);
-  if (!is_asked_) {
+  if (!are_listed_) {
     std::vector<PythonFile> files;
-    for (const auto& [module, path] : installed_) {
-      if (broken_.count(module) == 0) files.push_back({module, path, ""});
+    for (const auto& [module, path] : installed_modules_) {
+      if (!broken_.contains(module)) files.push_back({module, path, ""});
     }
     PythonIndex index = python_->index(files);
-    why_not_ = std::move(index.why_not);
+    why_not_listed_ = std::move(index.why_not);
     for (auto& [path, functions] : index.functions) {
       for (auto& function : functions) {
-        if (find_in(functions_, function->name()) == nullptr) add_to(of_installed_, function);
+        if (find_in(functions_, function->name()) == nullptr) add_to(installed_functions_, function);
       }
     }
-    is_asked_ = why_not_.empty();
+    are_listed_ = why_not_listed_.empty();
   }
-  return is_asked_ ? of_installed_ : none;
+  return are_listed_ ? installed_functions_ : kNone;
 }
 
 const LoadedFunction* Modules::find(std::string_view name) const {
   if (const LoadedFunction* function = find_in(functions_, name)) return function;
-  if (installed_.count(module_of(name)) == 0 || broken_.count(module_of(name)) != 0) return nullptr;
+  if (!installed_modules_.contains(module_of(name)) || broken_.contains(module_of(name))) return nullptr;
   return find_in(installed(), name);
 }
 
@@ -193,12 +199,12 @@ std::optional<std::vector<std::string>> Modules::names() const {
     for (const auto& [name, function] : *functions) names.emplace_back(name);
   }
   const std::lock_guard lock(mutex_);
-  return is_asked_ ? std::optional(std::move(names)) : std::nullopt;
+  return are_listed_ ? std::optional(std::move(names)) : std::nullopt;
 }
 
-bool Modules::is_unknown(std::string_view module) const {
+bool Modules::is_broken(std::string_view module) const {
   if (broken_.contains(module)) return true;
-  if (!installed_.contains(module)) return false;
+  if (!installed_modules_.contains(module)) return false;
   const auto has_function = [module](const FunctionTable& functions) {
     return std::any_of(functions.begin(), functions.end(),
                        [module](const auto& entry) { return module_of(entry.first) == module; });
@@ -206,20 +212,20 @@ bool Modules::is_unknown(std::string_view module) const {
   return !has_function(functions_) && !has_function(installed());
 }
 
-std::vector<const LoadedFunction*> Modules::matching(std::string_view pattern) const {
+std::vector<const LoadedFunction*> Modules::matching(std::string_view glob) const {
   std::vector<const LoadedFunction*> matching = all();
-  std::erase_if(matching, [pattern](const auto* function) { return !glob_match(pattern, function->name()); });
+  std::erase_if(matching, [glob](const auto* function) { return !glob_match(glob, function->name()); });
   return matching;
 }
 
-std::string Modules::missing(std::string_view name) const {
+std::string Modules::not_available(std::string_view name) const {
   const std::string_view module = module_of(name);
   if (const auto broken = broken_.find(module); broken != broken_.end()) {
     return format("'{}' __virtual__ returned False: {}", module, broken->second);
   }
   const std::lock_guard lock(mutex_);
-  if (installed_.count(module) != 0 && !why_not_.empty()) {
-    return format("'{}' is not available: {}", name, why_not_);
+  if (installed_modules_.contains(module) && !why_not_listed_.empty()) {
+    return format("'{}' is not available: {}", name, why_not_listed_);
   }
   return format("'{}' is not available.", name);
 }
@@ -227,20 +233,7 @@ std::string Modules::missing(std::string_view name) const {
 bool Modules::is_quick(std::string_view name) const {
   if (const LoadedFunction* function = find_in(functions_, name)) return function->is_quick();
   const std::lock_guard lock(mutex_);
-  return is_asked_ && find_in(of_installed_, name) == nullptr;
-}
-
-/// Apart from `execute`: what it has on the stack is not there while a function takes its time.
-[[gnu::noinline]] static master::Return return_of(const Raised& raised, const Engine& engine,
-                                                  const Minion& minion, std::string_view fun,
-                                                  const LoadedFunction& function) {
-  if (raised.kind == Raised::Kind::unavailable) {
-    return failure(minion, not_available(engine.modules, fun, raised.message));
-  }
-  master::Return failed = failure(minion, Json::string(failure_text(function, raised)));
-  // The function said nothing: its job was stopped, which looks the same however far it had come.
-  if (raised.kind == Raised::Kind::interrupted) failed.out.clear();
-  return failed;
+  return are_listed_ && find_in(installed_functions_, name) == nullptr;
 }
 
 master::Return execute(const Engine& engine, const Minion& minion, std::string_view fun,

@@ -13,41 +13,38 @@
 
 #include "master/embedded/modules/loader.h"
 
-/// What users put into module folders: executable files `MODULE.FUNCTION`, and Python files `MODULE.py`,
-/// execution modules in Salt's own form. Each call of either runs in a program of its own.
+/// Module folders: executable files `MODULE.FUNCTION`, and Python files `MODULE.py`, execution modules in
+/// Salt's own form. Each call of either runs in a program of its own.
 namespace rest_fcgi::embedded {
 
-/// How the programs of modules are run, the same for all. Plain value.
+/// How the programs of modules run, the same for all.
 struct ScriptSettings {
   std::chrono::milliseconds timeout{};
-  Program program;  ///< to be given its arguments and a time limit
+  Program program;  ///< without arguments and time limit
 };
 
-/// Errors: configuration, for a user who does not exist.
+/// Errors: configuration, for an unknown user.
 [[nodiscard]] Result<ScriptSettings> script_settings(const ModuleOptions& options);
 
-/// What a call gives whose program came to no good end: a sentence that begins with `what`, and a retcode:
-/// the exit status, a signal's number negated, else 1. Absent: the program ended with status 0.
-[[nodiscard]] std::optional<Reply> bad_end(const std::string& what, const Ended& ended,
-                                           const ScriptSettings& settings);
+/// Returns what a call returns if its program failed: a sentence that begins with `what`, and as the retcode
+/// the exit status, a signal's number negated, or 1. Absent: the program ended with status 0.
+[[nodiscard]] std::optional<Reply> failure_of(const std::string& what, const Ended& ended,
+                                              const ScriptSettings& settings);
 
-/// The sentence `what happened: errors`, where `errors` is the end of standard error.
+/// Returns the sentence `what_happened: errors` with the end of standard error.
 [[nodiscard]] Reply failed(const std::string& what_happened, std::string_view errors, int retcode = 1);
 
-/// Writes what a program wrote to standard error into the log, the end of it.
+/// Logs the end of what a program wrote to standard error.
 void log_errors(std::string_view function, const Ended& ended);
 
-/// An execution function that is an executable file: it gets the call as a JSON object on standard input, and
-/// prints what it returns as JSON.
+/// An execution function that is an executable file. It reads the call as a JSON object from standard input,
+/// and prints what it returns as JSON.
 class ScriptFunction final : public LoadedFunction {
  public:
-  /// `name`: with its module; `doc`: what sys.doc shows.
   ScriptFunction(std::string name, std::string path, std::string doc, const ScriptSettings& settings);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-  /// Runs the file, and waits for it. Whatever goes wrong is a sentence, see bad_end. What it writes to
-  /// standard error when all went well goes to the log.
   [[nodiscard]] Reply call(const Context& context, std::span<const JsonValue> args,
                            std::span<const JsonMember> kwargs) const override;
 
@@ -56,79 +53,73 @@ class ScriptFunction final : public LoadedFunction {
   const ScriptSettings settings_;
 };
 
-/// A Python file of a module folder. Plain value.
 struct PythonFile {
-  std::string module;  ///< the name of the file
+  std::string module;
   std::string path;
-  std::string refused;  ///< why it must not be used; empty: it may be
+  std::string refused;  ///< why it must not be used; empty: it may be used
 };
 
-/// What is in a folder, sorted. Where `error` is set, what could be read of it.
+/// Returns the paths in a folder, sorted. After an error, only those that could be read.
 [[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::string& folder,
                                                             std::error_code& error);
 
-/// What one module folder has. Movable.
 struct ModuleFolder {
   std::vector<std::unique_ptr<ScriptFunction>> scripts;
   std::vector<PythonFile> python;
 };
 
-/// The folders of `options.module_dirs`. What looks like a module and is none, what others could have
-/// written, and a Python file whose name an earlier folder has, is left out, and the log says so. Errors:
+/// Reads the folders of `options.module_dirs`. Left out with a warning are files whose name or mode is wrong,
+/// files that other users may write, and Python files whose name an earlier folder has. Errors:
 /// configuration, for a folder that cannot be read.
 [[nodiscard]] Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                                     const ScriptSettings& settings);
 
-/// What the lines of comment at the start of a script say, behind its `#!` line; empty where there are none.
+/// Returns the comment at the start of a script, after its `#!` line.
 [[nodiscard]] std::string script_doc(std::string_view text);
 
-/// Which functions some Python files have. Movable.
+/// The functions of Python files.
 struct PythonIndex {
   std::map<std::string, LoadedFunctions> functions;  ///< by the path of the file
-  StringMap broken;                                  ///< by module: why it cannot be had
-  std::string why_not;  ///< what kept Python itself from starting; empty: nothing did
+  StringMap broken;                                  ///< by module: why it could not be loaded
+  std::string why_not;                               ///< why Python did not start; empty: it did
 };
 
-/// Runs Python modules by way of deploy/module_loader.py. Immutable once `set_functions` was called; then
-/// thread-safe. Borrows `programs`.
-class Python {
+/// Runs Python modules with deploy/module_loader.py. Thread-safe after `set_functions`. Borrows `programs`.
+class PythonRunner {
  public:
-  /// `installed`: the files of the modules that are installed with the program, by module.
-  Python(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
-         const StringMap& installed);
+  /// `installed`: paths of the modules that are installed with the program, by module.
+  PythonRunner(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
+               const StringMap& installed);
 
-  /// Starts the Python that the configuration names, if it names one. Errors: configuration, where the
-  /// program started and is no Python that can run modules. Where it cannot be started, the log says so.
+  /// Starts the Python that the configuration names, if any. Errors: configuration, if that program is no
+  /// Python that can run modules. If it cannot be started there is only a warning.
   [[nodiscard]] Result<void> check() const;
 
-  /// Asks for the functions of these files, in one program; they borrow this. What cannot be loaded is
-  /// broken, and the log says so.
+  /// Lists the functions of these files with one program; the functions borrow this object. A module that
+  /// cannot be loaded is broken, and there is a warning.
   [[nodiscard]] PythonIndex index(const std::vector<PythonFile>& files) const;
 
-  /// Sets what a module finds in `__salt__` besides its own functions and the installed modules'.
+  /// Sets what a module finds in `__salt__` besides its own functions and those of installed modules.
   void set_functions(const StringMap& python, const FunctionTable& all);
 
-  /// Calls a function of the module in the file `path`.
   [[nodiscard]] Reply call(const Context& context, const std::string& path, const std::string& fun,
                            std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const;
 
  private:
-  class Answers;
+  class LoaderOutput;
 
-  /// Says that Python cannot be started, by which path and why.
   [[nodiscard]] std::string cannot_start(const Error& error) const;
-  /// Runs the loader, which is asked `request`, and gives `answers` its lines.
   [[nodiscard]] Result<Ended> run_loader(std::string request, std::chrono::milliseconds limit,
-                                         const std::stop_token& stop, Answers& answers) const;
-  /// Begins a request with what the loader is told in any case.
+                                         const std::stop_token& stop, LoaderOutput& output) const;
+  /// Writes the members that each request to the loader has.
   void begin_request(JsonWriter& writer, std::string_view id, const JsonValue& grains,
                      const JsonValue& pillar) const;
-  void take_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const;
+  void add_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const;
 
   const ProgramRunner& programs_;
   const ScriptSettings settings_;
   const ModuleOptions options_;
-  const std::string loader_;  // path of the program
+  const std::string loader_;
   const Json installed_;
   Json python_ = Json::empty_object();
   Json native_ = Json::trusted("[]");

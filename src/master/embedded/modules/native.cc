@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/modules/native.h"
 
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
 namespace rest_fcgi::embedded {
@@ -18,7 +20,6 @@ std::string documentation(const Function& function) {
   return out + "    ";
 }
 
-/// The name that callers use.
 std::string_view name_of(const Function& function) {
   const std::string_view name = function.usage.substr(0, function.usage.find_first_of(" ("));
   return name.ends_with('_') ? name.substr(0, name.size() - 1) : name;
@@ -38,7 +39,7 @@ Json defaults_of(const Signature& signature) {
   });
 }
 
-/// What is empty or false is null, as Salt shows it.
+/// Salt shows null for what is empty or false.
 Json argspec_of(const Signature& signature) {
   return written_object([&signature](JsonWriter& writer) {
     writer.key("args");
@@ -49,24 +50,21 @@ Json argspec_of(const Signature& signature) {
   });
 }
 
-/// An execution function of this program's own.
 class NativeFunction final : public LoadedFunction {
  public:
   explicit NativeFunction(const Function& function)
       : LoadedFunction(std::string(name_of(function)), documentation(function),
-                       argspec_of(read_usage(function.usage))),
+                       argspec_of(parse_usage(function.usage))),
         function_(function),
-        signature_(read_usage(function.usage)),
+        signature_(parse_usage(function.usage)),
         default_values_(own_document(defaults_of(signature_))) {
     for (const JsonValue value : default_values_.root().elements()) defaults_.push_back(value);
   }
 
-  [[nodiscard]] bool is_quick() const noexcept override { return function_.quick; }
+  [[nodiscard]] bool is_quick() const noexcept override { return function_.is_quick; }
 
-  /// Errors: invocation, for keyword arguments that the function does not take; as `call`.
   [[nodiscard]] Reply run(const Context& context, std::span<const JsonValue> args,
                           std::span<const JsonMember> kwargs) const override;
-  /// Errors: type_error with Python's own sentence where the arguments do not fit; what the function raises.
   [[nodiscard]] Reply call(const Context& context, std::span<const JsonValue> args,
                            std::span<const JsonMember> kwargs) const override;
 
@@ -94,20 +92,29 @@ Reply NativeFunction::run(const Context& context, std::span<const JsonValue> arg
     invalid.push_back(std::string(key) + '=' + value.python_str());
   }
   if (invalid.empty()) return call(context, sorted.positional, sorted.keywords);
-  return invocation_error("The following keyword arguments are not valid: " + joined(invalid));
+  return Raised::invocation_error("The following keyword arguments are not valid: " + joined(invalid));
 }
 
 Reply NativeFunction::call(const Context& context, std::span<const JsonValue> args,
                            std::span<const JsonMember> kwargs) const {
   auto result = python_bind(signature_, args, kwargs);
   if (auto* raised = std::get_if<Raised>(&result)) return std::move(*raised);
-  Bound& bound = std::get<Bound>(result);
+  auto& bound = std::get<BoundArguments>(result);
   for (std::size_t i = signature_.required; i < bound.values.size(); ++i) {
     if (!bound.given[i]) bound.values[i] = defaults_[i - signature_.required];
   }
   Reply reply = function_.run({std::move(bound), context});
   if (auto* returned = std::get_if<Returned>(&reply)) returned->out = function_.out;
   return reply;
+}
+
+JsonDocument read_minion_options() {
+  const std::string path = shipped("minion_options.json");
+  JsonDocument options;
+  const Result<void> parsed = options.parse(read_text(path).value_or(""));
+  if (!parsed)
+    log::warning(format("{}: the options of minions cannot be read: {}", path, parsed.error().message));
+  return options;
 }
 
 }  // namespace
@@ -122,6 +129,12 @@ void write_publication(JsonWriter& writer, const JobContext& job) {
   writer.key("__pub_user").string(job.user);
 }
 
+void write_minion_options(JsonWriter& writer, std::string_view id) {
+  static const JsonDocument options = read_minion_options();
+  writer.key("id").string(id);
+  for (const auto& [key, value] : options.root().members()) value.write(writer.key(key));
+}
+
 std::vector<std::string> native_names(std::string_view module) {
   std::vector<std::string> names;
   for (const auto& function : native_functions()) {
@@ -133,7 +146,7 @@ std::vector<std::string> native_names(std::string_view module) {
 LoadedFunctions native_functions() {
   LoadedFunctions all;
   for (const std::span<const Function> table :
-       {absent_functions(), cmd_functions(), data_functions(), engine_functions(), test_functions()}) {
+       {cmd_functions(), data_functions(), engine_functions(), stub_functions(), test_functions()}) {
     for (const Function& function : table) all.push_back(std::make_unique<const NativeFunction>(function));
   }
   return all;

@@ -12,19 +12,20 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-constexpr double kLoadSeconds = 2;       // that one module may take to load
-constexpr double kSaltLoadSeconds = 10;  // the same with a Python of the user's choice, which may have Salt
-constexpr std::chrono::milliseconds kIndexTime = std::chrono::seconds(20);  // of all modules
+// Time limits for loading one module and all modules. A Python of the user's choice may have to import Salt.
+constexpr double kLoadSeconds = 2;
+constexpr double kSaltLoadSeconds = 10;
+constexpr std::chrono::milliseconds kIndexTime = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kSaltIndexTime = std::chrono::seconds(60);
 
-/// For lines of the loader, which are at most as long as a program's output may be.
+/// The length of a line is limited as a program's output is.
 JsonLimits line_limits() {
   JsonLimits limits = JsonLimits::none();
   limits.max_values = 1'000'000;
   return limits;
 }
 
-/// What the loader calls a kind. What it need not tell apart is a `command`.
+/// Returns the loader's name of a kind. The loader treats all kinds without a name of their own as `command`.
 std::string_view name_of(Raised::Kind kind) {
   switch (kind) {
     case Raised::Kind::type_error:
@@ -35,12 +36,9 @@ std::string_view name_of(Raised::Kind kind) {
       return "exception";
     case Raised::Kind::unavailable:
       return "unavailable";
-    case Raised::Kind::command:
-    case Raised::Kind::worded:
-    case Raised::Kind::interrupted:
-      break;
+    default:
+      return "command";
   }
-  return "command";
 }
 
 std::string line_of(const Reply& reply) {
@@ -62,10 +60,9 @@ Json object_of(const StringMap& members) {
   });
 }
 
-/// What the loader answered to a call.
 Reply reply_of(const JsonValue& answer) {
   if (const auto text = answer.find("text")) {
-    return Raised{Raised::Kind::worded, "", std::string(text->text())};
+    return Raised{Raised::Kind::verbatim, "", std::string(text->text())};
   }
   if (const auto reason = answer.find("unavailable")) {
     return Raised{Raised::Kind::unavailable, "", std::string(reason->text())};
@@ -75,10 +72,9 @@ Reply reply_of(const JsonValue& answer) {
                   std::string(member_of(answer, "out").text())};
 }
 
-/// A function of a module's file.
 class PythonFunction final : public LoadedFunction {
  public:
-  PythonFunction(const Python& python, std::string path, const JsonMember& described, bool is_listed)
+  PythonFunction(const PythonRunner& python, std::string path, const JsonMember& described, bool is_listed)
       : LoadedFunction(std::string(described.key), std::string(member_of(described.value, "doc").text()),
                        member_of(described.value, "argspec").json(), is_listed),
         python_(python),
@@ -90,39 +86,39 @@ class PythonFunction final : public LoadedFunction {
   }
 
  private:
-  const Python& python_;
+  const PythonRunner& python_;
   const std::string path_;
 };
 
 }  // namespace
 
-/// Takes the lines of a loader: answers those that call functions, keeps the last one.
-class Python::Answers {
+/// Reads the lines of a loader: replies to those that call functions, and keeps the last line.
+class PythonRunner::LoaderOutput {
  public:
-  /// Null: no function can be called.
-  explicit Answers(const Context* context) : context_(context) {}
+  /// With null no function can be called.
+  explicit LoaderOutput(const Context* context) : context_(context) {}
 
-  std::string take(std::string_view line) {
+  std::string read(std::string_view line) {
     is_valid_ = document_.parse(line, line_limits()).ok() && document_.root().size() != 0;
     const auto fun = document_.root().find("call");
     if (!fun) return "";
-    is_valid_ = false;  // it is no answer
+    is_valid_ = false;
     const Reply reply = call(std::string(fun->text()), document_.root());
-    // Where it took all the time that there was, the program waits in vain: it is about to be ended, too.
+    // After the deadline the program is ended, too.
     const bool is_late =
         context_ != nullptr && SteadyTime::clock::now() >= context_->deadline.value_or(SteadyTime::max());
     return is_late ? "" : line_of(reply);
   }
 
-  /// Was the last line a list, the answer to a question for functions?
+  /// Returns whether the last line was a list of modules.
   [[nodiscard]] bool is_list() const { return document_.root().is(JsonValue::Kind::array); }
 
-  /// What the program said last; null where that is no answer.
+  /// Returns the last line; null if it is no answer.
   [[nodiscard]] const JsonDocument* last() const { return is_valid_ ? &document_ : nullptr; }
 
  private:
   Reply call(const std::string& fun, const JsonValue& request) const {
-    if (context_ == nullptr) return command_error("No function is called while modules are loaded.");
+    if (context_ == nullptr) return Raised::command_error("No function is called while modules are loaded.");
     const LoadedFunction* function = context_->engine.modules.find(fun);
     if (function == nullptr) return Raised{Raised::Kind::unavailable, "", fun};
     std::vector<JsonValue> args;
@@ -140,35 +136,35 @@ class Python::Answers {
   bool is_valid_ = false;
 };
 
-Python::Python(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
-               const StringMap& installed)
+PythonRunner::PythonRunner(const ProgramRunner& programs, const ScriptSettings& settings,
+                           const ModuleOptions& options, const StringMap& installed)
     : programs_(programs),
       settings_(settings),
       options_(options),
       loader_(shipped("module_loader.py")),
       installed_(object_of(installed)) {}
 
-void Python::set_functions(const StringMap& python, const FunctionTable& all) {
+void PythonRunner::set_functions(const StringMap& python, const FunctionTable& all) {
   python_ = object_of(python);
   native_ = written_array([&](JsonWriter& writer) {
     for (const auto& [name, function] : all) {
-      if (python.count(name) == 0 && function->is_listed()) writer.string(name);
+      if (!python.contains(name) && function->is_listed()) writer.string(name);
     }
   });
 }
 
-Result<Ended> Python::run_loader(std::string request, std::chrono::milliseconds limit,
-                                 const std::stop_token& stop, Answers& answers) const {
+Result<Ended> PythonRunner::run_loader(std::string request, std::chrono::milliseconds limit,
+                                       const std::stop_token& stop, LoaderOutput& output) const {
   Program program = settings_.program;
   program.argv = {options_.python, "-I", "-B", loader_};
   program.time_limit = limit;
   program.input = std::move(request) + "\n";
-  program.on_line = [&answers](std::string_view line) { return answers.take(line); };
+  program.on_line = [&output](std::string_view line) { return output.read(line); };
   return programs_.run(program, stop);
 }
 
-void Python::begin_request(JsonWriter& writer, std::string_view id, const JsonValue& grains,
-                           const JsonValue& pillar) const {
+void PythonRunner::begin_request(JsonWriter& writer, std::string_view id, const JsonValue& grains,
+                                 const JsonValue& pillar) const {
   writer.key("python").json(python_).key("native").json(native_).key("shipped").json(installed_);
   grains.write(writer.key("grains"));
   pillar.write(writer.key("pillar"));
@@ -177,31 +173,31 @@ void Python::begin_request(JsonWriter& writer, std::string_view id, const JsonVa
   writer.end_object();
 }
 
-std::string Python::cannot_start(const Error& error) const {
+std::string PythonRunner::cannot_start(const Error& error) const {
   return format("Python modules need {}, which cannot be started: {}", options_.python, error.message);
 }
 
-Result<void> Python::check() const {
+Result<void> PythonRunner::check() const {
   if (options_.python_key.empty()) return {};
-  Answers answers(nullptr);
+  LoaderOutput output(nullptr);
   const JsonDocument nothing = own_document(Json::empty_object());
   Json request = written_object([&](JsonWriter& writer) {
     begin_request(writer, host_name(), nothing.root(), nothing.root());
     writer.key("seconds").number(kLoadSeconds).key("index").begin_array().end_array();
   });
-  const Result<Ended> ended = run_loader(std::move(request).text(), kIndexTime, std::stop_token(), answers);
+  const Result<Ended> ended = run_loader(std::move(request).text(), kIndexTime, std::stop_token(), output);
   if (!ended) {
     log::warning(format("{}: {}", options_.python_key, cannot_start(ended.error())));
     return {};
   }
-  if (ended->how == Ended::How::exited && ended->code == 0 && answers.is_list()) return {};
+  if (ended->how == Ended::How::exited && ended->code == 0 && output.is_list()) return {};
   return Error{
       ErrorKind::configuration,
       format("{}: found {}, expected a Python 3.9 or newer: {}", options_.python_key, options_.python,
              ended->errors.empty() ? "it does not answer as one" : stripped(ended->errors))};
 }
 
-PythonIndex Python::index(const std::vector<PythonFile>& files) const {
+PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
   PythonIndex index;
   StringMap modules;  // by path
   for (const PythonFile& file : files) {
@@ -223,12 +219,12 @@ PythonIndex Python::index(const std::vector<PythonFile>& files) const {
     }
     writer.end_array();
   });
-  Answers answers(nullptr);
+  LoaderOutput output(nullptr);
   const Result<Ended> ended = run_loader(std::move(request).text(), is_chosen ? kSaltIndexTime : kIndexTime,
-                                         std::stop_token(), answers);
-  if (ended && answers.last() != nullptr) {
+                                         std::stop_token(), output);
+  if (ended && output.last() != nullptr) {
     log_errors("the Python modules", *ended);
-    for (const JsonValue module : answers.last()->root().elements()) take_module(module, modules, index);
+    for (const JsonValue module : output.last()->root().elements()) add_module(module, modules, index);
     return index;
   }
   index.why_not = ended ? format("Python did not list its modules: {}", stripped(ended->errors))
@@ -240,9 +236,9 @@ PythonIndex Python::index(const std::vector<PythonFile>& files) const {
   return index;
 }
 
-void Python::take_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const {
+void PythonRunner::add_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const {
   const std::string path(member_of(module, "path").text());
-  if (modules.count(path) == 0) return;  // a module that disturbs the program may have written this
+  if (!modules.contains(path)) return;  // a module may have printed this line
   if (const auto broken = module.find("broken")) {
     const auto line = member_of(module, "line").integer();
     index.broken[modules.at(path)] = broken->text();
@@ -258,10 +254,10 @@ void Python::take_module(const JsonValue& module, const StringMap& modules, Pyth
   }
 }
 
-Reply Python::call(const Context& context, const std::string& path, const std::string& fun,
-                   std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const {
-  // Python calls its own functions by itself, and asks for native ones. Who asks for others from there would
-  // have one program wait for the next, each on this thread's stack.
+Reply PythonRunner::call(const Context& context, const std::string& path, const std::string& fun,
+                         std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const {
+  // A Python program calls Python functions by itself, and asks for native ones. A nested program would take
+  // this thread's stack.
   if (context.deadline) return Raised{Raised::Kind::unavailable, "", fun};
   Context inner = context;
   const auto limit = time_left(context, settings_.timeout).value_or(settings_.timeout);
@@ -273,19 +269,19 @@ Reply Python::call(const Context& context, const std::string& path, const std::s
     write_publication(writer.key("pub").begin_object(), context.job);
     writer.end_object();
   });
-  Answers answers(&inner);
-  const Result<Ended> ended = run_loader(std::move(request).text(), limit, context.stop, answers);
+  LoaderOutput output(&inner);
+  const Result<Ended> ended = run_loader(std::move(request).text(), limit, context.stop, output);
   if (!ended) {
     return Returned{Json::string(format("'{}' is not available: {}", fun, cannot_start(ended.error()))), 1,
                     ""};
   }
   const std::string what = format("The function {}", fun);
-  if (auto bad = bad_end(what, *ended, settings_)) return *std::move(bad);
-  if (answers.last() == nullptr) {
+  if (auto failure = failure_of(what, *ended, settings_)) return *std::move(failure);
+  if (output.last() == nullptr) {
     return failed(format("{} ended its process without an answer", what), ended->errors);
   }
   log_errors(fun, *ended);
-  return reply_of(answers.last()->root());
+  return reply_of(output.last()->root());
 }
 
 }  // namespace rest_fcgi::embedded

@@ -11,7 +11,7 @@
 
 #include <gnu/libc-version.h>
 
-#include "master/embedded/host/salt_version.h"
+#include "master/embedded/host/grains.h"
 #include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/version.h"
@@ -20,7 +20,6 @@ namespace rest_fcgi::embedded {
 namespace test_module {
 namespace {
 
-/// `{"args": ..., "kwargs": ...}`.
 Reply show_arguments(const std::vector<JsonValue>& args, const std::vector<JsonMember>& kwargs) {
   return Returned{
       written_object([&](JsonWriter& writer) { write_arguments(writer, "args", args, "kwargs", kwargs); })};
@@ -89,12 +88,11 @@ Reply retcode(const Call& call) {
 
 constexpr std::int64_t kLongestSleep = 100LL * 365 * 86'400;  // seconds; more may overflow the steady clock
 
-/// Seconds as a caller named them, or a sentence about what is none.
 WholeNumber read_seconds(std::string_view name, const JsonValue& value) {
   const WholeNumber number = python_int(value);
   const auto* seconds = std::get_if<std::int64_t>(&number);
   if (seconds != nullptr && *seconds >= 0) return std::min(*seconds, kLongestSleep);
-  return invocation_error(
+  return Raised::invocation_error(
       format("{} must be a number of seconds from 0 on, found {}", name, value.python_repr()));
 }
 
@@ -143,7 +141,6 @@ Json versions() {
   });
 }
 
-/// Modules have no other names here than their own.
 Reply providers(const Call& call) {
   return Returned{written_object([&call](JsonWriter& writer) {
     std::set<std::string_view> modules;

@@ -21,7 +21,7 @@ std::int64_t truncated(double value) {
   return static_cast<std::int64_t>(value);
 }
 
-/// A real's value; numbers beyond the range of a double count as infinite, as they do for Python.
+/// Numbers beyond the range of a double count as infinite, as in Python.
 double real(const JsonValue& value) {
   const double infinity = std::numeric_limits<double>::infinity();
   return value.number().value_or(value.text().starts_with('-') ? -infinity : infinity);
@@ -32,7 +32,7 @@ class Splitter {
  public:
   void take(char c) {
     if (escaped_) {
-      // Between double quotes a backslash is one, but before a quote or another.
+      // Inside double quotes a backslash escapes only a double quote and a backslash.
       if (quote_ == '"' && c != '"' && c != '\\') word() += '\\';
       word() += c;
       escaped_ = false;
@@ -72,9 +72,9 @@ class Splitter {
   }
 
   std::vector<std::string> words_;
-  std::optional<std::string> word_;  // the one that is being read
-  char quote_ = '\0';                // inside of which
-  bool escaped_ = false;             // behind a backslash
+  std::optional<std::string> word_;  // the unfinished word
+  char quote_ = '\0';                // the open quotation mark
+  bool escaped_ = false;             // the last character was a backslash
 };
 
 std::string too_many(const Signature& signature, std::size_t count) {
@@ -106,8 +106,12 @@ Raised Raised::value_error(std::string message) {
   return {Kind::exception, "ValueError", std::move(message)};
 }
 
-Raised Raised::interrupted(std::string message) {
-  return {Kind::interrupted, "", std::move(message)};
+Raised Raised::invocation_error(std::string message) {
+  return {Kind::invocation, "SaltInvocationError", std::move(message)};
+}
+
+Raised Raised::command_error(std::string message) {
+  return {Kind::command, "CommandExecutionError", std::move(message)};
 }
 
 std::string Raised::line() const {
@@ -178,17 +182,13 @@ std::variant<std::vector<std::string>, Raised> shlex_split(std::string_view text
   return splitter.finish();
 }
 
-Signature read_usage(std::string_view usage) {
+Signature parse_usage(std::string_view usage) {
   const std::size_t open = usage.find('(');
   const std::string_view head = usage.substr(0, open);
   Signature signature;
   signature.name = head.substr(head.find_last_of(". ") + 1);
-  std::string_view left = usage.substr(open + 1);
-  left.remove_suffix(1);
-  while (!left.empty()) {
-    const std::size_t end = std::min(left.find(", "), left.size());
-    const std::string_view one = left.substr(0, end);
-    left.remove_prefix(std::min(end + 2, left.size()));
+  for (const std::string_view one : split(usage.substr(open + 1, usage.size() - open - 2), ", ")) {
+    if (one.empty()) continue;
     if (one.starts_with('*')) {
       (one.starts_with("**") ? signature.takes_keywords : signature.takes_varargs) = true;
       continue;
@@ -201,20 +201,21 @@ Signature read_usage(std::string_view usage) {
   return signature;
 }
 
-const JsonValue& Bound::operator[](std::string_view parameter) const {
+const JsonValue& BoundArguments::operator[](std::string_view parameter) const {
   const auto found = std::find(parameters.begin(), parameters.end(), parameter);
   return values[static_cast<std::size_t>(found - parameters.begin())];
 }
 
-std::variant<Bound, Raised> python_bind(const Signature& signature, std::span<const JsonValue> positional,
-                                        std::span<const JsonMember> keywords) {
+std::variant<BoundArguments, Raised> python_bind(const Signature& signature,
+                                                 std::span<const JsonValue> positional,
+                                                 std::span<const JsonMember> keywords) {
   const std::vector<std::string_view>& parameters = signature.parameters;
-  if (parameters.empty() && positional.empty() && keywords.empty()) return Bound();  // such as test.ping
+  if (parameters.empty() && positional.empty() && keywords.empty()) return BoundArguments();
   const auto complaint = [&signature](std::string_view what) {
     return Raised::type_error(format("{}() {}", signature.name, what));
   };
   const auto named = static_cast<std::ptrdiff_t>(std::min(positional.size(), parameters.size()));
-  Bound bound{parameters, {positional.begin(), positional.begin() + named}, {}, {}, {}};
+  BoundArguments bound{parameters, {positional.begin(), positional.begin() + named}, {}, {}, {}};
   bound.values.resize(parameters.size());
   bound.given.assign(static_cast<std::size_t>(named), true);
   bound.given.resize(parameters.size());

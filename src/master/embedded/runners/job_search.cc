@@ -108,7 +108,7 @@ class JobFilter {
  public:
   /// Takes the arguments of these names; what is null or empty asks for nothing. Errors: invocation, for a
   /// time or jid that is none, and for too many patterns.
-  Result<void> read_patterns(const Bound& given, std::string_view metadata, std::string_view function,
+  Result<void> read_patterns(const BoundArguments& given, std::string_view metadata, std::string_view function,
                              std::string_view target) {
     if (python_bool(given[metadata])) metadata_ = given[metadata];
     auto functions = read_globs(function, given[function]);
@@ -120,7 +120,7 @@ class JobFilter {
     return {};
   }
 
-  Result<void> read_range(const Bound& given) {
+  Result<void> read_range(const BoundArguments& given) {
     for (const auto& [name, time] : {std::pair{"start_time", &start_}, std::pair{"end_time", &end_}}) {
       const auto read = read_time(name, given[name]);
       if (!read) return read.error();
@@ -236,7 +236,7 @@ std::optional<WallTime> parse_time(std::string_view text) {
   return std::nullopt;
 }
 
-Result<Json> list_jobs(const MasterContext& context, const Bound& arguments) {
+Result<Json> list_jobs(const MasterContext& context, const BoundArguments& arguments) {
   const Deadline deadline(context.jobs.clock());
   const Result<const returner::Returner*> source = source_named(context.jobs, arguments["ext_source"]);
   if (!source) return source.error();
@@ -264,7 +264,7 @@ Result<Json> list_jobs(const MasterContext& context, const Bound& arguments) {
                         }));
 }
 
-Result<Json> list_jobs_filter(const MasterContext& context, const Bound& arguments) {
+Result<Json> list_jobs_filter(const MasterContext& context, const BoundArguments& arguments) {
   const Deadline deadline(context.jobs.clock());
   const Result<std::size_t> count = read_count("count", arguments["count"]);
   if (!count) return count.error();
@@ -285,7 +285,7 @@ Result<Json> list_jobs_filter(const MasterContext& context, const Bound& argumen
                         }));
 }
 
-Result<Json> last_run(const MasterContext& context, const Bound& arguments) {
+Result<Json> last_run(const MasterContext& context, const BoundArguments& arguments) {
   const Deadline deadline(context.jobs.clock());
   const Result<const returner::Returner*> source = source_named(context.jobs, arguments["ext_source"]);
   if (!source) return source.error();

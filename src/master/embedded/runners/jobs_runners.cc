@@ -38,7 +38,7 @@ void write_job(JsonWriter& writer, const std::string& jid, const std::optional<S
 }
 
 /// The job that a runner's arguments `jid` and `ext_source` mean; absent where it is not kept.
-Result<std::optional<StoredJob>> find_meant(const MasterContext& context, const Bound& arguments) {
+Result<std::optional<StoredJob>> find_meant(const MasterContext& context, const BoundArguments& arguments) {
   const Result<const returner::Returner*> source = source_named(context.jobs, arguments["ext_source"]);
   if (!source) return source.error();
   const std::string jid = arguments["jid"].python_str();
@@ -50,20 +50,20 @@ Result<std::optional<StoredJob>> find_meant(const MasterContext& context, const 
   return std::optional(StoredJob{**std::move(load), *std::move(returns)});
 }
 
-Result<Json> list_job(const MasterContext& context, const Bound& arguments) {
+Result<Json> list_job(const MasterContext& context, const BoundArguments& arguments) {
   const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   const std::string jid = arguments["jid"].python_str();
   return written_object([&](JsonWriter& writer) { write_job(writer.key("jid").string(jid), jid, *found); });
 }
 
-Result<Json> print_job(const MasterContext& context, const Bound& arguments) {
+Result<Json> print_job(const MasterContext& context, const BoundArguments& arguments) {
   const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   return printed(arguments["jid"].python_str(), *found);
 }
 
-Result<Json> lookup_jid(const MasterContext& context, const Bound& arguments) {
+Result<Json> lookup_jid(const MasterContext& context, const BoundArguments& arguments) {
   const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   const std::optional<StoredJob>& job = *found;
@@ -82,7 +82,7 @@ Result<Json> lookup_jid(const MasterContext& context, const Bound& arguments) {
 }
 
 /// To Salt a return that Python takes for true is a success, and all else is none.
-Result<Json> exit_success(const MasterContext& context, const Bound& arguments) {
+Result<Json> exit_success(const MasterContext& context, const BoundArguments& arguments) {
   const auto found = find_meant(context, arguments);
   if (!found) return found.error();
   std::map<std::string_view, bool> success;
@@ -109,7 +109,7 @@ void write_active(JsonWriter& writer, const ActiveJob& job, const std::vector<re
   writer.end_array().end_object();
 }
 
-Result<Json> active(const MasterContext& context, const Bound&) {
+Result<Json> active(const MasterContext& context, const BoundArguments&) {
   std::string text;
   JsonWriter writer(text);
   writer.begin_object();
@@ -123,7 +123,7 @@ Result<Json> active(const MasterContext& context, const Bound&) {
   return Json::trusted(std::move(text));
 }
 
-Result<Json> master(const MasterContext& context, const Bound&) {
+Result<Json> master(const MasterContext& context, const BoundArguments&) {
   return written_array([&context](JsonWriter& writer) {
     for (const ActiveJob& job : context.jobs.active()) {
       if (is_master_call(job.load)) writer.json(describe_running(job.pid, job.load, job.ret));

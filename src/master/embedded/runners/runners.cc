@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "master/embedded/host/salt_version.h"
+#include "master/embedded/host/grains.h"
 #include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
@@ -24,14 +24,14 @@ const MasterFunction* find_in(MasterFunctions functions, std::string_view name) 
   return found == functions.end() ? nullptr : &*found;
 }
 
-Result<Selection> selected(const MasterContext& context, const Bound& arguments) {
+Result<Selection> selected(const MasterContext& context, const BoundArguments& arguments) {
   const Result<lowstate::Target> target = target_of(arguments);
   if (!target) return target.error();
   return select(context.minions, *target);
 }
 
 /// What a master has in its cache of its minions' data is here what they have: `data` of each.
-Result<Json> data_of_minions(const MasterContext& context, const Bound& arguments,
+Result<Json> data_of_minions(const MasterContext& context, const BoundArguments& arguments,
                              JsonDocument Minion::*data) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
@@ -43,23 +43,23 @@ Result<Json> data_of_minions(const MasterContext& context, const Bound& argument
   });
 }
 
-Result<Json> cached_grains(const MasterContext& context, const Bound& arguments) {
+Result<Json> cached_grains(const MasterContext& context, const BoundArguments& arguments) {
   return data_of_minions(context, arguments, &Minion::grains);
 }
 
-Result<Json> cached_pillar(const MasterContext& context, const Bound& arguments) {
+Result<Json> cached_pillar(const MasterContext& context, const BoundArguments& arguments) {
   return data_of_minions(context, arguments, &Minion::pillar);
 }
 
 /// No minion of this process has a mine.
-Result<Json> cached_mine(const MasterContext& context, const Bound& arguments) {
+Result<Json> cached_mine(const MasterContext& context, const BoundArguments& arguments) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
   return Json::empty_object();
 }
 
 /// There are no files for states.
-Result<Json> orchestrate_show_sls(const MasterContext& context, const Bound&) {
+Result<Json> orchestrate_show_sls(const MasterContext& context, const BoundArguments&) {
   return written_object(
       [&context](JsonWriter& writer) { writer.key(context.jobs.master_id()).begin_object().end_object(); });
 }
@@ -76,15 +76,15 @@ Json documentation(std::initializer_list<MasterFunctions> tables) {
   });
 }
 
-Result<Json> doc_runner(const MasterContext&, const Bound&) {
+Result<Json> doc_runner(const MasterContext&, const BoundArguments&) {
   return documentation({jobs_runners(), other_runners()});
 }
 
-Result<Json> doc_wheel(const MasterContext&, const Bound&) {
+Result<Json> doc_wheel(const MasterContext&, const BoundArguments&) {
   return documentation({wheels()});
 }
 
-Result<Json> doc_execution(const MasterContext& context, const Bound&) {
+Result<Json> doc_execution(const MasterContext& context, const BoundArguments&) {
   return written_object([&context](JsonWriter& writer) {
     for (const LoadedFunction* function : context.modules.all()) {
       writer.key(function->name()).string(function->doc());
@@ -93,7 +93,7 @@ Result<Json> doc_execution(const MasterContext& context, const Bound&) {
 }
 
 /// Minions of this process are always up.
-Result<Json> up(const MasterContext& context, const Bound& arguments) {
+Result<Json> up(const MasterContext& context, const BoundArguments& arguments) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
   return written_array([&](JsonWriter& writer) {
@@ -103,13 +103,13 @@ Result<Json> up(const MasterContext& context, const Bound& arguments) {
   });
 }
 
-Result<Json> down(const MasterContext& context, const Bound& arguments) {
+Result<Json> down(const MasterContext& context, const BoundArguments& arguments) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
   return Json::trusted("[]");
 }
 
-Result<Json> status(const MasterContext& context, const Bound& arguments) {
+Result<Json> status(const MasterContext& context, const BoundArguments& arguments) {
   const Result<Json> ids = up(context, arguments);
   if (!ids) return ids.error();
   return Json::trusted(format("{{\"up\": {}, \"down\": []}}", ids->text()));
@@ -117,7 +117,7 @@ Result<Json> status(const MasterContext& context, const Bound& arguments) {
 
 /// Minions of this process are there as long as it is; with `show_ip`, they are on this host. `subset`: ids
 /// as a list, or with commas between them; left out, that is all of them.
-Result<Json> present(const MasterContext& context, const Bound& arguments) {
+Result<Json> present(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue subset = arguments["subset"];
   std::vector<std::string_view> ids;
   if (subset.is(JsonValue::Kind::string)) ids = target::split_ids(subset.text());
@@ -139,14 +139,14 @@ Result<Json> present(const MasterContext& context, const Bound& arguments) {
   });
 }
 
-Result<Json> not_present(const MasterContext& context, const Bound& arguments) {
+Result<Json> not_present(const MasterContext& context, const BoundArguments& arguments) {
   const Result<Json> present_ones = present(context, arguments);
   if (!present_ones) return present_ones.error();
   return Json::trusted("[]");
 }
 
 /// Minions and master are the same program.
-Result<Json> versions(const MasterContext& context, const Bound&) {
+Result<Json> versions(const MasterContext& context, const BoundArguments&) {
   return written_object([&context](JsonWriter& writer) {
     writer.key("Master").string(kSaltVersion).key("Up to date").begin_object();
     for (const Minion& minion : context.minions.all()) writer.key(minion.id).string(kSaltVersion);
@@ -154,24 +154,24 @@ Result<Json> versions(const MasterContext& context, const Bound&) {
   });
 }
 
-Result<Json> raw_arg(const MasterContext&, const Bound& arguments) {
+Result<Json> raw_arg(const MasterContext&, const BoundArguments& arguments) {
   return written_object([&arguments](JsonWriter& writer) {
     write_arguments(writer, "args", arguments.varargs, "kwargs", arguments.keywords);
   });
 }
 
-Result<Json> arg(const MasterContext& context, const Bound& arguments) {
-  Bound shown = arguments;
+Result<Json> arg(const MasterContext& context, const BoundArguments& arguments) {
+  BoundArguments shown = arguments;
   std::erase_if(shown.keywords, [](const JsonMember& member) { return member.key.starts_with("__"); });
   return raw_arg(context, shown);
 }
 
 /// A server has no terminal to print on.
-Result<Json> stdout_print(const MasterContext&, const Bound&) {
+Result<Json> stdout_print(const MasterContext&, const BoundArguments&) {
   return Json::string("bar");
 }
 
-Result<Json> metasyntactic(const MasterContext&, const Bound& arguments) {
+Result<Json> metasyntactic(const MasterContext&, const BoundArguments& arguments) {
   const JsonValue locality = arguments["locality"];
   if (locality.is(JsonValue::Kind::null) || locality.text() == "us") {
     return Json::trusted(
@@ -182,13 +182,13 @@ Result<Json> metasyntactic(const MasterContext&, const Bound& arguments) {
   return Json();
 }
 
-Result<Json> get_opts(const MasterContext&, const Bound&) {
+Result<Json> get_opts(const MasterContext&, const BoundArguments&) {
   return Error{ErrorKind::invocation,
                "the configuration holds secrets and is not shown; the wheel config.values shows the options "
                "that are no secret"};
 }
 
-Result<Json> sleep(const MasterContext& context, const Bound& arguments) {
+Result<Json> sleep(const MasterContext& context, const BoundArguments& arguments) {
   constexpr double kDefault = 10;
   constexpr double kLongest = 86'400;
   const JsonValue seconds = arguments["s_time"];
@@ -261,12 +261,12 @@ std::vector<std::string> texts_in(JsonValue value) {
   return texts;
 }
 
-bool takes_target(const Bound& arguments) {
+bool takes_target(const BoundArguments& arguments) {
   const auto& names = arguments.parameters;
   return std::find(names.begin(), names.end(), "tgt") != names.end();
 }
 
-Result<lowstate::Target> target_of(const Bound& arguments) {
+Result<lowstate::Target> target_of(const BoundArguments& arguments) {
   const JsonValue tgt = arguments["tgt"];
   const JsonValue tgt_type = arguments["tgt_type"];
   lowstate::Target target;
@@ -295,17 +295,17 @@ MasterFunctions other_runners() {
 
 bool MasterFunction::gets_keyword(std::string_view key, bool is_runner) const {
   if (!lowstate::is_client_key(key, is_runner)) return true;
-  const Signature signature = read_usage(usage);
+  const Signature signature = parse_usage(usage);
   const auto& names = signature.parameters;
   return signature.takes_keywords || std::find(names.begin(), names.end(), key) != names.end();
 }
 
-Result<Bound> MasterFunction::bind(const lowstate::MasterArguments& arguments) const {
-  auto bound = python_bind(read_usage(usage), arguments.args, arguments.kwargs);
+Result<BoundArguments> MasterFunction::bind(const lowstate::MasterArguments& arguments) const {
+  auto bound = python_bind(parse_usage(usage), arguments.args, arguments.kwargs);
   if (const Raised* raised = std::get_if<Raised>(&bound)) {
     return Error{ErrorKind::invocation, raised->message};
   }
-  return std::get<Bound>(std::move(bound));
+  return std::get<BoundArguments>(std::move(bound));
 }
 
 const MasterFunction* find_runner(std::string_view name) {

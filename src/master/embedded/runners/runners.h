@@ -90,7 +90,7 @@ struct MasterFunction {
   std::string_view usage;
   std::string_view summary;  ///< what it does, for `doc.runner` and `doc.wheel`
   /// Errors: of any kind; the sentence is what the caller gets to see.
-  Result<Json> (*run)(const MasterContext& context, const Bound& arguments) = nullptr;
+  Result<Json> (*run)(const MasterContext& context, const BoundArguments& arguments) = nullptr;
   bool quick = true;    ///< ends at once
   bool secret = false;  ///< what it returns is for its caller alone, and must be in no job cache
 
@@ -102,7 +102,7 @@ struct MasterFunction {
   [[nodiscard]] bool gets_keyword(std::string_view key, bool is_runner) const;
 
   /// Errors: invocation, in the words in which Python complains about arguments that do not fit.
-  [[nodiscard]] Result<Bound> bind(const lowstate::MasterArguments& arguments) const;
+  [[nodiscard]] Result<BoundArguments> bind(const lowstate::MasterArguments& arguments) const;
 };
 
 using MasterFunctions = std::span<const MasterFunction>;
@@ -111,12 +111,12 @@ using MasterFunctions = std::span<const MasterFunction>;
 [[nodiscard]] MasterFunctions wheels();
 
 /// Returns whether a runner that was given these arguments takes a target.
-[[nodiscard]] bool takes_target(const Bound& arguments);
+[[nodiscard]] bool takes_target(const BoundArguments& arguments);
 
 /// The target that the arguments `tgt` and `tgt_type` say; left out, that is all minions. Borrows. Errors:
 /// invocation, for a type that there is not, and for a `tgt` that is neither a text nor a list.
 /// REQUIRES: `takes_target`.
-[[nodiscard]] Result<lowstate::Target> target_of(const Bound& arguments);
+[[nodiscard]] Result<lowstate::Target> target_of(const BoundArguments& arguments);
 
 /// Null where there is no such runner.
 [[nodiscard]] const MasterFunction* find_runner(std::string_view name);
@@ -155,9 +155,9 @@ void write_start_time(JsonWriter& writer, std::string_view jid);
 
 // The runners that search: each ends after a few seconds, and when what it found is too much to be returned.
 // Patterns and what they are compared with both come from callers, who can make a search costly.
-[[nodiscard]] Result<Json> list_jobs(const MasterContext& context, const Bound& arguments);
-[[nodiscard]] Result<Json> list_jobs_filter(const MasterContext& context, const Bound& arguments);
-[[nodiscard]] Result<Json> last_run(const MasterContext& context, const Bound& arguments);
+[[nodiscard]] Result<Json> list_jobs(const MasterContext& context, const BoundArguments& arguments);
+[[nodiscard]] Result<Json> list_jobs_filter(const MasterContext& context, const BoundArguments& arguments);
+[[nodiscard]] Result<Json> last_run(const MasterContext& context, const BoundArguments& arguments);
 
 /// What `parse_time` reads, for a message.
 inline constexpr std::string_view kTimeForms =

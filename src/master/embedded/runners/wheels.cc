@@ -37,7 +37,7 @@ struct AcceptedKeys {
   Names ids;
 };
 
-Result<Json> list_all(const MasterContext& context, const Bound&) {
+Result<Json> list_all(const MasterContext& context, const BoundArguments&) {
   const AcceptedKeys accepted(context);
   return written_object([&](JsonWriter& writer) {
     write_strings(writer.key(kAccepted), accepted.ids);
@@ -60,7 +60,7 @@ Error match_must_be_text(JsonValue found) {
   return {ErrorKind::invocation, format("match must be a string, found {}", found.type_name())};
 }
 
-Result<Json> list(const MasterContext& context, const Bound& arguments) {
+Result<Json> list(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue match = arguments["match"];
   if (!match.is(JsonValue::Kind::string)) return match_must_be_text(match);
   if (match.text().starts_with("all")) return list_all(context, arguments);
@@ -85,7 +85,7 @@ Result<Names> matching(Names names, JsonValue match) {
   return names;
 }
 
-Result<Json> name_match(const MasterContext& context, const Bound& arguments) {
+Result<Json> name_match(const MasterContext& context, const BoundArguments& arguments) {
   const AcceptedKeys accepted(context);
   const Result<Names> ids = matching(accepted.ids, arguments["match"]);
   if (!ids) return ids.error();
@@ -93,7 +93,7 @@ Result<Json> name_match(const MasterContext& context, const Bound& arguments) {
   return written_object([&ids](JsonWriter& writer) { write_strings(writer.key(kAccepted), *ids); });
 }
 
-Result<Json> print(const MasterContext& context, const Bound& arguments) {
+Result<Json> print(const MasterContext& context, const BoundArguments& arguments) {
   const AcceptedKeys accepted(context);
   const Result<Names> ids = matching(accepted.ids, arguments["match"]);
   if (!ids) return ids.error();
@@ -139,7 +139,7 @@ Result<void> write_fingers(JsonWriter& writer, std::string_view status, const Na
   return {};
 }
 
-Result<Json> finger(const MasterContext& context, const Bound& arguments) {
+Result<Json> finger(const MasterContext& context, const BoundArguments& arguments) {
   const AcceptedKeys accepted(context);
   const Result<Names> ids = matching(accepted.ids, arguments["match"]);
   if (!ids) return ids.error();
@@ -153,7 +153,7 @@ Result<Json> finger(const MasterContext& context, const Bound& arguments) {
   return all;
 }
 
-Result<Json> finger_master(const MasterContext&, const Bound& arguments) {
+Result<Json> finger_master(const MasterContext&, const BoundArguments& arguments) {
   Result<void> written;
   Json all = written_object([&](JsonWriter& writer) {
     written = write_fingers(writer, "local", {kLocalKeys.back()}, {}, arguments["hash_type"]);
@@ -162,12 +162,12 @@ Result<Json> finger_master(const MasterContext&, const Bound& arguments) {
   return all;
 }
 
-Result<Json> master_key(const MasterContext&, const Bound&) {
+Result<Json> master_key(const MasterContext&, const BoundArguments&) {
   return Json::trusted(R"({"local": {"master.pub": ""}})");
 }
 
 /// Of those of a minion of this process there is none to be removed.
-Result<Json> delete_keys(const MasterContext& context, const Bound& arguments) {
+Result<Json> delete_keys(const MasterContext& context, const BoundArguments& arguments) {
   const AcceptedKeys accepted(context);
   const Result<Names> ids = matching(accepted.ids, arguments["match"]);
   if (!ids) return ids.error();
@@ -189,7 +189,7 @@ Result<int> key_size(JsonValue asked) {
 
 /// The pair of a key that is accepted from now on, once for each id: an object with nothing in it where there
 /// is one, unless `force` is true.
-Result<Json> gen_accept(const MasterContext& context, const Bound& arguments) {
+Result<Json> gen_accept(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue id = arguments["id_"];
   if (!id.is(JsonValue::Kind::string)) {
     return Error{ErrorKind::invocation, format("id_ must be a minion's id, found {}", id.python_repr())};
@@ -217,11 +217,11 @@ Result<Json> gen_accept(const MasterContext& context, const Bound& arguments) {
   });
 }
 
-Result<Json> values(const MasterContext& context, const Bound&) {
+Result<Json> values(const MasterContext& context, const BoundArguments&) {
   return context.config_values;
 }
 
-Result<Json> connected(const MasterContext& context, const Bound&) {
+Result<Json> connected(const MasterContext& context, const BoundArguments&) {
   return written_array([&](JsonWriter& writer) {
     for (const Minion& minion : context.minions.all()) writer.string(minion.id);
   });

@@ -32,7 +32,7 @@ std::string virtual_of(const VirtualSigns& signs) {
   return written([&signs](JsonWriter& writer) { write_virtual_grains(writer, signs); });
 }
 
-TEST_CASE("processors are counted, and the last one's model and flags count") {
+TEST_CASE("write_cpu_grains counts processors, and takes model and flags of the last one") {
   CHECK(cpu("processor\t: 0\nvendor_id : AMD\nmodel name : A\nflags\t\t: fpu vme\n\nprocessor : 1\nmodel "
             "name : B\n") == R"({"num_cpus": 2, "cpu_model": "B", "cpu_flags": ["fpu", "vme"]})");
   CHECK(cpu("vendor_id : IBM\n# processors : 4\n") ==
@@ -42,7 +42,7 @@ TEST_CASE("processors are counted, and the last one's model and flags count") {
   CHECK(cpu("") == R"({"num_cpus": 0, "cpu_model": "Unknown", "cpu_flags": []})");
 }
 
-TEST_CASE("memory is told in MiB, and is 0 where the kernel does not tell") {
+TEST_CASE("write_memory_grains writes MiB, and 0 for what the text does not tell") {
   const auto memory = [](std::string_view text) {
     return written([text](JsonWriter& writer) { write_memory_grains(writer, text); });
   };
@@ -51,7 +51,7 @@ TEST_CASE("memory is told in MiB, and is 0 where the kernel does not tell") {
   CHECK(memory("") == R"({"mem_total": 0, "swap_total": 0})");
 }
 
-TEST_CASE("firmware grains are what may be read of the folder") {
+TEST_CASE("write_firmware_grains writes the files that can be read") {
   const test::TempDir dir;
   (void)dir.write("bios_version", "1.2 \n");
   (void)dir.write("product_uuid", "ABCD-1\n");
@@ -59,7 +59,7 @@ TEST_CASE("firmware grains are what may be read of the folder") {
         R"({"biosversion": "1.2", "uuid": "abcd-1"})");
 }
 
-TEST_CASE("containers and virtual machines have Salt's names") {
+TEST_CASE("write_virtual_grains recognizes containers and virtual machines by Salt's names") {
   CHECK(virtual_of({}) == R"({"virtual": "physical"})");
   CHECK(virtual_of({"docker", "", true}) == R"({"virtual": "container", "virtual_subtype": "Docker"})");
   CHECK(virtual_of({"lxc", "QEMU", true}) == R"({"virtual": "container", "virtual_subtype": "LXC"})");
@@ -67,7 +67,7 @@ TEST_CASE("containers and virtual machines have Salt's names") {
   CHECK(virtual_of({"", "QEMU\nStandard PC\n", true}) == R"({"virtual": "kvm"})");
   CHECK(virtual_of({"", "VMware, Inc.\n", true}) == R"({"virtual": "VMware"})");
   CHECK(virtual_of({"", "Amazon EC2\n", true}) == R"({"virtual": "Nitro", "virtual_subtype": "Amazon EC2"})");
-  CHECK(virtual_of({"", "somebody's own", true}) == R"({"virtual": "kvm"})");
+  CHECK(virtual_of({"", "unknown vendor", true}) == R"({"virtual": "kvm"})");
   CHECK(virtual_of({"", "ThinkPad", false}) == R"({"virtual": "physical"})");
 }
 
@@ -83,13 +83,13 @@ TEST_CASE("the first name on the line of /etc/hosts is the fully qualified one")
   CHECK(names.addresses[2].text() == "fd00::5");
 }
 
-TEST_CASE("a host that /etc/hosts does not know has its own name and no address") {
+TEST_CASE("a host that is not in /etc/hosts has its own name and no address") {
   const HostNames names = names_in("127.0.0.1 localhost\n", "web");
   CHECK(names.fqdn == "web");
   CHECK(names.addresses.empty());
 }
 
-TEST_CASE("a fully qualified name is cut at its first dot") {
+TEST_CASE("the domain is what follows the first dot of a fully qualified name") {
   const auto names = [](const HostNames& host) {
     return written([&host](JsonWriter& writer) { write_name_grains(writer, host); });
   };
@@ -100,7 +100,7 @@ TEST_CASE("a fully qualified name is cut at its first dot") {
         R"({"fqdn": "web", "host": "web", "domain": "", "fqdn_ip4": [], "fqdn_ip6": []})");
 }
 
-TEST_CASE("addresses are told by interface, further ones of an IPv4 network last") {
+TEST_CASE("write_address_grains lists addresses by interface, the secondary ones of an IPv4 network last") {
   const auto address = [](std::string_view text) {
     return NetworkInterface::Address{*IpAddress::parse(text), 24};
   };
@@ -129,7 +129,7 @@ TEST_CASE("this host has a loopback interface with its address") {
   }
 }
 
-TEST_CASE("a gateway is an address, or just there, or not") {
+TEST_CASE("a gateway grain is an address, true for a route without one, or false") {
   const auto gateways = [](std::string_view route, std::string_view ipv6_route) {
     return written([&](JsonWriter& writer) { write_gateway_grains(writer, route, ipv6_route); });
   };
@@ -152,7 +152,7 @@ TEST_CASE("a gateway is an address, or just there, or not") {
         R"({"ip_gw": true, "ip4_gw": false, "ip6_gw": true})");
 }
 
-TEST_CASE("name servers are told by IP version") {
+TEST_CASE("write_dns_grain lists name servers by IP version") {
   CHECK(written([](JsonWriter& writer) {
           write_dns_grain(
               writer,
@@ -163,7 +163,7 @@ TEST_CASE("name servers are told by IP version") {
               R"("search": ["a.example", "b.example"], "options": ["rotate"]}})");
 }
 
-TEST_CASE("the host's grains tell of this process and this host") {
+TEST_CASE("host_grains has values of this process and this host") {
   JsonDocument grains;
   REQUIRE(grains.parse(host_grains().text()));
   const auto grain = [&grains](std::string_view name) {

@@ -15,7 +15,7 @@ IpAddress address(std::string_view text) {
   return *parsed;
 }
 
-TEST_CASE("addresses are written in their shortest form") {
+TEST_CASE("an address is written in its shortest form") {
   for (const std::string text : {"0.0.0.0", "192.0.2.255", "::", "::1", "1::", "fe80::fc:ff:fe00:1",
                                  "1:0:2:3:4:5:6:7", "1:2::7:0:0:8", "2001:db8::1"}) {
     CHECK(address(text).text() == text);
@@ -23,7 +23,7 @@ TEST_CASE("addresses are written in their shortest form") {
   CHECK(address("0001:0:0:0:0:0:0:0001").text() == "1::1");
 }
 
-TEST_CASE("what is no address is absent") {
+TEST_CASE("text that is no address is refused") {
   for (const std::string_view text :
        {std::string_view(""), std::string_view("1.2.3"), std::string_view("1.2.3.256"),
         std::string_view("1.2.3.04"), std::string_view(":::"), std::string_view("x"),
@@ -39,8 +39,8 @@ TEST_CASE("IPv4 sorts before IPv6, and both by number") {
   CHECK(address("255.255.255.255") < address("::"));
 }
 
-TEST_CASE("a network is read with a number of bits, a netmask, or its complement") {
-  for (const char* text : {"172.16.0.0/12", "172.16.0.0/255.240.0.0", "172.16.0.0/0.15.255.255"}) {
+TEST_CASE("a network is read with a prefix length or a netmask") {
+  for (const char* text : {"172.16.0.0/12", "172.16.0.0/255.240.0.0"}) {
     CAPTURE(text);
     const auto network = IpNetwork::parse(text);
     REQUIRE(network);
@@ -49,10 +49,10 @@ TEST_CASE("a network is read with a number of bits, a netmask, or its complement
   }
   CHECK(IpNetwork::parse("10.1.2.3")->prefix == 32);
   CHECK(IpNetwork::parse("0.0.0.0/0")->prefix == 0);
-  CHECK(IpNetwork::of(address("fd00::5"), 64).address.text() == "fd00::");
+  CHECK(address("fd00::5").masked(64).text() == "fd00::");
 }
 
-TEST_CASE("what is no network is absent") {
+TEST_CASE("text that is no network is refused") {
   for (const char* text : {"", "x/8", "172.16.5.4/12", "1.2.3.4/33", "1.2.3.4/", "1.2.3.4/255.0.255.0",
                            "::/129", "::/255.0.0.0", "1.2.3.4/8/8", "1.2.3.4/-1"}) {
     CAPTURE(text);

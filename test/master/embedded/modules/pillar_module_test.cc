@@ -15,7 +15,7 @@ test::Execution minion_with_pillar() {
   return made;
 }
 
-TEST_CASE("pillar.obfuscate shows types in place of values") {
+TEST_CASE("pillar.obfuscate replaces values by their types") {
   test::Execution m = minion_with_pillar();
   CHECK(
       m.ret("pillar.obfuscate") ==
@@ -23,17 +23,15 @@ TEST_CASE("pillar.obfuscate shows types in place of values") {
   CHECK(m.ret("pillar.obfuscate", R"(["num", "nosuch"])") == R"({"num": "<int>", "nosuch": "<str>"})");
 }
 
-TEST_CASE("pillar.get walks through the pillar, and gives the default for what is not there") {
+TEST_CASE("pillar.get returns a value of the pillar, or the default") {
   test::Execution m = minion_with_pillar();
   CHECK(m.ret("pillar.get", R"(["pkg:deep:n:1"])") == "20");
   CHECK(m.ret("pillar.fetch", R"(["pkg|apache"])", R"({"delimiter": "|"})") == R"("httpd")");
   CHECK(m.ret("pillar.get", R"(["nosuch"])") == R"("")");
   CHECK(m.ret("pillar.get", R"(["nosuch", null])") == "null");
-  CHECK(m.sentence("pillar.get", R"(["num"])", R"({"delimiter": ""})") ==
-        "ERROR executing 'pillar.get': delimiter is a text that is not empty, or null; found ''");
 }
 
-TEST_CASE("pillar.get lays maps and lists over the default when asked to") {
+TEST_CASE("pillar.get with merge merges maps and lists with the default") {
   test::Execution m = minion_with_pillar();
   CHECK(m.ret("pillar.get", R"(["pkg:deep", {"n": [1, 10], "own": 1}])", R"({"merge": true})") ==
         R"({"n": [10, 20], "own": 1})");
@@ -45,48 +43,39 @@ TEST_CASE("pillar.get lays maps and lists over the default when asked to") {
   CHECK(m.ret("pillar.get", R"(["num", 7])", R"({"merge": true})") == "5");
 }
 
-TEST_CASE("pillar.items returns all, with what is laid over it, or the named values") {
+TEST_CASE("pillar.items returns the pillar, merged with the argument pillar, or the named values") {
   test::Execution m;
   m.set_pillar(R"({"a": {"x": 1}, "b": 2})");
   CHECK(m.ret("pillar.items") == R"({"a": {"x": 1}, "b": 2})");
   CHECK(m.ret("pillar.data", "[]", R"({"pillar": {"a": {"y": 3}}})") == R"({"a": {"x": 1, "y": 3}, "b": 2})");
   CHECK(m.ret("pillar.items", R"(["a:x", "nosuch"])") == R"({"a:x": 1, "nosuch": ""})");
   CHECK(m.ret("pillar.item", R"(["b", "b", 1])", R"({"default": 7})") == R"({"b": 2, "1": 7})");
-  CHECK(m.sentence("pillar.item", "[null]") ==
-        "ERROR executing 'pillar.item': a key is a text such as 'pkg:apache' or a list of such, found None");
-  CHECK(m.sentence("pillar.items", "[null]") ==
-        "ERROR executing 'pillar.items': a key is a text such as 'pkg:apache' or a list of such, found None");
 }
 
-TEST_CASE("pillar.item says which name is none") {
+TEST_CASE("pillar.item refuses a name that is no text") {
   test::Execution m = minion_with_pillar();
-  const std::string start = "ERROR executing 'pillar.item': a name is a text such as 'pkg:apache', found ";
-  CHECK(m.sentence("pillar.item", R"(["num", ["pkg", "apache"]])") == start + "['pkg', 'apache']");
-  CHECK(m.sentence("pillar.item", R"([{"pkg": 1}])") == start + "{'pkg': 1}");
+  CHECK(m.sentence("pillar.item", R"(["num", ["pkg", "apache"]])").ends_with("found ['pkg', 'apache']"));
+  CHECK(m.sentence("pillar.item", R"([{"pkg": 1}])").ends_with("found {'pkg': 1}"));
+  CHECK(m.sentence("pillar.ls", "[null]").ends_with("found None"));
 }
 
 TEST_CASE("pillar.ls and pillar.keys return keys") {
   test::Execution m = minion_with_pillar();
   CHECK(m.ret("pillar.ls") == R"(["pkg", "list", "num"])");
-  CHECK(m.sentence("pillar.ls", "[null]") ==
-        "ERROR executing 'pillar.ls': a key is a text such as 'pkg:apache' or a list of such, found None");
   CHECK(m.ret("pillar.keys", R"(["pkg"])") == R"(["apache", "deep"])");
   CHECK(m.sentence("pillar.keys", R"(["nosuch"])") ==
         kException + "KeyError: 'Pillar key not found: nosuch'");
   CHECK(m.sentence("pillar.keys", R"(["num"])") ==
         kException + "ValueError: Pillar value in key num is not a dict");
-  CHECK(m.sentence("pillar.keys", "[null]") ==
-        "ERROR executing 'pillar.keys': a key is a text such as 'pkg:apache' or a list of such, found None");
 }
 
-TEST_CASE("pillar.raw returns all, or what stands under a key") {
+TEST_CASE("pillar.raw returns the pillar, or the value of a key") {
   test::Execution m = minion_with_pillar();
   CHECK(m.ret("pillar.raw", R"(["list"])") == R"(["a", "b"])");
   CHECK(m.ret("pillar.raw", R"(["nosuch"])") == "{}");
   CHECK(m.ret("pillar.raw", "[7]") == "{}");
   CHECK(m.ret("pillar.raw") == m.ret("pillar.items"));
-  CHECK(m.sentence("pillar.raw", "[[1]]") ==
-        "ERROR executing 'pillar.raw': a name is a text such as 'pkg:apache', found [1]");
+  CHECK(m.sentence("pillar.raw", "[[1]]").ends_with("found [1]"));
 }
 
 }  // namespace

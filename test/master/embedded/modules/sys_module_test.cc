@@ -6,7 +6,7 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-TEST_CASE("sys.list_modules lists all modules, or those that are named or match") {
+TEST_CASE("sys.list_modules lists all modules, or those that are named or match a pattern") {
   test::Execution minion;
   const std::string all = minion.ret("sys.list_modules");
   CHECK(
@@ -18,7 +18,7 @@ TEST_CASE("sys.list_modules lists all modules, or those that are named or match"
   CHECK(minion.ret("sys.list_modules", R"(["te?t"])") == "[]");
 }
 
-TEST_CASE("sys.list_functions lists all functions, or those of modules, or those that match") {
+TEST_CASE("sys.list_functions lists all functions, or those of modules or that match a pattern") {
   test::Execution minion;
   CHECK(minion.ret("sys.list_functions", R"(["sys"])") ==
         R"(["sys.argspec", "sys.doc", "sys.list_functions", "sys.list_modules"])");
@@ -40,7 +40,7 @@ TEST_CASE("sys.doc returns documentation in Salt's layout") {
   CHECK(minion.ret("sys.doc", R"(["nosuch", "test.pin?"])") == "{}");
 }
 
-TEST_CASE("sys.doc knows modules with and without a dot, and all for no name") {
+TEST_CASE("sys.doc takes modules with and without a dot, and all without a name") {
   test::Execution minion;
   const std::string grains = minion.ret("sys.doc", R"(["grains"])");
   CHECK(grains.starts_with(R"({"grains.equals": )"));
@@ -50,7 +50,7 @@ TEST_CASE("sys.doc knows modules with and without a dot, and all for no name") {
   CHECK(minion.ret("sys.doc").find("\"sys.doc\": ") != std::string::npos);
 }
 
-TEST_CASE("sys.argspec shows what functions take") {
+TEST_CASE("sys.argspec shows parameters") {
   test::Execution minion;
   CHECK(minion.ret("sys.argspec", R"(["test.ping"])") ==
         R"({"test.ping": {"args": null, "defaults": null, "varargs": null, "kwargs": null}})");
@@ -68,16 +68,13 @@ TEST_CASE("sys.argspec shows what functions take") {
   CHECK(minion.ret("sys.argspec", R"(["nosuch"])") == "{}");
 }
 
-TEST_CASE("the functions of sys say which name is no text") {
+TEST_CASE("the functions of sys refuse a name that is no text") {
   test::Execution minion;
   for (const std::string fun : {"sys.list_modules", "sys.list_functions", "sys.doc", "sys.argspec"}) {
     CAPTURE(fun);
-    const std::string start =
-        "ERROR executing '" + fun + "': modules and functions are named by texts, found ";
-    CHECK(minion.sentence(fun, "[5]") == start + "5");
-    CHECK(minion.sentence(fun, "[null]") == start + "None");
-    CHECK(minion.sentence(fun, R"([["a"]])") == start + "['a']");
-    CHECK(minion.sentence(fun, R"([{"a": 1}])") == start + "{'a': 1}");
+    const std::string error = minion.sentence(fun, R"([["a"]])");
+    CHECK(error.starts_with("ERROR executing '" + fun + "': "));
+    CHECK(error.ends_with("found ['a']"));
   }
 }
 

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/execution.h"
-#include "master/embedded/host/salt_version.h"
+#include "master/embedded/host/grains.h"
 #include "outcome.h"
 #include "rest_fcgi/core/version.h"
 
@@ -17,7 +17,7 @@ namespace {
 using test::kException;
 using test::kInvalid;
 
-TEST_CASE("functions that return what they are given or always the same") {
+TEST_CASE("test.ping, true, false and echo return what they say") {
   test::Execution minion;
   CHECK(minion.ret("test.ping") == "true");
   CHECK(minion.ret("test.true") == "true");
@@ -55,7 +55,7 @@ TEST_CASE("test.kwarg returns keyword arguments only") {
         kInvalid + "test.kwarg: kwarg() takes 0 positional arguments but 1 was given");
 }
 
-TEST_CASE("test.retcode takes what Python takes for an integer, within the range of a return code") {
+TEST_CASE("test.retcode takes what Python's int() takes") {
   test::Execution minion;
   CHECK(minion.run("test.retcode", R"(["7"])").retcode == 7);
   CHECK(minion.run("test.retcode", "[7.9]").retcode == 7);
@@ -74,18 +74,16 @@ TEST_CASE("test.sleep returns true after the time") {
   CHECK(minion.ret("test.rand_sleep", "[0]") == "true");
 }
 
-TEST_CASE("test.sleep and test.rand_sleep say which time is none") {
+TEST_CASE("test.sleep and test.rand_sleep refuse a wrong time") {
   test::Execution minion;
-  const std::string start =
-      "ERROR executing 'test.sleep': length must be a number of seconds from 0 on, found ";
-  CHECK(minion.sentence("test.sleep", "[-1]") == start + "-1");
-  CHECK(minion.sentence("test.sleep", R"(["abc"])") == start + "'abc'");
-  CHECK(minion.sentence("test.sleep", "[[1]]") == start + "[1]");
-  CHECK(minion.sentence("test.rand_sleep", "[-1]") ==
-        "ERROR executing 'test.rand_sleep': max must be a number of seconds from 0 on, found -1");
+  const std::string start = "ERROR executing 'test.sleep': length ";
+  for (const std::string_view bad : {"[-1]", R"(["abc"])", "[[1]]"}) {
+    CHECK(minion.sentence("test.sleep", bad).starts_with(start));
+  }
+  CHECK(minion.sentence("test.rand_sleep", "[-1]").starts_with("ERROR executing 'test.rand_sleep': max "));
 }
 
-TEST_CASE("a sleep ends when the engine shuts down, and says so") {
+TEST_CASE("test.sleep ends at a stop request") {
   test::Execution minion;
   std::stop_source source;
   std::jthread stopper([&source] {
@@ -106,7 +104,7 @@ TEST_CASE("test.exception raises its message") {
   CHECK(minion.sentence("test.exception", R"([""])") == kException + "Exception");
 }
 
-TEST_CASE("test.assertion raises unless its argument is true for Python") {
+TEST_CASE("test.assertion raises unless Python takes its argument for true") {
   test::Execution minion;
   for (const std::string_view value : {"[1]", "[\"false\"]", "[[0]]", "[0.5]", "[true]"}) {
     CHECK(minion.ret("test.assertion", value) == "null");
@@ -116,14 +114,14 @@ TEST_CASE("test.assertion raises unless its argument is true for Python") {
   }
 }
 
-// With them, whoever may run `test.*` could run everything.
+// A caller with permission for `test.*` could run every function with them.
 TEST_CASE("no function calls another one by name") {
   const test::Execution minion;
   for (const std::string_view name : {"test.cross_test", "test.try", "test.try_"})
     CHECK(minion.modules().find(name) == nullptr);
 }
 
-TEST_CASE("versions are the project's own") {
+TEST_CASE("the functions about versions show this program's own") {
   test::Execution minion;
   CHECK(minion.ret("test.version") == Json::string(kSaltVersion).text());
   const std::string start = R"({"rest_fcgi Version": {"rest_fcgi": ")" + std::string(kVersion);

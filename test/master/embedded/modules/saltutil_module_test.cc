@@ -43,7 +43,7 @@ std::string entry(const std::string& jid, const char* tgt) {
 
 }  // namespace
 
-TEST_CASE("saltutil.running, find_job and is_running show what runs on the minion") {
+TEST_CASE("saltutil.running, find_job and is_running show the jobs on the minion") {
   EmbeddedEngine engine;
   CHECK(ask(engine, "saltutil.running") == on_first("[]"));
   const std::string here = start_sleep(engine, "ms-[01]");
@@ -56,7 +56,7 @@ TEST_CASE("saltutil.running, find_job and is_running show what runs on the minio
   CHECK(ask(engine, "saltutil.is_running", "\"cmd.*\"") == on_first("[]"));
 }
 
-TEST_CASE("a job that asks what runs is not in the list itself") {
+TEST_CASE("saltutil.running does not list its own job") {
   EmbeddedEngine engine;
   const auto job = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "saltutil.running")"));
@@ -65,7 +65,7 @@ TEST_CASE("a job that asks what runs is not in the list itself") {
   CHECK(lookup(engine, job->jid) == on_first("[]"));
 }
 
-TEST_CASE("saltutil.kill_job ends a job on the minion that is asked, and on no other") {
+TEST_CASE("saltutil.kill_job ends a job on one minion only") {
   EmbeddedEngine engine;
   const std::string jid = start_sleep(engine, "ms-[01]");
   CHECK(ask(engine, "saltutil.kill_job", "\"" + jid + "\"") ==
@@ -78,7 +78,7 @@ TEST_CASE("saltutil.kill_job ends a job on the minion that is asked, and on no o
         std::string::npos);
 }
 
-TEST_CASE("a call that still waits for a worker is ended before it begins") {
+TEST_CASE("saltutil.term_job ends a call that waits for a worker") {
   embedded::Options options;
   options.max_workers = 1;
   EmbeddedEngine engine(options);
@@ -104,7 +104,9 @@ TEST_CASE("saltutil.term_all_jobs and kill_all_jobs end all jobs on the minion")
   }
 }
 
-TEST_CASE("signals of a job that does not run give an empty text, and those that end nothing are refused") {
+TEST_CASE(
+    "saltutil.signal_job returns an empty text for a job that does not run, and refuses signals that do not "
+    "end a job") {
   EmbeddedEngine engine;
   CHECK(ask(engine, "saltutil.signal_job", "\"20261120230610043746\", 15") == on_first("\"\""));
   CHECK(ask(engine, "saltutil.signal_job", "\"20261120230610043746\", \"2\"") == on_first("\"\""));
@@ -114,7 +116,7 @@ TEST_CASE("signals of a job that does not run give an empty text, and those that
         std::string::npos);
 }
 
-TEST_CASE("a job on a worker is in the table of running jobs until it ends, without credentials") {
+TEST_CASE("a job on a worker is in the table of running jobs without credentials until it ends") {
   const std::shared_ptr<store::Store> store = *store::Store::open({});
   EmbeddedEngine engine({}, {}, store);
   const std::string jid = start_sleep(engine, "ms-0");
@@ -136,12 +138,12 @@ TEST_CASE("a job on a worker is in the table of running jobs until it ends, with
   CHECK(engine.runtime->shutdown(EmbeddedEngine::soon()) == 0);
 }
 
-TEST_CASE("a returner that is not here is refused, after authorization, before anything runs") {
+TEST_CASE("an unknown returner is refused after authorization, before anything runs") {
   EmbeddedEngine engine;
   const Error refused =
       engine.refusal(R"("client": "local", "tgt": "*", "fun": "test.ping", "ret": "memory,smtp")");
   CHECK(refused.kind == ErrorKind::invocation);
-  CHECK(refused.message == "'ret' names the returner 'smtp'; those here are memory, sqlite3.");
+  CHECK(refused.message.find("'smtp'") != std::string::npos);
   CHECK(engine.refusal(R"("client": "local", "tgt": "*", "fun": "test.ping", "ret": "smtp")", "eve").kind ==
         ErrorKind::authorization);
   CHECK(engine.call(R"("client": "local", "tgt": "ms-0", "fun": "test.ping", "ret": "memory")") ==

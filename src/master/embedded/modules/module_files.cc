@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "master/embedded/modules/module_files.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include <utility>
 
 #include "master/embedded/modules/cmd_program.h"
-#include "master/embedded/modules/module_files.h"
 #include "master/embedded/modules/native.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/excerpt.h"
@@ -25,9 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kShownErrors = 2048;  // bytes of standard error; its end says most
+constexpr std::size_t kShownErrors = 2048;  // bytes at the end of standard error
+constexpr std::size_t kDocBytes = 16384;    // at the start of a script
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-constexpr std::size_t kDocBytes = 16384;  // of a script's start
 
 Error bad_setting(std::string message) {
   return {ErrorKind::configuration, std::move(message)};
@@ -40,7 +41,7 @@ std::string_view end_of(std::string_view text) {
 
 std::string input_for(const Context& context, std::span<const JsonValue> args,
                       std::span<const JsonMember> kwargs) {
-  // What Salt tells functions about their job stands beside the arguments here.
+  // Scripts get the job as members of its own.
   std::vector<JsonMember> own(kwargs.begin(), kwargs.end());
   std::erase_if(own, [](const JsonMember& keyword) { return keyword.key.starts_with("__pub_"); });
   return written_object([&](JsonWriter& writer) {
@@ -53,7 +54,7 @@ std::string input_for(const Context& context, std::span<const JsonValue> args,
          "\n";
 }
 
-/// Is it `NaN`, `-Infinity` or `inf`, as programs print them, or a number that is too large?
+/// Returns whether a word is a number that JSON does not have: `NaN`, `-Infinity`, `inf` or `1e999`.
 bool is_not_finite(std::string_view word) {
   constexpr std::array<std::string_view, 3> kNames = {"nan", "inf", "infinity"};
   const std::string name = lower(word.substr(word.starts_with('-') || word.starts_with('+') ? 1 : 0));
@@ -61,14 +62,13 @@ bool is_not_finite(std::string_view word) {
   return name.find('e') != std::string::npos && std::isinf(std::strtod(name.c_str(), nullptr));
 }
 
-/// The code unit of an escape `\uXXXX` at the start of the text; 0 where there is none.
+/// Returns the code unit of an escape `\uXXXX` at the start of the text; 0 for other text.
 unsigned escaped_unit(std::string_view text) {
   if (text.size() < 6 || !text.starts_with("\\u")) return 0;
   return parse_number<unsigned>(text.substr(2, 4), 16).value_or(0);
 }
 
-/// Returns how much of the text, which begins with a backslash inside of a string, is one character. Zero:
-/// the escape is a lone surrogate.
+/// Returns the length of the escape at the start of the text; 0 for a lone surrogate.
 std::size_t escape_length(std::string_view text) {
   const auto is_between = [](unsigned unit, unsigned low, unsigned high) {
     return unit >= low && unit <= high;
@@ -79,9 +79,8 @@ std::size_t escape_length(std::string_view text) {
   return is_pair ? 12 : 0;
 }
 
-/// Returns a script's output without what would cost the whole return: bytes that are no UTF-8 and lone
-/// surrogates become U+FFFD; NaN, infinities and numbers that are too large become null, as in front of a
-/// master.
+/// Makes JSON of output that JSON has no form for: bytes that are no UTF-8 and lone surrogates become U+FFFD;
+/// NaN, infinities and numbers that are too large become null.
 std::string repaired(std::string_view output) {
   constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   constexpr std::string_view kWord = "+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -110,7 +109,6 @@ std::string repaired(std::string_view output) {
   return text;
 }
 
-/// Letters, digits and underscores.
 bool is_word(std::string_view text) {
   constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789_";
   return !text.empty() && lower(text).find_first_not_of(kCharacters) == std::string::npos;
@@ -122,15 +120,15 @@ bool is_function_name(std::string_view name) {
          is_word(name.substr(dot + 1));
 }
 
-void leave_out(const std::string& path, std::string_view reason) {
+void log_left_out(const std::string& path, std::string_view reason) {
   log::warning(format("rest_fcgi: embedded: module_dirs: {} is left out: {}", path, reason));
 }
 
-/// Why a file or folder must not be used; absent: it may be.
-std::optional<std::string> suspicion(const fs::path& path) {
+/// Returns why a file or folder must not be used; absent if it may be used.
+std::optional<std::string> reason_for_distrust(const fs::path& path) {
   const auto part = changeable_part(path);
   if (!part) return std::nullopt;
-  return format("{} may be changed by others than root and the user that this runs as", *part);
+  return format("{} can be changed by users other than root and the server's user", *part);
 }
 
 std::vector<std::string> environment_of(const Account& account) {
@@ -142,31 +140,29 @@ std::vector<std::string> environment_of(const Account& account) {
           "LOGNAME=" + account.name};
 }
 
-/// REQUIRES: `file` is where `path` leads.
+/// `file`: `path` without symbolic links.
 void read_python(const fs::path& path, const fs::path& file, ModuleFolder& folder) {
   const std::string module = path.stem();
-  if (module.starts_with('_')) return;  // as Salt's loader does
+  if (module.starts_with('_')) return;  // as Salt's loader
   if (!is_word(module)) {
-    leave_out(path, "a Python module's name has letters, digits and underscores");
+    log_left_out(path, "expected a name of letters, digits and underscores");
     return;
   }
-  PythonFile found{module, path, suspicion(file).value_or("")};
-  if (!found.refused.empty()) leave_out(path, found.refused);
+  PythonFile found{module, path, reason_for_distrust(file).value_or("")};
+  if (!found.refused.empty()) log_left_out(path, found.refused);
   folder.python.push_back(std::move(found));
 }
 
-/// REQUIRES: as above.
 void read_script(const fs::path& path, const fs::path& file, const ScriptSettings& settings,
                  ModuleFolder& folder) {
   const std::string name = path.filename();
   const bool runs = is_executable(file);
   if (!is_function_name(name)) {
-    if (runs)
-      leave_out(path, "a function is called MODULE.FUNCTION, in small letters, digits and underscores");
+    if (runs) log_left_out(path, "expected a name MODULE.FUNCTION of small letters, digits and underscores");
   } else if (!runs) {
-    leave_out(path, "it may not be executed");
-  } else if (const auto suspected = suspicion(file)) {
-    leave_out(path, *suspected);
+    log_left_out(path, "it is not executable");
+  } else if (const auto suspected = reason_for_distrust(file)) {
+    log_left_out(path, *suspected);
   } else {
     folder.scripts.push_back(std::make_unique<ScriptFunction>(
         name, file, script_doc(read_text(file, kDocBytes).value_or("")), settings));
@@ -181,8 +177,8 @@ Result<ModuleFolder> read_folder(const std::string& path, const ScriptSettings& 
     return bad_setting(format("rest_fcgi: embedded: module_dirs: {}: {}; expected a folder that can be read",
                               path, error.message()));
   }
-  if (const auto suspected = suspicion(fs::canonical(path, error))) {
-    leave_out(path, *suspected);
+  if (const auto suspected = reason_for_distrust(fs::canonical(path, error))) {
+    log_left_out(path, *suspected);
     return folder;
   }
   for (const fs::path& entry : entries) {
@@ -212,7 +208,7 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   ScriptSettings settings{options.script_timeout, {}};
   std::string user = options.script_user;
   const bool is_here = ProgramRunner(options.run_helper).is_here();
-  if (user.empty() && !is_here) {  // whoever it is, rest_fcgi_run has their variables
+  if (user.empty() && !is_here) {  // rest_fcgi_run has the variables of its own user
     settings.program.environment = {kPath, "LANG=C.UTF-8"};
     settings.program.inherit = true;
     return settings;
@@ -220,7 +216,7 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   if (user.empty()) user = user_name(::geteuid()).value_or("");
   const std::optional<Account> account = account_of(user);
   if (!account && !options.script_user.empty()) {
-    return bad_setting(format("rest_fcgi: embedded: script_user: there is no user {}", user));
+    return bad_setting(format("rest_fcgi: embedded: script_user: unknown user {}", user));
   }
   settings.program.environment =
       environment_of(account.value_or(Account{user, ::geteuid(), ::getegid(), "/", ""}));
@@ -228,7 +224,8 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   settings.program.identity = identity_of(*account);
   if (is_here && ::geteuid() != 0 && account->uid != ::geteuid()) {
     log::warning(format(
-        "rest_fcgi: embedded: script_user: scripts cannot run as {}, since this does not run as root", user));
+        "rest_fcgi: embedded: script_user: scripts cannot run as {}: this process does not run as root",
+        user));
   }
   return settings;
 }
@@ -238,7 +235,7 @@ Reply failed(const std::string& what_happened, std::string_view errors, int retc
   return Returned{Json::string(format("{}{}{}", what_happened, end.empty() ? "." : ": ", end)), retcode, ""};
 }
 
-std::optional<Reply> bad_end(const std::string& what, const Ended& ended, const ScriptSettings& settings) {
+std::optional<Reply> failure_of(const std::string& what, const Ended& ended, const ScriptSettings& settings) {
   switch (ended.how) {
     case Ended::How::stopped:
       return terminated();
@@ -276,7 +273,7 @@ Reply ScriptFunction::call(const Context& context, std::span<const JsonValue> ar
   const Result<Ended> ended = context.engine.modules.programs().run(program, context.stop);
   const std::string what = format("The script {}", name());
   if (!ended) return failed(format("{} cannot be run", what), ended.error().message);
-  if (auto bad = bad_end(what, *ended, settings_)) return *std::move(bad);
+  if (auto failure = failure_of(what, *ended, settings_)) return *std::move(failure);
   if (ended->output_cut) {
     return failed(format("{} printed more than {} bytes", what, ended->output.size()), ended->errors);
   }
@@ -286,7 +283,7 @@ Reply ScriptFunction::call(const Context& context, std::span<const JsonValue> ar
   JsonDocument document;
   Result<void> parsed = document.parse(output);
   if (!parsed) parsed = document.parse(repaired(output));
-  if (!parsed) return failed(format("{} printed what is no JSON value", what), parsed.error().message);
+  if (!parsed) return failed(format("{} printed text that is no JSON value", what), parsed.error().message);
   return Returned{document.root().json()};
 }
 
@@ -299,7 +296,7 @@ Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& optio
     if (!folder) return std::move(folder).error();
     std::erase_if(folder->python, [&seen](const PythonFile& file) {
       const auto [first, is_new] = seen.emplace(file.module, file.path);
-      if (!is_new) leave_out(file.path, format("{} comes first", first->second));
+      if (!is_new) log_left_out(file.path, format("{} has this module", first->second));
       return !is_new;
     });
     folders.push_back(*std::move(folder));

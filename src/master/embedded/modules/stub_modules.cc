@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include <array>
 #include <string_view>
 
 #include "master/embedded/modules/native.h"
 
-/// The modules beacons, mine and schedule, and what saltutil refreshes and fetches: minions of this process
-/// have none of these, and answer as a minion whose lists are empty. Clients ask for them by themselves.
+/// The modules beacons, mine and schedule, and saltutil's functions that refresh and fetch files. Clients
+/// call them by themselves. Minions of this process answer as a minion that has none of these things.
 namespace rest_fcgi::embedded {
-namespace absent_modules {
+namespace stub_modules {
 namespace {
 
 Reply done(const Call&) {
@@ -22,7 +21,6 @@ Reply empty_list(const Call&) {
   return Returned{Json::trusted("[]")};
 }
 
-/// Salt gives a text in YAML, unless it is told otherwise.
 Reply empty_in_yaml(const Call& call, std::string_view yaml) {
   return Returned{python_bool(call["return_yaml"]) ? Json::string(yaml) : Json::empty_object()};
 }
@@ -40,12 +38,11 @@ Reply schedule(const Call& call) {
 }
 
 Reply sync_all(const Call&) {
-  constexpr std::array<std::string_view, 17> kKinds = {
-      "clouds",       "beacons",   "modules", "states",      "sdb",          "grains",
-      "renderers",    "returners", "output",  "utils",       "log_handlers", "executors",
-      "proxymodules", "engines",   "thorium", "serializers", "matchers"};
+  constexpr std::string_view kKinds =
+      "clouds beacons modules states sdb grains renderers returners output utils log_handlers executors "
+      "proxymodules engines thorium serializers matchers";
   return Returned{written_object([&](JsonWriter& writer) {
-    for (const std::string_view kind : kKinds) writer.key(kind).begin_array().end_array();
+    for (const std::string_view kind : split_words(kKinds)) writer.key(kind).begin_array().end_array();
   })};
 }
 
@@ -54,13 +51,13 @@ constexpr std::string_view kNothing = "Return an empty list: there is no file se
 
 constexpr Function kFunctions[] = {
     {"beacons.list_(return_yaml=True, include_pillar=True, include_opts=True, **kwargs)",
-     "Return the beacons, which are none.", "beacons.list", beacons},
-    {"beacons.list_available(return_yaml=True, **kwargs)", "Return the beacons that there are: none.",
+     "Return an empty list of beacons.", "beacons.list", beacons},
+    {"beacons.list_available(return_yaml=True, **kwargs)", "Return an empty list of available beacons.",
      "beacons.list_available", available_beacons},
     {"mine.delete(fun)", kDone, "mine.delete network.interfaces", done},
     {"mine.flush()", kDone, "mine.flush", done},
     {"mine.update(clear=False, mine_functions=None)", kDone, "mine.update", done},
-    {"mine.valid()", "Return the functions of the mine, which are none.", "mine.valid", empty_map},
+    {"mine.valid()", "Return an empty map: the mine has no functions.", "mine.valid", empty_map},
     {"saltutil.list_extmods()", "Return an empty map: there is no file server.", "saltutil.list_extmods",
      empty_map},
     {"saltutil.pillar_refresh = refresh_pillar(wait=False, timeout=30, clean_cache=True)", kDone,
@@ -91,10 +88,10 @@ constexpr Function kFunctions[] = {
 };
 
 }  // namespace
-}  // namespace absent_modules
+}  // namespace stub_modules
 
-std::span<const Function> absent_functions() {
-  return absent_modules::kFunctions;
+std::span<const Function> stub_functions() {
+  return stub_modules::kFunctions;
 }
 
 }  // namespace rest_fcgi::embedded
