@@ -154,7 +154,8 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
 /// The client is ready: from now on events go out.
 void EventFeed::begin() {
   ready_ = true;
-  if (!keeps_) reader_->skip_to_end();
+  // Events since the handshake change the grains that were read in it.
+  if (!keeps_ && needs_.grains == Json()) reader_->skip_to_end();
   if (!view_) return;
   if (needs_.refused) {
     end_ = ended(kPolicy, *needs_.refused);

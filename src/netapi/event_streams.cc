@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -127,10 +128,12 @@ Response start(const Exchange& exchange, const Session& session, Result<std::uni
   return head;
 }
 
+/// Calls `needs`, if it is there, once the stream collects events: an event that comes meanwhile is not
+/// missed.
 Response start_socket(const Exchange& exchange, const Session& session, const FeedForm& form,
-                      std::optional<FormattedNeeds> needs = {}) {
+                      const std::function<FormattedNeeds()>& needs = {}) {
   auto feed = open_feed(exchange, session, form, in_query(exchange.target, "last_event_id"));
-  if (feed && needs) (*feed)->set_needs(*std::move(needs));
+  if (feed && needs) (*feed)->set_needs(needs());
   return start(exchange, session, std::move(feed),
                {Status::switching_protocols, {{"Sec-WebSocket-Version", "13"}}, std::string()});
 }
@@ -269,7 +272,7 @@ Response open_websocket(Exchange& exchange) {
   if (std::none_of(query.begin(), query.end(), is_format)) return start_socket(exchange, *session, form);
   form.shows = Shows::formatted;
   form.style.minions_are_listed = true;
-  return start_socket(exchange, *session, form, FormattedNeeds{.ask = asker(exchange)});
+  return start_socket(exchange, *session, form, [&] { return FormattedNeeds{.ask = asker(exchange)}; });
 }
 
 Response open_all_events(Exchange& exchange) {
@@ -284,7 +287,7 @@ Response open_formatted_events(Exchange& exchange) {
   const Session& session = std::get<Session>(checked);
   const FeedForm form{.shows = Shows::formatted,
                       .style = {.minions_are_listed = false, .hears_presence_changes = true, .end = "\n\n"}};
-  return start_socket(exchange, session, form, needs_of(exchange, session));
+  return start_socket(exchange, session, form, [&] { return needs_of(exchange, session); });
 }
 
 }  // namespace rest_fcgi::netapi

@@ -499,6 +499,19 @@ TEST_CASE("grains that the master has not are asked for, and so are those of min
   CHECK(master->started() == std::vector<std::string>{"async", "async"});
 }
 
+TEST_CASE("a formatted view has a minion that came between the handshake and the client's first message") {
+  const auto master = a_master();
+  Rest rest(netapi::RestTornadoOptions{}, master);
+  const std::string token = log_in(rest);
+  master->on_runner = [](std::shared_ptr<master::RunnerReturns> returns) {
+    returns->put(master::RunnerReturn{Json::trusted(R"({"ms-0": {"id": "ms-0"}})"), Json()});
+  };
+  Listener listener(rest.ask({"GET /formatted_events/" + token, kUpgrade, "", 101, ""}));
+  master->log->append("salt/presence/present", Json::trusted(R"({"present": ["ms-0", "ms-7"]})"), "");
+  listener.say("websocket client ready");
+  CHECK(listener.next().back().find("ms-7") != std::string::npos);
+}
+
 TEST_CASE("a job whose start was not heard is looked up") {
   const auto master = a_master();
   Rest rest(netapi::RestCherrypyOptions{}, master);
