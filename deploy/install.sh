@@ -34,10 +34,10 @@ fill() {
   edit "$1" "$2" "s|@prefix@|$(escaped "$PREFIX")|g; s|@sysconfdir@|$(escaped "$SYSCONFDIR")|g"
 }
 
-# page SOURCE TARGET: one page, whose links lead to where the others are installed: what is in deploy/ and deploy/systemd/
-# lies beside README.md, but for units and modules.
+# page SOURCE TARGET: one page, with links that fit the installed tree. Pages of deploy/ and files of deploy/systemd/ are
+# beside README.md there, except units and modules. Pages of src/ are not installed, so links to them become text.
 page() {
-  edit "$1" "$2" 's|](\.\./deploy/|](../|g; s|](\.\./\([na]\)|](\1|g; s|\([[(]\)deploy/|\1|g
+  edit "$1" "$2" 's|\[\([^]]*\)](src/[^)]*)|\1|g; s|](\.\./deploy/|](../|g; s|](\.\./\([naR]\)|](\1|g; s|\([[(]\)deploy/|\1|g
     s|](systemd/\([^)]*\.conf)\)|](\1|g; s|](systemd/|](../../../lib/systemd/system/|g
     s|](modules)|](../../../lib/rest_fcgi/modules)|g'
 }

@@ -33,19 +33,18 @@ po::options_description options() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   description.add_options()  //
       ("config,c", text("FILE"),
-       "Salt's master file, or the directory that it is in; without this option "
-       "$SALT_MASTER_CONFIG, or else /etc/salt/master")  //
+       "Salt's master file, or the directory that it is in; default: $SALT_MASTER_CONFIG, else "
+       "/etc/salt/master")  //
       ("listen", text("ADDRESS"),
        "unix:PATH, tcp:HOST:PORT, or fd:0 for a listening socket on standard input")                     //
       ("log-level,l", text("LEVEL"), "debug, info, warning, error, quiet, or another of Salt's levels")  //
-      ("check-config", "read the configuration, say what is on, and exit")                               //
+      ("check-config", "read the configuration, print what is on, and exit")                             //
       ("mk-token", text("EAUTH:USERNAME"),
-       "make a token for a user, whose password is read from standard input, "
-       "print it, and exit")  //
+       "make a token for a user, print it, and exit; the password is read from standard input")  //
       ("revoke", text("[EAUTH:]USER"),
        "end all tokens of a user that were made until now, and exit; run it as the responder's user")  //
       ("explain", po::value<std::vector<std::string>>()->multitoken()->value_name("USER FUN TGT"),
-       "say which lines of external_auth let a user run a function on a compound target, or as @runner or "
+       "print which lines of external_auth let a user run a function on a compound target, @runner or "
        "@wheel, and exit")                       //
       ("version", "print the version and exit")  //
       ("help", "print this and exit");
@@ -53,10 +52,10 @@ po::options_description options() {
 }
 
 Error mistake(std::string_view text) {
-  return {ErrorKind::configuration, format("command line: {}; --help lists what is accepted", text)};
+  return {ErrorKind::configuration, format("command line: {}; --help lists the options", text)};
 }
 
-/// As Salt's own `-c`, ours also takes the directory of the file.
+/// Returns the file for a value of `--config`, which may be the file's directory, as in Salt.
 std::string file_of(const std::string& config) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(config, ignored)) return config;
@@ -73,45 +72,52 @@ std::optional<std::string> text_of(const po::variables_map& values, const char* 
   return values[option].as<std::string>();
 }
 
-Result<void> read_token_user(const po::variables_map& values, CommandLine& command_line) {
-  const auto user = text_of(values, "mk-token");
-  if (!user) return {};
-  const std::size_t colon = user->find(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == user->size()) {
-    return mistake(format("--mk-token: found {}, expected EAUTH:USERNAME", in_quotes(*user)));
+/// Reads `EAUTH:USER`, or `USER` if `eauth_is_optional`.
+Result<void> read_user(const po::variables_map& values, const char* option, bool eauth_is_optional,
+                       CommandLine& command_line) {
+  const std::string text = *text_of(values, option);
+  const std::size_t colon = text.find(':');
+  const bool has_eauth = colon != std::string::npos;
+  if (text.empty() || colon == 0 || colon + 1 == text.size() || (!has_eauth && !eauth_is_optional)) {
+    return mistake(format("--{}: found {}, expected {}", option, in_quotes(text),
+                          eauth_is_optional ? "USER or EAUTH:USER" : "EAUTH:USERNAME"));
   }
-  command_line.action = CommandLine::Action::make_token;
-  command_line.eauth = user->substr(0, colon);
-  command_line.username = user->substr(colon + 1);
-  return {};
-}
-
-Result<void> read_revocation(const po::variables_map& values, CommandLine& command_line) {
-  const auto user = text_of(values, "revoke");
-  if (!user) return {};
-  const std::size_t colon = user->find(':');
-  const bool whole = !user->empty() && colon != 0 && colon + 1 != user->size();
-  if (!whole) return mistake(format("--revoke: found {}, expected USER or EAUTH:USER", in_quotes(*user)));
-  command_line.action = CommandLine::Action::revoke;
-  if (colon != std::string::npos) command_line.eauth = user->substr(0, colon);
-  command_line.username = colon == std::string::npos ? *user : user->substr(colon + 1);
+  if (has_eauth) command_line.eauth = text.substr(0, colon);
+  command_line.username = has_eauth ? text.substr(colon + 1) : text;
   return {};
 }
 
 Result<void> read_question(const po::variables_map& values, CommandLine& command_line) {
-  if (values.count("explain") == 0) return {};
   const auto& words = values["explain"].as<std::vector<std::string>>();
-  const bool complete = words.size() == 3 && std::none_of(words.begin(), words.end(),
-                                                          [](const auto& word) { return word.empty(); });
-  if (!complete) {
+  if (words.size() != 3 || std::find(words.begin(), words.end(), "") != words.end()) {
     return mistake(
         format("--explain: found {} arguments, expected USER FUN TGT, such as alice test.ping 'web*'",
                words.size()));
   }
-  command_line.action = CommandLine::Action::explain;
   command_line.username = words[0];
   command_line.fun = words[1];
   command_line.tgt = words[2];
+  return {};
+}
+
+/// Sets what the options ask for; of several, the last one of this list.
+Result<void> read_action(const po::variables_map& values, CommandLine& command_line) {
+  using Action = CommandLine::Action;
+  if (values.count("mk-token") != 0) {
+    command_line.action = Action::make_token;
+    if (auto read = read_user(values, "mk-token", false, command_line); !read) return read;
+  }
+  if (values.count("revoke") != 0) {
+    command_line.action = Action::revoke;
+    if (auto read = read_user(values, "revoke", true, command_line); !read) return read;
+  }
+  if (values.count("explain") != 0) {
+    command_line.action = Action::explain;
+    if (auto read = read_question(values, command_line); !read) return read;
+  }
+  if (values.count("check-config") != 0) command_line.action = Action::check_config;
+  if (values.count("version") != 0) command_line.action = Action::show_version;
+  if (values.count("help") != 0) command_line.action = Action::show_help;
   return {};
 }
 
@@ -130,25 +136,20 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
       return mistake(format("--log-level: found {}, expected {}", in_quotes(*level), kLogLevels));
     }
   }
-  if (auto read = read_token_user(values, command_line); !read) return std::move(read).error();
-  if (auto read = read_revocation(values, command_line); !read) return std::move(read).error();
-  if (auto read = read_question(values, command_line); !read) return std::move(read).error();
-  if (values.count("check-config") != 0) command_line.action = CommandLine::Action::check_config;
-  if (values.count("version") != 0) command_line.action = CommandLine::Action::show_version;
-  if (values.count("help") != 0) command_line.action = CommandLine::Action::show_help;
+  if (auto read = read_action(values, command_line); !read) return std::move(read).error();
   return command_line;
 }
 
-// The longest password that is accepted has 1024 bytes; a longer one is refused there, with the reason.
+/// More than the 1024 bytes of the longest password, so that the login says why a longer one is refused.
 constexpr std::size_t kLongestLine = 4096;
 
-/// While it lives, a terminal on standard input shows nothing. Its keys raise no signals meanwhile: a process
-/// that ended here would leave the terminal mute.
+/// Turns off the echo of a terminal on standard input during its life. Keys raise no signals meanwhile, since
+/// a process that ends here would leave the echo off.
 class MuteTerminal {
  public:
   MuteTerminal() {
     termios mode{};
-    if (::tcgetattr(STDIN_FILENO, &mode) != 0) return;  // no terminal
+    if (::tcgetattr(STDIN_FILENO, &mode) != 0) return;  // not a terminal
     before_ = mode;
     mode.c_lflag &= ~static_cast<tcflag_t>(ECHO | ISIG);
     ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &mode);
@@ -164,7 +165,6 @@ class MuteTerminal {
 
  private:
   static void say(std::string_view text) {
-    // What cannot be said is no reason to stop.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
   }
 
@@ -175,8 +175,8 @@ class MuteTerminal {
 
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   try {
-    // Positional arguments are collected so that they can be refused by name; abbreviated options would
-    // change their meaning when an option is added.
+    // Positional arguments are collected to be named in the mistake. Abbreviations are not allowed, since a
+    // new option would change their meaning.
     po::options_description all = options();
     all.add_options()("positional", po::value<std::vector<std::string>>());
     const po::positional_options_description positional =
@@ -190,7 +190,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
               values);
     if (values.count("positional") != 0) {
       const std::string& first = values["positional"].as<std::vector<std::string>>().front();
-      return mistake(format("found {}, which belongs to no option", in_quotes(first)));
+      return mistake(format("found {}, expected an option", in_quotes(first)));
     }
     return command_line_of(values);
   } catch (const po::error& error) {
@@ -200,14 +200,12 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
 
 std::string help_text() {
   std::ostringstream text;
-  text
-      << "Usage: rest_fcgi [OPTION]...\n"
-         "Answers POSTs of Salt lowstate that a web server hands over by FastCGI.\n\n"
-      << options()
-      << "\nExit status: 0 after a stop that was asked for, 78 for a mistake in the configuration or on the\n"
-         "command line, 77 where --mk-token is refused, 1 where --explain finds no leave, 70 for all else.\n"
-         "SIGHUP reads the configuration again; SIGTERM, SIGINT and SIGUSR1 end what is in flight, and "
-         "stop.\n";
+  text << "Usage: rest_fcgi [OPTION]...\n"
+          "Serves Salt's REST API over FastCGI and HTTP.\n\n"
+       << options()
+       << "\nExit status: 0 after a requested stop, 78 for a mistake in the configuration or on the command\n"
+          "line, 77 if --mk-token is refused, 1 if --explain finds no permission, 70 for another failure.\n"
+          "SIGHUP reads the configuration again; SIGTERM, SIGINT and SIGUSR1 stop after running requests.\n";
   return text.str();
 }
 
@@ -221,12 +219,13 @@ Result<Secret> read_password() {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0 || next == '\n') break;
     if (line.size() == kLongestLine) {
-      return Error{ErrorKind::configuration, "the password on standard input is too long, expected one line"};
+      return Error{ErrorKind::configuration,
+                   "standard input: found a line that is too long, expected a password"};
     }
     line.push_back(next);
   }
   if (line.empty()) {
-    return Error{ErrorKind::configuration, "there is no password on standard input, expected one line"};
+    return Error{ErrorKind::configuration, "standard input: found no line, expected a password"};
   }
   return Secret({line.data(), line.size()});
 }

@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kMinionForms = "ids, or maps such as web1: {grains: {role: web}, pillar: {}}";
 constexpr std::size_t kLongestId = 255;
 
-/// Ids become parts of paths in what Salt's users build on top, and words in targets and logs.
+/// Returns whether `id` can be part of a path, a target and a log line.
 bool is_minion_id(std::string_view id) {
   if (id.empty() || id.size() > kLongestId || id == "." || id == "..") return false;
   return std::none_of(id.begin(), id.end(), [](char c) {
@@ -30,13 +30,13 @@ bool is_minion_id(std::string_view id) {
   });
 }
 
-/// What minions hold, as Salt would send it.
+/// Returns grains or pillar as JSON.
 Json json_of(Reader& reader, const Node& node, std::string_view key) {
   return yaml::to_json(
       node, [&](const Node& unfit) { reader.unexpected(unfit, key, "numbers that JSON can hold"); });
 }
 
-/// Collects the minions of one configuration.
+/// Collects the minions of one configuration. Borrows `findings`.
 class MinionReader {
  public:
   MinionReader(std::string path, Findings& findings) : path_(std::move(path)), findings_(findings) {}
@@ -90,13 +90,13 @@ class MinionReader {
   std::vector<embedded::MinionOptions> minions_;
 };
 
-using Named = std::pair<std::string, std::string>;  // a key, and the path that it has
+using Named = std::pair<std::string, std::string>;  // a key and its path
 
 bool is_within(const std::string& path, const std::string& folder) {
   return path == folder || folder == "/" || path.starts_with(folder + "/");
 }
 
-/// Folders in which nothing but this program, or the host's administrator, may write.
+/// Returns the folders that only this program or the administrator may write to.
 std::vector<Named> own_folders(const Settings& settings) {
   std::vector<Named> folders;
   for (const std::string& folder : settings.embedded.modules.module_dirs) {
@@ -121,10 +121,10 @@ std::vector<Named> own_files(const Settings& settings) {
   return files;
 }
 
-/// Enough for the hosts that one cluster bears, and each can still make 15,000 job ids a second.
+/// Each of so many hosts can make 15,000 job ids a second.
 constexpr std::int64_t kMostHosts = 64;
 
-/// The same at each start, and for each user of a host another, as far as chance has it.
+/// Returns a hash of host and user: the same at each start, and probably another one on another host.
 std::int64_t default_number() {
   std::string name;
   if (!std::getline(std::ifstream("/etc/machine-id"), name)) {
@@ -141,7 +141,7 @@ bool uses_etcd(const returner::Options& options) {
          std::find(others.begin(), others.end(), "etcd") != others.end();
 }
 
-/// A list or a map; `path` is the key in messages.
+/// Reads a list or a map. `path` is the key for messages.
 std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std::string& path,
                                                   Findings& findings) {
   MinionReader reader(path, findings);
@@ -155,13 +155,13 @@ std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std
   return reader.take();
 }
 
-/// Callers write to `file_root`, so it must not overlap what this program trusts.
+/// Adds a mistake if `file_root`, which callers write to, overlaps what this program trusts.
 void check_file_root(Reader& embedded, const Settings& settings) {
   const Node* node = embedded.value("file_root");
   if (node == nullptr || settings.embedded.modules.file_root.empty()) return;
   const std::string root = normal(settings.embedded.modules.file_root);
   const auto complain = [&](const std::string& key, const std::string& path) {
-    embedded.unexpected(*node, "file_root", format("a folder apart from {}, {}", key, path));
+    embedded.unexpected(*node, "file_root", format("a folder that does not overlap {} ({})", key, path));
   };
   for (const auto& [key, path] : own_folders(settings)) {
     if (path.empty()) continue;
@@ -181,7 +181,7 @@ void read_host_number(Reader& section, Settings& settings) {
   section.note_start_key("host_number", settings.embedded.jid_share.mine);
 }
 
-/// Tells where the program that starts all others cannot be started itself. A socket may come later.
+/// Warns of a helper program that cannot be run. A socket may be created later.
 void check_run_helper(Reader& embedded, const std::string& helper) {
   const Node* node = embedded.value("run_helper");
   if (node == nullptr || !helper.starts_with('/')) return;
@@ -190,12 +190,11 @@ void check_run_helper(Reader& embedded, const std::string& helper) {
   if (std::filesystem::is_directory(helper, ignored)) error = EISDIR;
   if (error == 0) return;
   embedded.findings().warn(
-      node->place, format("{}: found {}, which cannot be run: {}; until it can, cmd.run and all modules in "
-                          "programs of their own fail",
+      node->place, format("{}: found {}, which cannot be run: {}; cmd.run and modules in programs fail",
                           embedded.path_to("run_helper"), describe(*node), errno_text(error)));
 }
 
-/// A Python that cannot be run is refused here. That it is one is known when it is started.
+/// Adds a mistake for a Python that cannot be run. Its version is checked when it is started.
 void read_python(Reader& embedded, embedded::ModuleOptions& options) {
   embedded.absolute_path("python", options.python);
   const Node* node = embedded.value("python");
@@ -207,7 +206,7 @@ void read_python(Reader& embedded, embedded::ModuleOptions& options) {
   if (is_file && !error) return;
   embedded.unexpected(*node, "python",
                       format("the absolute path of an executable file, a Python 3.9 or newer: {}",
-                             error ? error.message() : "it is no file"));
+                             error ? error.message() : "it is not a file"));
 }
 
 void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
@@ -222,8 +221,7 @@ void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
   }
   embedded.seconds("script_timeout", options.script_timeout, kTenthOfASecond, kDay);
   embedded.text("script_user", options.script_user);
-  embedded.program_or_socket("run_helper", options.run_helper,
-                             "a path that begins with a slash, or unix:PATH");
+  embedded.program_or_socket("run_helper", options.run_helper);
   check_run_helper(embedded, options.run_helper);
   read_python(embedded, options);
 }
@@ -238,9 +236,9 @@ void read_embedded_section(Reader& section, Settings& settings) {
   }
   embedded.at_start().count("max_workers", options.max_workers, kThreads);
   embedded.at_start().count("max_queued", options.max_queued, {0, 1000000});
-  embedded.at_start().bytes("max_queued_bytes", options.max_queued_bytes, {1024, 64 * kGiB});
+  embedded.warn_of_removed("max_queued_bytes", "waiting jobs take 64 MiB at most");
   embedded.absolute_path("file_root", options.modules.file_root);
-  embedded.warn_of_removed("proc_dir", "state.db in rest_fcgi in cachedir has the running jobs");
+  embedded.warn_of_removed("proc_dir", "running jobs are in the database");
   read_script_modules(embedded, options.modules);
   read_host_number(section, settings);
   check_file_root(embedded, settings);

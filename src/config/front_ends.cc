@@ -70,20 +70,7 @@ void read_mounts(Reader& section, FrontEnds& front_ends) {
   }
 }
 
-/// A list of texts, or one text for a list of one.
-void read_texts(Reader& section, std::string_view key, std::vector<std::string>& texts,
-                std::string_view expected) {
-  const Node* node = section.value(key);
-  if (node == nullptr) return;
-  for (const Node& item : items_of(*node)) {
-    const bool is_off = item.is(Kind::boolean) && !yaml::to_boolean(item.text);
-    if (is_empty(item) || is_off) continue;
-    if (!item.is(Kind::string)) return section.unexpected(item, key, expected);
-    texts.push_back(item.text);
-  }
-}
-
-/// Returns whether a list holds an item without a value, which `read_texts` leaves out.
+/// Returns whether a list holds an item without a value, which `Reader::texts` leaves out.
 bool has_empty_item(const Node& node) {
   return std::any_of(node.items.begin(), node.items.end(), [](const Node& item) { return is_empty(item); });
 }
@@ -93,17 +80,16 @@ constexpr std::string_view kOrigins = "an origin such as https://gui.example.org
 constexpr std::string_view kAddresses = "a list of addresses or networks, such as [127.0.0.1, 10.0.0.0/8]";
 
 void read_addresses(Reader& section, std::string_view key, std::vector<std::string>& texts) {
-  read_texts(section, key, texts, kAddresses);
+  section.texts(key, texts, kAddresses);
   const auto known = http::Addresses::make(texts);
   if (known) return;
-  section.findings().add(section.value(key)->place, section.path_to(key),
-                         known.error().message + "; '*' stands for all");
+  section.mistake(*section.value(key), key, known.error().message + "; '*' stands for all");
 }
 
 constexpr std::string_view kProxies =
     "auto, [] for no web server, or addresses of web servers such as [127.0.0.1, 10.0.0.0/8], not '*'";
 
-/// Returns whether the value is an address, or a list of them that may have no items.
+/// Returns whether the value is an address, or a list of addresses, which may be empty.
 bool is_address_list(const Node& node) {
   const auto items = items_of(node);
   return std::all_of(items.begin(), items.end(), [](const Node& item) {
@@ -111,26 +97,24 @@ bool is_address_list(const Node& node) {
   });
 }
 
-/// Reads which web servers are believed about their clients: `auto`, or their addresses. `*` would have each
-/// client believed about itself. An empty value is refused, since it does not say which of them is meant.
+/// Reads the web servers that are believed about their clients: `auto`, or their addresses. `*` is refused,
+/// since every client could claim any address, and an empty value, since it could mean `auto` or `[]`.
 void read_proxies(Reader& section, FrontEnds& front_ends) {
   static constexpr std::string_view kKey = "trusted_proxies";
   const Node* node = section.value(kKey);
-  std::vector<std::string>& proxies = front_ends.trusted_proxies.emplace();
   if (node == nullptr || (node->is(Kind::string) && node->text == "auto")) {
-    front_ends.trusted_proxies.reset();
-    section.note_start_key(kKey, "auto");
-    return;
+    return section.note_start_key(kKey, "auto");
   }
+  std::vector<std::string>& proxies = front_ends.trusted_proxies.emplace();
   if (!is_address_list(*node)) return section.unexpected(*node, kKey, kProxies);
-  read_texts(section, kKey, proxies, kProxies);
+  section.texts(kKey, proxies, kProxies);
   const auto known = http::Addresses::make(proxies);
-  if (!known) section.findings().add(node->place, section.path_to(kKey), known.error().message);
+  if (!known) section.mistake(*node, kKey, known.error().message);
   section.note_start_key(kKey, joined(proxies));
 }
 
-/// Gives each port the addresses of web servers that it believes. `auto` stands for those of this host, where
-/// all peers are on this host and TLS does not show that clients come by themselves.
+/// Sets the web servers that each port believes. `auto` means those on this host, for a port that only this
+/// host can reach, and without TLS, which a web server in front ends.
 void resolve_proxies(Settings& settings) {
   const auto& named = settings.front_ends.trusted_proxies;
   for (gateway::HttpOptions& port : settings.gateway.http) {
@@ -147,8 +131,8 @@ void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
   Reader reader = section.section("api_acl");
   acl.emplace();
   if (const Node* users = reader.map("users")) {
-    Reader names(users, reader.path_to("users"),
-                 section.findings());  // strict: a user without addresses is kept
+    // Strict, so that a user without addresses is kept.
+    Reader names(users, reader.path_to("users"), section.findings());
     for (const Entry& entry : users->entries) {
       std::vector<std::string> addresses;
       read_addresses(names, entry.key, addresses);
@@ -158,48 +142,43 @@ void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
   reader.refuse_unknown_keys();
 }
 
-/// Reads Salt's keys for certificates of clients. A combination that would serve clients without the check
-/// that its author wants is a mistake.
+/// Reads Salt's keys for certificates of clients. Combinations that would leave clients unchecked are
+/// mistakes.
 void read_client_certificates(Reader& section, bool has_port, bool plain, gateway::HttpOptions& options) {
   using gateway::ClientCertificates;
   const Node* mode = section.value("ssl_cert_reqs");
   const Node* ca = section.value("ssl_ca_certs");
   const Node* names = section.value_or_empty("ssl_allowed_cn");
-  const auto wrong = [&section](const Node& node, std::string_view key, std::string_view text) {
-    section.findings().add(node.place, section.path_to(key), text);
-  };
   if (const auto name = section.choice("ssl_cert_reqs", {"CERT_NONE", "CERT_OPTIONAL", "CERT_REQUIRED"})) {
     if (*name == "CERT_OPTIONAL") options.client_certificates = ClientCertificates::optional;
     if (*name == "CERT_REQUIRED") options.client_certificates = ClientCertificates::required;
   }
   section.absolute_path("ssl_ca_certs", options.ssl_ca_certs);
-  read_texts(section, "ssl_allowed_cn", options.ssl_allowed_cn, "a list of names");
+  section.texts("ssl_allowed_cn", options.ssl_allowed_cn, "a list of names");
   const bool is_asked = options.client_certificates != ClientCertificates::none;
-  // Beside ssl_cert_reqs an empty value could mean each client or no client.
+  // With ssl_cert_reqs an empty value could mean all clients or no client.
   if (names != nullptr && is_empty(*names) && !is_asked) names = nullptr;
   if (names != nullptr && (options.ssl_allowed_cn.empty() || has_empty_item(*names)))
     section.unexpected(*names, "ssl_allowed_cn", "at least one name, and no empty one");
   if (names != nullptr && !is_asked)
-    wrong(*names, "ssl_allowed_cn",
-          "without ssl_cert_reqs: CERT_REQUIRED or CERT_OPTIONAL no client shows a name");
+    section.mistake(*names, "ssl_allowed_cn", "expected ssl_cert_reqs: CERT_REQUIRED or CERT_OPTIONAL, too");
   if (ca != nullptr && mode == nullptr)
-    wrong(*ca, "ssl_ca_certs",
-          "without ssl_cert_reqs no client is checked: say CERT_REQUIRED, CERT_OPTIONAL or CERT_NONE");
+    section.mistake(*ca, "ssl_ca_certs",
+                    "expected ssl_cert_reqs, too: CERT_REQUIRED, CERT_OPTIONAL or CERT_NONE");
   if (!is_asked) return;
   if (options.ssl_ca_certs.empty())
-    wrong(*mode, "ssl_cert_reqs",
-          "ssl_ca_certs is missing: name the certificates that clients are checked against");
+    section.mistake(*mode, "ssl_cert_reqs", "expected ssl_ca_certs, too: the authorities of clients");
   if (plain)
-    wrong(*mode, "ssl_cert_reqs", "disable_ssl: true leaves no client checked: remove one of the two");
+    section.mistake(*mode, "ssl_cert_reqs", "found disable_ssl: true, expected TLS: remove one of the two");
   if (!has_port)
-    wrong(*mode, "ssl_cert_reqs", "without port no client is checked: over FastCGI the web server does that");
+    section.mistake(*mode, "ssl_cert_reqs",
+                    "found no port, expected one: over FastCGI the web server checks");
 }
 
-/// Unknown keys that begin so may ask for a check that is not made.
-constexpr std::string_view kOfTls = "ssl_";
+/// An unknown key that begins with this may ask for a check that is not made.
+constexpr std::string_view kPrefixOfTls = "ssl_";
 
-/// Reads where a module listens itself from its section, with the keys that it has for salt-api. `host_key`
-/// is `host` or `address`. Returns whether the port has TLS.
+/// Reads the port of a module. `host_key` is `host` or `address`. Returns whether the port has TLS.
 bool read_port(Reader& section, Module module, std::string_view host_key, gateway::HttpOptions options,
                Settings& settings) {
   std::size_t port = 0;
@@ -212,7 +191,6 @@ bool read_port(Reader& section, Module module, std::string_view host_key, gatewa
   }
   bool plain = false;
   section.flag("disable_ssl", plain);
-  section.absolute_path("ssl_cert", options.ssl_crt);  // as older manuals have it
   section.absolute_path("ssl_crt", options.ssl_crt);
   section.absolute_path("ssl_key", options.ssl_key);
   section.absolute_path("ssl_chain", options.ssl_chain);
@@ -221,36 +199,28 @@ bool read_port(Reader& section, Module module, std::string_view host_key, gatewa
   options.name = name_of(module);
   options.port = static_cast<std::uint16_t>(port);
   if (plain) options.ssl_crt = options.ssl_key = options.ssl_chain = "";
-  if (!plain && options.ssl_key.empty()) options.ssl_key = options.ssl_crt;  // both may be in one file
+  if (options.ssl_key.empty()) options.ssl_key = options.ssl_crt;  // one file may hold both
   if (!plain && options.ssl_crt.empty()) {
-    section.findings().add(given->place, section.path_to("port"),
-                           "ssl_crt and ssl_key are missing: name a certificate and its key, or say "
-                           "disable_ssl: true, which sends passwords without encryption");
+    section.mistake(*given, "port",
+                    "found no ssl_crt and ssl_key, expected a certificate and its key, or disable_ssl: true, "
+                    "which sends passwords without encryption");
   }
   section.note_start_key("ssl_cert_reqs", static_cast<int>(options.client_certificates));
   section.note_start_key("ssl_ca_certs", options.ssl_ca_certs);
   section.note_start_key("ssl_allowed_cn", joined(options.ssl_allowed_cn));
-  section.note_start_key("port",
-                         format("{}:{} {} {} {} {} {}", options.host, port, options.ssl_crt, options.ssl_key,
-                                options.ssl_chain, options.queue_size, options.max_request_body_size));
+  section.note_start_key("port", format("{}:{} {} {} {} {}", options.host, port, options.ssl_crt,
+                                        options.ssl_key, options.ssl_chain, options.max_request_body_size));
   settings.gateway.http.push_back(std::move(options));
   settings.front_ends.http.push_back(module);
   return !plain;
 }
 
-void read_debug(Reader& section, Settings& settings) {
-  bool debug = false;
-  section.flag("debug", debug);
-  if (debug) settings.log.level = log::Level::debug;
-}
-
-/// CherryPy's threads are ours, unless our own section says how many there may be.
-void read_thread_pool(Reader& section, bool ours, gateway::Options& options) {
-  std::size_t threads = options.max_threads;
-  section.at_start().count("thread_pool", threads, kThreads);
-  if (ours) return;
-  options.max_threads = threads;
-  options.min_threads = std::min(options.min_threads, threads);
+/// Notes keys of salt-api that have no effect here.
+void note_inert_keys(Reader& section, FrontEnds& front_ends) {
+  for (const std::string_view key : {"thread_pool", "socket_queue_size", "queue_size", "backlog",
+                                     "num_processes", "expire_responses", "debug", "websockets"}) {
+    if (section.value(key) != nullptr) front_ends.inert.push_back(section.path_to(key));
+  }
 }
 
 void read_log_files(Reader& section, Settings& settings) {
@@ -259,7 +229,7 @@ void read_log_files(Reader& section, Settings& settings) {
   settings.rest_cherrypy.log_access = !settings.log.access_file.empty();
 }
 
-/// Reads the section of Salt's own server for developers, which is on loopback and has no TLS.
+/// Reads the section of rest_wsgi, whose port is on loopback and has no TLS.
 void read_rest_wsgi(Reader& top, Settings& settings) {
   Reader section = top.section("rest_wsgi");
   gateway::HttpOptions http;
@@ -269,8 +239,7 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   std::size_t port = 0;
   section.at_start().count("port", port, kPorts);
   for (const std::string_view key : {"ssl_cert_reqs", "ssl_ca_certs", "ssl_allowed_cn"}) {
-    if (const Node* node = section.value(key))
-      section.unexpected(*node, key, "no such key: this port has no TLS");
+    if (const Node* node = section.value(key)) section.unexpected(*node, key, "no such key: no TLS here");
   }
   section.warn_of_unknown_keys();
   if (port == 0) return;
@@ -279,25 +248,24 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   settings.front_ends.http.push_back(Module::rest_wsgi);
 }
 
-/// Reads a path of a URL. Salt-api takes `/` as well, and goes on answering there what `/` itself is.
+/// Reads a path of a URL. Salt-api accepts `/`, which then has no effect: a warning.
 void read_url_path(Reader& section, std::string_view key, std::string& path) {
   section.text(key, path);
   if (path.empty() || path.find_first_not_of('/') != std::string::npos) return;
-  section.findings().warn(
-      section.value(key)->place,
-      format("{}: found {}, where nothing of it can be reached: / is the page of the API itself",
-             section.path_to(key), in_quotes(path)));
+  section.findings().warn(section.value(key)->place,
+                          format("{}: found {}, expected another path: / is the page of the API itself",
+                                 section.path_to(key), in_quotes(path)));
 }
 
-void read_rest_cherrypy(Reader& top, bool own_threads, Settings& settings) {
+void read_rest_cherrypy(Reader& top, Settings& settings) {
   Reader section = top.section("rest_cherrypy");
   netapi::RestCherrypyOptions& options = settings.rest_cherrypy;
-  read_texts(section, "cors_origin", options.cors_origin, kOrigins);
+  section.texts("cors_origin", options.cors_origin, kOrigins);
   read_api_acl(section, options.api_acl);
   read_addresses(section, "authorized_ips", options.authorized_ips);
   if (const Node* allowed = section.value("authorized_ips");
       allowed != nullptr && options.authorized_ips.empty()) {
-    section.unexpected(*allowed, "authorized_ips", kAddresses);  // `[null]` must not open it to all
+    section.unexpected(*allowed, "authorized_ips", kAddresses);  // `[null]` must not mean all
   }
   section.text("root_prefix", options.root_prefix);
   read_url_path(section, "webhook_url", options.webhook_url);
@@ -313,35 +281,25 @@ void read_rest_cherrypy(Reader& top, bool own_threads, Settings& settings) {
   section.at_start().bytes("max_request_body_size", options.max_request_body_size, {64, kGiB});
   gateway::HttpOptions http;
   http.max_request_body_size = options.max_request_body_size;
-  section.count("socket_queue_size", http.queue_size, {1, 65535});
-  section.count("queue_size", http.queue_size, {1, 65535});
   const bool has_tls = read_port(section, Module::rest_cherrypy, "host", std::move(http), settings);
-  section.flag("expire_responses", options.expire_responses);
-  read_thread_pool(section, own_threads, settings.gateway);
   read_log_files(section, settings);
-  read_debug(section, settings);
-  section.warn_of_unknown_keys(has_tls ? kOfTls : "");
+  note_inert_keys(section, settings.front_ends);
+  section.warn_of_unknown_keys(has_tls ? kPrefixOfTls : "");
 }
 
 void read_rest_tornado(Reader& top, Settings& settings) {
   Reader section = top.section("rest_tornado");
   netapi::RestTornadoOptions& options = settings.rest_tornado;
-  read_texts(section, "cors_origin", options.cors_origin, kOrigins);
+  section.texts("cors_origin", options.cors_origin, kOrigins);
   section.flag("webhook_disable_auth", options.webhook_disable_auth);
-  section.flag("websockets", options.websockets);
-  section.flag("token_in_url", options.token_in_url);
+  section.warn_of_removed("token_in_url", "send the token in X-Auth-Token or the cookie");
   section.at_start().bytes("max_body_size", options.max_body_size, {64, kGiB});
   gateway::HttpOptions http;
-  http.host = "::";  // as salt-api: all addresses, those of IPv4 as well
-  http.queue_size = 128;
+  http.host = "::";  // as salt-api: all addresses, also of IPv4
   http.max_request_body_size = options.max_body_size;
-  section.count("backlog", http.queue_size, {1, 65535});
   const bool has_tls = read_port(section, Module::rest_tornado, "address", std::move(http), settings);
-  read_debug(section, settings);
-  if (section.value("num_processes") != nullptr) {  // which salt-api has
-    settings.front_ends.inert.push_back(section.path_to("num_processes"));
-  }
-  section.warn_of_unknown_keys(has_tls ? kOfTls : "");
+  note_inert_keys(section, settings.front_ends);
+  section.warn_of_unknown_keys(has_tls ? kPrefixOfTls : "");
 }
 
 void read_streams(Reader& section, Settings& settings) {
@@ -359,7 +317,7 @@ bool is_reachable(const FrontEnds& front_ends, Module module) {
          std::any_of(front_ends.mounts.begin(), front_ends.mounts.end(), is_here);
 }
 
-/// Over FastCGI a body may have as many bytes as any module there takes; each of them looks at its own limit.
+/// Raises the limit of FastCGI bodies to that of the modules there, each of which checks its own limit.
 void raise_body_limit(Settings& settings) {
   std::size_t& most = settings.gateway.max_request_body_size;
   settings.netapi.max_request_body_size = most;
@@ -377,30 +335,18 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   read_mounts(section, front_ends);
   read_proxies(section, front_ends);
   read_streams(section, settings);
-  section.at_start().count("max_http_connections", settings.gateway.max_http_connections, {1, 1000000});
-  constexpr const char* kOlderName = "max_http_body_bytes";
-  if (section.value(kOlderName) != nullptr) {
-    section.at_start().bytes(kOlderName, settings.gateway.max_body_bytes, {1024, 64 * kGiB});
-  }
+  section.warn_of_removed("max_http_connections", "4096 connections may be open");
+  section.warn_of_removed("max_http_body_bytes", "max_body_bytes limits the bodies in memory");
   section.at_start().bytes("max_body_bytes", settings.gateway.max_body_bytes, {1024, 64 * kGiB});
   section.note_start_key("netapi", joined(names_of(front_ends.served)));
-  const bool own_threads = section.value("max_threads") != nullptr;
   for (const Module module : {Module::rest_wsgi, Module::rest_cherrypy, Module::rest_tornado}) {
     if (!front_ends.are_named || !has(front_ends.served, module)) {
       if (top.value(name_of(module)) != nullptr) front_ends.idle.push_back(module);
       continue;
     }
-    switch (module) {
-      case Module::rest_wsgi:
-        read_rest_wsgi(top, settings);
-        break;
-      case Module::rest_cherrypy:
-        read_rest_cherrypy(top, own_threads, settings);
-        break;
-      case Module::rest_tornado:
-        read_rest_tornado(top, settings);
-        break;
-    }
+    if (module == Module::rest_wsgi) read_rest_wsgi(top, settings);
+    if (module == Module::rest_cherrypy) read_rest_cherrypy(top, settings);
+    if (module == Module::rest_tornado) read_rest_tornado(top, settings);
   }
   resolve_proxies(settings);
   raise_body_limit(settings);
@@ -409,7 +355,8 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   for (const Module module : front_ends.served) {
     if (!is_reachable(front_ends, module)) {
       section.findings().warn(
-          format("{} is reachable nowhere: its section has no port, and rest_fcgi: mount no path for it",
+          format("rest_fcgi: netapi: {} cannot be reached: set a port in its section, or a path for it in "
+                 "rest_fcgi: mount",
                  name_of(module)));
     }
   }

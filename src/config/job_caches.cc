@@ -17,95 +17,63 @@
 namespace rest_fcgi::config {
 namespace {
 
-constexpr std::int64_t kTenYearsInHours = 87600;
+constexpr std::int64_t kTenYears = 315360000;  // seconds
 constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kSqlite = "sqlite3";
 constexpr std::string_view kEtcd = "etcd";
 constexpr std::string_view kCacheNames = "local_cache, sqlite3, etcd or memory";
 
-/// The job cache of that name; empty where there is none. `local_cache` is what Salt uses unless told
-/// otherwise, and so it stands for what is used here then.
+/// Returns the job cache of that name; empty if there is none. `local_cache` is Salt's default, and so means
+/// the default here.
 std::string_view job_cache(std::string_view name) {
   if (name == kMemory) return kMemory;
   if (name == kEtcd) return kEtcd;
-  if (name == kSqlite || name == "sqlite" || name == "local_cache") return kSqlite;
-  return {};
+  return name == kSqlite || name == "sqlite" || name == "local_cache" ? kSqlite : std::string_view();
 }
 
-std::vector<std::string> parts_of(std::string_view list) {
-  std::vector<std::string> parts;
-  while (!list.empty()) parts.emplace_back(trimmed(next_token(list, ',')));
-  return parts;
-}
-
-/// Returns whether the file names SQLite.
+/// Reads the names of job caches. Returns whether the file names SQLite itself.
 bool read_names(Reader& top, returner::Options& options) {
-  bool chosen = false;
   std::string master = "local_cache";
   top.text("master_job_cache", master);
   options.master_job_cache = job_cache(master);
-  if (options.master_job_cache.empty()) {
+  if (options.master_job_cache.empty())
     top.unexpected(*top.value("master_job_cache"), "master_job_cache", kCacheNames);
-  } else {
-    chosen = options.master_job_cache == kSqlite && master != "local_cache";
-  }
+  bool names_sqlite = options.master_job_cache == kSqlite && master != "local_cache";
   std::string others;
   top.text("ext_job_cache", others);
-  for (const std::string& name : parts_of(others)) {
-    const std::string cache(job_cache(name));
+  for (std::string_view rest = others; !rest.empty();) {
+    const std::string cache(job_cache(trimmed(next_token(rest, ','))));
     if (cache.empty()) {
       top.unexpected(*top.value("ext_job_cache"), "ext_job_cache",
                      "names of job caches, separated by commas: sqlite3, etcd or memory");
-    } else if (cache != options.master_job_cache) {  // which gets everything already
+    } else if (cache != options.master_job_cache) {
       options.ext_job_cache.push_back(cache);
-      chosen = chosen || cache == kSqlite;
+      names_sqlite = names_sqlite || cache == kSqlite;
     }
   }
-  return chosen;
+  return names_sqlite;
 }
 
-/// As in Salt: hours count where nobody said seconds.
-void read_age(Reader& top, returner::Options& options) {
-  top.whole_seconds("keep_jobs_seconds", options.keep_jobs_seconds, {0, kTenYearsInHours * kHour.count()});
-  std::size_t hours = 24;
-  top.count("keep_jobs", hours, {0, kTenYearsInHours});
-  const returner::Options defaults;
-  if (hours == 24 || options.keep_jobs_seconds != defaults.keep_jobs_seconds) return;
-  options.keep_jobs_seconds = kHour * hours;
-  top.findings().warn(top.value("keep_jobs")->place,
-                      "keep_jobs: is Salt's old name; keep_jobs_seconds is the new one, in seconds");
-}
-
-/// Does a key of Salt's etcd returner stand there?
-bool is_etcd_returner_chosen(Reader& top) {
+/// Returns whether etcd is a job cache, or a key of Salt's etcd returner is set. Other parts of Salt use the
+/// remaining `etcd.*` keys.
+bool uses_etcd(Reader& top, const returner::Options& options) {
   constexpr std::string_view kKeys[] = {"etcd.returner", "etcd.returner_root", "etcd.returner_read_profile",
                                         "etcd.returner_write_profile"};
-  return std::any_of(std::begin(kKeys), std::end(kKeys),
+  const auto& others = options.ext_job_cache;
+  return options.master_job_cache == kEtcd ||
+         std::find(others.begin(), others.end(), kEtcd) != others.end() ||
+         std::any_of(std::begin(kKeys), std::end(kKeys),
                      [&top](std::string_view key) { return top.value(key) != nullptr; });
 }
 
-/// Where it is a job cache, or may be named in a call: elsewhere in Salt, too, `etcd.*` keys mean something.
-void read_etcd(Reader& top, Settings& settings) {
-  const std::vector<std::string>& others = settings.returner.ext_job_cache;
-  if (settings.returner.master_job_cache == kEtcd ||
-      std::find(others.begin(), others.end(), kEtcd) != others.end() || is_etcd_returner_chosen(top)) {
-    read_etcd_returner(top, settings.returner.etcd);
-  }
-}
-
-constexpr std::int64_t kTenYearsInSeconds = 315360000;
-constexpr std::string_view kHostForms =
-    "HOST, or a list of HOST or HOST:PORT with IPv6 addresses in brackets";
-
-/// What `etcd.returner` and its like say of one way to reach a cluster.
+/// One way to reach a cluster.
 struct Profile {
   etcd::Options client;
   bool require_v2 = true;
   bool encode_values = true;
-  returner::UnicodeErrors unicode_errors = returner::UnicodeErrors::replace;
 };
 
-/// `HOST:PORT` for one entry of `etcd.host`; absent where it is none.
+/// Returns `HOST:PORT` for one entry of `etcd.host`.
 std::optional<std::string> authority_of(std::string_view host, std::size_t port) {
   const bool is_bare_ipv6 = std::count(host.begin(), host.end(), ':') > 1 && !host.starts_with('[');
   const std::string text = is_bare_ipv6 ? format("[{}]", host) : std::string(host);
@@ -120,48 +88,45 @@ std::optional<std::string> authority_of(std::string_view host, std::size_t port)
   return parse_port(std::string_view(text).substr(colon + 1)) ? std::optional(text) : std::nullopt;
 }
 
-/// With the scheme that TLS asks for.
-void read_endpoints(Reader& from, bool tls, etcd::Options& options) {
+void read_endpoints(Reader& from, etcd::Options& options) {
+  constexpr std::string_view kForms = "HOST, or a list of HOST or HOST:PORT with IPv6 addresses in brackets";
   std::size_t port = 2379;
-  from.count("etcd.port", port, {1, 65535});
+  from.count("etcd.port", port, kPorts);
   const Node* hosts = from.value("etcd.host");
   const Node local{.kind = Kind::string, .text = "127.0.0.1"};
   options.endpoints.clear();
   for (const Node& host : items_of(hosts == nullptr ? local : *hosts)) {
     if (is_empty(host)) continue;
     const auto authority = host.is(Kind::string) ? authority_of(host.text, port) : std::nullopt;
-    if (!authority) return from.unexpected(host, "etcd.host", kHostForms);
-    options.endpoints.push_back((tls ? "https://" : "http://") + *authority);
+    if (!authority) return from.unexpected(host, "etcd.host", kForms);
+    options.endpoints.push_back((options.ca.empty() ? "http://" : "https://") + *authority);
   }
-  if (options.endpoints.empty()) from.unexpected(*hosts, "etcd.host", kHostForms);
+  if (options.endpoints.empty()) from.unexpected(*hosts, "etcd.host", kForms);
 }
 
-/// A mistake where one key is there without the other.
-void go_together(Reader& from, std::string_view key, std::string_view other) {
+/// Adds a mistake if `key` is set without `other`.
+void require(Reader& from, std::string_view key, std::string_view other) {
   const Node* found = from.value(key);
-  if (found == nullptr || from.value(other) != nullptr) return;
-  from.findings().add(found->place, from.path_to(key), format("stands without {}, which it needs", other));
+  if (found != nullptr && from.value(other) == nullptr)
+    from.mistake(*found, key, format("found no {}, expected both keys", other));
 }
 
 void read_login(Reader& from, etcd::Options& options) {
   from.text("etcd.username", options.username);
   Secret password;
   from.secret("etcd.password", password);
-  go_together(from, "etcd.username", "etcd.password");
-  go_together(from, "etcd.password", "etcd.username");
+  require(from, "etcd.username", "etcd.password");
+  require(from, "etcd.password", "etcd.username");
   if (!password.empty()) options.password = std::make_shared<const Secret>(std::move(password));
 }
 
-/// Returns whether members are reached with TLS.
-bool read_tls(Reader& from, etcd::Options& options) {
+void read_tls(Reader& from, etcd::Options& options) {
   from.absolute_path("etcd.ca", options.ca);
   from.absolute_path("etcd.client_cert", options.client_cert);
   from.absolute_path("etcd.client_key", options.client_key);
-  go_together(from, "etcd.client_cert", "etcd.client_key");
-  go_together(from, "etcd.client_key", "etcd.client_cert");
-  // Salt would go on without TLS.
-  go_together(from, "etcd.client_cert", "etcd.ca");
-  return !options.ca.empty();
+  require(from, "etcd.client_cert", "etcd.client_key");
+  require(from, "etcd.client_key", "etcd.client_cert");
+  require(from, "etcd.client_cert", "etcd.ca");  // Salt would connect without TLS
 }
 
 void read_encoding(Reader& from, Profile& profile) {
@@ -169,29 +134,22 @@ void read_encoding(Reader& from, Profile& profile) {
   from.flag("etcd.encode_values", profile.encode_values);
   bool encode_keys = false;
   from.flag("etcd.encode_keys", encode_keys);
-  if (encode_keys) {
-    from.unexpected(*from.value("etcd.encode_keys"), "etcd.encode_keys",
-                    "false: encoded keys have no common beginnings, so that no job could be looked up");
-  }
-  // They say how Salt's own code shows what it reads, and nothing about what is stored.
-  bool ignored = false;
-  from.flag("etcd.raw_keys", ignored);
-  from.flag("etcd.raw_values", ignored);
-  const auto errors = from.choice("etcd.unicode_errors", {"surrogateescape", "replace", "strict"});
-  if (errors == "strict") profile.unicode_errors = returner::UnicodeErrors::strict;
+  if (!encode_keys) return;
+  from.unexpected(*from.value("etcd.encode_keys"), "etcd.encode_keys",
+                  "false: no job could be found by encoded keys");
 }
 
 Profile read_profile(Reader from) {
   Profile profile;
   read_login(from, profile.client);
-  const bool tls = read_tls(from, profile.client);
-  read_endpoints(from, tls, profile.client);
+  read_tls(from, profile.client);
+  read_endpoints(from, profile.client);
   read_encoding(from, profile);
   return profile;
 }
 
-/// The map that `key` names; all options where nothing is named, as in Salt. A name that is none is a mistake
-/// here: Salt would talk to 127.0.0.1.
+/// Returns the map at the top level that `key` names as `name`; the top level itself for an empty name. An
+/// unknown name is a mistake here, where Salt would connect to 127.0.0.1.
 Reader profile_named(Reader& top, std::string_view key, const std::string& name) {
   if (name.empty()) return top;
   const Node* found = top.value_or_empty(name);
@@ -200,7 +158,7 @@ Reader profile_named(Reader& top, std::string_view key, const std::string& name)
   return {nullptr, name, top.findings(), Style::lenient};
 }
 
-/// The name that `key` has, or else that of `etcd.returner`; and which of both keys has it.
+/// Returns the key that names the profile, `key` or else `etcd.returner`, and the name.
 std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_view key) {
   std::string name;
   top.text(key, name);
@@ -209,18 +167,19 @@ std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_v
   return {"etcd.returner", name};
 }
 
-/// Salt's rule: of the profile for writing where one is named, else of the top level alone.
+/// Reads `etcd.ttl` where Salt does: in the profile for writing if `has_profile`, else at the top level.
 void read_ttl(Reader& top, Reader& writing, bool has_profile, returner::EtcdOptions& options) {
   Reader& from = has_profile ? writing : top;
-  from.whole_seconds("etcd.ttl", options.ttl, {0, kTenYearsInSeconds});
+  from.whole_seconds("etcd.ttl", options.ttl, {0, kTenYears});
   const Node* unread = has_profile ? nullptr : writing.value("etcd.ttl");
   if (unread == nullptr || top.value("etcd.ttl") != nullptr) return;
-  top.findings().warn(unread->place,
-                      "etcd.ttl: has no effect in the profile that etcd.returner names, as in Salt; "
-                      "it belongs to the top level, or into etcd.returner_write_profile");
+  top.findings().warn(
+      unread->place,
+      "etcd.ttl: this key has no effect in the profile of etcd.returner, as in Salt: put it at "
+      "the top level, or into etcd.returner_write_profile");
 }
 
-/// One way to reach a cluster, for a comparison. Of its password there is no more than a hash.
+/// Returns a text of all options, for comparisons. It has a hash of the password.
 std::string as_text(const etcd::Options& options) {
   const std::string_view password =
       options.password == nullptr ? std::string_view() : options.password->reveal().text;
@@ -228,16 +187,14 @@ std::string as_text(const etcd::Options& options) {
                 options.client_cert, options.client_key, std::hash<std::string_view>{}(password));
 }
 
-/// Where `eauth_tokens` says so. Tokens are kept through API v3 whatever `etcd.require_v2` says: a cluster
-/// that serves API v2 serves it as well.
-void read_tokens_in_etcd(Reader& top, auth::Options& options) {
-  if (top.choice("eauth_tokens", {"localfs", "etcd"}) != "etcd") return;
-  auth::TokensInEtcd tokens;
-  top.text("etcd.tokens_root", tokens.root);
-  while (tokens.root.ends_with('/')) tokens.root.pop_back();
-  const auto [key, name] = profile_name(top, "etcd.tokens_profile");
-  tokens.cluster = read_profile(profile_named(top, key, name)).client;
-  options.tokens_in_etcd = std::move(tokens);
+/// Reads where tokens are. Tokens in etcd use API v3, whatever `etcd.require_v2` says.
+void read_place_of_tokens(Reader& top, auth::Options& options) {
+  top.warn_of_removed("etcd.tokens_root", "tokens are below /salt/tokens");
+  top.warn_of_removed("etcd.tokens_profile", "tokens are in the cluster of etcd.returner");
+  if (top.choice("eauth_tokens", {"localfs", kEtcd}) != kEtcd) return;
+  std::string name;
+  top.text("etcd.returner", name);
+  options.tokens_in_etcd.emplace().cluster = read_profile(profile_named(top, "etcd.returner", name)).client;
 }
 
 }  // namespace
@@ -245,20 +202,20 @@ void read_tokens_in_etcd(Reader& top, auth::Options& options) {
 void note_etcd_returner(Reader& top, const returner::EtcdOptions& options) {
   top.note_start_key("etcd.returner_root", options.root);
   top.note_start_key("etcd.ttl", options.ttl.count());
-  top.note_start_key("etcd.returner", format("{} {} {} {} {} {}", options.is_chosen, options.require_v2,
-                                             options.encode_values, static_cast<int>(options.unicode_errors),
-                                             as_text(options.writing), as_text(options.reading)));
+  top.note_start_key("etcd.returner",
+                     format("{} {} {} {} {}", options.is_chosen, options.require_v2, options.encode_values,
+                            as_text(options.writing), as_text(options.reading)));
 }
 
 void read_job_caches(Reader& top, Settings& settings) {
   returner::Options& options = settings.returner;
   settings.store.may_be_in_memory = !read_names(top, options);
-  const std::string where = format("jobs are in {}", settings.store.path);
-  top.warn_of_removed("sqlite3.database", where);
-  top.warn_of_removed("sqlite3.timeout", "the database's lock is waited for 5 seconds");
-  read_etcd(top, settings);
-  read_tokens_in_etcd(top, settings.auth);
-  read_age(top, options);
+  top.warn_of_removed("sqlite3.database", format("jobs are in {}", settings.store.path));
+  top.warn_of_removed("sqlite3.timeout", "the lock of the database is waited for 5 seconds");
+  top.warn_of_removed("keep_jobs", "keep_jobs_seconds has the age of jobs, in seconds");
+  if (uses_etcd(top, options)) read_etcd_returner(top, options.etcd);
+  read_place_of_tokens(top, settings.auth);
+  top.whole_seconds("keep_jobs_seconds", options.keep_jobs_seconds, {0, kTenYears});
   top.note_start_key("master_job_cache", options.master_job_cache);
   top.note_start_key("ext_job_cache", joined(options.ext_job_cache, ","));
   top.note_start_key("keep_jobs_seconds", options.keep_jobs_seconds.count());
@@ -274,13 +231,13 @@ void read_etcd_returner(Reader& top, returner::EtcdOptions& options) {
   Profile to_read = read_profile(profile_named(top, read_key, read_name));
   if (to_write.require_v2 != to_read.require_v2) {
     const std::string_view key = top.value(read_key) == nullptr ? write_key : read_key;
-    top.findings().add(top.value(key)->place, key,
-                       "etcd.require_v2 differs between reading and writing: what is written through one API "
-                       "of etcd is not seen through the other");
+    top.mistake(
+        *top.value(key), key,
+        "found another etcd.require_v2 than in the other profile, expected the same: each API of etcd "
+        "shows only what was written through it");
   }
   options.require_v2 = to_write.require_v2;
   options.encode_values = to_write.encode_values;
-  options.unicode_errors = to_read.unicode_errors;
   options.writing = std::move(to_write.client);
   options.reading = std::move(to_read.client);
   read_ttl(top, writing, write_key != "etcd.returner", options);

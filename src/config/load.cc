@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <net/if.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -16,8 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// The octal digits of a mode: YAML 1.1 and Salt disagree about what number `0660` is, and both are not what
-/// is meant.
+/// Returns the mode of octal digits. As a number, `0660` has other values in YAML 1.1 and in Salt.
 std::optional<mode_t> mode_in(const Node& node) {
   if (!node.is(Kind::integer) && !node.is(Kind::string)) return std::nullopt;
   std::string_view digits = node.text;
@@ -53,9 +56,10 @@ void read_threads(Reader& section, gateway::Options& options) {
 void read_timeouts(Reader& section, Settings& settings) {
   gateway::Options& options = settings.gateway;
   section.at_start().seconds("receive_timeout", options.receive_timeout, kTenthOfASecond, kDay);
-  section.at_start().seconds("send_timeout", options.send_timeout, kTenthOfASecond, kDay);
+  options.send_timeout = options.receive_timeout;
+  section.warn_of_removed("send_timeout", "receive_timeout bounds sending, too");
+  section.warn_of_removed("keep_conn_timeout", "a kept connection waits 75 seconds for the next request");
   section.at_start().seconds("idle_thread_timeout", options.idle_thread_timeout, kTenthOfASecond, kDay);
-  section.at_start().seconds("keep_conn_timeout", options.keep_conn_timeout, kTenthOfASecond, kDay);
   section.at_start().seconds("shutdown_timeout", options.shutdown_timeout, milliseconds(0), kHour);
   section.seconds("request_timeout", settings.client.request_timeout, kTenthOfASecond, kDay);
   section.bytes("max_reply_bytes", settings.client.max_reply_bytes, {1024, 64 * kGiB});
@@ -64,9 +68,9 @@ void read_timeouts(Reader& section, Settings& settings) {
 void read_request_limits(Reader& section, Settings& settings) {
   lowstate::Options& options = settings.netapi.lowstate;
   section.at_start().bytes("max_request_body_size", settings.gateway.max_request_body_size, {64, kGiB});
-  section.count("max_nesting", options.json.max_depth, {2, 500});
-  section.count("max_key_length", options.json.max_key_length, {16, 65536});
-  section.count("max_values", options.json.max_values, {100, 100000000});
+  section.warn_of_removed("max_nesting", "arrays and objects may be 100 deep");
+  section.warn_of_removed("max_key_length", "a JSON key may have 1024 bytes");
+  section.warn_of_removed("max_values", "a request may have 100,000 JSON values");
   section.count("max_chunks", options.max_chunks, {1, 10000});
 }
 
@@ -79,13 +83,13 @@ void read_logs(Reader& section, Settings& settings) {
   }
 }
 
-/// To be read first: it says what other keys mean.
+/// Reads `engine`, which other keys depend on.
 void read_engine(Reader& section, Settings& settings) {
   const auto engine = section.choice("engine", {"embedded", "salt"});
   if (engine && *engine == "salt") settings.engine = Engine::salt;
 }
 
-/// Our section, `rest_fcgi:`.
+/// Reads `rest_fcgi:`, except the keys that depend on others.
 void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   read_socket(section, settings.gateway);
   read_threads(section, settings.gateway);
@@ -96,8 +100,8 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   section.whole_seconds("auth_cache_ttl", settings.auth.auth_cache_ttl, {0, 300});
   section.flag("allow_auto_eauth", settings.auth.allow_auto_eauth);
   read_logins(section, settings);
-  section.warn_of_removed("jobs_kept", "jobs_bytes_kept bounds what is kept");
-  section.warn_of_removed("jobs_spool_bytes", "etcd_outbox_bytes bounds what waits for etcd");
+  section.warn_of_removed("jobs_kept", "jobs_bytes_kept limits the jobs");
+  section.warn_of_removed("jobs_spool_bytes", "etcd_outbox_bytes limits the writes that wait for etcd");
   section.at_start().bytes("etcd_outbox_bytes", settings.returner.etcd.outbox_bytes, {64 * 1024, 64 * kGiB});
   std::size_t bytes = 0;
   section.at_start().bytes("jobs_bytes_kept", bytes, {1024, 64 * kGiB});
@@ -109,13 +113,28 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
 
 constexpr std::size_t kPlaceDepth = 3;
 
-/// Adds where each key stands, down to those of maps in maps: after that come users, grains and the like.
+/// Adds the places of keys, three maps deep: below that are users, grains and the like.
 void add_places(const Node& map, const std::string& above, Places& places, std::size_t depth = 1) {
   for (const Entry& entry : map.entries) {
     const std::string path = above + entry.key;
     places.emplace(path, format("{}:{}", *entry.place.file, entry.place.line));
     if (depth < kPlaceDepth) add_places(entry.value, path + ": ", places, depth + 1);
   }
+}
+
+/// Errors: configuration, for a name that has no address. If no name server answers, the name is accepted.
+Result<void> check_host(std::string_view key, const std::string& host) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (error == 0) ::freeaddrinfo(found);
+  if (error != EAI_NONAME && error != EAI_NODATA) return {};
+  const bool is_network_interface = ::if_nametoindex(host.c_str()) != 0;
+  return Error{
+      ErrorKind::configuration,
+      format("{}: found {}, {}, expected {}", key, in_quotes(host),
+             is_network_interface ? "a network interface" : "a name without an address", kHostExpected)};
 }
 
 }  // namespace
@@ -128,8 +147,9 @@ Settings read_settings(const Node& root, Findings& findings) {
   read_salt_keys(top, settings);
   read_recorded_jobs(section, top, settings);
   read_rest_fcgi(section, top, settings);
+  if (settings.engine == Engine::embedded) warn_of_keys_of_masters(root, findings);
   note_etcd_returner(top, settings.returner.etcd);
-  // Salt has these, and they look like keys that are read here.
+  // Salt's own keys with similar names.
   top.warn_of_near_keys({"fips_mode", "master_type", "pillar_opts", "render_dirs"});
   return settings;
 }
@@ -153,13 +173,22 @@ Result<Settings> load(const CommandLine& command_line) {
   return settings;
 }
 
+Result<void> check_hosts(const Settings& settings) {
+  for (const gateway::HttpOptions& port : settings.gateway.http) {
+    const bool is_tornado = port.name == netapi::name_of(netapi::Module::rest_tornado);
+    const std::string key = format("{}: {}", port.name, is_tornado ? "address" : "host");
+    if (auto checked = check_host(key, port.host); !checked) return checked;
+  }
+  return settings.engine == Engine::salt ? check_host("interface", settings.salt.interface) : Result<void>();
+}
+
 Error with_place(Error error, const Settings& settings) {
   constexpr std::string_view kBetween = ": ";
   std::string_view best;
   std::size_t longest = 0;
   for (const auto& [path, place] : settings.places) {
     const std::string whole = path + std::string(kBetween);
-    // Messages of the components may leave out the sections that the key is in.
+    // Messages of components may leave out the sections above the key.
     for (std::string_view key = whole; !key.empty();
          key.remove_prefix(key.find(kBetween) + kBetween.size())) {
       if (key.size() <= longest || !error.message.starts_with(key)) continue;

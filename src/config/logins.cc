@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/sections.h"
+#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -16,15 +17,14 @@ constexpr std::string_view kFunctions =
     "functions such as test.*, or maps such as test.arg: {args: [a], kwargs: {b: c}}";
 constexpr std::string_view kPattern = "text, or nothing for any value";
 
-/// Where a mistake goes.
+/// Takes a mistake.
 using Complain = std::function<void(const Error&)>;
 
 std::string place_of(const Node& node) {
   return format("{}:{}", *node.place.file, node.place.line);
 }
 
-/// Reads one rule, an entry of a user's list: all of the grammar that Salt understands, and a mistake for
-/// what Salt would silently skip, since who writes a rule means something by it.
+/// Reads one rule, an entry of a user's list. What Salt would skip silently is a mistake. Borrows `findings`.
 class RuleReader {
  public:
   explicit RuleReader(Findings& findings) : findings_(findings) {}
@@ -48,7 +48,7 @@ class RuleReader {
   }
 
  private:
-  /// What stands in a list, or by itself. An empty list is a mistake.
+  /// Reads the items of a list, or one item. An empty list is a mistake.
   template <class Part, class ReadOne>
   std::vector<Part> read_each(const Node& node, const std::string& path, std::string_view expected,
                               const ReadOne& read_one) {
@@ -59,8 +59,7 @@ class RuleReader {
     return parts;
   }
 
-  /// At least one: a rule of an `@` scope without functions allows all of them, which only `- '@runner'` may
-  /// say.
+  /// Reads at least one function: a rule of an `@` scope without functions would allow all of them.
   std::vector<auth::FunctionRule> read_functions(const Node& node, const std::string& path) {
     return read_each<auth::FunctionRule>(node, path, kFunctions,
                                          [&](const Node& item) { return read_function(item, path); });
@@ -77,7 +76,7 @@ class RuleReader {
     return {};
   }
 
-  /// At least one: a function without conditions takes any arguments.
+  /// Reads at least one condition: a function without conditions allows any arguments.
   std::vector<auth::ArgumentCondition> read_conditions(const Node& node, const std::string& path) {
     return read_each<auth::ArgumentCondition>(node, path, "args and kwargs",
                                               [&](const Node& item) { return read_condition(item, path); });
@@ -115,8 +114,8 @@ class RuleReader {
   Findings& findings_;
 };
 
-/// Reads back ends with their users. A rule with a mistake is left out as a whole, since a part of it could
-/// allow more; its user stays, and so is not taken for one of those that `*` stands for.
+/// Reads back ends with their users. A rule with a mistake is left out completely, since a part of it could
+/// allow more. Its user stays, so that `*` does not stand for that user. Borrows `complain`.
 class EauthReader {
  public:
   EauthReader(const Complain& complain, bool with_settings)
@@ -147,7 +146,7 @@ class EauthReader {
   }
 
  private:
-  /// A value that is not shown: some back ends have passwords among their settings.
+  /// Reads a setting. No message shows it, since it may be a password.
   std::string read_setting(const Node& node, const std::string& path) const {
     if (node.is(Kind::list) || node.is(Kind::map)) {
       unexpected(node, path, "one value");
@@ -193,9 +192,7 @@ void read_login_guard(Reader guard, const std::string& store, auth::LoginGuardOp
   guard.refuse_unknown_keys();
 }
 
-/// The guard has logins leave threads free for others. Of those that logins may keep no way to wait takes
-/// all: because a login failed, because too many tries for the same user are under way, and for a turn at a
-/// hash or with PAM, or at a Salt master in place of these.
+/// Bounds each way in which logins wait to a fifth of all threads, so that other requests are served.
 void bound_waiting(Settings& settings) {
   const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 5);
   auth::Options& auth = settings.auth;
@@ -209,15 +206,15 @@ void bound_waiting(Settings& settings) {
 }  // namespace
 
 void leave_to_master(std::string_view mistake, Settings& settings) {
-  settings.warnings.push_back(
-      format("{}; the Salt master decides about this, and here it permits no list of functions", mistake));
+  settings.warnings.push_back(format(
+      "{}; the Salt master decides about this rule, and here it permits no list of functions", mistake));
 }
 
 void read_external_auth(Reader& top, Settings& settings) {
   static constexpr std::string_view kKey = "external_auth";
   const bool ours = settings.engine == Engine::embedded;
   const Complain complain = [&](const Error& mistake) {
-    if (ours) return top.findings().keep(mistake);
+    if (ours) return top.findings().add(mistake);
     leave_to_master(mistake.message, settings);
   };
   const Node* external_auth = top.value(kKey);
@@ -230,9 +227,7 @@ void read_external_auth(Reader& top, Settings& settings) {
 }
 
 void read_logins(Reader& section, Settings& settings) {
-  section.program_or_socket(
-      "pam_helper", settings.auth.pam.helper,
-      "the path of rest_fcgi_pam, or unix:PATH of a socket where it answers; paths begin with a slash");
+  section.program_or_socket("pam_helper", settings.auth.pam.helper);
   read_login_guard(section.section("login_guard"), settings.store.path, settings.auth.login_guard);
   bound_waiting(settings);
 }

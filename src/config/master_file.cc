@@ -31,15 +31,15 @@ Error failure(const std::string& path, std::string_view text) {
 }
 
 Error cannot_read(const std::string& path, int cause) {
-  return failure(path, format("cannot read this configuration file: {}", why_unreadable(path, cause)));
+  return failure(path, format("cannot be read: {}", why_unreadable(path, cause)));
 }
 
 Result<void> check(const std::string& path, const struct stat& status) {
-  if (!S_ISREG(status.st_mode)) return failure(path, "found no regular file, expected a configuration file");
+  if (!S_ISREG(status.st_mode)) return failure(path, "found a folder or device, expected a regular file");
   if ((status.st_mode & S_IWOTH) != 0) {
     return failure(path,
-                   format("found mode {:04o}: any user may change this configuration file; expected a mode "
-                          "without that, such as after chmod o-w",
+                   format("found mode {:04o}: every user may change this file, expected no such right: chmod "
+                          "o-w",
                           status.st_mode & 07777U));
   }
   if (static_cast<std::size_t>(status.st_size) > kLargestFile) {
@@ -49,9 +49,9 @@ Result<void> check(const std::string& path, const struct stat& status) {
   return {};
 }
 
-/// The text of a configuration file. It may hold secrets, so it is wiped after use.
+/// Reads a configuration file. The text may contain secrets and is wiped after use.
 Result<WipedBytes> read_file(const std::string& path) {
-  // Without O_NONBLOCK, a FIFO would keep us here for good.
+  // O_NONBLOCK: the open of a FIFO would not return.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return cannot_read(path, errno);
   struct stat status {};
@@ -80,8 +80,8 @@ void set(Node& map, Entry entry) {
   }
 }
 
-/// Adds an included file to those included before it (Salt's `dictupdate.update` with `merge_lists`): maps
-/// are merged key by key, a list gets the items that it lacks, all else is replaced. REQUIRES: both are maps.
+/// Merges an included file into those before it, as Salt's `dictupdate.update` with `merge_lists`: maps key
+/// by key, lists get missing items, other values are replaced. REQUIRES: both are maps.
 void merge_included(Node& into, Node file) {
   for (Entry& entry : file.entries) {
     Entry* old = into.find(entry.key);
@@ -95,8 +95,7 @@ void merge_included(Node& into, Node file) {
   }
 }
 
-/// Replaces whole top-level keys: what all included files gave wins over the file that includes them.
-/// REQUIRES: both are maps.
+/// Replaces whole keys of `into` by those of `from`. REQUIRES: both are maps.
 void replace_keys(Node& into, Node from) {
   for (Entry& entry : from.entries) set(into, std::move(entry));
 }
@@ -106,17 +105,16 @@ Result<Node> read_map(const std::string& path) {
   if (!text) return std::move(text).error();
   auto root = yaml::read(path, {text->data(), text->size()});
   if (!root) return std::move(root).error();
-  if (root->is(Kind::null)) root->kind = Kind::map;  // an empty file, or one of comments alone
+  if (root->is(Kind::null)) root->kind = Kind::map;  // an empty file, or only comments
   if (!root->is(Kind::map)) {
-    // What was found is not shown: it may be a secret that lost its key.
-    return mistake_at(root->place,
-                      format("found {}, expected a map of Salt's master options such as timeout: 5",
-                             root->is(Kind::list) ? "a list" : "one value"));
+    // The value is not shown, since it may be a secret without its key.
+    return mistake_at(root->place, format("found {}, expected a map of keys such as timeout: 5",
+                                          root->is(Kind::list) ? "a list" : "one value"));
   }
   return root;
 }
 
-/// The folders that glob(3) could not read, of this thread's call.
+/// The folders that this thread's last call of glob(3) could not read.
 thread_local std::vector<std::pair<std::string, int>> unread_folders;
 
 int note_unread_folder(const char* path, int error) {
@@ -124,7 +122,7 @@ int note_unread_folder(const char* path, int error) {
   return 0;  // the other folders are read
 }
 
-/// The files that `pattern` names, sorted by name.
+/// Returns the files that match `pattern`, sorted by name.
 std::vector<std::string> expand(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> paths;
@@ -137,7 +135,7 @@ std::vector<std::string> expand(const std::string& pattern) {
   return paths;
 }
 
-/// Patterns of an `include`, which is one or a list of them.
+/// Returns the patterns of an `include`: one, or a list.
 Result<std::vector<std::string>> patterns_of(const Node& include) {
   std::vector<std::string> patterns;
   if (is_empty(include)) return patterns;
@@ -154,37 +152,38 @@ Result<std::vector<std::string>> patterns_of(const Node& include) {
 
 constexpr uid_t kNoUser = static_cast<uid_t>(-1);
 
-/// Returns the owner of a file; `kNoUser` where there is no file.
+/// Returns the owner of a file; `kNoUser` if there is no file.
 uid_t owner_of(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 ? status.st_uid : kNoUser;
 }
 
-/// Returns the user that the master runs as, by its key `user`; `kNoUser` where it is not there.
+/// Returns the master's own `user`; `kNoUser` if the key is absent or unknown.
 uid_t master_user(const Node& root) {
   const Entry* entry = root.find("user");
   const auto account = entry == nullptr ? std::nullopt : account_of(entry->value.text);
   return account ? account->uid : kNoUser;
 }
 
-/// Warns of a file that another user owns, and so may change, than root, this process's user and `trusted`.
+/// Warns of a file whose owner is neither root, this process's user nor `trusted`.
 void warn_of_owner(const std::string& path, uid_t trusted, std::vector<std::string>& warnings) {
   const uid_t owner = owner_of(path);
   if (owner == 0 || owner == ::geteuid() || owner == trusted || owner == kNoUser) return;
   const std::string ours = ::geteuid() == 0 ? "" : " or " + shown_user(::geteuid());
-  warnings.push_back(format("{}: found the owner {}, who may change this configuration, expected root{}",
-                            path, shown_user(owner), ours));
+  warnings.push_back(
+      format("{}: found the owner {}, expected root{}: the owner can change this configuration", path,
+             shown_user(owner), ours));
 }
 
-/// Warns of a folder of included files in which another user may put files.
+/// Warns of a folder of included files that other users may add files to.
 void warn_of_folder(const std::string& path, uid_t trusted, std::vector<std::string>& warnings) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return;
   warn_of_owner(path, trusted, warnings);
   if ((status.st_mode & S_IWOTH) == 0) return;
   warnings.push_back(
-      format("{}: found mode {:04o}: any user may add files to this configuration; expected a "
-             "mode without that, such as after chmod o-w",
+      format("{}: found mode {:04o}: every user may add configuration files, expected no such right: "
+             "chmod o-w",
              path, status.st_mode & 07777U));
 }
 
@@ -192,13 +191,13 @@ std::string folder_of(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-/// Follows includes. Lives while one master file is read.
+/// Reads included files, for one master file. Borrows `warnings`.
 class Includer {
  public:
-  /// `owner` is the owner of the file that includes the others.
+  /// `owner` is the owner of the main file.
   Includer(uid_t owner, std::vector<std::string>& warnings) : owner_(owner), warnings_(warnings) {}
 
-  /// All that `patterns`, which stand in the file `from`, name, merged into one map.
+  /// Returns the files that `patterns` of the file `from` name, merged into one map.
   Result<Node> read(const std::vector<std::string>& patterns, const std::string& from, bool warn) {
     Node merged;
     merged.kind = Kind::map;
@@ -243,8 +242,10 @@ class Includer {
     auto patterns = patterns_of(include->value);
     if (!patterns) return std::move(patterns).error();
     if (depth_ == kDeepestInclude) {
-      return mistake_at(include->place,
-                        format("include: files include each other more than {} deep", kDeepestInclude));
+      return mistake_at(
+          include->place,
+          format("include: found files that include each other more than {} deep, expected no circle",
+                 kDeepestInclude));
     }
     ++depth_;
     auto included = read(*patterns, file, true);
@@ -256,7 +257,7 @@ class Includer {
 
   const uid_t owner_;
   std::vector<std::string>& warnings_;
-  std::set<std::string> folders_;  // that were looked at
+  std::set<std::string> folders_;  // checked already
   int depth_ = 1;
 };
 
@@ -274,7 +275,7 @@ Result<MasterFile> read_master_file(const std::string& path) {
   if (!root) return std::move(root).error();
   master.root = *std::move(root);
 
-  // Both are looked up before anything is merged: only the main file's own count.
+  // Only the main file's own keys count, so both are looked up before the merge.
   auto by_default = default_patterns(master.root);
   if (!by_default) return std::move(by_default).error();
   const Entry* include = master.root.find("include");

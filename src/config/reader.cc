@@ -13,21 +13,11 @@
 namespace rest_fcgi::config {
 namespace {
 
-/// The factor of `K`, `M` or `G`; 0 for all else.
+/// Returns the factor of `K`, `M` or `G`; 0 for any other letter.
 std::int64_t unit_of(char suffix) {
-  switch (suffix) {
-    case 'k':
-    case 'K':
-      return 1024;
-    case 'm':
-    case 'M':
-      return 1024 * 1024;
-    case 'g':
-    case 'G':
-      return 1024 * 1024 * 1024;
-    default:
-      return 0;
-  }
+  constexpr std::string_view kUnits = "kmg";
+  const std::size_t at = kUnits.find(lower(suffix));
+  return at == std::string_view::npos ? 0 : std::int64_t{1} << (10 * (at + 1));
 }
 
 std::optional<std::int64_t> bytes_in(const Node& node) {
@@ -42,7 +32,7 @@ std::optional<std::int64_t> bytes_in(const Node& node) {
   return bytes;
 }
 
-/// As many digits as needed: `0.1`, `86400`.
+/// Returns the seconds with as many digits as needed: `0.1`, `86400`.
 std::string in_seconds(std::chrono::milliseconds time) {
   return format("{}", static_cast<double>(time.count()) / 1000);
 }
@@ -51,7 +41,7 @@ std::optional<std::int64_t> integer_in(const Node& node) {
   return node.is(Kind::integer) ? yaml::to_integer(node.text) : std::nullopt;
 }
 
-/// The boolean that a text or the number 0 or 1 names, in any case: `'True'`, `on`, `1`.
+/// Returns the boolean that a text or the number 0 or 1 names, in any case: `'True'`, `on`, `1`.
 std::optional<bool> named_boolean(const Node& node) {
   if (!node.is(Kind::string) && !node.is(Kind::integer)) return std::nullopt;
   const std::string name = lower(trimmed(node.text));
@@ -66,7 +56,7 @@ std::optional<Value> within(std::optional<std::int64_t> found, Range range) {
   return static_cast<Value>(*found);
 }
 
-/// A text that begins with one of `beginnings`.
+/// Returns a text that begins with one of `beginnings`.
 std::optional<std::string> text_with(const Node& node, std::initializer_list<std::string_view> beginnings) {
   const bool fits = std::any_of(beginnings.begin(), beginnings.end(), [&node](std::string_view beginning) {
     return node.text.starts_with(beginning);
@@ -76,8 +66,8 @@ std::optional<std::string> text_with(const Node& node, std::initializer_list<std
 
 constexpr std::size_t kMostNearNames = 3;
 
-/// How many letters have to be inserted, removed or replaced, or swapped with their neighbour (the distance
-/// of optimal string alignment).
+/// Returns the number of letters to insert, remove, replace, or swap with their neighbour (the distance of
+/// optimal string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, above, row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -99,18 +89,21 @@ std::string Reader::path_to(std::string_view key) const {
   return path_.empty() ? std::string(key) : format("{}: {}", path_, key);
 }
 
+bool Reader::is_known(std::string_view key) const {
+  return std::find(known_.begin(), known_.end(), key) != known_.end();
+}
+
 void Reader::warn_of_removed(std::string_view key, std::string_view instead) {
   known_.emplace_back(key);
   if (const Entry* entry = map_ == nullptr ? nullptr : map_->find(key)) {
-    findings_.warn(entry->value.place,
-                   format("{}: has no effect in this release: {}", path_to(key), instead));
+    findings_.warn(entry->value.place, format("{}: this key has no effect: {}", path_to(key), instead));
   }
 }
 
 const Node* Reader::value_or_empty(std::string_view key) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+  if (!is_known(key)) {
     known_.emplace_back(key);
-    note_form(key, Form::other, "");
+    findings_.add_key(path_to(key));
   }
   const Entry* entry = map_ == nullptr ? nullptr : map_->find(key);
   return entry == nullptr ? nullptr : &entry->value;
@@ -121,11 +114,7 @@ const Node* Reader::value(std::string_view key) {
   return node != nullptr && is_lenient() && is_empty(*node) ? nullptr : node;
 }
 
-void Reader::note_form(std::string_view key, Form form, std::string sample) {
-  findings_.add_key({path_to(key), style_, form, std::move(sample)});
-}
-
-/// In the lenient style, the number that a text such as `'4506'` or a real such as `4506.0` stands for.
+/// Returns, in the lenient style, the number that a text such as `'4506'` or a real such as `4506.0` means.
 Node Reader::as_number(const Node& node) const {
   Node number = node;
   if (!is_lenient()) return number;
@@ -159,33 +148,41 @@ Reader Reader::own_section(std::string_view key) {
 }
 
 void Reader::text(std::string_view key, std::string& value) {
-  constexpr std::string_view kReference = "sdb://";
   const Node* node = this->value(key);
-  const bool is_reference = node != nullptr && node->text.starts_with(kReference);
+  const bool is_reference = node != nullptr && node->text.starts_with("sdb://");
   const bool is_void = node != nullptr && node->is(Kind::string) && node->text.empty();
-  read(key, value,
-       is_reference ? "the value itself: sdb:// is not looked up here"
-       : is_void    ? "text that is not empty"
-                    : "text",
-       [&](const Node& found) {
-         const bool fits = found.is(Kind::string) && !is_void && !is_reference;
-         return fits ? std::optional(found.text) : std::nullopt;
-       });
-}
-
-void Reader::absolute_path(std::string_view key, std::string& value) {
-  read(key, value, "a path that begins with a slash", [this](const Node& node) -> std::optional<std::string> {
-    const bool is_off = is_lenient() && node.is(Kind::boolean) && !yaml::to_boolean(node.text);
-    return is_off ? std::optional(std::string()) : text_with(node, {"/"});
+  const std::string_view expected = is_reference ? "the value itself: sdb:// references are not looked up"
+                                    : is_void    ? "text that is not empty"
+                                                 : "text";
+  read(key, value, expected, [&](const Node& found) {
+    const bool fits = found.is(Kind::string) && !is_void && !is_reference;
+    return fits ? std::optional(found.text) : std::nullopt;
   });
 }
 
-void Reader::program_or_socket(std::string_view key, std::string& value, std::string_view expected) {
-  read(key, value, expected, [](const Node& node) { return text_with(node, {"/", "unix:/"}); });
+void Reader::texts(std::string_view key, std::vector<std::string>& values, std::string_view expected) {
+  const Node* node = value(key);
+  if (node == nullptr) return;
+  for (const Node& item : items_of(*node)) {
+    if (is_empty(item) || is_false(item)) continue;
+    if (!item.is(Kind::string)) return unexpected(item, key, expected);
+    values.push_back(item.text);
+  }
+}
+
+void Reader::absolute_path(std::string_view key, std::string& value) {
+  read(key, value, "a path that begins with a slash", [this](const Node& node) {
+    return is_lenient() && is_false(node) ? std::optional(std::string()) : text_with(node, {"/"});
+  });
+}
+
+void Reader::program_or_socket(std::string_view key, std::string& value) {
+  read(key, value, "a path that begins with a slash, or unix:PATH", [](const Node& node) {
+    return text_with(node, {"/", "unix:/"});
+  });
 }
 
 void Reader::flag(std::string_view key, bool& value) {
-  note_form(key, Form::flag, "true");
   read(key, value, "true or false", [this](const Node& node) {
     if (node.is(Kind::boolean)) return std::optional(yaml::to_boolean(node.text));
     return is_lenient() ? named_boolean(node) : std::nullopt;
@@ -193,20 +190,17 @@ void Reader::flag(std::string_view key, bool& value) {
 }
 
 void Reader::count(std::string_view key, std::size_t& value, Range range) {
-  note_form(key, Form::integer, format("{}", range.least));
   read(key, value, format("an integer from {} to {}", range.least, range.most),
        [&](const Node& node) { return within<std::size_t>(integer_in(as_number(node)), range); });
 }
 
 void Reader::bytes(std::string_view key, std::size_t& value, Range range) {
-  note_form(key, Form::bytes, format("{}", range.least));
   read(key, value, format("bytes from {} to {}, such as 65536, 64K or 1M", range.least, range.most),
        [&](const Node& node) { return within<std::size_t>(bytes_in(as_number(node)), range); });
 }
 
 void Reader::seconds(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
                      std::chrono::seconds most) {
-  note_form(key, Form::seconds, in_seconds(most));
   read(key, value, format("seconds from {} to {}", in_seconds(least), in_seconds(most)),
        [this, least, most = std::chrono::milliseconds(most)](const Node& given) {
          const Node node = as_number(given);
@@ -219,7 +213,6 @@ void Reader::seconds(std::string_view key, std::chrono::milliseconds& value, std
 }
 
 void Reader::whole_seconds(std::string_view key, std::chrono::seconds& value, Range range) {
-  note_form(key, Form::integer, format("{}", range.least));
   read(key, value, format("whole seconds from {} to {}", range.least, range.most),
        [&](const Node& node) { return within<std::chrono::seconds>(integer_in(as_number(node)), range); });
 }
@@ -228,14 +221,13 @@ void Reader::log_level(std::string_view key, log::Level& value) {
   const Node* node = this->value(key);
   if (node == nullptr) return;
   const auto level = node->is(Kind::string) ? level_of(node->text) : std::nullopt;
-  // Salt takes `off` for the number 0, with which it logs all, and the text for error.
-  const bool is_off =
-      named_boolean(*node) == false || (node->is(Kind::boolean) && !yaml::to_boolean(node->text));
-  if (!level)
-    return unexpected(
-        *node, key,
-        is_off ? format("quiet for no log, or another of {}", kLogLevels) : std::string(kLogLevels));
-  value = *level;
+  if (level) {
+    value = *level;
+  } else {
+    // Salt logs everything for the boolean `off`, and errors for the text.
+    const bool is_off = is_false(*node) || named_boolean(*node) == false;
+    unexpected(*node, key, format("{}{}", is_off ? "quiet for no log, or another of " : "", kLogLevels));
+  }
 }
 
 std::optional<std::string> Reader::choice(std::string_view key,
@@ -252,39 +244,34 @@ void Reader::secret(std::string_view key, Secret& value) {
   const Node* node = this->value(key);
   if (node == nullptr) return;
   if (!node->is(Kind::string)) {
-    findings_.add(node->place, path_to(key),
-                  "found a value that is no text (it is not shown), expected text: put it into quotes");
-  } else if (node->text.starts_with("sdb://")) {
-    findings_.add(node->place, path_to(key),
-                  "found a sdb:// reference, which is not looked up here, expected the "
-                  "secret itself");
-  } else {
-    value = Secret(node->text);
-    struct stat status = {};
-    if (node->place.file && ::stat(node->place.file->c_str(), &status) == 0 &&
-        (status.st_mode & S_IROTH) != 0) {
-      findings_.warn(node->place,
-                     format("{}: the mode of this file lets every user read it, expected o-r", path_to(key)));
-    }
+    return mistake(*node, key, "found a value that is not text (it is not shown), expected text in quotes");
   }
+  if (node->text.starts_with("sdb://")) {
+    return mistake(*node, key, "found a sdb:// reference, expected the secret: references are not looked up");
+  }
+  value = Secret(node->text);
+  struct stat status = {};
+  const bool is_open =
+      node->place.file && ::stat(node->place.file->c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0;
+  if (!is_open) return;
+  findings_.warn(node->place,
+                 format("{}: found mode {:04o}: every user may read this file; expected a mode such as 0640",
+                        path_to(key), status.st_mode & 07777U));
 }
 
-void Reader::tell_of_unknown_keys(bool refuses_all, std::string_view refused) {
+void Reader::report_unknown_keys(bool refuses_all, std::string_view refused) {
   if (map_ == nullptr) return;
   for (const Entry& entry : map_->entries) {
-    if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
-    // In braces `{port:8000}` is YAML, a key without a value.
+    if (is_known(entry.key)) continue;
+    // `{port:8000}` is a key `port:8000` without a value.
     const std::string before_colon = entry.key.substr(0, entry.key.find(':'));
-    const bool lacks_space = before_colon.size() < entry.key.size() && is_empty(entry.value) &&
-                             std::find(known_.begin(), known_.end(), before_colon) != known_.end();
+    const bool lacks_space =
+        before_colon.size() < entry.key.size() && is_empty(entry.value) && is_known(before_colon);
     if (!refuses_all && is_lenient() && is_empty(entry.value) && !lacks_space) continue;
     const std::vector<std::string> near = near_names(entry.key, known_);
-    std::string text = "there is no such key";
-    if (lacks_space) {
-      text = format("found no space behind the colon, expected {}: VALUE", before_colon);
-    } else if (!near.empty()) {
-      text = format("there is no such key, did you mean {}?", joined(near, " or "));
-    }
+    std::string text =
+        near.empty() ? "unknown key" : format("unknown key, did you mean {}?", joined(near, " or "));
+    if (lacks_space) text = format("found no space behind the colon, expected {}: VALUE", before_colon);
     const std::string key = path_to(in_quotes(lacks_space ? before_colon + ":" : entry.key));
     const bool is_refused = refuses_all || (!refused.empty() && entry.key.starts_with(refused));
     is_refused ? findings_.add(entry.place, key, text)
@@ -295,13 +282,13 @@ void Reader::tell_of_unknown_keys(bool refuses_all, std::string_view refused) {
 void Reader::warn_of_near_keys(std::initializer_list<std::string_view> others) {
   constexpr std::size_t kFewestLetters = 6;
   for (const Entry& entry : map_->entries) {
-    const bool is_other = std::find(others.begin(), others.end(), entry.key) != others.end() ||
-                          std::find(known_.begin(), known_.end(), entry.key) != known_.end();
-    if (is_other || is_empty(entry.value) || entry.key.size() < kFewestLetters) continue;
+    const bool is_other = std::find(others.begin(), others.end(), entry.key) != others.end();
+    if (is_other || is_known(entry.key) || is_empty(entry.value) || entry.key.size() < kFewestLetters)
+      continue;
     const std::vector<std::string> near = near_names(entry.key, known_, 2);
     if (near.empty() || near.front().size() < kFewestLetters) continue;
     findings_.warn(entry.place,
-                   format("{}: there is no such key, did you mean {}?", in_quotes(entry.key), near.front()));
+                   format("{}: unknown key, did you mean {}?", in_quotes(entry.key), near.front()));
   }
 }
 
@@ -334,7 +321,7 @@ bool is_host(std::string_view host) {
   constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_";
   if (host.find(':') != std::string_view::npos)
     return http::Addresses::is_address(host.substr(0, host.find('%')));
-  // No name ends with a number: the resolver would take it for an address.
+  // The resolver takes a name that ends with a number for an address.
   const bool is_number = only_digits(host.substr(host.rfind('.') + 1));  // npos + 1 is 0
   return is_number ? http::Addresses::is_address(host) : !host.empty() && only_of(host, kLetters);
 }

@@ -23,23 +23,21 @@ namespace {
 
 std::string clients_line(const client::Options& options, Engine engine) {
   if (options.enabled.empty()) {
-    return "none: every request will be refused; name some in netapi_enable_clients, such as "
-           "netapi_enable_clients: [local, runner]";
+    return "none: every request is refused; set for example netapi_enable_clients: [local, runner]";
   }
   std::vector<std::string> names;
   for (const lowstate::Client client : options.enabled) {
     const bool missing = client == lowstate::Client::ssh && engine == Engine::embedded;
-    names.push_back(format("{}{}", lowstate::name_of(client), missing ? " (not part of this engine)" : ""));
+    names.push_back(format("{}{}", lowstate::name_of(client), missing ? " (only with engine: salt)" : ""));
   }
   return joined(names);
 }
 
 std::string eauth_state(const auth::EauthOptions& eauth, const auth::Options& options) {
-  if (eauth.name == "auto" && !options.allow_auto_eauth)
-    return "off: needs rest_fcgi: allow_auto_eauth: true";
+  if (eauth.name == "auto" && !options.allow_auto_eauth) return "off: set rest_fcgi: allow_auto_eauth: true";
   static constexpr std::string_view kKnown[] = {"file", "pam", "sharedsecret", "auto"};
   if (std::find(std::begin(kKnown), std::end(kKnown), eauth.name) == std::end(kKnown))
-    return "off: not part of this version";
+    return "off: unknown back end";
   const std::size_t users = eauth.principals.size();
   return format("{} {}", users, users == 1 ? "user or group" : "users or groups");
 }
@@ -51,7 +49,7 @@ std::string eauth_line(const Settings& settings) {
                         ? eauth.name
                         : format("{} ({})", eauth.name, eauth_state(eauth, settings.auth)));
   }
-  if (names.empty()) return "none: nobody can log in; name back ends, users and functions in external_auth";
+  if (names.empty()) return "none: no user can log in; set back ends, users and functions in external_auth";
   return joined(names);
 }
 
@@ -115,17 +113,17 @@ std::string listen_line(const Settings& settings) {
   return format("the socket on file descriptor 0{}", has_ports ? ", if there is one" : "");
 }
 
-/// Returns what a port with TLS asks of its clients.
+/// Returns the certificates that a port with TLS requires of its clients, as the end of a sentence.
 std::string client_certificates_text(const gateway::HttpOptions& options) {
   if (options.client_certificates == gateway::ClientCertificates::none) return "";
   const bool required = options.client_certificates == gateway::ClientCertificates::required;
   const std::string names =
       options.ssl_allowed_cn.empty() ? "any CN" : format("CN {}", joined(options.ssl_allowed_cn, " or "));
-  return format(", for clients {} a certificate of {}, {}", required ? "with" : "with or without",
+  return format(", client certificates {}: signed by {}, {}", required ? "required" : "optional",
                 options.ssl_ca_certs, names);
 }
 
-/// Who answers where, a line each. Without `rest_fcgi: netapi` there is one answer, and no line.
+/// Returns a line for each path and port that a module serves; none without `rest_fcgi: netapi`.
 std::vector<std::string> served_lines(const Settings& settings) {
   const FrontEnds& front_ends = settings.front_ends;
   std::vector<std::string> lines;
@@ -141,41 +139,40 @@ std::vector<std::string> served_lines(const Settings& settings) {
   return lines;
 }
 
-/// Returns which web servers in front of this port are believed about their clients, and what they have to
+/// Returns the web servers that this port believes about their clients, and the header that they have to
 /// send.
 std::string proxies_line(const gateway::HttpOptions& options, bool is_auto) {
-  static constexpr std::string_view kOne = "all clients behind a web server count as one";
   const std::vector<std::string>& proxies = options.trusted_proxies;
-  if (proxies.empty() && is_auto) {
-    const std::string_view why = options.ssl_crt.empty() ? "it is not on loopback" : "it has TLS";
-    return format("{} believes no web server (auto: {}): {}, unless rest_fcgi: trusted_proxies names it",
-                  options.name, why, kOne);
+  if (proxies.empty()) {
+    const std::string_view why = options.ssl_crt.empty() ? "not on loopback" : "has TLS";
+    return format(
+        "{} believes no web server{}; clients behind one count as one client, unless rest_fcgi: "
+        "trusted_proxies names it",
+        options.name, is_auto ? format(" (auto: {})", why) : "");
   }
-  if (proxies.empty()) return format("{} believes no web server: {}", options.name, kOne);
   return format(
-      "{} believes web servers at {}{} about the client: X-Forwarded-For, else X-Real-IP; nginx sends it "
-      "with "
-      "proxy_set_header X-Forwarded-For $remote_addr; without it {}",
-      options.name, joined(proxies), is_auto ? " (auto)" : "", kOne);
+      "{} believes X-Forwarded-For, else X-Real-IP, of web servers at {}{}; nginx needs: proxy_set_header "
+      "X-Forwarded-For $remote_addr;",
+      options.name, joined(proxies), is_auto ? " (auto)" : "");
 }
 
 std::string streams_line(const Settings& settings) {
   return format("{} at once, {} of one user, who sees events {}", settings.streams.max_streams,
                 settings.streams.max_streams_per_user,
-                settings.client.events_for_everybody ? "of everybody" : "as the rules say");
+                settings.client.events_for_everybody ? "of all users" : "by the rules");
 }
 
 std::string idle_line(const FrontEnds& front_ends) {
   const auto names = names_of(front_ends.idle);
-  return format("the section{} {}; rest_fcgi: netapi names the modules whose sections count",
-                names.size() == 1 ? "" : "s", joined(names));
+  return format("the section{} {}: add {} to rest_fcgi: netapi to serve", names.size() == 1 ? "" : "s",
+                joined(names), names.size() == 1 ? "it" : "them");
 }
 
 double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// May everybody of this name run whatever there is, on any minion?
+/// Returns whether the rules allow every function on every minion.
 bool may_run_anything(const auth::Principal& principal) {
   const auto takes_all = [](const auth::FunctionRule& function) {
     return function.pattern == ".*" && function.conditions.empty();
@@ -186,30 +183,32 @@ bool may_run_anything(const auth::Principal& principal) {
   });
 }
 
-/// How long web servers wait for a reply, with the files of nginx/ and apache/ as they stand.
+/// How long web servers wait for a reply with the files of nginx/ and apache/.
 constexpr std::chrono::seconds kWebServersWait{310};
 
-/// What is right as it stands, and may not be what somebody meant.
+/// Returns notes about valid settings that are often not meant.
 std::vector<std::string> notes(const Settings& settings) {
   std::vector<std::string> notes;
-  for (const std::string& key : settings.front_ends.inert) notes.push_back(key + " changes nothing here");
+  for (const std::string& key : settings.front_ends.inert)
+    notes.push_back(key + ": this key has no effect here");
   for (std::string& note : rule_notes(settings)) notes.push_back(std::move(note));
   for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
     if (eauth.name == "auto" && settings.auth.allow_auto_eauth && settings.engine == Engine::embedded)
       notes.push_back("external_auth: auto: takes every password");
-    std::vector<std::string> mighty;
+    std::vector<std::string> unlimited;
     for (const auth::Principal& principal : eauth.principals) {
-      if (may_run_anything(principal)) mighty.push_back(principal.name);
+      if (may_run_anything(principal)) unlimited.push_back(principal.name);
     }
-    if (mighty.empty()) continue;
-    notes.push_back(format("external_auth: {}: {} may run every function on all minions, cmd.run among them",
-                           eauth.name, joined(mighty)));
+    if (unlimited.empty()) continue;
+    notes.push_back(format("external_auth: {}: {} may run every function on all minions, including cmd.run",
+                           eauth.name, joined(unlimited)));
   }
   const auto longest = settings.client.request_timeout;
   if (longest >= kWebServersWait) {
-    notes.push_back(
-        format("rest_fcgi: request_timeout: {} s; nginx/ and apache/ wait {} s, and their 504 names no job",
-               seconds_of(longest), kWebServersWait.count()));
+    notes.push_back(format(
+        "rest_fcgi: request_timeout: found {} s, expected less than the {} s that the files of nginx/ and "
+        "apache/ wait: their 504 has no job id",
+        seconds_of(longest), kWebServersWait.count()));
   }
   return notes;
 }
@@ -219,17 +218,17 @@ bool is_program(const std::string& path) {
   return ::access(path.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(path, ignored);
 }
 
-/// A key that names a program, where that cannot be run.
+/// Returns the warning about a program that cannot be run, with the place of its key.
 std::string no_program(const Settings& settings, std::string_view key, const std::string& path) {
   std::error_code ignored;
   const bool is_there = std::filesystem::exists(path, ignored);
   Error error{ErrorKind::configuration,
-              format("rest_fcgi: salt_ssh: {}: {} {}, so that the client ssh gets 503", key, path,
-                     is_there ? "is no file that this user may run" : "does not exist")};
+              format("rest_fcgi: salt_ssh: {}: {} {}: calls of the client ssh get 503", key, path,
+                     is_there ? "cannot be run by this user" : "does not exist")};
   return with_place(std::move(error), settings).message;
 }
 
-/// Says where the client `ssh` is enabled and a program that it needs is missing.
+/// Returns warnings if the client `ssh` is enabled and a program that it needs is missing.
 std::vector<std::string> ssh_warnings(const Settings& settings) {
   const auto& enabled = settings.client.enabled;
   const bool is_on = std::find(enabled.begin(), enabled.end(), lowstate::Client::ssh) != enabled.end();
@@ -237,7 +236,7 @@ std::vector<std::string> ssh_warnings(const Settings& settings) {
   if (!is_on || settings.engine != Engine::salt) return warnings;
   const std::string& program = settings.salt.ssh.program;
   const std::string& run_helper = settings.salt.ssh.run_helper;
-  // A socket may come later.
+  // A socket may be created later.
   if (run_helper.starts_with('/') && !is_program(run_helper)) {
     warnings.push_back(no_program(settings, "run_helper", run_helper));
   }
@@ -250,9 +249,9 @@ std::vector<std::string> ssh_warnings(const Settings& settings) {
     if (is_program(format("{}/salt-ssh", next_token(folders, ':')))) return warnings;
   }
   warnings.emplace_back(
-      "netapi_enable_clients: ssh: there is no salt-ssh in PATH, so that this client gets 503; install it, "
-      "or "
-      "name it in rest_fcgi: salt_ssh: program");
+      "netapi_enable_clients: ssh: found no salt-ssh in PATH: calls of this client get 503; install it, or "
+      "set "
+      "rest_fcgi: salt_ssh: program");
   return warnings;
 }
 
@@ -296,9 +295,7 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
     line("tokens", tokens_line(settings));
     line("jobs", jobs_line(settings));
     line("minions", minions_line(settings.embedded));
-    line(
-        "limits",
-        "no states, no file or pillar roots, no packages; README.md and deploy/modules.md say what there is");
+    line("limits", "no states, no file or pillar roots, no packages; see deploy/modules.md");
   }
   line("log", log_line(settings.log));
   line("audit", audit_line(settings));
@@ -310,10 +307,9 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   return text;
 }
 
-/// A list of what is shown, not of what is hidden: a new option is a secret until somebody says that it is
-/// none. Users, rules, grains and pillar data stay out. SaltGUI's own options (`saltgui_...`) are shown as
-/// the master file has them, since SaltGUI reads them here. Two are there in any case: SaltGUI lists an
-/// issue without `saltgui_full_return`, and its page of templates fails without `saltgui_templates`.
+/// Lists the options that are shown, so that a new option stays hidden. SaltGUI reads its own options
+/// (`saltgui_...`) here. Without `saltgui_full_return` it reports an issue, and without `saltgui_templates`
+/// its page of templates fails, so these two have defaults.
 Json config_values(const Settings& settings, const Node& master_file) {
   std::string text;
   JsonWriter writer(text);

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kNodegroupForms =
     "a compound target such as 'web* and G@os:Debian', or a list of its words";
 
-/// Salt takes any scalar for its text there.
+/// Returns whether Salt takes the node for a word: any scalar.
 bool is_word(const Node& node) {
   return !node.is(Kind::list) && !node.is(Kind::map) && !node.is(Kind::null);
 }
@@ -56,13 +56,13 @@ void read_clients(Reader& top, client::Options& options) {
     } else if (const auto client = lowstate::client_named(item.text)) {
       options.enabled.push_back(*client);
     } else {
-      top.findings().warn(item.place, format("{}: there is no client {}; clients are {}", kKey,
-                                             in_quotes(item.text), joined(known)));
+      top.findings().warn(item.place, format("{}: unknown client {}, expected {}", kKey, in_quotes(item.text),
+                                             joined(known)));
     }
   }
 }
 
-/// Salt's `prepend_root_dir`: each path lies below `root_dir`, written so or not.
+/// Returns the path below `root_dir`, unless it is there already (Salt's `prepend_root_dir`).
 std::string below(const std::string& root_dir, const std::string& path) {
   std::error_code ignored;
   const std::string root = normal(std::filesystem::absolute(root_dir, ignored));
@@ -75,7 +75,7 @@ std::string read_text(Reader& top, std::string_view key, std::string value) {
   return value;
 }
 
-/// Reads `token_expire_user_override`: a boolean, or users by back end. Salt takes anything else for no.
+/// Reads `token_expire_user_override`: a boolean, or users by back end. Anything else is false, as in Salt.
 void read_token_life_rule(Reader& top, auth::TokenLifeRule& rule) {
   static constexpr std::string_view kKey = "token_expire_user_override";
   const Node* node = top.value(kKey);
@@ -94,69 +94,27 @@ void read_tokens(Reader& top, const std::string& store, auth::Options& options) 
   read_token_life_rule(top, options.token_expire_user_override);
 }
 
-/// Salt refuses these users and functions before it looks at anything else; whoever relies on that has to
-/// know.
+/// Warns that the users and functions that Salt refuses first are not refused here.
 void warn_of_blacklist(Reader& top) {
   const Node* blacklist = top.value("publisher_acl_blacklist");
   if (blacklist == nullptr || blacklist->entries.empty()) return;
   top.findings().warn(blacklist->place,
-                      "publisher_acl_blacklist: is not enforced here; what it refuses is allowed where "
-                      "external_auth allows it");
+                      "publisher_acl_blacklist: is not enforced here; external_auth alone decides");
 }
 
-/// Keys by which a master does something of its own that the embedded engine does not do.
-constexpr std::string_view kMastersOwn[] = {"reactor",
-                                            "engines",
-                                            "schedule",
-                                            "event_return",
-                                            "peer",
-                                            "peer_run",
-                                            "publisher_acl",
-                                            "client_acl",
-                                            "ext_pillar",
-                                            "master_tops",
-                                            "external_nodes",
-                                            "pillar_roots",
-                                            "file_roots",
-                                            "gitfs_remotes",
-                                            "runner_dirs",
-                                            "syndic_master",
-                                            "client_acl_blacklist",
-                                            "presence_events",
-                                            "state_events",
-                                            "order_masters",
-                                            "extension_modules",
-                                            "module_dirs",
-                                            "fileserver_backend",
-                                            "winrepo_dir",
-                                            "autosign_file",
-                                            "mine_functions",
-                                            "beacons"};
-
-/// Warns of such keys, all in one line.
-void warn_of_masters_own(Reader& top) {
-  std::vector<std::string_view> found;
-  const Node* first = nullptr;
-  for (const std::string_view key : kMastersOwn) {
-    const Node* node = top.value(key);
-    const bool is_off = node != nullptr && node->is(Kind::boolean) && !yaml::to_boolean(node->text);
-    if (node == nullptr || is_off) continue;
-    if (first == nullptr) first = node;
-    found.push_back(key);
-  }
-  if (first == nullptr) return;
-  top.findings().warn(first->place,
-                      format("{}: without effect here, the embedded engine has none of it; a real master "
-                             "(rest_fcgi: engine: salt) does",
-                             joined(found)));
-}
+/// Keys by which a master does something that the embedded engine does not do.
+constexpr std::string_view kKeysOfMasters =
+    "reactor engines schedule event_return peer peer_run publisher_acl client_acl ext_pillar master_tops "
+    "external_nodes pillar_roots file_roots gitfs_remotes runner_dirs syndic_master client_acl_blacklist "
+    "presence_events state_events order_masters extension_modules module_dirs fileserver_backend winrepo_dir "
+    "autosign_file mine_functions beacons";
 
 std::string read_cachedir(Reader& top) {
   return read_text(top, "cachedir", "/var/cache/salt/master");
 }
 
-/// Where logins keep what has to live through a restart: in the folder that systemd gives a service, else in
-/// one of our own in `cachedir`, which beside a real master is seldom ours to write to.
+/// Returns the folder of the store with the engine `salt`: the one that systemd gives a service, else one in
+/// the master's `cachedir`.
 std::string state_folder(const std::string& cachedir) {
   const char* given = std::getenv("STATE_DIRECTORY");
   const std::string_view folders = given != nullptr ? given : "";
@@ -164,7 +122,7 @@ std::string state_folder(const std::string& cachedir) {
   return folder.starts_with('/') ? folder : cachedir + "/rest_fcgi";
 }
 
-/// Those that are about what the engine `embedded` does by itself, and a real master does for its own.
+/// Reads the keys for the engine `embedded`. With a real master they are the master's.
 void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings) {
   top.secret("sharedsecret", settings.auth.sharedsecret);
   top.text("auth.pam.service", settings.auth.pam.service);
@@ -174,10 +132,9 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   read_tokens(top, settings.store.path, settings.auth);
   read_job_caches(top, settings);
   warn_of_blacklist(top);
-  warn_of_masters_own(top);
 }
 
-/// Returns where to connect to, for a master that listens at `interface`.
+/// Returns the address to connect to, of a master that listens at `interface`.
 std::string read_master_address(Reader& top) {
   constexpr std::string_view kKey = "interface";
   const std::string interface(without_brackets(read_text(top, kKey, "0.0.0.0")));
@@ -188,8 +145,8 @@ std::string read_master_address(Reader& top) {
   return interface == "::" ? "::1" : interface;
 }
 
-/// Salt's rule (`apply_master_config`): a path that is more than 10 characters longer than `cachedir` gives
-/// way to a folder in `cachedir`. Both are compared as they are written, before `root_dir` is put in front.
+/// Returns the folder of the event bus. As in Salt (`apply_master_config`), a path that is more than 10
+/// characters longer than `cachedir` is replaced by a folder in `cachedir`. `root_dir` does not count.
 std::string read_sock_dir(Reader& top) {
   constexpr std::size_t kMostBeyond = 10;
   const std::string sock_dir = read_text(top, "sock_dir", "/var/run/salt/master");
@@ -203,8 +160,8 @@ void read_port(Reader& top, std::string_view key, unsigned& port) {
   port = static_cast<unsigned>(number);
 }
 
-/// The workers that take what no other pool does: of `worker_pools` (3008) those of the pool with the command
-/// `*`.
+/// Reads the number of workers: `worker_threads`, or in `worker_pools` (Salt 3008) that of the pool with the
+/// command `*`.
 void read_workers(Reader& top, std::size_t& workers) {
   constexpr Range kWorkers{1, 1024};
   top.count("worker_threads", workers, kWorkers);
@@ -224,10 +181,10 @@ void read_workers(Reader& top, std::size_t& workers) {
 void read_transport(Reader& top) {
   const Node* transport = top.value("transport");
   if (transport == nullptr || (transport->is(Kind::string) && transport->text == "zeromq")) return;
-  top.unexpected(*transport, "transport", "zeromq, the only one that this engine speaks");
+  top.unexpected(*transport, "transport", "zeromq");
 }
 
-/// A map, or null where there is none. What its words mean is for the engine to say.
+/// Returns the groups of the map `nodegroups`, which may be null. The engine checks their words.
 std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Findings& findings) {
   std::vector<master::NodegroupOptions> groups;
   if (nodegroups == nullptr) return groups;
@@ -238,12 +195,12 @@ std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Fi
   return groups;
 }
 
-/// How to reach the real master that this file belongs to, for the engine `salt`.
+/// Reads where the real master is, for the engine `salt`.
 void read_real_master(Reader& top, const std::string& root_dir, Settings& settings) {
   salt::Options& options = settings.salt;
   const std::string sock_dir = below(root_dir, read_sock_dir(top));
   const std::string cachedir = below(root_dir, read_cachedir(top));
-  options.token_dir = cachedir + "/tokens";  // whatever `token_dir` says: Salt sets it so
+  options.token_dir = cachedir + "/tokens";  // Salt ignores the key `token_dir`, too
   settings.store = {state_folder(cachedir) + "/state.db", true};
   options.interface = read_master_address(top);
   top.note_start_key("interface", options.interface);
@@ -270,6 +227,22 @@ std::string normal(const std::filesystem::path& path) {
   std::string text = path.lexically_normal().string();
   while (text.size() > 1 && text.ends_with('/')) text.pop_back();
   return text;
+}
+
+void warn_of_keys_of_masters(const Node& root, Findings& findings) {
+  std::vector<std::string_view> found;
+  const Entry* first = nullptr;
+  for (const std::string_view key : split_words(kKeysOfMasters)) {
+    const Entry* entry = root.find(key);
+    if (entry == nullptr || is_empty(entry->value) || is_false(entry->value)) continue;
+    if (first == nullptr) first = entry;
+    found.push_back(key);
+  }
+  if (first == nullptr) return;
+  findings.warn(first->value.place,
+                format("{}: no effect with the embedded engine; a real master (rest_fcgi: engine: salt) uses "
+                       "them",
+                       joined(found)));
 }
 
 void read_salt_keys(Reader& top, Settings& settings) {
@@ -299,16 +272,15 @@ void make_cachedir(Settings& settings) {
   const bool was_there = std::filesystem::exists(above, ignored);
   std::error_code failed;
   std::filesystem::create_directories(cachedir, failed);
-  // Salt's own programs, which may run as another user, have to get through.
+  // Salt's own programs may run as another user and use the folder above.
   if (!failed && !was_there) std::filesystem::permissions(above, std::filesystem::perms(0755), ignored);
   if (!failed && ::access(cachedir.c_str(), W_OK | X_OK) != 0) failed.assign(errno, std::generic_category());
-  // Somebody may have made the folder inside for us alone.
+  // The folder may be closed, and the one inside it made for this user.
   if (!failed || ::access((cachedir + "/rest_fcgi").c_str(), W_OK | X_OK) == 0) return;
   if (!settings.store.may_be_in_memory) return;
   settings.store.path.clear();
   settings.warnings.push_back(format(
-      "cachedir: {} cannot be used: {}; until another one is set, jobs, tokens and failed logins are kept "
-      "in memory only",
+      "cachedir: cannot use {}: {}; jobs, tokens and failed logins are in memory: set another cachedir",
       cachedir, failed.message()));
 }
 
@@ -319,7 +291,7 @@ void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {
   if (settings.engine != Engine::salt) {
     return section.findings().add(
         node->place, section.path_to(key),
-        "is for engine: salt; the embedded engine goes by ext_job_cache at the top");
+        "is for engine: salt; the embedded engine has ext_job_cache at the top level");
   }
   if (!node->is(Kind::string) || node->text != "etcd") return section.unexpected(*node, key, "etcd");
   settings.returner.ext_job_cache = {node->text};
@@ -327,13 +299,12 @@ void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {
 }
 
 void read_salt_section(Reader& section, Settings& settings) {
-  section.at_start().count("master_connections", settings.salt.master_connections, {1, 1024});
+  section.warn_of_removed("master_connections", "16 connections are kept");
   section.flag("inline_login", settings.salt.inline_login);
   Reader ssh = section.section("salt_ssh");
   ssh.absolute_path("program", settings.salt.ssh.program);
-  ssh.program_or_socket("run_helper", settings.salt.ssh.run_helper,
-                        "a path that begins with a slash, or unix:PATH");
-  ssh.count("max_running", settings.salt.ssh.max_running, {1, 256});
+  ssh.program_or_socket("run_helper", settings.salt.ssh.run_helper);
+  ssh.warn_of_removed("max_running", "4 calls run at a time");
   ssh.refuse_unknown_keys();
   section.warn_of_removed("logged_out_file", format("revoked tokens are in {}", settings.store.path));
 }

@@ -12,69 +12,67 @@
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/master/salt/options.h"
 
-/// Parts of the master file into options. What is wrong, and what looks like an oversight, goes to the
-/// reader's findings.
+/// Reads the parts of the master file into options. Mistakes and warnings go to the reader's findings.
 namespace rest_fcgi::config {
 
-/// What is accepted where a host is named.
-inline constexpr std::string_view kHostExpected =
-    "an address such as 192.0.2.7 or ::1, or a name that has one";
-
-/// Salt's master file with all that it includes, as one map.
+/// Salt's master file with all files that it includes, as one map.
 struct MasterFile {
   Node root;                          ///< a map
   std::vector<std::string> warnings;  ///< one line each
 };
 
-/// Reads `path`, then what its `default_include` and its `include` name, merged as Salt merges them.
-/// Errors: configuration, for a file that cannot be read, that others may write to, or that is no map in
-/// YAML.
+/// Reads `path`, then the files that its `default_include` and its `include` name, and merges them as Salt
+/// does. Errors: configuration, for a file that cannot be read, that every user may write, or that is not a
+/// map.
 [[nodiscard]] Result<MasterFile> read_master_file(const std::string& path);
 
-/// Reads all sections of the master file. Mistakes and warnings go to `findings`.
+/// Reads all sections of the master file.
 [[nodiscard]] Settings read_settings(const Node& root, Findings& findings);
 
-/// A path as it is compared with others: without `.`, `..` and slashes that change nothing.
+/// Returns the path without `.`, `..` and superfluous slashes, for comparisons.
 [[nodiscard]] std::string normal(const std::filesystem::path& path);
 
-/// Salt's own keys, those that mean something here.
+/// Reads Salt's own keys.
 void read_salt_keys(Reader& top, Settings& settings);
 
-/// Salt's `external_auth`. With the engine `salt` it is the master's: back ends' settings are not read, and a
-/// rule that cannot be read is left out with a warning. REQUIRES: the engine was read.
+/// Warns, in one line, of keys of the root that only a real master has a use for.
+void warn_of_keys_of_masters(const Node& root, Findings& findings);
+
+/// Reads `external_auth`. With the engine `salt`, settings of back ends are left out, and a rule that cannot
+/// be read is a warning. REQUIRES: the engine was read.
 void read_external_auth(Reader& top, Settings& settings);
 
-/// The job caches. REQUIRES: the store's path is set.
+/// Reads the keys of job caches. REQUIRES: the store's path is set.
 void read_job_caches(Reader& top, Settings& settings);
 
-/// Reads Salt's `etcd.*` keys of the returner.
+/// Reads the `etcd.*` keys of Salt's etcd returner.
 void read_etcd_returner(Reader& top, returner::EtcdOptions& options);
 
-/// Its keys take effect at start only; also where they say nothing.
+/// Marks the `etcd.*` keys as keys that take effect at start only, also if they are absent.
 void note_etcd_returner(Reader& top, const returner::EtcdOptions& options);
 
-/// `rest_fcgi: ext_job_cache`: where jobs that a real master keeps are kept as well. REQUIRES: the engine was
-/// read.
+/// Reads `rest_fcgi: ext_job_cache`, which keeps jobs of a real master in a job cache of this program.
+/// REQUIRES: the engine was read.
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings);
 
-/// Notes, with file and line, about back ends, users and rules of `external_auth` that can match nothing.
+/// Returns notes about back ends, users and rules of `external_auth` that can match nothing, with file and
+/// line.
 [[nodiscard]] std::vector<std::string> rule_notes(const Settings& settings);
 
-/// Of our section what is for the engine `salt`.
+/// Reads the keys of `rest_fcgi:` for the engine `salt`.
 void read_salt_section(Reader& section, Settings& settings);
 
-/// What the wheel `config.values` shows: an object with the effective options that are no secret, and
+/// Returns the object that the wheel `config.values` shows: the options in effect that are not secret, and
 /// SaltGUI's options of the master file.
 [[nodiscard]] Json config_values(const Settings& settings, const Node& master_file);
 
-/// Of our section what is about logins: the guard against guessing, the helper for PAM. REQUIRES: the number
-/// of threads was read.
+/// Reads `rest_fcgi: login_guard` and `pam_helper`. REQUIRES: the number of threads was read.
 void read_logins(Reader& section, Settings& settings);
 
-/// `rest_fcgi: netapi` and `mount`, and the sections of the modules that they name.
+/// Reads `rest_fcgi: netapi`, `mount` and `trusted_proxies`, and the sections of the modules that are served.
 void read_front_ends(Reader& section, Reader& top, Settings& settings);
 
-/// `rest_fcgi: embedded:` and `host_number`. REQUIRES: all else was read.
+/// Reads `rest_fcgi: embedded` and `host_number`. REQUIRES: all other sections were read.
 void read_embedded_section(Reader& section, Settings& settings);
 
 }  // namespace rest_fcgi::config

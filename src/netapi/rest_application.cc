@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -231,18 +230,12 @@ void log_access(const App& app, const Environ& environ, const Response& response
   log::debug(line);
 }
 
-/// By when a request has to be through.
-SteadyTime deadline(const App& app) {
-  constexpr std::chrono::hours kDay{24};
-  return app.options.expire_responses ? app.client->deadline() : app.clock.steady() + kDay;
-}
-
 Response answer(const App& app, const Environ& environ) {
   const BorrowedDocument document;
   AuditTrail trail(app.clock, environ.get("REMOTE_ADDR"), app.options.common.audit_as_json);
   auto target = read_target(environ);
   const Target nothing;
-  Exchange exchange{app, environ, target ? *target : nothing, *document, trail, deadline(app)};
+  Exchange exchange{app, environ, target ? *target : nothing, *document, trail, app.client->deadline()};
   const Counted counted(exchange);
   Response response;
   try {

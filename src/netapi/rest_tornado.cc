@@ -37,7 +37,7 @@ constexpr Dialect kTornado{
 };
 
 std::vector<Route> routes_of(const RestTornadoOptions& options) {
-  std::vector<Route> routes{
+  return {
       {.path = {}, .get = greet, .post = run_for_session, .needs = Route::Needs::session_to_post},
       {.path = {"login"}, .get = ask_to_log_in, .post = log_in},
       {.path = {"run"}, .post = run_by_credentials},
@@ -54,16 +54,10 @@ std::vector<Route> routes_of(const RestTornadoOptions& options) {
        .needs_permission = true,
        .most_parts = Route::kAny,
        .takes_lowstate = false},
-      {.path = {"events"},
-       .get = stream_events,
-       .most_parts = options.token_in_url ? 1U : 0U,
-       .sends_events = true},
+      {.path = {"events"}, .get = stream_events, .sends_events = true},
+      {.path = {"all_events"}, .get = open_all_events, .most_parts = 1, .serves_files = true},
+      {.path = {"formatted_events"}, .get = open_formatted_events, .most_parts = 1, .serves_files = true},
   };
-  if (!options.websockets) return routes;
-  routes.push_back({.path = {"all_events"}, .get = open_all_events, .most_parts = 1, .serves_files = true});
-  routes.push_back(
-      {.path = {"formatted_events"}, .get = open_formatted_events, .most_parts = 1, .serves_files = true});
-  return routes;
 }
 
 }  // namespace

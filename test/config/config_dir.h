@@ -2,15 +2,19 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include <doctest/doctest.h>
 
 #include "../support/temp_dir.h"
 #include "rest_fcgi/config/config.h"
 
 namespace rest_fcgi::config {
 
-/// A directory with a master file, and what else a test puts there. Not synchronized.
+/// A directory with a master file and further files of a test. Not synchronized.
 class ConfigDir {
  public:
   explicit ConfigDir(std::string_view master) { dir_.write("master", master); }
@@ -31,7 +35,7 @@ class ConfigDir {
     return command_line;
   }
 
-  /// `text` with the names of files as they are inside the directory.
+  /// Returns `text` with the names of files relative to the directory.
   [[nodiscard]] std::string without_dir(std::string text) const {
     const std::string prefix = path() + "/";
     for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
@@ -40,7 +44,7 @@ class ConfigDir {
     return text;
   }
 
-  /// The message, without the directory; empty where the configuration is fine.
+  /// Returns the mistake, without the directory; empty if the configuration is valid.
   [[nodiscard]] std::string error() const {
     const auto settings = load();
     return settings ? "" : without_dir(settings.error().message);
@@ -58,6 +62,18 @@ inline Settings settings_of(std::string_view master) {
 
 inline std::string error_of(std::string_view master) {
   return ConfigDir(master).error();
+}
+
+/// Checks that a message begins with `beginning`, its place and key, and has the `facts`.
+inline void check_message(const std::string& message, std::string_view beginning,
+                          std::initializer_list<std::string_view> facts = {}) {
+  CAPTURE(message);
+  CAPTURE(beginning);
+  CHECK(message.starts_with(beginning));
+  for (const std::string_view fact : facts) {
+    CAPTURE(fact);
+    CHECK(message.find(fact) != std::string::npos);
+  }
 }
 
 }  // namespace rest_fcgi::config

@@ -36,7 +36,7 @@ std::string rule_mistake(const std::string& entries) {
   return error_of("external_auth:\n  file:\n    alice:\n" + entries);
 }
 
-TEST_CASE("each rule and function knows its place") {
+TEST_CASE("each rule and function has its file and line") {
   const ConfigDir dir(
       "external_auth:\n  file:\n    alice:\n      - test.*\n      - 'web*':\n          - sys.*\n"
       "          - test.arg: {args: [a]}\n      - '@runner'\n      - '@jobs':\n        - list_jobs\n");
@@ -104,7 +104,7 @@ TEST_CASE("functions have conditions on their arguments") {
   CHECK(rules("    - '*': {test.arg: {args: , kwargs: }}\n") == "*[test.arg();]");
 }
 
-TEST_CASE("a user named as YAML names a boolean keeps the name") {
+TEST_CASE("a user named `no` keeps the name") {
   CHECK(settings_of("external_auth: {file: {no: [test.ping]}}\n").auth.external_auth[0].principals[0].name ==
         "no");
 }
@@ -143,7 +143,7 @@ TEST_CASE("a user's rules have to be a list of functions and targets") {
         "@runner");
 }
 
-TEST_CASE("a target needs functions: an empty list allows nothing in Salt, and is never taken for all") {
+TEST_CASE("a target without functions is a mistake and never means all functions") {
   CHECK(rule_mistake("    - '@runner': []\n") ==
         "master:4: external_auth: file: alice: @runner: found an empty list, " + kFunctions);
   CHECK(rule_mistake("    - '@runner':\n") ==
@@ -156,7 +156,7 @@ TEST_CASE("a target needs functions: an empty list allows nothing in Salt, and i
         "master:4: external_auth: file: alice: web*: found a map, " + kFunctions);
 }
 
-TEST_CASE("a function's conditions have to be maps of args and kwargs, and are never taken for none") {
+TEST_CASE("a malformed condition is a mistake and never means no condition") {
   const std::string where = "external_auth: file: alice: web*: test.arg: ";
   const auto condition = [](const std::string& text) {
     return rule_mistake("    - 'web*': {test.arg: " + text + "}\n");
@@ -166,8 +166,7 @@ TEST_CASE("a function's conditions have to be maps of args and kwargs, and are n
         "master:4: " + where + "found nothing, expected a map such as {args: [a], kwargs: {b: c}}");
   CHECK(condition("[a]") ==
         "master:4: " + where + "found \"a\", expected a map such as {args: [a], kwargs: {b: c}}");
-  CHECK(condition("{arg: [a]}") ==
-        "master:4: " + where + "\"arg\": there is no such key, did you mean args?");
+  CHECK(condition("{arg: [a]}") == "master:4: " + where + "\"arg\": unknown key, did you mean args?");
   CHECK(condition("{args: a}") == "master:4: " + where + "args: found \"a\", expected a list");
   CHECK(condition("{args: [5]}") ==
         "master:4: " + where + "args: found 5, expected text, or nothing for any value");

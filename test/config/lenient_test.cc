@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,135 +14,56 @@
 namespace rest_fcgi::config {
 namespace {
 
-using Entries = std::vector<std::pair<std::string, std::string>>;  // of the top level: key, value
+const std::string kServed = "rest_fcgi: {netapi: [rest_cherrypy]}\n";
 
-const Entries kEmbedded = {{"rest_fcgi", "{netapi: [rest_wsgi, rest_cherrypy, rest_tornado]}"},
-                           {"eauth_tokens", "etcd"},
-                           {"etcd.returner", "my_etcd"},
-                           {"my_etcd", "{etcd.host: e1}"}};
-const Entries kSalt = {{"rest_fcgi", "{engine: salt, netapi: [rest_wsgi, rest_cherrypy, rest_tornado]}"},
-                       {"worker_pools", "{all: {worker_count: 5, commands: ['*']}}"}};
-
-/// A master file of `entries`, with `value` for the key at `path`, such as `rest_cherrypy: port`.
-std::string file_with(const Entries& entries, const std::string& path, const std::string& value) {
-  const std::string top = path.substr(0, path.find(": "));
-  std::string text;
-  for (const auto& [key, its_value] : entries) {
-    if (key != top) text += key + ": " + its_value + "\n";
-  }
-  if (path.empty()) return text;
-  std::string line = "'" + top + "': ";
-  std::string closing;
-  for (std::string rest = path.substr(top.size()); !rest.empty();) {
-    rest.erase(0, 2);
-    const std::string key = rest.substr(0, rest.find(": "));
-    line += "{'" + key + "': ";
-    closing += "}";
-    rest.erase(0, key.size());
-  }
-  return text + line + value + closing + "\n";
-}
-
-/// The keys of Salt's own that are read, with what each holds.
-std::map<std::string, ReadKey> salts_keys(const Entries& entries) {
-  const auto root = yaml::read("", file_with(entries, "", ""));
-  REQUIRE(root);
-  Findings findings;
-  static_cast<void>(read_settings(*root, findings));
-  std::map<std::string, ReadKey> keys;
-  for (const ReadKey& key : findings.read_keys()) {
-    if (key.style == Style::strict) continue;
-    const auto [known, is_new] = keys.emplace(key.path, key);
-    if (!is_new && key.form != Form::other) known->second = key;
-  }
-  return keys;
-}
-
-/// Calls `check(entries, key)` for each of these keys.
-template <class Check>
-void for_each_key(const Check& check) {
-  std::size_t count = 0;
-  for (const Entries& entries : {kEmbedded, kSalt}) {
-    for (const auto& known : salts_keys(entries)) {
-      CAPTURE(known.first);
-      check(entries, known.second);
-      ++count;
-    }
-  }
-  CHECK(count > 120);
-}
-
-TEST_CASE("an empty value of any key of Salt's counts as no such key") {
-  for_each_key([](const Entries& entries, const ReadKey& key) {
-    const Settings absent = settings_of(file_with(entries, key.path, "null"));
+TEST_CASE("an empty value of a key of Salt's counts as an absent key") {
+  const Settings defaults = settings_of(kServed);
+  for (const char* key : {"timeout", "cachedir", "sharedsecret", "external_auth", "nodegroups", "log_level",
+                          "netapi_enable_clients", "master_job_cache", "eauth_tokens", "token_expire"}) {
+    CAPTURE(key);
     for (const char* value : {"''", "", "[]", "{}"}) {
-      if (key.path == "rest_fcgi" && (*value == '[' || *value == '\'')) continue;  // is our own
       CAPTURE(value);
-      const ConfigDir dir(file_with(entries, key.path, value));
-      const auto settings = dir.load();
+      const ConfigDir dir(kServed + key + ": " + value + "\n");
       CHECK(dir.error() == "");
-      if (settings) CHECK(restart_keys(*settings, absent).empty());
+      CHECK(restart_keys(*dir.load(), defaults).empty());
+      CHECK(error_of(kServed + "rest_cherrypy: {port: " + value + ", webhook_disable_auth: " + value +
+                     "}\n") == "");
     }
-  });
+  }
 }
 
-TEST_CASE("a text that means one boolean is taken for any flag of Salt's") {
-  for_each_key([](const Entries& entries, const ReadKey& key) {
-    if (key.form != Form::flag) return;
-    const auto error = [&](const char* value) { return error_of(file_with(entries, key.path, value)); };
-    for (const char* value : {"'True'", "'true'", "'yes'", "'ON'", "1", "'1'", "!!python/unicode 'True'"}) {
-      CAPTURE(value);
-      CHECK((error(value) == "" || error("true") != ""));  // `true` itself may not be supported
-    }
-    for (const char* value : {"'False'", "'no'", "'off'", "0", "'0'", "!!str false"}) {
-      CAPTURE(value);
-      CHECK(error(value) == "");
-    }
-    for (const char* value : {"2", "'maybe'", "1.5", "[true]"}) {
-      CAPTURE(value);
-      CHECK(error(value).find(": found ") != std::string::npos);
-    }
-  });
+TEST_CASE("a text that means one boolean is accepted for a flag of Salt's") {
+  const auto flag = [](const std::string& value) {
+    return settings_of(kServed + "rest_cherrypy: {collect_stats: " + value + "}\n")
+        .rest_cherrypy.collect_stats;
+  };
+  for (const char* value : {"'True'", "'true'", "'yes'", "'ON'", "1", "'1'", "!!python/unicode 'True'"})
+    CHECK_MESSAGE(flag(value), value);
+  for (const char* value : {"'False'", "'no'", "'off'", "0", "'0'", "!!str false"})
+    CHECK_MESSAGE(!flag(value), value);
+  for (const char* value : {"2", "'maybe'", "1.5", "[true]"}) {
+    check_message(error_of(kServed + "rest_cherrypy: {collect_stats: " + value + "}\n"),
+                  "master:2: rest_cherrypy: collect_stats: found ");
+  }
 }
 
-TEST_CASE("a text or a whole real is taken for any number of Salt's") {
-  for_each_key([](const Entries& entries, const ReadKey& key) {
-    if (key.form == Form::other || key.form == Form::flag || key.path.starts_with("worker_pools")) return;
-    const auto error = [&](const std::string& value) {
-      return error_of(file_with(entries, key.path, value));
-    };
-    for (const std::string& value :
-         {"'" + key.sample + "'", "' " + key.sample + " '", key.sample + ".0", "'" + key.sample + ".0'"}) {
-      CAPTURE(value);
-      CHECK(error(value).find("found") == std::string::npos);
-    }
-    for (const char* value : {"'many'", "true", "[1]", "'1 2'", "'0x10'"}) {
-      CAPTURE(value);
-      CHECK(error(value).find(": found ") != std::string::npos);
-    }
-  });
+TEST_CASE("a text or a whole real is accepted for a number of Salt's") {
+  const auto with = [](const std::string& value) {
+    return kServed + "token_expire: " + value + "\ntimeout: " + value + "\nrest_cherrypy: {port: " + value +
+           ", disable_ssl: true}\n";
+  };
+  for (const char* value : {"20", "'20'", "' 20 '", "20.0", "'20.0'"}) {
+    CAPTURE(value);
+    const Settings settings = settings_of(with(value));
+    CHECK(settings.auth.token_expire == std::chrono::seconds(20));
+    CHECK(settings.client.timeout == std::chrono::seconds(20));
+    CHECK(settings.gateway.http.at(0).port == 20);
+  }
+  for (const char* value : {"'many'", "true", "[1]", "'1 2'", "'0x10'"})
+    CHECK_MESSAGE(error_of(with(value)).find(": found ") != std::string::npos, value);
 }
 
-TEST_CASE("the values that texts stand for are those of the numbers and booleans") {
-  const Settings settings = settings_of(
-      "timeout: '20'\nrest_timeout: ' 0.5 '\ntoken_expire: '60'\nlog_level: WARN\n"
-      "rest_fcgi: {netapi: [rest_cherrypy]}\n"
-      "rest_cherrypy: {port: '8000', disable_ssl: 'True', webhook_disable_auth: 'False', debug: 0,\n"
-      "  max_request_body_size: '2000', cors_origin: null, ssl_chain: , static: '', expire_responses: "
-      "'no'}\n");
-  CHECK(settings.client.timeout == std::chrono::seconds(20));
-  CHECK(settings.client.rest_timeout == std::chrono::milliseconds(500));
-  CHECK(settings.auth.token_expire == std::chrono::seconds(60));
-  CHECK(settings.log.level == log::Level::warning);
-  REQUIRE(settings.gateway.http.size() == 1);
-  CHECK(settings.gateway.http[0].port == 8000);
-  CHECK(settings.gateway.http[0].ssl_crt.empty());
-  CHECK_FALSE(settings.rest_cherrypy.webhook_disable_auth);
-  CHECK(settings.rest_cherrypy.max_request_body_size == 2000);
-  CHECK_FALSE(settings.rest_cherrypy.expire_responses);
-}
-
-TEST_CASE("every name of a level that Salt has is taken, in any case") {
+TEST_CASE("log_level accepts all of Salt's names, in any case") {
   for (const char* level : {"all", "GARBAGE", "Trace", "debug", "profile", "info", "warn", "Warning", "ERROR",
                             "err", "critical", "Fatal", "quiet", "none", "' info '"}) {
     CAPTURE(level);
@@ -163,11 +83,10 @@ TEST_CASE("empty items of lists are left out, and whole sections may be empty") 
   }
 }
 
-TEST_CASE("an empty value never opens what a list closes") {
-  const std::string served = "rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: ";
-  CHECK(error_of(served + "{authorized_ips: [null]}\n")
-            .starts_with(
-                "master:2: rest_cherrypy: authorized_ips: found a list, expected a list of addresses"));
+TEST_CASE("an empty value of an access list never means all") {
+  const std::string served = kServed + "rest_cherrypy: ";
+  check_message(error_of(served + "{authorized_ips: [null]}\n"),
+                "master:2: rest_cherrypy: authorized_ips: found a list");
   const Settings settings = settings_of(served + "{api_acl: {users: {fred: , eve: [~], '*': ['*']}}}\n");
   const auto& users = settings.rest_cherrypy.api_acl->users;
   REQUIRE(users.size() == 3);
@@ -175,7 +94,7 @@ TEST_CASE("an empty value never opens what a list closes") {
   CHECK(users[1].second.empty());
 }
 
-TEST_CASE("our own section stays strict") {
+TEST_CASE("the section rest_fcgi is strict") {
   for (const char* entry : {"max_threads: ", "max_threads: '4'", "max_threads: 4.0", "allow_remote: 'yes'",
                             "allow_remote: 1", "log_file: ''", "embedded: {max_workers: '7'}"}) {
     CAPTURE(entry);
@@ -183,7 +102,7 @@ TEST_CASE("our own section stays strict") {
   }
 }
 
-TEST_CASE("an empty value is refused in our own section where it has no meaning") {
+TEST_CASE("an empty value in rest_fcgi is a mistake") {
   for (const char* entry :
        {"netapi: ", "mount: ", "mount: []", "mount: ''", "embedded: []", "login_guard: ''", "salt_ssh: []",
         "embedded: {minions: ''}", "embedded: {module_dirs: }", "embedded: {module_dirs: ''}",
@@ -199,7 +118,7 @@ TEST_CASE("an empty value is refused in our own section where it has no meaning"
     CHECK(error_of(std::string("rest_fcgi: ") + value + "\n") == "");
 }
 
-TEST_CASE("a key at the top that is close to one that is read is a warning") {
+TEST_CASE("a misspelled key at the top is a warning") {
   const std::pair<const char*, const char*> keys[] = {{"rest_fgci", "rest_fcgi"},
                                                       {"rest-fcgi", "rest_fcgi"},
                                                       {"netapi_enabled_clients", "netapi_enable_clients"},
@@ -211,8 +130,8 @@ TEST_CASE("a key at the top that is close to one that is read is a warning") {
     CAPTURE(pair.first);
     const Settings settings = settings_of(std::string("timeout: 5\n") + key + ": {a: b}\n");
     REQUIRE(settings.warnings.size() == 1);
-    CHECK(settings.warnings[0].ends_with(std::string("master:2: \"") + key +
-                                         "\": there is no such key, did you mean " + meant + "?"));
+    CHECK(settings.warnings[0].ends_with("master:2: \"" + key + "\": unknown key, did you mean " + meant +
+                                         "?"));
   }
   for (const char* key :
        {"returner", "ssh_timeout", "auth_timeout", "fips_mode", "master_type", "pillar_opts", "my_key",
@@ -220,16 +139,14 @@ TEST_CASE("a key at the top that is close to one that is read is a warning") {
     CHECK(settings_of(std::string(key) + ": 5\n").warnings.empty());
 }
 
-TEST_CASE("a client that does not exist is a warning with the names that there are") {
+TEST_CASE("an unknown client is a warning with the known names") {
   const ConfigDir dir("netapi_enable_clients:\n  - local\n  - locl\n");
   const auto settings = dir.load();
   REQUIRE(settings);
   CHECK(settings->client.enabled == std::vector{lowstate::Client::local});
   REQUIRE(settings->warnings.size() == 1);
-  CHECK(dir.without_dir(settings->warnings[0]) ==
-        "master:3: netapi_enable_clients: there is no client \"locl\"; clients are local, local_async, "
-        "local_batch, "
-        "local_subset, runner, runner_async, wheel, wheel_async, ssh");
+  check_message(dir.without_dir(settings->warnings[0]),
+                "master:3: netapi_enable_clients: unknown client \"locl\"", {"local_async", "ssh"});
 }
 
 TEST_CASE("a tab that indents is named with its line") {
@@ -242,7 +159,7 @@ TEST_CASE("a tab that indents is named with its line") {
   CHECK(error_of("a:\n\tb: 2\n") == "master:2: YAML allows no tabs here, indent with spaces");
 }
 
-TEST_CASE("tags of Python's text are taken, others are refused") {
+TEST_CASE("tags of Python's text are accepted, others are mistakes") {
   CHECK(settings_of("cachedir: !!python/unicode '/c'\n").store.path == "/c/rest_fcgi/state.db");
   CHECK(settings_of("cachedir: !!python/str /c\n").store.path == "/c/rest_fcgi/state.db");
   CHECK(error_of("a: 1\nb: !!python/object/apply:os.system [ls]\n") ==
@@ -250,7 +167,7 @@ TEST_CASE("tags of Python's text are taken, others are refused") {
         "\"tag:yaml.org,2002:python/object/apply:os.system\"");
 }
 
-TEST_CASE("a key in braces without a space behind its colon is told, without its value") {
+TEST_CASE("a key in braces without a space behind its colon is named, without its value") {
   const ConfigDir dir("rest_cherrypy: {port:8000, host: 10.0.0.1}\nrest_fcgi: {netapi: [rest_cherrypy]}\n");
   const auto settings = dir.load();
   REQUIRE(settings);
@@ -261,17 +178,16 @@ TEST_CASE("a key in braces without a space behind its colon is told, without its
         "master:1: rest_fcgi: \"log_level:\": found no space behind the colon, expected log_level: VALUE");
 }
 
-TEST_CASE("log_level: off is refused, since it logs all in Salt, and quiet is named") {
+TEST_CASE("log_level: off is a mistake that names quiet") {
   for (const char* level : {"off", "'off'", "no", "false", "0"}) {
     CAPTURE(level);
     const std::string message = error_of(std::string("log_level: ") + level + "\n");
-    CHECK(message.starts_with("master:1: log_level: found "));
-    CHECK(message.find("expected quiet for no log") != std::string::npos);
+    check_message(message, "master:1: log_level: found ", {"expected quiet"});
   }
   CHECK(error_of("log_level: on\n").starts_with("master:1: log_level: found on, expected all"));
 }
 
-TEST_CASE("IPv6 addresses may be in brackets, and what is no host is refused with its place") {
+TEST_CASE("IPv6 addresses may be in brackets, and a malformed host is a mistake") {
   const std::string served = "rest_fcgi: {netapi: [rest_cherrypy, rest_tornado]}\n";
   const Settings settings = settings_of(served +
                                         "rest_cherrypy: {port: 1, disable_ssl: true, host: '[::1]'}\n"
@@ -298,7 +214,7 @@ TEST_CASE("IPv6 addresses may be in brackets, and what is no host is refused wit
   }
 }
 
-TEST_CASE("a name of a host without an address is refused with its key") {
+TEST_CASE("a host name without an address is a mistake with its key") {
   const auto error_for = [](const std::string& text) {
     const Settings settings =
         settings_of("rest_fcgi: {netapi: [rest_cherrypy, rest_tornado], engine: salt}\n" + text);
@@ -319,7 +235,7 @@ TEST_CASE("a name of a host without an address is refused with its key") {
           "rest_tornado: address: found \"a..b\"");
 }
 
-TEST_CASE("/ is taken for the paths of rest_cherrypy, with a warning") {
+TEST_CASE("/ as a path of rest_cherrypy is a warning") {
   for (const char* key : {"webhook_url", "static_path", "app_path"}) {
     CAPTURE(key);
     const Settings settings =
@@ -330,7 +246,7 @@ TEST_CASE("/ is taken for the paths of rest_cherrypy, with a warning") {
   }
 }
 
-TEST_CASE("sock_dir moves into cachedir where Salt moves it, before root_dir is put in front") {
+TEST_CASE("a long sock_dir is replaced by a folder in cachedir, as in Salt") {
   const auto sock_dir = [](const char* keys) {
     return settings_of(std::string("rest_fcgi: {engine: salt}\n") + keys).salt.sock_dir;
   };
@@ -343,23 +259,20 @@ TEST_CASE("sock_dir moves into cachedir where Salt moves it, before root_dir is 
   CHECK(sock_dir("cachedir: ''\nsock_dir: ''\n") == "/var/run/salt/master");
 }
 
-TEST_CASE("keys of a master that the embedded engine has nothing for are one warning") {
+TEST_CASE("keys that only a real master uses are one warning with the embedded engine") {
   const ConfigDir dir("timeout: 5\nreactor:\n  - 'x': [/a.sls]\nschedule: {a: {function: b}}\npeer:\n");
   const auto settings = dir.load();
   REQUIRE(settings);
   REQUIRE(settings->warnings.size() == 1);
-  CHECK(dir.without_dir(settings->warnings[0])
-            .starts_with(
-                "master:3: reactor, schedule: without effect here, the embedded engine has none of it"));
+  check_message(dir.without_dir(settings->warnings[0]), "master:3: reactor, schedule: ", {"engine: salt"});
   CHECK(settings_of("rest_fcgi: {engine: salt}\nreactor: [{x: [/a.sls]}]\n").warnings.empty());
   CHECK(settings_of("presence_events: false\norder_masters: no\nstate_events: False\n").warnings.empty());
   const Settings others = settings_of("presence_events: true\nclient_acl_blacklist: {users: [a]}\n");
   REQUIRE(others.warnings.size() == 1);
-  CHECK(others.warnings[0].find("client_acl_blacklist, presence_events: without effect") !=
-        std::string::npos);
+  CHECK(others.warnings[0].find("client_acl_blacklist, presence_events: ") != std::string::npos);
 }
 
-TEST_CASE("errors of other components get the place of the key that they begin with") {
+TEST_CASE("with_place adds the place of the key that an error begins with") {
   const ConfigDir dir(
       "nodegroups:\n  a: 'N@b'\nmy_etcd:\n  etcd.ca: /none\nrest_fcgi:\n  embedded:\n    script_user: x\n  "
       "listen: fd:0\n");
@@ -375,22 +288,20 @@ TEST_CASE("errors of other components get the place of the key that they begin w
   CHECK(placed("something else: bad") == "something else: bad");
 }
 
-TEST_CASE("a folder of included files in which others may put files is a warning") {
+TEST_CASE("a folder of included files that others may write to is a warning") {
   ConfigDir dir("include: [extra/*.conf, extra/x.conf]\n");
   dir.with("master.d/a.conf", "").with("extra/x.conf", "");
   REQUIRE(::chmod((dir / "extra").c_str(), 01777) == 0);
   const auto settings = dir.load();
   REQUIRE(settings);
   REQUIRE(settings->warnings.size() == 1);
-  CHECK(dir.without_dir(settings->warnings[0]).starts_with("extra: found mode 1777: any user may add files"));
+  check_message(dir.without_dir(settings->warnings[0]), "extra: found mode 1777");
   if (::geteuid() != 0) return;  // only root can give folders away
   REQUIRE(::chown((dir / "master.d").c_str(), 65534, 0) == 0);
   const auto other = dir.load();
   REQUIRE(other);
   REQUIRE(other->warnings.size() == 2);
-  CHECK(
-      dir.without_dir(other->warnings[0])
-          .starts_with("master.d: found the owner nobody, who may change this configuration, expected root"));
+  check_message(dir.without_dir(other->warnings[0]), "master.d: found the owner nobody, expected root");
   CHECK(other->warnings[0].find("root or root") == std::string::npos);
 }
 
@@ -402,8 +313,8 @@ TEST_CASE("a configuration file of another user is a warning") {
   const auto settings = dir.load();
   REQUIRE(settings);
   REQUIRE(settings->warnings.size() == 1);
-  CHECK(dir.without_dir(settings->warnings[0])
-            .starts_with("master.d/a.conf: found the owner nobody, who may change this configuration"));
+  check_message(dir.without_dir(settings->warnings[0]),
+                "master.d/a.conf: found the owner nobody, expected root");
   REQUIRE(::chown((dir / "master").c_str(), 65534, 0) == 0);
   const auto other = dir.load();
   REQUIRE(other);

@@ -27,7 +27,7 @@ TEST_CASE("the guard has defaults") {
   CHECK(guard.max_queued == 204);
 }
 
-TEST_CASE("the guard is as the section says") {
+TEST_CASE("the keys of login_guard are read") {
   const Settings settings = settings_of(
       "rest_fcgi:\n  login_guard: {tries: 3, address_tries: 7, window: 60, refuse: 90, "
       "hash_memory: 32M}\n");
@@ -39,7 +39,7 @@ TEST_CASE("the guard is as the section says") {
   CHECK(guard.hash_memory == 32 << 20);
 }
 
-TEST_CASE("a guard that cannot be is a mistake with its place") {
+TEST_CASE("a malformed key of login_guard is a mistake with its place") {
   CHECK(guard_mistake("tries: 1001") ==
         "master:1: rest_fcgi: login_guard: tries: found 1001, expected an integer from 0 to 1000");
   CHECK(guard_mistake("address_tries: 0") ==
@@ -49,7 +49,7 @@ TEST_CASE("a guard that cannot be is a mistake with its place") {
   CHECK(guard_mistake("trie: 1").ends_with("did you mean tries?"));
 }
 
-TEST_CASE("all waits of logins together leave threads free for others") {
+TEST_CASE("waiting logins leave threads for other requests") {
   CHECK(settings_of("").auth.login_guard.max_delayed == 64);
   for (const std::size_t threads : {5U, 8U, 100U, 16384U}) {
     const Settings settings =
@@ -69,7 +69,7 @@ TEST_CASE("all waits of logins together leave threads free for others") {
   CHECK(settings_of("rest_fcgi: {max_threads: 1}\n").auth.login_guard.max_delayed == 1);
 }
 
-TEST_CASE("the helper for PAM is a path or a socket, and the service is Salt's key") {
+TEST_CASE("pam_helper is a path or a socket, and auth.pam.service is read") {
   const Settings standard = settings_of("");
   CHECK(standard.auth.pam.helper.empty());
   CHECK(standard.auth.pam.service == "login");

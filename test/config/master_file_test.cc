@@ -73,7 +73,7 @@ ConfigDir& salts_files(ConfigDir& dir) {
       .with("extra/Y.conf", "rest_fcgi: {send_timeout: 9}\ntoken_expire: 8\n");
 }
 
-TEST_CASE("included files are merged among each other, then replace top-level keys, as Salt does it") {
+TEST_CASE("included files are merged with each other, then replace top-level keys, as in Salt") {
   ConfigDir dir(
       "timeout: 1\n"
       "token_expire: 100\n"
@@ -103,14 +103,14 @@ TEST_CASE("included files are merged among each other, then replace top-level ke
   CHECK(key(dir, "include") == R"("sub/*.inc")");
 }
 
-TEST_CASE("a list keeps items that are equal for Python only once across files") {
+TEST_CASE("a merged list has each item once, by Python's equality") {
   ConfigDir dir("");
   dir.with("master.d/a.conf", "l: [1, x, {a: 1, b: 2}, ~, [1]]")
       .with("master.d/b.conf", "l: [yes, '1', {b: 2, a: 1}, ~, [2], [1.0]]");
   CHECK(key(dir, "l") == R"([1, "x", {"a": 1, "b": 2}, null, [1], "1", [2]])");
 }
 
-TEST_CASE("default_include of the main file says what is included by default") {
+TEST_CASE("default_include of the main file replaces master.d/*.conf") {
   ConfigDir dir("default_include: other/*.conf\ntimeout: 1\n");
   dir.with("master.d/a.conf", "timeout: 2\n").with("other/a.conf", "timeout: 3\n");
   CHECK(key(dir, "timeout") == "3");
@@ -120,7 +120,7 @@ TEST_CASE("default_include of the main file says what is included by default") {
         "1");
 }
 
-TEST_CASE("include takes a list, absolute paths and the home directory") {
+TEST_CASE("include accepts a list, absolute paths and ~") {
   ConfigDir dir("");
   dir.with("one.conf", "one: 1\n").with("two.conf", "two: 2\n").with("home/three.conf", "three: 3\n");
   const std::string home = dir / "home";
@@ -131,13 +131,13 @@ TEST_CASE("include takes a list, absolute paths and the home directory") {
   CHECK(key(dir, "three") == "3");
 }
 
-TEST_CASE("an include that matches no file is warned of, a default_include is not") {
+TEST_CASE("an include that matches no file is a warning, and a default_include is not") {
   const ConfigDir dir("include: extra/*.conf\n");
   CHECK(read(dir) == "master: include: \"extra/*.conf\" matches no file");
   CHECK(read(ConfigDir("default_include: extra/*.conf\n")) == R"({"default_include": "extra/*.conf"})");
 }
 
-TEST_CASE("an include that is no path is an error") {
+TEST_CASE("an include that is not a path is a mistake") {
   CHECK(read(ConfigDir("include: {a: b}\n")) ==
         "master:1: include: found a map, expected a path or a list of them");
   CHECK(read(ConfigDir("a: b\ninclude:\n  - x\n  - 5\n")) ==
@@ -146,76 +146,62 @@ TEST_CASE("an include that is no path is an error") {
         "master:1: include: found 5, expected a path or a list of them");
 }
 
-TEST_CASE("files that include each other are an error") {
+TEST_CASE("files that include each other are a mistake") {
   ConfigDir dir("");
   dir.with("master.d/a.conf", "x: 1\ninclude: b.inc\n").with("master.d/b.inc", "include: a.conf\n");
-  CHECK(read(dir) == "master.d/b.inc:1: include: files include each other more than 16 deep");
+  check_message(read(dir), "master.d/b.inc:1: include: ", {"16"});
 }
 
-TEST_CASE("a mistake in an included file names that file") {
+TEST_CASE("a mistake in an included file names that file and line") {
+  check_message(read(ConfigDir("").with("master.d/a.conf", "x: 1\ny: [\n")),
+                "master.d/a.conf:2: found \"[\"");
+  check_message(read(ConfigDir("").with("master.d/a.conf", "include: 7\n")),
+                "master.d/a.conf:1: include: found 7");
+  check_message(read(ConfigDir("include: a.conf").with("a.conf", "include: b.conf").with("b.conf", "- 1")),
+                "b.conf:1: found a list");
+}
+
+TEST_CASE("a file that is not a map is a mistake, and its text is not shown") {
+  check_message(read(ConfigDir("- a\n")), "master:1: found a list");
+  check_message(read(ConfigDir("\nhunter2\n")), "master:2: found one value");
+  CHECK(read(ConfigDir("\nhunter2\n")).find("hunter2") == std::string::npos);
+}
+
+TEST_CASE("a file that cannot be read is a mistake with the reason") {
   ConfigDir dir("");
-  dir.with("master.d/a.conf", "x: 1\ny: [\n");
-  CHECK(read(dir) ==
-        "master.d/a.conf:2: found \"[\" without its \"]\", or without a comma between two values; expected "
-        "[A, B]");
-  CHECK(read(ConfigDir("").with("master.d/a.conf", "include: 7\n")) ==
-        "master.d/a.conf:1: include: found 7, expected a path or a list of them");
-  CHECK(read(ConfigDir("include: a.conf").with("a.conf", "include: b.conf").with("b.conf", "- 1")) ==
-        "b.conf:1: found a list, expected a map of Salt's master options such as timeout: 5");
-}
-
-TEST_CASE("a file that is no map is an error, and what it holds is not shown") {
-  CHECK(read(ConfigDir("- a\n")) ==
-        "master:1: found a list, expected a map of Salt's master options such as timeout: 5");
-  CHECK(read(ConfigDir("\nhunter2\n")) ==
-        "master:2: found one value, expected a map of Salt's master options such as timeout: 5");
-}
-
-TEST_CASE("a file that is not there is an error") {
-  const ConfigDir dir("");
   const auto master = read_master_file(dir / "none");
   REQUIRE_FALSE(master);
   CHECK(master.error().kind == ErrorKind::configuration);
-  CHECK(dir.without_dir(master.error().message) ==
-        "none: cannot read this configuration file: No such file or directory");
-}
-
-TEST_CASE("a file that may not be read is an error") {
-  ConfigDir dir("");
+  check_message(dir.without_dir(master.error().message), "none: ", {"No such file or directory"});
   dir.with("master.d/loop.conf", "");
   std::filesystem::remove(dir / "master.d/loop.conf");
   std::filesystem::create_symlink("loop.conf", dir / "master.d/loop.conf");
-  CHECK(read(dir) ==
-        "master.d/loop.conf: cannot read this configuration file: Too many levels of symbolic links");
+  check_message(read(dir), "master.d/loop.conf: ", {"Too many levels of symbolic links"});
 }
 
-TEST_CASE("what is no regular file is an error, and a FIFO keeps nobody waiting") {
+TEST_CASE("a file that is not regular is a mistake, and the open of a FIFO does not wait") {
   ConfigDir dir("include: [d]\n");
   std::filesystem::create_directory(dir / "d");
-  CHECK(read(dir) == "d: found no regular file, expected a configuration file");
+  check_message(read(dir), "d: found ");
   ConfigDir other("include: fifo\n");
   REQUIRE(::mkfifo((other / "fifo").c_str(), 0600) == 0);
-  CHECK(read(other) == "fifo: found no regular file, expected a configuration file");
+  check_message(read(other), "fifo: found ");
 }
 
-TEST_CASE("a file that any user may change is refused, included ones too") {
+TEST_CASE("a file that every user may change is a mistake, also an included one") {
   const ConfigDir dir("");
   REQUIRE(::chmod((dir / "master").c_str(), 0666) == 0);
-  CHECK(read(dir) ==
-        "master: found mode 0666: any user may change this configuration file; expected a mode "
-        "without that, such as after chmod o-w");
+  check_message(read(dir), "master: found mode 0666", {"o-w"});
   ConfigDir other("");
   other.with("master.d/a.conf", "");
   REQUIRE(::chmod((other / "master.d/a.conf").c_str(), 0602) == 0);
-  CHECK(read(other) ==
-        "master.d/a.conf: found mode 0602: any user may change this configuration file; expected a mode "
-        "without that, such as after chmod o-w");
+  check_message(read(other), "master.d/a.conf: found mode 0602");
 }
 
-TEST_CASE("a file of absurd size is refused") {
+TEST_CASE("a file of more than 16 MiB is a mistake") {
   const ConfigDir dir("");
   REQUIRE(::truncate((dir / "master").c_str(), 16 * 1024 * 1024 + 1) == 0);
-  CHECK(read(dir) == "master: found a file of 16777217 bytes, expected at most 16777216");
+  check_message(read(dir), "master: found a file of 16777217 bytes");
 }
 
 }  // namespace

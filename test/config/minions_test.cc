@@ -25,14 +25,6 @@ std::string minion_mistake(const std::string& text) {
   return error_of(file_with(text));
 }
 
-TEST_CASE("embedded: proc_dir has no effect, and a warning names what replaces it") {
-  const Settings settings = settings_of("rest_fcgi: {embedded: {proc_dir: /run/x}}\n");
-  REQUIRE(settings.warnings.size() == 1);
-  CAPTURE(settings.warnings[0]);
-  CHECK(settings.warnings[0].find("embedded: proc_dir: has no effect") != std::string::npos);
-  CHECK(settings.warnings[0].find("state.db") != std::string::npos);
-}
-
 TEST_CASE("minions are a list of ids") {
   CHECK(minions(" [ms-0, ms-1, 7]") == "ms-0 {} {}; ms-1 {} {}; 7 {} {}; ");
   CHECK(minions("").empty());
@@ -61,11 +53,11 @@ TEST_CASE("minions of another form are errors") {
   CHECK(minion_mistake("\n    - ~") == "master:4: rest_fcgi: embedded: minions: found nothing" + expected);
 }
 
-TEST_CASE("what a minion has, other than grains and pillar, is an error") {
+TEST_CASE("an unknown key of a minion is a mistake") {
   CHECK(minion_mistake("\n    - a: [b]") ==
         "master:4: rest_fcgi: embedded: minions: a: found a list, expected a map with grains and pillar");
   CHECK(minion_mistake("\n    - a: {grain: {}}") ==
-        "master:4: rest_fcgi: embedded: minions: a: \"grain\": there is no such key, did you mean grains?");
+        "master:4: rest_fcgi: embedded: minions: a: \"grain\": unknown key, did you mean grains?");
   CHECK(minion_mistake("\n    - a: {grains: [x]}") ==
         "master:4: rest_fcgi: embedded: minions: a: grains: found a list, expected a map");
   CHECK(minion_mistake("\n    - a: {pillar: x}") ==
@@ -74,7 +66,7 @@ TEST_CASE("what a minion has, other than grains and pillar, is an error") {
         "master:4: rest_fcgi: embedded: minions: a: pillar: found .nan, expected numbers that JSON can hold");
 }
 
-TEST_CASE("an id that cannot be one is an error") {
+TEST_CASE("a malformed minion id is a mistake") {
   for (const char* id : {"", ".", "..", "a/b", "a\\\\b", "a b"}) {
     CAPTURE(id);
     const std::string shown = std::string(id) == "a\\\\b" ? "a\\b" : id;
@@ -87,7 +79,7 @@ TEST_CASE("an id that cannot be one is an error") {
             "...\", expected up to 255 characters without slashes and spaces");
 }
 
-TEST_CASE("an id that is there twice is an error") {
+TEST_CASE("a repeated minion id is a mistake") {
   CHECK(minion_mistake("\n    - a\n    - b\n    - a: {}") ==
         "master:6: rest_fcgi: embedded: minions: found the id \"a\" for the second time");
 }

@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-TEST_CASE("near names come the nearest first, and at most three of them") {
+TEST_CASE("near_names returns at most three names, the closest first") {
   CHECK(near_names("timeout", {"timeoot", "timeout", "tineoot", "timeouts"}) ==
         Names{"timeout", "timeoot", "timeouts"});
   CHECK(near_names("max_nestign", {"max_nesting", "max_chunks", "listen"}) == Names{"max_nesting"});

@@ -40,26 +40,26 @@ Result<Secret> read_from(const std::string& content) {
   return read_password();
 }
 
-TEST_CASE("a password is the first line of standard input, without its end") {
+TEST_CASE("read_password returns the first line of standard input") {
   CHECK(read_from("hunter2\nmore\n")->reveal().text == "hunter2");
   CHECK(read_from("hunter2")->reveal().text == "hunter2");
   CHECK(read_from(" with spaces \n")->reveal().text == " with spaces ");
 }
 
-TEST_CASE("no password is an error") {
+TEST_CASE("an empty line as password is a mistake") {
   for (const char* content : {"", "\n"}) {
     const auto password = read_from(content);
     REQUIRE_FALSE(password);
     CHECK(password.error().kind == ErrorKind::configuration);
-    CHECK(password.error().message == "there is no password on standard input, expected one line");
+    CHECK(password.error().message.find("found no line") != std::string::npos);
   }
 }
 
-TEST_CASE("a line without end is an error") {
+TEST_CASE("a password line that is too long is a mistake") {
   CHECK(read_from(std::string(4096, 'x') + "\n"));
   const auto password = read_from(std::string(4097, 'x') + "\n");
   REQUIRE_FALSE(password);
-  CHECK(password.error().message == "the password on standard input is too long, expected one line");
+  CHECK(password.error().message.find("too long") != std::string::npos);
 }
 
 /// A terminal, and the end from which a person types. Owns both.
@@ -89,7 +89,7 @@ struct Terminal {
   int screen = -1;
 };
 
-TEST_CASE("a terminal is asked without echo, and shows again what is typed afterwards") {
+TEST_CASE("read_password turns the echo of a terminal off and on again") {
   const Terminal terminal;
   const test::TempDir dir;
   const int log = ::open((dir / "stderr").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

@@ -21,7 +21,7 @@ std::string salt_mistake(const std::string& keys) {
   return error_of("rest_fcgi: {engine: salt}\n" + keys);
 }
 
-TEST_CASE("the engine salt needs no key but its own: the defaults are Salt's") {
+TEST_CASE("with engine: salt the defaults are Salt's") {
   const Settings settings = salt_settings("");
   CHECK(settings.engine == Engine::salt);
   CHECK(settings.salt.interface == "127.0.0.1");
@@ -37,7 +37,7 @@ TEST_CASE("the engine salt needs no key but its own: the defaults are Salt's") {
   CHECK(settings.salt.conf_file.ends_with("/master"));
 }
 
-TEST_CASE("where the master is and how it works is read from its own keys") {
+TEST_CASE("the place and the limits of the master are read from its own keys") {
   const Settings settings = salt_settings(
       "interface: 10.0.0.7\nret_port: 14506\nroot_dir: /srv/salt\nsock_dir: /run/m\nipc_mode: tcp\n"
       "tcp_master_pub_port: 14512\ntcp_master_pull_port: 14513\ncachedir: /cache\nworker_threads: "
@@ -70,16 +70,16 @@ TEST_CASE("rest_fcgi: ext_job_cache names etcd, which is read as for the embedde
   CHECK(salt_settings("etcd.host: 7\n").returner.ext_job_cache.empty());
 }
 
-TEST_CASE("rest_fcgi: ext_job_cache is etcd, and for the engine salt") {
+TEST_CASE("rest_fcgi: ext_job_cache other than etcd, or without engine: salt, is a mistake") {
   CHECK(error_of("rest_fcgi:\n  engine: salt\n  ext_job_cache: redis\n")
             .starts_with("master:3: rest_fcgi: ext_job_cache: found \"redis\""));
-  CHECK(error_of("rest_fcgi:\n  ext_job_cache: etcd\n")
-            .starts_with("master:2: rest_fcgi: ext_job_cache: is for engine: salt; "));
+  check_message(error_of("rest_fcgi:\n  ext_job_cache: etcd\n"),
+                "master:2: rest_fcgi: ext_job_cache: ", {"engine: salt"});
   CHECK(error_of("rest_fcgi: {engine: salt, ext_job_cache: etcd}\netcd.host: 7\n")
             .starts_with("master:2: etcd.host"));
 }
 
-TEST_CASE("of worker_pools those workers count that take all commands") {
+TEST_CASE("the number of workers is that of the pool for all commands") {
   CHECK(salt_settings("worker_pools: {auth: {worker_count: 2, commands: [_auth]}, "
                       "rest: {worker_count: 9, commands: [ping, '*']}}\n")
             .salt.worker_threads == 9);
@@ -89,7 +89,7 @@ TEST_CASE("of worker_pools those workers count that take all commands") {
             .starts_with("master:2: worker_pools: rest: worker_count: found 0"));
 }
 
-TEST_CASE("the store lies in the service's own folder, or in cachedir") {
+TEST_CASE("with engine: salt the store is in STATE_DIRECTORY, else in cachedir") {
   {
     const test::ScopedVariable folder("STATE_DIRECTORY", "/var/lib/rest_fcgi:/var/lib/other");
     const store::Options given = salt_settings("").store;
@@ -100,30 +100,13 @@ TEST_CASE("the store lies in the service's own folder, or in cachedir") {
   CHECK(salt_settings("root_dir: /srv\n").store.path == "/srv/var/cache/salt/master/rest_fcgi/state.db");
 }
 
-TEST_CASE("keys of files that the store replaced are warned of, with its path") {
-  const auto warns = [](const Settings& settings, std::string_view text) {
-    return settings.warnings.size() == 1 && settings.warnings.front().ends_with(text);
-  };
-  const test::ScopedVariable folder("STATE_DIRECTORY", "/s");
-  CHECK(warns(settings_of("rest_fcgi: {engine: salt, logged_out_file: /run/ended}\n"),
-              "master:1: rest_fcgi: logged_out_file: has no effect in this release: revoked tokens are in "
-              "/s/state.db"));
-  CHECK(warns(settings_of("rest_fcgi: {engine: salt, login_guard: {file: /g}}\n"),
-              "master:1: rest_fcgi: login_guard: file: has no effect in this release: failed logins are in "
-              "/s/state.db"));
-  for (const char* value : {"/t", "''"}) {
-    CHECK(warns(settings_of(std::string("cachedir: /c\ntoken_dir: ") + value + "\n"),
-                "master:2: token_dir: has no effect in this release: tokens are in /c/rest_fcgi/state.db"));
-  }
-}
-
-TEST_CASE("a master that listens everywhere is reached on the loopback address") {
+TEST_CASE("a master that listens on all addresses is reached on loopback") {
   CHECK(salt_settings("interface: 0.0.0.0\n").salt.interface == "127.0.0.1");
   CHECK(salt_settings("interface: '::'\n").salt.interface == "::1");
   CHECK(salt_settings("interface: 'fe80::1'\n").salt.interface == "fe80::1");
 }
 
-TEST_CASE("what belongs to the master alone is not looked at") {
+TEST_CASE("keys that the master alone uses are not read") {
   for (const char* key :
        {"master_job_cache: mysql", "master_job_cache: [mysql]", "keep_jobs: many", "keep_jobs_seconds: -1",
         "sqlite3.database: returns.db", "sqlite3.timeout: no", "token_dir: 5", "token_expire: 0.5",
@@ -135,7 +118,7 @@ TEST_CASE("what belongs to the master alone is not looked at") {
   }
 }
 
-TEST_CASE("what says where the master is and what its callers do stays strict") {
+TEST_CASE("a mistake in a key about the master's place or its callers is a mistake here") {
   for (const char* key :
        {"interface: 5", "ret_port: many", "sock_dir: [a]", "root_dir: 5", "ipc_mode: shm", "transport: tcp",
         "tcp_master_pub_port: 0", "tcp_master_pull_port: x", "cachedir: [a]", "worker_threads: 0",
@@ -147,27 +130,14 @@ TEST_CASE("what says where the master is and what its callers do stays strict") 
   }
 }
 
-TEST_CASE("a transport that this engine does not speak is a mistake") {
-  CHECK(salt_mistake("transport: tcp\n") ==
-        "master:2: transport: found \"tcp\", expected zeromq, the only one that this engine speaks");
-}
-
-TEST_CASE("values that are none are mistakes with their place") {
-  CHECK(salt_mistake("ret_port: 0\n").starts_with("master:2: ret_port: found 0, expected "));
-  CHECK(salt_mistake("ipc_mode: shm\n") == "master:2: ipc_mode: found \"shm\", expected ipc or tcp");
-  CHECK(salt_mistake("worker_threads: many\n").starts_with("master:2: worker_threads: found \"many\""));
-  CHECK(error_of("rest_fcgi: {engine: salt, master_connections: 0}\n").find("master_connections") !=
-        std::string::npos);
-}
-
-TEST_CASE("the embedded engine does not look at the real master's keys") {
+TEST_CASE("the embedded engine ignores keys about a real master") {
   CHECK(settings_of("transport: tcp\nipc_mode: shm\n").engine == Engine::embedded);
 }
 
 constexpr const char* kLeft =
-    "; the Salt master decides about this, and here it permits no list of functions";
+    "; the Salt master decides about this rule, and here it permits no list of functions";
 
-TEST_CASE("a rule that cannot be read is one warning with its place, and permits nothing; its user stays") {
+TEST_CASE("an unreadable rule is one warning with its place and permits nothing, and its user stays") {
   const ConfigDir dir(
       "rest_fcgi: {engine: salt}\nexternal_auth:\n  pam:\n    fred:\n      - 5\n      - test.*\n"
       "      - 'web*': {test.arg: {args: [7], kwargs: [8]}}\n    eve: [8]\n    '*': ['.*']\n");
@@ -175,14 +145,11 @@ TEST_CASE("a rule that cannot be read is one warning with its place, and permits
   REQUIRE(settings);
   std::vector<std::string> warnings;
   for (const std::string& warning : settings->warnings) warnings.push_back(dir.without_dir(warning));
-  const std::string entries =
-      ", expected functions such as test.*, targets such as web*: [test.*], @runner, @wheel or @jobs";
   const std::string where = "external_auth: pam: ";
-  CHECK(warnings == std::vector<std::string>{"master:5: " + where + "fred: found 5" + entries + kLeft,
-                                             "master:7: " + where +
-                                                 "fred: web*: test.arg: args: found 7, expected text, or " +
-                                                 "nothing for any value" + kLeft,
-                                             "master:8: " + where + "eve: found 8" + entries + kLeft});
+  REQUIRE(warnings.size() == 3);
+  check_message(warnings[0], "master:5: " + where + "fred: found 5", {kLeft});
+  check_message(warnings[1], "master:7: " + where + "fred: web*: test.arg: args: found 7", {kLeft});
+  check_message(warnings[2], "master:8: " + where + "eve: found 8", {kLeft});
   const auto& principals = settings->auth.external_auth.at(0).principals;
   REQUIRE(principals.size() == 3);
   REQUIRE(principals[0].rules.size() == 1);
@@ -192,25 +159,22 @@ TEST_CASE("a rule that cannot be read is one warning with its place, and permits
   CHECK(principals[2].rules.size() == 1);
 }
 
-TEST_CASE("a back end or an external_auth that cannot be read at all is one warning") {
+TEST_CASE("an unreadable back end or external_auth is one warning") {
   const Settings settings = salt_settings("external_auth: {ldap: [fred], pam: {fred: [.*]}, rest: }\n");
   REQUIRE(settings.warnings.size() == 1);
-  CHECK(settings.warnings[0].ends_with(
-      std::string("master:2: external_auth: ldap: found a list, expected a map from users to lists of "
-                  "functions") +
-      kLeft));
+  CHECK(settings.warnings[0].find("master:2: external_auth: ldap: found a list") != std::string::npos);
+  CHECK(settings.warnings[0].ends_with(kLeft));
   REQUIRE(settings.auth.external_auth.size() == 3);
   CHECK(settings.auth.external_auth[0].principals.empty());
   CHECK(settings.auth.external_auth[1].principals.size() == 1);
 
   const Settings none = salt_settings("external_auth: [pam]\n");
   REQUIRE(none.warnings.size() == 1);
-  CHECK(none.warnings[0].ends_with(std::string("master:2: external_auth: found a list, expected a map") +
-                                   kLeft));
+  CHECK(none.warnings[0].find("master:2: external_auth: found a list") != std::string::npos);
   CHECK(salt_settings("external_auth:\n").warnings.empty());
 }
 
-TEST_CASE("the settings of a back end are the master's, whatever they are") {
+TEST_CASE("with engine: salt, settings of back ends are not read") {
   const Settings settings =
       salt_settings("external_auth: {django: {^model: [a]}, rest: {^url: , fred: [.*]}}\n");
   CHECK(settings.warnings.empty());
@@ -219,14 +183,14 @@ TEST_CASE("the settings of a back end are the master's, whatever they are") {
   CHECK(settings.auth.external_auth.at(1).principals.size() == 1);
 }
 
-TEST_CASE("a rule that only a later check finds wrong is a warning like the others") {
+TEST_CASE("leave_to_master adds a warning") {
   Settings settings;
   leave_to_master("master:5: external_auth: pam: fred: \"(x\" is wrong", settings);
   CHECK(settings.warnings ==
         std::vector<std::string>{std::string("master:5: external_auth: pam: fred: \"(x\" is wrong") + kLeft});
 }
 
-TEST_CASE("a master file with all that a site has in it is accepted") {
+TEST_CASE("a large master file of a site is accepted") {
   CommandLine command_line;
   command_line.config = std::filesystem::path(__FILE__).parent_path() / "real.master";
   const auto settings = load(command_line);

@@ -25,11 +25,10 @@ TEST_CASE("netapi_enable_clients names the clients that are on") {
   CHECK(settings_of("netapi_enable_clients: []\n").client.enabled.empty());
 }
 
-TEST_CASE("a client may stand by itself, and has to be a name") {
+TEST_CASE("netapi_enable_clients accepts one name, and no map") {
   CHECK(settings_of("netapi_enable_clients: local\n").client.enabled == std::vector{lowstate::Client::local});
-  CHECK(error_of("netapi_enable_clients: [{local: true}]\n") ==
-        "master:1: netapi_enable_clients: found a map, expected names of clients: local, local_async, "
-        "local_batch, local_subset, runner, runner_async, wheel, wheel_async, ssh");
+  check_message(error_of("netapi_enable_clients: [{local: true}]\n"),
+                "master:1: netapi_enable_clients: found a map", {"local_async", "ssh"});
 }
 
 TEST_CASE("Salt's timeouts are read") {
@@ -74,7 +73,7 @@ TEST_CASE("Salt's timeouts of a wrong type are errors") {
         "info, warning, error, critical or quiet");
 }
 
-TEST_CASE("the store lies in cachedir below root_dir, where Salt puts that") {
+TEST_CASE("the store is in cachedir below root_dir") {
   const auto path = [](const char* master) { return settings_of(master).store.path; };
   CHECK(path("") == "/var/cache/salt/master/rest_fcgi/state.db");
   CHECK(path("root_dir: /srv/salt\n") == "/srv/salt/var/cache/salt/master/rest_fcgi/state.db");
@@ -91,12 +90,9 @@ TEST_CASE("directories of a wrong type are errors") {
 
 TEST_CASE("sharedsecret is read, and no message shows it") {
   CHECK(settings_of("sharedsecret: hunter2\n").auth.sharedsecret.reveal().text == "hunter2");
-  CHECK(error_of("sharedsecret: 123456\n") ==
-        "master:1: sharedsecret: found a value that is no text (it is not "
-        "shown), expected text: put it into quotes");
-  CHECK(error_of("sharedsecret: sdb://vault/secret\n") ==
-        "master:1: sharedsecret: found a sdb:// reference, which is not looked up here, expected the secret "
-        "itself");
+  check_message(error_of("sharedsecret: 123456\n"), "master:1: sharedsecret: found ");
+  CHECK(error_of("sharedsecret: 123456\n").find("123456") == std::string::npos);
+  check_message(error_of("sharedsecret: sdb://vault/secret\n"), "master:1: sharedsecret: found ", {"sdb://"});
 }
 
 TEST_CASE("a secret in a file that every user may read is a warning, and no message shows it") {
@@ -110,28 +106,25 @@ TEST_CASE("a secret in a file that every user may read is a warning, and no mess
     return all;
   };
   CHECK(warnings_with(0640) == "");
-  CHECK(warnings_with(0644) ==
-        "master:2: sharedsecret: the mode of this file lets every user read it, expected o-r\n");
+  check_message(warnings_with(0644), "master:2: sharedsecret: found mode 0644");
+  CHECK(warnings_with(0644).find("hunter2") == std::string::npos);
 }
 
-TEST_CASE("a sdb:// reference is never taken for the value") {
-  CHECK(error_of("cachedir: sdb://a/b\n") ==
-        "master:1: cachedir: found \"sdb://a/b\", expected the value itself: sdb:// is not looked up here");
+TEST_CASE("a sdb:// reference is a mistake") {
+  check_message(error_of("cachedir: sdb://a/b\n"), "master:1: cachedir: found \"sdb://a/b\"");
 }
 
-TEST_CASE("a publisher_acl_blacklist is warned of, as nothing enforces it") {
+TEST_CASE("a publisher_acl_blacklist is a warning, since it is not enforced") {
   const ConfigDir dir("timeout: 5\npublisher_acl_blacklist:\n  users: [root]\n");
   const auto settings = dir.load();
   REQUIRE(settings);
   REQUIRE(settings->warnings.size() == 1);
-  CHECK(dir.without_dir(settings->warnings.front()) ==
-        "master:3: publisher_acl_blacklist: is not enforced here; what it refuses is allowed where "
-        "external_auth "
-        "allows it");
+  check_message(dir.without_dir(settings->warnings.front()),
+                "master:3: publisher_acl_blacklist: is not enforced");
   CHECK(settings_of("publisher_acl_blacklist: {}\n").warnings.empty());
 }
 
-TEST_CASE("Salt's own cachedir is made where nobody chose one, with the folders above it") {
+TEST_CASE("Salt's default cachedir is made with the folders above it") {
   const test::TempDir dir;
   Settings settings = settings_of("root_dir: " + (dir / "root") + "\n");
   CHECK(settings.default_cachedir == dir / "root/var/cache/salt/master");
@@ -144,19 +137,18 @@ TEST_CASE("Salt's own cachedir is made where nobody chose one, with the folders 
   CHECK(settings.returner.master_job_cache == "sqlite3");
 }
 
-TEST_CASE("one warning says what is not kept where Salt's own cachedir cannot be made") {
+TEST_CASE("the store is in memory, with a warning, if Salt's default cachedir cannot be made") {
   const test::TempDir dir;
   const std::string file = dir.write("file", "");
   Settings settings = settings_of("root_dir: " + file + "\n");
   make_cachedir(settings);
-  CHECK(settings.warnings ==
-        std::vector<std::string>{"cachedir: " + file +
-                                 "/var/cache/salt/master cannot be used: Not a directory; until another one "
-                                 "is set, jobs, tokens and failed logins are kept in memory only"});
+  REQUIRE(settings.warnings.size() == 1);
+  check_message(settings.warnings[0],
+                "cachedir: ", {file + "/var/cache/salt/master", "Not a directory", "in memory"});
   CHECK(settings.store.path.empty());
 }
 
-TEST_CASE("what somebody chose stays as it is where Salt's own cachedir cannot be made") {
+TEST_CASE("a chosen cachedir or job cache is not replaced") {
   const test::TempDir dir;
   Settings settings = settings_of("root_dir: " + dir.write("file", "") + "\nmaster_job_cache: sqlite3\n");
   make_cachedir(settings);

@@ -22,7 +22,7 @@ Settings with(const std::string& entry) {
   return settings_of("rest_fcgi:\n  " + entry + "\n");
 }
 
-TEST_CASE("an empty file gives the defaults of every room") {
+TEST_CASE("an empty file gives the defaults of every component") {
   const Settings settings = settings_of("");
   const gateway::Options gateway;
   CHECK(restart_keys(settings, settings_of("rest_fcgi: {}\n")).empty());
@@ -36,7 +36,6 @@ TEST_CASE("an empty file gives the defaults of every room") {
   CHECK(settings.client.max_reply_bytes == client::Options().max_reply_bytes);
   CHECK(settings.gateway.max_waiting == gateway.max_waiting);
   CHECK(settings.netapi.lowstate.json.max_depth == JsonLimits().max_depth);
-  CHECK(settings.netapi.lowstate.json.max_key_length == JsonLimits().max_key_length);
   CHECK(settings.netapi.lowstate.max_chunks == lowstate::Options().max_chunks);
   CHECK(settings.netapi.audit_as_json == netapi::Options().audit_as_json);
   CHECK(settings.auth.external_auth.empty());
@@ -57,7 +56,7 @@ TEST_CASE("a section without entries gives the defaults, too") {
   CHECK(restart_keys(settings_of("rest_fcgi:\n  embedded:\n"), defaults).empty());
 }
 
-TEST_CASE("a section that is no map is an error") {
+TEST_CASE("a section that is not a map is a mistake") {
   CHECK(error_of("timeout: 5\nrest_fcgi: [a]\n") == "master:2: rest_fcgi: found a list, expected a map");
   CHECK(mistake("embedded: 5") == "embedded: found 5, expected a map");
 }
@@ -84,18 +83,16 @@ TEST_CASE("every limit of the gateway is read") {
   const gateway::Options options =
       with(
           "{min_threads: 2, max_threads: 3, max_waiting: 0, max_request_body_size: 4096, receive_timeout: "
-          "1.5, send_timeout: "
-          "2,\n"
-          "   idle_thread_timeout: 3, keep_conn_timeout: 4, shutdown_timeout: 0}")
+          "1.5,\n   max_body_bytes: 1K, idle_thread_timeout: 3, shutdown_timeout: 0}")
           .gateway;
   CHECK(options.min_threads == 2);
   CHECK(options.max_threads == 3);
   CHECK(options.max_waiting == 0);
   CHECK(options.max_request_body_size == 4096);
   CHECK(options.receive_timeout == milliseconds(1500));
-  CHECK(options.send_timeout == milliseconds(2000));
+  CHECK(options.send_timeout == milliseconds(1500));
+  CHECK(options.max_body_bytes == 1024);
   CHECK(options.idle_thread_timeout == milliseconds(3000));
-  CHECK(options.keep_conn_timeout == milliseconds(4000));
   CHECK(options.shutdown_timeout == milliseconds(0));
 }
 
@@ -110,12 +107,7 @@ TEST_CASE("bytes may be written with K, M or G") {
 }
 
 TEST_CASE("every limit of a request is read") {
-  const Settings settings = with(
-      "{max_nesting: 20, max_key_length: 100, max_values: 1000, max_chunks: 5, request_timeout: 0.5,\n"
-      "   max_reply_bytes: 64K}");
-  CHECK(settings.netapi.lowstate.json.max_depth == 20);
-  CHECK(settings.netapi.lowstate.json.max_key_length == 100);
-  CHECK(settings.netapi.lowstate.json.max_values == 1000);
+  const Settings settings = with("{max_chunks: 5, request_timeout: 0.5, max_reply_bytes: 64K}");
   CHECK(settings.netapi.lowstate.max_chunks == 5);
   CHECK(settings.client.request_timeout == milliseconds(500));
   CHECK(settings.client.max_reply_bytes == 65536);
@@ -132,7 +124,7 @@ TEST_CASE("every key of logs is read") {
   CHECK(with("log_level: WARNING").log.level == log::Level::warning);
 }
 
-TEST_CASE("our log_level wins over Salt's, and the command line's over both") {
+TEST_CASE("rest_fcgi: log_level replaces Salt's, and --log-level replaces both") {
   CHECK(settings_of("log_level: debug\n").log.level == log::Level::debug);
   CHECK(settings_of("log_level: debug\nrest_fcgi: {log_level: error}\n").log.level == log::Level::error);
   const ConfigDir dir("rest_fcgi: {log_level: error, listen: 'unix:/a'}\n");
@@ -145,7 +137,7 @@ TEST_CASE("our log_level wins over Salt's, and the command line's over both") {
   CHECK(settings->gateway.listen == "unix:/b");
 }
 
-TEST_CASE("the root of the functions that change files is an absolute path, and there is none by default") {
+TEST_CASE("file_root is an absolute path that overlaps no trusted folder") {
   CHECK(with("embedded: {file_root: /srv/files}").embedded.modules.file_root == "/srv/files");
   CHECK(with("embedded: {}").embedded.modules.file_root.empty());
   for (const char* overlap : {"embedded: {file_root: /srv, module_dirs: [/srv/modules]}",
@@ -153,10 +145,10 @@ TEST_CASE("the root of the functions that change files is an absolute path, and 
                               "embedded: {file_root: /srv/../, module_dirs: [/srv/modules]}",
                               "embedded: {file_root: /var/cache/salt}",
                               "{embedded: {file_root: /var/log}, log_file: /var/log/rest_fcgi.log}"}) {
-    CHECK_MESSAGE(mistake(overlap).find("expected a folder apart from ") != std::string::npos, overlap);
+    CHECK_MESSAGE(mistake(overlap).find("file_root: found ") != std::string::npos, overlap);
   }
-  CHECK(mistake("embedded: {file_root: /var/cache/salt/master/rest_fcgi}").find("apart from cachedir, ") !=
-        std::string::npos);
+  check_message(mistake("embedded: {file_root: /var/cache/salt/master/rest_fcgi}"),
+                "embedded: file_root: found ", {"cachedir"});
   CHECK(
       with("embedded: {file_root: /srv/modules2, module_dirs: [/srv/modules]}").embedded.modules.file_root ==
       "/srv/modules2");
@@ -178,61 +170,39 @@ TEST_CASE("every other key is read") {
   CHECK(settings.embedded.max_queued == 0);
 }
 
-TEST_CASE("a number of the wrong type or out of range is an error that says the range") {
+TEST_CASE("a value of the wrong type or out of range is a mistake with its key and value") {
+  const auto check = [](const std::string& key, std::initializer_list<const char*> values) {
+    for (const std::string value : values) {
+      CAPTURE(value);
+      check_message(mistake(key + ": " + value), key + ": found ", {", expected "});
+    }
+  };
   CHECK(mistake("max_threads: 0") == "max_threads: found 0, expected an integer from 1 to 16384");
-  CHECK(mistake("max_threads: 16385") == "max_threads: found 16385, expected an integer from 1 to 16384");
-  CHECK(mistake("max_threads: '4'") == "max_threads: found \"4\", expected an integer from 1 to 16384");
-  CHECK(mistake("max_threads: 4.0") == "max_threads: found 4.0, expected an integer from 1 to 16384");
-  CHECK(mistake("max_threads: yes") == "max_threads: found yes, expected an integer from 1 to 16384");
-  CHECK(mistake("max_threads:") == "max_threads: found nothing, expected an integer from 1 to 16384");
-  CHECK(mistake("max_threads: [1]") == "max_threads: found a list, expected an integer from 1 to 16384");
-  CHECK(mistake("max_threads: 99999999999999999999") ==
-        "max_threads: found 99999999999999999999, expected an integer from 1 to 16384");
-  CHECK(mistake("max_waiting: -1") == "max_waiting: found -1, expected an integer from 0 to 16384");
-  CHECK(mistake("max_waiting: 16385") == "max_waiting: found 16385, expected an integer from 0 to 16384");
-  CHECK(mistake("min_threads: -1") == "min_threads: found -1, expected an integer from 1 to 16384");
-  CHECK(mistake("max_nesting: 501") == "max_nesting: found 501, expected an integer from 2 to 500");
-  CHECK(mistake("max_key_length: 1") == "max_key_length: found 1, expected an integer from 16 to 65536");
-  CHECK(mistake("max_chunks: 0") == "max_chunks: found 0, expected an integer from 1 to 10000");
-  CHECK(mistake("auth_cache_ttl: 301") == "auth_cache_ttl: found 301, expected whole seconds from 0 to 300");
-  CHECK(mistake("auth_cache_ttl: 1.5") == "auth_cache_ttl: found 1.5, expected whole seconds from 0 to 300");
-  CHECK(mistake("embedded: {max_workers: 0}") ==
-        "embedded: max_workers: found 0, expected an integer from 1 to 16384");
-  CHECK(mistake("embedded: {max_queued: -1}") ==
-        "embedded: max_queued: found -1, expected an integer from 0 to 1000000");
+  check("max_threads", {"0", "16385", "'4'", "4.0", "yes", "", "[1]", "99999999999999999999"});
+  check("max_waiting", {"-1", "16385"});
+  check("max_chunks", {"0", "10001"});
+  check("auth_cache_ttl", {"301", "1.5"});
+  check("max_request_body_size",
+        {"63", "2G", "1.5", "1T", "M", "xM", "9223372036854775807G", "99999999999999999999K", "-1M", "yes"});
+  check("jobs_bytes_kept", {"1"});
+  for (const char* key : {"receive_timeout", "idle_thread_timeout", "request_timeout"})
+    check(key, {"0", "86400.5", ".nan", ".inf", "5s"});
+  check("shutdown_timeout", {"-1", "3601"});
+  check("socket_owner", {"33"});
+  check("socket_group", {"[a]"});
+  check("allow_remote", {"1", "'yes'"});
+  check("log_file", {"log", "5"});
+  check("audit_format", {"xml"});
+  check("log_level", {"off", "loud"});
+  check("engine", {"pepper", "5"});
+  check("listen", {"'unix:'", "tcp:localhost", "'tcp::9000'", "tcp:h:0", "tcp:h:65536", "tcp:h:9x",
+                   "'tcp:h:'", "fd:1", "/run/x.sock", "''", "9000"});
+  check("socket_mode", {"rw", "'0888'", "01777", "'66'", "1.5", "''", "[a]"});
+  check_message(mistake("embedded: {max_workers: 0}"), "embedded: max_workers: found 0");
+  check_message(mistake("embedded: {max_queued: -1}"), "embedded: max_queued: found -1");
 }
 
-TEST_CASE("bytes of the wrong form or out of range are an error that says the range") {
-  const std::string body = ", expected bytes from 64 to 1073741824, such as 65536, 64K or 1M";
-  for (const char* text : {"63", "2G", "1.5", "\"1T\"", "\"M\"", "\"xM\"", "\"9223372036854775807G\"",
-                           "\"99999999999999999999K\"", "\"-1M\"", "yes"}) {
-    CAPTURE(text);
-    const std::string shown = std::string(text) == "2G" ? "\"2G\"" : text;
-    CHECK(mistake(std::string("max_request_body_size: ") + text) ==
-          "max_request_body_size: found " + shown + body);
-  }
-  for (const char* key : {"jobs_bytes_kept", "max_reply_bytes"}) {
-    CHECK(mistake(std::string(key) + ": 1") ==
-          std::string(key) + ": found 1, expected bytes from 1024 to 68719476736, such as 65536, 64K or 1M");
-  }
-}
-
-TEST_CASE("seconds of the wrong type or out of range are an error that says the range") {
-  for (const char* key :
-       {"receive_timeout", "send_timeout", "idle_thread_timeout", "keep_conn_timeout", "request_timeout"}) {
-    CAPTURE(key);
-    CHECK(mistake(std::string(key) + ": 0") ==
-          std::string(key) + ": found 0, expected seconds from 0.1 to 86400");
-  }
-  CHECK(mistake("send_timeout: 86400.5") ==
-        "send_timeout: found 86400.5, expected seconds from 0.1 to 86400");
-  CHECK(mistake("send_timeout: .nan") == "send_timeout: found .nan, expected seconds from 0.1 to 86400");
-  CHECK(mistake("send_timeout: .inf") == "send_timeout: found .inf, expected seconds from 0.1 to 86400");
-  CHECK(mistake("send_timeout: 5s") == "send_timeout: found \"5s\", expected seconds from 0.1 to 86400");
-  CHECK(mistake("shutdown_timeout: -1") == "shutdown_timeout: found -1, expected seconds from 0 to 3600");
-}
-
-TEST_CASE("min_threads beyond max_threads is an error, a default follows instead") {
+TEST_CASE("min_threads beyond max_threads is a mistake, and its default follows max_threads") {
   CHECK(mistake("{min_threads: 9, max_threads: 8}") ==
         "min_threads: found 9, expected no more than max_threads, 8");
   const gateway::Options options = with("max_threads: 1").gateway;
@@ -240,83 +210,31 @@ TEST_CASE("min_threads beyond max_threads is an error, a default follows instead
   CHECK(options.max_threads == 1);
 }
 
-TEST_CASE("text, paths and choices of another kind are errors") {
-  CHECK(mistake("socket_owner: 33") == "socket_owner: found 33, expected text");
-  CHECK(mistake("socket_group: [a]") == "socket_group: found a list, expected text");
-  CHECK(mistake("allow_remote: 1") == "allow_remote: found 1, expected true or false");
-  CHECK(mistake("allow_auto_eauth: 'yes'") == "allow_auto_eauth: found \"yes\", expected true or false");
-  CHECK(mistake("log_file: log") == "log_file: found \"log\", expected a path that begins with a slash");
-  CHECK(mistake("audit_log: 5") == "audit_log: found 5, expected a path that begins with a slash");
-  CHECK(mistake("audit_format: xml") == "audit_format: found \"xml\", expected text or json");
-  CHECK(mistake("log_level: off") ==
-        "log_level: found off, expected quiet for no log, or another of all, garbage, trace, debug, profile, "
-        "info, warning, error, critical "
-        "or quiet");
-  CHECK(mistake("log_level: loud") ==
-        "log_level: found \"loud\", expected all, garbage, trace, debug, profile, info, "
-        "warning, error, critical or quiet");
-}
-
-TEST_CASE("an engine that is not there is an error") {
-  CHECK(mistake("engine: pepper") == "engine: found \"pepper\", expected embedded or salt");
-  CHECK(mistake("engine: 5") == "engine: found 5, expected embedded or salt");
-}
-
-TEST_CASE("an address of another form is an error") {
-  for (const char* address : {"unix:", "tcp:localhost", "tcp::9000", "tcp:h:0", "tcp:h:65536", "tcp:h:9x",
-                              "tcp:h:", "fd:1", "/run/x.sock", ""}) {
-    CAPTURE(address);
-    CHECK(mistake(std::string("listen: '") + address + "'") ==
-          std::string("listen: found \"") + address + "\", expected unix:PATH, tcp:HOST:PORT or fd:0");
-  }
-  CHECK(mistake("listen: 9000") == "listen: found 9000, expected unix:PATH, tcp:HOST:PORT or fd:0");
-}
-
-TEST_CASE("where salt-ssh is, what starts it and how often at a time can be said") {
+TEST_CASE("salt_ssh names salt-ssh and the program that starts it") {
   const salt::SshOptions none = with("salt_ssh: {}").salt.ssh;
   CHECK(none.program.empty());
   CHECK(none.run_helper.empty());
-  CHECK(none.max_running == 4);
   const salt::SshOptions all =
-      with("salt_ssh: {program: /opt/salt/salt-ssh, run_helper: 'unix:/run/x.sock', max_running: 9}")
-          .salt.ssh;
+      with("salt_ssh: {program: /opt/salt/salt-ssh, run_helper: 'unix:/run/x.sock'}").salt.ssh;
   CHECK(all.program == "/opt/salt/salt-ssh");
   CHECK(all.run_helper == "unix:/run/x.sock");
-  CHECK(all.max_running == 9);
-  CHECK(mistake("salt_ssh: {max_running: 0}") ==
-        "salt_ssh: max_running: found 0, expected an integer from 1 to 256");
-  CHECK(mistake("salt_ssh: {program: salt-ssh}")
-            .starts_with("salt_ssh: program: found \"salt-ssh\", expected"));
-  CHECK(mistake("salt_ssh: {run_helper: x}") ==
-        "salt_ssh: run_helper: found \"x\", expected a path that begins with a slash, or unix:PATH");
-  CHECK(mistake("salt_ssh: {roster: x}").find("there is no such key") != std::string::npos);
+  check_message(mistake("salt_ssh: {program: salt-ssh}"), "salt_ssh: program: found \"salt-ssh\"");
+  check_message(mistake("salt_ssh: {run_helper: x}"), "salt_ssh: run_helper: found \"x\"");
+  check_message(mistake("salt_ssh: {roster: x}"), "salt_ssh: \"roster\": unknown key");
 }
 
-TEST_CASE("a mode of another form is an error") {
-  for (const char* mode : {"\"rw\"", "\"0888\"", "01777", "\"66\"", "1.5", "\"\""}) {
-    CAPTURE(mode);
-    CHECK(mistake(std::string("socket_mode: ") + mode) ==
-          std::string("socket_mode: found ") + mode +
-              ", expected octal permissions from 000 to 777, such as \"0660\"");
-  }
-  CHECK(mistake("socket_mode: [a]") ==
-        "socket_mode: found a list, expected octal permissions from 000 to 777, such as \"0660\"");
-}
-
-TEST_CASE("a key that does not exist is an error that names those near to it") {
-  CHECK(mistake("max_thread: 4") == "\"max_thread\": there is no such key, did you mean max_threads?");
-  CHECK(mistake("recieve_timeout: 4") ==
-        "\"recieve_timeout\": there is no such key, did you mean receive_timeout?");
-  CHECK(mistake("embedded: {minion: [a]}") ==
-        "embedded: \"minion\": there is no such key, did you mean minions?");
-  CHECK(mistake("embedded: {zebra: [a]}") == "embedded: \"zebra\": there is no such key");
+TEST_CASE("an unknown key is a mistake that names similar keys") {
+  CHECK(mistake("max_thread: 4") == "\"max_thread\": unknown key, did you mean max_threads?");
+  CHECK(mistake("recieve_timeout: 4") == "\"recieve_timeout\": unknown key, did you mean receive_timeout?");
+  CHECK(mistake("embedded: {minion: [a]}") == "embedded: \"minion\": unknown key, did you mean minions?");
+  CHECK(mistake("embedded: {zebra: [a]}") == "embedded: \"zebra\": unknown key");
 }
 
 TEST_CASE("a line feed in a key does not make a second line") {
   CHECK(mistake("\"a\\nb\": 4").find('\n') == std::string::npos);
 }
 
-TEST_CASE("Salt's other keys are left alone") {
+TEST_CASE("other keys of Salt are ignored") {
   CHECK(error_of("file_roots: {base: [/srv/salt]}\nworker_threads: x\nmax_threads: no such thing here\n")
             .empty());
 }

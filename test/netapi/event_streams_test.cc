@@ -166,15 +166,6 @@ TEST_CASE("/events of rest_tornado: who gets it, and its head") {
       {"GET /events/TOKEN", "", "", 404, ""},
       {"POST /events", kWith, "{}", 405, ""},
   });
-  netapi::RestTornadoOptions options;
-  options.token_in_url = true;
-  Rest open(options);
-  open.check({
-      {"GET /events/TOKEN", "", "", 200, "a stream"},
-      {"GET /events/abc", "", "", 401, kNo},
-      {"GET /events/NOBODY", "", "", 401, ""},
-      {"GET /events", kWith, "", 200, "a stream"},
-  });
 }
 
 TEST_CASE("/events begins at once, and each event is one block: tag, data, id") {
@@ -377,9 +368,6 @@ TEST_CASE("the WebSockets of rest_tornado: handshakes, in its order") {
        {"GET /all_events/TOKEN", std::string(kUpgrade) + " | Origin: http://api.example.org", "", 101, ""},
        {"GET /all_events/TOKEN", kUpgrade, "", 101, ""},
        {"GET /all_events/TOKEN", std::string(kUpgrade) + " | Origin: https://other", "", 403, ""}});
-  options.websockets = false;
-  Rest off(options);
-  off.check({"GET /all_events/TOKEN", kUpgrade, "", 404, ""});
   rest.carries_streams = false;
   rest.check({"GET /all_events/TOKEN", kUpgrade, "", 503, ""});
 }

@@ -75,12 +75,12 @@ def test_salt_issue_3077_the_line_that_allows_or_refuses_a_call_is_explained(mas
     assert explain("eve", "test.ping", "*")[0] == explain("alice", "key.list_all", "@wheel")[0] == 1
 
 
-def test_a_question_that_is_none_is_refused(master):
+def test_a_malformed_question_is_refused(master):
     refused(daemons.run("--config", master(RULES), "--explain", "alice", "test.ping"), "USER FUN TGT")
     refused(daemons.run("--config", master(RULES), "--explain", "alice", "test.ping", "web1 and"), "compound target")
 
 
-def test_a_target_of_a_rule_that_is_none_is_named_with_file_and_line(master):
+def test_a_malformed_target_of_a_rule_is_named_with_file_and_line(master):
     path = master(RULES.replace("'web*'", "'web* and'"))
     refused(daemons.run("--config", path, "--check-config"), f"{path}:5: external_auth: auto: alice: the target 'web* and'")
 
@@ -113,17 +113,17 @@ def test_a_wrong_type_is_named_with_file_and_line(master):
     refused(daemons.run("--config", path), f"{path}:2: ", "max_threads", "many")
 
 
-def test_text_that_is_no_yaml_is_named_with_file_and_line(master):
+def test_malformed_yaml_is_named_with_file_and_line(master):
     path = master("rest_fcgi:\n  listen: [\n")
     refused(daemons.run("--config", path), f"{path}:")
 
 
-def test_keys_of_salts_that_mean_nothing_here_are_left_alone(master):
+def test_other_keys_of_salt_are_ignored(master):
     path = master({"interface": "0.0.0.0", "worker_threads": 5, "rest_cherrypy": {"port": 8000}})
     assert daemons.run("--config", path, "--check-config").returncode == 0
 
 
-def test_a_listen_address_beyond_loopback_needs_leave(master, directory):
+def test_a_listen_address_beyond_loopback_needs_allow_remote(master, directory):
     path = master({"cachedir": str(directory)})
     refused(daemons.run("--config", path, "--listen", "tcp:0.0.0.0:9001"), "allow_remote")
 
@@ -200,7 +200,7 @@ def test_a_real_masters_own_file_is_accepted_with_a_warning_for_each_rule_that_c
     assert len(warnings) == len(marks)
     for warning, number in zip(warnings, numbers):
         assert warning.startswith(f"{REAL_MASTER}:{number}: external_auth: ")
-        assert warning.endswith("; the Salt master decides about this, and here it permits no list of functions")
+        assert "the Salt master decides" in warning
 
 
 def test_the_same_file_is_a_mistake_for_the_engine_that_has_to_understand_it(master):
@@ -227,15 +227,15 @@ def test_check_config_says_whether_hooks_can_be_fired(master, directory, salt_co
         assert summary_of(path)["hooks"] == ["can be fired by this user"]
 
 
-def test_check_config_says_who_answers_where(master, directory):
+def test_check_config_says_which_interface_answers_where(master, directory):
     cherrypy = {"port": 8000, "disable_ssl": True, "log_access_file": str(directory / "access")}
     sections = {"cachedir": str(directory), "rest_cherrypy": cherrypy, "rest_tornado": {"port": 8001}}
     lines = summary_of(master({**sections, "rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}}))
     assert lines["serves"] == ["rest_wsgi at / over FastCGI", "rest_cherrypy at http://0.0.0.0:8000, without TLS"]
-    assert lines["unserved"] == ["the section rest_tornado; rest_fcgi: netapi names the modules whose sections count"]
+    assert "rest_tornado" in lines["unserved"][0] and "rest_fcgi: netapi" in lines["unserved"][0]
     assert lines["access"] == [str(directory / "access")]
     as_before = summary_of(master(sections))
-    assert "serves" not in as_before and as_before["unserved"][0].startswith("the sections rest_cherrypy, rest_tornado;")
+    assert "serves" not in as_before and "rest_cherrypy, rest_tornado" in as_before["unserved"][0]
 
 
 def test_check_config_reads_certificates(master, directory):
@@ -307,24 +307,24 @@ def test_every_mistake_has_file_and_line(master):
 def test_explain_is_not_for_a_real_master(master, salt_config):
     refused(
         daemons.run("--config", master(salt_config), "--explain", "alice", "test.ping", "*"),
-        "--explain is about the rules of the embedded engine; with engine: salt the master decides",
+        "--explain", "engine: salt",
     )
 
 
-def test_with_the_engine_salt_an_address_that_cannot_be_had_is_one_line(master, directory, salt_config):
+def test_with_the_engine_salt_an_address_that_cannot_be_opened_is_one_line(master, directory, salt_config):
     path = master(salt_config)
     refused(daemons.run("--config", path, "--listen", "tcp:0.0.0.0:9001"), "allow_remote")
     missing = directory / "nosuch/fcgi.sock"
     refused(daemons.run("--config", path, "--listen", f"unix:{missing}"), str(missing), "No such file or directory")
 
 
-def test_with_the_engine_salt_an_address_of_the_master_that_is_none_is_a_mistake(master, salt_config):
+def test_with_the_engine_salt_a_malformed_address_of_the_master_is_a_mistake(master, salt_config):
     path = master({**salt_config, "interface": "not an address"})
     refused(daemons.run("--config", path, "--check-config"), "not an address")
     refused(daemons.run("--config", path), "not an address")
 
 
-def test_a_token_of_a_master_that_is_not_there_is_a_failure_and_no_refusal(master, salt_config):
+def test_a_token_of_an_unavailable_master_is_a_failure_and_not_a_refusal(master, salt_config):
     made = daemons.run("--config", master(salt_config), "--mk-token", "pam:fred", stdin="secret\n")
     assert (made.returncode, made.stdout) == (70, "")
     assert made.stderr == "rest_fcgi: Salt Master is not available.\n"
@@ -344,7 +344,7 @@ def loaded(daemon):
     return set(re.findall(r"/(lib[\w-]+)\S*\.so", open(f"/proc/{daemon.pid}/maps").read()))
 
 
-def test_libraries_that_few_need_are_loaded_by_who_needs_them(start, directory, master):
+def test_rarely_needed_libraries_are_loaded_only_when_they_are_used(start, directory, master):
     in_front_of_a_master = {"sock_dir": str(directory), "ret_port": 1, "rest_fcgi": {"engine": "salt"}}
     with_etcd = {"master_job_cache": "etcd", "etcd.host": "127.0.0.1", "etcd.port": 1}
     for changes, wanted in (({}, set()), (in_front_of_a_master, {"libzmq"}), (with_etcd, {"libcurl"})):

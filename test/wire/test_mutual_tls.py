@@ -163,20 +163,20 @@ def test_what_leaves_clients_unchecked_does_not_start(directory, authorities):
         assert done.returncode == 78, done.stdout + done.stderr
         return done.stderr
 
-    assert "refused:1: rest_cherrypy: ssl_cert_reqs: ssl_ca_certs is missing" in refused(ssl_cert_reqs="CERT_REQUIRED")
+    assert "refused:1: rest_cherrypy: ssl_cert_reqs: expected ssl_ca_certs" in refused(ssl_cert_reqs="CERT_REQUIRED")
     for value in ("REQUIRED", "cert_required", 2, True, ["CERT_REQUIRED"]):
         assert "expected CERT_NONE or CERT_OPTIONAL or CERT_REQUIRED" in refused(ssl_cert_reqs=value, ssl_ca_certs=authority)
     assert "disable_ssl: true" in refused(**required, disable_ssl=True)
-    assert "without port" in refused(**required, port=None)
+    assert "found no port" in refused(**required, port=None)
     for names in ([], [""], ["a", ""], [5], {"a": "b"}):
         assert "rest_cherrypy: ssl_allowed_cn: found" in refused(**required, ssl_allowed_cn=names)
     assert "ssl_cert_reqs" in refused(ssl_allowed_cn=["a"])
     assert "ssl_cert_reqs" in refused(ssl_allowed_cn=["a"], ssl_cert_reqs="CERT_NONE")
-    assert "without ssl_cert_reqs" in refused(ssl_ca_certs=authority)
+    assert "expected ssl_cert_reqs" in refused(ssl_ca_certs=authority)
     for path in ("nosuch.pem", "empty.pem", "key.pem", "empty"):
         text = refused(ssl_cert_reqs="CERT_OPTIONAL", ssl_ca_certs=str(directory / path))
         assert f"rest_cherrypy: ssl_ca_certs: {directory / path}: " in text
     for key in ("ssl_cert_req", "ssl_verify_flags", "ssl_crl_file"):
-        assert f'rest_cherrypy: "{key}": there is no such key' in refused(**required, **{key: "x"})
+        assert f'rest_cherrypy: "{key}": unknown key' in refused(**required, **{key: "x"})
     for key, value in required.items():
         assert f"rest_wsgi: {key}: found" in refused("rest_wsgi", **{key: value})

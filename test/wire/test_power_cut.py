@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What was acknowledged outlives a power cut: the disk forgets what was not synchronized, but for pages by chance.
 
-Acknowledged are (deploy/configuration.md, "What is promised"): the jid of an asynchronous job, a token, a logout. A
+Acknowledged are (deploy/operate.md, "What survives a crash?"): the jid of an asynchronous job, a token, a logout. A
 synchronous job is not: what it may cost is counted, and told. CUTS=1000 cuts so often; `make nightly` does.
 """
 

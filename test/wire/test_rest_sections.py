@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What the section `rest_cherrypy:` says about logs, threads, time and sizes, as an administrator of salt-api knows it."""
+"""Keys of the section `rest_cherrypy:` about logs, sizes and addresses."""
 
 import http.client
 import json
 import re
 import signal
 import socket
-import subprocess
 
 import pytest
 
 from support.api import JSON, local
-from support.process import PATIENCE, free_port, wait_until
+from support.process import PATIENCE, free_port
 from support.rest import api_of, login, serving, session
 
 LINE = re.compile(r'127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] "([^"]*)" (\d{3}) (\d+|-) "([^"]*)" "([^"]*)"')
@@ -73,42 +72,13 @@ def test_errors_have_a_file_of_their_own(start, directory):
     assert "nosuch" in errors.read_text() and "nosuch" in daemon.log()
 
 
-def test_with_debug_each_request_is_in_the_log_too(start):
-    changes = serving(debug=True)
+def test_at_level_debug_each_request_is_in_the_log_too(start):
+    changes = serving()
+    changes["rest_fcgi"]["log_level"] = "debug"
     daemon = start(changes)
     reply = api_of(changes).request("GET", "/nosuch")
     assert reply.status == 404 and "Traceback" not in reply.text
     daemon.await_log('"GET /nosuch HTTP/1.1" 404')
-
-
-@pytest.mark.parametrize("expires, status", [(True, 504), (False, 200)])
-def test_responses_expire_unless_told_otherwise(start, expires, status):
-    changes = serving(expire_responses=expires)
-    changes["rest_fcgi"]["request_timeout"] = 1
-    start(changes)
-    body = json.dumps([local("test.sleep", "ms-0", arg=[3], timeout=20)])
-    assert api_of(changes).request("POST", "/run", body, JSON).status == status
-
-
-def test_a_pool_of_one_thread_answers_one_after_the_other(start):
-    changes = serving(thread_pool=1)
-    daemon = start(changes)
-    api = api_of(changes)
-    waiting = api.connection()
-    waiting.request("POST", "/run", json.dumps([local("test.sleep", "ms-0", arg=[1])]), JSON)
-    wait_until(lambda: int(daemon.status("Threads")) > 1, "it runs")
-    assert api.request("GET", "/").status == 200
-    assert json.loads(waiting.getresponse().read())["return"] == [{"ms-0": True}]
-    waiting.close()
-
-
-@pytest.mark.parametrize("key", ["queue_size", "socket_queue_size"])
-def test_as_many_connections_wait_as_it_says(start, key):
-    changes = serving(**{key: 7})
-    start(changes)
-    port = changes["rest_cherrypy"]["port"]
-    listed = subprocess.run(["ss", "-Hltn", f"sport = :{port}"], capture_output=True, text=True, check=True)
-    assert listed.stdout.split()[2] == "7"
 
 
 @pytest.mark.parametrize("size, statuses", [(1500000, [200, 413]), (1000, [413, 413])])

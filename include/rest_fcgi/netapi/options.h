@@ -62,8 +62,7 @@ struct RestCherrypyOptions {
   std::string favicon;         ///< a file for /favicon.ico; empty: there is none
   bool collect_stats = false;  ///< /stats also has the requests of each URL
   bool stats_disable_auth = false;
-  bool log_access = false;       ///< each request is a line of `log::access`
-  bool expire_responses = true;  ///< without: a request may take a day, whatever `request_timeout` says
+  bool log_access = false;  ///< each request is a line of `log::access`
   std::size_t max_request_body_size = std::size_t{1} << 20;
 };
 
@@ -73,9 +72,6 @@ struct RestTornadoOptions {
   /// As above, but nobody else gets a header. `*`: everybody does, without credentials.
   std::vector<std::string> cors_origin;
   bool webhook_disable_auth = false;
-  bool websockets = true;  ///< /all_events and /formatted_events
-  /// `/events/TOKEN` is served, for clients that can set no header: web servers write URLs into their logs.
-  bool token_in_url = false;
   std::size_t max_body_size = 10'000'000;
 };
 
