@@ -32,7 +32,7 @@
 #include "rest_fcgi/netapi/streams.h"
 #include "rest_fcgi/returner/returners.h"
 
-// The first file to read: which rooms there are, and what is handed from one to the next.
+// The first file to read: it creates the components and passes each to those that use it.
 
 namespace rest_fcgi {
 namespace {
@@ -54,7 +54,7 @@ int print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? EX_SOFTWARE : EXIT_SUCCESS;
 }
 
-/// With a real master, what only the master has to understand of its file is no reason to stop.
+/// Reads the configuration. With engine: salt, a rule that only the master understands is a warning.
 Result<config::Settings> read_settings(const config::CommandLine& command_line) {
   auto settings = config::load(command_line);
   if (!settings) return settings;
@@ -88,7 +88,7 @@ Result<Client> make_client(const config::Settings& settings, const engine::Runti
       std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock()));
 }
 
-/// What answers on each front end. All of it has one engine.
+/// Makes the application of each path and port. All use the same client.
 Result<gateway::Applications> make_applications(const config::Settings& settings, const Client& client,
                                                 const Streams& streams) {
   std::map<netapi::Module, http::Application> made;
@@ -116,7 +116,8 @@ std::vector<std::string> etcd_warnings(const config::Settings& settings) {
   return warnings;
 }
 
-/// A real master may have functions and minions that are not known here.
+/// Returns lines about rules that match nothing. A real master has functions and minions that are not known
+/// here, so there are none with engine: salt.
 std::string idle_rule_lines(const config::Settings& settings, const engine::Runtime& runtime) {
   const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime.engine);
   std::string lines;
@@ -127,7 +128,7 @@ std::string idle_rule_lines(const config::Settings& settings, const engine::Runt
   return lines;
 }
 
-/// Makes the applications and reads certificates, too, since that may fail.
+/// Prints what is on. Also makes the applications and reads certificates, to find their mistakes.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   std::string event_bus, hooks;
   if (settings.engine == config::Engine::salt) {
@@ -152,7 +153,7 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   return print(summary + idle_rule_lines(settings, *runtime));
 }
 
-/// Whoever should decide did not.
+/// Returns whether the back end failed, which says nothing about the password.
 bool is_failure(ErrorKind kind) {
   return kind == ErrorKind::unavailable || kind == ErrorKind::timeout || kind == ErrorKind::internal;
 }
@@ -166,12 +167,12 @@ int make_token(config::Settings settings, const config::CommandLine& command_lin
   if (!master) return fail(master.error(), settings);
   auto password = config::read_password();
   if (!password) return fail(password.error());
-  constexpr std::chrono::minutes kPatience{1};
+  constexpr std::chrono::minutes kTimeout{1};
   auto session = (*master)->login({.kind = auth::Credentials::Kind::eauth,
                                    .eauth = command_line.eauth,
                                    .username = command_line.username,
                                    .password = *password},
-                                  system_clock().steady() + kPatience);
+                                  system_clock().steady() + kTimeout);
   if (!session) {
     return is_failure(session.error().kind) ? fail(session.error()) : fail(session.error(), EX_NOPERM);
   }
@@ -187,7 +188,7 @@ int explain(config::Settings settings, const config::CommandLine& command_line) 
   if (settings.engine == config::Engine::salt) {
     return fail(
         {ErrorKind::configuration,
-         "--explain is about the rules of the embedded engine; with engine: salt the master decides"});
+         "--explain: found engine: salt, expected the embedded engine: the master decides about its rules"});
   }
   settings = std::move(settings).without_files();
   const auto explanation = embedded::explain(settings.embedded, settings.auth,
@@ -203,28 +204,28 @@ Result<void> open_log(const config::Settings& settings) {
   return {};
 }
 
-/// Ports stay open as they were at the start, each for its module.
+/// Keeps the ports of the start, each for its module.
 Result<void> keep_ports(const config::Settings& at_start, config::Settings& wanted) {
   const auto& served = wanted.front_ends.served;
   for (const netapi::Module module : at_start.front_ends.http) {
     if (std::find(served.begin(), served.end(), module) != served.end()) continue;
-    return Error{
-        ErrorKind::configuration,
-        format("rest_fcgi: netapi: {} is not served any more, but has an open port: that needs a restart",
-               netapi::name_of(module))};
+    return Error{ErrorKind::configuration,
+                 format("rest_fcgi: netapi: found no {}, expected it while its port is open: restart instead",
+                        netapi::name_of(module))};
   }
   wanted.front_ends.http = at_start.front_ends.http;
   return {};
 }
 
-/// The applications that the configuration asks for now. Jobs that run and streams that are open go on.
+/// Returns the applications of the changed configuration. Running jobs and open streams continue.
 Result<gateway::Applications> reload(const config::CommandLine& command_line,
                                      const config::Settings& at_start, const engine::Runtime& runtime,
                                      const Streams& streams) {
   auto wanted = read_settings(command_line);
   if (!wanted) return std::move(wanted).error();
   if (wanted->engine != at_start.engine) {
-    return Error{ErrorKind::configuration, "rest_fcgi: engine: another engine needs a restart"};
+    return Error{ErrorKind::configuration,
+                 "rest_fcgi: engine: found another engine, expected the running one: restart instead"};
   }
   if (auto kept = keep_ports(at_start, *wanted); !kept) return std::move(kept).error();
   config::make_cachedir(*wanted);
@@ -241,7 +242,7 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   return applications;
 }
 
-/// Logs what `etcd_warnings` says, in a thread of its own: a cluster that does not answer delays nothing.
+/// Logs the warnings about etcd in a thread of its own, since a cluster may not answer.
 Thread check_etcd(const config::Settings& settings) {
   auto thread = Thread::start("etcd-check", [&settings] {
     for (const std::string& warning : etcd_warnings(settings)) log::warning(warning);
@@ -261,7 +262,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   streams->use(*client, settings.streams);
   auto applications = make_applications(settings, *client, streams);
   if (!applications) return fail(applications.error(), settings);
-  // Last: where something listens, requests are answered.
+  // Last, since requests come as soon as a socket is open.
   auto gateway = gateway::Gateway::open(settings.gateway);
   if (!gateway) return fail(gateway.error(), settings);
   engine::start(runtime);
@@ -271,7 +272,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
       *std::move(applications), [&] { return reload(command_line, settings, runtime, streams); });
   if (!served) return fail(served.error(), settings);
   if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
-    // Threads still use what destructors would take from under them.
+    // Detached worker threads still use these objects: exit without running destructors.
     std::fflush(nullptr);
     std::_Exit(EXIT_SUCCESS);
   }

@@ -44,8 +44,8 @@ Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings&
   return recording::make_master(*std::move(master), salt.recorder);
 }
 
-/// Adds a range of ?2 microseconds behind the last one, from ?1 on. A value more than an hour ahead was left
-/// by a clock that has been set back since.
+/// Reserves ?2 microseconds after the last range, and not before ?1. A value more than an hour ahead comes
+/// from a clock that was set back since, and is ignored.
 constexpr const char* kReserveJids =
     "INSERT INTO meta (name, value) VALUES ('jid', ?1 + ?2) ON CONFLICT DO UPDATE SET value = ?2 +"
     " CASE WHEN value > ?1 + 3600000000 THEN ?1 ELSE max(value, ?1) END RETURNING value - ?2";
@@ -56,7 +56,7 @@ master::JidReserve jid_reserve(std::shared_ptr<store::Store> store) {
   if (store->is_in_memory()) return nullptr;
   return [store = std::move(store)](std::int64_t now, std::int64_t length) {
     std::optional<std::int64_t> first;
-    // While the store fails, each try may take seconds.
+    // While the store fails, a try may take seconds.
     if (!store->is_writable()) return first;
     const Result<void> reserved = store->transact([&](store::Connection& connection) {
       const auto take = [&](const store::Query& row) {
@@ -105,12 +105,11 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
   const std::string& path = settings.store.path;
   std::shared_ptr<store::Store> store;
   if (settings.engine == config::Engine::salt || !settings.auth.tokens_in_etcd) {
-    // A new store is one that no responder reads.
+    // No responder reads a new store.
     if (::access(path.c_str(), F_OK) != 0) {
       return Error{
           ErrorKind::configuration,
-          format("store: {}: {}. A service with engine: salt keeps it in its STATE_DIRECTORY: set that "
-                 "here, too",
+          format("store: {}: {}, expected the responder's database: set STATE_DIRECTORY as its service does",
                  path, errno_text()),
           {}};
     }
@@ -121,15 +120,16 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
   if (settings.engine != config::Engine::salt) {
     const auto revoked = auth::revoke_tokens_of(settings.auth, store, eauth, username, system_clock());
     if (!revoked) return revoked.error();
-    return format("{} tokens of {} were good, and are no more.", *revoked, username);
+    return format("{} valid tokens of {} were revoked.", *revoked, username);
   }
   const auto revocations = auth::RevocationList::make(store, system_clock());
   if (!revocations) return revocations.error();
   const auto added = (*revocations)->add_user(eauth, username, system_clock().wall());
   if (!added) return added.error();
   return format(
-      "No token of {} that was made until now is good any more where {} is read; the Salt master itself "
-      "takes them until they expire.",
+      "All tokens of {} that were made until now are revoked in {}. The Salt master itself accepts them "
+      "until "
+      "they expire.",
       username, path);
 }
 
@@ -151,7 +151,7 @@ std::size_t shut_down(const Runtime& runtime, SteadyTime deadline) {
   const auto flushed = salt.recorder->flush(deadline);
   if (flushed) return running;
   log::warning(flushed.error().message);
-  return running + 1;  // the job caches may still be at it
+  return running + 1;  // a job cache may still be writing
 }
 
 }  // namespace rest_fcgi::engine

@@ -189,13 +189,13 @@ def test_all_tokens_of_a_user_end_at_once_and_nobody_else_s(served, api):
     tokens = [make_token(served).stdout.strip() for _ in range(3)]
     eves = daemons.run("--config", served.config_path, "--mk-token", "file:eve", stdin="evil\n").stdout.strip()
     done = revoke(served, "alice")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "3 tokens of alice were good, and are no more.\n", "")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("3 valid tokens of alice ")
     assert {api.post({**call("local", {}), "token": token}).status for token in tokens} == {401}
     assert api.post({**call("local", {}), "token": eves, "tgt": "ms-0", "fun": "test.echo", "arg": ["hi"]}).status == 200
     assert api.post(call("local", ALICE)).status == 200
     assert api.post({**call("local", {}), "token": make_token(served).stdout.strip()}).status == 200
-    assert revoke(served, "pam:alice").stdout == "0 tokens of alice were good, and are no more.\n"
-    assert revoke(served, "file:alice").stdout == "1 tokens of alice were good, and are no more.\n"
+    assert revoke(served, "pam:alice").stdout.startswith("0 valid tokens of alice ")
+    assert revoke(served, "file:alice").stdout.startswith("1 valid tokens of alice ")
 
 
 def test_an_ended_token_is_no_guess_however_often_it_is_brought(start, front, auth):
