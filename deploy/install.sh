@@ -49,6 +49,16 @@ folder() {
   done
 }
 
+# With CHECK_BUILD=1, for root, who does not compile: what is installed has to be built, with this prefix.
+if [ "${CHECK_BUILD:-}" ]; then
+  for program in rest_fcgi rest_fcgi_pam rest_fcgi_run; do
+    if [ ! -x "$BUILD/$program" ] || [ "$(cat "$BUILD/prefix")" != "$PREFIX" ]; then
+      echo "make install: $BUILD/$program is not built for PREFIX=$PREFIX. Run this first, as yourself: make PREFIX=$PREFIX" >&2
+      exit 1
+    fi
+  done
+fi
+
 place 755 "$BUILD/rest_fcgi" "$usr/bin/rest_fcgi"
 place 755 "$BUILD/rest_fcgi_pam" "$usr/lib/rest_fcgi/rest_fcgi_pam"
 place 755 "$BUILD/rest_fcgi_run" "$usr/lib/rest_fcgi/rest_fcgi_run"

@@ -3,7 +3,7 @@
 """Records what Salt answers to the rows of the behaviour tables: its own NetapiClient in test/vectors/salt-LINE.json,
 and its salt-api in rest-LINE.json.
 
-Installs the newest release of each line, starts a master, minions and salt-api, and asks each row until it is answered
+Installs the newest release of each series, starts a master, minions and salt-api, and asks each row until it is answered
 the same way twice. A row whose answer is another one than before is named.
 
 usage: record_salt.py [--installed] [LINE ...]   --installed takes the newest release that is there already
@@ -46,14 +46,14 @@ def all_answers(ask, table):
         return dict(zip((row.name for row in slow_first), pool.map(answer, slow_first)))
 
 
-def record(line, fresh):
+def record(series, fresh):
     """Returns whether all rows were answered."""
-    folder = salts.installed(line, fresh=fresh)
-    tables = (rows.all_rows, oracle.Recording(line)), (rest_rows.all_rows, salt_api.recording(line))
+    folder = salts.installed(series, fresh=fresh)
+    tables = (rows.all_rows, oracle.Recording(series)), (rest_rows.all_rows, salt_api.recording(series))
     home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))  # a short path, for unix sockets
     salt = api = None
     try:
-        salt = Salt(folder, home, line)
+        salt = Salt(folder, home, series)
         salt.accept(DEAD)
         api = salt_api.SaltApi(salt)
         asks = (lambda row: oracle.ask(salt, row)), (lambda row: salt_api.ask(api.servers, row))
@@ -86,9 +86,9 @@ def write(release, table, recording, answers):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
     parser.add_argument("--installed", action="store_true")
-    parser.add_argument("lines", nargs="*", default=salts.LINES)
+    parser.add_argument("series", nargs="*", default=salts.SERIES)
     options = parser.parse_args()
-    return 0 if all([record(line, not options.installed) for line in options.lines]) else 1
+    return 0 if all([record(series, not options.installed) for series in options.series]) else 1
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
     bench.py run [CASE ...]    such as `ping 'mem*'`; all of them for none. What other cases gave before is kept.
     bench.py check             compares what the last runs gave with the goals; exit status 1 where one falls short
     bench.py list              names the cases
-    bench.py train             asks what a build that is to learn from it should be quick at
 
 BENCH_SECONDS is the length of a round, BENCH_ROUNDS their number, BENCH_BUILD the build tree.
 """
@@ -27,7 +26,6 @@ from harness import BUILD, CASES, HERE, ROUNDS, SECONDS, Bench, Figure, chosen
 
 for module in sorted(HERE.glob("*_cases.py")):
     __import__(module.stem)
-from request_cases import train  # noqa: E402
 from support.salts import Unavailable  # noqa: E402
 
 FOLDER = BUILD / "bench"
@@ -113,9 +111,6 @@ def main():
             sys.exit(run(words))
         case ["check"]:
             sys.exit(check())
-        case ["train"]:
-            with tempfile.TemporaryDirectory(prefix="rest_fcgi-") as folder, Bench("train", pathlib.Path(folder)) as bench:
-                train(bench)
         case ["list"]:
             for name, (title, _) in CASES.items():
                 print(f"{name:<12} {title}")

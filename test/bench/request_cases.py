@@ -127,18 +127,6 @@ def http(bench):
     bench.in_turns("POST /login, 2", {"ours": lambda: load(ours.http, [ours.pid], login, 2), "the hash": hashes}, keep=("CPU",))
 
 
-def train(bench):
-    """What most requests are like, for a second each."""
-    ours, with_port = bench.responder(), with_http(bench)
-    new, kept = (behind_nginx(bench, ours, way) for way in WAYS)
-    ping_of_a_token = Request("POST", "/run", [{**PING, "token": token_of(with_port)}])
-    for request in (Request("GET"), ping_of_a_token):
-        load(with_port.http, [with_port.pid], request, 8, 1)
-    for front, size in ((new, 1), (kept, 1), (kept, 10)):
-        load(front, [ours.pid], Request(body=[{**LOGIN, **PING}] * size), 8, 1)
-    load(kept, [ours.pid], Request(body=[PING], status=401), 8, 1)
-
-
 @case("refused", "Requests that are refused, against the bare responder")
 def refused(bench):
     against_bare(bench, Request(body=[PING], status=401), (8, 64))

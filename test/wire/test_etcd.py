@@ -177,7 +177,7 @@ class SaltReturner:
     def run(self, *calls):
         program = salts.ETCD_RETURNER
         request = {"root_dir": str(self._directory), "opts": self._options, "calls": calls}
-        argv = [salts.require(salts.LINES[0]) / "bin/python", "-I", "-W", "ignore", program]
+        argv = [salts.require(salts.SERIES[0]) / "bin/python", "-I", "-W", "ignore", program]
         done = subprocess.run(argv, input=json.dumps(request), capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

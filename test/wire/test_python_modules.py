@@ -492,13 +492,13 @@ def packed():
 """
 
 
-@pytest.mark.parametrize("line", salts.LINES)
-def test_salt_exceptions_are_salts_also_where_there_is_no_salt(start, front, modules, line):
-    python = salts.require(line) / "bin/python"
+@pytest.mark.parametrize("series", salts.SERIES)
+def test_salt_exceptions_are_salts_also_where_there_is_no_salt(start, front, modules, series):
+    python = salts.require(series) / "bin/python"
     (modules / "raises.py").write_text(RAISES)
     (modules / "raises.py").chmod(0o644)
     ours, theirs = (front(start(with_modules(modules, **more))) for more in ({}, {"python": str(python)}))
-    missing = {} if line == "3008" else {"TokenExpiredError": ["TokenExpiredError", "SaltException", "Exception", "BaseException", "object"]}
+    missing = {} if series == "3008" else {"TokenExpiredError": ["TokenExpiredError", "SaltException", "Exception", "BaseException", "object"]}
     assert call(ours, "raises.all_names") == {**call(theirs, "raises.all_names"), **missing}
     for fun in ("tried", "packed"):
         assert call(ours, f"raises.{fun}") == call(theirs, f"raises.{fun}")

@@ -49,7 +49,7 @@ class Place:
         self.engine, self.cred, self._salt = engine, CRED, None
         port = free_port()
         if engine == "salt":
-            self._salt = Salt(salts.require(salts.LINES[0]), short_directory(), salts.LINES[0], minions=["ms-0"])
+            self._salt = Salt(salts.require(salts.SERIES[0]), short_directory(), salts.SERIES[0], minions=["ms-0"])
             self.daemon = Engine(self._salt, home / "engine", own(port))
             self._firing = Firing(self._salt.config["sock_dir"])
         else:

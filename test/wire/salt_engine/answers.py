@@ -41,18 +41,18 @@ class Answers:
 
 @pytest.fixture(scope="module")
 def asked():
-    """Answers by line."""
+    """Answers by series."""
     by_line = {}
     yield by_line
     for answers in by_line.values():
         answers.stop()
 
 
-def chosen_rows(request, line):
-    """The rows of that line which this run of the module's tests is about."""
+def chosen_rows(request, series):
+    """The rows of that series which this run of the module's tests is about."""
     all_params = [
         item.callspec.params
         for item in request.session.items
         if item.module is request.module and hasattr(item, "callspec")
     ]
-    return list({params["row"].name: params["row"] for params in all_params if params["salt"] == line}.values())
+    return list({params["row"].name: params["row"] for params in all_params if params["salt"] == series}.values())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Real Salts with the responder in front of them.
 
-REST_FCGI_SALT_LINES names the lines of releases, and is one that all rows are tried against unless it is set.
+REST_FCGI_SALT_SERIES names the release series; without it the first one, which all rows are tried against.
 REST_FCGI_SALT_ROWS=all tries all rows on the others, too; else they get those that are marked as main.
 REST_FCGI_SALT_LIVE=1 compares with Salt's own client, asked at the same time, and not with what was recorded.
 """
@@ -19,7 +19,7 @@ from support.salt_engine import Engine
 from support.salt_master import DEAD, Salt
 
 
-WANTED = os.environ.get("REST_FCGI_SALT_LINES", salts.LINES[0]).split()
+WANTED = os.environ.get("REST_FCGI_SALT_SERIES", salts.SERIES[0]).split()
 ALL_ROWS = os.environ.get("REST_FCGI_SALT_ROWS") == "all"
 TABLES = {  # they break nothing
     "test_rest_rows.py",
@@ -34,14 +34,14 @@ def wanted(item):
     params = params_of(item)
     if "salt" not in params:
         return True
-    if "row" in params and not (ALL_ROWS or params["row"].main or params["salt"] == salts.LINES[0]):
+    if "row" in params and not (ALL_ROWS or params["row"].main or params["salt"] == salts.SERIES[0]):
         return False
     return params["salt"] in WANTED
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """All tests of a line come together, so that each line is started once."""
+    """All tests of a series come together, so that each series is started once."""
     left_out = [item for item in items if not wanted(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if wanted(item)]
@@ -49,9 +49,9 @@ def pytest_collection_modifyitems(config, items):
         if "salt" in params_of(item):
             use = "tables" if item.path.name in TABLES else "trouble"
             item.add_marker(pytest.mark.xdist_group(f"salt-{item.callspec.params['salt']}-{use}"))
-    lines = {at: item.callspec.params["salt"] for at, item in enumerate(items) if "salt" in params_of(item)}
-    in_order = [items[at] for at in sorted(lines, key=lines.get)]
-    for at, item in zip(lines, in_order):
+    series_of = {at: item.callspec.params["salt"] for at, item in enumerate(items) if "salt" in params_of(item)}
+    in_order = [items[at] for at in sorted(series_of, key=series_of.get)]
+    for at, item in zip(series_of, in_order):
         items[at] = item
 
 
@@ -66,17 +66,17 @@ class Running:
         self.salt = self._engine = None
         self._broken = {}
 
-    def of(self, line):
-        """A master and three minions of that line, and the key of a fourth that nobody has."""
-        if line in self._broken:
-            pytest.fail(f"Salt {line} did not start: {self._broken[line]}")
-        if self.salt is None or self.salt.line != line:
+    def of(self, series):
+        """A master and three minions of that series, and the key of a fourth that nobody has."""
+        if series in self._broken:
+            pytest.fail(f"Salt {series} did not start: {self._broken[series]}")
+        if self.salt is None or self.salt.series != series:
             self.stop()
-            folder = salts.require(line)
+            folder = salts.require(series)
             try:
-                self.salt = Salt(folder, short_directory(), line)
+                self.salt = Salt(folder, short_directory(), series)
             except Exception as error:
-                self._broken[line] = error
+                self._broken[series] = error
                 raise
             self.salt.accept(DEAD)
         return self.salt

@@ -45,12 +45,12 @@ def settled(name, once, wanted=None):
 
 
 class Recording:
-    """The recorded answers of a line. `asked` gives what a row asks, as it is recorded beside its answer. A file has only
-    those rows that the line `like` answers in another way."""
+    """The recorded answers of a series. `asked` gives what a row asks, as it is recorded beside its answer. A file has only
+    those rows that the series `like` answers in another way."""
 
-    def __init__(self, line, what="salt", asked=lambda row: shown(row.low), like=None):
-        self.path, self._asked = VECTORS / f"{what}-{line}.json", asked
-        self._shared = _rows_in(VECTORS / f"{what}-{like}.json") if like not in (None, line) else {}
+    def __init__(self, series, what="salt", asked=lambda row: shown(row.low), like=None):
+        self.path, self._asked = VECTORS / f"{what}-{series}.json", asked
+        self._shared = _rows_in(VECTORS / f"{what}-{like}.json") if like not in (None, series) else {}
         self._rows = self._shared | _rows_in(self.path)
 
     def __getitem__(self, row):

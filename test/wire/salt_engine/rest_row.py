@@ -26,9 +26,9 @@ class Row:
     body: bytes = b""
     headers: dict = dataclasses.field(default_factory=dict)
     who: str = ""  # whose session the request has: admin, limited, or nobody's
-    main: bool = False  # tried on every line of Salt before each change lands; else on the first
+    main: bool = False  # tried on every release series before each change lands; else on the first
     ours: tuple = ()  # where it differs on purpose: the status, or all that it may be, and a part of the reply's text
-    alike: tuple = ()  # lines of Salt where it does not, after all
+    alike: tuple = ()  # release series where it does not, after all
 
     slow = False
 

@@ -17,10 +17,10 @@ SOON = {"timeout": 3, "gather_job_timeout": 5}  # where a minion is waited for t
 class Row:
     name: str  # as in salt_differences.txt
     low: dict
-    main: bool = False  # tried on every line of Salt before each change lands; else on the first
+    main: bool = False  # tried on every release series before each change lands; else on the first
     slow: bool = False  # takes long, and waits rather than works
     ours: tuple = ()  # where it differs on purpose: the status, and a part of the reply's text
-    alike: tuple = ()  # lines on which it does not differ after all
+    alike: tuple = ()  # release series on which it does not differ after all
 
 
 def user(name, **more):

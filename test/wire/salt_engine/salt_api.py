@@ -115,9 +115,9 @@ def compared(row, answer):
     return answer["status"], {name: answer["headers"].get(name) for name in same}, sentence(answer)
 
 
-def recording(line):
-    """What salt-api of that line answered to the rows."""
-    return Recording(line, "rest", lambda row: row.asked, like=salts.LINES[0])
+def recording(series):
+    """What salt-api of that series answered to the rows."""
+    return Recording(series, "rest", lambda row: row.asked, like=salts.SERIES[0])
 
 
 def ask(servers, row, wanted=None):

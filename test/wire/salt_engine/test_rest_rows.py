@@ -16,17 +16,17 @@ from support import salts
 from web_sockets import CASES
 
 ROWS = all_rows()
-PAIRS = [(line, row) for line in salts.LINES for row in ROWS]
+PAIRS = [(series, row) for series in salts.SERIES for row in ROWS]
 EACH_ROW = pytest.mark.parametrize(
-    ("salt", "row"), PAIRS, indirect=["salt"], ids=[f"{line}-{row.name}" for line, row in PAIRS]
+    ("salt", "row"), PAIRS, indirect=["salt"], ids=[f"{series}-{row.name}" for series, row in PAIRS]
 )
 TIMES = 5  # that the responder is asked at most, where minions were too slow for it
 
 
 @pytest.fixture
 def answers(request, salt, engine, asked):
-    if salt.line not in asked:
-        rows, recorded = chosen_rows(request, salt.line), recording(salt.line)
+    if salt.series not in asked:
+        rows, recorded = chosen_rows(request, salt.series), recording(salt.series)
         servers = {way: Server(way, port, salt.places) for way, port in engine.ports.items()}
         api = SaltApi(salt) if oracle.LIVE else None
 
@@ -40,14 +40,14 @@ def answers(request, salt, engine, asked):
         def theirs(row):
             return ask(api.servers, row, recorded.before(row))
 
-        asked[salt.line] = Answers(rows, recorded, ours, theirs, api.stop if api else lambda: None)
-    return asked[salt.line]
+        asked[salt.series] = Answers(rows, recorded, ours, theirs, api.stop if api else lambda: None)
+    return asked[salt.series]
 
 
 @EACH_ROW
 def test_it_answers_as_salt_api_does(answers, salt, row):
     ours, theirs = answers.ours(row), answers.theirs(row)
-    if not row.ours or salt.line in row.alike:
+    if not row.ours or salt.series in row.alike:
         assert compared(row, ours) == compared(row, theirs)
         return
     assert is_as_said(ours, row.ours), (ours, theirs)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The rows of the REST interface with minions of the responder's own, over FastCGI behind nginx and over its HTTP ports.
 
-What a salt-api of the newest line answers is wanted, but where the row or EMBEDDED says otherwise.
+What a salt-api of the newest series answers is wanted, but where the row or EMBEDDED says otherwise.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from support import salts
 from support.rest import WAYS_IN, running
 
 ROWS = [*all_rows(), *own_rows()]
-RECORDED = recording(salts.LINES[-1])
+RECORDED = recording(salts.SERIES[-1])
 EMBEDDED = {  # its keys are names of its minions alone, and its grains are those of this host
     "rest_cherrypy: runner that is not there": (400, UNKNOWN),
     "rest_tornado: runner that is not there": (200, "Unexpected exception while handling request: 'nosuch.fun' is not available."),
@@ -49,7 +49,7 @@ def test_its_own_minions_answer_as_those_of_a_master(servers, row, way_in):
 
 
 def without_pub(value):
-    """Without the keywords that minions get besides, of which those of each line are others."""
+    """Without the keywords that minions get besides, of which those of each series are others."""
     if isinstance(value, dict):
         return {key: without_pub(one) for key, one in value.items() if not key.startswith("__pub_")}
     return [without_pub(one) for one in value] if isinstance(value, (list, tuple)) else value

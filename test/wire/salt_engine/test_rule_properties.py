@@ -23,7 +23,7 @@ REASONS = {"whole match", "read alike", "conditions confine", "each of a list", 
 def test_nothing_is_permitted_that_salt_refuses_and_each_further_refusal_has_a_known_reason(tmp_path):
     if not JUDGE.exists():
         pytest.skip(f"{JUDGE} is not there: `make wire` builds it")
-    salt = salts.require(salts.LINES[0])
+    salt = salts.require(salts.SERIES[0])
     hypothesis = salts.required("Hypothesis", lambda: salts.hypothesis(salt))
     argv = [salt / "bin/python", salts.RULES, JUDGE, tmp_path, str(EXAMPLES), ROWS]
     env = {**os.environ, "PYTHONPATH": str(hypothesis)}

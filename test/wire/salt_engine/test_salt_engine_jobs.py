@@ -132,7 +132,7 @@ def test_many_megabytes_come_through(engine):
 
 @pytest.mark.parametrize("salt", ["3008"], indirect=True)
 def test_a_runner_that_is_not_there_is_not_available(engine):
-    """On this line its process ends before any event. Who may ask for the names of all runners is told at once."""
+    """In this series its process ends before any event. Who may ask for the names of all runners is told at once."""
     reply = engine.post(call("runner", "nosuch.fun"))
     assert (reply.status, reply.ret) == (400, "'nosuch.fun' is not available.")
     assert JID.fullmatch(reply.json["jid"])

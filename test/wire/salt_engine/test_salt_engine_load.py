@@ -7,7 +7,7 @@ import pytest
 from rows import call, local
 
 # Each job is a process on its minion, some eight a second.
-AT_ONCE = [("3006", 200), ("3007", 50), ("3008", 50)]
+AT_ONCE = [("3006", 80), ("3007", 50), ("3008", 50)]
 
 
 @pytest.mark.parametrize(("salt", "count"), AT_ONCE, indirect=["salt"])

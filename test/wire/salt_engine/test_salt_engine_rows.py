@@ -17,9 +17,9 @@ from support.process import PATIENCE
 from support.salt_master import MINIONS
 
 ROWS = list(all_rows())
-PAIRS = [(line, row) for line in salts.LINES for row in ROWS]
+PAIRS = [(series, row) for series in salts.SERIES for row in ROWS]
 EACH_ROW = pytest.mark.parametrize(
-    ("salt", "row"), PAIRS, indirect=["salt"], ids=[f"{line}-{row.name}" for line, row in PAIRS]
+    ("salt", "row"), PAIRS, indirect=["salt"], ids=[f"{series}-{row.name}" for series, row in PAIRS]
 )
 MASTER_TOO_SLOW = "The Salt Master did not answer in time"
 TIMES = 5  # that the responder is asked at most, where minions were too slow for it
@@ -42,7 +42,7 @@ class Asking:
             reply = self._engine.post(row.low, address=address)
             status, value = of_engine(row.low, reply, self._salt.places)
             late = silent(value, wanted)
-            differs = row.ours and self._salt.line not in row.alike
+            differs = row.ours and self._salt.series not in row.alike
             if differs or not (late or MASTER_TOO_SLOW in reply.text):
                 break
             ping = local("test.ping", sorted(late or MINIONS), tgt_type="list", timeout=PATIENCE)
@@ -52,21 +52,21 @@ class Asking:
 
 @pytest.fixture
 def answers(request, salt, engine, asked):
-    if salt.line not in asked:
-        rows, recording = chosen_rows(request, salt.line), oracle.Recording(salt.line)
-        asked[salt.line] = Answers(
+    if salt.series not in asked:
+        rows, recording = chosen_rows(request, salt.series), oracle.Recording(salt.series)
+        asked[salt.series] = Answers(
             rows,
             recording,
             Asking(salt, engine, recording, rows),
             lambda row: oracle.ask(salt, row, recording.before(row)),
         )
-    return asked[salt.line]
+    return asked[salt.series]
 
 
 @EACH_ROW
 def test_salt_issue_32459_it_answers_as_netapi_client_does(answers, salt, row):
     (reply, ours), theirs = answers.ours(row), expected(answers.theirs(row))
-    if not row.ours or salt.line in row.alike:
+    if not row.ours or salt.series in row.alike:
         assert ours == theirs
         return
     status, part = row.ours

@@ -8,7 +8,7 @@ from support.daemon import Daemon
 from support.jobs import runner
 from support.process import wait_until
 
-pytestmark = pytest.mark.parametrize("salt", salts.LINES[:1], indirect=True)
+pytestmark = pytest.mark.parametrize("salt", salts.SERIES[:1], indirect=True)
 PONG = {"ms-0": True, "ms-1": True, "ms-2.example.org": True}
 
 

@@ -41,12 +41,12 @@ class Directory(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def engine():
-    folder = salts.require(salts.LINES[0])
+    folder = salts.require(salts.SERIES[0])
     home = short_directory()
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Directory) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         rest = {"rest": {"^url": f"http://127.0.0.1:{server.server_port}/"}}
-        salt = Salt(folder, home, salts.LINES[0], {"external_auth": rest}, minions=("ms-0",))
+        salt = Salt(folder, home, salts.SERIES[0], {"external_auth": rest}, minions=("ms-0",))
         engine = Engine(salt, home / "engine", REST)
         yield engine
         assert engine.stop() == 0

@@ -25,7 +25,7 @@ from support.salt_master import MINIONS, SECRET
 from support.streams import Sse, WebSocket, hook, tagged, until
 from web_sockets import CASES
 
-pytestmark = pytest.mark.parametrize("salt", salts.LINES, indirect=True)
+pytestmark = pytest.mark.parametrize("salt", salts.SERIES, indirect=True)
 
 BEGIN, END = "test/begin", "test/end"
 HIDDEN = "[hidden]"
@@ -75,7 +75,7 @@ def ws4py(salt):
 
 @pytest.fixture
 def theirs(salt, ws4py):
-    """A real salt-api of that line, with WebSockets of both modules, in front of the same master."""
+    """A real salt-api of that series, with WebSockets of both modules, in front of the same master."""
     home = salt.home / f"streams-{secrets.token_hex(4)}"
     (home / "master").mkdir(parents=True)
     own = {name: str(home / name) for name in ("api_logfile", "api_pidfile")}
@@ -249,7 +249,7 @@ def test_formatted_views_are_those_of_salt_api(salt, ours, theirs, way, path):
     mine, their = (WebSocket(apis[way], path.format(login(apis[way]))).ready() for apis in (ours, theirs))
     if way == "rest_tornado":
         minions_of(mine)  # on a busy host the grains are those of a job, which comes first
-    patience, tries = (TRIES_3006 if salt.line == "3006" else TRIES)[way]
+    patience, tries = (TRIES_3006 if salt.series == "3006" else TRIES)[way]
     their.patience(patience)
     for _ in range(tries):
         jid = salt.netapi({**CRED, "client": "local_async", "tgt": "ms-*", "fun": "test.ping"})["return"]["jid"]

@@ -223,8 +223,8 @@ def minion_config(home, minion, master):
 class Salt:
     """A master and its minions, all running and answering when this comes back."""
 
-    def __init__(self, folder, home, line, changes=None, minions=MINIONS):
-        self.folder, self.home, self.line = folder, home, line
+    def __init__(self, folder, home, series, changes=None, minions=MINIONS):
+        self.folder, self.home, self.series = folder, home, series
         self.config = master_config(home / "master", changes or {})
         (home / "master").mkdir()
         write_pillar(home / "master/pillar")

@@ -38,13 +38,13 @@ class BareSalt(Salt):
 class SyndicatedSalt(BareSalt):
     """The upper master, with all that is below it."""
 
-    def __init__(self, folder, home, line, minions, changes=None):
+    def __init__(self, folder, home, series, minions, changes=None):
         self.lower = self._syndic = None
-        super().__init__(folder, home, line, {"order_masters": True, "syndic_wait": 5, **(changes or {})}, ())
+        super().__init__(folder, home, series, {"order_masters": True, "syndic_wait": 5, **(changes or {})}, ())
         try:
             (home / "lower").mkdir()
             above = {"syndic_master": "127.0.0.1", "syndic_master_port": self.config["ret_port"], **QUICK}
-            self.lower = BareSalt(folder, home / "lower", line, above, minions)
+            self.lower = BareSalt(folder, home / "lower", series, above, minions)
             self._syndic = self._start_syndic(home / "syndic")
         except BaseException:
             self.stop()

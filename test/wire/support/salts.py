@@ -3,7 +3,7 @@
 
 They lie in ${XDG_CACHE_HOME:-~/.cache}/rest_fcgi/api-RELEASE and never change there: each is made beside its place and
 gets its name when it is complete. All tests that need a Salt get it here. What is installed is the release that
-test/vectors has answers of; with REST_FCGI_NEWEST_SALT=1 it is the newest of its line that is there.
+test/vectors has answers of; with REST_FCGI_NEWEST_SALT=1 it is the newest of its series that is there.
 
 usage: salts.py LINE ...   installs what is missing, or what is newer with REST_FCGI_NEWEST_SALT=1
 """
@@ -20,14 +20,14 @@ import sys
 import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
-LINES = ("3006", "3007", "3008")
+SERIES = ("3006", "3007", "3008")
 VECTORS = TOP / "test/vectors"
 CALLS, EVENTS, FIRE, NETAPI, RULES, ETCD_RETURNER = (  # programs for Salt's own Python
     pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "fire", "netapi", "rules", "etcd_returner")
 )
-# What salt-api's rest_cherrypy asks for, and Salt's etcd returner, which the newest line has no more.
+# What salt-api's rest_cherrypy asks for, and Salt's etcd returner, which the newest series has no more.
 API = ["cherrypy"]
-MORE = {line: API for line in LINES} | {LINES[0]: [*API, "etcd3-py", "python-etcd"]}
+MORE = {series: API for series in SERIES} | {SERIES[0]: [*API, "etcd3-py", "python-etcd"]}
 WS4PY = "ws4py==0.6.0"  # without it rest_cherrypy of salt-api has no WebSockets
 HYPOTHESIS = "hypothesis==6.140.2"  # asks Salt about random rules; in a folder of its own, so that Salt's stays what it is
 PATIENCE = 1200  # seconds; an index may be slow
@@ -38,12 +38,12 @@ class Unavailable(Exception):
     """Why there is no such Salt."""
 
 
-_found = {}  # line: its folder, or Unavailable
+_found = {}  # series: its folder, or Unavailable
 
 
-def recorded(line):
-    """The release that the recorded answers of a line are of; None without a recording."""
-    path = VECTORS / f"salt-{line}.json"
+def recorded(series):
+    """The release that the recorded answers of a series are of; None without a recording."""
+    path = VECTORS / f"salt-{series}.json"
     return json.loads(path.read_text())["salt"] if path.exists() else None
 
 
@@ -100,32 +100,32 @@ def made(name, fill):
     return place
 
 
-def _complete(folder, line):
+def _complete(folder, series):
     """Was all that is wanted now installed there, and by us?"""
     mark = folder / "complete"
-    return mark.exists() and _is_ours(folder) and mark.read_text().split() == ["salt", *MORE[line]]
+    return mark.exists() and _is_ours(folder) and mark.read_text().split() == ["salt", *MORE[series]]
 
 
-def _present(base, line, release):
-    """What is there of it: the release itself, or the newest of the line."""
-    found = [path for path in base.glob(f"api-{release or f'{line}.*'}") if _complete(path, line)]
+def _present(base, series, release):
+    """What is there of it: the release itself, or the newest of the series."""
+    found = [path for path in base.glob(f"api-{release or f'{series}.*'}") if _complete(path, series)]
     return max(found, key=lambda path: int(path.name.rpartition(".")[2]), default=None)
 
 
-def _install(base, line, release):
+def _install(base, series, release):
     """Makes an environment beside its place, and moves it there."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=f".{line}-", dir=base))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f".{series}-", dir=base))
     try:
         folder.chmod(0o755)
         run(sys.executable, "-m", "venv", folder)
         python = folder / "bin/python"
         # Where an index lacks what the newest release asks for, pip takes the release before.
-        wanted = f"salt=={release or f'{line}.*'}"
-        pip(python, "install", "--quiet", wanted, *MORE[line])
+        wanted = f"salt=={release or f'{series}.*'}"
+        pip(python, "install", "--quiet", wanted, *MORE[series])
         installed = run(python, "-c", "from importlib import metadata; print(metadata.version('salt'))").strip()
-        (folder / "complete").write_text(" ".join(["salt", *MORE[line]]))
+        (folder / "complete").write_text(" ".join(["salt", *MORE[series]]))
         place = base / f"api-{installed}"
-        if not (place.exists() and _complete(place, line)):
+        if not (place.exists() and _complete(place, series)):
             shutil.rmtree(place, ignore_errors=True)
             folder.rename(place)
         return place
@@ -135,27 +135,27 @@ def _install(base, line, release):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _find(line, fresh):
+def _find(series, fresh):
     base = cache()
-    release = None if NEWEST else recorded(line)
-    with open(base / f"api-{line}.lock", "w") as lock:
+    release = None if NEWEST else recorded(series)
+    with open(base / f"api-{series}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be at it
-        for left in base.glob(f".{line}-*"):  # by one that was killed
+        for left in base.glob(f".{series}-*"):  # by one that was killed
             shutil.rmtree(left, ignore_errors=True)
-        return (not fresh and _present(base, line, release)) or _install(base, line, release)
+        return (not fresh and _present(base, series, release)) or _install(base, series, release)
 
 
-def installed(line, fresh=False):
-    """The folder of that line's environment; makes it where that was not done yet, and asks the index in any case where
+def installed(series, fresh=False):
+    """The folder of that series's environment; makes it where that was not done yet, and asks the index in any case where
     it is to be `fresh`. Raises Unavailable."""
-    if line not in _found:
+    if series not in _found:
         try:
-            _found[line] = _find(line, fresh)
+            _found[series] = _find(series, fresh)
         except (Unavailable, OSError) as reason:
-            _found[line] = Unavailable(str(reason))  # asked once: it takes seconds
-    if isinstance(_found[line], Unavailable):
-        raise _found[line]
-    return _found[line]
+            _found[series] = Unavailable(str(reason))  # asked once: it takes seconds
+    if isinstance(_found[series], Unavailable):
+        raise _found[series]
+    return _found[series]
 
 
 @functools.cache
@@ -198,18 +198,18 @@ def required(what, get):
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"no {what} here: {reason}")
 
 
-def require(line):
-    """The folder of that line's environment."""
-    return required(f"Salt {line}", lambda: installed(line))
+def require(series):
+    """The folder of that series's environment."""
+    return required(f"Salt {series}", lambda: installed(series))
 
 
 def main():
-    for line in sys.argv[1:]:
+    for series in sys.argv[1:]:
         try:
-            folder = installed(line, fresh=NEWEST)
+            folder = installed(series, fresh=NEWEST)
             print(f"  SALT    {folder}, {ws4py(folder).name}", flush=True)
         except Unavailable as reason:
-            print(f"  SALT    there is no {line} here: {reason}", flush=True)
+            print(f"  SALT    there is no {series} here: {reason}", flush=True)
 
 
 if __name__ == "__main__":
