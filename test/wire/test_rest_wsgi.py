@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""rest_wsgi over nginx and FastCGI: methods, bodies, replies in Salt's shapes, refusals and the audit log."""
+
+import json
+import re
+
+import pytest
+
+from support import daemon as daemons
+from support.api import JSON, chunk, local, without
+from support.daemon import SANITIZED
+from support.process import wait_until
+
+LIMIT = 1048576
+ALL_TRUE = {"ms-0": True, "ms-1": True, "ms-2": True}
+
+
+def test_get_names_the_service_and_the_enabled_clients(api):
+    reply = api.request("GET")
+    assert reply.status == 200 and "POST" in reply.ret
+    assert "local" in reply.json["clients"] and "ssh" not in reply.json["clients"]
+
+
+def test_other_methods_are_refused(api):
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS"):
+        reply = api.request(method, body="[]", headers=JSON)
+        assert (reply.status, reply.json) == (405, {"return": "405: Method Not Allowed"}), method
+        assert reply.spaced_as_python and reply.headers["content-type"].startswith("application/json")
+        assert reply.headers["allow"] == "GET, HEAD, POST"
+
+
+def padded(size):
+    """Returns a request of exactly `size` bytes that pings ms-0."""
+    low = json.dumps([local("test.ping", tgt="ms-0", metadata={"pad": ""})])
+    return low.replace('"pad": ""', '"pad": "%s"' % ("x" * (size - len(low))))
+
+
+def in_pieces(text, size=65536):
+    data = text.encode()
+    return iter([data[at : at + size] for at in range(0, len(data), size)])
+
+
+def check_too_large(reply):
+    assert reply.status == 413 and reply.ret.startswith("413"), reply
+    assert reply.headers["content-type"].startswith("application/json")
+
+
+def test_a_body_over_the_web_servers_limit_gets_413_in_json(api):
+    check_too_large(api.request(body=padded(2 * LIMIT + 1), headers={**JSON, "Expect": "100-continue"}))
+
+
+@pytest.mark.parametrize("buffering", ["on", "off"])
+def test_caddy_issue_5236_a_chunked_upload_is_measured_while_it_arrives(daemon, front, buffering):
+    api = front(daemon, http=f"fastcgi_request_buffering {buffering};")
+    sent = api.request(body=in_pieces(padded(200000)), headers=JSON, chunked=True)
+    assert sent.ret == [{"ms-0": True}]
+    check_too_large(api.request(body=in_pieces(padded(LIMIT + 1)), headers=JSON, chunked=True))
+    assert api.request(body=in_pieces(padded(1000)), headers=JSON, chunked=True).status == 200
+
+
+def test_deep_nesting_is_refused_and_the_next_request_is_answered(api):
+    assert api.raw("[" * 5000 + "]" * 5000).status == 400
+    assert api.raw("[]").status == 200
+
+
+def test_salt_issue_64368_every_client_is_disabled_by_default(start, front):
+    api = front(start({"netapi_enable_clients": None}))
+    for client in ["local", "local_async", "local_batch", "local_subset"]:
+        assert api.post(chunk(client, "test.ping", tgt="*")).ret.startswith(f"Client disabled: '{client}'.")
+    for client in ["runner", "runner_async", "wheel", "wheel_async"]:
+        assert api.post(chunk(client, "key.list_all")).ret.startswith(f"Client disabled: '{client}'.")
+
+
+def test_local_returns_a_map_from_minion_to_return(api):
+    assert api.run(local("test.ping")) == [ALL_TRUE]
+
+
+def test_runner_returns_the_value_of_the_function(api):
+    reply = api.post(chunk("runner", "manage.up"))
+    assert (reply.status, reply.text) == (200, '{"return": [["ms-0", "ms-1", "ms-2"]]}')
+
+
+def test_config_values_contain_no_secret(start, front):
+    api = front(start({"sharedsecret": "hush-hush", "timeout": 7}))
+    (ret,) = api.run(chunk("wheel", "config.values"))
+    values = ret["data"]["return"]
+    assert values["timeout"] == 7 and values["rest_fcgi"]["embedded"]["minions"] == ["ms-0", "ms-1", "ms-2"]
+    assert "hush" not in str(values) and "saltdev" not in str(values)
+
+
+def test_salt_issue_59272_the_reply_has_pythons_spaces_and_its_length_in_bytes(api):
+    reply = api.post(local("test.echo", tgt="ms-0", arg=["grün ☃"]), local("test.ping"))
+    assert reply.ret[0] == {"ms-0": "grün ☃"}
+    assert reply.text.startswith('{"return": [{"ms-0": "gr')
+    assert json.dumps(reply.json) == json.dumps(json.loads(reply.text))
+    assert ", " in reply.text and '": ' in reply.text
+    assert reply.headers["content-type"].split(";")[0] == "application/json"
+    assert int(reply.headers["content-length"]) == len(reply.text.encode())
+
+
+def test_ascii_replies_equal_the_output_of_json_dumps(api):
+    reply = api.post(local("test.arg", tgt="ms-1", arg=["a", 1, 2.5, None, [], {}, {"b": [1, {}]}]))
+    assert reply.spaced_as_python
+
+
+def test_salt_issue_43891_output_that_is_not_utf_8_does_not_break_the_reply(api):
+    reply = api.post(local("cmd.run", tgt="ms-0", arg=["printf '\\377\\001x'"], kwarg={"python_shell": True}))
+    assert reply.status == 200 and reply.ret[0]["ms-0"] == "\ufffd\x01x"
+    assert reply.spaced_as_python
+
+
+def test_cve_2021_25283_a_template_in_an_argument_is_not_rendered(api):
+    assert api.run(local("test.echo", tgt="ms-0", arg=["{{7*7}}"])) == [{"ms-0": "{{7*7}}"}]
+
+
+def test_salt_issue_20301_a_target_without_minions_returns_an_empty_object(api):
+    reply = api.post(local("test.ping", tgt="nosuch*"))
+    assert (reply.status, reply.text) == (200, '{"return": [{}]}')
+
+
+def test_saltgui_issue_738_an_unknown_listed_id_has_no_return_in_full_return(api):
+    (ret,) = api.run(local("test.ping", tgt="ms-0,ms-9", tgt_type="list", full_return=True))
+    assert ret["ms-9"]["out"] == "no_return" and ret["ms-9"]["retcode"] == 1
+    assert ret["ms-9"]["ret"].startswith("Minion did not return. [No response]\nThe minions may not have all finished running")
+
+
+def test_salt_issue_47208_full_return_has_the_exit_code_and_the_jid(api):
+    (ret,) = api.run(local("test.ping", full_return=True))
+    assert set(ret) == {"ms-0", "ms-1", "ms-2"}
+    assert ret["ms-2"]["ret"] is True and ret["ms-2"]["retcode"] == 0
+    assert re.fullmatch(r"\d{20}", ret["ms-2"]["jid"])
+
+
+def test_salt_issue_40477_a_batch_returns_one_item_per_minion(api):
+    items = api.run({**local("test.ping"), "client": "local_batch", "batch": "1"})
+    assert sorted(name for item in items for name in item) == ["ms-0", "ms-1", "ms-2"]
+    assert all(list(item.values()) == [True] for item in items)
+
+
+MINIONS = {
+    "web1": {"grains": {"role": "web", "ipv4": ["10.1.0.1"], "ipv6": []}, "pillar": {"port": 80}},
+    "web2": {"grains": {"role": "web", "ipv4": ["10.2.0.1"], "ipv6": []}, "pillar": {"port": 443}},
+    "db1": {"grains": {"role": "db", "ipv4": [], "ipv6": ["fd00::7"]}, "pillar": {"port": 5432}},
+    **{minion: None for minion in daemons.MINIONS},
+}
+TARGETS = [
+    ("glob", "web*", "web1 web2"),
+    ("pcre", "web[2-9]", "web2"),
+    ("list", ["db1", "web1"], "db1 web1"),
+    ("grain", "role:w*", "web1 web2"),
+    ("pillar", "port:4*", "web2"),
+    ("nodegroup", "edge", "web1"),
+    ("ipcidr", "fd00::/8", "db1"),
+    ("compound", "N@web and not P@role:db and I@port:80 or I@port:5432", "db1 web1"),
+]
+
+
+def test_every_target_type_selects_its_minions(start, front):
+    nodegroups = {"web": "web*", "edge": ["N@web", "and", "S@10.1.0.0/16"]}
+    api = front(start({"nodegroups": nodegroups, "rest_fcgi": {"embedded": {"minions": MINIONS}}}))
+    for tgt_type, tgt, ids in TARGETS:
+        (ret,) = api.run(local("test.ping", tgt=tgt, tgt_type=tgt_type))
+        assert sorted(ret) == ids.split(), (tgt_type, tgt)
+
+
+GOOD = {**local("test.ping"), "client": "local_async"}
+BAD = {
+    "form": (without(local("test.ping"), "fun"), 400),
+    "client": (chunk("foo", "test.ping", tgt="*"), 400),
+    "disabled client": (chunk("wheel", "key.list_all"), 400),
+    "no credentials": (without(local("test.ping"), "eauth", "username", "password"), 401),
+    "user without rules": ({**local("test.ping"), "username": "nobody"}, 401),
+    "permission": (local("test.echo", arg=["x"]), 401),
+    "runner": (chunk("runner", "nosuch.fun"), 401),
+}
+
+
+def test_a_list_with_one_bad_chunk_runs_nothing(start, front):
+    rules = {"file": {"saltdev": ["test.ping", {"@runner": ["jobs.*"]}]}}
+    api = front(start({"netapi_enable_clients": ["local", "local_async", "runner"], "external_auth": rules}))
+    for name, (bad, status) in BAD.items():
+        for low in ([bad, GOOD], [GOOD, bad], [GOOD, bad, GOOD]):
+            assert api.post(*low).status == status, name
+    assert api.run(chunk("runner", "jobs.list_jobs")) == [{}]
+    (job,) = api.run(GOOD)
+    assert list(api.run(chunk("runner", "jobs.list_jobs"))[0]) == [job["jid"]], "a job that runs is listed"
+
+
+def test_salt_api_issue_139_a_timeout_reply_names_the_job(start, front):
+    api = front(start({"rest_fcgi": {"request_timeout": 1, "shutdown_timeout": 0}}))
+    reply = api.post(local("test.sleep", arg=[2]))
+    jid = reply.json["jid"]
+    assert reply.status == 504 and len(jid) == 20
+    assert api.run(chunk("runner", "jobs.list_job", jid=jid))[0]["Function"] == "test.sleep"
+
+
+def test_a_reply_over_max_reply_bytes_gets_507_and_the_job_continues(start, front):
+    api = front(start({"rest_fcgi": {"max_reply_bytes": 5000}}))
+    reply = api.post(local("test.ping"), local("test.echo", arg=["x" * 2000]), local("test.ping"))
+    assert reply.status == 507 and "5000" in reply.ret and "max_reply_bytes" in reply.ret
+    (first,) = reply.json["completed"]
+    assert first["return"] == ALL_TRUE
+    partial, jid = reply.json["partial"], reply.json["jid"]
+    assert partial["jid"] == jid and list(partial["return"].values()) == ["x" * 2000] * 2
+    wait_until(lambda: api.run(chunk("runner", "jobs.exit_success", jid=jid)) == [ALL_TRUE], "the job has ended")
+
+
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
+def test_returns_over_max_reply_bytes_are_not_kept_in_memory(start, front):
+    """A hundred minions return 50 MB. A reply may have 1 MB."""
+    minions = [f"ms-{number}" for number in range(100)]
+    section = {"max_reply_bytes": "1M", "jobs_bytes_kept": "1K", "embedded": {"minions": minions}}
+    daemon = start({"master_job_cache": "memory", "rest_fcgi": section})
+    api = front(daemon)
+    assert len(api.run(local("test.ping"))[0]) == 100
+    before = int(daemon.status("VmHWM"))
+    assert api.post(local("test.echo", arg=["x" * 500_000])).status == 507
+    assert int(daemon.status("VmHWM")) < before + 20_000
+
+
+def test_salt_issue_38466_each_chunk_has_one_audit_line_without_its_arguments(start, front):
+    daemon = start({"rest_fcgi": {"audit_format": "json"}, "log_level": "quiet"})
+    api = front(daemon)
+
+    def lines():
+        return [json.loads(line) for line in daemon.log().splitlines() if line.startswith("{") and line.endswith("}")]
+
+    api.run(local("test.echo", tgt="ms-0", arg=["secret-argument"]), chunk("runner", "manage.up"))
+    api.post({**local("test.ping"), "username": "nobody"})
+    wait_until(lambda: len(lines()) >= 3, "the audit lines are there")
+    echo, up, refused = lines()
+    assert (echo["user"], echo["eauth"], echo["client"], echo["fun"]) == ("saltdev", "file", "local", "test.echo")
+    assert echo["tgt"] == "ms-0" and echo["remote_addr"] == "127.0.0.1" and len(echo["jid"]) == 20
+    assert (up["client"], up["fun"]) == ("runner", "manage.up")
+    assert "secret-argument" not in str([echo, up]) and "password" not in str([echo, up])
+    assert refused["user"] == "nobody" and refused["outcome"] not in ("ok", "success")
