@@ -59,18 +59,6 @@ def has_returned(api, jid):
     wait_until(lambda: TGT in api.run(chunk("runner", "jobs.list_job", jid=jid))[0]["Result"], "the job returned")
 
 
-def test_a_job_that_ends_by_itself_leaves_nothing_behind(start, front, tree):
-    api = front(start())
-    has_returned(api, tree.start(api, "kill $(cat child)"))
-    assert tree.left() == []
-
-
-def test_a_time_limit_leaves_nothing_behind(start, front, tree):
-    api = front(start())
-    has_returned(api, tree.start(api, "wait", timeout=10))
-    assert tree.left() == []
-
-
 def test_a_job_that_is_killed_leaves_nothing_behind(start, front, tree):
     api = front(start())
     jid = tree.start(api, "wait")
@@ -86,6 +74,19 @@ def test_a_server_that_ends_leaves_nothing_behind(start, front, tree, how):
     daemon.kill(how)
     daemon.wait(30)
     wait_until(lambda: tree.left() == [], "all have ended")
+
+
+@daemons.NEEDS_PTRACE
+def test_commands_leave_no_descriptor_and_no_zombie(start, front):
+    daemon = start()
+    api = front(daemon)
+    call(api, "cmd.run", "true")
+    before = daemon.open_files()
+    for _ in range(20):
+        call(api, "cmd.run", "cat", stdin="x")
+        call(api, "cmd.run", "nosuch-program")
+    wait_until(lambda: daemon.open_files() <= before + 2, "descriptors are closed again")
+    assert open(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read().split() == []
 
 
 @pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer keeps freed memory")
