@@ -3,6 +3,7 @@
 other file has."""
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -21,15 +22,15 @@ PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
 INNER = ["__class__", "__init__", "loadauth", "_prep_auth_info", "run", "get_docs", "publish", "_send_pub", "x" * 900_000]
 
 
-@pytest.mark.parametrize("name", INNER, ids=[name[:20] for name in INNER])
-def test_cve_2020_11651_no_name_from_outside_leads_to_a_function_of_ours(api, name):
-    refused = api.post({**CRED, "client": name, "fun": "test.ping", "tgt": "*"})
-    assert refused.status == 400 and len(refused.text) < 1000
-    for client in ("runner", "wheel"):
-        assert api.post(chunk(client, name)).status in (400, 401)
-        reply = api.post(chunk(client, f"jobs.{name}"))
-        assert reply.status == 400 or "is not available" in reply.text, reply
-    assert "Traceback" not in api.post(local(name)).text
+def test_cve_2020_11651_a_request_cannot_call_internal_functions_by_name(api):
+    for name in INNER:
+        refused = api.post({**CRED, "client": name, "fun": "test.ping", "tgt": "*"})
+        assert refused.status == 400 and len(refused.text) < 1000
+        for client in ("runner", "wheel"):
+            assert api.post(chunk(client, name)).status in (400, 401)
+            reply = api.post(chunk(client, f"jobs.{name}"))
+            assert reply.status == 400 or "is not available" in reply.text, reply
+        assert "Traceback" not in api.post(local(name)).text
 
 
 @pytest.fixture
@@ -83,24 +84,6 @@ def test_cve_2018_15750_cve_2020_11652_cve_2021_25282_cve_2024_22231_no_text_of_
     assert opened.count() > 0, "what is opened is seen"
 
 
-def test_no_request_reads_the_configuration(start, front):
-    daemon = start()
-    api = front(daemon)
-    with contextlib.closing(Opened(daemon.config_path)) as opened:
-        for _ in range(50):
-            assert api.run(local("test.ping")) == PING
-        assert opened.count() == 0
-        daemon.config_path.read_text()
-        assert opened.count() > 0
-
-
-def test_a_request_says_nothing_about_how_long_its_token_lives(on_port):
-    api = on_port()
-    for more in ({}, {"token_expire": 10**9}, {"token_expire": "1000000000"}, {"expire": 10**12}):
-        (about,) = api.request("POST", "/login", json.dumps({**CRED, **more}), JSON).ret
-        assert about["expire"] - about["start"] == pytest.approx(43200, abs=5)
-
-
 def test_what_options_bring_stays_with_them(on_port):
     """OPTIONS has no session, and leaves none on its connection."""
     api = on_port()
@@ -137,10 +120,10 @@ def test_pepper_issue_19_salt_issue_51109_every_error_is_an_object_with_a_return
     assert isinstance(reply.ret, str) and reply.ret  # with a `jid` beside it where a job began
 
 
-@pytest.mark.parametrize("eauth", ["pki", "ldap", "nosuch"])
-def test_cve_2024_38825_a_back_end_that_is_not_here_lets_nobody_in(start, front, eauth):
-    api = front(start({"external_auth": {eauth: {"saltdev": [".*"]}}}))
-    for proof in ("", "x", "-----BEGIN CERTIFICATE-----", None):
+def test_cve_2024_38825_an_unavailable_eauth_back_end_refuses_every_login(start, front):
+    eauths = ("pki", "ldap", "nosuch")
+    api = front(start({"external_auth": {eauth: {"saltdev": [".*"]} for eauth in eauths}, "rest_fcgi": {"login_guard": {"tries": 0}}}))
+    for eauth, proof in itertools.product(eauths, ("", "x", "-----BEGIN CERTIFICATE-----", None)):
         reply = api.post({**local("test.ping"), "eauth": eauth, "password": proof})
         assert reply.status in (400, 401) and "ms-0" not in reply.text, reply
     assert api.run(local("test.ping")) == PING
@@ -161,26 +144,6 @@ def test_cve_2023_20897_cve_2017_14696_ten_times_as_many_bad_packets_as_threads_
     for _ in range(8):
         answer = fastcgi.talk(daemon.address, fastcgi.request(body))
         assert answer.status == 200 and json.loads(answer.body)["return"] == PING
-
-
-@pytest.mark.parametrize("variable", ["CONTENT_LENGTH", "REMOTE_ADDR", "SCRIPT_NAME", "PATH_INFO", "REQUEST_URI", "QUERY_STRING", "SERVER_PROTOCOL"])
-def test_a_variable_that_a_web_server_does_not_send_is_no_failure_of_ours(daemon, variable):
-    answer = fastcgi.talk(daemon.address, fastcgi.request(json.dumps([local("test.ping")]).encode(), **{variable: None}))
-    assert answer.status < 500 and "return" in json.loads(answer.body)
-
-
-def test_over_tcp_the_address_is_what_the_peer_says(start):
-    """What TCP costs: nginx/README.md and apache/README.md say it."""
-    daemon = start({"rest_fcgi": {"login_guard": {"tries": 1}}}, tcp=True)
-    wrong = json.dumps([{**local("test.ping"), "password": "wrong"}]).encode()
-    right = json.dumps([local("test.ping")]).encode()
-
-    def status(body, address):
-        return fastcgi.talk(daemon.address, fastcgi.request(body, REMOTE_ADDR=address)).status
-
-    assert status(wrong, "192.0.2.1") == 401
-    assert status(right, "192.0.2.1") == 429
-    assert status(right, "192.0.2.2") == 200
 
 
 def test_no_sample_of_apache_logs_bodies_or_credentials():

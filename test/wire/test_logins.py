@@ -6,7 +6,6 @@ import threading
 import time
 
 import pytest
-from support import daemon as daemons
 from support import fastcgi
 from support.api import local
 from support.daemon import LONG, SANITIZED
@@ -100,29 +99,6 @@ def test_cve_2023_20897_bad_logins_do_not_keep_a_good_one_waiting(start, directo
     assert [fastcgi.receive(connection).status for connection in guessing] == [401] * 20
 
 
-def test_wrong_logins_leave_threads_free_for_those_who_need_no_check(start, directory):
-    """All threads would wait: for the check of the same password that another one makes, for a turn, and to answer."""
-    users = directory / "users"
-    users.write_text("fred:sesame\nalice:sesame\n")
-    users.chmod(0o600)
-    guard = {"tries": 8, "address_tries": 1000}
-    daemon = start(settings(users, ["fred", "alice"], hashtype="plaintext", login_guard=guard, max_threads=10))
-    made = daemons.run("--config", daemon.config_path, "--mk-token", "file:alice", stdin="sesame\n")
-    token = fastcgi.request(json.dumps([{**local("test.ping", tgt="ms-0"), "token": made.stdout.strip()}]).encode())
-    assert [fastcgi.talk(daemon.address, login("fred", "wrong")).status for _ in range(5)] == [401] * 5
-    assert fastcgi.talk(daemon.address, login("alice", "sesame")).status == 200
-    begun = time.monotonic()
-    guessing = [sent(daemon.address, login("fred", password)) for password in 20 * ["wrong"] + [f"wrong {n}" for n in range(20)]]
-    assert [fastcgi.talk(daemon.address, request).status for request in (login("alice", "sesame"), token)] == [200, 200]
-    waiting = unanswered(guessing)
-    is_late = time.monotonic() - begun > 2
-    told = {fastcgi.receive(connection).status for connection in guessing if connection not in waiting}
-    assert is_late or 401 not in told, "that would be after 2 seconds"
-    statuses = told | {fastcgi.receive(connection).status for connection in waiting}
-    assert 401 in statuses and statuses <= {401, 429, 503}
-    assert is_late or 503 in statuses, "those who come one by one are too few at a time"
-
-
 @pytest.mark.parametrize("now", ["fred:changed", "fred:!sesame", "ann:sesame", None])
 def test_cve_2016_9639_what_is_remembered_of_a_user_ends_when_the_file_changes(start, directory, now):
     users = directory / "users"
@@ -136,11 +112,3 @@ def test_cve_2016_9639_what_is_remembered_of_a_user_ends_when_the_file_changes(s
     else:
         users.write_text(now + "\n")
     assert fastcgi.talk(daemon.address, login("fred", "sesame")).status == (500 if now is None else 401)
-
-
-def test_a_password_file_that_others_may_change_is_a_mistake(start, directory):
-    users = directory / "users"
-    users.write_text("fred:sesame\n")
-    users.chmod(0o666)
-    with pytest.raises(AssertionError, match="has mode 0666, so that others could use it"):
-        start(settings(users, ["fred"]))
