@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Jobs that last: what was answered is found again, however the process ended, and in other processes."""
 
-import contextlib
 import signal
 import sqlite3
 import subprocess
@@ -9,13 +8,10 @@ import subprocess
 import pytest
 from support.daemon import KILLS, run
 from support.jobs import Clients, call, kill_again_and_again, refused, runner
-from support.process import wait_until
 
 
 def database_of(daemon):
     return daemon.directory / "cache/rest_fcgi/state.db"
-
-
 
 
 def sharing(daemon):
@@ -61,26 +57,6 @@ def start_async(address):
 ALL_PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
 
 
-def test_jobs_are_found_after_a_restart(start):
-    first = start()
-    jid = start_async(first.address)
-    wait_until(lambda: runner(first.address, "jobs.lookup_jid", jid=jid) == ALL_PONG, "all returned")
-    assert first.stop() == 0
-    second = start(sharing(first))
-    assert runner(second.address, "jobs.lookup_jid", jid=jid) == ALL_PONG
-
-
-def test_jobs_started_through_one_process_are_found_through_another(start):
-    first = start()
-    second = start(sharing(first))
-    jid = start_async(first.address)
-    assert jid in runner(second.address, "jobs.list_jobs")
-    wait_until(lambda: runner(second.address, "jobs.lookup_jid", jid=jid) == ALL_PONG, "all returned")
-    asked = {"client": "local", "tgt": "*", "fun": "test.ping", "jid": "20200101000000000000"}
-    assert call(first.address, asked) == [ALL_PONG]
-    assert call(second.address, asked) is None
-
-
 def test_another_process_finds_at_once_what_a_killed_one_answered(start):
     first = start()
     second = start(sharing(first))
@@ -88,14 +64,6 @@ def test_another_process_finds_at_once_what_a_killed_one_answered(start):
     first.kill(signal.SIGKILL)
     first.wait()
     assert any(job["Arguments"] == ["left"] for job in runner(second.address, "jobs.list_jobs").values())
-
-
-def test_jobs_in_memory_end_with_their_process(start):
-    first = start({"master_job_cache": "memory"})
-    jid = start_async(first.address)
-    assert jid in runner(first.address, "jobs.list_jobs")
-    second = start({"master_job_cache": "memory", **sharing(first)})
-    assert runner(second.address, "jobs.list_jobs") == {}
 
 
 def test_check_config_makes_no_database(directory, start):
@@ -118,35 +86,6 @@ def test_a_database_that_cannot_be_used_ends_the_start(start, content):
     assert second.returncode == 78
     assert f"store: {database}: " in second.stderr
     assert content is None or database.read_bytes() == content
-
-
-def test_a_database_of_another_application_is_left_as_it_is(start):
-    daemon = start()
-    assert daemon.stop() == 0
-    database_of(daemon).unlink()
-    with contextlib.closing(sqlite3.connect(database_of(daemon))) as connection:
-        connection.execute("CREATE TABLE theirs (a)")
-    database_of(daemon).chmod(0o600)
-    before = database_of(daemon).read_bytes()
-    second = run("--config", str(daemon.config_path))
-    assert second.returncode == 78 and "another application" in second.stderr
-    assert database_of(daemon).read_bytes() == before
-
-
-def test_a_chosen_database_whose_folder_cannot_be_made_ends_the_start(directory, start):
-    (directory / "file").write_text("")
-    daemon = start()
-    daemon.configure({"cachedir": str(directory / "file"), "master_job_cache": "sqlite3"})
-    second = run("--config", str(daemon.config_path))
-    assert second.returncode == 78 and "Not a directory" in second.stderr
-
-
-def test_without_a_folder_for_the_store_jobs_are_in_memory(directory, start):
-    (directory / "file").write_text("")
-    daemon = start({"cachedir": str(directory / "file")})
-    assert "in this process's memory alone" in daemon.log()
-    jid = start_async(daemon.address)
-    assert jid in runner(daemon.address, "jobs.list_jobs")
 
 
 def refused_async(address):
@@ -200,14 +139,6 @@ def test_on_a_full_disk_requests_answer_and_asynchronous_jobs_are_refused(small_
     assert {kept, again} <= runner(daemon.address, "jobs.list_jobs").keys()
     assert daemon.log().count("it can be written again") == 1
     assert daemon.stop() == 0
-
-
-def test_a_database_on_a_read_only_disk_ends_the_start(small_disk, start):
-    daemon = start({"cachedir": str(small_disk)})
-    assert daemon.stop() == 0
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    second = run("--config", str(daemon.config_path))
-    assert second.returncode == 78 and "Read-only file system" in second.stderr
 
 
 def test_a_database_that_is_removed_while_in_use_goes_on_in_a_new_one(start):

@@ -4,23 +4,20 @@
 import json
 import random
 import re
-import signal
 import subprocess
-import time
 
 import pytest
 from support import daemon as daemons
 from support import salts
 from support.api import CRED, JSON
-from support.daemon import KILLS, LONG
+from support.daemon import KILLS
 from support.etcd import USER, Certificates
 from support.jobs import Clients, call, kill_again_and_again, refused, runner
-from support.process import PATIENCE, wait_until
+from support.process import wait_until
 from support.rest import api_of, login, serving, session
 
 ALL_PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
 PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
-ROUNDS = 3 if LONG else 1
 ASYNC_PING = {**PING, "client": "local_async"}
 BOTH_APIS = pytest.mark.parametrize("v2", [False, True], ids=["v3", "v2"])
 
@@ -77,39 +74,6 @@ def test_an_etcd_without_api_v2_is_told_at_the_start_and_by_check_config(start, 
         assert checked.returncode == 0 and "warning:  " not in checked.stdout, checked
 
 
-def test_an_etcd_without_api_v3_is_told_at_the_start_and_by_check_config(start, start_etcd):
-    etcd = start_etcd(arguments=["--enable-grpc-gateway=false"])
-    jobs, tokens = on(etcd), {**on(etcd), "eauth_tokens": "etcd"}
-    del tokens["master_job_cache"]
-    for options, words in ((jobs, "etcd.require_v2: false, and "), (tokens, "eauth_tokens: etcd, and ")):
-        daemon = start(options)
-        daemon.await_log(words)
-        checked = daemons.run("--config", daemon.config_path, "--check-config")
-        assert checked.returncode == 0 and words in checked.stdout and "--enable-grpc-gateway" in checked.stdout, checked
-
-
-def test_two_hosts_worth_of_processes_share_a_cluster_of_three(start, start_etcd):
-    etcd = start_etcd(members=3)
-    started = []
-    daemons = [start(on(etcd)) for _ in range(4)]
-    for daemon in daemons:
-        started += [start_async(daemon.address) for _ in range(5)]
-    assert len(set(started)) == len(started)
-    for daemon in daemons:
-        for jid in started:
-            wait_until(lambda d=daemon, j=jid: all_returned(d.address, j), f"{jid} is found everywhere")
-
-
-@pytest.mark.parametrize("name", ["ext_job_cache", "ret"])
-def test_jobs_go_to_etcd_beside_the_job_cache(start, etcd, name):
-    # Other parts of Salt use etcd, too: that it is there for `ret` is said by a key of the returner.
-    more = {"ext_job_cache": "etcd"} if name == "ext_job_cache" else {"etcd.returner_root": "/salt/return"}
-    daemon = start(on(etcd, master_job_cache="memory", **more))
-    low = {**PING, **({"ret": "etcd"} if name == "ret" else {})}
-    assert call(daemon.address, low) == [ALL_PONG]
-    wait_until(lambda: len([key for key in etcd.all("/salt/return/jobs/") if key.endswith(b"/return")]) == 3, "they came")
-
-
 def test_with_passwords_and_certificates(start, start_etcd):
     etcd = start_etcd(auth=True, tls=True, client_certs=True)
     pair = etcd.certificates.client
@@ -149,22 +113,6 @@ def test_a_login_on_one_host_is_good_on_all_until_a_logout_on_any(start, etcd):
     assert third.request("POST", "/logout", headers=token).status == 200
     assert there.request("GET", "/minions/ms-0", headers=token).status == 401
     assert not etcd.all("/salt/tokens/")
-
-
-def test_a_profile_and_a_root_and_a_ttl(start, etcd):
-    options = {
-        "master_job_cache": "etcd",
-        "etcd.returner": "my_etcd_config",
-        "etcd.returner_root": "/elsewhere",
-        "my_etcd_config": {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": False},
-        "etcd.returner_write_profile": "short",
-        "short": {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": False, "etcd.ttl": 10},
-    }
-    daemon = start(options)
-    jid = start_async(daemon.address)
-    wait_until(lambda: all_returned(daemon.address, jid), "all returned")
-    assert any(key.startswith(b"/elsewhere/jobs/" + jid.encode()) for key in etcd.all("/"))
-    wait_until(lambda: not etcd.all("/elsewhere/"), "all of it went when its time was over", 2 * PATIENCE)
 
 
 class SaltReturner:
@@ -258,50 +206,6 @@ def test_while_the_cluster_is_away_calls_are_answered_and_delivered_later(start,
     assert daemon.stop() == 0
 
 
-def test_what_a_killed_responder_had_not_delivered_the_next_one_delivers(start, etcd):
-    daemon = start(on(etcd))
-    start_async(daemon.address)
-    etcd.kill(0)
-    for _ in range(5):
-        assert call(daemon.address, PING) == [ALL_PONG]
-    daemon.kill(signal.SIGKILL)
-    daemon.wait()
-    etcd.restart(0)
-    daemon_again = start(on(etcd, cachedir=str(daemon.directory / "cache")))
-    wait_until(lambda: number_of_jobs(daemon_again.address) == 6, "all six are there")
-
-
-def test_what_a_killed_process_had_not_delivered_another_process_of_the_store_delivers(start, directory, etcd):
-    options = on(etcd, cachedir=str(directory / "cache"))
-    first, second = start(options), start(options)
-    jid = start_async(first.address)
-    wait_until(lambda: all_returned(second.address, jid), "all returned")
-    etcd.kill(0)
-    for daemon in (first, second) * 5:
-        assert call(daemon.address, PING) == [ALL_PONG]
-    first.kill(signal.SIGKILL)  # which delivers for both, since it was there first
-    first.wait()
-    etcd.restart(0)
-    wait_until(lambda: number_of_jobs(second.address) == 11, "all eleven are there")
-    assert second.stop() == 0
-
-
-def test_a_full_outbox_refuses_asynchronous_jobs_and_synchronous_calls_are_answered(start, etcd):
-    daemon = start(on(etcd, rest_fcgi={"etcd_outbox_bytes": "64K"}))
-    etcd.kill(0)
-    large = {"client": "local", "tgt": "*", "fun": "test.arg", "arg": ["x" * 2000]}
-    for _ in range(50):
-        assert call(daemon.address, large)[0]["ms-0"]
-    long = {**large, "client": "local_async", "arg": ["x" * 10000]}
-    assert "etcd_outbox_bytes" in refused(daemon.address, long)
-    assert daemon.log().count("asynchronous jobs are refused, and all else is lost") == 1
-    etcd.restart(0)
-    wait_until(lambda: number_of_jobs(daemon.address), "what waited is delivered")
-    jid = call(daemon.address, long)[0]["jid"]
-    wait_until(lambda: jid in listed(daemon.address), "it is kept again")
-    assert daemon.stop() == 0
-
-
 def found_in(etcd):
     """The jids of all loads that are in etcd, and the first arguments of their calls."""
     loads = {key: value for key, value in etcd.all("/salt/return/jobs/").items() if key.endswith(b"/.load.p")}
@@ -342,19 +246,3 @@ def test_no_acknowledged_job_is_missing_after_many_kills_under_load(start, direc
     finally:
         clients.stop()
     checked(clients, etcd, start(changes), capsys, f"{KILLS} kills of the responder")
-
-
-def test_no_acknowledged_job_is_missing_when_members_are_killed_under_load(start, start_etcd, capsys):
-    etcd = start_etcd(members=3)
-    daemon = start(on(etcd, log_level="warning"))
-    clients = Clients(2, pause=0.01)
-    clients.aim_at(daemon.address)
-    try:
-        for _ in range(ROUNDS):
-            for number in (etcd.leader(), 0):
-                etcd.kill(number)
-                time.sleep(1)
-                etcd.restart(number)
-    finally:
-        clients.stop()
-    checked(clients, etcd, daemon, capsys, f"{2 * ROUNDS} kills of etcd's members")

@@ -17,7 +17,7 @@ import pytest
 from support import apache as apaches
 from support import daemon as daemons
 from support.api import chunk
-from support.jobs import call, runner
+from support.jobs import runner
 from support.ledger import MINION, Ledger, await_answers, load, over_fastcgi, over_http
 from support.process import command_lines, processes_of, wait_until
 from support.units import Unit
@@ -209,21 +209,3 @@ def test_what_checks_passwords(start, pam, directory, ledger, capsys):
     ledger.close(f"{len(killed)} kills of rest_fcgi_pam", capsys=capsys)
     assert set(ledger.statuses) <= {200, 500, 503}, "a good password is never a wrong one"
     assert set(wrong.statuses) <= {401, 500, 503} and not wrong.ran(), "and a wrong one never good"
-
-
-@pytest.mark.xdist_group("kills-etcd")  # a minute's work in all: not one after the other with the rest of this file
-def test_a_member_of_etcd(start, start_etcd, ledger, capsys):
-    etcd = start_etcd(members=3)
-    hosts = [f"127.0.0.1:{member.port}" for member in etcd.members]
-    daemon = start({"master_job_cache": "etcd", "etcd.host": hosts, "etcd.require_v2": False, "log_level": "error"})
-    with load(ledger, over_fastcgi(daemon.address), pause=0.01):
-        for turn in range(KILLS):
-            victim = etcd.leader() if turn % 2 == 0 else 0
-            await_answers(ledger)
-            etcd.kill(victim)
-            await_answers(ledger)
-            etcd.restart(victim)
-        await_answers(ledger)
-    jobs = wait_until(lambda: call(daemon.address, {"client": "runner", "fun": "jobs.list_jobs"}), "the cluster answers")[0]
-    ledger.close(f"{KILLS} kills of members of etcd", jobs.__contains__, capsys)
-    assert set(ledger.statuses) <= {200, 503}

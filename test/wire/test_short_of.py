@@ -5,7 +5,6 @@ what is short of, and all goes on without a restart when there is enough again."
 import collections
 import concurrent.futures
 import json
-import pathlib
 import resource
 import time
 
@@ -13,9 +12,9 @@ import pytest
 
 from support import fastcgi
 from support.api import CRED, JSON, chunk, local
-from support.daemon import NEEDS_PTRACE, merge, run
+from support.daemon import NEEDS_PTRACE, merge
 from support.disk import fill, private_mounts, small
-from support.jobs import call, runner
+from support.jobs import call
 from support.ledger import Ledger, await_answers, load, over_http
 from support.limits import Faults, limited
 from support.process import wait_until
@@ -39,10 +38,6 @@ def small_disk(directory, mounts):
 
 def pong(daemon):
     return call(daemon.address, PING) == [{"ms-0": True}]
-
-
-def pong_over(api):
-    return api.request("POST", "/run", json.dumps([PING]), JSON).ret == [{"ms-0": True}]
 
 
 def good(api, token):
@@ -111,19 +106,6 @@ def test_while_the_logs_disk_is_full_requests_are_answered_and_lines_come_again(
     filler.unlink()
     assert pong(daemon)
     wait_until(lambda: (small_disk / "audit").read_text().count("fun=test.ping") > before, "there are lines again")
-
-
-def test_while_the_disk_of_running_jobs_is_full_a_call_is_answered_and_no_job_without_a_record_starts(small_disk, start):
-    daemon = start({"cachedir": str(small_disk / "cache"), "rest_fcgi": {"shutdown_timeout": 0}})
-    filler = fill(small_disk)
-    slow = local("test.sleep", tgt="ms-0", arg=[1])
-    assert call(daemon.address, slow) == [{"ms-0": True}]
-    asynchronous = fastcgi.request(json.dumps([{**slow, "client": "local_async"}]).encode())
-    assert fastcgi.talk(daemon.address, asynchronous).status == 503
-    assert daemon.log().count("it cannot be written") == 1
-    filler.unlink()
-    jid = call(daemon.address, {**slow, "client": "local_async", "arg": [600]})[0]["jid"]
-    assert jid in runner(daemon.address, "jobs.active")
 
 
 @NEEDS_PTRACE

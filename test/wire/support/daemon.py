@@ -19,7 +19,7 @@ SANITIZED = os.environ.get("REST_FCGI_SANITIZED", "")  # the sanitizers that the
 LONG = bool(os.environ.get("REST_FCGI_LONG"))  # `make nightly`
 QUIET = bool(os.environ.get("REST_FCGI_QUIET"))  # the machine does nothing else: rates mean something
 SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS") or (600 if LONG else 12))  # `make soak`: an hour
-KILLS = 10 if SANITIZED else 200 if LONG else 25  # processes with a sanitizer take long to start
+KILLS = 200 if LONG else 10
 
 
 def may_look_into_others():
