@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from support.api import JSON, chunk, local
+from support.api import JSON, local
 from support.daemon import ROOT
 from support.process import free_port, wait_until
 
@@ -32,17 +32,6 @@ def sample(request, start, front):
     port = free_port()
     daemon = start({"rest_fcgi": {"netapi": ["rest_wsgi"]}, "rest_wsgi": {"port": port}}, tcp="tcp" in request.param)
     return front(daemon, sample=request.param, http_port=port)
-
-
-def test_a_sample_carries_requests_replies_and_errors(sample):
-    for _ in range(20):
-        assert sample.run(local("test.ping")) == PING
-    assert sample.request("HEAD").text == ""
-    assert sample.request("PUT").status == 405
-    assert sample.request(path="/run", body="[]", headers=JSON).json == {"return": "404: Not Found"}
-    assert sample.post(local("test.ping", eauth="nosuch")).status == 401
-    assert sample.request("GET").headers["server"] == "nginx"
-    assert "[error]" not in sample.error_log()
 
 
 @pytest.mark.parametrize("sample, kept", [("unix_keepalive.conf", True), ("unix.conf", False)])
@@ -97,16 +86,6 @@ def test_nginx_trac_488_a_request_whose_responder_dies_is_not_sent_to_another(st
     connection.close()
     (other,) = [daemon for daemon in daemons if daemon is not first]
     assert other.connections() == 0 and "test.sleep" not in other.log()
-
-
-def test_a_job_ends_although_its_client_went_away(daemon, nginx):
-    connection = nginx.connection()
-    connection.request("POST", "/", json.dumps([local("test.sleep", arg=[1])]), JSON)
-    connection.close()
-    daemon.await_log("test.sleep")
-    (jobs,) = nginx.run(chunk("runner", "jobs.list_jobs"))
-    (jid,) = jobs
-    assert nginx.run(chunk("runner", "jobs.lookup_jid", jid=jid)) == [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 
 HOST = b"Host: localhost\r\n"

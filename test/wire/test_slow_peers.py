@@ -63,7 +63,7 @@ class FrontEnds:
 
 
 (APACHE_LIMITS,) = re.findall(r"```apache\n(.*?)```", (ROOT / "apache/README.md").read_text(), re.DOTALL)
-NAMES = ["http", "https", "nginx", "nginx_over_http", "apache", "mod_fcgid"]
+NAMES = ["http", "https", "nginx", "nginx_over_http", "apache", "mod_fcgid"] if QUIET else ["http", "https", "nginx", "mod_fcgid"]
 # Of mod_fcgid's 64 processes each has one request: who reads slowly what does not fit into its buffer has it.
 FEWER = {"mod_fcgid": {"heads": 230, "bodies": 230, "readers": 30, "hanging_up": 10}}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Salt's REST interface through each configuration of nginx/ and apache/, as they stand: at the root, and below a path."""
+"""rest_cherrypy behind each sample of nginx/ and apache/, at the root and below a path."""
 
 import http.cookies
 import json
@@ -13,13 +13,13 @@ from support.nginx import OVER_NGINX
 from support.process import free_port, wait_until
 from support.streams import Sse, WebSocket, about, until
 
-CLAIMED = "203.0.113.9"  # where a client says that it is
+CLAIMED = "203.0.113.9"  # the address in forged headers
 NO_EVENTS = "Apache's mod_fcgid carries no streams of events: it passes on what is whole."
 NO_SOCKETS = "FastCGI carries no WebSockets: they need the HTTP listener."
 
 
 def serving(port, prefix):
-    """Changes of the configuration for rest_cherrypy, over FastCGI, or on a port of its own."""
+    """Returns the configuration for rest_cherrypy over FastCGI, and over HTTP if `port` is set."""
     own_port = {"port": port, "host": "127.0.0.1", "disable_ssl": True, "root_prefix": prefix or "/"}
     own = {"netapi": ["rest_cherrypy"], "trusted_proxies": ["127.0.0.1"], "max_streams": 2}
     return {"rest_fcgi": own, "rest_cherrypy": own_port if port else {}}
@@ -27,7 +27,7 @@ def serving(port, prefix):
 
 @pytest.fixture
 def over_apache(directory, start):
-    """Starts Apache with a sample, and what is behind it."""
+    """Starts Apache with a sample, and the responder behind it."""
     started = []
 
     def starter(sample, prefix, tls=False):
@@ -49,7 +49,7 @@ def over_apache(directory, start):
 
 
 class Client:
-    """A client that knows where the interface is."""
+    """Sends requests below `prefix`."""
 
     def __init__(self, api, prefix=""):
         self.api, self.prefix, self.origin = api, prefix, api.url
@@ -59,7 +59,7 @@ class Client:
 
 
 def session_of(client):
-    """Logs in; what a browser sends from then on, and the token."""
+    """Logs in. Returns the headers of a browser with the cookie, and of a client with the token."""
     claimed = {"X-Forwarded-For": CLAIMED, "Forwarded": f"for={CLAIMED}", "X-Real-IP": CLAIMED, "Remote-Addr": CLAIMED}
     reply = client.request("POST", "/login", {**JSON, **claimed}, body=json.dumps(CRED))
     assert reply.status == 200, reply
@@ -88,7 +88,7 @@ def runs(client, token):
 
 
 def streams(client, token):
-    """Events come while they happen, on as many streams as there may be: clients that have gone hold none."""
+    """Events arrive at once, on as many streams as max_streams allows. A closed client releases its stream."""
     path, session = f"{client.prefix}/ws/{token['X-Auth-Token']}", token["X-Auth-Token"]
     job = json.dumps({"client": "local", "tgt": "ms-0", "fun": "test.true"})
     assert WebSocket(client.api, path, upgrade={}).status == 426
@@ -105,12 +105,12 @@ def streams(client, token):
     again = []
 
     def is_room():
-        client.request("POST", "/", {**JSON, **token}, body=job)  # Apache sees that a client has gone when it writes
+        client.request("POST", "/", {**JSON, **token}, body=job)  # Apache notices a closed client only when it writes
         again.append(Sse(client.api, session, f"{client.prefix}/events", {"Last-Event-ID": events.ids[-1]}))
         return again[-1].status == 200
 
     for _ in range(4):
-        wait_until(is_room, "there is room for another stream")
+        wait_until(is_room, "a stream is free")
         assert until(again[-1], about("test.true"))[-1]["tag"].endswith("/ret/ms-0")
         again[-1].close()
 
@@ -131,7 +131,7 @@ def refuses(client, cookie):
     assert (preflight.status, preflight.headers["access-control-allow-methods"]) == (200, "GET, POST")
 
 
-def says_that_it_carries_no_streams(client, token):
+def refuses_streams(client, token):
     socket = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": WebSocket.KEY}
     for path, headers, words in (("/events", {}, NO_EVENTS), ("/ws", socket, NO_SOCKETS)):
         refused = client.request("GET", path, {**token, **headers})
@@ -143,7 +143,7 @@ def walk(client, with_streams=True):
     cookie, token = session_of(client)
     reads(client, cookie, token)
     runs(client, token)
-    (streams if with_streams else says_that_it_carries_no_streams)(client, token)
+    (streams if with_streams else refuses_streams)(client, token)
     refuses(client, cookie)
     assert client.request("POST", "/logout", token).json == {"return": "Your token has been cleared"}
     reply = client.request("GET", "/minions", token)
@@ -151,7 +151,7 @@ def walk(client, with_streams=True):
 
 
 @pytest.mark.parametrize("sample", OVER_NGINX)
-def test_the_interface_over_nginx(start, front, sample):
+def test_the_rest_interface_works_over_each_nginx_sample(start, front, sample):
     prefix = "/api" if sample == "prefix.conf" else ""
     port = free_port()
     daemon = start(serving(port, ""), tcp="tcp" in sample)
@@ -165,16 +165,15 @@ def test_the_interface_over_nginx(start, front, sample):
     assert "/ws" not in (nginx.directory / "access.log").read_text()
 
 
-@pytest.mark.parametrize("prefix", ["", "/api"])
 @pytest.mark.parametrize("sample", OVER_APACHE)
-def test_the_interface_over_apache(over_apache, sample, prefix):
+def test_the_rest_interface_works_below_a_path_over_each_apache_sample(over_apache, sample):
+    prefix = "/api"
     apache = over_apache(sample, prefix)
     walk(Client(apache, prefix), sample != "fcgid.conf")
-    if prefix:
-        assert apache.request("GET", prefix).headers["location"].endswith("/api/")
-        assert apache.request("GET", "/apis").status == 404
+    assert apache.request("GET", prefix).headers["location"].endswith("/api/")
+    assert apache.request("GET", "/apis").status == 404
 
 
 @pytest.mark.parametrize("sample", OVER_APACHE)
-def test_cookies_are_for_https_where_apache_speaks_it(over_apache, sample):
+def test_the_rest_interface_works_over_each_apache_sample_with_tls(over_apache, sample):
     walk(Client(over_apache(sample, "", tls=True)), sample != "fcgid.conf")

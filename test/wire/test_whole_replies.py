@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Replies arrive whole through each configuration of nginx/ and apache/: around the sizes of all buffers on the way, to who reads
-slowly, many at once, and after a job that takes longer than web servers wait by themselves."""
+"""Replies arrive whole through nginx and Apache: at the sizes of all buffers on the way, to slow readers, many at once, and after
+a job that takes longer than the default timeouts of web servers."""
 
 import concurrent.futures
 import contextlib
@@ -13,22 +13,20 @@ import pytest
 
 from support import apache as apaches
 from support import daemon as daemons
-from support.apache import OVER_APACHE
 from support.api import JSON, local
-from support.nginx import OVER_NGINX, Nginx
+from support.nginx import Nginx
 from support.process import free_port, short_directory
 
-FRONTS = [f"{server} {sample}" for server, samples in (("nginx", OVER_NGINX), ("apache", OVER_APACHE)) for sample in samples]
 ONE_OF_EACH = ["nginx unix.conf", "nginx proxy_tls.conf", "apache proxy_unix.conf", "apache proxy_http.conf", "apache fcgid.conf"]
 
 MINIONS = [f"ms-{number}" for number in range(20)]
-KEPT = "KeepAliveTimeout 60\n"  # one connection for all sizes
+KEPT = "KeepAliveTimeout 60\n"  # one connection carries all sizes
 CHANGES = {"rest_fcgi": {"netapi": ["rest_wsgi"], "embedded": {"minions": {minion: {} for minion in MINIONS}}}}
 
 
 @contextlib.contextmanager
 def front_of(name):
-    """What that configuration has, from the responder to the web server; its Api, and where that is mounted."""
+    """Starts a responder and a web server with that sample. Yields its Api and the path of the mount."""
     server, sample = name.split()
     home = short_directory()
     with contextlib.ExitStack() as cleanup:
@@ -50,14 +48,14 @@ def front_of(name):
         yield front, "/api/" if sample == "prefix.conf" else "/"
 
 
-@pytest.fixture(scope="module", params=FRONTS)
+@pytest.fixture(scope="module", params=ONE_OF_EACH)
 def front(request):
     with front_of(request.param) as made:
         yield made
 
 
-# Records and buffers: of libfcgi and Apache, of an nginx that reads a head, of one record, of mod_fcgid and nginx, of all that
-# nginx keeps of a reply; and far beyond all of them.
+# Buffers of libfcgi and Apache (8 KiB), of nginx for a head (16 KiB), of one FastCGI record (65528), of mod_fcgid and nginx (64 and
+# 128 KiB), and of nginx for a whole reply (1 MiB and more).
 LIMITS = [8192, 16384, 65528, 65536, 131072, 1 << 20, (1 << 20) + 16384]
 LARGE = 9_876_543
 SIZES = [limit + off for limit in LIMITS for off in (-1, 0, 1)] + [LARGE]
@@ -65,8 +63,8 @@ LETTERS = "a\u00fc\u20ac\U0001d11e"  # of one to four bytes each
 
 
 def call_of(size):
-    """A body whose reply has exactly that many bytes, and what each chunk returns."""
-    text = LETTERS * (size // 210)  # of 20 minions; one more returns what is missing
+    """Returns a body whose reply has exactly `size` bytes, and the return of each chunk."""
+    text = LETTERS * (size // 210)  # 20 minions return it; a second chunk fills the rest
     returned = [{minion: text for minion in MINIONS}, {"ms-0": ""}]
     missing = "x" * (size - len(reply_of(returned)))
     returned[1]["ms-0"] = missing
@@ -78,7 +76,7 @@ def reply_of(returned):
     return json.dumps({"return": returned}, ensure_ascii=False).encode()
 
 
-def test_salt_issue_59272_salt_issue_23408_replies_around_all_sizes_of_buffers_are_whole(front):
+def test_salt_issue_59272_salt_issue_23408_replies_arrive_whole_at_every_buffer_size(front):
     api, path = front
     connection = api.connection()
     for size in SIZES:
@@ -92,7 +90,7 @@ def test_salt_issue_59272_salt_issue_23408_replies_around_all_sizes_of_buffers_a
     connection.close()
 
 
-def test_salt_issue_55953_large_replies_at_once_are_not_mixed(front):
+def test_salt_issue_55953_parallel_large_replies_are_not_mixed(front):
     api, path = front
 
     def echo(number):
@@ -104,8 +102,7 @@ def test_salt_issue_55953_large_replies_at_once_are_not_mixed(front):
         assert all(pool.map(echo, range(48)))
 
 
-@pytest.mark.parametrize("front", ONE_OF_EACH, indirect=True)
-def test_salt_issue_33105_who_reads_slowly_gets_all(front):
+def test_salt_issue_33105_a_slow_reader_gets_the_whole_reply(front):
     api, path = front
     body, returned = call_of(LARGE)
     connection = api.connection()
@@ -116,7 +113,7 @@ def test_salt_issue_33105_who_reads_slowly_gets_all(front):
     data = b""
     while part := reply.read(1 << 20):
         data += part
-        time.sleep(0.2)  # all buffers on the way are full meanwhile
+        time.sleep(0.2)  # all buffers on the way fill up
     assert len(data) == LARGE and json.loads(data)["return"] == returned
     connection.close()
 
@@ -128,9 +125,9 @@ def answer_to_a_long_job(api):
     return reply.status, reply.read()
 
 
-@pytest.mark.skipif(not daemons.LONG, reason="takes a minute; what the samples wait for is compared in test_lessons.py")
-def test_fcgid_io_timeout_a_job_may_take_longer_than_web_servers_wait_by_themselves():
-    """mod_fcgid gives up after 40 s of its own, nginx and the rest of Apache after 60."""
+@pytest.mark.skipif(not daemons.LONG, reason="takes a minute; test_lessons.py compares the timeouts of the samples")
+def test_fcgid_io_timeout_a_job_may_exceed_the_default_timeouts_of_web_servers():
+    """The default is 40 s for mod_fcgid, and 60 s for nginx and other modules of Apache."""
     with contextlib.ExitStack() as cleanup, concurrent.futures.ThreadPoolExecutor(len(ONE_OF_EACH)) as pool:
         apis = [cleanup.enter_context(front_of(name))[0] for name in ONE_OF_EACH]
         answers = dict(zip(ONE_OF_EACH, pool.map(answer_to_a_long_job, apis)))

@@ -5,13 +5,11 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 from support import daemon as daemons
 from support import fastcgi, salts
 from support.api import CRED
-from support.daemon import merge
 from support.disk import Disk, private_mounts
 from support.process import PATIENCE, wait_until
 

@@ -19,6 +19,7 @@ from support import daemon as daemons
 from support import salts
 from support.api import CRED, JSON, Api
 from support.daemon import merge
+from support.fired_events import Firing
 from support.process import PATIENCE, free_port, meanwhile, wait_until
 from support.rest import login, session
 from support.salt_master import MINIONS, SECRET
@@ -322,6 +323,17 @@ def test_a_hook_of_a_service_in_the_masters_group_alone_is_fired_by_the_runner(s
         reply = api.request("POST", "/hook", "{}", {**JSON, **session(login(api, LIMITED))})
         assert reply.status == 503 and str(salt.home) not in reply.text
     engine.await_log('the runner event.send, as user "limited"')
+
+
+def test_a_thousand_events_a_second_arrive_in_order(salt, ours):
+    token = login(ours["rest_cherrypy"])
+    listeners = [Sse(ours["rest_cherrypy"], token) for _ in range(3)]
+    firing = Firing(salt.config["sock_dir"])
+    firing.fire_many("test/many", 3000, 1000)
+    firing.close()
+    for stream in listeners:
+        events = until(stream, lambda event: event["tag"] == "test/many" and event["data"]["n"] == 2999, 60)
+        assert [event["data"]["n"] for event in events if event["tag"] == "test/many"] == list(range(3000))
 
 
 def test_no_secret_is_in_any_stream(salt, ours, fire):
