@@ -395,7 +395,7 @@ BOTH = [HTTP, FASTCGI]
 
 
 @pytest.mark.parametrize(
-    "first, enabled", [("over http", [HTTP]), ("over http", BOTH), ("over fastcgi", BOTH), ("by hand", [HTTP]), ("by hand", BOTH)]
+    "first, enabled", [("over http", [HTTP]), ("over fastcgi", BOTH), ("by hand", [HTTP])]
 )
 def test_whoever_starts_the_service_it_has_the_sockets_that_are_enabled(http, enabled, first):
     """What booting starts is sockets.target."""

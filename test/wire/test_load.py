@@ -4,13 +4,12 @@
 import concurrent.futures
 import hashlib
 import json
-import time
 
 import pytest
 from support import fastcgi
-from support.api import CRED, JSON, local
-from support.daemon import NEEDS_PTRACE, SANITIZED, file_eauth, merge
-from support.process import PATIENCE, connect, sent, unanswered, wait_until
+from support.api import CRED, local
+from support.daemon import NEEDS_PTRACE, SANITIZED, merge
+from support.process import PATIENCE, connect, sent, wait_until
 from support.rest import api_of, serving
 
 
@@ -18,19 +17,6 @@ def at_once(count, function):
     """What `function` gave for 0 ... count-1, all called at the same time."""
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
         return list(pool.map(function, range(count)))
-
-
-def test_slow_requests_do_not_keep_a_fast_one_waiting(start):
-    daemon = start({"rest_fcgi": {"shutdown_timeout": 0}})
-    slow = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
-    quick = fastcgi.request(json.dumps([local("test.ping", tgt="ms-0")]).encode())
-    waiting = [sent(daemon.address, slow) for _ in range(200)]
-    wait_until(lambda: int(daemon.status("Threads")) >= 200, "200 requests are in flight")
-    for _ in range(20):
-        assert fastcgi.talk(daemon.address, quick).body == '{"return": [{"ms-0": true}]}'
-    assert unanswered(waiting) == waiting
-    for connection in waiting:
-        connection.close()
 
 
 def test_cve_2012_6687_two_thousand_requests_at_once_are_all_answered(start):
@@ -53,25 +39,6 @@ def test_two_thousand_requests_in_flight_take_less_than_a_hundred_megabytes(star
     assert resident(daemon) < 100_000
     for connection in connections:
         connection.close()
-
-
-def test_who_comes_when_no_more_may_wait_reads_why(start):
-    daemon = start({"rest_fcgi": {"max_threads": 2, "max_waiting": 0}})
-    slow = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[10])]).encode())
-    quick = fastcgi.request(json.dumps([local("test.ping", tgt="ms-0")]).encode())
-    working = [sent(daemon.address, slow) for _ in range(2)]
-    time.sleep(1)  # a quick call in between would have one of the slow ones refused
-    refused = []
-
-    def tells_why():
-        refused[:] = [fastcgi.talk(daemon.address, quick)]
-        return refused[0].status == 503
-
-    wait_until(tells_why, "both threads are busy")
-    (refused,) = refused
-    assert json.loads(refused.body)["return"].startswith("All 2 threads are busy")
-    assert b"Retry-After: 1\r\n" in refused.stdout
-    assert [fastcgi.receive(connection).status for connection in working] == [200, 200]
 
 
 def test_salt_issue_55953_parallel_calls_get_their_own_answers(api):
@@ -163,26 +130,6 @@ def test_salt_issue_41444_memory_stays_where_it_was(start):
     assert resident(daemon) < before + 15_000
 
 
-@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
-def test_what_large_requests_took_is_given_back_when_there_are_none(start):
-    daemon = start({"master_job_cache": "memory", "rest_fcgi": {"jobs_bytes_kept": "1K", "idle_thread_timeout": 600}})
-    request = json.dumps([local("test.echo", tgt="*", arg=["x" * 900_000])]).encode()
-
-    def on_a_connection_that_stays(_):
-        connection = connect(daemon.address)
-        connection.sendall(fastcgi.request(request, keep=True))
-        assert fastcgi.receive(connection).status == 200
-        return connection
-
-    before = resident(daemon)
-    stay = at_once(8, on_a_connection_that_stays)
-    assert {fastcgi.talk(daemon.address, fastcgi.request(request)).status for _ in range(8)} == {200}
-    assert int(daemon.status("VmHWM")) > before + 30_000  # KiB
-    wait_until(lambda: resident(daemon) < before + 25_000, "memory is given back")
-    for connection in stay:
-        connection.close()
-
-
 LARGE = {
     "application/json": b'{"username": [' + b"0," * 490_000 + b"0]}",
     "application/x-www-form-urlencoded": b"arg=0123456789&" * 65_000,
@@ -215,38 +162,3 @@ def test_what_200_requests_of_1_mb_took_is_given_back_within_10_seconds(start, s
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         assert set(pool.map(one, range(200))) <= {400, 401, 413}
     wait_until(lambda: resident(daemon) < before + 16_000, "memory is given back", 10)
-
-
-def test_bodies_of_all_front_ends_have_one_bound_and_what_is_over_it_gets_503(start):
-    changes = serving()
-    daemon = start(merge(changes, {"rest_fcgi": {"max_body_bytes": "300K", "shutdown_timeout": 0}}))
-    run = {"PATH_INFO": "/run", "REQUEST_URI": "/run"}
-
-    def body(function, *arg):
-        return json.dumps([{**local(function, tgt="ms-0", arg=list(arg)), "metadata": {"pad": "x" * 200_000}}]).encode()
-
-    quick = body("test.ping")
-    assert fastcgi.talk(daemon.address, fastcgi.request(quick, **run)).status == 200
-    slow = sent(daemon.address, fastcgi.request(body("test.sleep", 600), **run))
-    running = json.dumps([local("saltutil.running", tgt="ms-0")]).encode()
-    wait_until(lambda: "test.sleep" in fastcgi.talk(daemon.address, fastcgi.request(running, **run)).body, "the slow call runs")
-    reply = api_of(changes).request("POST", "/run", quick, JSON)
-    assert (reply.status, reply.headers["retry-after"]) == (503, "1")
-    answer = fastcgi.talk(daemon.address, fastcgi.request(quick, **run))
-    assert answer.status == 503 and b"Retry-After: 1\r\n" in answer.stdout and "max_body_bytes" in answer.body
-    assert fastcgi.talk(daemon.address, fastcgi.request(json.dumps([local("test.ping")]).encode(), **run)).status == 200
-    slow.close()
-
-
-def test_the_slow_calls_of_one_user_do_not_hold_up_those_of_another(start, directory):
-    rules = {"ann": [".*"], "bob": [".*"]}
-    daemon = start({"external_auth": {"file": file_eauth(directory, rules)}, "rest_fcgi": {"embedded": {"max_workers": 1}, "shutdown_timeout": 0}})
-
-    def run(user, client, seconds):
-        low = {**local("test.sleep", tgt="ms-0", arg=[seconds]), "client": client, "username": user}
-        return fastcgi.talk(daemon.address, fastcgi.request(json.dumps([low]).encode())).status
-
-    assert {run("ann", "local_async", 2) for _ in range(40)} == {200}
-    began = time.monotonic()
-    assert run("bob", "local", 0) == 200
-    assert time.monotonic() - began < 40, "it waits for one call of the other user, and not for all of them"

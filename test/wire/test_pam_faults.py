@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What breaks in PAM while it is asked: each gets a defined answer and counts as a guess, nobody gets in, and others are not hindered."""
+"""PAM modules that crash, hang or answer nonsense. Each case gets a defined status, and other users can log in meanwhile."""
 
 import os
 import pathlib
@@ -13,14 +13,14 @@ from support import daemon as daemons
 SOURCE = pathlib.Path(__file__).with_name("support") / "pam_faults.c"
 NO_MODULE = not pathlib.Path("/usr/include/security/pam_ext.h").exists()
 pytestmark = [
-    pytest.mark.skipif(NO_MODULE, reason="the headers of PAM are not here"),
-    pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer has its own way with what crashes"),
+    pytest.mark.skipif(NO_MODULE, reason="the headers of PAM are missing"),
+    pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer handles crashes itself"),
 ]
 
 
 @pytest.fixture
 def api(start, front, directory):
-    """Whoever brings the password `sesame` is good; their names say what breaks."""
+    """Starts a daemon whose PAM module accepts the password `sesame`. The user name selects the fault."""
     module, helper = directory / "pam_faults.so", directory / "helper"
     compiler = shlex.split(os.environ.get("CC", "cc"))
     subprocess.run([*compiler, "-O1", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", module, SOURCE, "-lpam"], check=True)
@@ -36,28 +36,28 @@ def login(api, name, password="sesame"):
     return api.post({"eauth": "pam", "username": name, "password": password, "client": "local", "tgt": "ms-0", "fun": "test.ping"}).status
 
 
-ENDS = ["exit", "abort", "crash", "close", "garbage", "memory", "fork", "nothing", "much"]
+FAULTS = ["exit", "abort", "crash", "close", "garbage", "memory", "fork", "nothing", "much"]
 
 
 @pytest.mark.parametrize("step", ["auth", "account"])
-@pytest.mark.parametrize("fault", ENDS)
-def test_what_breaks_the_helper_is_our_failure_counts_and_hinders_nobody(api, step, fault):
-    assert login(api, "good") == 200
-    assert [login(api, f"{step}-{fault}") for _ in range(3)] == [500, 500, 429]
+def test_a_fault_in_the_helper_gets_500_counts_as_a_guess_and_disturbs_no_other_login(api, step):
+    for fault in FAULTS:
+        assert login(api, "good") == 200
+        assert [login(api, f"{step}-{fault}") for _ in range(3)] == [500, 500, 429], fault
     assert login(api, "good") == 200
     assert login(api, "good", "wrong") == 401
 
 
-@pytest.mark.parametrize("step", ["auth", "account"])
-def test_whatever_a_step_answers_nobody_gets_in_but_by_a_yes(api, step):
-    answers = {code: login(api, f"{step}-{code}") for code in range(-1, 40)}
-    assert answers.pop(0) == 200
-    assert answers.pop(9) == 503  # PAM_AUTHINFO_UNAVAIL
-    assert set(answers.values()) == {401, 500}
-    assert login(api, f"{step}-unheard") == 401
+def test_only_the_answer_success_lets_a_user_in(api):
+    for step in ("auth", "account"):
+        answers = {code: login(api, f"{step}-{code}") for code in range(-1, 40)}
+        assert answers.pop(0) == 200
+        assert answers.pop(9) == 503  # PAM_AUTHINFO_UNAVAIL
+        assert set(answers.values()) == {401, 500}
+        assert login(api, f"{step}-unheard") == 401
     assert login(api, "good") == 200
 
 
-def test_a_helper_that_has_no_descriptors_any_more_is_replaced(api):
+def test_a_helper_without_free_descriptors_is_replaced(api):
     assert login(api, "auth-descriptors") == 500
     assert login(api, "good") == 200

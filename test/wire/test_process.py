@@ -8,8 +8,6 @@ import re
 import resource
 import shutil
 import signal
-import socket
-import stat
 import subprocess
 import threading
 
@@ -18,9 +16,7 @@ import pytest
 from support import daemon as daemons
 from support import fastcgi
 from support.api import chunk, local
-from support.process import PATIENCE, Process, answers, wait_until
-
-BODY = json.dumps([local("test.ping", tgt="ms-0")]).encode()
+from support.process import PATIENCE, Process, wait_until
 
 
 def in_background(function, *args):
@@ -64,13 +60,6 @@ def test_a_request_in_flight_is_answered_before_the_end(start, front, number):
     assert reply().ret == [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 
-def test_an_idle_kept_connection_does_not_delay_the_end(start, front):
-    daemon = start(PATIENT)
-    front(daemon, sample="unix_keepalive.conf").run(local("test.ping"))
-    daemon.kill(signal.SIGTERM)
-    assert daemon.wait() == 0
-
-
 def test_the_end_comes_after_the_shutdown_timeout_whatever_runs(start, front):
     daemon = start({"rest_fcgi": {"shutdown_timeout": 5}})
     reply = in_background(front(daemon).post, local("test.sleep", arg=[600]))
@@ -83,12 +72,6 @@ def test_the_end_comes_after_the_shutdown_timeout_whatever_runs(start, front):
     assert "1 requests did not end within shutdown_timeout" in daemon.log()
 
 
-def test_sigpipe_and_sigchld_do_nothing(daemon):
-    daemon.kill(signal.SIGPIPE)
-    daemon.kill(signal.SIGCHLD)
-    assert fastcgi.talk(daemon.address, fastcgi.request(BODY)).status == 200
-
-
 def test_sighup_takes_a_new_configuration(daemon, nginx):
     assert nginx.post(chunk("wheel", "key.list_all")).status == 200
     daemon.configure({"netapi_enable_clients": ["local"]})
@@ -97,60 +80,6 @@ def test_sighup_takes_a_new_configuration(daemon, nginx):
     reply = nginx.post(chunk("wheel", "key.list_all"))
     assert reply.status == 400 and reply.ret.startswith("Client disabled: 'wheel'")
     assert nginx.post(local("test.ping")).status == 200
-
-
-def test_sighup_with_a_wrong_configuration_keeps_the_old_one_and_says_so(daemon, nginx):
-    daemon.configure({"rest_fcgi": {"nosuch_key": 1}})
-    daemon.kill(signal.SIGHUP)
-    daemon.await_log("nosuch_key")
-    assert nginx.run(local("test.ping")) == [{"ms-0": True, "ms-1": True, "ms-2": True}]
-
-
-def test_jobs_outlive_a_reload(daemon, nginx):
-    (ret,) = nginx.run({**local("test.ping"), "client": "local_async"})
-    daemon.kill(signal.SIGHUP)
-    daemon.await_log("configuration reread")
-    assert ret["jid"] in nginx.run(chunk("runner", "jobs.list_jobs"))[0]
-
-
-def test_the_socket_is_for_owner_and_group(daemon):
-    assert stat.S_IMODE(os.stat(daemon.address).st_mode) == 0o660
-
-
-def test_the_sockets_mode_is_configurable(start):
-    assert stat.S_IMODE(os.stat(start({"rest_fcgi": {"socket_mode": "0600"}}).address).st_mode) == 0o600
-
-
-def test_a_second_process_does_not_take_the_socket_of_the_first(daemon):
-    second = daemons.run("--config", daemon.config_path)
-    assert second.returncode == 78 and daemon.address in second.stderr
-    assert fastcgi.talk(daemon.address, fastcgi.request(BODY)).status == 200
-
-
-def test_the_socket_of_a_process_that_died_is_replaced(start):
-    first = start()
-    os.kill(first.pid, signal.SIGKILL)
-    first.wait()
-    assert os.path.exists(first.address)
-    second = start(socket=first.address)
-    assert fastcgi.talk(second.address, fastcgi.request(BODY)).status == 200
-
-
-def test_the_socket_on_file_descriptor_0_is_served(directory):
-    config = directory / "master"
-    config.write_text(json.dumps(daemons.master_config(directory, {"rest_fcgi": {"listen": None}})))
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(directory / "given.sock"))
-        listener.listen()
-        child = subprocess.Popen(
-            [daemons.BINARY, "--config", config], stdin=listener.fileno(), stderr=subprocess.DEVNULL
-        )
-    try:
-        assert fastcgi.talk(str(directory / "given.sock"), fastcgi.request(BODY)).status == 200
-    finally:
-        child.terminate()
-        assert child.wait(30) == 0
-    assert (directory / "given.sock").exists()
 
 
 @pytest.fixture
@@ -205,15 +134,3 @@ def test_cve_2025_4598_no_core_is_left_by_a_crash(start, with_cores, directory):
     os.kill(daemon.pid, signal.SIGABRT)
     _, status = os.waitpid(daemon.pid, 0)
     assert os.WTERMSIG(status) == signal.SIGABRT and not os.WCOREDUMP(status)
-
-
-def test_closed_standard_output_changes_nothing(directory):
-    config = directory / "master"
-    config.write_text(json.dumps(daemons.master_config(directory)))
-    child = subprocess.Popen(["sh", "-c", f'exec "{daemons.BINARY}" --config "{config}" >&- 2>&-'])
-    try:
-        wait_until(lambda: answers(str(directory / "fcgi.sock")), "rest_fcgi listens")
-        assert fastcgi.talk(str(directory / "fcgi.sock"), fastcgi.request(BODY)).status == 200
-    finally:
-        child.terminate()
-        assert child.wait(30) == 0

@@ -8,7 +8,7 @@ import urllib.parse
 import pytest
 
 from support import daemon as daemons
-from support.api import CRED, JSON, chunk, local
+from support.api import CRED, JSON, chunk
 from support.rest import api_of, serving
 
 CANARY = "canary-7Qz4vT1xKp9sLw3m"

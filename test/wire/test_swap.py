@@ -6,12 +6,10 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
-import os
 import select
 import shutil
 import signal
 import socket
-import subprocess
 import threading
 import time
 
@@ -23,7 +21,7 @@ from support.ledger import Ledger, await_answers, load, over_fastcgi, over_http
 from support.process import PATIENCE, free_port, wait_until
 from support.rest import login, session
 from support.streams import Sse, WebSocket, hook
-from support.units import Unit, handing_over, listening
+from support.units import Unit
 
 SWAPS = 20 if daemons.LONG else 3
 RELOADS = 250 if daemons.LONG else 15  # one each 200 ms
@@ -174,40 +172,3 @@ def test_many_may_wait_at_a_socket_whose_owner_asked_for_a_short_queue(unit):
             one = connections.enter_context(socket.socket(socket.AF_UNIX))
             one.setblocking(False)
             one.connect(unit.address)  # raises where the queue is full
-
-
-ELSEWHERE = "LISTEN_FDS: the socket that was handed over for this port listens on another address"
-MISTAKES = {  # where the socket is, where the configuration has it, whether on the same port, and what is said
-    "a port that nothing answers on": (
-        "127.0.0.1", "127.0.0.1", False, "LISTEN_FDS: a socket on port {} was handed over, and nothing answers there"
-    ),
-    "more addresses than were meant": ("0.0.0.0", "127.0.0.1", True, ELSEWHERE),
-    "addresses of IPv6, too": ("::", "0.0.0.0", True, ELSEWHERE),
-    "no socket that listens": (None, "127.0.0.1", True, "LISTEN_FDS: file descriptor 3 is not a listening stream socket"),
-}
-
-
-@pytest.mark.parametrize("host, meant, same, words", MISTAKES.values(), ids=MISTAKES)
-def test_a_socket_that_cannot_be_meant_is_a_mistake(directory, host, meant, same, words):
-    if host == "::" and not os.path.exists("/proc/net/if_inet6"):
-        pytest.skip("this machine has no IPv6")
-    port = free_port()
-    cherrypy = {"port": port if same else free_port(), "host": meant, "disable_ssl": True}
-    changes = {"rest_fcgi": {"listen": None, "netapi": ["rest_cherrypy"]}, "rest_cherrypy": cherrypy}
-    (directory / "master").write_text(json.dumps(daemons.master_config(directory, changes)))
-    with listening((host, port)) if host else socket.socket() as given:
-        start = handing_over([given], [daemons.BINARY, "--config", directory / "master"])
-        ended = subprocess.run(**start, capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 78 and words.format(port) in ended.stderr, ended
-
-
-def test_a_unix_socket_that_nothing_answers_on_is_told(directory):
-    (directory / "master").write_text(json.dumps(daemons.master_config(directory)))
-    log = directory / "log"
-    with listening(str(directory / "given.sock")) as given, open(log, "w") as output:
-        start = handing_over([given], [daemons.BINARY, "--config", directory / "master"])
-        with subprocess.Popen(**start, stderr=output) as child:
-            try:
-                wait_until(lambda: "a unix socket was handed over that nothing answers on" in log.read_text(), "it says so")
-            finally:
-                child.terminate()

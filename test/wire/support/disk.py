@@ -7,7 +7,6 @@ import ctypes
 import fcntl
 import os
 import pathlib
-import random
 import struct
 import subprocess
 import tempfile
