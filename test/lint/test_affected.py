@@ -38,5 +38,5 @@ TESTS = ["test/a/one_test.cc", "test/a/two_test.cc"]
         ([".clang-tidy"], ["src/a/one.cc", "src/a/two.cc", "src/b/three.cc", *TESTS]),
     ],
 )
-def test_who_includes_what_changed_is_affected(tree, names, found):
+def test_files_that_include_a_changed_file_are_affected(tree, names, found):
     assert affected.affected(tree, names) == found

@@ -26,7 +26,7 @@ def include(*headers):
     return "".join(f'#include "{header}"\n' for header in headers)
 
 
-def test_this_tree_is_as_it_should_be():
+def test_this_tree_obeys_the_rules():
     assert layering.check(TOP) == []
 
 
@@ -42,7 +42,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_what_is_allowed_passes(tree, name):
+def test_allowed_includes_pass(tree, name):
     assert tree({name: GOOD[name]}) == []
 
 
@@ -69,7 +69,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_is_not_allowed_is_named(tree, what):
+def test_forbidden_includes_are_named(tree, what):
     name, header, text = BAD[what]
     (problem,) = tree({name: include(header)})
     assert name in problem and text in problem
@@ -85,7 +85,7 @@ def test_headers_in_a_cycle_are_named(tree):
     assert problems == ["headers in a cycle: http/a.h -> http/b.h -> http/a.h"]
 
 
-def test_rooms_in_a_cycle_are_named():
+def test_components_in_a_cycle_are_named():
     graph = {"one": {"two"}, "two": {"three"}, "three": {"one"}, "four": {"two"}}
     assert list(layering.check_cycles(graph, "rooms")) == ["rooms in a cycle: two -> three -> one -> two"]
 

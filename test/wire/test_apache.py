@@ -46,12 +46,12 @@ def apache(behind, sample):
     return behind(sample)
 
 
-def test_each_sample_is_tested():
+def test_the_list_of_samples_is_complete():
     shared = {"server.conf", "proxy.conf"}
     assert {path.name for path in (daemons.ROOT / "apache").glob("*.conf")} == {*SAMPLES, *shared}
 
 
-def test_a_sample_carries_requests_replies_and_errors(apache):
+def test_each_apache_sample_passes_requests_replies_and_errors(apache):
     for _ in range(10):
         assert apache.run(local("test.ping")) == PING
     assert apache.post(local("nosuch.function", tgt="nobody"), {"client": "nosuch"}).status == 400
@@ -66,7 +66,7 @@ def test_a_sample_carries_requests_replies_and_errors(apache):
         assert reply.headers["content-type"] == "application/json"
 
 
-def test_a_503_of_the_responder_passes_unchanged(behind, sample):
+def test_apache_passes_a_503_of_the_responder_unchanged(behind, sample):
     apache = behind(sample, {"rest_fcgi": {"embedded": {"max_workers": 1, "max_queued": 0}}})
     reply = apache.post(local("test.sleep", arg=[0.1]))
     assert reply.status == 503 and reply.ret != "503: Service Unavailable"
@@ -90,7 +90,7 @@ def test_httpd_bug_57087_httpd_bug_53332_a_large_body_arrives_whole_without_a_te
     assert apache.last_temporary_file() == before
 
 
-def test_an_endless_body_is_refused_in_json(apache, sample):
+def test_apache_refuses_an_endless_body_in_json(apache, sample):
     reply = apache.request(body=iter([b"["] * 3 + [b"[" * (1 << 20)] * 3), headers=JSON, chunked=True)
     # mod_fcgid knows no better.
     assert reply.status == (500 if sample == "fcgid.conf" else 413) and reply.ret
@@ -106,7 +106,7 @@ REFUSED = {
 }
 
 
-def test_salt_issue_51109_what_apache_refuses_by_itself_is_json_too(apache):
+def test_salt_issue_51109_apache_refuses_malformed_requests_in_json(apache):
     for name, (data, status) in REFUSED.items():
         reply = apache.exchange(data)
         assert (reply.status, reply.headers["content-type"]) == (status, "application/json"), name
@@ -114,7 +114,7 @@ def test_salt_issue_51109_what_apache_refuses_by_itself_is_json_too(apache):
 
 
 @pytest.mark.parametrize("sample", ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf"])
-def test_a_responder_that_is_away_is_a_503(behind, sample):
+def test_apache_answers_503_while_the_responder_is_stopped(behind, sample):
     apache = behind(sample)
     apache.daemon.stop()
     reply = apache.post(local("test.ping"))
@@ -122,19 +122,19 @@ def test_a_responder_that_is_away_is_a_503(behind, sample):
     assert reply.headers["content-type"] == "application/json" and "retry-after" in reply.headers
 
 
-def test_a_program_that_does_not_start_is_an_error_in_json_and_apaches_log_says_why(behind):
+def test_apache_answers_an_error_in_json_and_logs_why_the_program_does_not_start(behind):
     apache = behind("fcgid.conf", {"rest_fcgi": {"nosuch_key": 1}})
     reply = apache.post(local("test.ping"))
     assert reply.status in (500, 503) and reply.ret.startswith(f"{reply.status}: ")
     assert "nosuch_key" in apache.error_log()
 
 
-def test_the_audit_line_has_the_clients_address_and_not_what_it_claims(apache):
+def test_the_audit_line_has_the_address_of_the_connection_not_of_a_header(apache):
     apache.post(local("test.ping"), **{"X-Forwarded-For": "203.0.113.1", "Proxy": "http://203.0.113.1/"})
     assert "remote_addr=127.0.0.1" in apache.log() and "203.0.113.1" not in apache.log()
 
 
-def test_https_works_as_the_readme_says(behind, sample):
+def test_the_tls_settings_of_the_readme_work(behind, sample):
     lines = [line.split() for line in (daemons.ROOT / "apache/site/server.conf").read_text().splitlines()]
     shown = [words[1] for words in lines if words[:1] == ["#"] and words[1:2] and words[1].startswith("SSL")]
     assert shown == [line.split()[0] for line in apaches.TLS.split("\n") if line]

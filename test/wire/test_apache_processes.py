@@ -58,7 +58,7 @@ def lookup(apache, jid):
     return found
 
 
-def test_a_token_is_good_in_every_process(fcgid):
+def test_every_process_accepts_a_token(fcgid):
     apache = fcgid()
     token = apache.command("--mk-token", "file:saltdev", stdin="x\n").strip()
     low = {"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
@@ -68,7 +68,7 @@ def test_a_token_is_good_in_every_process(fcgid):
         assert len(apache.pids()) > 1
 
 
-def test_fcgid_max_processes_150_calls_at_once_are_all_answered_and_wrong_passwords_count_together(fcgid):
+def test_fcgid_max_processes_150_parallel_calls_are_answered_and_processes_share_the_count_of_failures(fcgid):
     """There may be 64 processes, which mod_fcgid starts one after the other."""
     apache = fcgid({"rest_fcgi": {"login_guard": {"tries": 3}}})
     with concurrent.futures.ThreadPoolExecutor(150) as pool:
@@ -82,7 +82,7 @@ def test_fcgid_max_processes_150_calls_at_once_are_all_answered_and_wrong_passwo
     assert again == [429] * 12, again  # each process may have had one more under way, and no more than that
 
 
-def test_a_job_of_one_process_is_looked_up_through_another(fcgid):
+def test_a_process_finds_the_job_of_another_process(fcgid):
     apache = fcgid()
     jid = start_job(apache, 0)
     with occupied(apache):
@@ -90,7 +90,7 @@ def test_a_job_of_one_process_is_looked_up_through_another(fcgid):
         assert len(apache.pids()) > 1
 
 
-def test_a_job_outlives_the_wish_to_end_its_process(fcgid):
+def test_sigterm_lets_a_running_job_end(fcgid):
     apache = fcgid()
     jid = start_job(apache, 2)
     (pid,) = apache.pids()
@@ -100,7 +100,7 @@ def test_a_job_outlives_the_wish_to_end_its_process(fcgid):
     assert pid not in apache.pids()
 
 
-def test_a_job_that_runs_for_too_long_in_an_idle_process_is_recorded_as_interrupted(fcgid):
+def test_a_job_beyond_the_shutdown_timeout_is_recorded_as_interrupted(fcgid):
     apache = fcgid(
         {"rest_fcgi": {"shutdown_timeout": 1}},
         server="ServerName localhost\nFcgidIdleTimeout 1\nFcgidMinProcessesPerClass 0\n",
@@ -113,7 +113,7 @@ def test_a_job_that_runs_for_too_long_in_an_idle_process_is_recorded_as_interrup
     assert all(value.startswith(INTERRUPTED) for value in found.values())
 
 
-def test_a_graceful_restart_ends_jobs_in_time_and_goes_on(fcgid):
+def test_a_graceful_restart_of_apache_lets_jobs_end(fcgid):
     apache = fcgid()
     jid = start_job(apache, 1)
     (pid,) = apache.pids()

@@ -50,7 +50,7 @@ def check_order(tags):
 
 
 @pytest.mark.parametrize("module", ["rest_cherrypy", "rest_tornado"])
-def test_an_asynchronous_job_begins_when_its_reply_was_sent(on_port, module):
+def test_an_asynchronous_job_begins_after_its_reply_is_sent(on_port, module):
     api = on_port(module)
     token = login(api)
     events = Sse(api, token)
@@ -62,7 +62,7 @@ def test_an_asynchronous_job_begins_when_its_reply_was_sent(on_port, module):
     assert jids == {one["jid"] for one in started[: len(STARTS)]}
 
 
-def test_it_is_the_same_over_fastcgi_and_in_rest_wsgi(start):
+def test_a_job_of_rest_wsgi_over_fastcgi_begins_after_its_reply_is_sent(start):
     changes = merge(serving(), BOTH)
     daemon = start(changes)
     events = Sse(api_of(changes), login(api_of(changes)))
@@ -74,7 +74,7 @@ def test_it_is_the_same_over_fastcgi_and_in_rest_wsgi(start):
     check_order([first["tag"], *returns_of_all(events)])
 
 
-def test_a_job_whose_client_vanished_runs_once(on_port):
+def test_a_job_of_a_disconnected_client_runs_once(on_port):
     api = on_port()
     token = login(api)
     events = Sse(api, token)
@@ -85,7 +85,7 @@ def test_a_job_whose_client_vanished_runs_once(on_port):
     assert not [event for event in left if event["tag"].split("/")[2] in jids]
 
 
-def test_a_job_that_waits_for_its_reply_is_listed_and_can_be_ended(on_port):
+def test_a_job_that_waits_for_its_reply_is_listed_and_can_be_killed(on_port):
     api = on_port()
     token = login(api)
     events = Sse(api, token)

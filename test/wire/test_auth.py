@@ -124,14 +124,14 @@ def make_token(daemon, password="secret"):
     return daemons.run("--config", daemon.config_path, "--mk-token", "file:alice", stdin=password + "\n")
 
 
-def test_a_token_stands_in_for_a_password(served, api):
+def test_a_token_replaces_the_password(served, api):
     token = make_token(served).stdout.strip()
     assert 40 <= len(token) <= 128 and set(token) <= set("0123456789abcdef")
     assert api.run({"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}) == [{"ms-0": True}]
     assert api.post({"token": token, "client": "wheel", "fun": "key.list_all"}).status == 200
 
 
-def test_the_audit_names_whose_token_it_was_also_where_their_call_is_denied(served, api):
+def test_the_audit_names_the_owner_of_the_token_for_denied_calls_too(served, api):
     made = daemons.run("--config", served.config_path, "--mk-token", "file:eve", stdin="evil\n").stdout.strip()
     low = {"token": made, "client": "local", "tgt": "*", "fun": "test.ping"}
     assert api.post(low).status == 401
@@ -141,7 +141,7 @@ def test_the_audit_names_whose_token_it_was_also_where_their_call_is_denied(serv
         assert any(f"{call} jid=" in line and f"outcome={outcome}" in line for line in served.log().splitlines())
 
 
-def test_salt_issue_41922_a_token_is_stored_hashed_in_a_file_of_its_owners_alone(served):
+def test_salt_issue_41922_a_token_is_stored_hashed_in_a_private_file(served):
     token = make_token(served).stdout.strip()
     files = list((served.directory / "cache/rest_fcgi").iterdir())
     hashed = hashlib.sha256(token.encode()).hexdigest().encode()
@@ -151,13 +151,13 @@ def test_salt_issue_41922_a_token_is_stored_hashed_in_a_file_of_its_owners_alone
         assert token.encode() not in path.read_bytes()
 
 
-def test_no_token_is_made_for_a_wrong_password(served):
+def test_mk_token_refuses_a_wrong_password(served):
     refused = make_token(served, "wrong")
     assert refused.returncode == 77 and refused.stdout == ""
     assert "Authorization error occurred." in refused.stderr
 
 
-def test_cve_2021_3144_a_token_is_taken_until_it_expires(start, front, auth):
+def test_cve_2021_3144_a_token_expires(start, front, auth):
     daemon = start({**auth, "token_expire": 10})
     api = front(daemon)
     begun = time.monotonic()
@@ -172,7 +172,7 @@ def revoke(daemon, user):
     return daemons.run("--config", daemon.config_path, "--revoke", user)
 
 
-def test_all_tokens_of_a_user_end_at_once_and_nobody_else_s(served, api):
+def test_revoke_ends_all_tokens_of_one_user_and_no_other_token(served, api):
     tokens = [make_token(served).stdout.strip() for _ in range(3)]
     eves = daemons.run("--config", served.config_path, "--mk-token", "file:eve", stdin="evil\n").stdout.strip()
     done = revoke(served, "alice")
@@ -185,7 +185,7 @@ def test_all_tokens_of_a_user_end_at_once_and_nobody_else_s(served, api):
     assert revoke(served, "file:alice").stdout.startswith("1 valid tokens of alice ")
 
 
-def test_an_ended_token_is_no_guess_however_often_it_is_brought(start, front, auth):
+def test_a_revoked_token_does_not_count_as_a_guess(start, front, auth):
     daemon = start(daemons.merge(auth, {"rest_fcgi": {"login_guard": {"tries": 2, "address_tries": 2}}}))
     api = front(daemon)
     stale = make_token(daemon).stdout.strip()
@@ -198,7 +198,7 @@ def test_an_ended_token_is_no_guess_however_often_it_is_brought(start, front, au
     assert statuses == [401, 401, 429]
 
 
-def test_whose_tokens_cannot_be_ended_is_a_mistake(start, auth):
+def test_revoke_fails_without_a_database(start, auth):
     daemon = start(auth)
     assert daemon.stop() == 0
     away = daemon.directory / "cache/rest_fcgi/state.db"

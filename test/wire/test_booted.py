@@ -130,7 +130,7 @@ def is_allowed(name):
 
 
 @pytest.mark.parametrize("attack", [as_module, as_command])
-def test_no_job_reaches_what_is_the_responders(host, conversation, attack):
+def test_no_job_reads_or_changes_files_sockets_and_processes_of_the_responder(host, conversation, attack):
     files = host.files()
     still = [path for path in files if "state.db" not in path and "/log/" not in path]
     before = host.kept(still)
@@ -145,7 +145,7 @@ def test_no_job_reaches_what_is_the_responders(host, conversation, attack):
     assert host.pid("rest_fcgi.service") == pids[0] and host.run("test.ping") is True
 
 
-def test_each_of_these_attempts_works_where_nothing_forbids_it(host):
+def test_every_attempt_succeeds_without_the_restrictions_of_the_units(host):
     host.booted.run("sh", "-c", "mkdir /var/lib/decoy; echo decoy > /var/lib/decoy/file")
     sleeper = int(host.booted.run("sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"))
     uid = int(host.booted.run("id", "-u", "rest_fcgi"))
@@ -159,7 +159,7 @@ def test_each_of_these_attempts_works_where_nothing_forbids_it(host):
     assert len(outcome) > 30 and set(outcome.values()) == {"done"}, outcome
 
 
-def test_what_a_job_runs_as_has_nothing(host):
+def test_a_job_runs_without_capabilities_and_groups(host):
     uid, status = host.run("thief.whoami")
     assert uid == int(host.booted.run("id", "-u", "rest_fcgi_run"))
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
@@ -184,7 +184,7 @@ ls -A ~ ~/.ssh
 """
 
 
-def test_nothing_that_a_job_leaves_is_there_for_the_next(host):
+def test_files_and_shared_memory_of_a_job_are_gone_for_the_next_job(host):
     said = [host.run("cmd.run", LEAVE, python_shell=True) for _ in range(2)]
     assert said[0].split("\n", 3)[:3] == ["/var/lib/rest_fcgi_run", "0", "0"], said
     assert {"left", ".gitconfig", "left.pub"} <= set(said[0].split()), said
@@ -192,7 +192,7 @@ def test_nothing_that_a_job_leaves_is_there_for_the_next(host):
     assert not list(host.booted.outside("/var/lib/rest_fcgi_run").glob("*"))
 
 
-def test_a_job_that_fills_what_is_its_own_is_told_that_it_is_full(host):
+def test_a_job_that_fills_its_own_folders_gets_no_space_left(host):
     fill = "for folder in ~ /dev/shm; do head -c 3G /dev/zero > $folder/large || echo status $?; done"
     said = host.run("cmd.run", fill, python_shell=True)
     assert said.count("No space left on device") == said.count("status 1") == 2, said
@@ -215,7 +215,7 @@ print(len(started))
 """
 
 
-def test_a_job_that_starts_programs_without_end_is_stopped_and_ends_with_all_of_them(host):
+def test_tasks_max_stops_a_fork_bomb_and_its_programs_end_with_the_job(host):
     limits = host.booted.outside("/sys/fs/cgroup/pids/system.slice")
     if not limits.is_dir():
         pytest.skip("no cgroups of version 1 with the controller pids, which is where this looks")
@@ -234,7 +234,7 @@ def needs_bounds_on_memory(host):
         pytest.skip("cgroups of version 1 with swap: what is too much is swapped first")
 
 
-def test_a_job_that_takes_too_much_memory_is_killed_and_nobody_else(host):
+def test_memory_max_kills_a_greedy_job_and_no_other_process(host):
     needs_bounds_on_memory(host)
     responder = host.pid("rest_fcgi.service")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -276,7 +276,7 @@ def short_of_memory(host):
     host.booted.run("systemctl", "restart", SERVICE)
 
 
-def test_a_responder_that_takes_too_much_memory_is_started_again_and_no_answer_is_wrong_or_lost(short_of_memory, capsys):
+def test_a_responder_out_of_memory_restarts_without_a_wrong_or_lost_answer(short_of_memory, capsys):
     host, jids, outcomes, over = short_of_memory, [], collections.Counter(), threading.Event()
     text = "x" * 1_000_000
 
@@ -320,7 +320,7 @@ def test_a_responder_that_takes_too_much_memory_is_started_again_and_no_answer_i
     assert host.booted.run("/usr/bin/python3", "-c", IS_WHOLE) == "[('ok',)]\n"
 
 
-def test_the_responder_can_open_no_privilege(host):
+def test_the_responder_has_no_capabilities_and_no_core_files(host):
     status = host.booted.run("cat", f"/proc/{host.pid('rest_fcgi.service')}/status")
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
     assert all(int(fields[name], 16) == 0 for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb"))
@@ -353,7 +353,7 @@ def status_over_http(host):
 
 
 @pytest.mark.parametrize("unit, error", [("", "Permission denied"), ("SystemCallFilter=~bind", "Operation not permitted")])
-def test_a_port_that_the_unit_forbids_is_told_with_what_opens_it(http, unit, error):
+def test_the_log_names_the_setting_that_allows_a_forbidden_port(http, unit, error):
     """Below 1024, and as SocketBindDeny= forbids each where systemd has it."""
     config, drop_in = map(http.booted.outside, ("/etc/rest_fcgi/master", "/run/systemd/system/rest_fcgi.service.d/port.conf"))
     config.write_text(config.read_text().replace("8000", "443"))
@@ -377,7 +377,7 @@ def times_asked(host):
     return path.stat().st_size if path.exists() else 0
 
 
-def test_systemd_holds_the_port_of_http_while_the_service_is_started_again(http):
+def test_systemd_keeps_the_http_port_open_during_a_restart(http):
     http.booted.run("systemctl", "start", HTTP, FASTCGI, SERVICE)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         asked = pool.submit(http.booted.run, "sh", "-c", ASK)
@@ -397,7 +397,7 @@ BOTH = [HTTP, FASTCGI]
 @pytest.mark.parametrize(
     "first, enabled", [("over http", [HTTP]), ("over fastcgi", BOTH), ("by hand", [HTTP])]
 )
-def test_whoever_starts_the_service_it_has_the_sockets_that_are_enabled(http, enabled, first):
+def test_the_service_gets_the_enabled_sockets_however_it_starts(http, enabled, first):
     """What booting starts is sockets.target."""
     http.booted.run("systemctl", "enable", *enabled)
     if first != "by hand":
@@ -414,7 +414,7 @@ def test_whoever_starts_the_service_it_has_the_sockets_that_are_enabled(http, en
     assert status_over_http(http) == "200"
 
 
-def test_a_responder_that_is_killed_is_started_again(host):
+def test_systemd_restarts_a_killed_responder(host):
     first = host.pid("rest_fcgi.service")
     host.booted.run("kill", "-KILL", str(first))
     assert host.run("test.ping") is True  # who connects waits in the socket

@@ -30,7 +30,7 @@ def unexpected(complaints):
     return [text for text in complaints if "401 (Unauthorized)" not in text]
 
 
-def test_somebody_logs_in_sees_minions_and_jobs_and_logs_out(on_port, browser):
+def test_the_page_logs_in_shows_minions_and_jobs_and_logs_out(on_port, browser):
     page = f"{on_port().url}/"
     browser.open(page)
     assert browser.complaints() == []
@@ -65,7 +65,7 @@ def run_job(api, prefix="", **low):
     assert reply.status == 200
 
 
-def test_the_page_shows_jobs_as_they_return(on_port, browser):
+def test_the_page_shows_returns_when_they_arrive(on_port, browser):
     api = on_port()
     browser.open(f"{api.url}/")
     log_in(browser)
@@ -101,7 +101,7 @@ def test_the_page_works_below_a_path_over_fastcgi(start, front, browser):
     assert browser.complaints() == []
 
 
-def test_over_https_of_our_own_the_cookie_is_for_https_alone(on_port, browser, directory):
+def test_the_cookie_is_secure_over_the_https_port(on_port, browser, directory):
     certificate(directory)
     api = on_port(disable_ssl=False, ssl_crt=str(directory / "cert.pem"), ssl_key=str(directory / "key.pem"))
     browser.open(f"https://localhost:{api.port}/")
@@ -110,7 +110,7 @@ def test_over_https_of_our_own_the_cookie_is_for_https_alone(on_port, browser, d
     assert [cookie["secure"] for cookie in browser.cookies()] == [True] and browser.complaints() == []
 
 
-def test_who_comes_by_a_link_on_another_site_is_still_logged_in(on_port, browser):
+def test_a_link_on_another_site_keeps_the_session(on_port, browser):
     with pages("127.0.0.1") as other_site:
         page = f"http://localhost:{on_port().port}/"
         browser.open(page)
@@ -122,7 +122,7 @@ def test_who_comes_by_a_link_on_another_site_is_still_logged_in(on_port, browser
         assert browser.complaints() == []
 
 
-def test_who_may_less_reads_why(start, browser):
+def test_the_page_shows_why_a_call_is_refused(start, browser):
     changes = serving()
     start({**changes, "external_auth": {"file": {"saltdev": None, "fred": [{"ms-0": ["test.ping"]}, "@runner"]}}})
     browser.open(f"{api_of(changes).url}/")
@@ -135,7 +135,7 @@ def test_who_may_less_reads_why(start, browser):
     assert not browser.shown("#jobs-message")
 
 
-def test_without_sessions_nobody_is_asked_to_log_in(on_port, browser):
+def test_the_page_shows_no_login_form_without_sessions(on_port, browser):
     browser.open(f"{on_port(enable_sessions=False).url}/")
     browser.await_text("enable_sessions is off")
     assert not browser.shown("#login") and browser.complaints() == []
@@ -151,7 +151,7 @@ document.body.textContent = Object.keys((await minions.json()).return[0]).join("
 """
 
 
-def test_a_gui_of_ones_own_works_from_its_files(on_port, browser, directory):
+def test_app_and_static_serve_a_custom_gui(on_port, browser, directory):
     gui = directory / "gui"
     gui.mkdir()
     (gui / "index.html").write_text(APP)
@@ -176,7 +176,7 @@ def fetch(browser, url, token="", body=""):
     return browser.run(FETCH % (url, token, body))
 
 
-def test_a_page_of_an_origin_that_is_named_uses_the_cookie_on_the_same_site_alone(on_port, browser):
+def test_a_page_of_a_named_origin_uses_the_cookie_on_the_same_site_only(on_port, browser):
     with pages("localhost") as same_site, pages("127.0.0.1") as other_site:
         api = f"http://localhost:{on_port(cors_origin=[same_site, other_site]).port}"
         browser.open(same_site)
@@ -189,7 +189,7 @@ def test_a_page_of_an_origin_that_is_named_uses_the_cookie_on_the_same_site_alon
         assert fetch(browser, f"{api}/jobs", token=token)[0] == 200
 
 
-def test_a_page_that_nobody_named_uses_no_cookie_and_may_use_a_token(on_port, browser, directory):
+def test_a_page_of_an_unnamed_origin_uses_a_token_but_no_cookie(on_port, browser, directory):
     with pages("localhost") as stranger:
         log = directory / "access"
         api = f"http://localhost:{on_port(log_access_file=str(log)).port}"

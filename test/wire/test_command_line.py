@@ -52,7 +52,7 @@ rest_fcgi:
 '''
 
 
-def test_salt_issue_3077_the_line_that_allows_or_refuses_a_call_is_explained(master):
+def test_salt_issue_3077_explain_names_the_rule_that_allows_or_refuses_a_call(master):
     path = master(RULES)
 
     def explain(*question):

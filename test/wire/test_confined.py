@@ -103,14 +103,14 @@ def ran(trap):
     return found
 
 
-def test_the_traps_work(post, trap, hostile):
+def test_each_trap_detects_a_foreign_program(post, trap, hostile):
     assert not ran(trap)
     for names in (["python_shell", "shell"], ["env"], ["cwd", "env", "python_shell"]):
         reply = post(call(COMMAND, user="open", kwarg={name: hostile[name] for name in names}))
         assert reply.status == 200 and ran(trap), names
 
 
-def test_nothing_but_the_command_runs_whatever_is_beside_it(post, trap, hostile):
+def test_extra_keyword_arguments_run_no_other_program(post, trap, hostile):
     reply = post(call(COMMAND))
     assert reply.status == 200 and "load average" in reply.text
     for arguments in combinations(hostile):
@@ -118,7 +118,7 @@ def test_nothing_but_the_command_runs_whatever_is_beside_it(post, trap, hostile)
         assert not ran(trap), arguments
 
 
-def test_it_does_not_whatever_form_the_arguments_have(served, front, trap, hostile):
+def test_extra_arguments_of_any_form_run_no_other_program(served, front, trap, hostile):
     api = front(served["daemon"])
     for arguments in combinations(hostile):
         lows = [
@@ -132,7 +132,7 @@ def test_it_does_not_whatever_form_the_arguments_have(served, front, trap, hosti
         assert not ran(trap), arguments
 
 
-def test_no_other_form_of_the_call_runs_more(post, trap, hostile):
+def test_other_forms_of_the_call_run_no_other_program(post, trap, hostile):
     env = {"env": hostile["env"], "shell": hostile["shell"], "python_shell": True}
     refused = [
         *(call(word) for word in ("uptime\n", " uptime", "uptime ", "uptime\0", "uptime;id", "UPTIME", "./uptime", "")),
@@ -160,7 +160,7 @@ def test_no_other_form_of_the_call_runs_more(post, trap, hostile):
         assert not ran(trap), low
 
 
-def test_keys_of_the_chunk_are_no_arguments(post, trap, hostile):
+def test_keys_of_the_chunk_do_not_become_arguments(post, trap, hostile):
     executors = {"module_executors": ["sudo"], "executor_opts": hostile, "ret_kwargs": hostile}
     for more in (hostile, executors, {"metadata": hostile}, {"timeout": 5, "full_return": True, "jid": ""}):
         reply = post({**call(COMMAND), **more})
@@ -168,7 +168,7 @@ def test_keys_of_the_chunk_are_no_arguments(post, trap, hostile):
         assert not ran(trap), more
 
 
-def test_forms_and_lowstates_of_the_rest_interface_are_held_against_the_same_rules(served, trap):
+def test_forms_and_json_of_the_rest_interface_obey_the_same_rules(served, trap):
     api = served["rest_cherrypy"]
     cred = {"username": "confined", "password": "x", "eauth": "file"}
     login = api.request("POST", "/login", json.dumps(cred), JSON)

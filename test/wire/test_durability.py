@@ -19,7 +19,7 @@ def sharing(daemon):
     return {"cachedir": str(daemon.directory / "cache")}
 
 
-def test_no_answered_job_is_missing_after_many_kills_under_load(start, capsys):
+def test_every_answered_job_survives_kills_under_load(start, capsys):
     first = start()
     database = database_of(first)
     first.stop()
@@ -57,7 +57,7 @@ def start_async(address):
 ALL_PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
 
 
-def test_another_process_finds_at_once_what_a_killed_one_answered(start):
+def test_a_process_finds_the_jobs_of_a_killed_process_at_once(start):
     first = start()
     second = start(sharing(first))
     call(first.address, {"client": "local", "tgt": "ms-0", "fun": "test.arg", "arg": ["left"]})
@@ -66,7 +66,7 @@ def test_another_process_finds_at_once_what_a_killed_one_answered(start):
     assert any(job["Arguments"] == ["left"] for job in runner(second.address, "jobs.list_jobs").values())
 
 
-def test_check_config_makes_no_database(directory, start):
+def test_check_config_creates_no_database(directory, start):
     daemon = start()
     assert daemon.stop() == 0
     database_of(daemon).unlink()
@@ -76,7 +76,7 @@ def test_check_config_makes_no_database(directory, start):
 
 
 @pytest.mark.parametrize("content", [b"x" * 8192, None], ids=["corrupt", "a folder"])
-def test_a_database_that_cannot_be_used_ends_the_start(start, content):
+def test_an_unusable_database_prevents_the_start(start, content):
     daemon = start()
     assert daemon.stop() == 0
     database = database_of(daemon)
@@ -96,7 +96,7 @@ ASYNC_PING = {"client": "local_async", "tgt": "*", "fun": "test.ping"}
 PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
 
 
-def test_while_another_process_locks_the_database_requests_answer_and_the_log_says_it_once(start):
+def test_a_locked_database_refuses_asynchronous_jobs_only_and_is_logged_once(start):
     daemon = start()
     kept = start_async(daemon.address)
     with sqlite3.connect(database_of(daemon), isolation_level=None) as other:
@@ -122,7 +122,7 @@ def small_disk(directory):
     subprocess.run(["umount", path], check=True)
 
 
-def test_on_a_full_disk_requests_answer_and_asynchronous_jobs_are_refused(small_disk, start):
+def test_a_full_disk_refuses_asynchronous_jobs_only(small_disk, start):
     daemon = start({"cachedir": str(small_disk)})
     kept = start_async(daemon.address)
     with open(small_disk / "filler", "wb", buffering=0) as filler:
@@ -141,7 +141,7 @@ def test_on_a_full_disk_requests_answer_and_asynchronous_jobs_are_refused(small_
     assert daemon.stop() == 0
 
 
-def test_a_database_that_is_removed_while_in_use_goes_on_in_a_new_one(start):
+def test_a_removed_database_is_replaced_by_a_new_one(start):
     daemon = start()
     start_async(daemon.address)
     for path in database_of(daemon).parent.iterdir():

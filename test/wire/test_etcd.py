@@ -46,7 +46,7 @@ def listed(address):
 
 
 @BOTH_APIS
-def test_a_job_started_through_one_responder_is_found_through_another(start, start_etcd, v2):
+def test_a_responder_finds_the_job_of_another_responder(start, start_etcd, v2):
     etcd = start_etcd(v2=True)
     here, there = start(on(etcd, v2)), start(on(etcd, v2))
     jid = start_async(here.address)
@@ -58,7 +58,7 @@ def test_a_job_started_through_one_responder_is_found_through_another(start, sta
     assert here.stop() == there.stop() == 0
 
 
-def test_an_etcd_without_api_v2_is_told_at_the_start_and_by_check_config(start, start_etcd, directory):
+def test_the_start_and_check_config_warn_of_an_etcd_without_api_v2(start, start_etcd, directory):
     etcd = start_etcd()
     options = on(etcd)
     del options["etcd.require_v2"]
@@ -74,7 +74,7 @@ def test_an_etcd_without_api_v2_is_told_at_the_start_and_by_check_config(start, 
         assert checked.returncode == 0 and "warning:  " not in checked.stdout, checked
 
 
-def test_with_passwords_and_certificates(start, start_etcd):
+def test_jobs_are_kept_in_an_etcd_with_passwords_and_certificates(start, start_etcd):
     etcd = start_etcd(auth=True, tls=True, client_certs=True)
     pair = etcd.certificates.client
     options = on(
@@ -88,7 +88,7 @@ def test_with_passwords_and_certificates(start, start_etcd):
     assert USER[1] not in daemon.log()
 
 
-def test_a_login_on_one_host_is_good_on_all_until_a_logout_on_any(start, etcd):
+def test_hosts_share_logins_and_logouts_through_etcd(start, etcd):
     keys = {"eauth_tokens": "etcd", "etcd.host": f"127.0.0.1:{etcd.port}"}
 
     def host():
@@ -149,7 +149,7 @@ ODD = {"client": "local", "tgt": "ms-*", "fun": "test.arg", "arg": ["grün ☃ \
 
 
 @BOTH_APIS
-def test_salts_own_returner_reads_what_we_wrote(start, start_etcd, salt_returner, v2):
+def test_the_returner_of_salt_reads_our_jobs(start, start_etcd, salt_returner, v2):
     etcd = start_etcd(v2=True)
     daemon = start(on(etcd, v2))
     ours = call(daemon.address, ODD)[0]
@@ -168,7 +168,7 @@ def test_salts_own_returner_reads_what_we_wrote(start, start_etcd, salt_returner
 
 
 @BOTH_APIS
-def test_we_read_what_salts_own_returner_wrote(start, start_etcd, salt_returner, v2):
+def test_our_job_cache_reads_the_jobs_of_the_returner_of_salt(start, start_etcd, salt_returner, v2):
     etcd = start_etcd(v2=True)
     jid = "20261120231500123456"
     load = {"fun": "test.arg", "jid": jid, "tgt": "web*", "tgt_type": "glob", "arg": ["ü"], "user": "root", "cmd": "publish"}
@@ -193,7 +193,7 @@ def number_of_jobs(address):
     return answer and len(answer[0])
 
 
-def test_while_the_cluster_is_away_calls_are_answered_and_delivered_later(start, etcd):
+def test_calls_are_answered_without_etcd_and_delivered_later(start, etcd):
     daemon = start(on(etcd))
     first = start_async(daemon.address)
     wait_until(lambda: all_returned(daemon.address, first), "all returned")
@@ -238,7 +238,7 @@ def checked(clients, etcd, last, capsys, what):
         assert isinstance(looked_up(last.address, jid), dict)
 
 
-def test_no_acknowledged_job_is_missing_after_many_kills_under_load(start, directory, etcd, capsys):
+def test_every_acknowledged_job_reaches_etcd_after_kills_under_load(start, directory, etcd, capsys):
     changes = on(etcd, cachedir=str(directory / "cache"), log_level="warning")
     clients = Clients(2, pause=0.005)
     try:

@@ -79,7 +79,7 @@ def tags_of(jid):
     return [f"salt/job/{jid}/new", *(f"salt/job/{jid}/ret/{minion}" for minion in MINIONS)]
 
 
-def test_a_job_of_one_host_is_in_the_stream_of_another_as_in_its_own(hosts, etcd):
+def test_a_stream_shows_the_jobs_of_other_hosts(hosts, etcd):
     one, two = hosts(etcd)
     listeners = [one.listen(), two.listen()]
     (jid,) = one.start_jobs(1)
@@ -92,7 +92,7 @@ def test_a_job_of_one_host_is_in_the_stream_of_another_as_in_its_own(hosts, etcd
         assert sorted(of_job) == sorted(tags_of(jid))
 
 
-def test_what_is_no_job_is_heard_on_the_other_host_too(hosts, etcd):
+def test_a_stream_shows_hooks_and_runners_of_other_hosts(hosts, etcd):
     one, two = hosts(etcd)
     listeners = [one.listen(), two.listen()]
     time.sleep(1.2)  # hosts may take a second to notice that somebody listens

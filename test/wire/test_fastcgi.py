@@ -39,7 +39,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("what", NONSENSE)
-def test_nonsense_ends_its_own_connection_only(daemon, what):
+def test_a_malformed_record_closes_its_own_connection_only(daemon, what):
     with connect(daemon.address) as connection:
         fastcgi.send(connection, NONSENSE[what])
     assert answers_properly(daemon)
@@ -65,7 +65,7 @@ OVERFLOWING = {
 
 
 @pytest.mark.parametrize("what", OVERFLOWING)
-def test_cve_2025_23016_lengths_of_variables_that_no_memory_can_hold_close_the_connection(daemon, what):
+def test_cve_2025_23016_overflowing_lengths_of_variables_close_the_connection(daemon, what):
     with connect(daemon.address) as connection:
         connection.sendall(fastcgi.begin() + fastcgi.record(fastcgi.PARAMS, OVERFLOWING[what]))
         assert received(connection) == b""
@@ -84,7 +84,7 @@ def bind_symbolically(library, copy):
     copy.write_bytes(data)
 
 
-def test_without_a_say_in_what_libfcgi_reads_it_does_not_start(tmp_path):
+def test_the_start_fails_with_a_libfcgi_that_bypasses_our_reads(tmp_path):
     linked = subprocess.run(["ldd", BINARY], capture_output=True, text=True, check=True).stdout
     library = pathlib.Path(re.search(r"libfcgi\.so\S* => (\S+)", linked)[1])
     bind_symbolically(library, tmp_path / "libfcgi.so.0")
@@ -94,7 +94,7 @@ def test_without_a_say_in_what_libfcgi_reads_it_does_not_start(tmp_path):
     assert "libfcgi does not read through this program's OS_Read" in ended.stderr
 
 
-def test_fcgi2_issue_60_a_connection_closed_mid_request_is_logged_once_and_leaks_nothing(daemon):
+def test_fcgi2_issue_60_a_connection_closed_during_a_request_is_logged_once_and_leaks_nothing(daemon):
     with connect(daemon.address) as connection:
         connection.sendall(fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[5])]).encode()))
         wait_until(lambda: daemon.connections() == 1, "the connection is served")
@@ -103,7 +103,7 @@ def test_fcgi2_issue_60_a_connection_closed_mid_request_is_logged_once_and_leaks
     assert daemon.log().count("did not take a reply") == 1
 
 
-def test_cve_2011_2766_nothing_of_one_request_is_seen_by_the_next_on_its_connection(daemon):
+def test_cve_2011_2766_a_request_sees_no_variable_of_the_previous_request(daemon):
     with connect(daemon.address) as connection:
         connection.sendall(fastcgi.request(BODY, keep=True, HTTP_X_SECRET="one", REQUEST_METHOD="POST"))
         assert fastcgi.receive(connection).status == 200
@@ -111,6 +111,6 @@ def test_cve_2011_2766_nothing_of_one_request_is_seen_by_the_next_on_its_connect
         assert fastcgi.receive(connection).status == 406
 
 
-def test_fcgi2_issue_13_64_kib_of_headers_are_read(daemon):
+def test_fcgi2_issue_13_64_kib_of_headers_are_accepted(daemon):
     headers = {f"HTTP_X_{number}": "v" * 1000 for number in range(64)}
     assert fastcgi.talk(daemon.address, fastcgi.request(BODY, **headers)).status == 200

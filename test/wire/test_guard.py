@@ -41,7 +41,7 @@ def statuses(daemon, count, **credentials):
 
 
 @pytest.mark.parametrize("user", ["alice", "nobody"])
-def test_who_guesses_is_slowed_and_then_refused_whether_the_user_exists_or_not(start, user):
+def test_guesses_are_delayed_and_then_refused_for_known_and_unknown_users(start, user):
     daemon = start(settings())
     begin = time.monotonic()
     assert statuses(daemon, 3, username=user, password="wrong") == [401, 401, 401]
@@ -52,7 +52,7 @@ def test_who_guesses_is_slowed_and_then_refused_whether_the_user_exists_or_not(s
     daemon.await_log(f'login guard: user "{user}" at "192.0.2.7": refused for 600 seconds')
 
 
-def test_counts_are_shared_between_processes_and_outlive_one_that_is_killed(start, directory):
+def test_processes_share_the_count_of_failed_logins_and_it_survives_a_kill(start, directory):
     first, second = (start(of_one_host(directory)) for _ in range(2))
     assert statuses(first, 2, password="wrong") == [401, 401]
     assert ask(second, password="wrong")[0] == 401
@@ -63,7 +63,7 @@ def test_counts_are_shared_between_processes_and_outlive_one_that_is_killed(star
     assert ask(third)[0] == 429
 
 
-def test_a_reload_does_not_forget(start):
+def test_a_reload_keeps_the_count_of_failed_logins(start):
     daemon = start(settings())
     statuses(daemon, 2, password="wrong")
     statuses(daemon, 3, username="bob", password="wrong")
@@ -74,7 +74,7 @@ def test_a_reload_does_not_forget(start):
     assert ask(daemon)[0] == 429, "the third failure was the third"
 
 
-def test_the_audit_names_who_was_refused(start):
+def test_the_audit_names_the_throttled_user(start):
     daemon = start(settings())
     statuses(daemon, 4, password="wrong")
     daemon.await_log("user=alice eauth=sharedsecret remote_addr=192.0.2.7 client=local fun=test.ping tgt=ms-0 jid=- outcome=throttled")

@@ -19,7 +19,7 @@ def refuses(reply, *words):
 
 
 @pytest.mark.parametrize("module", ["rest_cherrypy", "rest_tornado"])
-def test_aliases_in_yaml_bodies_are_refused(start, module):
+def test_a_yaml_body_with_an_alias_is_refused(start, module):
     changes = serving(module)
     start(changes)
     api = api_of(changes, module)
@@ -105,7 +105,7 @@ READERS = [("rest_wsgi", JSON, JSON_SHAPES), ("rest_cherrypy", YAML, YAML_SHAPES
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
 @pytest.mark.parametrize("module, headers, shapes", READERS, ids=lambda value: value if isinstance(value, str) else "")
-def test_no_body_takes_more_than_twenty_times_its_size(start, front, module, headers, shapes):
+def test_a_body_uses_at_most_twenty_times_its_size_in_memory(start, front, module, headers, shapes):
     """Each body has a process of its own: one that has read a large body keeps memory for a while."""
     path, took = "/" if module == "rest_wsgi" else "/login", {}
     for name, make in shapes.items():  # one process per body

@@ -124,7 +124,7 @@ def send(port, data, patience=PATIENCE):
     return connection
 
 
-def test_each_is_told_what_is_wrong_or_closed(daemon, directory):
+def test_each_malformed_request_gets_its_status_and_a_closed_connection(daemon, directory):
     daemon = daemon(directory)
     for name, (data, expected) in RUDE.items():
         with send(daemon.port, data) as connection:
@@ -162,7 +162,7 @@ def besieged(daemon):
 
 
 @NEEDS_PTRACE
-def test_nobody_else_waits_and_nothing_stays_behind(daemon, directory):
+def test_hostile_connections_delay_no_other_client_and_leave_no_memory(daemon, directory):
     daemon = daemon(directory)
     context = ssl.create_default_context(cafile=str(directory / "cert.pem"))
 
@@ -189,7 +189,7 @@ def test_nobody_else_waits_and_nothing_stays_behind(daemon, directory):
         wait_until(lambda: resident() < 1.3 * first, f"the process is about as large as it was, {first} KiB")
 
 
-def test_what_a_proxy_and_the_responder_could_take_for_different_requests(daemon, directory, front):
+def test_ambiguous_requests_smuggle_nothing_through_nginx(daemon, directory, front):
     """nginx in front of the HTTP port keeps its connections: who follows must get an answer of his own."""
     daemon = daemon(directory)
     nginx = front(daemon, sample="proxy_tls.conf", http_port=daemon.port)

@@ -52,7 +52,7 @@ def pid_of(demo, name):
     return int((demo.home / f"{name}.pid").read_text())
 
 
-def test_the_demo_shows_requests_and_replies_and_works_twice(demo):
+def test_the_demo_prints_requests_and_replies_twice(demo):
     for _ in range(2):
         result = demo("start")
         assert result.returncode == 0, result.stdout + result.stderr
@@ -68,14 +68,14 @@ def test_the_demo_shows_requests_and_replies_and_works_twice(demo):
         assert jobs.startswith('{"return": [{"2') and "test.ping" in jobs
 
 
-def test_what_the_demo_prints_can_be_typed(demo):
+def test_the_printed_command_of_the_demo_works(demo):
     text = demo("start").stdout
     command = re.search(r"\$ (curl .*?\n.*?\n.*?)\n", text, re.DOTALL)[1]
     typed = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert '"ms-4": true' in typed.stdout
 
 
-def test_the_demo_stops_what_it_started(demo):
+def test_demo_stop_ends_the_processes_of_the_demo(demo):
     demo("start")
     pids = [pid_of(demo, "nginx"), pid_of(demo, "rest_fcgi")]
     assert not any(gone(pid) for pid in pids)
@@ -84,7 +84,7 @@ def test_the_demo_stops_what_it_started(demo):
     assert demo("stop").stdout == ""
 
 
-def test_the_demo_leaves_a_process_alone_that_has_an_old_number(demo):
+def test_demo_stop_spares_a_process_with_a_reused_pid(demo):
     demo("stop")
     demo.home.mkdir(exist_ok=True)
     with subprocess.Popen(["sleep", "60"]) as bystander:
@@ -94,7 +94,7 @@ def test_the_demo_leaves_a_process_alone_that_has_an_old_number(demo):
         bystander.send_signal(signal.SIGKILL)
 
 
-def test_the_demo_names_its_port_where_that_is_taken(demo):
+def test_the_demo_names_a_port_in_use(demo):
     demo("stop")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", demo.port))
@@ -108,7 +108,7 @@ def test_the_demo_works_in_a_deep_folder_with_a_strange_name(demo):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_the_demos_passwords_are_its_users_alone(demo):
+def test_the_password_file_of_the_demo_is_private(demo):
     demo("start")
     for name in ["passwords", "master"]:
         assert (demo.home / name).stat().st_mode & 0o077 == 0
@@ -124,7 +124,7 @@ def deps(*packages, **env):
     )
 
 
-def test_deps_do_nothing_where_nothing_is_missing(directory):
+def test_deps_installs_nothing_if_nothing_is_missing(directory):
     """With a dpkg-query that knows every package, and nothing else that could be run."""
     (directory / "dpkg-query").write_text("#!/bin/sh\necho installed\n")
     (directory / "dpkg-query").chmod(0o755)
@@ -132,7 +132,7 @@ def test_deps_do_nothing_where_nothing_is_missing(directory):
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
-def test_what_deps_only_try_may_be_missing(directory):
+def test_deps_skips_optional_packages_that_cannot_be_installed(directory):
     """With an apt-get that can install nothing but `one`, a sudo that does what it is told, and nothing that writes."""
     tools = {"dpkg-query": "exit 1", "apt-get": 'case "$*" in *two*) exit 100 ;; esac', "sudo": 'exec "$@"'}
     tools |= {"tee": "cat >/dev/null", "chmod": "", "rm": ""}
@@ -144,7 +144,7 @@ def test_what_deps_only_try_may_be_missing(directory):
     assert deps("try:one", "two", PATH=f"{directory}:{os.environ['PATH']}").returncode != 0
 
 
-def test_servers_that_deps_install_are_off_at_the_next_boot(directory):
+def test_deps_disables_the_servers_that_it_installs(directory):
     """With an apt-get that makes a package installed, but for openssh-server, and an update-rc.d that says what it was told."""
     tools = {"dpkg-query": 'for p; do :; done; [ -e "$0.$p" ] && echo installed', "sudo": 'exec "$@"'}
     tools |= {"apt-get": f'for p; do case $p in openssh*) exit 1 ;; esac; : > "{directory}/dpkg-query.$p"; done'}
@@ -158,7 +158,7 @@ def test_servers_that_deps_install_are_off_at_the_next_boot(directory):
     assert " disable" not in deps("nginx", "try:openssh-server", PATH=path).stdout
 
 
-def test_deps_say_what_is_needed_where_there_is_no_apt(directory):
+def test_deps_names_the_packages_without_apt(directory):
     result = deps("one", "two", PATH=str(directory))
     assert result.returncode == 1
     assert "one two" in result.stderr and "SKIP_DEPS=1" in result.stderr

@@ -22,7 +22,7 @@ def start_job(api, fun, **more):
     return ret["jid"]
 
 
-def test_a_job_can_be_looked_up_while_it_runs(api):
+def test_lookup_jid_finds_a_running_job(api):
     jid = start_job(api, "test.sleep", arg=[10])
     assert lookup(api, jid) == {}
     assert jid in api.run(chunk("runner", "jobs.active"))[0]
@@ -30,7 +30,7 @@ def test_a_job_can_be_looked_up_while_it_runs(api):
     wait_until(lambda: jid not in api.run(chunk("runner", "jobs.active"))[0], "it runs no more")
 
 
-def test_salt_issue_43095_jobs_are_listed_with_their_function_and_user_and_without_credentials(api):
+def test_salt_issue_43095_list_jobs_shows_function_and_user_but_no_credentials(api):
     jid = start_job(api, "test.echo", arg=["listed"])
     (jobs,) = api.run(chunk("runner", "jobs.list_jobs"))
     assert jobs[jid]["Function"] == "test.echo" and jobs[jid]["User"] == "saltdev"
@@ -41,7 +41,7 @@ def saltutil(api, fun, *arg):
     return api.run(local(f"saltutil.{fun}", tgt="ms-0", arg=list(arg)))[0]["ms-0"]
 
 
-def test_a_job_that_is_killed_says_so(api):
+def test_kill_job_ends_a_job_with_a_return(api):
     jid = start_job(api, "test.sleep", tgt="ms-0", arg=[600])
     assert saltutil(api, "find_job", jid)["fun"] == "test.sleep"
     assert re.fullmatch(rf"Signal 9 sent to job {jid} at pid \d+", saltutil(api, "kill_job", jid))
@@ -50,7 +50,7 @@ def test_a_job_that_is_killed_says_so(api):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount /proc anew and start programs as another user")
-def test_a_job_of_a_process_that_proc_does_not_show_runs_on(start, directory):
+def test_a_job_of_a_process_hidden_in_proc_stays_active(start, directory):
     """systemd's ProtectProc=invisible hides processes that are not dumpable, also from others of the same user."""
     program, wrapper = directory / "rest_fcgi", directory / "wrapper"
     shutil.copy(BINARY, program)
@@ -69,7 +69,7 @@ def test_a_job_of_a_process_that_proc_does_not_show_runs_on(start, directory):
     assert other.log().count(f"job {jid} was interrupted") == 1
 
 
-def test_shutdown_ends_a_running_job_within_its_time(start, front):
+def test_shutdown_interrupts_a_job_after_the_shutdown_timeout(start, front):
     daemon = start({"rest_fcgi": {"shutdown_timeout": 1}})
     start_job(front(daemon), "test.sleep", arg=[600])
     daemon.kill(signal.SIGTERM)

@@ -66,7 +66,7 @@ def unit(directory):
     one.stop()
 
 
-def test_the_responder_which_is_started_again_on_the_same_socket(unit, front, ledger, capsys):
+def test_killing_the_responder_loses_no_answered_request(unit, front, ledger, capsys):
     nginx = front(unit)
     chance = random.Random(13)
     with load(ledger, over_fastcgi(unit.address), over_http(nginx)):
@@ -88,7 +88,7 @@ def fcgid(directory):
     one.stop()
 
 
-def test_one_of_the_processes_of_mod_fcgid(fcgid, ledger, capsys):
+def test_killing_processes_of_mod_fcgid_loses_no_answered_request(fcgid, ledger, capsys):
     with load(ledger, over_http(fcgid)):
         for _ in range(KILLS):
             await_answers(ledger)
@@ -100,7 +100,7 @@ def test_one_of_the_processes_of_mod_fcgid(fcgid, ledger, capsys):
 
 
 @pytest.mark.parametrize("server", ["nginx", "Apache"])
-def test_a_web_servers_processes_and_all_of_it(unit, front, directory, ledger, capsys, server):
+def test_killing_the_web_server_loses_no_answered_request(unit, front, directory, ledger, capsys, server):
     if server == "Apache":
         api = apaches.Proxying(directory / "apache", unit)
     else:
@@ -145,7 +145,7 @@ def helpers_dying(program, every):
     killer.result()
 
 
-def test_what_starts_the_programs_of_jobs(start, directory, capsys):
+def test_killing_rest_fcgi_run_loses_no_answered_request(start, directory, capsys):
     helper, ledger = own_copy("rest_fcgi_run", directory), Ledger(directory, seconds=0.1)
     daemon = start({"log_level": "warning", "rest_fcgi": {"embedded": {"run_helper": str(helper)}}})
     with helpers_dying(helper, 3) as killed:
@@ -186,7 +186,7 @@ def pam(directory):
     }
 
 
-def test_what_checks_passwords(start, pam, directory, ledger, capsys):
+def test_killing_rest_fcgi_pam_never_accepts_a_wrong_password(start, pam, directory, ledger, capsys):
     daemon = start({"log_level": "error", **pam})
     exchange, numbers, stop = over_fastcgi(daemon.address), itertools.count(), threading.Event()
     (directory / "wrong").mkdir()

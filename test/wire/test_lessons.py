@@ -60,7 +60,7 @@ KEYS = ["client", "fun", "tgt", "tgt_type", "expr_form", "jid", "ret", "username
 KEYS += ["subset", "metadata", "full_return", "roster_file", "service", "filename"]
 
 
-def test_cve_2018_15750_cve_2020_11652_cve_2021_25282_cve_2024_22231_no_text_of_a_request_is_a_path(start, front, bait):
+def test_cve_2018_15750_cve_2020_11652_cve_2021_25282_cve_2024_22231_no_value_of_a_request_opens_a_file(start, front, bait):
     folder, opened = bait
     changes = merge(serving(), {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"], "login_guard": {"tries": 0}}})
     daemon = start(changes)
@@ -84,7 +84,7 @@ def test_cve_2018_15750_cve_2020_11652_cve_2021_25282_cve_2024_22231_no_text_of_
     assert opened.count() > 0, "what is opened is seen"
 
 
-def test_what_options_bring_stays_with_them(on_port):
+def test_an_options_request_opens_no_session(on_port):
     """OPTIONS has no session, and leaves none on its connection."""
     api = on_port()
     token = api.request("POST", "/login", json.dumps(CRED), JSON).headers["x-auth-token"]
@@ -132,7 +132,7 @@ def test_cve_2024_38825_an_unavailable_eauth_back_end_refuses_every_login(start,
 NONSENSE = [b"", b"\0" * 64, b"GET / HTTP/1.1\r\n\r\n", os.urandom(512), fastcgi.begin() + b"\1\4\0\1\xff\xff\0\0", b"\1\1\0\1\0\x08\0\0"]
 
 
-def test_cve_2023_20897_cve_2017_14696_ten_times_as_many_bad_packets_as_threads_stop_nobody(start):
+def test_cve_2023_20897_cve_2017_14696_a_flood_of_malformed_packets_stops_no_other_request(start):
     daemon = start({"rest_fcgi": {"max_threads": 4}})
     for _ in range(10):
         with contextlib.ExitStack() as flood:
@@ -146,19 +146,19 @@ def test_cve_2023_20897_cve_2017_14696_ten_times_as_many_bad_packets_as_threads_
         assert answer.status == 200 and json.loads(answer.body)["return"] == PING
 
 
-def test_no_sample_of_apache_logs_bodies_or_credentials():
+def test_the_apache_samples_log_no_bodies_and_credentials():
     for path in (ROOT / "apache").rglob("*.conf"):
         text = path.read_text().lower()
         assert not any(word in text for word in ("dumpio", "authorization}", "x-auth-token}", "{cookie}")), path
 
 
-def test_check_config_knows_how_long_the_samples_wait():
+def test_check_config_uses_the_timeout_of_the_samples():
     texts = "".join(path.read_text() for server in ("nginx", "apache") for path in (ROOT / server).glob("*.conf"))
     waits = set(re.findall(r"(?:_read_timeout | timeout=|FcgidIOTimeout )(\d+)", texts)) - {"90"}  # WebSockets
     assert waits == set(re.findall(r"kWebServersWait\{(\d+)\}", (ROOT / "src/config/report.cc").read_text())) and len(waits) == 1
 
 
-def test_cve_2025_62349_the_page_names_the_releases_that_are_tested_and_the_oldest_to_use():
+def test_cve_2025_62349_salt_md_names_the_tested_and_the_oldest_safe_releases():
     page = (ROOT / "deploy/salt.md").read_text()
     (oldest,) = re.findall(r"none older than (3006\.\d+), (3007\.\d+) or (3008\.\d+)\.", page)
     tested = sorted(json.loads(path.read_text())["salt"] for path in (ROOT / "test/vectors").glob("salt-*.json"))

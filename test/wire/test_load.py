@@ -19,7 +19,7 @@ def at_once(count, function):
         return list(pool.map(function, range(count)))
 
 
-def test_cve_2012_6687_two_thousand_requests_at_once_are_all_answered(start):
+def test_cve_2012_6687_two_thousand_parallel_requests_are_answered(start):
     daemon = start({"rest_fcgi": {"max_threads": 2500}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[1])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
@@ -29,7 +29,7 @@ def test_cve_2012_6687_two_thousand_requests_at_once_are_all_answered(start):
 
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
-def test_two_thousand_requests_in_flight_take_less_than_a_hundred_megabytes(start):
+def test_two_thousand_requests_use_less_than_a_hundred_megabytes(start):
     """That is of a program which was compiled with optimization."""
     daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
@@ -41,7 +41,7 @@ def test_two_thousand_requests_in_flight_take_less_than_a_hundred_megabytes(star
         connection.close()
 
 
-def test_salt_issue_55953_parallel_calls_get_their_own_answers(api):
+def test_salt_issue_55953_parallel_calls_get_their_own_returns(api):
     def echo(number):
         return api.run(local("test.echo", tgt=f"ms-{number % 3}", arg=[f"marker {number}"]))
 
@@ -49,7 +49,7 @@ def test_salt_issue_55953_parallel_calls_get_their_own_answers(api):
     assert replies == [[{f"ms-{number % 3}": f"marker {number}"}] for number in range(400)]
 
 
-def test_parallel_calls_of_different_users_get_their_own_identity(start, front, tmp_path):
+def test_parallel_calls_keep_the_identity_of_their_users(start, front, tmp_path):
     names = [f"user{number}" for number in range(60)]
     passwords = tmp_path / "passwords"
     passwords.write_text("".join(f"{name}:{hashlib.sha256(f'of {name}'.encode()).hexdigest()}\n" for name in names))
@@ -82,7 +82,7 @@ def abort(address):
 
 
 @NEEDS_PTRACE
-def test_salt_issue_29817_files_and_threads_are_given_back(start, front):
+def test_salt_issue_29817_descriptors_and_threads_are_released(start, front):
     daemon = start({"rest_fcgi": {"idle_thread_timeout": 1}})
     api = front(daemon)
 
@@ -111,7 +111,7 @@ def resident(daemon):
 
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
-def test_salt_issue_41444_memory_stays_where_it_was(start):
+def test_salt_issue_41444_memory_does_not_grow(start):
     """Each body and each reply has 100 KB: a leak of one of them would add 30 MB or more."""
     daemon = start({"rest_fcgi": {"jobs_bytes_kept": "1M"}})
     large = {**CRED, "client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": ["x" * 100_000]}
@@ -148,7 +148,7 @@ def sent_by_http(_, api, kind, body):
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
 @pytest.mark.parametrize("send", [sent_by_fastcgi, sent_by_http])
-def test_what_200_requests_of_1_mb_took_is_given_back_within_10_seconds(start, send):
+def test_memory_of_200_large_requests_is_released_within_10_seconds(start, send):
     changes = serving()
     daemon = start(merge(changes, {"rest_fcgi": {"idle_thread_timeout": 600}}))
     kinds = list(LARGE.items())

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(bool(daemons.SANITIZED), reason="times of a sani
 
 
 @pytest.mark.parametrize("name", ["file", "sharedsecret", "token", pytest.param("pam", marks=NEEDS_ROOT)])
-def test_how_long_a_refusal_takes_does_not_tell_what_was_wrong(start, directory, name):
+def test_the_time_of_a_refusal_does_not_reveal_its_cause(start, directory, name):
     with BACK_ENDS[name](directory) as (settings, sorts_of):
         daemon = start(settings)
         # Of a thousand runs in which nothing differs, two are further apart by chance: twice in a row none is.

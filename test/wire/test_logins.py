@@ -58,7 +58,7 @@ class Guesser:
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
 @pytest.mark.parametrize("spread", SPREADS if LONG else ["all of these"])
-def test_salt_issue_20285_two_thousand_logins_at_once_of_two_hundred_users_all_get_in_with_bounded_memory(start, directory, spread):
+def test_salt_issue_20285_two_thousand_parallel_logins_succeed_with_bounded_memory(start, directory, spread):
     """One hash of a user is enough, and no more are computed at once than there are cores and memory for: all 200 at
     once would take 3.2 GB."""
     users = directory / "users"
@@ -77,7 +77,7 @@ def test_salt_issue_20285_two_thousand_logins_at_once_of_two_hundred_users_all_g
     assert int(daemon.status("VmHWM")) < (100 + 64 + 64) * 1024, "KiB: 2,000 threads, the hashes, some more"
 
 
-def test_cve_2023_20897_bad_logins_do_not_keep_a_good_one_waiting(start, directory):
+def test_cve_2023_20897_failed_logins_do_not_delay_a_good_login(start, directory):
     """The guard makes bad logins wait, each longer than the one before, and hashes are computed in turn; a good login waits for
     neither."""
     users = directory / "users"
@@ -100,7 +100,7 @@ def test_cve_2023_20897_bad_logins_do_not_keep_a_good_one_waiting(start, directo
 
 
 @pytest.mark.parametrize("now", ["fred:changed", "fred:!sesame", "ann:sesame", None])
-def test_cve_2016_9639_what_is_remembered_of_a_user_ends_when_the_file_changes(start, directory, now):
+def test_cve_2016_9639_a_change_of_the_password_file_ends_cached_logins(start, directory, now):
     users = directory / "users"
     users.write_text("fred:sesame\n")
     users.chmod(0o600)

@@ -30,7 +30,7 @@ def module_with(root):
     return module_files.load("file", __opts__={"rest_fcgi": {"file_root": str(root)}})
 
 
-def test_lines_are_written_in_place_of_what_a_file_held_and_appended(file, root):
+def test_write_replaces_and_append_extends_a_file(file, root):
     path = root / "f"
     assert file.write(str(path), "one", 2, None) == f'Wrote 3 lines to "{path}"'
     assert path.read_text() == "one\n2\nNone\n"
@@ -44,7 +44,7 @@ def test_lines_are_written_in_place_of_what_a_file_held_and_appended(file, root)
         file.append(f"{root}/nosuch", "c")
 
 
-def test_a_file_is_made_and_its_times_are_set(file, root):
+def test_touch_creates_a_file_and_sets_its_times(file, root):
     assert file.touch(f"{root}/stamp") is True
     assert file.touch(f"{root}/stamp", 5, "6") is True
     assert ((root / "stamp").stat().st_atime, (root / "stamp").stat().st_mtime) == (5, 6)
@@ -52,7 +52,7 @@ def test_a_file_is_made_and_its_times_are_set(file, root):
         file.touch(f"{root}/stamp", "x")
 
 
-def test_folders_are_made_with_those_above_them_and_removed_with_what_is_in_them(file, root):
+def test_mkdir_and_remove_handle_folder_trees(file, root):
     assert file.mkdir(f"{root}/a/b/c", mode=750) is True and file.mkdir(f"{root}/a") is True
     assert (root / "a/b/c").stat().st_mode & 0o7777 == 0o750
     (root / "a/b/c/f").write_text("x")
@@ -66,7 +66,7 @@ def test_folders_are_made_with_those_above_them_and_removed_with_what_is_in_them
         file.mkdir(f"{root}/file")
 
 
-def test_a_folder_gets_the_mode_that_is_asked_for_but_nobodys_identity_with_it(file, root):
+def test_mkdir_sets_the_mode_without_setuid_bits(file, root):
     assert file.mkdir(f"{root}/m", mode="7750") is True
     assert (root / "m").stat().st_mode & 0o7777 == 0o1750
     for mode in ("9", "o" * 1000, "77777"):
@@ -76,13 +76,13 @@ def test_a_folder_gets_the_mode_that_is_asked_for_but_nobodys_identity_with_it(f
         file.mkdir(f"{root}/n", user="root")
 
 
-def test_a_link_is_removed_and_not_what_it_leads_to(file, root):
+def test_remove_deletes_a_link_and_keeps_its_target(file, root):
     assert file.remove(f"{root}/link") is True and file.remove(f"{root}/out") is True
     assert (root.parent / "outside").read_text() == "safe\n" and (root.parent / "other").is_dir()
 
 
 @pytest.mark.parametrize("function", CHANGING)
-def test_nothing_outside_the_root_is_changed_whatever_the_path(file, root, function):
+def test_no_path_changes_a_file_outside_file_root(file, root, function):
     change = getattr(file, function)
     for path in ("outside", "root", "root/", "root/.", "root2/f", "other/f"):
         with pytest.raises(Refused, match="expected one below rest_fcgi: embedded: file_root, "):
@@ -98,7 +98,7 @@ def test_nothing_outside_the_root_is_changed_whatever_the_path(file, root, funct
     assert (root.parent / "outside").read_text() == "safe\n" and os.listdir(root.parent / "other") == []
 
 
-def test_what_is_no_regular_file_is_neither_written_nor_read(file, root):
+def test_special_files_are_neither_written_nor_read(file, root):
     os.mkfifo(root / "pipe")
     for change in (file.write, file.append, file.touch):
         with pytest.raises(OSError):
@@ -110,7 +110,7 @@ def test_what_is_no_regular_file_is_neither_written_nor_read(file, root):
             file.read(path)
 
 
-def test_folders_are_made_no_deeper_than_they_can_be_removed(file, root):
+def test_mkdir_creates_at_most_100_levels(file, root):
     with pytest.raises(Refused, match="at most 100 folders below each other"):
         file.mkdir(str(root) + "/d" * 101)
     os.makedirs(str(root) + "/d" * 105)
@@ -119,14 +119,14 @@ def test_folders_are_made_no_deeper_than_they_can_be_removed(file, root):
 
 
 @pytest.mark.parametrize("function", CHANGING)
-def test_without_a_root_these_functions_say_which_key_turns_them_on(function):
+def test_changing_functions_name_file_root_if_it_is_unset(function):
     with pytest.raises(Refused, match=f"^file.{function} is off: set rest_fcgi: embedded: file_root to the folder"):
         getattr(module_with(""), function)("/tmp/x")
     with pytest.raises(FileNotFoundError):
         getattr(module_with("/no/such/root"), function)("/no/such/root/x")
 
 
-def test_a_file_of_more_than_16_mib_is_not_read(file, root):
+def test_read_refuses_a_file_over_16_mib(file, root):
     (root / "large").touch()
     os.truncate(root / "large", (16 << 20) + 1)
     for read in (file.read, lambda path: file.contains(path, "x")):
@@ -134,5 +134,5 @@ def test_a_file_of_more_than_16_mib_is_not_read(file, root):
             read(f"{root}/large")
 
 
-def test_a_home_folder_may_be_named_by_a_tilde(file):
+def test_a_tilde_expands_to_a_home_folder(file):
     assert file.directory_exists("~root/") and file.directory_exists("~") and not file.directory_exists("~no_such_user")

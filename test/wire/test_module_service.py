@@ -35,27 +35,27 @@ def service(systemctl, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("verb", ["start", "restart", "reload", "force-reload", "enable"])
-def test_a_unit_is_changed(service, systemctl, verb):
+def test_each_action_calls_systemctl_for_the_unit(service, systemctl, verb):
     function = {"reload": service.reload_, "force-reload": service.force_reload}.get(verb) or getattr(service, verb)
     assert function("web", no_block=False) is True
     assert function("web", no_block=True) is True
     assert systemctl.calls == [ASK, [verb, "--", "web.service"], ASK, [verb, "--no-block", "--", "web.service"]]
 
 
-def test_what_systemctl_says_of_a_failure_is_the_error(service, systemctl):
+def test_an_error_of_systemctl_is_raised(service, systemctl):
     systemctl.answers["start"] = (5, "", "Unit web.service not found.")
     with pytest.raises(module_files.CommandExecutionError, match="^Unit web.service not found.$"):
         service.start("web")
 
 
-def test_stop_and_disable_return_whether_they_went_well(service, systemctl):
+def test_stop_and_disable_return_false_on_failure(service, systemctl):
     assert service.stop("web") is True
     systemctl.answers.update(stop=(5, "", ""), disable=(1, "", ""))
     assert service.disable("web") is False and service.__context__["retcode"] == 0
     assert service.stop("web") is False and service.__context__["retcode"] == 5
 
 
-def test_systemd_reads_unit_files_again_that_have_changed_before_it_acts(service, systemctl):
+def test_changed_unit_files_are_reloaded_before_an_action(service, systemctl):
     systemctl.answers["show"] = (0, "NeedDaemonReload=yes", "")
     assert service.start("web") is True
     assert systemctl.calls == [ASK, ["daemon-reload"], ["start", "--", "web.service"]]
@@ -64,7 +64,7 @@ def test_systemd_reads_unit_files_again_that_have_changed_before_it_acts(service
         service.systemctl_reload()
 
 
-def test_masks_are_seen_made_and_undone(service, systemctl, monkeypatch):
+def test_mask_masked_and_unmask_handle_masks(service, systemctl, monkeypatch):
     masked = {"/etc/systemd/system/web.service"}
     monkeypatch.setattr(service.os.path, "islink", masked.__contains__)
     monkeypatch.setattr(service.os, "readlink", lambda path: "/dev/null")
@@ -78,7 +78,7 @@ def test_masks_are_seen_made_and_undone(service, systemctl, monkeypatch):
     assert systemctl.calls == [ASK, ["mask", "--runtime", "--", "web.service"]]
 
 
-def test_whether_a_unit_is_active_enabled_or_there_comes_from_the_exit_status(service, systemctl):
+def test_status_enabled_and_available_follow_the_exit_status(service, systemctl):
     assert service.status("web") and service.enabled("web.timer") and service.available("web@1")
     assert not service.disabled("web") and not service.missing("web")
     assert ["is-enabled", "--", "web.timer"] in systemctl.calls
@@ -89,7 +89,7 @@ def test_whether_a_unit_is_active_enabled_or_there_comes_from_the_exit_status(se
     assert service.missing("web")
 
 
-def test_units_are_listed_by_their_files_and_by_their_state(service, systemctl, tmp_path):
+def test_get_functions_list_units_by_files_and_state(service, systemctl, tmp_path):
     for name in ("lib/web.service", "lib/web@.service", "etc/backup.timer", "etc/notes.txt", "etc/web.service"):
         (tmp_path / name).write_text("")
     assert service.get_all() == ["backup.timer", "web", "web@"]
@@ -103,7 +103,7 @@ def test_units_are_listed_by_their_files_and_by_their_state(service, systemctl, 
     assert service.status("web*") == {"web": True, "web@": True} and service.status("[no]d*") == {}
 
 
-def test_the_properties_of_a_unit_are_a_dictionary(service, systemctl):
+def test_show_returns_the_properties_as_a_dictionary(service, systemctl):
     text = "Id=web.service\nAfter=a.target b.target\nWants=\nEnvironment=A=1 B=2\n"
     text += "ExecStart={ path=/usr/bin/web ; argv[]=/usr/bin/web -d ; ignore_errors=no }\n"
     systemctl.answers["show"] = (0, text, "")
@@ -120,7 +120,7 @@ NO_NAMES = ["--force", "-", "", "a b", "a;b", "../x", "a/b", "$(id)", ".hidden",
 
 
 @pytest.mark.parametrize("name", NO_NAMES)
-def test_a_name_that_no_unit_can_have_is_refused_before_systemctl_runs(service, systemctl, name):
+def test_an_invalid_unit_name_is_refused_before_systemctl_runs(service, systemctl, name):
     for function in (service.start, service.stop, service.enable, service.status, service.show, service.mask, service.masked):
         with pytest.raises(module_files.SaltInvocationError, match="cannot be the name of a unit"):
             function(name)

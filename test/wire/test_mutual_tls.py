@@ -61,7 +61,7 @@ def test_a_required_client_certificate_must_be_valid(serve, directory, authoriti
         assert f"the client's certificate is refused: {why}" in daemon.log()
 
 
-def test_an_optional_certificate_has_to_be_good_where_it_is_shown(serve, directory, authorities):
+def test_an_optional_client_certificate_must_be_valid_if_sent(serve, directory, authorities):
     right, wrong = authorities
     _, port = serve(ssl_cert_reqs="CERT_OPTIONAL", ssl_ca_certs=str(right.certificate))
     assert get(directory, port) == 200
@@ -71,7 +71,7 @@ def test_an_optional_certificate_has_to_be_good_where_it_is_shown(serve, directo
 
 
 @pytest.mark.parametrize("mode", ["CERT_REQUIRED", "CERT_OPTIONAL"])
-def test_the_common_name_has_to_be_allowed(serve, directory, authorities, mode):
+def test_the_common_name_must_be_allowed(serve, directory, authorities, mode):
     right, wrong = authorities
     allowed = ["proxy.example.com", "master.example.com"]
     daemon, port = serve(ssl_cert_reqs=mode, ssl_ca_certs=str(right.certificate), ssl_allowed_cn=allowed)
@@ -87,7 +87,7 @@ def test_the_common_name_has_to_be_allowed(serve, directory, authorities, mode):
 
 
 @pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
-def test_a_resumed_session_does_not_replace_the_certificate(serve, directory, authorities, version):
+def test_a_resumed_tls_session_still_needs_a_certificate(serve, directory, authorities, version):
     right, _ = authorities
     _, port = serve(ssl_cert_reqs="CERT_REQUIRED", ssl_ca_certs=str(right.certificate))
 
@@ -104,7 +104,7 @@ def test_a_resumed_session_does_not_replace_the_certificate(serve, directory, au
     assert "200 OK" not in connect(*resumed, "-ign_eof").stdout
 
 
-def test_sighup_brings_new_authorities_and_keeps_the_old_ones_where_they_cannot_be_read(serve, directory, authorities):
+def test_sighup_loads_new_authorities_and_keeps_the_old_ones_on_failure(serve, directory, authorities):
     right, wrong = authorities
     authority = directory / "clients.pem"
     shutil.copy(right.certificate, authority)
@@ -122,7 +122,7 @@ def test_sighup_brings_new_authorities_and_keeps_the_old_ones_where_they_cannot_
     assert [get(directory, port, *one) for one in (old, [])] == [REFUSED, REFUSED]
 
 
-def test_a_folder_of_authorities_is_read_whole(serve, directory, authorities):
+def test_every_authority_of_a_folder_is_loaded(serve, directory, authorities):
     folder = directory / "authorities"
     folder.mkdir()
     for at, authority in enumerate(authorities):

@@ -21,7 +21,7 @@ BELOW_A_PATH = "prefix.conf"  # see test_web_servers.py
 PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 
-def test_each_sample_is_tested():
+def test_the_list_of_samples_is_complete():
     shared = {"location.conf", "params.conf", "server.conf", "tls_server.conf", "proxy_location.conf", "errors.conf"}
     shared |= {"websocket.conf", "websockets.conf", "http_upstream.conf", "proxy_headers.conf"}
     assert {path.name for path in (ROOT / "nginx").glob("*.conf")} == {*SAMPLES, BELOW_A_PATH, *shared}
@@ -35,7 +35,7 @@ def sample(request, start, front):
 
 
 @pytest.mark.parametrize("sample, kept", [("unix_keepalive.conf", True), ("unix.conf", False)])
-def test_connections_are_kept_where_the_sample_says_so(daemon, front, sample, kept):
+def test_the_keepalive_sample_keeps_connections(daemon, front, sample, kept):
     api = front(daemon, sample=sample)
     for _ in range(3):
         api.run(local("test.ping"))
@@ -43,7 +43,7 @@ def test_connections_are_kept_where_the_sample_says_so(daemon, front, sample, ke
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_tls_speaks_1_2_and_newer_only(daemon, front):
+def test_the_tls_sample_refuses_versions_before_1_2(daemon, front):
     api = front(daemon, sample="tls.conf")
     context = ssl.create_default_context(cafile=str(api.ca))
     context.minimum_version = ssl.TLSVersion.TLSv1
@@ -54,21 +54,21 @@ def test_tls_speaks_1_2_and_newer_only(daemon, front):
         connection.request("GET", "/")
 
 
-def test_nothing_of_a_request_or_reply_reaches_a_file_of_nginx(nginx):
+def test_nginx_writes_no_request_or_reply_to_a_file(nginx):
     marker = "marker-" + "m" * 300000
     assert nginx.run(local("test.echo", tgt="ms-0", arg=[marker])) == [{"ms-0": marker}]
     assert not [path for path in nginx.files() if b"marker-" in path.read_bytes()]
     assert "temporary file" not in nginx.error_log()
 
 
-def test_a_responder_that_is_away_is_a_502_in_json(daemon, nginx):
+def test_nginx_answers_502_in_json_while_the_responder_is_stopped(daemon, nginx):
     daemon.stop()
     reply = nginx.post(local("test.ping"))
     assert (reply.status, reply.json) == (502, {"return": "502: Bad Gateway"})
     assert reply.headers["content-type"] == "application/json" and "retry-after" in reply.headers
 
 
-def test_nginx_trac_488_a_request_whose_responder_dies_is_not_sent_to_another(start, front):
+def test_nginx_trac_488_a_failed_request_is_not_sent_to_another_responder(start, front):
     daemons = [start(), start()]
     nginx = front(*daemons)
     # What looked whether they listen may wait in a queue still, until they serve.
@@ -104,25 +104,25 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("request_bytes, status", REFUSED.values(), ids=REFUSED.keys())
-def test_salt_issue_51109_what_nginx_refuses_by_itself_is_json_too(nginx, request_bytes, status):
+def test_salt_issue_51109_nginx_refuses_malformed_requests_in_json(nginx, request_bytes, status):
     reply = nginx.exchange(request_bytes)
     assert (reply.status, reply.headers["content-type"]) == (status, "application/json")
     assert reply.ret.startswith(f"{status}: ")
 
 
-def test_plain_http_where_tls_is_spoken_is_refused_in_json(daemon, front):
+def test_plain_http_to_the_tls_port_is_refused_in_json(daemon, front):
     reply = front(daemon, sample="tls.conf").exchange(b"POST / HTTP/1.1\r\n" + HOST + b"\r\n")
     assert reply.status == 400 and reply.ret.startswith("400: ")
 
 
-def test_a_responder_that_takes_too_long_is_a_504_in_json(start, front):
+def test_nginx_answers_504_in_json_after_its_timeout(start, front):
     nginx = front(start({"rest_fcgi": {"shutdown_timeout": 1}}), patience=1)
     reply = nginx.post(local("test.sleep", arg=[30]))
     assert (reply.status, reply.json) == (504, {"return": "504: Gateway Time-out"})
     assert "retry-after" not in reply.headers
 
 
-def test_cve_2016_5385_the_proxy_header_and_headers_with_underscores_change_nothing(nginx):
+def test_cve_2016_5385_the_proxy_header_and_headers_with_underscores_have_no_effect(nginx):
     headers = {"Proxy": "http://203.0.113.1/", "X_Forwarded_For": "203.0.113.1", "X-Forwarded-For": "203.0.113.1"}
     assert nginx.post(local("test.ping"), **headers).ret == PING
 
@@ -140,7 +140,7 @@ def named_in(pattern, *names):
     return set(headers)
 
 
-def test_headers_that_are_passed_are_those_that_are_read():
+def test_nginx_passes_exactly_the_headers_that_the_source_reads():
     """A header that the responder begins to read has to be passed on by nginx from then on."""
     read = set()
     for path in (ROOT / "src/netapi").glob("*.cc"):
@@ -195,7 +195,7 @@ TAPS = [("unix.conf", "", FastCgiTap), ("prefix.conf", "/api", FastCgiTap), ("pr
 
 
 @pytest.mark.parametrize("sample, prefix, make_tap", TAPS)
-def test_a_header_that_is_not_read_reaches_nothing_but_a_hook(directory, front, sample, prefix, make_tap):
+def test_nginx_passes_unknown_headers_to_hooks_only(directory, front, sample, prefix, make_tap):
     tap = make_tap(directory)
     over_http = make_tap is HttpTap
     api = front(tap, sample=sample, http_port=tap.address[1] if over_http else None)
@@ -212,6 +212,6 @@ def test_a_header_that_is_not_read_reaches_nothing_but_a_hook(directory, front, 
         assert tap.header("Proxy", "two") not in heard, path
 
 
-def test_samples_log_no_bodies():
+def test_the_nginx_samples_log_no_bodies():
     for path in pathlib.Path(ROOT / "nginx").rglob("*.conf"):
         assert "$request_body" not in path.read_text()

@@ -77,29 +77,29 @@ def call(name, password=PASSWORD, **changes):
     return {**low, **changes}
 
 
-def test_a_system_user_logs_in_with_their_password_alone(api, users):
+def test_a_system_user_logs_in_with_the_right_password_only(api, users):
     assert api.run(call(users["good"])) == [{"ms-0": True}]
     for wrong in ("wrong", "", PASSWORD.upper()):
         assert api.post(call(users["good"], wrong)).status == 401
 
 
-def test_cve_2022_22967_an_expired_or_locked_account_is_refused_in_spite_of_its_good_password(served, api, users):
+def test_cve_2022_22967_an_expired_or_locked_account_is_refused_with_a_good_password(served, api, users):
     assert api.post(call(users["expired"])).status == 401
     served.await_log(f"service {SERVICE}: account: ")
     assert api.post(call(users["locked"])).status == 401
 
 
-def test_a_rule_for_a_group_is_for_its_members(api, users):
+def test_a_rule_for_a_group_applies_to_its_members(api, users):
     assert api.run(call(users["good"], fun="test.echo", arg=["hi"])) == [{"ms-0": "hi"}]
     assert api.post(call(users["good"], fun="test.arg")).status == 401
 
 
-def test_cve_2016_3176_the_caller_does_not_choose_the_service(api, users):
+def test_cve_2016_3176_a_caller_cannot_choose_the_pam_service(api, users):
     low = call(users["good"], "wrong", service="su", **{"auth.pam.service": "su"})
     assert api.post(low).status == 401
 
 
-def test_salt_issue_69303_what_keeps_pam_from_working_is_one_line_and_no_yes(start, front, users, directory):
+def test_salt_issue_69303_a_missing_helper_is_one_log_line_and_refuses_logins(start, front, users, directory):
     missing = directory / "nosuch"
     daemon = start(settings(users, pam_helper=str(missing)))
     line = f"external_auth: pam: nobody can log in through it: the helper {missing} cannot be started: No such file"
@@ -109,7 +109,7 @@ def test_salt_issue_69303_what_keeps_pam_from_working_is_one_line_and_no_yes(sta
     assert checked.returncode == 0 and checked.stderr.count(line) == 1
 
 
-def test_salt_issue_64275_a_helper_without_root_says_that_pam_unix_cannot_work(start, users, directory):
+def test_salt_issue_64275_a_helper_without_root_warns_about_pam_unix(start, users, directory):
     directory.chmod(0o755)
     wrapper = directory / "helper"
     copied = directory / "rest_fcgi_pam"
@@ -142,7 +142,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_cve_2022_22967_what_changes_about_an_account_counts_within_seconds_however_long_logins_are_remembered(start, front, users, passing, change):
+def test_cve_2022_22967_a_change_of_an_account_takes_effect_within_seconds(start, front, users, passing, change):
     api = front(start(daemons.merge(settings(users, auth_cache_ttl=300), {"external_auth": {"pam": {passing: ["test.ping"]}}})))
     assert api.run(call(passing)) == [{"ms-0": True}]
     CHANGES[change](passing)
@@ -151,7 +151,7 @@ def test_cve_2022_22967_what_changes_about_an_account_counts_within_seconds_howe
     assert time.monotonic() - since < 30  # 5 seconds, and what a busy machine takes
 
 
-def test_a_stack_that_lets_everybody_in_logs_nobody_in(start, front, users):
+def test_a_pam_stack_without_a_password_check_refuses_logins(start, front, users):
     service = pathlib.Path("/etc/pam.d") / f"{SERVICE}-open"
     service.write_text("auth sufficient pam_rootok.so\n" + STACK)
     try:
@@ -175,7 +175,7 @@ def children_of(pid):
 
 
 @daemons.NEEDS_PTRACE
-def test_no_password_stands_in_a_helpers_arguments_or_environment_and_it_ends_with_the_responder(served, api, users):
+def test_a_helper_has_no_password_in_its_arguments_and_ends_with_the_responder(served, api, users):
     api.run(call(users["good"]))
     helpers = children_of(served.pid)
     assert helpers

@@ -13,17 +13,17 @@ from support.process import socket_of, wait_until
 
 
 @pytest.mark.parametrize("args", [["--nosuch", "x"], ["--confdir"], ["--confdir", ""], ["x"], ["--rate", "0"], ["--rate", "1x"]])
-def test_an_argument_that_it_does_not_know_is_answered_with_its_usage(args):
+def test_an_unknown_argument_prints_the_usage(args):
     result = helper(*args)
     assert result.returncode == 64 and result.stderr.startswith(b"Usage: rest_fcgi_pam")
 
 
-def test_it_ends_when_there_is_nothing_more_to_read():
+def test_the_helper_ends_at_the_end_of_its_input():
     result = helper()
     assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
 
 
-def test_it_answers_requests_one_after_the_other(directory):
+def test_the_helper_answers_requests_in_order(directory):
     (directory / "there").write_text("auth required pam_deny.so\n")
     requests = [frame(CHECK, service, "", "", "") for service in ("there", "nosuch", "../there")]
     result = helper("--confdir", str(directory), stdin=b"".join(requests))
@@ -36,20 +36,20 @@ def test_it_answers_requests_one_after_the_other(directory):
 @pytest.mark.parametrize(
     "what", [frame(CHECK, "a", "", "", "", version=2), frame(9, "a", "", "", ""), frame(CHECK, "a"), b"\0\0\0\0"]
 )
-def test_what_is_no_request_ends_it(what):
+def test_a_malformed_request_ends_the_helper(what):
     result = helper(stdin=what)
     assert result.returncode == 77 and result.stdout == b""
     assert result.stderr == b"rest_fcgi_pam: a request is none of this version\n"
 
 
 @pytest.mark.parametrize("what", [b"\xff\xff\xff\xff", frame(CHECK, "a", "", "", "")[:-1]])
-def test_what_is_too_long_or_cut_off_ends_it_without_an_answer(what):
+def test_an_oversized_or_truncated_request_ends_the_helper_without_an_answer(what):
     result = helper(stdin=what)
     assert (result.returncode, result.stdout) == (0, b"")
 
 
 @pytest.mark.parametrize("user, outcomes", [("daemon", [GOOD]), ("root", [GOOD]), ("nobody", [])])
-def test_who_is_not_the_peer_gets_no_answer(directory, user, outcomes):
+def test_the_helper_answers_the_named_peer_and_root_only(directory, user, outcomes):
     (directory / "there").write_text("auth required pam_deny.so\n")
     with socket_of(user, frame(CHECK, "there", "", "", "")) as connection:
         result = helper("--confdir", str(directory), "--peer", "daemon", stdin=connection)
@@ -57,7 +57,7 @@ def test_who_is_not_the_peer_gets_no_answer(directory, user, outcomes):
     assert outcomes or result.returncode == 77
 
 
-def test_who_sends_no_socket_gets_no_answer():
+def test_the_helper_refuses_input_that_is_not_a_socket():
     result = helper("--peer", "nobody", stdin=frame(CHECK, "a", "", "", ""))
     assert result.returncode == 77 and result.stdout == b""
     assert b"refused: standard input is no socket with the user nobody or root at its other end" in result.stderr
@@ -78,11 +78,11 @@ def open_ones(directory, stacks):
     ],
     ids=["debian", "debian-and-more", "fedora", "by-hand"],
 )
-def test_a_stack_that_lets_everybody_in_is_told_from_one_that_asks_for_a_password(directory, stacks, expected):
+def test_check_recognizes_stacks_without_a_password_check(directory, stacks, expected):
     assert open_ones(directory, stacks) == expected
 
 
-def test_nobody_logs_in_through_a_stack_that_lets_everybody_in(directory):
+def test_a_stack_without_a_password_check_refuses_every_login(directory):
     found = ask(directory, {**pam_stacks.OPEN, **pam_stacks.CLOSED}, VERIFY, list(pam_stacks.OPEN))
     assert {outcome for outcome, _ in found.values()} == {FAILED}
     line = f"{directory}/permit-first:1: pam_permit lets somebody in without a password: choose another service"
@@ -108,7 +108,7 @@ def tries(stacks, service, count, rate):
     return [outcome for outcome, _ in answers(helper(*options, stdin=request * count, RUNTIME_DIRECTORY=str(stacks)).stdout)]
 
 
-def test_all_helpers_together_try_no_more_than_so_many_wrong_passwords_a_second(stacks):
+def test_all_helpers_together_limit_the_rate_of_wrong_passwords(stacks):
     began = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         found = sum(pool.map(lambda _: tries(stacks, "no", 2, 1), range(16)), [])
@@ -117,24 +117,24 @@ def test_all_helpers_together_try_no_more_than_so_many_wrong_passwords_a_second(
     assert found.count(REFUSED) <= 5 + took * 1 + 1
 
 
-def test_good_passwords_are_as_many_as_come(stacks):
+def test_good_passwords_have_no_rate_limit(stacks):
     assert set(tries(stacks, "yes", 30, 1)) == {GOOD}
     (paid,) = struct.unpack("=q", (stacks / "failures").read_bytes())
     assert paid <= time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
-def test_what_stands_before_a_nul_is_no_password(stacks):
+def test_a_password_with_a_nul_is_refused(stacks):
     request = frame(VERIFY, "yes", "rfcgi_nobody", "sesame\0more", "")
     assert answers(helper("--confdir", str(stacks), stdin=request).stdout) == [(REFUSED, "the password holds a NUL")]
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff" * 7 + b"\x7f", b"\xff" * 8, b"short"])
-def test_a_damaged_count_ends_no_logins(stacks, damage):
+def test_a_damaged_count_file_blocks_no_login(stacks, damage):
     (stacks / "failures").write_bytes(damage)
     wait_until(lambda: tries(stacks, "no", 1, 2) == [REFUSED], "half a second makes room for one")
 
 
-def test_without_a_folder_to_share_a_helper_counts_alone(stacks):
+def test_a_helper_without_a_shared_folder_counts_alone(stacks):
     (stacks / "failures").mkdir()
     assert set(tries(stacks, "yes", 7, 1)) == {GOOD}
     request = frame(VERIFY, "no", "rfcgi_nobody", "sesame", "")

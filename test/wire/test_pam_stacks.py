@@ -43,7 +43,7 @@ def folder(directory):
     return directory
 
 
-def test_what_is_easily_misread_is_refused(folder):
+def test_stacks_that_are_easily_misread_are_refused(folder):
     stacks = {name: text.format(folder=folder) + "account required pam_permit.so\n" for name, text in MISREAD.items()}
     checked = ask(folder, stacks, CHECK, list(stacks))
     tried = ask(folder, stacks, VERIFY, list(stacks))
@@ -67,19 +67,19 @@ def test_what_is_easily_misread_is_refused(folder):
         ("auth \\\n\nrequired pam_unix.so\n", "2: the line before goes on here, where nothing is"),
     ],
 )
-def test_a_line_that_nobody_can_be_sure_about_is_named(folder, text, cause):
+def test_an_ambiguous_line_is_named(folder, text, cause):
     found = ask(folder, {"odd": text}, VERIFY, ["odd"])["odd"]
     assert found == (FAILED, f"{folder}/odd:{cause}: choose another service")
 
 
-def test_services_are_found_where_libpam_finds_them(folder):
+def test_service_files_are_found_like_libpam_does(folder):
     (folder / "Login").write_text("auth required pam_deny.so\n")
     (folder / "login").write_text("auth required pam_permit.so\n")
     assert libpam.lets_in("Login", folder)
     assert ask(folder, {}, CHECK, ["Login"])["Login"][1].startswith(f"{folder}/login:1: pam_permit lets somebody in")
 
 
-def test_a_service_without_a_file_lets_nobody_in_whatever_other_says(folder):
+def test_a_service_without_a_file_refuses_logins_whatever_the_service_other_allows(folder):
     (folder / "other").write_text("auth required pam_permit.so\n")
     assert libpam.lets_in("nosuch", folder)
     assert ask(folder, {}, VERIFY, ["nosuch"])["nosuch"] == (FAILED, "nosuch: the file of nosuch cannot be read: choose another service")
@@ -126,7 +126,7 @@ def ways(line):
     return list(different.values())
 
 
-def test_what_the_files_say_is_what_libpam_makes_of_them(folder):
+def test_the_verdict_on_random_stacks_equals_that_of_libpam(folder):
     """A stack is refused if, and only if, libpam says yes for some answers that its modules can give."""
     pick = random.Random(13)
     verdicts = []
@@ -171,7 +171,7 @@ def random_stack(pick, files):
     return "".join(lines) + "account required pam_permit.so\n"
 
 
-def test_what_pam_itself_lets_in_is_never_let_in(folder):
+def test_a_stack_that_libpam_opens_without_a_password_is_refused(folder):
     """PAM is the judge: without a module that asks for a password, every yes of its would be one for everybody."""
     pick = random.Random(13)
     stacks = {}
@@ -188,7 +188,7 @@ def test_what_pam_itself_lets_in_is_never_let_in(folder):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only for root are the services of this host what they are for the helper")
-def test_what_this_host_lets_in_without_a_password_is_never_let_in(folder):
+def test_services_of_this_host_without_a_password_check_are_refused(folder):
     services = sorted(path.name for path in pathlib.Path("/etc/pam.d").iterdir() if path.name.islower() and "." not in path.name)
     found = {service: (ask(None, {}, CHECK, [service])[service], ask(None, {}, VERIFY, [service])[service]) for service in services}
     let_in = {service for service in services if libpam.lets_in(service)}
@@ -199,7 +199,7 @@ def test_what_this_host_lets_in_without_a_password_is_never_let_in(folder):
             assert checked[0] == REFUSED and "lets somebody in without a password" in checked[1] and tried == (FAILED, checked[1])
 
 
-def test_a_yes_of_a_stack_that_asked_for_no_password_is_none(folder):
+def test_a_success_without_a_password_question_is_refused(folder):
     """Whatever was read: pam_ours may look at a password, as far as its name tells."""
     service = f"auth required {folder}/pam_ours.so\naccount required pam_permit.so\n"
     (folder / "unasked").write_text(service)

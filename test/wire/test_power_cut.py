@@ -197,7 +197,7 @@ def remembered(earlier, acknowledged, session, chance):
     earlier.update(acknowledged)
 
 
-def test_what_was_acknowledged_is_there_after_power_cuts(directory, mounts, start, tally):
+def test_acknowledged_jobs_tokens_and_logouts_survive_power_cuts(directory, mounts, start, tally):
     chance = random.Random(13)
     for disk, cuts in disks(directory, CUTS - WITHOUT_ETCD):
         changes, earlier = on_disk(disk, log_level="warning"), Answered()
@@ -233,7 +233,7 @@ def gate(etcd):
     relay.close()
 
 
-def test_what_waits_for_etcd_is_delivered_after_power_cuts(directory, etcd, gate, mounts, start, tally):
+def test_the_outbox_for_etcd_survives_power_cuts(directory, etcd, gate, mounts, start, tally):
     """Every other life has no etcd, so that jobs wait in the outbox; the next one delivers them, until it is cut."""
     chance = random.Random(31)
     for disk, cuts in disks(directory, WITHOUT_ETCD):

@@ -51,7 +51,7 @@ def test_mapserver_issue_7504_an_idle_process_ends_at_once_with_status_0(start, 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
-def test_a_request_in_flight_is_answered_before_the_end(start, front, number):
+def test_a_running_request_is_answered_before_the_end(start, front, number):
     daemon = start(PATIENT)
     reply = in_background(front(daemon).post, local("test.sleep", arg=[10]))
     await_job(daemon)
@@ -60,7 +60,7 @@ def test_a_request_in_flight_is_answered_before_the_end(start, front, number):
     assert reply().ret == [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 
-def test_the_end_comes_after_the_shutdown_timeout_whatever_runs(start, front):
+def test_the_process_ends_after_the_shutdown_timeout(start, front):
     daemon = start({"rest_fcgi": {"shutdown_timeout": 5}})
     reply = in_background(front(daemon).post, local("test.sleep", arg=[600]))
     await_job(daemon)
@@ -72,7 +72,7 @@ def test_the_end_comes_after_the_shutdown_timeout_whatever_runs(start, front):
     assert "1 requests did not end within shutdown_timeout" in daemon.log()
 
 
-def test_sighup_takes_a_new_configuration(daemon, nginx):
+def test_sighup_loads_a_new_configuration(daemon, nginx):
     assert nginx.post(chunk("wheel", "key.list_all")).status == 200
     daemon.configure({"netapi_enable_clients": ["local"]})
     daemon.kill(signal.SIGHUP)
@@ -97,7 +97,7 @@ PARTS = ["environ", "maps", "auxv"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start it as another user, and look at it as that one")
-def test_memory_is_closed_to_others_of_the_same_user(directory, with_cores):
+def test_other_processes_of_the_same_user_cannot_read_the_memory(directory, with_cores):
     as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"]
     program, address = directory / "rest_fcgi", str(directory / "fcgi.sock")
     shutil.copy(daemons.BINARY, program)
@@ -126,7 +126,7 @@ def test_memory_is_closed_to_others_of_the_same_user(directory, with_cores):
             other.kill()
 
 
-def test_cve_2025_4598_no_core_is_left_by_a_crash(start, with_cores, directory):
+def test_cve_2025_4598_a_crash_leaves_no_core(start, with_cores, directory):
     daemon, other = start(), subprocess.Popen(["sleep", "60"], cwd=directory)
     os.kill(other.pid, signal.SIGABRT)
     if not os.WCOREDUMP(os.waitpid(other.pid, 0)[1]):

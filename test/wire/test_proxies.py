@@ -69,7 +69,7 @@ def each_client_counts_by_itself(daemon, api, **claimed):
 
 
 @pytest.mark.parametrize("style", NGINX)
-def test_each_client_behind_nginx_counts_by_itself(start, front, style):
+def test_the_login_guard_tells_clients_behind_nginx_apart(start, front, style):
     changes = guarded()
     daemon, port = start(changes), free_port()
     server = NGINX_SERVER.format(port=port, to=port_of(changes), lines=NGINX[style])
@@ -77,7 +77,7 @@ def test_each_client_behind_nginx_counts_by_itself(start, front, style):
     each_client_counts_by_itself(daemon, Api("127.0.0.1", port))
 
 
-def test_each_client_behind_the_file_for_nginx_counts_by_itself(start, front):
+def test_the_login_guard_tells_clients_behind_the_nginx_sample_apart(start, front):
     changes = guarded()
     daemon = start(changes)
     nginx = front(daemon, sample="proxy_tls.conf", http_port=port_of(changes), http=NGINX_CLIENTS)
@@ -101,18 +101,18 @@ def over_apache(directory, start):
 
 
 @pytest.mark.parametrize("style", APACHE)
-def test_each_client_behind_apache_counts_by_itself(over_apache, style):
+def test_the_login_guard_tells_clients_behind_apache_apart(over_apache, style):
     changes, port = guarded(), free_port()
     apache = over_apache(changes, APACHE_SERVER.format(port=port, to=port_of(changes), lines=APACHE[style]))
     each_client_counts_by_itself(apache.daemon, Api("127.0.0.1", port))
 
 
-def test_each_client_behind_the_file_for_apache_counts_by_itself(over_apache):
+def test_the_login_guard_tells_clients_behind_the_apache_sample_apart(over_apache):
     apache = over_apache(guarded())
     each_client_counts_by_itself(apache.daemon, apache, **{"X-Forwarded-For": "192.0.2.9", "X-Real-IP": "192.0.2.9"})
 
 
-def test_garbage_and_what_a_client_claims_do_not_count(start, front):
+def test_forged_and_malformed_address_headers_are_ignored(start, front):
     changes = guarded()
     daemon, port = start(changes), free_port()
     server = NGINX_SERVER.format(port=port, to=port_of(changes), lines=NGINX["appended"])
@@ -126,7 +126,7 @@ def test_garbage_and_what_a_client_claims_do_not_count(start, front):
     assert ALLOWED.format(9) not in daemon.log().replace("192.0.2.9.", "")
 
 
-def test_clients_that_look_like_one_are_not_locked_out_without_a_word(start, front):
+def test_the_log_explains_a_lockout_of_all_clients_of_a_proxy(start, front):
     changes = guarded()
     daemon, port = start(changes), free_port()
     front(daemon, http=NGINX_CLIENTS + NGINX_SERVER.format(port=port, to=port_of(changes), lines=""))
@@ -137,7 +137,7 @@ def test_clients_that_look_like_one_are_not_locked_out_without_a_word(start, fro
 
 
 @pytest.mark.parametrize("own", [{"host": "0.0.0.0"}, {"trusted_proxies": []}, {"trusted_proxies": ["10.0.0.1"]}])
-def test_a_peer_that_is_not_believed_is_one_warning(start, own):
+def test_an_untrusted_proxy_is_one_warning(start, own):
     changes = guarded(**{key: value for key, value in own.items() if key != "host"})
     changes["rest_cherrypy"] |= {key: value for key, value in own.items() if key == "host"}
     daemon = start(changes)

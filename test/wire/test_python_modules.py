@@ -78,7 +78,7 @@ def comparable(value):
     return f"{words} {lines.rstrip().splitlines()[-1]}" if traceback else value.split("\n")[0]
 
 
-def test_a_users_module_gives_the_same_here_and_on_a_real_minion(start, front, modules, tmp_path):
+def test_a_users_module_returns_the_same_as_on_a_real_minion(start, front, modules, tmp_path):
     python = salts.require("3006") / "bin/python"
     own = tmp_path / "extmods/modules"
     own.mkdir(parents=True)
@@ -99,7 +99,7 @@ def test_a_users_module_gives_the_same_here_and_on_a_real_minion(start, front, m
         assert comparable(here) == comparable(expected), one
 
 
-def test_the_retcode_of_a_function_is_that_of_the_return(start, front, modules):
+def test_the_retcode_of_a_function_becomes_the_retcode_of_the_return(start, front, modules):
     write(modules, "shop.py", USER_MODULE.read_text())
     api = front(start(with_modules(modules)))
     (ret,) = api.run(local("shop.retcode", tgt=TGT, arg=[7], full_return=True))
@@ -109,7 +109,7 @@ def test_the_retcode_of_a_function_is_that_of_the_return(start, front, modules):
     assert call(api, "shop.through", "test.arg_clean", 1, "a=b", x=None) == {"args": [1], "kwargs": {"a": "b", "x": None}}
 
 
-def test_virtual_sees_each_minions_own_grains(start, front, modules):
+def test_virtual_sees_the_grains_of_its_minion(start, front, modules):
     write(
         modules,
         "web.py",
@@ -125,7 +125,7 @@ def test_virtual_sees_each_minions_own_grains(start, front, modules):
     assert call(api, "web.role", tgt="ms-1") == "'web' __virtual__ returned False: this is no web server"
 
 
-def test_a_fake_replaces_a_native_function_and_only_that(start, front, modules):
+def test_a_python_function_replaces_the_native_function_of_its_name_only(start, front, modules):
     write(modules, "cmd.py", "def run(cmd, **kwargs):\n    return {'uptime': 'up 3 days'}.get(cmd, 'no answer')\n")
     write(modules, "disk.py", "def usage():\n    return __salt__['cmd.run']('uptime')\n")
     api = front(start(with_modules(modules)))
@@ -135,7 +135,7 @@ def test_a_fake_replaces_a_native_function_and_only_that(start, front, modules):
     assert call(api, "sys.argspec", "cmd.run")["cmd.run"]["args"] == ["cmd"]
 
 
-def test_the_first_folder_and_in_it_executables_come_first(start, front, modules, directory):
+def test_the_first_folder_wins_and_executables_win_in_it(start, front, modules, directory):
     second = directory / "second"
     second.mkdir(mode=0o755)
     write(modules, "shop.py", "def where():\n    return 'first'\ndef twice():\n    return 'python'\n")
@@ -157,7 +157,7 @@ WRONG = {
 }
 
 
-def test_a_module_that_cannot_be_loaded_is_named_with_its_line_and_callers_read_why(start, front, modules):
+def test_a_broken_module_is_logged_with_its_line_and_its_functions_return_the_reason(start, front, modules):
     for name, (text, _, _) in WRONG.items():
         write(modules, f"{name}.py", text)
     write(modules, "good.py", "def fun():\n    return 1\n")
@@ -172,14 +172,14 @@ def test_a_module_that_cannot_be_loaded_is_named_with_its_line_and_callers_read_
         assert answer.startswith(f"'{name}' __virtual__ returned False: ") and why in answer
 
 
-def test_a_broken_module_does_not_let_what_it_was_to_replace_be_called(start, front, modules):
+def test_a_broken_module_blocks_the_native_functions_that_it_replaces(start, front, modules):
     write(modules, "cmd.py", "def run(cmd:\n")
     api = front(start(with_modules(modules)))
     for fun in ("cmd.run", "cmd.shell"):
         assert call(api, fun, "touch /tmp/no").startswith("'cmd' __virtual__ returned False: ")
 
 
-def test_what_others_could_have_written_is_not_loaded(start, front, modules):
+def test_a_module_that_other_users_can_write_is_not_loaded(start, front, modules):
     write(modules, "open.py", "def fun():\n    return 1\n", mode=0o666)
     write(modules, "disk.py", "def usage():\n    return 1\n")
     if os.geteuid() == 0:
@@ -245,7 +245,7 @@ ODD = """
 """
 
 
-def test_what_a_function_does_to_its_process_gives_a_clear_sentence(start, front, modules):
+def test_a_function_that_breaks_its_process_returns_a_clear_error(start, front, modules):
     write(modules, "odd.py", ODD)
     daemon = start(with_modules(modules, script_timeout=8))
     api = front(daemon)
@@ -295,7 +295,7 @@ NO_JSON = """
 """
 
 
-def test_one_value_that_json_has_no_form_for_does_not_cost_the_whole_return(start, front, modules):
+def test_values_that_json_lacks_are_replaced_one_by_one(start, front, modules):
     write(modules, "odd.py", NO_JSON)
     api = front(start(with_modules(modules)))
     numbers = call(api, "odd.numbers")
@@ -312,13 +312,13 @@ def test_one_value_that_json_has_no_form_for_does_not_cost_the_whole_return(star
         assert call(api, "odd.deep", levels)["b"] == 2
 
 
-def test_the_time_limit_holds_for_what_a_function_has_others_do(start, front, modules):
+def test_the_time_limit_includes_calls_of_other_functions(start, front, modules):
     write(modules, "slow.py", "def fun():\n    return __salt__['cmd.run']('sleep 1000')\n")
     api = front(start(with_modules(modules, script_timeout=1)))
     assert "took longer than 1 seconds" in call(api, "slow.fun")
 
 
-def test_a_reload_reads_modules_again(start, front, modules):
+def test_a_reload_loads_changed_modules(start, front, modules):
     write(modules, "shop.py", "def one():\n    return 1\n")
     daemon = start(with_modules(modules))
     api = front(daemon)
@@ -328,7 +328,7 @@ def test_a_reload_reads_modules_again(start, front, modules):
     assert call(api, "shop.one") == "'shop.one' is not available."
 
 
-def test_a_function_needs_permission_as_any_other(start, front, modules):
+def test_a_function_of_a_module_needs_permission(start, front, modules):
     write(modules, "shop.py", "def one():\n    return __salt__['cmd.run']('echo 1')\ndef two():\n    return 2\n")
     changes = {**with_modules(modules), "external_auth": {"file": {"bob": ["shop.one"]}}}
     api = front(start(changes))
@@ -365,7 +365,7 @@ SALTED = """
 """
 
 
-def test_modules_run_in_the_python_that_the_key_names_and_have_its_salt(start, front, modules, tmp_path):
+def test_the_key_python_selects_an_interpreter_with_its_salt(start, front, modules, tmp_path):
     python = salts.require("3006") / "bin/python"
     write(modules, "salted.py", SALTED)
     write(modules, "light.py", "import sys\ndef imported():\n    return 'salt' in sys.modules, sys.executable\n")
@@ -379,7 +379,7 @@ def test_modules_run_in_the_python_that_the_key_names_and_have_its_salt(start, f
     assert call(api, "light.imported") == [False, str(python)]
 
 
-def test_without_salt_a_module_that_imports_it_says_which_key_names_a_python_with_it(start, front, modules):
+def test_a_module_that_imports_a_missing_salt_names_the_key_python(start, front, modules):
     write(modules, "salted.py", SALTED)
     api = front(start(with_modules(modules)))
     answer = call(api, "salted.uses")
@@ -396,7 +396,7 @@ def test_without_salt_a_module_that_imports_it_says_which_key_names_a_python_wit
         ("/nosuch", "expected the absolute path of an executable file, a Python 3.9 or newer: No such file or directory"),
     ],
 )
-def test_a_program_that_is_no_python_is_refused_at_the_start(directory, python, why):
+def test_the_key_python_refuses_other_programs_at_the_start(directory, python, why):
     master = directory / "master"
     master.write_text(json.dumps(master_config(directory, with_modules(python=python)), indent=1))
     result = run("--config", master, "--check-config")
@@ -430,7 +430,7 @@ ASKS = """
 """
 
 
-def test_functions_of_a_minion_that_are_not_here_are_keys_that_are_missing_and_say_why(start, front, modules):
+def test_missing_functions_of_a_minion_raise_errors_with_the_reason(start, front, modules):
     write(modules, "asks.py", ASKS)
     api = front(start(with_modules(modules)))
     for fun, lacks in (("pkg.install", "packages"), ("state.apply", "states"), ("cp.get_file", "file roots"), ("file.managed", "such function")):
@@ -440,7 +440,7 @@ def test_functions_of_a_minion_that_are_not_here_are_keys_that_are_missing_and_s
     assert call(api, "asks.by_attribute") == [True, "sha256", 0]
 
 
-def test_a_module_finds_the_options_of_a_minion_and_a_cache_folder(start, front, modules, directory):
+def test_a_module_has_the_options_of_a_minion_and_a_cache_folder(start, front, modules, directory):
     write(modules, "asks.py", ASKS)
     api = front(start(with_modules(modules)))
     found = call(api, "asks.options")
@@ -493,7 +493,7 @@ def packed():
 
 
 @pytest.mark.parametrize("series", salts.SERIES)
-def test_salt_exceptions_are_salts_also_where_there_is_no_salt(start, front, modules, series):
+def test_salt_exceptions_equal_those_of_salt_without_an_installed_salt(start, front, modules, series):
     python = salts.require(series) / "bin/python"
     (modules / "raises.py").write_text(RAISES)
     (modules / "raises.py").chmod(0o644)

@@ -25,5 +25,5 @@ def test_clients_of_salt_api_get_what_they_ask_for(rest, check, way_in, tmp_path
 
 @pytest.mark.parametrize("rest", ["rest_tornado"], indirect=True)
 @pytest.mark.parametrize("check", TORNADO, ids=[check.__name__ for check in TORNADO])
-def test_pepper_gets_it_from_rest_tornado_too(rest, check, tmp_path):
+def test_pepper_works_with_rest_tornado(rest, check, tmp_path):
     check(Place(f"http://127.0.0.1:{rest.ways['http'].port}", tmp_path))

@@ -56,7 +56,7 @@ def blocks(directory):
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps what was freed")
 @NEEDS_PTRACE
-def test_salt_issue_18055_sessions_that_ended_leave_nothing_behind(start):
+def test_salt_issue_18055_ended_sessions_leave_no_memory_and_files(start):
     changes = serving()
     threads = {"min_threads": THREADS + 2, "max_threads": THREADS + 2}
     daemon = start(merge(changes, {"log_level": "error", "rest_fcgi": threads}))

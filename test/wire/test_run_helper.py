@@ -59,7 +59,7 @@ def has_returned(api, jid):
     wait_until(lambda: TGT in api.run(chunk("runner", "jobs.list_job", jid=jid))[0]["Result"], "the job returned")
 
 
-def test_a_job_that_is_killed_leaves_nothing_behind(start, front, tree):
+def test_a_killed_job_leaves_no_process(start, front, tree):
     api = front(start())
     jid = tree.start(api, "wait")
     assert "sent to job" in call(api, "saltutil.kill_job", jid)
@@ -68,7 +68,7 @@ def test_a_job_that_is_killed_leaves_nothing_behind(start, front, tree):
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_server_that_ends_leaves_nothing_behind(start, front, tree, how):
+def test_a_stopped_or_killed_responder_leaves_no_process_of_a_job(start, front, tree, how):
     daemon = start({"rest_fcgi": {"shutdown_timeout": 0}})
     tree.start(front(daemon), "trap '' TERM; while :; do sleep 1; done")
     daemon.kill(how)
@@ -90,7 +90,7 @@ def test_commands_leave_no_descriptor_and_no_zombie(start, front):
 
 
 @pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer keeps freed memory")
-def test_a_hundred_megabytes_of_output_are_cut_and_kept_nowhere(start, front):
+def test_a_hundred_megabytes_of_output_are_cut_and_not_kept(start, front):
     daemon = start()
     before = int(daemon.status("VmRSS"))
     ret = call(front(daemon), "cmd.run", "head -c 100000000 /dev/zero | tr '\\0' x", python_shell=True)
@@ -98,7 +98,7 @@ def test_a_hundred_megabytes_of_output_are_cut_and_kept_nowhere(start, front):
     assert int(daemon.status("VmHWM")) - before < 90_000
 
 
-def test_a_helper_that_is_not_there_is_named(start, front, directory):
+def test_a_missing_helper_is_named_in_the_return(start, front, directory):
     for helper, what in [
         ("/nosuch/run", "the helper /nosuch/run cannot be started: No such file or directory"),
         ("unix:/nosuch/run.sock", "the socket /nosuch/run.sock cannot be connected: No such file or directory"),
@@ -135,7 +135,7 @@ def test_jobs_run_behind_a_socket_and_end_with_the_server(start, front, tree, ac
 
 
 @NEEDS_ROOT
-def test_what_jobs_run_cannot_read_what_is_the_servers(start, front, directory, activated):
+def test_a_job_cannot_read_files_of_the_responder(start, front, directory, activated):
     """As with the installed units: the helper runs as another user."""
     helper = directory / "rest_fcgi_run"
     shutil.copy(HELPER, helper)
@@ -156,7 +156,7 @@ def helper(*args, **options):
 
 
 @pytest.mark.parametrize("user, status", [("daemon", 76), ("root", 76), ("nobody", 77)])
-def test_who_is_not_the_peer_has_nothing_run(user, status):
+def test_the_run_helper_obeys_the_named_peer_and_root_only(user, status):
     """Whose order is read is told that it is none."""
     with socket_of(user) as connection:
         result = helper("--peer", "daemon", stdin=connection)
@@ -164,12 +164,12 @@ def test_who_is_not_the_peer_has_nothing_run(user, status):
 
 
 @pytest.mark.parametrize("args", [["--nosuch", "x"], ["--peer"], ["--peer", ""], ["x"]])
-def test_an_argument_that_it_does_not_know_is_answered_with_its_usage(args):
+def test_an_unknown_argument_prints_the_usage(args):
     result = helper(*args)
     assert result.returncode == 64 and result.stderr.startswith(b"Usage: rest_fcgi_run")
 
 
-def test_who_sends_no_socket_is_refused():
+def test_the_run_helper_refuses_input_that_is_not_a_socket():
     result = helper("--peer", "nobody", input=b"")
     assert result.returncode == 77
     assert b"refused: standard input is no socket with the user nobody or root at its other end" in result.stderr
@@ -178,7 +178,7 @@ def test_who_sends_no_socket_is_refused():
 @pytest.mark.parametrize(
     "what", [b"", b"\0", b"\xff\xff\xff\xff", struct.pack("=I", 4) + b"none", struct.pack("=I", 100) + b"cut off"]
 )
-def test_what_is_no_order_ends_it(what):
+def test_a_malformed_order_ends_the_run_helper(what):
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.sendall(what)

@@ -413,7 +413,7 @@ def test_each_function_returns_what_a_real_minion_returns(compared):
     assert not found, "\n".join(found)
 
 
-def test_each_grain_is_what_a_real_minion_has(compared):
+def test_each_grain_equals_that_of_a_real_minion(compared):
     ((mine, theirs),) = [(mine, theirs["ret"]) for case, mine, theirs in compared if case.fun == "grains.items"]
     found = [
         f"{name}: {value!r}, and a real minion has {theirs.get(name)!r}"
@@ -423,7 +423,7 @@ def test_each_grain_is_what_a_real_minion_has(compared):
     assert not found, "\n".join(found)
 
 
-def test_each_function_takes_the_arguments_that_a_real_minions_takes(python, ours):
+def test_each_function_takes_the_arguments_of_a_real_minion(python, ours):
     (mine,) = ours([("sys.argspec", ["*"], {})])
     modules = sorted({fun.split(".")[0] for fun in mine})
     real = {}
@@ -470,7 +470,7 @@ def test_the_page_lists_every_module_with_its_functions(ours):
     assert modules_page.functions() == {module: sorted(names) for module, names in there_are.items()}
 
 
-def test_every_listed_difference_is_of_a_function_or_grain_that_exists(ours):
+def test_every_listed_difference_names_an_existing_function_or_grain(ours):
     functions, grains = ours([("sys.list_functions", [], {}), ("grains.ls", [], {})])
     functions += modules_page.of_service()
     known = [*functions, *(f"argspec: {fun}" for fun in functions), *(f"grain: {name}" for name in grains)]

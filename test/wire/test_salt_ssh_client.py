@@ -62,29 +62,29 @@ def run(tmp_path):
     return runner
 
 
-def test_a_call_reaches_salt_as_it_is_with_arguments_as_text(run):
+def test_a_call_reaches_salt_unchanged_with_arguments_as_text(run):
     low = run("return low", arg=["a", "-x", 1, None, True, [1, "b"]], timeout=5, roster="flat", unknown="x")["return"]
     assert low.pop("arg") == ["a", "-x", "1", "null", "true", '[1, "b"]']
     assert low == {**{key: one for key, one in CALL.items() if key != "arg"}, "timeout": 5, "roster": "flat"}
 
 
-def test_the_roster_is_beside_the_masters_file_or_in_its_folders(run, tmp_path):
+def test_a_roster_file_comes_from_the_folders_of_the_master_file(run, tmp_path):
     assert run("return opts['config_dir']")["return"] == str(tmp_path / "etc")
     assert run("return low['roster_file']", roster_file="dmz")["return"] == str(tmp_path / "etc/rosters/dmz")
     answer = run("return 1", roster_file="nosuch")
     assert answer["kind"] == "invocation" and "'nosuch'" in answer["error"]
 
 
-def test_a_target_is_no_name_of_a_host(run):
+def test_a_target_is_not_resolved_as_a_host_name(run):
     assert run("return [salt.client.ssh.SSH()._expand_target(), salt.client.ssh.SSH()._update_targets()]")["return"] == [None, None]
 
 
-def test_what_salt_prints_and_starts_does_not_disturb_the_answer(run):
+def test_output_of_salt_does_not_disturb_the_answer(run):
     does = "print('garbage'); subprocess.run(['cat']); subprocess.run(['echo', 'garbage']); return 'fine'"
     assert run(does) == {"return": "fine"}
 
 
-def test_values_that_json_lacks(run):
+def test_values_that_json_lacks_are_replaced(run):
     assert run("return {'a': float('nan'), 'b': {1: b'x'}, 'c': '\\udcff', 'd': (1,)}") == {
         "return": {"a": None, "b": {"1": "b'x'"}, "c": "?", "d": [1]}
     }
@@ -102,7 +102,7 @@ def test_values_that_json_lacks(run):
         ("SystemExit('c4n4ry')", "internal", "SystemExit in "),
     ],
 )
-def test_what_is_raised_has_a_kind_and_shows_no_argument(run, raised, kind, text):
+def test_an_exception_becomes_an_error_kind_without_arguments(run, raised, kind, text):
     answer = run(f"raise {raised}")
     assert answer["kind"] == kind and text in answer["error"]
     assert "c4n4ry" not in answer["error"]

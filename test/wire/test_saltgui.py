@@ -75,7 +75,7 @@ def page(start, browser, directory):
     return browser
 
 
-def test_each_page_gets_what_it_can_show(page):
+def test_each_page_of_saltgui_gets_its_data(page):
     replies = run(page, ASKS % json.dumps(CALLS))
     assert replies["stats"] == 200
     on_all = ("grains", "pillars", "schedules", "beacons", "mine", "providers", "cached grains", "cached pillar")
@@ -95,7 +95,7 @@ def test_each_page_gets_what_it_can_show(page):
     assert sorted(fingers) == MINIONS and all(re.fullmatch(r"([0-9a-f]{2}:){31}[0-9a-f]{2}", one) for one in fingers.values())
 
 
-def test_the_page_of_issues_is_empty(page):
+def test_the_issues_page_of_saltgui_is_empty(page):
     """It lists holes by version, minions that are older than their master, keys that wait, minions that are not connected,
     jobs that run, states that failed, what is disabled, and a return code that jobs do not tell."""
     replies = run(page, ASKS % json.dumps(CALLS))
@@ -111,7 +111,7 @@ def test_the_page_of_issues_is_empty(page):
     assert replies["options"]["data"]["return"]["saltgui_full_return"] is True
 
 
-def test_an_asynchronous_job_turns_green(page):
+def test_saltgui_sees_an_asynchronous_job_complete(page):
     for _ in range(5):
         early, stamp = run(page, STARTS_A_JOB)
         assert early == [] and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}", stamp)

@@ -33,7 +33,7 @@ def call(api, fun, *arg, **kwarg):
     return api.run(local(fun, tgt=TGT, arg=list(arg), kwarg=kwarg))[0][TGT]
 
 
-def test_a_script_is_a_function_that_gets_and_gives_json(start, front, modules):
+def test_a_script_is_a_function_that_reads_and_prints_json(start, front, modules):
     write(modules, "shop.echo", "# Give back what was sent.\ncat")
     api = front(start(with_modules(modules)))
     ret = call(api, "shop.echo", "grün", 1, "more=[a]", name=None)
@@ -44,7 +44,7 @@ def test_a_script_is_a_function_that_gets_and_gives_json(start, front, modules):
     assert call(api, "sys.list_functions", "shop") == ["shop.echo"]
 
 
-def test_a_reload_finds_new_scripts_and_keeps_what_runs(start, front, modules, tmp_path):
+def test_a_reload_finds_new_scripts_and_keeps_running_jobs(start, front, modules, tmp_path):
     running = tmp_path / "running"
     write(modules, "shop.old", f"touch {running}; sleep 2; echo 1")
     daemon = start(with_modules(modules))

@@ -49,7 +49,7 @@ def prefix(directory):
     return directory / "usr"
 
 
-def test_install_puts_everything_where_debian_expects_it(root):
+def test_install_uses_the_paths_of_debian(root):
     doc = "usr/share/doc/rest_fcgi/"
     expected = {"usr/bin/rest_fcgi", "usr/lib/rest_fcgi/rest_fcgi_pam", "usr/lib/rest_fcgi/rest_fcgi_run"}
     expected |= {f"usr/lib/rest_fcgi/{name}.py" for name in ("module_loader", "salt_exceptions", "salt_functions", "salt_ssh_client")}
@@ -94,7 +94,7 @@ def test_links_of_installed_pages_lead_somewhere(root):
     assert dead_links(installed) == []
 
 
-def test_paths_follow_the_prefix(prefix):
+def test_installed_paths_follow_the_prefix(prefix):
     files = content(prefix)
     for name in UNITS[0], UNITS[3], UNITS[5]:
         (start,) = re.findall(rb"^ExecStart=(\S+)", files[f"lib/systemd/system/{name}"], re.MULTILINE)
@@ -103,7 +103,7 @@ def test_paths_follow_the_prefix(prefix):
     assert bytes(prefix / "etc/rest_fcgi") in files["lib/tmpfiles.d/rest_fcgi.conf"]
 
 
-def test_installing_again_leaves_the_configuration_and_uninstalling_does_too(root):
+def test_install_and_uninstall_keep_the_configuration(root):
     (root / "etc/rest_fcgi/master").write_text("timeout: 7\n")
     install(DESTDIR=root, PREFIX="/usr")
     assert (root / "etc/rest_fcgi/master").read_text() == "timeout: 7\n"
@@ -118,7 +118,7 @@ def verify(prefix, *units):
     return run("systemd-analyze", "verify", "--recursive-errors=no", *units, env=env)
 
 
-def test_systemd_has_nothing_against_the_units(prefix):
+def test_systemd_accepts_the_units(prefix):
     assert verify(prefix, *UNITS) == (0, "")
 
 
@@ -130,7 +130,7 @@ def test_systemd_has_nothing_against_the_units(prefix):
         (UNITS[5], "manage-host", "RestrictSUIDSGID"),
     ],
 )
-def test_systemd_has_nothing_against_the_drop_ins(prefix, unit, name, key):
+def test_systemd_accepts_the_drop_ins(prefix, unit, name, key):
     folder = prefix / "lib/systemd/system" / f"{unit}.d"
     folder.mkdir()
     drop_in = (prefix / f"share/doc/rest_fcgi/{name}.conf").read_text()
@@ -140,7 +140,7 @@ def test_systemd_has_nothing_against_the_drop_ins(prefix, unit, name, key):
     assert key + "s" in verify(prefix, unit)[1]
 
 
-def test_jobs_run_as_another_user_than_the_responder(root):
+def test_the_units_run_jobs_as_another_user(root):
     units = root / "usr/lib/systemd/system"
     (address,) = re.findall(r"^ListenStream=(.*)$", (units / UNITS[4]).read_text(), re.MULTILINE)
     assert f"run_helper: unix:{address}\n" in (root / "etc/rest_fcgi/master").read_text()
@@ -149,7 +149,7 @@ def test_jobs_run_as_another_user_than_the_responder(root):
     assert f"Wants={UNITS[4]}\n" in (units / UNITS[0]).read_text()
 
 
-def test_a_missing_program_and_a_misspelled_setting_would_be_noticed(prefix):
+def test_the_check_of_units_finds_missing_programs_and_misspelled_settings(prefix):
     (prefix / "lib/rest_fcgi/rest_fcgi_pam").unlink()
     assert verify(prefix, UNITS[3])[0] != 0
     unit = prefix / "lib/systemd/system" / UNITS[0]
@@ -168,7 +168,7 @@ def security(root, unit, *options):
 
 
 @pytest.mark.parametrize("unit", SERVICES)
-def test_what_a_service_leaves_open_has_a_reason_in_its_unit(root, unit):
+def test_each_unit_explains_its_exposure(root, unit):
     lines = (root / "usr/lib/systemd/system" / unit).read_text().splitlines()
     reasons = "".join(line for line in lines if line.startswith("#"))
     for row in json.loads(security(root, unit, "--json=short")):
@@ -184,7 +184,7 @@ def test_what_a_service_leaves_open_has_a_reason_in_its_unit(root, unit):
 EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7"}
 
 
-def test_services_are_as_little_exposed_as_expected(root):
+def test_the_exposure_of_the_services_is_unchanged(root):
     version = run("systemctl", "--version")[1].split()[1]
     if version != "252":
         pytest.skip(f"the figures are of systemd 252, and this is {version}, which may rate otherwise")
@@ -192,13 +192,13 @@ def test_services_are_as_little_exposed_as_expected(root):
 
 
 @pytest.mark.parametrize("unit", SERVICES)
-def test_no_service_may_take_all_of_a_host(root, unit):
+def test_each_service_has_limits(root, unit):
     text = (root / "usr/lib/systemd/system" / unit).read_text()
     for limit in ("MemoryMax=", "TasksMax=", "SocketBindDeny=any", "LimitCORE=0"):
         assert re.search(f"^{limit}", text, re.MULTILINE), limit
 
 
-def test_the_socket_is_where_the_web_servers_expect_it(root):
+def test_the_web_server_samples_use_the_socket_of_the_unit(root):
     doc = root / "usr/share/doc/rest_fcgi"
     unit = (root / "usr/lib/systemd/system" / UNITS[1]).read_text()
     (path,) = re.findall(r"^ListenStream=(.*)$", unit, re.MULTILINE)
@@ -206,7 +206,7 @@ def test_the_socket_is_where_the_web_servers_expect_it(root):
         assert path in (doc / server / "site/unix_address.conf").read_text()
 
 
-def test_the_users_and_directories_are_made(root):
+def test_sysusers_creates_the_users(root):
     assert run("systemd-sysusers", f"--root={root}", "rest_fcgi.conf")[0] == 0
     lines = (root / "etc/passwd").read_text().splitlines()
     assert sorted(line.split(":")[0] for line in lines) == ["rest_fcgi", "rest_fcgi_run"]
@@ -216,7 +216,7 @@ def test_the_users_and_directories_are_made(root):
 
 
 @NEEDS_ROOT
-def test_the_configuration_is_its_groups_to_read(root):
+def test_tmpfiles_makes_the_configuration_readable_for_the_group(root):
     run("systemd-sysusers", f"--root={root}", "rest_fcgi.conf")
     assert run("systemd-tmpfiles", f"--root={root}", "--create", "rest_fcgi.conf") == (0, "")
     (group,) = re.findall(r"^rest_fcgi:x:(\d+):", (root / "etc/group").read_text(), re.MULTILINE)
@@ -227,11 +227,11 @@ def test_the_configuration_is_its_groups_to_read(root):
     assert stat.S_IMODE((root / "run/rest_fcgi").stat().st_mode) == 0o755
 
 
-def test_the_installed_configuration_is_right(root):
+def test_the_installed_configuration_is_valid(root):
     assert run(root / "usr/bin/rest_fcgi", "--config", root / "etc/rest_fcgi/master", "--check-config")[0] == 0
 
 
-def test_the_manual_page_is_clean_and_names_every_option(prefix):
+def test_the_manual_page_has_no_warning_and_names_every_option(prefix):
     page = prefix / "share/man/man8/rest_fcgi.8"
     status, text = run("sh", "-c", 'man --warnings -l "$1" 2>&1 >/dev/null', "-", page)
     assert (status, text) == (0, "")
@@ -242,7 +242,7 @@ def test_the_manual_page_is_clean_and_names_every_option(prefix):
         assert re.search(rf"{option}\b", text), option
 
 
-def test_the_responder_serves_the_socket_that_systemd_hands_over(directory):
+def test_the_responder_serves_a_socket_from_systemd(directory):
     """As with StandardInput=socket: the listening socket is file descriptor 0."""
     config = daemons.master_config(directory, {"rest_fcgi": {"listen": "fd:0"}})
     (directory / "master").write_text(json.dumps(config))
@@ -283,7 +283,7 @@ def rotation(directory, root):
     return rotate
 
 
-def test_logs_are_opened_anew_after_a_rotation(rotation, start):
+def test_logs_are_reopened_after_a_rotation(rotation, start):
     audit = rotation.logs / "audit.log"
     daemon = start({"rest_fcgi": {"audit_log": str(audit)}})
     ping = fastcgi.request(json.dumps([local("test.ping")]).encode())
@@ -295,7 +295,7 @@ def test_logs_are_opened_anew_after_a_rotation(rotation, start):
     assert len(audit.read_text().splitlines()) == 1
 
 
-def test_a_rotation_without_logs_or_without_a_service_does_nothing(rotation):
+def test_logrotate_succeeds_without_logs_or_service(rotation):
     assert rotation(0) == (0, "")
     (rotation.logs / "audit.log").write_text("a line\n")
     assert rotation(0) == (0, "")

@@ -40,7 +40,7 @@ def four(start, directory):
         clients.stop()
 
 
-def test_every_job_of_four_processes_under_load_is_found_in_each_and_none_twice(four):
+def test_each_of_four_processes_finds_every_job_once(four):
     time.sleep(SECONDS)
     for clients in four.load:
         clients.stop()
@@ -59,13 +59,13 @@ def wrong_password(address, user="alice", remote="192.0.2.7"):
     return fastcgi.talk(address, fastcgi.request(json.dumps([low]).encode(), REMOTE_ADDR=remote)).status
 
 
-def test_failed_logins_of_four_processes_count_together(four):
+def test_four_processes_share_the_count_of_failed_logins(four):
     assert [wrong_password(address) for address in four.addresses] == [401, 401, 401, 429]
     assert {wrong_password(address) for address in four.addresses} == {429}
     assert wrong_password(four.addresses[3], remote="198.51.100.1") == 401
 
 
-def test_a_logout_in_one_process_counts_in_all_within_a_second_or_so(four):
+def test_a_logout_takes_effect_in_all_processes_within_a_second(four):
     kept, ended = login(four.apis[0]), login(four.apis[0])
 
     def statuses(token):
@@ -79,7 +79,7 @@ def test_a_logout_in_one_process_counts_in_all_within_a_second_or_so(four):
     assert statuses(kept) == [200] * 4
 
 
-def test_a_job_is_seen_in_all_processes_and_ended_by_any(four):
+def test_every_process_lists_and_kills_the_jobs_of_all(four):
     slow = local("test.sleep", tgt="ms-0", arg=[600])
     jids = [call(address, {**slow, "client": "local_async"})[0]["jid"] for address in four.addresses]
     for address in four.addresses:
@@ -91,7 +91,7 @@ def test_a_job_is_seen_in_all_processes_and_ended_by_any(four):
         wait_until(lambda address=address: not set(jids) & runner(address, "jobs.active").keys(), "the jobs are ended")
 
 
-def test_jobs_of_a_killed_process_are_not_active_any_more(four):
+def test_jobs_of_a_killed_process_become_interrupted(four):
     jid = call(four.addresses[0], {**local("test.sleep", tgt="ms-0", arg=[600]), "client": "local_async"})[0]["jid"]
     assert jid in runner(four.addresses[1], "jobs.active")
     four.load[0].aim_at(None)

@@ -59,7 +59,7 @@ def log_in(api):
     return api.request("POST", "/login", json.dumps(CRED), JSON)
 
 
-def test_while_the_stores_disk_is_full_logins_say_so_and_sessions_go_on(small_disk, start):
+def test_a_full_disk_refuses_logins_and_keeps_sessions(small_disk, start):
     served = serving()
     daemon = start({**served, "cachedir": str(small_disk / "cache")})
     api = api_of(served)
@@ -75,7 +75,7 @@ def test_while_the_stores_disk_is_full_logins_say_so_and_sessions_go_on(small_di
     assert good(api, ended) == 401
 
 
-def test_while_the_stores_disk_is_full_few_passwords_are_tried(small_disk, start):
+def test_a_full_disk_limits_password_guesses(small_disk, start):
     guarded = {"sharedsecret": "shared", "external_auth": {"sharedsecret": {"alice": [".*"]}}}
     guarded["rest_fcgi"] = {"login_guard": {"tries": 3}, "auth_cache_ttl": 0}
     daemon = start({**guarded, "cachedir": str(small_disk / "cache")})
@@ -93,7 +93,7 @@ def test_while_the_stores_disk_is_full_few_passwords_are_tried(small_disk, start
     wait_until(lambda: ask("shared", "198.51.100.1") == 200, "there is room again")
 
 
-def test_while_the_logs_disk_is_full_requests_are_answered_and_lines_come_again(small_disk, start):
+def test_a_full_disk_of_the_log_delays_no_request_and_logging_resumes(small_disk, start):
     files = {"log_file": str(small_disk / "log"), "audit_log": str(small_disk / "audit")}
     daemon = start({"rest_fcgi": files})
     assert pong(daemon)
@@ -109,7 +109,7 @@ def test_while_the_logs_disk_is_full_requests_are_answered_and_lines_come_again(
 
 
 @NEEDS_PTRACE
-def test_with_few_descriptors_all_is_answered_or_refused_and_no_token_is(start, directory, capsys):
+def test_few_descriptors_refuse_requests_but_end_no_session(start, directory, capsys):
     served = serving()
     # Idle threads have descriptors, too, and would keep all that are left until they end.
     daemon = start(merge(served, {"log_level": "error", "rest_fcgi": {"idle_thread_timeout": 1}}))
@@ -136,7 +136,7 @@ def test_with_few_descriptors_all_is_answered_or_refused_and_no_token_is(start, 
     assert sessions.keys() | logins.keys() <= {200, 503, "cut off"}
 
 
-def test_without_threads_all_is_answered_or_refused(start, directory, capsys):
+def test_missing_threads_refuse_requests_but_lose_none(start, directory, capsys):
     faults, served = Faults(directory), serving()
     with faults.preloaded():
         daemon = start(merge(served, {"log_level": "error"}))

@@ -90,7 +90,7 @@ def turns(api):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_others_go_on_at_their_rate(front_ends, name, capsys):
+def test_slow_clients_do_not_slow_other_clients(front_ends, name, capsys):
     api = getattr(front_ends, name)()
     turn(api)
     without = turns(api)

@@ -241,7 +241,7 @@ def allowed(size):
 
 
 @NEEDS_PTRACE
-def test_a_process_that_serves_for_long_stays_as_large_as_it_was(place, capsys):
+def test_a_long_running_process_does_not_grow(place, capsys):
     one_of_each(place, place.http, 0)
     fill_log(place)
     wait_until(lambda: place.daemon.connections() == 0, "nobody is connected")

@@ -34,7 +34,7 @@ def ran(client, api, path):
 
 
 @pytest.mark.parametrize("way_in", ["fastcgi", "http"])
-def test_pepper_hears_every_event_in_order(rest, way_in):
+def test_pepper_receives_every_event_in_order(rest, way_in):
     assert ran("pepper", rest.ways[way_in], "/events") == list(range(COUNT))
 
 
@@ -44,12 +44,12 @@ def test_pepper_hears_every_event_in_order(rest, way_in):
     [("rest_cherrypy", "/ws"), ("rest_cherrypy", "/ws/{token}"), ("rest_tornado", "/all_events/{token}")],
     indirect=["rest"],
 )
-def test_clients_for_websockets_hear_every_event_in_order(rest, path, client):
+def test_websocket_clients_receive_every_event_in_order(rest, path, client):
     assert ran(client, rest.ways["http"], path) == list(range(COUNT))
 
 
 @pytest.mark.parametrize("way_in", ["fastcgi", "http"])
-def test_curl_prints_events_as_they_happen(rest, way_in, tmp_path):
+def test_curl_prints_events_at_once(rest, way_in, tmp_path):
     api = rest.ways[way_in]
     token, output = login(api), tmp_path / "output"
     url = f"http://127.0.0.1:{api.port}/events"
@@ -126,19 +126,19 @@ def run(browser, script):
 
 @pytest.mark.parametrize("way_in", ["fastcgi", "http"])
 @CHERRYPY
-def test_a_browsers_event_source_hears_all_and_ends_with_the_logout(rest, way_in, browser):
+def test_an_event_source_receives_every_event_and_ends_with_the_logout(rest, way_in, browser):
     browser.open(f"http://127.0.0.1:{rest.ways[way_in].port}/")
     assert run(browser, EVENT_SOURCE) == [list(range(20)), 20]
 
 
 @pytest.mark.parametrize("path", ["/ws", "/ws/TOKEN"])
 @CHERRYPY
-def test_a_browsers_web_socket_hears_all_and_is_closed_by_the_logout(rest, path, browser):
+def test_a_web_socket_receives_every_event_and_is_closed_by_the_logout(rest, path, browser):
     browser.open(f"http://127.0.0.1:{rest.ways['http'].port}/")
     assert run(browser, WEB_SOCKET % (path, "post('/logout', {}, token)")) == [list(range(20)), 4401, True]
 
 
-def test_a_page_of_an_origin_that_is_named_has_web_sockets_of_rest_tornado(on_port, browser):
+def test_a_page_of_a_named_origin_opens_web_sockets_of_rest_tornado(on_port, browser):
     with pages("localhost") as gui:
         api = on_port("rest_tornado", cors_origin=[gui])
         browser.open(gui)
@@ -161,7 +161,7 @@ return seen().map(({ tag, data }) => [tag.split("/").slice(3).join("/"), data.fu
 """
 
 
-def test_the_way_saltgui_listens(on_port, browser, directory):
+def test_saltgui_receives_the_events_of_its_job(on_port, browser, directory):
     (directory / "index.html").write_text(SALTGUI)
     browser.open(f"{on_port(app=str(directory / 'index.html')).url}/app")
     seen = run(browser, SALTGUI_LISTENS)
@@ -178,7 +178,7 @@ return await new Promise((resolve) => {
 """
 
 
-def test_a_strangers_page_gets_no_stream_by_the_cookie(on_port, browser):
+def test_a_foreign_page_opens_no_web_socket_with_the_cookie(on_port, browser):
     """The browser sends the cookie along with another port's WebSocket, which no rule of its own forbids."""
     port = on_port().port
     browser.open(f"http://localhost:{port}/")

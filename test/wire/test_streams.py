@@ -70,7 +70,7 @@ def ready(api, path):
     return socket
 
 
-def test_all_that_happens_is_in_a_stream_once_and_in_order(serve, module):
+def test_a_stream_has_every_event_once_and_in_order(serve, module):
     api, _ = serve(module)
     token = login(api)
     events = Sse(api, token)
@@ -94,7 +94,7 @@ def test_all_that_happens_is_in_a_stream_once_and_in_order(serve, module):
         assert [json.loads(text) for text in texts] == heard
 
 
-def test_a_listener_who_comes_back_goes_on_where_he_was(serve, module):
+def test_last_event_id_resumes_a_stream(serve, module):
     api, _ = serve(module)
     token = login(api)
     first = Sse(api, token)
@@ -114,7 +114,7 @@ def test_a_listener_who_comes_back_goes_on_where_he_was(serve, module):
     assert sum("/ret/" in text for text in texts) == 3
 
 
-def test_a_logout_ends_streams_within_a_second_also_on_another_process(serve, module):
+def test_logout_closes_streams_of_all_processes_within_a_second(serve, module):
     api, daemon = serve(module)
     elsewhere, _ = serve("rest_cherrypy", cachedir=str(daemon.directory / "cache"))
     other = login(api)
@@ -138,7 +138,7 @@ def test_a_logout_ends_streams_within_a_second_also_on_another_process(serve, mo
     assert until(kept, about("test.ping"))[-1]["tag"].endswith("/new")
 
 
-def test_streams_of_a_user_whose_tokens_are_ended_close(serve, module):
+def test_revoke_closes_the_streams_of_the_user(serve, module):
     api, daemon = serve(module)
     others = ready(api, all_path(module, login(api, username="limited")))
     mine = ready(api, all_path(module, login(api)))
@@ -164,7 +164,7 @@ def test_salt_issue_53742_a_stream_ends_when_its_token_expires(serve):
     assert in_one_of_some_tries(ends_in_time)
 
 
-def test_a_reload_keeps_streams_and_a_stop_ends_them(serve, module):
+def test_a_reload_keeps_streams_and_a_stop_closes_them(serve, module):
     api, daemon = serve(module, rest_fcgi={"shutdown_timeout": 600})
     token = login(api)
     events, socket = Sse(api, token), ready(api, all_path(module, token))
@@ -182,7 +182,7 @@ def test_a_reload_keeps_streams_and_a_stop_ends_them(serve, module):
     assert time.monotonic() - since < PATIENCE
 
 
-def test_what_a_limited_user_may_not_see_never_comes(serve, module):
+def test_a_limited_user_receives_the_events_of_own_jobs_only(serve, module):
     api, _ = serve(module)
     token, limited = login(api), login(api, username="limited")
     events = Sse(api, limited)
@@ -212,7 +212,7 @@ def view_of(text, module):
     return json.loads(text)
 
 
-def test_the_formatted_view_shows_jobs_as_they_return(serve, module):
+def test_the_formatted_view_shows_the_state_of_jobs(serve, module):
     api, _ = serve(module)
     token = login(api)
     path = f"/ws/{token}?format_events" if module == "rest_cherrypy" else f"/formatted_events/{token}"
@@ -236,7 +236,7 @@ def test_the_formatted_view_shows_jobs_as_they_return(serve, module):
     assert named["ms-1"]["grains"]["id"] == "ms-1"
 
 
-def test_fastcgi_has_events_and_says_where_websockets_are(start, front):
+def test_events_work_over_fastcgi(start, front):
     daemon = start({"rest_fcgi": {"netapi": ["rest_cherrypy"]}})
     nginx = front(daemon)
     token = login(nginx)

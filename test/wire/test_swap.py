@@ -70,7 +70,7 @@ def nobody_failed(ledger, title, capsys):
     assert ledger.count("answered") == ledger.sent, ledger.reasons
 
 
-def test_no_request_fails_while_the_binary_is_swapped(unit, front, directory, capsys):
+def test_no_request_fails_during_a_change_of_the_binary(unit, front, directory, capsys):
     token = login(unit.http)
     other = directory / "other/rest_fcgi"
     shutil.copytree(unit.binary.parent, other.parent, ignore=lambda folder, names: set(names) - WITH_IT if folder == str(unit.binary.parent) else ())
@@ -87,7 +87,7 @@ def test_no_request_fails_while_the_binary_is_swapped(unit, front, directory, ca
     nobody_failed(ledger, f"{SWAPS} swaps of the binary", capsys)
 
 
-def test_over_kept_connections_of_fastcgi_a_swap_costs_a_502_at_most(unit, front, directory, capsys):
+def test_kept_fastcgi_connections_get_at_most_a_502_during_a_change_of_the_binary(unit, front, directory, capsys):
     """FastCGI cannot say that a reply is the last one; deploy/rest.md says so."""
     ledger = Ledger(directory)
     with load(ledger, over_http(front(unit, sample="unix_keepalive.conf")), clients=["local"]):
@@ -124,7 +124,7 @@ def listeners(unit, token):
     return [Listener(stream) for stream in streams]
 
 
-def test_no_request_fails_and_no_stream_ends_while_the_configuration_is_reread(unit, front, directory, capsys):
+def test_no_request_fails_and_no_stream_ends_during_reloads(unit, front, directory, capsys):
     token = login(unit.http)
     heard = listeners(unit, token)
     ledger = Ledger(directory)
@@ -145,7 +145,7 @@ def test_no_request_fails_and_no_stream_ends_while_the_configuration_is_reread(u
     assert [one.end for one in heard] == [(1001, "the server stops"), "whole"] * (LISTENERS // 2)
 
 
-def test_who_comes_while_the_old_process_waits_for_its_jobs_is_answered_by_the_next(unit, directory, capsys):
+def test_the_new_process_answers_requests_that_arrive_during_the_shutdown(unit, directory, capsys):
     token = login(unit.http)
     ways = [over_fastcgi(unit.address), over_http(unit.http, headers=session(token))]
     ledger, old = Ledger(directory), unit.pid
@@ -161,7 +161,7 @@ def test_who_comes_while_the_old_process_waits_for_its_jobs_is_answered_by_the_n
     nobody_failed(ledger, "a swap that waits for two jobs", capsys)
 
 
-def test_many_may_wait_at_a_socket_whose_owner_asked_for_a_short_queue(unit):
+def test_a_socket_from_systemd_gets_a_long_accept_queue(unit):
     with open("/proc/sys/net/core/somaxconn") as limit:
         many = min(1000, int(limit.read()))
     over_fastcgi(unit.address)("[]")  # it has taken the socket

@@ -47,7 +47,7 @@ def value(rng, depth=0):
     return text(rng) if kind < 0.8 else rng.choice(NUMBERS)
 
 
-def test_replies_in_yaml_are_the_bytes_that_pyyaml_writes(start):
+def test_replies_in_yaml_equal_the_output_of_pyyaml(start):
     changes = serving()
     start(changes)
     api = api_of(changes)
@@ -60,7 +60,7 @@ def test_replies_in_yaml_are_the_bytes_that_pyyaml_writes(start):
         assert reply.text == dumped({"return": [{"ms-0": values}]}), f"seed {seed}"
 
 
-def test_the_token_of_a_login_is_the_second_word_of_its_line(start):
+def test_the_token_is_the_second_word_of_its_line(start):
     """As `awk '/token/ {print $2}'` takes it, which Salt's own documentation shows. Half of all tokens begin with a digit."""
     changes = serving()
     start(changes)

@@ -45,7 +45,7 @@ def answers(request, salt, engine, asked):
 
 
 @EACH_ROW
-def test_it_answers_as_salt_api_does(answers, salt, row):
+def test_the_responder_answers_like_salt_api(answers, salt, row):
     ours, theirs = answers.ours(row), answers.theirs(row)
     if not row.ours or salt.series in row.alike:
         assert compared(row, ours) == compared(row, theirs)
@@ -57,10 +57,10 @@ def test_it_answers_as_salt_api_does(answers, salt, row):
 if oracle.LIVE:
 
     @EACH_ROW
-    def test_the_recording_still_holds(answers, salt, row):
+    def test_the_recording_equals_the_live_answer(answers, salt, row):
         release = salts.release_of(salt.folder)
         assert answers.theirs(row) == answers.recording[row], f"Salt {release} says something else: make record-salt"
 
 
-def test_the_file_of_differences_names_the_rows_that_differ_and_no_others():
+def test_the_file_of_differences_names_exactly_the_rows_that_differ():
     check_differences([*ROWS, *CASES], "rest")

@@ -39,7 +39,7 @@ def servers():
 
 @pytest.mark.parametrize("way_in", WAYS_IN)
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-def test_its_own_minions_answer_as_those_of_a_master(servers, row, way_in):
+def test_the_embedded_engine_answers_like_salt_api(servers, row, way_in):
     ours = servers[way_in, row.way].ask(row)
     other = (way_in == "fastcgi" and NGINX.get(row.name)) or EMBEDDED.get(row.name) or row.ours
     if other:

@@ -19,20 +19,20 @@ def test_check_config_finds_the_masters_event_bus(salt, engine):
     assert "\nevents:   can be joined by this user\n" in checked.stdout
 
 
-def test_the_master_makes_a_token_for_who_it_knows(salt, engine):
+def test_mk_token_gets_a_token_from_the_master(salt, engine):
     made = make_token(engine, "file:saltdev", "x")
     assert (made.returncode, made.stderr) == (0, "")
     login = {"token": made.stdout.strip()}
     assert engine.run(local("test.ping", "ms-0", cred=login)) == [{"ms-0": True}]
 
 
-def test_the_master_makes_no_token_for_others(salt, engine):
+def test_mk_token_reports_a_refusal_of_the_master(salt, engine):
     made = make_token(engine, "sharedsecret:admin", "wrong")
     assert (made.returncode, made.stdout) == (77, "")
     assert made.stderr.startswith("rest_fcgi: ") and len(made.stderr.splitlines()) == 1
 
 
-def test_a_rule_that_cannot_be_read_permits_no_list_of_functions_and_takes_nothing_else(salt, start_engine):
+def test_a_malformed_rule_forbids_lists_of_functions_only(salt, start_engine):
     rules = {"external_auth": {"file": {"saltdev": ["test.ping", 5, {"*": ["(grains", "test.echo"]}]}}}
     engine = start_engine(rules)
     engine.await_log("external_auth: file: saltdev: found 5, expected ")

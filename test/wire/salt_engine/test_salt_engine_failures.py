@@ -68,7 +68,7 @@ def record(tmp_path):
 
 
 @EVERY_LINE
-def test_a_master_that_comes_later_is_found(breakable, start_engine):
+def test_a_master_that_starts_later_is_found(breakable, start_engine):
     breakable.master.stop(signal.SIGKILL)
     engine = start_engine()
     for low in (local("test.ping"), call("runner", "manage.up"), call("wheel", "key.list_all")):
@@ -79,7 +79,7 @@ def test_a_master_that_comes_later_is_found(breakable, start_engine):
 
 
 @EVERY_LINE
-def test_salt_issue_21740_a_master_that_is_stopped_in_order_is_not_available(breakable, engine):
+def test_salt_issue_21740_a_stopped_master_is_not_available(breakable, engine):
     engine.run(local("test.ping", "ms-0"))
     breakable.master.stop(signal.SIGTERM)
     reply, seconds = timed(lambda: engine.post(local("test.ping")))
@@ -87,7 +87,7 @@ def test_salt_issue_21740_a_master_that_is_stopped_in_order_is_not_available(bre
 
 
 @pytest.mark.parametrize("salt", ["3007", "3008"], indirect=True)
-def test_an_event_process_that_outlives_its_master_is_left_for_the_next_masters(breakable, start_engine):
+def test_the_responder_leaves_an_orphaned_event_process_for_that_of_the_next_master(breakable, start_engine):
     engine = start_engine()
     engine.run(local("test.ping", "ms-0"))
     orphan = breakable.master.abandon(breakable.home / "master/sock/master_event_pub.ipc")
@@ -106,7 +106,7 @@ def jobs_found(engine):
 
 
 @EVERY_LINE
-def test_a_master_that_is_killed_under_load_and_comes_back(breakable, start_engine, tmp_path, capsys):
+def test_killing_the_master_loses_no_answered_request(breakable, start_engine, tmp_path, capsys):
     engine = start_engine({"rest_fcgi": {"request_timeout": 20}})
     ledger = Ledger(tmp_path, timeout=5, gather_job_timeout=5)
     with load(ledger, over_fastcgi(engine.address), threads=8, clients=["local"], pause=0.2):
@@ -125,7 +125,7 @@ def test_a_master_that_is_killed_under_load_and_comes_back(breakable, start_engi
 
 
 @ONE_LINE
-def test_a_minion_that_is_killed_under_load_and_comes_back(breakable, engine, tmp_path, capsys):
+def test_killing_a_minion_loses_no_answered_request(breakable, engine, tmp_path, capsys):
     ledger = Ledger(tmp_path, timeout=5, gather_job_timeout=5)
     with load(ledger, over_fastcgi(engine.address), threads=4, pause=0.1):
         for _ in range(1 + 4 * LONG):
@@ -141,7 +141,7 @@ def test_a_minion_that_is_killed_under_load_and_comes_back(breakable, engine, tm
 
 
 @ONE_LINE
-def test_a_minion_that_is_killed_in_the_middle_of_a_job(breakable, engine, record):
+def test_a_minion_killed_during_a_job_did_not_return(breakable, engine, record):
     victim = breakable.minions["ms-1"]
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         low = record.chunk("killed", ["ms-0", "ms-1"], 10, tgt_type="list", timeout=5, gather_job_timeout=10)
@@ -174,7 +174,7 @@ def worker_of(salt):
 
 @ONE_LINE
 @pytest.mark.parametrize("login", ["known", "new"])
-def test_a_worker_of_the_master_that_never_answers(breakable, start_engine, record, login):
+def test_a_stopped_worker_of_the_master_delays_few_requests(breakable, start_engine, record, login):
     engine = start_engine({"rest_fcgi": {"request_timeout": 30}})
     if login == "known":
         engine.run(local("test.ping", "ms-0"))
@@ -190,7 +190,7 @@ def test_a_worker_of_the_master_that_never_answers(breakable, start_engine, reco
 
 
 @ONE_LINE
-def test_salt_issue_53147_a_master_that_stands_still(breakable, start_engine, record):
+def test_salt_issue_53147_a_stopped_master_times_out(breakable, start_engine, record):
     engine = start_engine({"rest_fcgi": {"request_timeout": 20}})
     engine.run(record.chunk("before"))
     with standing_still(breakable.master.pids):

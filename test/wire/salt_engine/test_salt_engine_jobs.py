@@ -13,7 +13,7 @@ ONE_LINE = pytest.mark.parametrize("salt", ["3006"], indirect=True)
 
 
 @EVERY_LINE
-def test_an_asynchronous_job_is_found_by_its_id(salt, engine):
+def test_lookup_jid_finds_an_asynchronous_job(salt, engine):
     (job,) = engine.run(local("test.echo", client="local_async", arg=["later"]))
 
     def lookup(ask):
@@ -38,7 +38,7 @@ def token(engine):
 
 
 @ONE_LINE
-def test_a_token_of_the_masters_is_taken_with_its_users_rights(salt, engine, token):
+def test_a_token_of_the_master_has_the_permissions_of_its_user(salt, engine, token):
     low = {"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
     assert engine.run(low) == [{"ms-0": True}] and salt.netapi(low) == {"return": {"ms-0": True}}
     beyond = {**low, "tgt": "ms-1"}
@@ -46,7 +46,7 @@ def test_a_token_of_the_masters_is_taken_with_its_users_rights(salt, engine, tok
 
 
 @ONE_LINE
-def test_a_token_that_the_master_has_forgotten_is_taken_no_more(salt, engine, token):
+def test_a_token_removed_by_the_master_is_refused(salt, engine, token):
     low = {"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
     engine.run(low)
     (salt.home / "master/cache/tokens" / token).unlink()
@@ -54,7 +54,7 @@ def test_a_token_that_the_master_has_forgotten_is_taken_no_more(salt, engine, to
 
 
 @EVERY_LINE
-def test_a_login_outlives_the_tokens_of_the_master(salt, engine):
+def test_a_cached_login_survives_removed_tokens_of_the_master(salt, engine):
     low = local("test.ping", "ms-0", cred=user("admin"))
     engine.run(low)
     for token in tokens(salt):
@@ -64,7 +64,7 @@ def test_a_login_outlives_the_tokens_of_the_master(salt, engine):
 
 
 @EVERY_LINE
-def test_a_wrong_password_is_refused_after_the_right_one_was_taken(engine):
+def test_a_wrong_password_is_refused_after_a_right_one(engine):
     low = local("test.ping", "ms-0", cred=user("admin"))
     engine.run(low)
     assert engine.post({**low, "password": "wrong"}, address="198.51.100.77").status == 401
@@ -72,7 +72,7 @@ def test_a_wrong_password_is_refused_after_the_right_one_was_taken(engine):
 
 
 @EVERY_LINE
-def test_with_inline_login_groups_are_told_to_who_is_logged_in(salt, start_engine):
+def test_inline_login_reveals_node_groups_to_logged_in_users_only(salt, start_engine):
     engine = start_engine({"rest_fcgi": {"inline_login": True}})
     before = tokens(salt)
 
@@ -90,7 +90,7 @@ def test_with_inline_login_groups_are_told_to_who_is_logged_in(salt, start_engin
 
 
 @EVERY_LINE
-def test_who_names_somebody_elses_job_gets_nothing_of_it(engine):
+def test_the_jid_of_another_users_job_returns_nothing_of_it(engine):
     shell = ["sleep 10; echo canary"]
     (job,) = engine.run(local("cmd.run", "ms-0", cred=user("admin"), client="local_async", arg=shell))
     wait_until(lambda: engine.run(local("saltutil.find_job", "ms-0", arg=[job["jid"]])) != [{"ms-0": {}}], "it runs")
@@ -100,7 +100,7 @@ def test_who_names_somebody_elses_job_gets_nothing_of_it(engine):
 
 
 @EVERY_LINE
-def test_the_deadline_ends_a_job_that_goes_on_and_names_it(start_engine, engine):
+def test_request_timeout_names_the_job_that_continues(start_engine, engine):
     hurried = start_engine({"rest_fcgi": {"request_timeout": 10}})
     begun = time.monotonic()
     reply = hurried.post(local("test.sleep", "ms-0", arg=[60]))
@@ -115,7 +115,7 @@ def test_the_deadline_ends_a_job_that_goes_on_and_names_it(start_engine, engine)
 
 
 @ONE_LINE
-def test_what_returned_before_a_failure_is_told(start_engine):
+def test_a_failure_reply_has_earlier_returns(start_engine):
     engine = start_engine({"rest_fcgi": {"request_timeout": 15}})
     reply = engine.post(local("test.echo", "ms-0", arg=["first"]), local("test.sleep", "ms-0", arg=[60]))
     (completed,) = reply.json["completed"]
@@ -123,7 +123,7 @@ def test_what_returned_before_a_failure_is_told(start_engine):
 
 
 @ONE_LINE
-def test_many_megabytes_come_through(engine):
+def test_ten_megabytes_of_a_return_arrive_whole(engine):
     """A master loses now and then what is so large on the way to its own event bus; what comes has to be whole."""
     whole = {"ms-0": ["x" * 100_000] * 100}
     low = local("wire.big", "ms-0", arg=[100_000, 100], timeout=6, gather_job_timeout=3)
@@ -131,7 +131,7 @@ def test_many_megabytes_come_through(engine):
 
 
 @pytest.mark.parametrize("salt", ["3008"], indirect=True)
-def test_a_runner_that_is_not_there_is_not_available(engine):
+def test_an_unknown_runner_is_not_available(engine):
     """In this series its process ends before any event. Who may ask for the names of all runners is told at once."""
     reply = engine.post(call("runner", "nosuch.fun"))
     assert (reply.status, reply.ret) == (400, "'nosuch.fun' is not available.")

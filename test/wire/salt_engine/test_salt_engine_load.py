@@ -11,7 +11,7 @@ AT_ONCE = [("3006", 80), ("3007", 50), ("3008", 50)]
 
 
 @pytest.mark.parametrize(("salt", "count"), AT_ONCE, indirect=["salt"])
-def test_requests_at_once_have_their_own_returns(salt, start_engine, count):
+def test_parallel_jobs_have_their_own_returns(salt, start_engine, count):
     engine = start_engine({"rest_fcgi": {"max_threads": count + 10}})
     minions = list(salt.minions)
 
@@ -31,7 +31,7 @@ def test_requests_at_once_have_their_own_returns(salt, start_engine, count):
 
 
 @pytest.mark.parametrize("salt", ["3006"], indirect=True)
-def test_runners_and_jobs_at_once_have_their_own_returns(engine):
+def test_parallel_runners_and_jobs_have_their_own_returns(engine):
     def ask(number):
         if number % 2:
             return engine.run(call("runner", "test.arg", arg=[number]))[0]["args"]

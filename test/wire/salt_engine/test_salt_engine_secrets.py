@@ -22,7 +22,7 @@ def files_with(word, folder):
     return [path for path in folder.rglob("*") if path.is_file() and holds(path, word)]
 
 
-def test_no_password_is_on_the_bus_nor_in_the_masters_files(salt, engine, bus):
+def test_no_password_is_on_the_bus_or_in_files_of_the_master(salt, engine, bus):
     right, wrong = f"right-{secrets.token_hex(8)}", f"wrong-{secrets.token_hex(8)}"
     login = salt.canary(right)
     for client, rest in CALLS.items():
@@ -38,7 +38,7 @@ def test_no_password_is_on_the_bus_nor_in_the_masters_files(salt, engine, bus):
         assert files_with(word, salt.home / "master") == []
 
 
-def test_with_inline_login_the_password_is_where_salt_puts_it(salt, start_engine):
+def test_inline_login_sends_the_password_with_the_job(salt, start_engine):
     word = f"right-{secrets.token_hex(8)}"
     engine = start_engine({"rest_fcgi": {"inline_login": True}})
     engine.run(local("test.ping", "ms-0", cred=salt.canary(word)))

@@ -26,7 +26,7 @@ def looked_up(etcd, directory):
     assert daemon.stop() == 0
 
 
-def test_jobs_are_kept_with_what_returns_and_what_returns_late(start_engine, etcd, looked_up):
+def test_ext_job_cache_keeps_jobs_with_all_returns(start_engine, etcd, looked_up):
     engine = start_engine({"rest_fcgi": {"ext_job_cache": "etcd"}, **kept_in(etcd)})
     (ret,) = engine.run(local("test.ping"))
     assert ret == PONG
@@ -39,7 +39,7 @@ def test_jobs_are_kept_with_what_returns_and_what_returns_late(start_engine, etc
     wait_until(lambda: looked_up(started["jid"]) == PONG, "what nobody waits for is kept")
 
 
-def test_where_etcd_is_not_there_calls_go_on_and_are_kept_later(start_engine, etcd, looked_up):
+def test_calls_work_without_etcd_and_are_kept_later(start_engine, etcd, looked_up):
     engine = start_engine({"rest_fcgi": {"ext_job_cache": "etcd"}, **kept_in(etcd)})
     etcd.kill(0)
     (started,) = engine.run(local("test.ping", client="local_async"))

@@ -67,7 +67,7 @@ def ann(low):
 
 
 @pytest.mark.parametrize("credentials", OTHERS, ids=[one["eauth"] for one in OTHERS])
-def test_passwords_of_other_back_ends_are_good_for_calls(engine, credentials):
+def test_passwords_of_other_back_ends_permit_calls(engine, credentials):
     for low, ret in ((PING, {"ms-0": True}), (RUNNER, {"args": [1], "kwargs": {}})):
         assert send(engine, "/run", [{**low, **credentials}]) == (200, {"return": [ret]})
     status, reply = send(engine, "/run", [{**WHEEL, **credentials}])
@@ -75,13 +75,13 @@ def test_passwords_of_other_back_ends_are_good_for_calls(engine, credentials):
     assert send(engine, "/run", [{**PING, **credentials, "eauth": "file", "password": "wrong"}])[0] == 401
 
 
-def test_the_log_says_once_that_passwords_go_with_each_call(engine):
+def test_the_log_warns_once_that_passwords_go_with_each_call(engine):
     for _ in range(2):
         assert send(engine, "/run", [{**PING, **CRED}])[0] == 200
     assert engine.log().count("keep_acl_in_token") == 1
 
 
-def test_a_login_has_the_rights_that_the_back_end_gives(engine):
+def test_a_login_has_the_permissions_of_the_back_end(engine):
     status, reply = send(engine, "/login", ann({}))
     assert status == 200
     (session,) = reply["return"]
@@ -91,13 +91,13 @@ def test_a_login_has_the_rights_that_the_back_end_gives(engine):
         assert send(engine, "/run", [ann(low)])[0] == expected
 
 
-def test_salt_issue_62022_each_function_of_a_list_needs_a_right_of_the_back_end(engine):
+def test_salt_issue_62022_each_function_of_a_list_needs_permission(engine):
     both = {**PING, "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]]}
     assert send(engine, "/run", [ann(both)]) == (200, {"return": [{"ms-0": {"test.ping": True, "test.echo": "x"}}]})
     assert send(engine, "/run", [ann({**both, "fun": ["test.ping", "test.arg"]})])[0] == 401
 
 
-def test_a_user_without_rights_logs_in_and_runs_nothing(engine):
+def test_a_user_without_permissions_logs_in_and_runs_nothing(engine):
     bob = {"eauth": "rest", "username": "bob", "password": PASSWORD}
     status, reply = send(engine, "/login", bob)
     assert (status, reply["return"][0]["perms"]) == (200, {})

@@ -57,7 +57,7 @@ def test_a_session_is_a_token_of_the_master(salt, start_engine):
     assert login(engine)["token"] != session["token"]
 
 
-def test_a_logout_ends_the_token_for_the_master_too(salt, start_engine):
+def test_a_logout_removes_the_token_from_the_master(salt, start_engine):
     engine, other = start_engine(REST), start_engine(REST)
     token = login(engine)["token"]
     assert send(other, "/", [PING], token)[0] == 200
@@ -71,7 +71,7 @@ def test_a_logout_ends_the_token_for_the_master_too(salt, start_engine):
     assert refused_by_salt(salt, token)
 
 
-def test_a_logout_holds_where_the_master_keeps_the_token_also_after_a_kill(salt, start_engine):
+def test_a_logout_survives_a_kill_if_the_master_keeps_the_token(salt, start_engine):
     engine, other = start_engine(REST), start_engine(REST)
     token = login(engine)["token"]
     assert send(other, "/", [PING], token)[0] == 200
@@ -89,7 +89,7 @@ def test_a_logout_holds_where_the_master_keeps_the_token_also_after_a_kill(salt,
     path.unlink()
 
 
-def test_all_tokens_of_a_user_end_for_all_processes_and_after_a_kill(salt, start_engine, tmp_path):
+def test_revoke_ends_all_tokens_of_a_user_in_all_processes_and_after_a_kill(salt, start_engine, tmp_path):
     engine, other = start_engine(REST), start_engine(REST)
     before = [login(engine)["token"], login(other)["token"]]
     assert send(engine, "/", [PING], before[0])[0] == 200  # so that it is remembered
@@ -112,7 +112,7 @@ def test_all_tokens_of_a_user_end_for_all_processes_and_after_a_kill(salt, start
     assert send(again, "/", [PING], before[0])[0] == 401
 
 
-def test_what_ended_tokens_outlives_power_cuts(salt, start_engine, tmp_path, monkeypatch):
+def test_logouts_and_revocations_survive_power_cuts(salt, start_engine, tmp_path, monkeypatch):
     """Also where the master has them still."""
     with private_mounts():
         disk = Disk(tmp_path / "disk")
@@ -142,7 +142,7 @@ def test_what_ended_tokens_outlives_power_cuts(salt, start_engine, tmp_path, mon
     path.unlink()
 
 
-def test_a_hook_is_an_event_that_salt_s_own_listener_hears(salt, start_engine):
+def test_a_hook_is_an_event_on_the_bus_of_the_master(salt, start_engine):
     engine = start_engine(REST)
     session = login(engine)
     argv = [salt.folder / "bin/python", "-W", "ignore", salts.EVENTS, salt.master.config_path]

@@ -122,7 +122,7 @@ def send(engine, path, body, **variables):
     return answer.status, json.loads(answer.body)
 
 
-def test_hosts_return_what_salts_own_client_says(hosts):
+def test_ssh_returns_equal_those_of_salts_client(hosts):
     alike = [
         ssh("web1", "test.ping"),
         ssh("web*", "test.echo", "a b; $(touch /x) 'q' \"q\""),
@@ -146,7 +146,7 @@ def test_hosts_return_what_salts_own_client_says(hosts):
     assert ours["web1"]["return"]["args"] == ["-x", "--out=raw", "-H", "--"]
 
 
-def test_what_differs_from_salts_own_client(hosts):
+def test_ssh_keeps_argument_types_and_ignores_hosts_outside_the_roster(hosts):
     args = ["a", 1, True, None, [1, "x"]]
     (ours,) = hosts.engine.run(ssh("web1", "test.arg", *args))
     assert ours["web1"]["return"]["args"] == args  # with Salt's it is the host's traceback
@@ -156,7 +156,7 @@ def test_what_differs_from_salts_own_client(hosts):
     assert reply.status == 400 and "'roster_file' is 'nosuch'" in reply.json["return"], reply
 
 
-def test_all_three_interfaces_have_it(hosts):
+def test_all_three_interfaces_serve_ssh(hosts):
     low = ssh("web1", "test.ping")
     (wanted,) = hosts.engine.run(low)
     for path in ("/c/run", "/t/run"):
@@ -168,7 +168,7 @@ def test_all_three_interfaces_have_it(hosts):
     assert status == 200 and reply["return"][0]["web1"]["return"] is True
 
 
-def test_cve_2020_25592_nobody_comes_in_without_good_credentials(stand_in, tmp_path):
+def test_cve_2020_25592_ssh_needs_good_credentials(stand_in, tmp_path):
     engine = stand_in("echo '{\"return\": {}}'")
     low = {"client": "ssh", "tgt": "*", "fun": "test.ping"}
     for bad in (
@@ -186,7 +186,7 @@ def test_cve_2020_25592_nobody_comes_in_without_good_credentials(stand_in, tmp_p
     assert engine.run(ssh("*", "test.ping", cred=user("plain"))) == [{}]
 
 
-def test_cve_2022_22941_rules_for_some_minions_reach_no_roster(stand_in, tmp_path):
+def test_cve_2022_22941_a_rule_for_some_minions_permits_no_ssh(stand_in, tmp_path):
     engine = stand_in("echo '{\"return\": {}}'")
     for name in ("star", "some"):
         for target in ("web1", "*", "nosuch"):
@@ -227,7 +227,7 @@ def payloads(mark):
 
 
 @pytest.mark.parametrize("cve", list(payloads("")))
-def test_no_payload_runs_anything(stand_in, tmp_path, cve):
+def test_ssh_payloads_of_published_cves_run_nothing(stand_in, tmp_path, cve):
     engine = stand_in("echo '{\"return\": {}}'")
     mark = tmp_path / "pwned"
     for more in payloads(mark)[cve]:
@@ -239,7 +239,7 @@ def test_no_payload_runs_anything(stand_in, tmp_path, cve):
     assert not (tmp_path / "request").exists()  # nor did the chunk before it run
 
 
-def test_a_payload_as_a_target_or_an_argument_is_text(hosts, tmp_path):
+def test_a_payload_in_a_target_or_argument_stays_text(hosts, tmp_path):
     mark = tmp_path / "pwned"
     for target in (f"root|id>{mark} #@127.0.0.1", f"-oProxyCommand=touch {mark}", f"$(touch {mark})", "--roster-file=/etc/passwd"):
         assert hosts.engine.run(ssh(target, "test.ping")) == [{}]
@@ -249,7 +249,7 @@ def test_a_payload_as_a_target_or_an_argument_is_text(hosts, tmp_path):
     assert not mark.exists()
 
 
-def test_all_chunks_are_admitted_before_one_runs(stand_in, tmp_path):
+def test_ssh_runs_no_chunk_if_one_is_refused(stand_in, tmp_path):
     engine = stand_in("echo '{\"return\": {}}'")
     assert engine.post(ssh("*", "test.ping"), ssh("*", "cmd.run", "id", cred=user("plain"))).status == 401
     assert engine.post(ssh("*", "test.ping"), {**CRED, "client": "runner"}).status == 400
@@ -257,7 +257,7 @@ def test_all_chunks_are_admitted_before_one_runs(stand_in, tmp_path):
     assert engine.run(ssh("*", "test.ping"), ssh("*", "test.ping")) == [{}, {}]
 
 
-def test_without_salt_ssh_it_is_503_for_who_may(start_ssh):
+def test_missing_salt_ssh_gets_503_after_authorization(start_ssh):
     engine = start_ssh("/nosuch/salt-ssh")
     reply = engine.post(ssh("*", "test.ping"))
     assert reply.status == 503 and "salt-ssh is not installed" in reply.json["return"], reply
@@ -265,7 +265,7 @@ def test_without_salt_ssh_it_is_503_for_who_may(start_ssh):
     assert engine.post(ssh("*", "cmd.run", "id", cred=user("plain"))).status == 401
 
 
-def test_where_salt_is_not_in_that_python_it_is_503(start_ssh, tmp_path):
+def test_a_python_without_salt_gets_503(start_ssh, tmp_path):
     script = program(tmp_path / "salt-ssh", "#!/usr/bin/python3 -I\n")
     reply = start_ssh(script).post(ssh("*", "test.ping"))
     if reply.status == 200:
@@ -280,7 +280,7 @@ def arguments_below(pid):
             yield pathlib.Path(f"/proc/{one}/cmdline").read_bytes()
 
 
-def test_no_secret_is_in_an_argument_the_log_or_the_audit(stand_in, tmp_path):
+def test_ssh_shows_no_secret_in_arguments_log_and_audit(stand_in, tmp_path):
     does = f"touch {tmp_path}/runs; until [ -e {tmp_path}/seen ]; do sleep 0.1; done; env > {tmp_path}/environment"
     engine = stand_in(f"{does}; echo garbage c4n4ry; exit 3", log_level="debug")
     data = fastcgi.request(json.dumps([ssh("*", "test.echo", "c4n4ry-arg", cred=user("plain"))]).encode())
@@ -300,7 +300,7 @@ def test_no_secret_is_in_an_argument_the_log_or_the_audit(stand_in, tmp_path):
     assert 'client=ssh fun=test.echo tgt="*"' in engine.log().replace("tgt=*", 'tgt="*"')
 
 
-def test_time_and_output_have_limits_and_nothing_is_left(stand_in, tmp_path):
+def test_ssh_limits_time_and_output_and_leaves_no_process(stand_in, tmp_path):
     engine = stand_in(f"setsid sleep 1000 & echo $! > {tmp_path}/child; sleep 1000", rest_fcgi={"request_timeout": 10})
     began = time.monotonic()
     reply = engine.post(ssh("*", "test.ping"))
@@ -316,7 +316,7 @@ def test_time_and_output_have_limits_and_nothing_is_left(stand_in, tmp_path):
     assert gone(int((tmp_path / "child").read_text()))
 
 
-def test_an_end_of_the_responder_ends_what_it_started(stand_in, tmp_path):
+def test_killing_the_responder_ends_salt_ssh(stand_in, tmp_path):
     engine = stand_in(f"echo $$ > {tmp_path}/child; exec sleep 1000")
     data = fastcgi.request(json.dumps([ssh("*", "test.ping")]).encode())
     connection = fastcgi.connect(engine.address)
@@ -328,6 +328,6 @@ def test_an_end_of_the_responder_ends_what_it_started(stand_in, tmp_path):
     connection.close()
 
 
-def test_it_is_off_where_it_is_not_enabled(salt, engine):
+def test_ssh_is_disabled_by_default(salt, engine):
     reply = engine.post(ssh("*", "test.ping"))
     assert reply.status == 400 and reply.json["return"].startswith("Client disabled: 'ssh'"), reply

@@ -95,7 +95,7 @@ def ipv6_loopback():
 NEEDS_IPV6 = pytest.mark.skipif(not ipv6_loopback(), reason="this machine has no IPv6 loopback")
 
 
-def test_a_bus_over_tcp_and_all_interfaces():
+def test_the_responder_joins_a_bus_over_tcp():
     with running(BareSalt, changes={"ipc_mode": "tcp", "interface": "0.0.0.0"}, minions=("ms-0",)) as salt:
         accept(salt)
         with in_front(salt) as engine:
@@ -107,7 +107,7 @@ def test_a_bus_over_tcp_and_all_interfaces():
 
 @NEEDS_IPV6
 @pytest.mark.parametrize("interface", ["::1", "::"])
-def test_a_master_on_ipv6(interface):
+def test_the_responder_joins_a_master_on_ipv6(interface):
     with running(BareSalt, changes={"ipv6": True, "interface": interface}, minions=()) as salt:
         accept(salt)
         if interface == "::1":
@@ -153,7 +153,7 @@ def salt():
 
 
 @NEEDS_ROOT
-def test_a_user_without_the_group_of_the_event_socket(salt):
+def test_a_user_outside_the_group_of_the_event_socket_gets_503_for_waiting_calls(salt):
     with in_front(salt, kind=Unprivileged) as engine:
         for low in (local("test.ping", DEAD), call("runner", "test.arg")):
             reply = engine.post(low)
@@ -167,7 +167,7 @@ def test_a_user_without_the_group_of_the_event_socket(salt):
 
 
 @NEEDS_ROOT
-def test_a_user_with_the_group_of_the_event_socket(salt):
+def test_a_user_in_the_group_of_the_event_socket_runs_every_call(salt):
     group = (salt.home / "master/sock/master_event_pub.ipc").stat().st_gid
     with in_front(salt, kind=Unprivileged, groups=[group]) as engine:
         check_calls_of_the_master(engine)
@@ -177,7 +177,7 @@ def test_a_user_with_the_group_of_the_event_socket(salt):
 
 
 @NEEDS_ROOT
-def test_a_user_who_may_not_search_the_folder_of_the_event_socket(salt):
+def test_a_closed_folder_of_the_event_socket_is_named_in_the_log(salt):
     folder = salt.home / "master/sock"
     mode = folder.stat().st_mode
     folder.chmod(0o700)
@@ -190,7 +190,7 @@ def test_a_user_who_may_not_search_the_folder_of_the_event_socket(salt):
         folder.chmod(mode)
 
 
-def test_a_master_with_a_new_key(salt):
+def test_the_responder_accepts_a_new_key_of_the_master(salt):
     with in_front(salt) as engine:
         check_calls_of_the_master(engine)
         pki = salt.home / "master/pki"
@@ -209,7 +209,7 @@ def peak(engine):
     return int(engine.status("VmHWM")) * 1024
 
 
-def test_a_hundred_megabytes_of_one_job(salt):
+def test_a_job_returns_a_hundred_megabytes(salt):
     options = ["--ids", "big-", "--count", 100, "--size", MEGABYTE]
     simulated = SimulatedMinions(salt.folder, salt.master.config_path, salt.home / "simulated.log", *options)
     try:
@@ -223,7 +223,7 @@ def test_a_hundred_megabytes_of_one_job(salt):
         simulated.stop()
 
 
-def test_a_return_that_is_too_large_for_the_bus(salt):
+def test_a_return_too_large_for_the_bus_gets_503(salt):
     """A master cuts returns long before that size; where it was told not to, the job is answered, and the bus joined again."""
     options = ["--ids", "huge-", "--count", 2, "--size", 70 * MEGABYTE]
     simulated = SimulatedMinions(salt.folder, salt.master.config_path, salt.home / "simulated.log", *options)
@@ -252,18 +252,18 @@ def test_minions_below_a_syndic_return(syndicated):
     assert full["below-0"]["ret"] is True and full["below-0"]["retcode"] == 0
 
 
-def test_the_answer_of_a_master_of_masters_is_that_of_salt(syndicated):
+def test_a_master_of_masters_answers_like_salt(syndicated):
     low = local("test.ping", ["below-0", "nowhere"], tgt_type="list", **QUICK)
     assert syndicated.run(low)[0].keys() == syndicated.salt.netapi(low)["return"].keys()
 
 
-def test_a_slow_job_below_a_syndic_is_waited_for(syndicated):
+def test_the_responder_waits_for_a_slow_job_below_a_syndic(syndicated):
     begun = time.monotonic()
     assert syndicated.run(local("test.sleep", "*", arg=[8], timeout=2, gather_job_timeout=3)) == [{"below-0": True}]
     assert time.monotonic() - begun > 8
 
 
-def test_a_job_below_a_syndic_is_found_by_its_id(syndicated):
+def test_lookup_jid_finds_a_job_below_a_syndic(syndicated):
     (job,) = syndicated.run(local("test.echo", "*", client="local_async", arg=["later"]))
     assert job["minions"] == [SYNDIC], "it is what the upper master knows"
     lookup = call("runner", "jobs.lookup_jid", kwarg={"jid": job["jid"]})
