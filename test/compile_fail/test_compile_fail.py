@@ -21,7 +21,7 @@ def compile_it(path, *defines):
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in HERE.glob("*.cc")))
-def test_it_does_not_compile(name):
+def test_misuse_does_not_compile(name):
     path = HERE / f"{name}.cc"
     expected = re.search(r"^// expect: (.*)$", path.read_text(), re.MULTILINE).group(1)
     right = compile_it(path)

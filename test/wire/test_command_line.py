@@ -87,7 +87,7 @@ def test_check_config_notes_functions_and_targets_of_rules_that_match_nothing(ma
     assert text and "test.pnig" not in text and "wbe1" not in text
 
 
-def test_check_config_lists_what_is_on(directory, master):
+def test_check_config_lists_clients_and_back_ends(directory, master):
     result = daemons.run("--config", master(daemons.master_config(directory)), "--check-config")
     assert result.returncode == 0
     for name in ["local_async", "wheel", "file", "embedded"]:

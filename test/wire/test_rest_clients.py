@@ -19,7 +19,7 @@ def rest(request):
 
 @pytest.mark.parametrize("way_in", WAYS_IN)
 @pytest.mark.parametrize("check", CHECKS, ids=[check.__name__ for check in CHECKS])
-def test_clients_of_salt_api_get_what_they_ask_for(rest, check, way_in, tmp_path):
+def test_clients_of_salt_api_work(rest, check, way_in, tmp_path):
     check(Place(f"http://127.0.0.1:{rest.ways[way_in].port}", tmp_path))
 
 

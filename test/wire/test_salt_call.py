@@ -397,7 +397,7 @@ def first_line_if_text(value):
     return f"{words} {lines.rstrip().splitlines()[-1]}" if traceback else value.split("\n")[0]
 
 
-def test_each_function_returns_what_a_real_minion_returns(compared):
+def test_each_function_returns_the_same_as_a_real_minion(compared):
     found = []
     for case, mine, theirs in compared:
         if modules_page.differs(case.fun):
@@ -437,7 +437,7 @@ def test_each_function_takes_the_arguments_of_a_real_minion(python, ours):
     assert not found, "\n".join(found)
 
 
-def test_functions_that_change_files_do_what_a_real_minion_does(python, ours, root):
+def test_functions_that_change_files_behave_like_on_a_real_minion(python, ours, root):
     for side in ("mine", "real"):
         (root / side).mkdir()
 

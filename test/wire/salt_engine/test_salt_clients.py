@@ -8,5 +8,5 @@ from support.client_checks import CHECKS, Place
 
 @pytest.mark.parametrize("salt", salts.SERIES, indirect=True)
 @pytest.mark.parametrize("check", CHECKS, ids=[check.__name__ for check in CHECKS])
-def test_clients_of_salt_api_get_what_they_ask_for(salt, engine, check, tmp_path):
+def test_clients_of_salt_api_work(salt, engine, check, tmp_path):
     check(Place(f"http://127.0.0.1:{engine.ports['rest_cherrypy']}", tmp_path))

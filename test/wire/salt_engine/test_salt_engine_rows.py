@@ -64,7 +64,7 @@ def answers(request, salt, engine, asked):
 
 
 @EACH_ROW
-def test_salt_issue_32459_it_answers_as_netapi_client_does(answers, salt, row):
+def test_salt_issue_32459_the_responder_answers_like_netapi_client(answers, salt, row):
     (reply, ours), theirs = answers.ours(row), expected(answers.theirs(row))
     if not row.ours or salt.series in row.alike:
         assert ours == theirs
