@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Fixtures of the wire tests. They start the real binary and a real nginx on loopback and end just what they started.
+"""Fixtures of the wire tests. They start the real binary and a real nginx on loopback and end only their own processes.
 
-REST_FCGI_BINARY=PATH tests another binary. REST_FCGI_URL=http://127.0.0.1:8080 sends what needs no daemon of its own
-to one that runs already, say under a debugger; it has to have the configuration of support/daemon.py.
+REST_FCGI_BINARY=PATH selects another binary. With REST_FCGI_URL=http://127.0.0.1:8080, tests that need no daemon of
+their own use a running one, for example under a debugger. It needs the configuration of support/daemon.py.
 """
 
 import os
@@ -22,15 +22,15 @@ from support.rest import api_of, serving
 URL = os.environ.get("REST_FCGI_URL")
 
 
-# Where tests run side by side: what takes longest begins first.
+# With several workers, the longest files start first.
 LONGEST = ("test_soak", "test_salt_engine_rows", "test_salt_engine_failures", "test_salt_engine", "test_salt_ways", "test_salt_call", "test_salt")
 LONGEST += ("test_etcd", "test_durability", "test_apache")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """The tests of a file share what it starts, so that they stay together. Said before pytest-xdist asks, and after
-    salt_engine/conftest.py has said what else stays together: of two that come first the later one does."""
+    """Keeps the tests of a file on one worker, because they share fixtures. Runs before the hook of pytest-xdist and
+    after that of salt_engine/conftest.py: of two `tryfirst` hooks the later one runs first."""
 
     def rank(item):
         return next((at for at, name in enumerate(LONGEST) if item.path.name.startswith(name)), len(LONGEST))
@@ -75,7 +75,7 @@ def start(directory):
 
 @pytest.fixture
 def on_port(start):
-    """Starts a module on a port of its own; its Api: on_port("rest_tornado", cors_origin=[...])."""
+    """Starts a module on its own port and returns its Api: on_port("rest_tornado", cors_origin=[...])."""
 
     def starter(module="rest_cherrypy", **section):
         changes = serving(module, **section)
@@ -87,7 +87,7 @@ def on_port(start):
 
 @pytest.fixture
 def start_etcd(directory):
-    """Starts a cluster: start_etcd(members=3, auth=True, tls=True, v2=True)."""
+    """Starts an etcd cluster: start_etcd(members=3, auth=True, tls=True, v2=True)."""
     etcds.require()
     started = []
 
@@ -102,7 +102,7 @@ def start_etcd(directory):
 
 @pytest.fixture
 def etcd(start_etcd):
-    """A single member that asks for no password."""
+    """A single member without passwords."""
     return start_etcd()
 
 
@@ -141,7 +141,7 @@ def browser(directory):
 
 @pytest.fixture(scope="session")
 def api():
-    """The API over nginx and a unix socket, shared by all tests that change nothing about the process."""
+    """The API over nginx and a unix socket, for tests that do not change the process."""
     if URL:
         parts = urllib.parse.urlsplit(URL)
         yield Api(parts.hostname, parts.port or 80)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each configuration of apache/, as it stands, in front of the real responder or starting it."""
+"""Each sample of apache/, unchanged, with the real responder."""
 
 import json
 
@@ -92,7 +92,7 @@ def test_httpd_bug_57087_httpd_bug_53332_a_large_body_arrives_whole_without_a_te
 
 def test_apache_refuses_an_endless_body_in_json(apache, sample):
     reply = apache.request(body=iter([b"["] * 3 + [b"[" * (1 << 20)] * 3), headers=JSON, chunked=True)
-    # mod_fcgid knows no better.
+    # mod_fcgid sends its own error page.
     assert reply.status == (500 if sample == "fcgid.conf" else 413) and reply.ret
 
 

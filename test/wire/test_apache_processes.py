@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What processes that mod_fcgid starts share: each has one request at a time, and idle ones are ended."""
+"""State that processes of mod_fcgid share. Each process handles one request at a time; idle processes end."""
 
 import concurrent.futures
 import contextlib
@@ -33,8 +33,8 @@ def fcgid(directory):
 
 @contextlib.contextmanager
 def occupied(apache):
-    """Gives a process a request that does not end, so that others go to other processes."""
-    # A request's connection is closed a moment after its answer: none of before may be taken for the one that stays.
+    """Occupies one process with an endless request, so that other requests go to other processes."""
+    # A connection closes shortly after its answer. Wait, so that no old connection is taken for the occupied one.
     wait_until(lambda: apache.requests() == 0, "no process has a request")
     endless = threading.Thread(target=apache.post, args=[local("test.sleep", tgt="ms-0", arg=[600])])
     endless.start()
@@ -69,7 +69,7 @@ def test_every_process_accepts_a_token(fcgid):
 
 
 def test_fcgid_max_processes_150_parallel_calls_are_answered_and_processes_share_the_count_of_failures(fcgid):
-    """There may be 64 processes, which mod_fcgid starts one after the other."""
+    """mod_fcgid starts up to 64 processes, one after the other."""
     apache = fcgid({"rest_fcgi": {"login_guard": {"tries": 3}}})
     with concurrent.futures.ThreadPoolExecutor(150) as pool:
         replies = list(pool.map(lambda number: apache.post(local("test.echo", tgt="ms-0", arg=[number])), range(150)))
@@ -79,7 +79,7 @@ def test_fcgid_max_processes_150_parallel_calls_are_answered_and_processes_share
         statuses = [reply.status for reply in pool.map(apache.post, wrong)]
         assert set(statuses) <= {401, 429}, statuses
         again = [reply.status for reply in pool.map(apache.post, wrong)]
-    assert again == [429] * 12, again  # each process may have had one more under way, and no more than that
+    assert again == [429] * 12, again  # each process may check one more password that it had already begun
 
 
 def test_a_process_finds_the_job_of_another_process(fcgid):
@@ -94,7 +94,7 @@ def test_sigterm_lets_a_running_job_end(fcgid):
     apache = fcgid()
     jid = start_job(apache, 2)
     (pid,) = apache.pids()
-    os.kill(pid, signal.SIGTERM)  # as mod_fcgid does
+    os.kill(pid, signal.SIGTERM)  # like mod_fcgid
     wait_until(lambda: pid not in apache.pids(), "the process ends")
     assert lookup(apache, jid) == EVERYBODY
     assert pid not in apache.pids()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""An asynchronous job of the embedded engine begins when its reply was sent: who listens to events knows the jid of each
-return that comes. SaltGUI and other clients drop returns of jobs that they do not know."""
+"""An asynchronous job of the embedded engine begins after its reply is sent, so that a listener knows the jid before
+the first return. SaltGUI and other clients drop returns of unknown jobs."""
 
 import json
 import select
@@ -20,19 +20,19 @@ STARTS = [
 ]
 WAITS = {"client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [0.3]}
 FUNS = {"test.ping", "runner.manage.up", "wheel.key.list_all"}
-RETURNS = 5  # of three minions, a runner and a wheel
+RETURNS = 5  # three minions, a runner and a wheel
 BOTH = {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}}
 
 
 def posted(api, token, chunks):
-    """A connection on which the request was sent, and nothing read."""
+    """Returns a connection with the request sent and nothing read."""
     connection = api.connection()
     connection.request("POST", "/", json.dumps(chunks), {**JSON, **session(token)})
     return connection
 
 
 def returns_of_all(events):
-    """The tags of all events of the jobs that STARTS asks for."""
+    """Returns the tags of all events of the jobs in STARTS."""
     seen = []
     while sum("/ret" in tag for tag in seen) < RETURNS:
         (*_, event) = until(events, lambda event: event["data"].get("fun") in FUNS)

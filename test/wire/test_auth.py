@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who may do what: credentials, tokens, `external_auth`."""
+"""Credentials, tokens and the rules of `external_auth`."""
 
 import hashlib
 import time
@@ -44,7 +44,7 @@ BAD_CREDENTIALS = {
 
 @pytest.fixture(scope="module")
 def auth(tmp_path_factory):
-    """A directory with a password file, and the part of a configuration that uses it."""
+    """Writes a password file. Returns the configuration that uses it."""
     home = tmp_path_factory.mktemp("auth")
     digests = {name: hashlib.sha256(word.encode()).hexdigest() for name, word in [("alice", "secret"), ("eve", "evil")]}
     passwords = home / "passwords"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The service as it is installed, on a host that was booted: no job, module or command reaches what is the responder's."""
+"""The installed service on a booted host. No job, module or command reaches files, sockets or processes of the
+responder."""
 
 import collections
 import concurrent.futures
@@ -47,7 +48,7 @@ def settings():
 
 
 class Host:
-    """The booted host, with a session and a connection to the helper of passwords."""
+    """The booted host. The constructor starts the service and creates a token."""
 
     def __init__(self, booted):
         self.booted = booted
@@ -69,7 +70,7 @@ class Host:
         return int(self.booted.run("systemctl", "show", "-P", "MainPID", unit))
 
     def files(self):
-        """What is the responder's, by content, mode and owner; not what it writes while it answers."""
+        """Returns the paths of all files of the responder."""
         found = self.booted.run("find", *OWN, "-type", "f").split()
         assert {"/etc/rest_fcgi/master", "/etc/rest_fcgi/users"} <= set(found) and any(path.endswith("state.db") for path in found), found
         return sorted(found)
@@ -87,7 +88,7 @@ class Host:
 def host():
     directory = short_directory()
     digest = hashlib.sha256(CRED["password"].encode()).hexdigest()
-    # Where a program that was built for no prefix looks for them.
+    # The prefix of a program that was built without PREFIX.
     loader = {f"usr/local/lib/rest_fcgi/{name}": (ROOT / "deploy" / name).read_text() for name in ("module_loader.py", "salt_exceptions.py", "salt_functions.py", "minion_options.json")}
     files = {**loader, "srv/modules/thief.py": THIEF.read_text(), "etc/rest_fcgi/users": f"{CRED['username']}:{digest}\n"}
     try:
@@ -104,7 +105,7 @@ def host():
 
 @pytest.fixture
 def conversation(host):
-    """Somebody's conversation with PAM, under way; the number of its process."""
+    """An open conversation with the PAM helper. Yields the pid of the helper."""
 
     def units():
         return re.findall(r"rest_fcgi-pam@\S+", host.booted.run("systemctl", "list-units", "--plain", "rest_fcgi-pam@*"))
@@ -125,7 +126,7 @@ def as_command(host, plan):
 
 
 def is_allowed(name):
-    """What a job may, since it has to: it reads the code that it runs, and has a /dev/shm of its own."""
+    """Returns whether an attempt may succeed: a job can read its own code and has its own /dev/shm."""
     return name == "read /srv/modules/thief.py" or (" /dev/shm/" in name and not name.startswith("read "))
 
 
@@ -169,7 +170,7 @@ def test_a_job_runs_without_capabilities_and_groups(host):
     assert int(host.booted.run("id", "-g", "rest_fcgi")) not in groups
 
 
-# Says what it finds, and leaves something for the next one.
+# Prints what it finds, and leaves files and shared memory for the next job.
 LEAVE = """
 set -e
 cd; pwd
@@ -198,7 +199,7 @@ def test_a_job_that_fills_its_own_folders_gets_no_space_left(host):
     assert said.count("No space left on device") == said.count("status 1") == 2, said
 
 
-# Starts programs that do nothing, until it may start no more.
+# Starts programs until fork fails.
 MANY = """
 import os, time
 started = []
@@ -226,7 +227,8 @@ def test_tasks_max_stops_a_fork_bomb_and_its_programs_end_with_the_job(host):
 
 
 def needs_bounds_on_memory(host):
-    """As the unit has them, whichever version the cgroups are of; those of version 1 do not keep it from swap."""
+    """Skips the test without the memory controller of cgroups, and with version 1 and swap, which is used before the
+    limit applies."""
     files = ("memory/system.slice/rest_fcgi.service/memory.limit_in_bytes", "system.slice/rest_fcgi.service/memory.max")
     if not any((host.booted.outside("/sys/fs/cgroup") / file).exists() for file in files):
         pytest.skip("the cgroups of this machine have no controller memory")
@@ -244,7 +246,7 @@ def test_memory_max_kills_a_greedy_job_and_no_other_process(host):
         assert beside.result() == "begun\nwhole"
     assert (greedy["retcode"], greedy["stdout"]) == (128 + 9, "")
     assert (within["retcode"], within["stdout"]) == (0, str(1 << 29))
-    # Where a shell goes on after it, so does the job.
+    # The job continues after a shell that continues.
     assert host.run("cmd.run", "python3 -c 'b\"x\" * (3 << 30)'; echo $?", python_shell=True).endswith("137")
     assert "signal 9" in json.dumps(host.run("thief.eats"))
     assert host.pid("rest_fcgi.service") == responder and host.run("test.ping") is True
@@ -259,7 +261,7 @@ print(jobs.execute("PRAGMA integrity_check").fetchall())
 
 @pytest.fixture
 def short_of_memory(host):
-    """The host with ten minions, whose service has so little memory that a few large replies at a time are too much."""
+    """The host with ten minions and so little memory that a few large replies at a time exceed it."""
     needs_bounds_on_memory(host)
     if SANITIZED:
         pytest.skip("a sanitizer needs memory of its own")
@@ -307,7 +309,7 @@ def test_a_responder_out_of_memory_restarts_without_a_wrong_or_lost_answer(short
                 before = deaths()
                 list(pool.map(large, range(11)))
                 wait_until(lambda before=before: deaths() > before, "they were too much")
-                # Those that came to the one that was started again may have been too much for it, too.
+                # Requests that reached the restarted process may have been too much for it, too.
                 wait_until(lambda: large() == 200, "a large reply alone")
         finally:
             over.set()
@@ -335,7 +337,7 @@ def is_active(host, unit):
 
 @pytest.fixture
 def http(host):
-    """The host with rest_cherrypy on the port of rest_fcgi-http.socket as it is installed, and nothing started."""
+    """The host with rest_cherrypy on the port of rest_fcgi-http.socket. No unit is started."""
     config = host.booted.outside("/etc/rest_fcgi/master")
     changes = {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}, "rest_cherrypy": {"port": 8000, "disable_ssl": True}}
     config.write_text(json.dumps(merge(settings(), changes)))
@@ -354,7 +356,7 @@ def status_over_http(host):
 
 @pytest.mark.parametrize("unit, error", [("", "Permission denied"), ("SystemCallFilter=~bind", "Operation not permitted")])
 def test_the_log_names_the_setting_that_allows_a_forbidden_port(http, unit, error):
-    """Below 1024, and as SocketBindDeny= forbids each where systemd has it."""
+    """A port below 1024, and a port that SocketBindDeny= forbids."""
     config, drop_in = map(http.booted.outside, ("/etc/rest_fcgi/master", "/run/systemd/system/rest_fcgi.service.d/port.conf"))
     config.write_text(config.read_text().replace("8000", "443"))
     drop_in.parent.mkdir()
@@ -398,7 +400,7 @@ BOTH = [HTTP, FASTCGI]
     "first, enabled", [("over http", [HTTP]), ("over fastcgi", BOTH), ("by hand", [HTTP])]
 )
 def test_the_service_gets_the_enabled_sockets_however_it_starts(http, enabled, first):
-    """What booting starts is sockets.target."""
+    """sockets.target is what a boot starts."""
     http.booted.run("systemctl", "enable", *enabled)
     if first != "by hand":
         http.booted.run("systemctl", "start", "sockets.target")
@@ -409,7 +411,7 @@ def test_the_service_gets_the_enabled_sockets_however_it_starts(http, enabled, f
         http.booted.run("systemctl", "start", SERVICE)
     assert http.run("test.ping") is True
     assert all(is_active(http, unit) for unit in (HTTP, FASTCGI, SERVICE))
-    # It has the port from systemd, which keeps it: who comes while there is no process waits for one.
+    # systemd keeps the port, so that a client waits while no process runs.
     http.booted.run("systemctl", "stop", SERVICE)
     assert status_over_http(http) == "200"
 
@@ -417,5 +419,5 @@ def test_the_service_gets_the_enabled_sockets_however_it_starts(http, enabled, f
 def test_systemd_restarts_a_killed_responder(host):
     first = host.pid("rest_fcgi.service")
     host.booted.run("kill", "-KILL", str(first))
-    assert host.run("test.ping") is True  # who connects waits in the socket
+    assert host.run("test.ping") is True  # the connection waits in the socket
     assert host.pid("rest_fcgi.service") not in (0, first)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Our own page, and pages of others, in a real Chromium."""
+"""The page of rest_cherrypy and pages of other origins, in a real Chromium."""
 
 import json
 
@@ -26,7 +26,7 @@ def rows(browser, table):
 
 
 def unexpected(complaints):
-    """All but that a login, or a question without a session, was answered by 401."""
+    """Returns all messages except those about a 401 for a login or a request without a session."""
     return [text for text in complaints if "401 (Unauthorized)" not in text]
 
 
@@ -197,12 +197,12 @@ def test_a_page_of_an_unnamed_origin_uses_a_token_but_no_cookie(on_port, browser
         log_in(browser)
         browser.await_text("ms-2", "#minions")
         browser.open(stranger)
-        # What a form of the stranger's page could send: the browser adds the cookie, and says where it comes from.
+        # A form of a foreign page: the browser adds the cookie and the Origin header.
         form = "{mode: 'no-cors', credentials: 'include', method: 'POST', body: '[]'}"
         browser.run(f"return fetch('{api}/', {form}).then(() => 0)")
         assert '"POST / HTTP/1.1" 403 ' in log.read_text()
         assert fetch(browser, f"{api}/jobs") == [0, None]
-        # Without cookies a login is a stranger's own.
+        # Without cookies a login is independent of the open session.
         script = FETCH.replace('"include"', '"omit"') % (f"{api}/login", "", LOGIN)
         status, token = browser.run(script)
         assert status == 200 and fetch(browser, f"{api}/jobs", token=token)[0] == 200

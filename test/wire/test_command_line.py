@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command line and the configuration: what is accepted, and one line for each mistake, with status 78."""
+"""The command line and the configuration: accepted values, and one line with status 78 for each mistake."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ def master(directory):
 
 
 def refused(result, *texts):
-    """Ended with 78 and one line that has the texts."""
+    """Checks for status 78 and one line with all `texts`."""
     assert result.returncode == 78 and result.stdout == "", result
     assert len(result.stderr.splitlines()) == 1, result.stderr
     for text in texts:
@@ -96,13 +96,13 @@ def test_check_config_lists_clients_and_back_ends(directory, master):
 
 @pytest.fixture
 def salt_config(directory):
-    """A master file for the engine salt whose master does not run, nor has a socket."""
+    """A master file with `engine: salt` whose master does not run."""
     return daemons.master_config(directory, {"sock_dir": str(directory), "ret_port": 1, "rest_fcgi": {"engine": "salt"}})
 
 
 @contextlib.contextmanager
 def event_socket(directory, mode=0o600, name="master_event_pub.ipc"):
-    """Where a master's event bus would be."""
+    """A listening socket in place of the event bus of a master."""
     with socket.socket(socket.AF_UNIX) as listener:
         path = directory / name
         listener.bind(str(path))
@@ -112,7 +112,7 @@ def event_socket(directory, mode=0o600, name="master_event_pub.ipc"):
 
 
 def summary_of(path):
-    """What --check-config says of a configuration that is right, by the names of its lines."""
+    """Returns the lines of --check-config by their names. The configuration must be valid."""
     result = daemons.run("--config", path, "--check-config")
     assert (result.returncode, result.stderr) == (0, ""), result
     lines = {}
@@ -184,7 +184,7 @@ def test_the_engine_salt_starts_without_its_master_and_with_rules_that_it_cannot
 
 
 def loaded(daemon):
-    """The shared libraries that a process has, by their names without versions."""
+    """Returns the names of the loaded shared libraries, without versions."""
     return set(re.findall(r"/(lib[\w-]+)\S*\.so", open(f"/proc/{daemon.pid}/maps").read()))
 
 

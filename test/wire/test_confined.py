@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A rule with a condition on arguments confines: whoever may run one command runs nothing else, over each interface."""
+"""A rule with conditions on arguments permits one command and nothing else, over each interface."""
 
 import itertools
 import json
@@ -21,13 +21,13 @@ RULES = {
     "open": [{"*": [{"cmd.run": {**ONE_COMMAND, "others": True}}]}],
     "named": [{"*": [{"cmd.run": {"kwargs": {"cmd": COMMAND}}}]}],
 }
-# The first parameters of cmd.run, which can be given without their names.
+# The first parameters of cmd.run, which a caller can give by position.
 PARAMETERS = ["cmd", "cwd", "stdin", "runas", "group", "shell", "python_shell", "env", "clean_env", "template"]
 
 
 @pytest.fixture(scope="module")
 def trap():
-    """A folder whose programs say that they ran: `uptime` in front of the system's, a shell, what a shell reads first."""
+    """A folder with programs that leave a mark when they run: an `uptime`, a shell, and a start file of a shell."""
     folder = short_directory()
     marker = folder / "ran"
     for name in (COMMAND, "shell"):
@@ -41,7 +41,7 @@ def trap():
 
 @pytest.fixture(scope="module")
 def hostile(trap):
-    """What runs something else than the command, or as somebody else, wherever it is heeded."""
+    """Arguments that would run another program, or run it as another user."""
     return {
         "env": {"BASH_ENV": f"{trap}/rc", "ENV": f"{trap}/rc", "PATH": f"{trap}:/usr/bin:/bin", "LD_PRELOAD": f"{trap}/rc"},
         "shell": f"{trap}/shell",
@@ -60,12 +60,12 @@ def combinations(hostile):
 
 
 def as_texts(arguments):
-    """As on a command line."""
+    """Writes arguments as on a command line."""
     return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in arguments.items()]
 
 
 def in_order(arguments):
-    """Without names, in the order of the function's parameters."""
+    """Returns the values by position, in the order of the parameters."""
     values = [arguments.get(name) for name in PARAMETERS[1:]]
     while values and values[-1] is None:
         values.pop()
@@ -74,7 +74,7 @@ def in_order(arguments):
 
 @pytest.fixture
 def served(start):
-    """One process that serves all three interfaces, and each of them."""
+    """One process that serves all three interfaces, with an Api of each."""
     cherrypy, tornado = serving("rest_cherrypy"), serving("rest_tornado")
     changes = merge(merge(cherrypy, tornado), {"external_auth": {"file": RULES}})
     changes["rest_fcgi"]["netapi"] = ["rest_wsgi", "rest_cherrypy", "rest_tornado"]
@@ -85,7 +85,7 @@ def served(start):
 
 @pytest.fixture(params=["rest_wsgi", "rest_cherrypy", "rest_tornado"])
 def post(request, served, front):
-    """Sends a chunk by way of that interface."""
+    """Sends a chunk over one interface."""
     if request.param == "rest_wsgi":
         return front(served["daemon"]).post
     return lambda low: served[request.param].request("POST", "/run", json.dumps(low), JSON)
@@ -96,7 +96,7 @@ def call(*arg, user="confined", **more):
 
 
 def ran(trap):
-    """Has something else run? Forgets it."""
+    """Returns whether another program ran, and removes the mark."""
     marker = trap / "ran"
     found = marker.exists()
     marker.unlink(missing_ok=True)

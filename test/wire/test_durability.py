@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs that last: what was answered is found again, however the process ended, and in other processes."""
+"""Answered jobs survive the end of a process and are visible in other processes."""
 
 import signal
 import sqlite3
@@ -15,7 +15,7 @@ def database_of(daemon):
 
 
 def sharing(daemon):
-    """Options of a process that has the same store."""
+    """Returns the options of a process with the same store."""
     return {"cachedir": str(daemon.directory / "cache")}
 
 
@@ -112,7 +112,7 @@ def test_a_locked_database_refuses_asynchronous_jobs_only_and_is_logged_once(sta
 
 @pytest.fixture
 def small_disk(directory):
-    """A file system with 1 MiB."""
+    """A file system of 1 MiB."""
     path = directory / "disk"
     path.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", path], capture_output=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs in a real etcd, in the layout of Salt's own returner: several responders, members that go, both ways with Salt."""
+"""Jobs in a real etcd, in the layout of Salt's own returner, shared by several responders and by Salt."""
 
 import json
 import random
@@ -23,7 +23,7 @@ BOTH_APIS = pytest.mark.parametrize("v2", [False, True], ids=["v3", "v2"])
 
 
 def on(etcd, v2=False, **more):
-    """The options with which jobs are kept there."""
+    """Returns the options that keep jobs in `etcd`."""
     hosts = [f"127.0.0.1:{member.port}" for member in etcd.members]
     return {"master_job_cache": "etcd", "etcd.host": hosts, "etcd.require_v2": v2, "log_level": "info", **more}
 
@@ -37,7 +37,7 @@ def looked_up(address, jid):
 
 
 def all_returned(address, jid):
-    """False also while the job cache cannot be asked."""
+    """Returns whether all minions returned; False also while the job cache is unavailable."""
     return call(address, {"client": "runner", "fun": "jobs.lookup_jid", "kwarg": {"jid": jid}}) == [ALL_PONG]
 
 
@@ -54,7 +54,7 @@ def test_a_responder_finds_the_job_of_another_responder(start, start_etcd, v2):
     assert jid in listed(there.address)
     own = {**PING, "jid": "20200101000000000000"}
     assert call(here.address, own) == [ALL_PONG]
-    assert call(there.address, own) is None  # taken
+    assert call(there.address, own) is None  # the jid is taken
     assert here.stop() == there.stop() == 0
 
 
@@ -116,7 +116,7 @@ def test_hosts_share_logins_and_logouts_through_etcd(start, etcd):
 
 
 class SaltReturner:
-    """Salt's own returner, in its own Python."""
+    """Salt's own etcd returner, in an environment with Salt."""
 
     def __init__(self, directory, options):
         self._directory, self._options = directory, options
@@ -188,7 +188,7 @@ def test_our_job_cache_reads_the_jobs_of_the_returner_of_salt(start, start_etcd,
 
 
 def number_of_jobs(address):
-    """None while the job cache cannot be asked."""
+    """Returns None while the job cache is unavailable."""
     answer = call(address, {"client": "runner", "fun": "jobs.list_jobs"})
     return answer and len(answer[0])
 
@@ -207,7 +207,7 @@ def test_calls_are_answered_without_etcd_and_delivered_later(start, etcd):
 
 
 def found_in(etcd):
-    """The jids of all loads that are in etcd, and the first arguments of their calls."""
+    """Returns the jids of all loads in etcd, and the words in their arguments."""
     loads = {key: value for key, value in etcd.all("/salt/return/jobs/").items() if key.endswith(b"/.load.p")}
     jids = {key.split(b"/")[4].decode() for key in loads}
     words = {word.decode() for value in loads.values() for word in re.findall(rb"word-\d+-\d+", value)}
@@ -215,14 +215,14 @@ def found_in(etcd):
 
 
 def checked(clients, etcd, last, capsys, what):
-    """All that was acknowledged is found."""
+    """Checks that every acknowledged job is found."""
 
     def all_found():
         jids, words = found_in(etcd)
         return clients.jobs <= jids and clients.words <= words
 
     assert clients.jobs and clients.words
-    # A lookup waits for the delivery; it fails while the cluster elects a leader.
+    # A lookup waits for the delivery, and fails while the cluster elects a leader.
     lookup = {"client": "runner", "fun": "jobs.lookup_jid", "kwarg": {"jid": min(clients.jobs)}}
     wait_until(lambda: call(last.address, lookup), "the cluster answers")
     try:

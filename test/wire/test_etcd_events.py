@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Events of several hosts that keep their jobs in one etcd: each host's stream has all of them, each once."""
+"""Hosts that keep jobs in one etcd. The stream of each host shows the events of all hosts once."""
 
 import collections
 import contextlib
@@ -19,7 +19,7 @@ PING = {"client": "local_async", "tgt": "*", "fun": "test.ping"}
 
 
 class Listener:
-    """Reads /events of a host, in a thread of its own: `seen` counts tags, `tags` has them in order."""
+    """Reads /events of a host in its own thread. `seen` counts tags; `tags` has them in order."""
 
     def __init__(self, stream):
         self.tags, self.seen, self.ended, self._stream = [], collections.Counter(), False, stream
@@ -37,7 +37,7 @@ class Listener:
 
 
 class Host:
-    """A responder with the REST interface, and its own ways to the members of etcd."""
+    """A responder with the REST interface and relays to the members of etcd."""
 
     def __init__(self, start, etcd, **more):
         self.ways = [Relay(member.port) for member in etcd.members]
@@ -95,7 +95,7 @@ def test_a_stream_shows_the_jobs_of_other_hosts(hosts, etcd):
 def test_a_stream_shows_hooks_and_runners_of_other_hosts(hosts, etcd):
     one, two = hosts(etcd)
     listeners = [one.listen(), two.listen()]
-    time.sleep(1.2)  # hosts may take a second to notice that somebody listens
+    time.sleep(1.2)  # a host notices a listener within a second
     hook(one.api, one.token, "/hook/built", n=1)
     (ret,) = one.run({"client": "runner", "fun": "test.arg", "arg": ["x"]})
     assert ret["args"] == ["x"]
@@ -103,5 +103,5 @@ def test_a_stream_shows_hooks_and_runners_of_other_hosts(hosts, etcd):
         wait_until(lambda heard=listener: heard.has("salt/netapi/hook/built"), "the hook is heard")
         wait_until(lambda heard=listener: any(tag.startswith("salt/run/") and tag.endswith("/ret") for tag in heard.tags), "the runner")
     time.sleep(0.5)
-    for listener in listeners:  # the minions of a host that starts late have tags in common
+    for listener in listeners:  # tags of minions are the same on all hosts
         assert [tag for tag, count in listener.seen.items() if count != 1 and tag not in ("salt/auth", "minion_start")] == []

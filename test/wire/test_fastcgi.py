@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The gateway against a web server that misbehaves. After each misdeed a proper request is answered."""
+"""The gateway against a misbehaving web server. After each fault a valid request is answered."""
 
 import json
 import pathlib
@@ -46,7 +46,7 @@ def test_a_malformed_record_closes_its_own_connection_only(daemon, what):
 
 
 def received(connection):
-    """All that comes until the other side closes."""
+    """Returns everything that arrives until the peer closes."""
     data = b""
     try:
         while more := connection.recv(65536):
@@ -74,13 +74,13 @@ def test_cve_2025_23016_overflowing_lengths_of_variables_close_the_connection(da
 
 
 def bind_symbolically(library, copy):
-    """A copy of a shared library (ELF, 64 bits) that prefers its own functions, as if linked with -Bsymbolic."""
+    """Copies a shared library (ELF, 64 bits) so that it prefers its own symbols, as if linked with -Bsymbolic."""
     data = bytearray(library.read_bytes())
     table, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
     headers = [struct.unpack_from("<IIQQQQ", data, table + size * number) for number in range(count)]
     ((_, _, at, _, _, length),) = [header for header in headers if header[0] == 2]  # PT_DYNAMIC
     tags = {struct.unpack_from("<Q", data, entry)[0]: entry for entry in range(at, at + length, 16)}
-    struct.pack_into("<QQ", data, tags[0x6FFFFFF9], 16, 0)  # DT_RELACOUNT, a mere hint, becomes DT_SYMBOLIC
+    struct.pack_into("<QQ", data, tags[0x6FFFFFF9], 16, 0)  # DT_RELACOUNT is optional; it becomes DT_SYMBOLIC
     copy.write_bytes(data)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Guessing passwords: slowed, then refused, for whom it is and from where it comes, across processes and restarts."""
+"""Failed logins are delayed, then refused, per user and address, across processes and restarts."""
 
 import json
 import time
@@ -22,12 +22,12 @@ def settings(**guard):
 
 
 def of_one_host(directory):
-    """All responders with these settings have one `cachedir`."""
+    """Returns settings with one `cachedir` for all responders."""
     return {**settings(), "cachedir": str(directory / "cache")}
 
 
 def ask(daemon, remote="192.0.2.7", **credentials):
-    """The status of a call from that address, and what Retry-After says."""
+    """Returns the status of a call from that address, and the header Retry-After."""
     body = json.dumps([{**CHUNK, **(credentials if "token" in credentials else {**ALICE, **credentials})}]).encode()
     answer = fastcgi.talk(daemon.address, fastcgi.request(body, REMOTE_ADDR=remote))
     head, _, text = answer.stdout.partition(b"\r\n\r\n")

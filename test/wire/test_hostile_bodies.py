@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hostile bodies: what a request may make of the server's memory, and YAML aliases, which would stand for more than was sent."""
+"""Memory use of hostile bodies, and YAML aliases, which expand to more than was sent."""
 
 import json
 import urllib.parse
@@ -35,7 +35,7 @@ MOST = 20  # times the size of the body
 
 
 def numbered(form, size, between=","):
-    """As many items as fit, each with its number."""
+    """Returns as many numbered items as fit."""
     return between.join(form % number for number in range(size // (len(form % 10000) + len(between))))
 
 
@@ -106,9 +106,9 @@ READERS = [("rest_wsgi", JSON, JSON_SHAPES), ("rest_cherrypy", YAML, YAML_SHAPES
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
 @pytest.mark.parametrize("module, headers, shapes", READERS, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_body_uses_at_most_twenty_times_its_size_in_memory(start, front, module, headers, shapes):
-    """Each body has a process of its own: one that has read a large body keeps memory for a while."""
+    """Each body gets its own process, because a process keeps memory after a large body."""
     path, took = "/" if module == "rest_wsgi" else "/login", {}
-    for name, make in shapes.items():  # one process per body
+    for name, make in shapes.items():
         changes = serving(module) if module != "rest_wsgi" else {"external_auth": {"file": {CRED["username"]: ["@jobs"]}}}
         daemon = start(changes)
         api = front(daemon) if module == "rest_wsgi" else api_of(changes, module)

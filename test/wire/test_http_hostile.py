@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Peers of the HTTP port that break the rules, on purpose or not: each hears what is wrong or is closed, nobody else
-waits, and nothing stays behind."""
+"""Clients of the HTTP port that break the rules. Each gets an error or a closed connection, other clients do not wait,
+and no memory or descriptor remains."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 
-# What is sent, and the status of each answer; after the last one the connection is closed, but for KEPT.
+# The bytes to send, and the status of each answer. The connection is closed after the last one, except with KEPT.
 KEPT = "kept"
 RUDE = {
     "garbage": (bytes(range(256)) * 20, [400]),
@@ -92,7 +92,7 @@ def daemon(start):
 
 
 def statuses(connection, expected=()):
-    """Those of all answers on a connection, until it is closed, or nothing comes after those that are expected."""
+    """Returns the status of each answer until the connection closes, or until nothing follows the expected ones."""
     found = []
     with contextlib.suppress(ConnectionError), connection.makefile("rb") as replies:
         try:
@@ -110,14 +110,14 @@ def statuses(connection, expected=()):
 
 
 def is_served(api):
-    """Somebody who keeps the rules is answered, and soon."""
+    """Checks that a valid request is answered soon."""
     began = time.monotonic()
     assert api.request("GET", "/").json["return"] == "Welcome"
     assert time.monotonic() - began < PATIENCE / 3
 
 
 def send(port, data, patience=PATIENCE):
-    """A connection with those bytes, as far as they are taken."""
+    """Sends as many bytes as the peer accepts. Returns the connection."""
     connection = connect(("127.0.0.1", port), patience)
     with contextlib.suppress(ConnectionError, TimeoutError):
         connection.sendall(data)
@@ -135,8 +135,8 @@ def test_each_malformed_request_gets_its_status_and_a_closed_connection(daemon, 
 
 @contextlib.contextmanager
 def besieged(daemon):
-    """300 who send a head byte by byte, 300 half bodies, 1,000 who say nothing, some who never read what they asked
-    for, garbage instead of TLS, and who goes away."""
+    """Opens 300 slow heads, 300 half bodies, 1,000 silent connections, clients that never read, garbage instead of TLS,
+    and connections that close at once."""
     token = login(daemon.api)
     large = json.dumps([local("test.echo", tgt="ms-0", arg=["x" * 900_000])]).encode()
     greedy = POST + b"X-Auth-Token: %s\r\nContent-Length: %d\r\n\r\n" % (token.encode(), len(large)) + large
@@ -183,14 +183,14 @@ def test_hostile_connections_delay_no_other_client_and_leave_no_memory(daemon, d
             for _ in range(20):
                 is_served(daemon.api)
                 is_served_with_tls()
-        wait_until(lambda: daemon.open_files() <= idle + 5, "all connections are closed")  # files that are read by several at once
-        first = first or min(resident() for _ in range(30))  # in quiet, memory is given back
+        wait_until(lambda: daemon.open_files() <= idle + 5, "all connections are closed")  # parallel readers open a few more files
+        first = first or min(resident() for _ in range(30))  # the allocator returns memory at rest
     if not SANITIZED:
         wait_until(lambda: resident() < 1.3 * first, f"the process is about as large as it was, {first} KiB")
 
 
 def test_ambiguous_requests_smuggle_nothing_through_nginx(daemon, directory, front):
-    """nginx in front of the HTTP port keeps its connections: who follows must get an answer of his own."""
+    """nginx keeps its connections to the HTTP port. The next client must get its own answer."""
     daemon = daemon(directory)
     nginx = front(daemon, sample="proxy_tls.conf", http_port=daemon.port)
     context = ssl.create_default_context(cafile=str(nginx.ca))

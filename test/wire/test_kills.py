@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Kill -9 in the middle of load, by who is killed. Each test prints what became of all requests, as support/ledger.py has
-the words, and fails where one is lost or ran twice. Nobody sends anything again."""
+"""kill -9 under load. Each test prints the outcomes of all requests, as support/ledger.py defines them, and fails if a
+request is lost or ran twice. No client repeats a request."""
 
 import concurrent.futures
 import contextlib
@@ -27,12 +27,12 @@ BUILT = daemons.BINARY.parent
 
 
 def found_by(address):
-    """Which jobs there are, asked once."""
+    """Returns a function that tells whether a job is listed. Asks once."""
     return runner(address, "jobs.list_jobs").__contains__
 
 
 def kill(pid):
-    """False: it ended by itself before."""
+    """Returns False if the process ended before."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -41,14 +41,14 @@ def kill(pid):
 
 
 def children(pid):
-    """Its own, from the kernel's list."""
+    """Returns the child processes, from the kernel."""
     with contextlib.suppress(OSError):
         return [int(one) for one in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return []
 
 
 def own_copy(name, directory):
-    """A helper of this test's alone: no other test's may be killed."""
+    """Copies a helper, so that the test can find its own processes by path."""
     shutil.copy(BUILT / name, directory)
     return directory / name
 
@@ -76,7 +76,7 @@ def test_killing_the_responder_loses_no_answered_request(unit, front, ledger, ca
             assert unit.replace(signal.SIGKILL) == -signal.SIGKILL
         await_answers(ledger)
     ledger.close(f"{KILLS} kills of the responder", found_by(unit.address), capsys)
-    # Who came while there was no process waited for the next one; nginx said 502 of what was cut off.
+    # Connections wait while no process runs; nginx answers 502 for those that were cut off.
     assert set(ledger.statuses) <= {200, 502} and ledger.count("answered") < ledger.sent
     assert unit.starts == KILLS + 1
 
@@ -121,7 +121,7 @@ def test_killing_the_web_server_loses_no_answered_request(unit, front, directory
 
 
 def kill_some(program, every, stop, killed):
-    """Kills each so-manieth process of that program until it is told to stop, and adds it to `killed`."""
+    """Kills every `every`th process of the program until `stop` is set, and adds its pid to `killed`."""
     seen = set()
     while not stop.is_set():
         for pid in processes_of(program):
@@ -134,7 +134,7 @@ def kill_some(program, every, stop, killed):
 
 @contextlib.contextmanager
 def helpers_dying(program, every):
-    """While the block runs; gives those that were killed."""
+    """Kills helpers while the block runs. Yields the pids of the killed ones."""
     stop, killed = threading.Event(), []
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         killer = pool.submit(kill_some, program, every, stop, killed)
@@ -168,7 +168,7 @@ read -r given
 
 @pytest.fixture
 def pam(directory):
-    """What to add to the configuration, so that PAM takes users who are not the system's; and the program to kill."""
+    """Returns settings for PAM users that exist only in a script. Copies the helper, so that the test can kill it."""
     script = directory / "passwords"
     script.write_text(PASSWORDS)
     script.chmod(0o755)

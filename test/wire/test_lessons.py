@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What users and finders of holes met at Salt's API and at FastCGI servers, and what must not recur here: the rows that no
-other file has."""
+"""Published holes and bugs of Salt's API and of FastCGI servers that no other file covers."""
 
 import contextlib
 import itertools
@@ -35,7 +34,7 @@ def test_cve_2020_11651_a_request_cannot_call_internal_functions_by_name(api):
 
 @pytest.fixture
 def bait(directory):
-    """A folder that nobody has to do with, and a watch over it."""
+    """Yields a folder that no request needs, and a watch over it."""
     folder = directory / "bait"
     folder.mkdir()
     for name in ("file", "file.p", "0" * 64):
@@ -45,7 +44,7 @@ def bait(directory):
 
 
 def paths_to(folder):
-    """As somebody writes a path who wants it opened; from the folders that the responder works with, too."""
+    """Yields spellings of paths to a folder, absolute and relative to the folders of the responder."""
     up = "../" * 30
     for name in (f"{folder}/file", f"{folder}/{'0' * 64}", f"{up}{folder}/file", f"file://{folder}/file"):
         yield name
@@ -85,7 +84,7 @@ def test_cve_2018_15750_cve_2020_11652_cve_2021_25282_cve_2024_22231_no_value_of
 
 
 def test_an_options_request_opens_no_session(on_port):
-    """OPTIONS has no session, and leaves none on its connection."""
+    """An OPTIONS request has no session and opens none on its connection."""
     api = on_port()
     token = api.request("POST", "/login", json.dumps(CRED), JSON).headers["x-auth-token"]
     connection = api.connection()
@@ -117,7 +116,7 @@ LIMITS |= {507: {"max_reply_bytes": 1024}}
 def test_pepper_issue_19_salt_issue_51109_every_error_is_an_object_with_a_return(start, front, status):
     reply = front(start({"rest_fcgi": LIMITS.get(status, {})})).request(**REFUSED[status])
     assert (reply.status, reply.headers["content-type"].partition(";")[0]) == (status, "application/json"), reply
-    assert isinstance(reply.ret, str) and reply.ret  # with a `jid` beside it where a job began
+    assert isinstance(reply.ret, str) and reply.ret  # `jid` stands beside it if a job started
 
 
 def test_cve_2024_38825_an_unavailable_eauth_back_end_refuses_every_login(start, front):

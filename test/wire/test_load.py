@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many requests at once, and many one after the other."""
+"""Many requests in parallel and in sequence."""
 
 import concurrent.futures
 import hashlib
@@ -14,7 +14,7 @@ from support.rest import api_of, serving
 
 
 def at_once(count, function):
-    """What `function` gave for 0 ... count-1, all called at the same time."""
+    """Returns the results of `function` for 0 ... count-1, all called in parallel."""
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
         return list(pool.map(function, range(count)))
 
@@ -30,11 +30,11 @@ def test_cve_2012_6687_two_thousand_parallel_requests_are_answered(start):
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
 def test_two_thousand_requests_use_less_than_a_hundred_megabytes(start):
-    """That is of a program which was compiled with optimization."""
+    """The figure is for a program compiled with optimization."""
     daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
-    # Each has a thread, and waits there for one of 256 workers.
+    # Each request has a thread, which waits for one of 256 workers.
     wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight", 4 * PATIENCE)
     assert resident(daemon) < 100_000
     for connection in connections:
@@ -56,7 +56,7 @@ def test_parallel_calls_keep_the_identity_of_their_users(start, front, tmp_path)
     passwords.chmod(0o600)
     users = {name: [{f"ms-{number % 3}": ["test.*"]}] for number, name in enumerate(names)}
     file = {"^filename": str(passwords), "^filetype": "text", "^hashtype": "sha256", **users}
-    # Wrong passwords are not slowed down here: each is to be looked at.
+    # The high limits keep the guard from delaying wrong passwords.
     many = {"tries": 1000, "address_tries": 4000}
     api = front(start({"external_auth": {"file": file}, "rest_fcgi": {"login_guard": many}}))
 
@@ -71,11 +71,11 @@ def test_parallel_calls_keep_the_identity_of_their_users(start, front, tmp_path)
     assert at_once(120, who) == [(names[number % 60], 401, 401) for number in range(120)]
 
 
-READERS = 2 * 4  # files of the connections that the store keeps for reading
+READERS = 2 * 4  # descriptors of the read connections of the store
 
 
 def abort(address):
-    """Sends half a request, or all of one and does not wait."""
+    """Sends half a request, and a whole one without waiting for the reply."""
     for data in (fastcgi.request(b"[]")[:-9], fastcgi.request(json.dumps([local("test.ping")]).encode())):
         with connect(address) as connection:
             connection.sendall(data)
@@ -106,13 +106,13 @@ def test_salt_issue_29817_descriptors_and_threads_are_released(start, front):
 
 
 def resident(daemon):
-    """KiB in memory."""
+    """Returns the resident memory in KiB."""
     return int(daemon.status("VmRSS"))
 
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
 def test_salt_issue_41444_memory_does_not_grow(start):
-    """Each body and each reply has 100 KB: a leak of one of them would add 30 MB or more."""
+    """Each body and reply has 100 KB. A leak of one kind would add at least 30 MB."""
     daemon = start({"rest_fcgi": {"jobs_bytes_kept": "1M"}})
     large = {**CRED, "client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": ["x" * 100_000]}
     body = json.dumps([large]).encode()

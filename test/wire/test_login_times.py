@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A wrong user and a wrong password read the same, and take the same time: over 100 tries of each, 2,000 in `make nightly`;
-the case `logins` of `make bench` draws the picture."""
+"""A wrong user and a wrong password get the same text after the same time, in 100 tries each and 2,000 in `make
+nightly`. The case `logins` of `make bench` draws the distribution."""
 
 import os
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(bool(daemons.SANITIZED), reason="times of a sani
 def test_the_time_of_a_refusal_does_not_reveal_its_cause(start, directory, name):
     with BACK_ENDS[name](directory) as (settings, sorts_of):
         daemon = start(settings)
-        # Of a thousand runs in which nothing differs, two are further apart by chance: twice in a row none is.
+        # Without a difference, 2 of 1,000 runs exceed the bound by chance. The second run excludes that.
         apart = [distance(*measure(daemon.address, sorts_of(daemon), TRIES))]
         if apart[0] >= bound(TRIES, FACTOR):
             apart.append(distance(*measure(daemon.address, sorts_of(daemon), TRIES)))

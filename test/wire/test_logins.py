@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many logins at once of many users whose passwords cost memory, and what is remembered of a login."""
+"""Parallel logins whose password hashes cost memory, and the cache of logins."""
 
 import json
 import threading
@@ -32,7 +32,7 @@ def login(user, password, address="192.0.2.7"):
 
 
 class Guesser:
-    """Sends one wrong password after the other from an address of its own, until the end of a `with`."""
+    """Sends one wrong password after the other from its own address until the end of a `with`."""
 
     def __init__(self, daemon):
         self.statuses = []
@@ -59,8 +59,8 @@ class Guesser:
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
 @pytest.mark.parametrize("spread", SPREADS if LONG else ["all of these"])
 def test_salt_issue_20285_two_thousand_parallel_logins_succeed_with_bounded_memory(start, directory, spread):
-    """One hash of a user is enough, and no more are computed at once than there are cores and memory for: all 200 at
-    once would take 3.2 GB."""
+    """One hash per user is enough, and the number of parallel hashes is limited by cores and memory. All 200 at once
+    would use 3.2 GB."""
     users = directory / "users"
     stored = hashed("sesame")
     users.write_text("".join(f"{user}:{stored}\n" for user in USERS))
@@ -78,8 +78,8 @@ def test_salt_issue_20285_two_thousand_parallel_logins_succeed_with_bounded_memo
 
 
 def test_cve_2023_20897_failed_logins_do_not_delay_a_good_login(start, directory):
-    """The guard makes bad logins wait, each longer than the one before, and hashes are computed in turn; a good login waits for
-    neither."""
+    """The guard delays each failed login longer than the one before, and hashes wait for their turn. A good login waits
+    for neither."""
     users = directory / "users"
     names = [*USERS[:20], "alice"]
     stored = hashed("sesame")
@@ -90,10 +90,10 @@ def test_cve_2023_20897_failed_logins_do_not_delay_a_good_login(start, directory
     def guess():
         return [sent(daemon.address, login(names[number], f"wrong {number}", f"192.0.2.{number % 4}")) for number in range(20)]
 
-    for _ in range(5):  # they wait for 0.1, 0.2, 0.4, 0.8 and 1.6 seconds
+    for _ in range(5):  # the delays are 0.1, 0.2, 0.4, 0.8 and 1.6 seconds
         assert [fastcgi.receive(connection).status for connection in guess()] == [401] * 20
     begun = time.monotonic()
-    guessing = guess()  # for 2
+    guessing = guess()  # a delay of 2 seconds
     assert fastcgi.talk(daemon.address, login("alice", "sesame", "198.51.100.1")).status == 200
     assert unanswered(guessing) or time.monotonic() - begun > 2, "some wait still"
     assert [fastcgi.receive(connection).status for connection in guessing] == [401] * 20
@@ -105,7 +105,7 @@ def test_cve_2016_9639_a_change_of_the_password_file_ends_cached_logins(start, d
     users.write_text("fred:sesame\n")
     users.chmod(0o600)
     daemon = start(settings(users, ["fred"], hashtype="plaintext", auth_cache_ttl=300))
-    time.sleep(0.1)  # a file that was changed just now is read each time
+    time.sleep(0.1)  # a file that changed just now is read for each login
     assert [fastcgi.talk(daemon.address, login("fred", "sesame")).status for _ in range(2)] == [200, 200]
     if now is None:
         users.unlink()

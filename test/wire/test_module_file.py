@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The installed module `file`: what changes files does so below file_root alone."""
+"""The installed module `file` changes files below file_root only."""
 
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The installed module `service`, with a systemctl that answers what a test says."""
+"""The installed module `service`, with a fake systemctl."""
 
 import pytest
 

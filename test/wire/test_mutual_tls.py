@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Mutual TLS as Salt documents it (salt#69441), with curl and real certificates: ssl_ca_certs, ssl_cert_reqs, ssl_allowed_cn."""
+"""Mutual TLS with the keys of Salt (salt#69441): ssl_ca_certs, ssl_cert_reqs and ssl_allowed_cn, with curl and real
+certificates."""
 
 import json
 import shutil
@@ -12,7 +13,7 @@ from support.nginx import certificate
 from support.pki import Authority
 from support.process import free_port, wait_until
 
-REFUSED = 0  # the status of a request whose handshake failed
+REFUSED = 0  # the status of curl after a failed handshake
 PROXY = "/CN=proxy.example.com"
 
 
@@ -24,7 +25,7 @@ def authorities(tmp_path_factory):
 
 @pytest.fixture
 def serve(start, directory):
-    """Starts a module with TLS and those keys; what `get` takes."""
+    """Starts a module with TLS and these keys. Returns the daemon and the port."""
     certificate(directory)
 
     def starter(module="rest_cherrypy", **keys):
@@ -37,7 +38,7 @@ def serve(start, directory):
 
 
 def get(directory, port, *options):
-    """The status that curl gets."""
+    """Returns the status that curl prints."""
     argv = ["curl", "-sS", "-o", directory / "reply", "-w", "%{http_code}", "--cacert", directory / "cert.pem", *options]
     done = subprocess.run([*argv, f"https://localhost:{port}/"], capture_output=True, text=True, timeout=60)
     return int(done.stdout)

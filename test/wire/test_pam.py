@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""System users: a real PAM service, pam_unix, and users that exist for the time of these tests."""
+"""System users with a real PAM service, pam_unix and temporary users."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ def do(*argv, **options):
 
 @pytest.fixture(scope="module")
 def users():
-    """A service of their own, a group, and users: good, expired, locked. Maps what they are to names."""
+    """Creates a PAM service, a group, and the users good, expired and locked. Yields a map from kind to name."""
     tail = secrets.token_hex(3)
     names = {kind: f"rf{kind}{tail}" for kind in ("good", "expired", "locked")}
     group = f"rfgroup{tail}"
@@ -123,7 +123,7 @@ def test_salt_issue_64275_a_helper_without_root_warns_about_pam_unix(start, user
 
 @pytest.fixture
 def passing():
-    """A user whose account changes: their name."""
+    """Creates a user whose account changes. Yields the name."""
     name = f"rfcgi{secrets.token_hex(3)}"
     do("useradd", "--no-create-home", "--shell", "/usr/sbin/nologin", name)
     try:
@@ -148,7 +148,7 @@ def test_cve_2022_22967_a_change_of_an_account_takes_effect_within_seconds(start
     CHANGES[change](passing)
     since = time.monotonic()
     wait_until(lambda: api.post(call(passing)).status == 401, "it counts")
-    assert time.monotonic() - since < 30  # 5 seconds, and what a busy machine takes
+    assert time.monotonic() - since < 30  # 5 seconds plus the delays of a busy machine
 
 
 def test_a_pam_stack_without_a_password_check_refuses_logins(start, front, users):
@@ -164,7 +164,7 @@ def test_a_pam_stack_without_a_password_check_refuses_logins(start, front, users
 
 
 def children_of(pid):
-    """The processes that it started, and that live."""
+    """Returns the living children of a process."""
     children = []
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

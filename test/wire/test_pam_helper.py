@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The helper that talks to PAM, by itself: what it is started with, what it is sent, and when it ends."""
+"""The PAM helper alone: its arguments, its input and its end."""
 
 import concurrent.futures
 import struct
@@ -91,7 +91,7 @@ def test_a_stack_without_a_password_check_refuses_every_login(directory):
 
 @pytest.fixture
 def stacks(directory):
-    """Services that refuse everybody, and that take the password `sesame`."""
+    """A service that refuses every password, and a service that accepts `sesame`."""
     (directory / "no").write_text("auth required pam_deny.so\n")
     script = directory / "asks"
     script.write_text('#!/bin/sh\nread -r word; test "$word" = sesame\n')
@@ -102,7 +102,7 @@ def stacks(directory):
 
 
 def tries(stacks, service, count, rate):
-    """The outcomes of so many logins in one helper, of all that share a folder."""
+    """Returns the outcomes of `count` logins in one helper. Helpers with the same folder share their count."""
     request = frame(VERIFY, service, "rfcgi_nobody", "sesame", "")
     options = ["--confdir", str(stacks), "--rate", str(rate)]
     return [outcome for outcome, _ in answers(helper(*options, stdin=request * count, RUNTIME_DIRECTORY=str(stacks)).stdout)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the helper makes of the files of PAM services, held against libpam itself."""
+"""The verdict of the helper on PAM service files, compared with libpam."""
 
 import itertools
 import os
@@ -15,7 +15,7 @@ from support.pam_helper import CHECK, FAILED, GOOD, REFUSED, VERIFY, ask
 MODULES = [path for path in pathlib.Path("/usr/lib").glob("**/security/pam_debug.so")]
 pytestmark = pytest.mark.skipif(not MODULES, reason="PAM's own modules are not here")
 
-# Each lets somebody in who knows no password, by what is easily read in another way than libpam does.
+# Each stack lets users in without a password. A reader that differs from libpam in one detail would miss that.
 MISREAD = {
     "default-twice": "auth [success=ok default=ignore default=bad] pam_unix.so\nauth required pam_permit.so\n",
     "no-space-between": "auth [success=okdefault=ignore] pam_unix.so\nauth required pam_permit.so\n",
@@ -36,7 +36,7 @@ MISREAD = {
 
 @pytest.fixture
 def folder(directory):
-    """With a service that takes whoever comes, one that takes nobody, and a module of a name that nobody knows."""
+    """Writes a service that accepts every login, a service that refuses every login, and a module with an unknown name."""
     (directory / "open").write_text("auth required pam_permit.so\n")
     (directory / "closed").write_text("auth required pam_deny.so\n")
     shutil.copy(MODULES[0], directory / "pam_ours.so")
@@ -49,7 +49,7 @@ def test_stacks_that_are_easily_misread_are_refused(folder):
     tried = ask(folder, stacks, VERIFY, list(stacks))
     assert {name: outcome for name, (outcome, _) in checked.items()} == dict.fromkeys(stacks, REFUSED)
     assert {name: outcome for name, (outcome, _) in tried.items()} == dict.fromkeys(stacks, FAILED)
-    # Versions of libpam differ in one or two of these, and not all modules are on every host.
+    # One or two of these depend on the version of libpam and on installed modules.
     assert sum(libpam.lets_in(name, folder) for name in stacks) > len(stacks) / 2
 
 
@@ -89,7 +89,8 @@ def test_a_service_without_a_file_refuses_logins_whatever_the_service_other_allo
 
 
 ACTIONS = ["ok", "done", "bad", "die", "ignore", "reset", "1", "2", "3"]
-# What modules may answer somebody without a password: one that asks for none, one that is known to ask, one of no known name.
+# Answers of modules without a password: a module that asks for none, a module that is known to ask, and an unknown
+# module.
 NO = ["auth_err", "user_unknown", "perm_denied", "module_unknown"]
 ANSWERS = {"pam_debug": ["success", "new_authtok_reqd", "ignore", *NO], "pam_unix": NO, "pam_ours": ["ignore", *NO]}
 KEYWORDS = {
@@ -101,7 +102,7 @@ KEYWORDS = {
 
 
 def random_lines(pick, most):
-    """Pairs of a module and its control: a keyword, or actions."""
+    """Returns pairs of a module and its control, which is a keyword or a map of actions."""
     lines = []
     for _ in range(pick.randint(1, most)):
         control = pick.choice(list(KEYWORDS))
@@ -117,7 +118,7 @@ def written(control):
 
 
 def ways(line):
-    """Answers of its module that make a difference."""
+    """Returns the answers of the module that lead to different actions."""
     module, control = line
     actions = KEYWORDS.get(control, control) if isinstance(control, str) else control
     different = {}
@@ -127,7 +128,7 @@ def ways(line):
 
 
 def test_the_verdict_on_random_stacks_equals_that_of_libpam(folder):
-    """A stack is refused if, and only if, libpam says yes for some answers that its modules can give."""
+    """A stack is refused if and only if libpam accepts some answers that its modules can give."""
     pick = random.Random(13)
     verdicts = []
     for number in range(150):
@@ -136,7 +137,7 @@ def test_the_verdict_on_random_stacks_equals_that_of_libpam(folder):
         at = pick.randint(0, len(outer))
 
         def write(name, words):
-            """A service of these lines, where `words` says what stands for a module."""
+            """Writes a service. `words` replace the modules."""
             lines = [f"auth {written(control)} {word}\n" for (_, control), word in zip(outer + inner, words, strict=True)]
             (folder / f"{name}-inner").write_text("".join(lines[len(outer) :]))
             lines[at : len(lines)] = [f"auth {how} {folder}/{name}-inner\n", *lines[at : len(outer)]]
@@ -156,7 +157,7 @@ def test_the_verdict_on_random_stacks_equals_that_of_libpam(folder):
 
 
 def random_stack(pick, files):
-    """Lines of modules of which none asks for a password, under every kind of control, and some that cannot be loaded."""
+    """Returns random lines of modules that ask for no password, some of which cannot be loaded."""
     lines = []
     for _ in range(pick.randint(1, 6)):
         control = pick.choice(list(KEYWORDS))
@@ -172,11 +173,11 @@ def random_stack(pick, files):
 
 
 def test_a_stack_that_libpam_opens_without_a_password_is_refused(folder):
-    """PAM is the judge: without a module that asks for a password, every yes of its would be one for everybody."""
+    """No module asks for a password, so that every success of libpam would be a success for every user."""
     pick = random.Random(13)
     stacks = {}
     for number in range(800):
-        # By their paths: libpam 1.5 looks for names in /etc/pam.d alone.
+        # libpam 1.5 looks up names in /etc/pam.d only, so include lines have paths.
         stacks[f"s{number}"] = random_stack(pick, [folder / name for name in list(stacks)[:20]])
     checked = ask(folder, stacks, CHECK, list(stacks))
     let_in = [service for service in stacks if libpam.lets_in(service, folder)]
@@ -200,7 +201,7 @@ def test_services_of_this_host_without_a_password_check_are_refused(folder):
 
 
 def test_a_success_without_a_password_question_is_refused(folder):
-    """Whatever was read: pam_ours may look at a password, as far as its name tells."""
+    """pam_ours is unknown and may look at a password, so the check of the file accepts it."""
     service = f"auth required {folder}/pam_ours.so\naccount required pam_permit.so\n"
     (folder / "unasked").write_text(service)
     assert libpam.lets_in("unasked", folder)

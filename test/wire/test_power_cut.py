@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What was acknowledged outlives a power cut: the disk forgets what was not synchronized, but for pages by chance.
+"""Acknowledged data survives a power cut. The disk loses data that was not synchronized, except for random pages.
 
-Acknowledged are (deploy/operate.md, "What survives a crash?"): the jid of an asynchronous job, a token, a logout. A
-synchronous job is not: what it may cost is counted, and told. CUTS=1000 cuts so often; `make nightly` does.
+Acknowledged data (deploy/operate.md, "What survives a crash?") is the jid of an asynchronous job, a token and a logout.
+Lost synchronous jobs are counted and printed. CUTS sets the number of cuts; `make nightly` sets 1000.
 """
 
 import contextlib
@@ -26,14 +26,14 @@ from support.relay import Relay
 from support.rest import api_of, serving
 
 CUTS = int(os.environ.get("CUTS", 1000 if LONG else 6 if SANITIZED else 15))
-WITHOUT_ETCD = CUTS // 5  # of them; each takes some seconds
-LIVES = 25  # cuts until there is a new disk, so that all that it has can be looked at after each
-WRITTEN_BY_THEN = 3.0  # seconds; one is promised, and machines may be slow
-RECENT = 200  # tokens and logouts; a user has at most 1,000 tokens
+WITHOUT_ETCD = CUTS // 5  # each takes some seconds
+LIVES = 25  # cuts per disk; a new disk keeps the checks after each cut short
+WRITTEN_BY_THEN = 3.0  # seconds; the promise is one, but machines may be slow
+RECENT = 200  # number of tokens and logouts to check; a user has at most 1,000 tokens
 
 
 class Answered:
-    """What was answered, and when: jids of asynchronous jobs, the words of synchronous ones, tokens, and logged out ones."""
+    """Maps what was answered to the time of the answer: jids, words of synchronous jobs, tokens, and ended tokens."""
 
     def __init__(self):
         self.jobs, self.words, self.tokens, self.ended = {}, {}, {}, {}
@@ -43,7 +43,7 @@ class Answered:
             kept.update(getattr(other, name))
 
     def now(self):
-        """A copy, while others write into it."""
+        """Returns a copy while other threads write."""
         copy = Answered()
         for name, kept in vars(self).items():
             setattr(copy, name, kept.copy())
@@ -51,13 +51,13 @@ class Answered:
 
 
 class Session:
-    """A connection to the HTTP port. Raises OSError where there is no answer."""
+    """A connection to the HTTP port. Raises OSError without an answer."""
 
     def __init__(self, port):
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
 
     def ask(self, method, path, body=None, token=None):
-        """Status, and what stands under `return`."""
+        """Returns the status and the value of `return`."""
         headers = {"X-Auth-Token": token} if token else {}
         try:
             self._connection.request(method, path, body and json.dumps(body), {**JSON, **headers})
@@ -80,14 +80,14 @@ class Session:
         return status == 200
 
     def jobs(self):
-        """Of all jobs that there are, jid and arguments."""
+        """Returns the arguments of all jobs by jid."""
         status, ret = self.run(chunk("runner", "jobs.list_jobs"))
         assert status == 200, ret
         return {jid: job["Arguments"] for jid, job in ret[0].items()}
 
 
 def work(port, answered, name, words_alone):
-    """Starts jobs, logs in and out, until nobody answers any more."""
+    """Starts jobs, logs in and logs out until the responder ends."""
     session = Session(port)
     with contextlib.suppress(OSError):
         for turn in itertools.count():
@@ -107,9 +107,9 @@ def work(port, answered, name, words_alone):
 
 
 def live_and_lose_power(daemon, port, disk, life, chance):
-    """A life under load. What was answered before the power went, and when that was."""
+    """Runs a load and cuts the power. Returns the earlier answers and the time of the cut."""
     answered = Answered()
-    words_alone = life % 8 == 3  # what is acknowledged takes all to the disk that came before
+    words_alone = life % 8 == 3  # an acknowledged write also writes everything before it
     threads = [threading.Thread(target=work, args=(port, answered, f"{life}-{number}", words_alone)) for number in range(4)]
     for thread in threads:
         thread.start()
@@ -127,15 +127,15 @@ def live_and_lose_power(daemon, port, disk, life, chance):
 
 
 class Tally:
-    """How much was acknowledged, and found again, over all disks."""
+    """Sums of acknowledged and of found data, over all disks."""
 
     def __init__(self):
         self.cuts = 0
         self.jobs, self.words, self.tokens, self.ended = ([0, 0] for _ in range(4))
-        self.oldest = 0  # age of a synchronous job that was lost, in seconds, when the power went
+        self.oldest = 0  # age in seconds, at the power cut, of the oldest lost synchronous job
 
     def count(self, acknowledged, session, jobs, words=None):
-        """After a life. `jobs` and `words` are those that were found; without words nobody looked for them."""
+        """Adds the result of one cut. Without `words` no synchronous job was looked up."""
         wrong = Answered()
         wrong.jobs = acknowledged.jobs.keys() - jobs
         wrong.words = acknowledged.words.keys() - (words or set())
@@ -167,14 +167,14 @@ def tally(capsys):
 
 
 def on_disk(disk, **more):
-    """The options of a responder that keeps everything there."""
+    """Returns the options of a responder that keeps everything on `disk`."""
     served = serving()
     served["rest_fcgi"].update({"login_guard": {"tries": 0}})
     return {"cachedir": str(disk.path / "cache"), **served, **more}
 
 
 def disks(directory, cuts):
-    """New ones, each with how often its power is to be cut."""
+    """Yields new disks, each with its number of power cuts."""
     for number in range(0, cuts, LIVES):
         disk = Disk(directory / f"disk{number}")
         yield disk, min(LIVES, cuts - number)
@@ -183,13 +183,13 @@ def disks(directory, cuts):
 
 @pytest.fixture
 def mounts(directory):
-    """They are gone before the directory is removed."""
+    """Mounts end before the directory is removed."""
     with private_mounts():
         yield
 
 
 def remembered(earlier, acknowledged, session, chance):
-    """Some of the latest tokens and logouts of the lives before are what they were; what comes with this one."""
+    """Checks some of the latest tokens and logouts of earlier cuts, then adds the acknowledged ones."""
     for name, good in (("tokens", True), ("ended", False)):
         newest = list(getattr(earlier, name))[-RECENT:]
         some = chance.sample(newest, min(5, len(newest)))
@@ -222,7 +222,7 @@ def test_acknowledged_jobs_tokens_and_logouts_survive_power_cuts(directory, moun
 
 
 def delivered(etcd, root):
-    """The jids of all jobs that are there."""
+    """Returns the jids of all jobs in etcd."""
     return {key.split(b"/")[-2].decode() for key in etcd.all(f"{root}/jobs/") if key.endswith(b"/.load.p")}
 
 
@@ -234,7 +234,7 @@ def gate(etcd):
 
 
 def test_the_outbox_for_etcd_survives_power_cuts(directory, etcd, gate, mounts, start, tally):
-    """Every other life has no etcd, so that jobs wait in the outbox; the next one delivers them, until it is cut."""
+    """Every other start has no etcd, so that jobs wait in the outbox. The next start delivers them until its power cut."""
     chance = random.Random(31)
     for disk, cuts in disks(directory, WITHOUT_ETCD):
         root, waiting = f"/salt/{disk.path.name}", Answered()
@@ -245,7 +245,7 @@ def test_the_outbox_for_etcd_survives_power_cuts(directory, etcd, gate, mounts, 
             gate.passes = life % 2 == 1 or life == cuts
             daemon = start(changes)
             if gate.passes:
-                with contextlib.suppress(AssertionError):  # what is missing then is said by the tally
+                with contextlib.suppress(AssertionError):  # the tally reports missing jobs
                     wait_until(lambda: waiting.jobs.keys() <= delivered(etcd, root), "what waits is delivered")
                 tally.count(waiting, Session(port), delivered(etcd, root))
                 waiting = Answered()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The duties of a process: signals, reload, the command line, exit statuses."""
+"""Signals, reload, core dumps and exit statuses of the process."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from support.process import PATIENCE, Process, wait_until
 
 
 def in_background(function, *args):
-    """Calls it on a thread; gives a function that waits for what it returned."""
+    """Calls a function on a thread. Returns a function that waits for the result."""
     result = []
     thread = threading.Thread(target=lambda: result.append(function(*args)))
     thread.start()
@@ -32,12 +32,12 @@ def in_background(function, *args):
     return wait
 
 
-# Longer than any test waits: who waits for its end without need is found.
+# Longer than any test, so that an unnecessary wait fails the test.
 PATIENT = {"rest_fcgi": {"shutdown_timeout": 3600}}
 
 
 def await_job(daemon):
-    """Comes back when a job runs."""
+    """Waits until a job runs."""
     active = fastcgi.request(json.dumps([chunk("runner", "jobs.active")]).encode())
     wait_until(lambda: json.loads(fastcgi.talk(daemon.address, active).body)["return"] != [{}], "a job runs")
 
@@ -66,7 +66,7 @@ def test_the_process_ends_after_the_shutdown_timeout(start, front):
     await_job(daemon)
     daemon.kill(signal.SIGTERM)
     assert daemon.wait() == 0
-    # Whether the reply still gets out before the process is gone is open.
+    # The reply may or may not leave before the process ends.
     ended = reply()
     assert ended.status == 502 or "Job interrupted: the engine shut down before it ended." in ended.text
     assert "1 requests did not end within shutdown_timeout" in daemon.log()
@@ -84,7 +84,7 @@ def test_sighup_loads_a_new_configuration(daemon, nginx):
 
 @pytest.fixture
 def with_cores():
-    """What is started may leave cores as large as it likes."""
+    """Lets child processes leave cores of any size."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
     if hard == 0:
         pytest.skip("no process may leave a core here")
@@ -107,7 +107,7 @@ def test_other_processes_of_the_same_user_cannot_read_the_memory(directory, with
         os.chown(path, 65534, 65534)
 
     def denied(pid):
-        """Which parts of it a process of the same user may not read."""
+        """Returns the parts of /proc/PID that a process of the same user cannot read."""
         reads = {part: [*as_nobody, "cat", f"/proc/{pid}/{part}"] for part in PARTS}
         return [part for part in PARTS if subprocess.run(reads[part], capture_output=True).returncode != 0]
 

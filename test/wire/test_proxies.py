@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A web server on the same host in front of the HTTP port, with the files that users have: whose address counts."""
+"""The client address behind a web server on the same host, with common configurations."""
 
 import json
 
@@ -10,8 +10,8 @@ from support.api import CRED, JSON, Api
 from support.process import free_port
 from support.rest import api_of, serving
 
-ALLOWED, REFUSED = "192.0.2.{}", "198.51.100.1"  # by api_acl
-CLIENT = "X-Test-Client"  # names the client that the web server takes a request of a test to come from
+ALLOWED, REFUSED = "192.0.2.{}", "198.51.100.1"  # addresses that api_acl allows and refuses
+CLIENT = "X-Test-Client"  # the header that tells the web server the client address
 
 NGINX_CLIENTS = f"set_real_ip_from 127.0.0.0/8; real_ip_header {CLIENT};"
 HOST = "proxy_set_header Host $host;"
@@ -39,7 +39,7 @@ Listen 127.0.0.1:{port}
 
 
 def guarded(**own):
-    """rest_cherrypy on a port on loopback, as salt-api has it; three wrong passwords are too many."""
+    """Returns settings for rest_cherrypy on a loopback port. The guard refuses after three wrong passwords."""
     changes = serving(api_acl={"users": {"*": [ALLOWED.format("0/24"), "127.0.0.1"]}})
     changes["rest_fcgi"] |= {"login_guard": {"tries": 3}, **own}
     return changes
@@ -50,7 +50,7 @@ def port_of(changes):
 
 
 def login(api, client=None, password=CRED["password"], **headers):
-    """The status of a login."""
+    """Returns the status of a login."""
     named = {CLIENT: client} if client else {}
     body = json.dumps({**CRED, "password": password})
     return api.request("POST", "/login", body, {**JSON, **named, **headers}).status

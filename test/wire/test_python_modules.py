@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Execution modules in Salt's own form: the same as on a real minion, wrong ones, and fakes of other functions."""
+"""Execution modules in Salt's format: the same results as on a real minion, broken modules, and replaced functions."""
 
 import json
 import os
@@ -71,7 +71,7 @@ def call(api, fun, *arg, tgt=TGT, **kwarg):
 
 
 def comparable(value):
-    """Of a traceback, what was raised; of words about arguments, those without the documentation."""
+    """Returns the exception of a traceback, and the first line of an error about arguments."""
     if not isinstance(value, str):
         return value
     words, traceback, lines = value.partition(" Traceback (most recent call last):\n")
@@ -86,7 +86,8 @@ def test_a_users_module_returns_the_same_as_on_a_real_minion(start, front, modul
         write(folder, "my_shop.py", USER_MODULE.read_text())
     api = front(start(with_modules(modules)))
     mine = [call(api, fun, *args, **kwargs) for fun, args, kwargs in CALLS]
-    # A minion reads texts name=value before it calls, and adds what it knows of the job; the program that asks here does not.
+    # A minion parses name=value texts before the call and adds keywords about the job. The program with the real Salt
+    # does neither.
     asked = [(fun, [a for a in args if "=" not in str(a)], {**kwargs, **({"upper": True} if args == ["upper=True"] else {})}) for fun, args, kwargs in CALLS]
     theirs = salt_minion.run(python, TGT, PILLAR, asked, own.parent)
     for one, here, there in zip(CALLS, mine, theirs, strict=True):
@@ -94,7 +95,7 @@ def test_a_users_module_returns_the_same_as_on_a_real_minion(start, front, modul
         if isinstance(here, dict) and "told" in here:
             assert here["told"] is (True if one[0] == "shop.list" else None), one
             here["told"] = expected["told"]
-        if one == ("shop.needs", [1, 2], {"four": 4}):  # this, too, a minion finds before it calls
+        if one == ("shop.needs", [1, 2], {"four": 4}):  # a minion finds this before the call, too
             expected = "ERROR executing 'shop.needs': The following keyword arguments are not valid: four=4"
         assert comparable(here) == comparable(expected), one
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clients that others wrote, with minions of the responder's own, over FastCGI behind nginx and over its HTTP port."""
+"""Published clients with minions of the embedded engine, over FastCGI behind nginx and over the HTTP port."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from support.client_checks import CHECKS, Place
 from support.rest import WAYS_IN, running
 
 
-NOT_OF_TORNADO = ("pepper_takes_a_token_for_run",)  # which has no /token
+NOT_OF_TORNADO = ("pepper_takes_a_token_for_run",)  # rest_tornado has no /token
 TORNADO = [check for check in CHECKS if check.__name__.startswith("pepper") and check.__name__ not in NOT_OF_TORNADO]
 
 

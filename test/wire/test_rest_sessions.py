@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many logins and logouts: nothing of them stays. `make nightly` has a hundred thousand."""
+"""Many logins and logouts leave nothing behind: 3,000, and 100,000 in `make nightly`."""
 
 import concurrent.futures
 import contextlib
@@ -16,11 +16,11 @@ from support.rest import api_of, serving
 
 THREADS = 4
 WARM, TURNS = 3_000, 100_000 if LONG else 3_000
-GROWTH = 1.05  # what an allocator may keep in pieces
+GROWTH = 1.05  # allowance for fragmentation of the allocator
 
 
 def turns(port, count):
-    """Each of them a session: it begins, is used, and ends; over one connection."""
+    """Opens, uses and ends `count` sessions over one connection."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2 * PATIENCE)
 
     def ask(method, path, body=None, headers=None):
@@ -44,12 +44,12 @@ def together(port, count):
             done.result()
 
 
-READERS = 4  # connections to the store that are kept, with two files each
-LOG = ("rest_fcgi.log", "state.db", "state.db-wal", "state.db-shm")  # the store keeps its size, with room for what comes
+READERS = 4  # kept connections to the store, with two files each
+LOG = ("rest_fcgi.log", "state.db", "state.db-wal", "state.db-shm")  # the database keeps free pages
 
 
 def blocks(directory):
-    """Bytes that all files below it take on the disk, but for logs."""
+    """Returns the disk usage of all files below a directory, without logs and the database."""
     files = [path for path in directory.rglob("*") if path.is_file() and path.name not in LOG]
     return sum(512 * path.stat().st_blocks for path in files)
 

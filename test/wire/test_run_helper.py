@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""rest_fcgi_run, which starts what jobs run: what becomes of all that a job started, and who may order what."""
+"""rest_fcgi_run, which starts the programs of jobs: the end of a process tree, and the check of its peer."""
 
 import os
 import pwd
@@ -19,7 +19,7 @@ HELPER = daemons.BINARY.parent / "rest_fcgi_run"
 TGT = "ms-0"
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may run a helper as somebody else")
 
-# A child in the program's group, a daemon in a session of its own without any descriptor of the program's, and its child.
+# A child in the process group, a daemon in its own session without descriptors, and a child of the daemon.
 TREE = """
     sleep 1000 & echo $! > child
     setsid sh -c 'sleep 1000 & echo $! > grandchild; echo $$ > daemon; wait' </dev/null >/dev/null 2>&1 &
@@ -33,7 +33,7 @@ def call(api, fun, *arg, **kwarg):
 
 
 class Tree:
-    """The processes that a job started, which tell their numbers in a folder."""
+    """The processes that a job started. They write their pids to a folder."""
 
     def __init__(self, directory):
         self.folder = directory / "tree"
@@ -110,7 +110,7 @@ def test_a_missing_helper_is_named_in_the_return(start, front, directory):
 
 @pytest.fixture
 def activated(directory):
-    """A socket where each connection gets a helper of its own, as systemd does it: activated("--peer", "root")."""
+    """A socket that starts a helper for each connection, like systemd: activated("--peer", "root")."""
     started = []
 
     def starter(*args, before=(), program=HELPER):
@@ -136,7 +136,7 @@ def test_jobs_run_behind_a_socket_and_end_with_the_server(start, front, tree, ac
 
 @NEEDS_ROOT
 def test_a_job_cannot_read_files_of_the_responder(start, front, directory, activated):
-    """As with the installed units: the helper runs as another user."""
+    """The helper runs as another user, as in the installed units."""
     helper = directory / "rest_fcgi_run"
     shutil.copy(HELPER, helper)
     directory.chmod(0o755)
@@ -157,7 +157,7 @@ def helper(*args, **options):
 
 @pytest.mark.parametrize("user, status", [("daemon", 76), ("root", 76), ("nobody", 77)])
 def test_the_run_helper_obeys_the_named_peer_and_root_only(user, status):
-    """Whose order is read is told that it is none."""
+    """A permitted peer gets the status for a malformed order."""
     with socket_of(user) as connection:
         result = helper("--peer", "daemon", stdin=connection)
     assert result.returncode == status, result

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Execution functions against a real minion's, on the same host: the same values, or the same shapes.
+"""Execution functions compared with a real minion on the same host, by value or by shape.
 
-Differences on purpose are listed in support/module_differences.txt.
+support/module_differences.txt lists intended differences.
 """
 
 import fnmatch
@@ -27,9 +27,9 @@ PILLAR = {
     "schedule": {"job": {"seconds": 5}},
 }
 
-VALUE = "value"  # the same
-SHAPE = "shape"  # the same types and keys, since values change from moment to moment
-COMMON = "common"  # the same types of what both have, since keys change too
+VALUE = "value"  # equal
+SHAPE = "shape"  # equal types and keys, for values that change with time
+COMMON = "common"  # equal types of common keys
 
 
 class Case:
@@ -45,7 +45,7 @@ def cases_of_test():
     for fun in ("ping", "true", "false"):
         yield Case(f"test.{fun}")
     yield Case("test.echo", "grün ☃")
-    # A job's functions are told about it, too, in keyword arguments.
+    # Functions with **kwargs get keywords about the job, which differ.
     for fun in ("arg", "arg_repr", "arg_type"):
         yield Case(f"test.{fun}", 1, "two", None, 3.5, [1], txt="hello", how=COMMON)
     yield Case("test.kwarg", txt="hello", how=COMMON)
@@ -174,7 +174,7 @@ def cases_of_users():
 def cases_of_status():
     for fun in ("cpuinfo", "cpustats", "diskstats", "loadavg", "meminfo", "netdev", "uptime", "vmstats"):
         yield Case(f"status.{fun}", how=SHAPE)
-    if os.geteuid() == 0:  # a real minion gives up at the first mount that it may not look at
+    if os.geteuid() == 0:  # a real minion stops at the first mount without permission
         yield Case("status.diskusage", how=SHAPE)
         yield Case("status.all_status", how=COMMON)
     yield Case("status.diskusage", "/", how=SHAPE)
@@ -243,7 +243,7 @@ def cases_of_cmd():
 
 
 def cases_of_file(folder):
-    """What is there: `text`, `link` to it, `dangling`, `fifo`, the folder `sub`, and nothing else."""
+    """Creates `text`, `link` to it, `dangling`, `fifo` and the folder `sub`. Yields cases about them."""
     (folder / "text").write_text("# one\ntwo\n  three with grün\n")
     (folder / "link").symlink_to("text")
     (folder / "dangling").symlink_to("nowhere")
@@ -251,7 +251,7 @@ def cases_of_file(folder):
     os.mkfifo(folder / "fifo")
     os.link(folder / "text", folder / "other")
     os.chmod(folder / "text", 0o4640)
-    # Later than any other of its times, so that reading it leaves it as it is.
+    # A later atime than any other, so that reading does not change it.
     os.utime(folder / "text", (time.time() + 3600, time.time() - 60))
     paths = [str(folder / name) for name in ("text", "link", "dangling", "sub", "fifo", "nosuch")] + ["/dev/null"]
     for path in paths:
@@ -311,7 +311,7 @@ WRITES = [
 
 
 class Ours:
-    """The functions as they are called over the web."""
+    """Calls functions through the API."""
 
     def __init__(self, nginx):
         self.nginx = nginx
@@ -326,7 +326,7 @@ class Ours:
 
 @pytest.fixture(scope="module")
 def python():
-    """A Python that has Salt."""
+    """Returns a Python with Salt."""
     return salts.require("3006") / "bin/python"
 
 
@@ -342,7 +342,7 @@ def ours(root, tmp_path_factory):
     if os.environ.get("REST_FCGI_URL"):
         pytest.skip("starts a daemon of its own, and REST_FCGI_URL names one that runs")
     embedded = {"minions": {"ms-1": None, "ms-2": None, MINION: {"pillar": PILLAR}}, "file_root": str(root)}
-    apart = tmp_path_factory.mktemp("daemon")  # file_root may hold nothing that the responder trusts
+    apart = tmp_path_factory.mktemp("daemon")  # file_root must not contain files of the responder
     daemon = Daemon(apart, {"rest_fcgi": {"embedded": embedded}})
     nginx = Nginx(apart / "nginx", [daemon.address])
     yield Ours(nginx)
@@ -352,7 +352,7 @@ def ours(root, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def compared(python, ours, root):
-    """(case, ours, theirs) for every case."""
+    """Returns (case, ours, theirs) for every case."""
     folder = root / "files"
     folder.mkdir()
     all_cases = list(cases(folder))
@@ -363,14 +363,14 @@ def compared(python, ours, root):
 
 
 def kind(value):
-    """Numbers are of one kind: what is 0 or 0.5 depends on the moment."""
+    """Returns the type name, with one name for all numbers."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return type(value).__name__
     return "number"
 
 
 def difference(how, ours, theirs, where=""):
-    """What differs, as text; None where nothing does."""
+    """Returns the difference as text, or None."""
     if how == VALUE and ours != theirs:
         return f"{where}: {ours!r}, and a real minion has {theirs!r}"
     if how == VALUE:
@@ -390,7 +390,7 @@ def difference(how, ours, theirs, where=""):
 
 
 def first_line_if_text(value):
-    """Of a traceback, what was raised: its lines name files that lie elsewhere."""
+    """Returns the exception of a traceback, because its lines name other files."""
     if not isinstance(value, str):
         return value
     words, traceback, lines = value.partition(" Traceback (most recent call last):\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What SaltGUI's pages ask of the embedded engine, by their own calls in a real Chromium: each reply has the form that the
-page takes, and its page of issues has nothing to show. None of SaltGUI itself is here."""
+"""The calls of SaltGUI's pages to the embedded engine, sent by a real Chromium. Each reply has the form that the page
+needs, and the issues page stays empty. SaltGUI itself is not installed."""
 
 import json
 import re
@@ -46,7 +46,7 @@ for (const [name, low] of Object.entries(%s)) replies[name] = (await (await post
 const stats = await fetch("/stats", { headers: { "Accept": "application/json", "X-Auth-Token": token } });
 return { ...replies, stats: stats.status };
 """
-# A job is green once all its minions have returned: pages count the returns of jobs whose jid they know.
+# SaltGUI shows a job as complete after all returns. It counts the returns of jobs whose jid it knows.
 STARTS_A_JOB = LOGIN + """
 const session = await login(), source = new EventSource("/events"), early = [], returned = new Set();
 let jid = null;
@@ -96,8 +96,8 @@ def test_each_page_of_saltgui_gets_its_data(page):
 
 
 def test_the_issues_page_of_saltgui_is_empty(page):
-    """It lists holes by version, minions that are older than their master, keys that wait, minions that are not connected,
-    jobs that run, states that failed, what is disabled, and a return code that jobs do not tell."""
+    """The issues page lists vulnerable versions, outdated minions, unaccepted keys, disconnected minions, running jobs,
+    failed states, disabled functions and jobs without return codes."""
     replies = run(page, ASKS % json.dumps(CALLS))
     versions = replies["versions"]
     assert sorted(versions) == ["Master", "Up to date"] and set(versions["Up to date"].values()) == {versions["Master"]}

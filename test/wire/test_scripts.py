@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Script modules: executable files are functions of the running program."""
+"""Script modules: executable files become functions."""
 
 import signal
 

@@ -18,7 +18,7 @@ ALL = [".*", "@runner", "@wheel", "@jobs"]
 
 @pytest.fixture
 def file(directory):
-    """External authentication with a file that has the canary's hash for bob, and for saltdev that of all tests."""
+    """Returns external_auth with a password file that has the canary's hash for bob."""
     words = {"bob": CANARY, CRED["username"]: CRED["password"]}
     users = directory / "canary-users"
     users.write_text("".join(f"{name}:{hashlib.sha256(word.encode()).hexdigest()}\n" for name, word in words.items()))
@@ -31,7 +31,7 @@ def talkative(start, file):
 
 
 def misdeeds():
-    """Requests with the canary where a password or token is, right and wrong ones."""
+    """Yields requests with the canary as a password or token, valid and invalid."""
     ping = {"client": "local", "tgt": "*", "fun": "test.ping"}
     yield [{**LOW, **ping}]
     yield [{**LOW, **ping, "username": "nobody"}]
@@ -83,7 +83,7 @@ BLOCK = f"username: bob\neauth: file\npassword: |-\n  {CANARY}\n"
 
 
 def logins():
-    """Requests of the REST interface with the canary where a password or a token is: method, path, headers, body."""
+    """Yields requests of the REST interface with the canary as a password or token: method, path, headers, body."""
     for low in (LOW, {**LOW, "username": "nobody"}, {**LOW, "eauth": "nosuch"}, {**LOW, "password": [CANARY]}):
         yield "POST", "/login", JSON, json.dumps(low)
         yield "POST", "/login", YAML, json.dumps(low)
@@ -96,7 +96,7 @@ def logins():
     yield "POST", "/run", FORM, urllib.parse.urlencode({**LOW, "client": "local", "tgt": "*", "fun": "test.ping"})
     yield "POST", "/run", YAML, QUOTED + "client: local\ntgt: '*'\nfun: test.ping\n"
     yield "POST", "/token", JSON, json.dumps(LOW)
-    # Long ones, too: what is freed is soon somebody else's, but not all of it.
+    # Words of several lengths.
     for word in (CANARY, 40 * CANARY, 150 * CANARY):
         yield "GET", "/minions", {"X-Auth-Token": word}, ""
     for headers in ({"X-Auth-Token": CANARY}, {"Cookie": f"session_id={CANARY}"}, {"Authorization": f"Bearer {CANARY}"}):
@@ -106,7 +106,7 @@ def logins():
 
 
 def ways_in(start, front, file):
-    """A responder, and connections to it: over FastCGI, and over the HTTP port, where it is kept."""
+    """Starts a responder. Returns it, and kept connections over FastCGI and HTTP."""
     changes = serving()
     daemon = start({**changes, **file, "log_level": "all"})
     return daemon, [front(daemon).connection(), api_of(changes).connection()]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What `make install` puts on a host: the service, its user, its logs, its page of the manual. Nothing is started but
-by the tests themselves, and nothing outside of their own folders is written."""
+"""The files that `make install` puts on a host: units, users, logs and the manual page. The tests write only to their
+own folders."""
 
 import grp
 import json
@@ -25,7 +25,7 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to giv
 
 
 def run(*argv, **options):
-    """Runs a tool as on any host; what it said, and whether it was content."""
+    """Runs a tool in a plain environment. Returns its status and output."""
     env = {"PATH": TOOLS, "LC_ALL": "C.UTF-8", **options.pop("env", {})}
     result = subprocess.run(argv, capture_output=True, text=True, timeout=60, env=env, **options)
     return result.returncode, result.stdout + result.stderr
@@ -37,14 +37,14 @@ def content(tree):
 
 @pytest.fixture
 def root(directory):
-    """A host's tree with everything installed as a package would."""
+    """Installs everything like a package. Returns the root folder."""
     install(DESTDIR=directory / "root", PREFIX="/usr")
     return directory / "root"
 
 
 @pytest.fixture
 def prefix(directory):
-    """A prefix with everything installed in it, so that all paths in it are there."""
+    """Installs everything below a prefix. Returns the prefix."""
     install(PREFIX=directory / "usr")
     return directory / "usr"
 
@@ -72,7 +72,7 @@ def test_install_uses_the_paths_of_debian(root):
 
 
 def dead_links(pages):
-    """The links of pages that lead to no file, or to no heading of another page."""
+    """Returns the links that lead to no file or heading."""
     dead = []
     for page in pages:
         for path, _, heading in re.findall(r'\]\((?!https?:)([^)#\s"]*)(#?)([^)\s"]*)\)', page.read_text()):
@@ -113,7 +113,7 @@ def test_install_and_uninstall_keep_the_configuration(root):
 
 
 def verify(prefix, *units):
-    """What systemd has against units; it knows the host's own, which they refer to, as well."""
+    """Returns the status and output of systemd-analyze verify. It also reads the units of the host."""
     env = {"SYSTEMD_UNIT_PATH": f"{prefix}/lib/systemd/system:", "MANPATH": f"{prefix}/share/man"}
     return run("systemd-analyze", "verify", "--recursive-errors=no", *units, env=env)
 
@@ -161,7 +161,7 @@ SERVICES = [UNITS[0], UNITS[3], UNITS[5]]
 
 
 def security(root, unit, *options):
-    """What systemd-analyze says of a unit as it is installed."""
+    """Returns the rating of systemd-analyze for an installed unit."""
     status, text = run("systemd-analyze", "security", "--offline=true", f"--root={root}", "--no-pager", *options, unit)
     assert status == 0, text
     return text
@@ -180,7 +180,7 @@ def test_each_unit_explains_its_exposure(root, unit):
         assert known in reasons, row
 
 
-# As `systemd-analyze security` of systemd 252 rates them; 10 is a service without any protection.
+# Ratings of `systemd-analyze security` in systemd 252. 10 is a service without protection.
 EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7"}
 
 
@@ -243,7 +243,7 @@ def test_the_manual_page_has_no_warning_and_names_every_option(prefix):
 
 
 def test_the_responder_serves_a_socket_from_systemd(directory):
-    """As with StandardInput=socket: the listening socket is file descriptor 0."""
+    """The listening socket is file descriptor 0, as with StandardInput=socket."""
     config = daemons.master_config(directory, {"rest_fcgi": {"listen": "fd:0"}})
     (directory / "master").write_text(json.dumps(config))
     address = str(directory / "given.sock")
@@ -259,7 +259,7 @@ def test_the_responder_serves_a_socket_from_systemd(directory):
 
 @pytest.fixture
 def rotation(directory, root):
-    """logrotate's configuration, for the logs in a folder of the test's own user: rotation(pid) rotates them."""
+    """Adapts the configuration of logrotate to a folder of the test: rotation(pid) rotates its logs."""
     if not os.path.exists("/usr/sbin/logrotate"):
         pytest.skip("logrotate is needed")
     logs = directory / "logs"

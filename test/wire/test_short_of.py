@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Short of something: room on a disk, descriptors, threads. What was asked is answered, with
-what is short of, and all goes on without a restart when there is enough again."""
+"""Full disks, few descriptors and no threads. Requests are answered or refused with the reason, and service resumes
+without a restart."""
 
 import collections
 import concurrent.futures
@@ -25,7 +25,7 @@ PING = local("test.ping", tgt="ms-0")
 
 @pytest.fixture
 def mounts(directory):
-    """They are gone before the directory is removed."""
+    """Mounts end before the directory is removed."""
     with private_mounts():
         yield
 
@@ -41,12 +41,12 @@ def pong(daemon):
 
 
 def good(api, token):
-    """The status of a request with that token."""
+    """Returns the status of a request with a token."""
     return api.request("GET", "/minions/ms-0", headers=session(token)).status
 
 
 def found_by(api):
-    """Is there that job?"""
+    """Returns a function that tells whether a job is listed."""
 
     def found(jid):
         low = chunk("runner", "jobs.list_job", kwarg={"jid": jid})
@@ -68,7 +68,7 @@ def test_a_full_disk_refuses_logins_and_keeps_sessions(small_disk, start):
     wait_until(lambda: log_in(api).status == 503, "there is no room for a token")
     assert "it cannot be written" in daemon.log()
     assert good(api, kept) == 200
-    assert api.request("POST", "/run", json.dumps([PING]), JSON).status == 200  # has a password, and needs no token
+    assert api.request("POST", "/run", json.dumps([PING]), JSON).status == 200  # the request has a password and needs no token
     filler.unlink()
     assert good(api, login(api)) == good(api, kept) == 200
     assert api.request("POST", "/logout", headers=session(ended)).status == 200
@@ -98,11 +98,11 @@ def test_a_full_disk_of_the_log_delays_no_request_and_logging_resumes(small_disk
     daemon = start({"rest_fcgi": files})
     assert pong(daemon)
     filler = fill(small_disk)
-    for _ in range(100):  # lines go on into the last page of each file at first
+    for _ in range(100):  # lines still fit into the last page of each file
         assert pong(daemon)
     before = (small_disk / "audit").read_text().count("fun=test.ping")
     assert before < 101
-    assert "No space left on device" in daemon.log()  # on standard error
+    assert "No space left on device" in daemon.log()  # standard error has the reason
     filler.unlink()
     assert pong(daemon)
     wait_until(lambda: (small_disk / "audit").read_text().count("fun=test.ping") > before, "there are lines again")
@@ -111,7 +111,7 @@ def test_a_full_disk_of_the_log_delays_no_request_and_logging_resumes(small_disk
 @NEEDS_PTRACE
 def test_few_descriptors_refuse_requests_but_end_no_session(start, directory, capsys):
     served = serving()
-    # Idle threads have descriptors, too, and would keep all that are left until they end.
+    # Idle threads hold descriptors until they end.
     daemon = start(merge(served, {"log_level": "error", "rest_fcgi": {"idle_thread_timeout": 1}}))
     api, ledger = api_of(served), Ledger(directory)
     sessions, logins = collections.Counter(), collections.Counter()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""500 clients that send slowly, read slowly or hang up, over each front end: others go on at the rate that they had. Who
-the others are sends one request after the other, in turns without the slow ones and with them. How fast that is means
-something on a machine that does nothing else: with REST_FCGI_QUIET the rate has to be 0.9 of what it was. Otherwise more
-than one a second are answered, or a quarter of what it was: whoever has to wait for slow ones waits for seconds."""
+"""500 clients that send slowly, read slowly or hang up, over each front end. Another client sends requests one after
+the other, first alone and then beside the slow clients. On an idle machine (REST_FCGI_QUIET) its rate must stay at 0.9
+or more. Otherwise it must exceed one request a second, or a quarter of the rate alone: a client that waits for slow
+ones waits for seconds."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def own_port(port, **more):
 
 
 class FrontEnds:
-    """Each makes an Api for a responder with rest_cherrypy."""
+    """Each method starts a responder with rest_cherrypy and returns an Api."""
 
     def __init__(self, directory, start, front):
         self.directory, self._start, self._front, self.started = directory, start, front, []
@@ -64,7 +64,7 @@ class FrontEnds:
 
 (APACHE_LIMITS,) = re.findall(r"```apache\n(.*?)```", (ROOT / "apache/README.md").read_text(), re.DOTALL)
 NAMES = ["http", "https", "nginx", "nginx_over_http", "apache", "mod_fcgid"] if QUIET else ["http", "https", "nginx", "mod_fcgid"]
-# Of mod_fcgid's 64 processes each has one request: who reads slowly what does not fit into its buffer has it.
+# Each of the 64 processes of mod_fcgid handles one request. A slow reader occupies one if the reply exceeds its buffer.
 FEWER = {"mod_fcgid": {"heads": 230, "bodies": 230, "readers": 30, "hanging_up": 10}}
 
 
@@ -77,7 +77,7 @@ def front_ends(directory, start, front):
 
 
 def turn(api):
-    """Requests a second, each of which is answered."""
+    """Returns the rate of answered requests a second."""
     began = time.monotonic()
     for _ in range(EACH):
         reply = api.request("POST", "/run", BODY, JSON)

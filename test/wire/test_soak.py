@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""All kinds of requests, logins, jobs, and streams that come and go, for SOAK_SECONDS, an hour with `make soak`: the process
-stays as large as it was, all descriptors are given back, and who listens all the time hears everything in order. In front
-of a real master where it lasts for ten minutes or more. What was measured is in build/soak, a table for each engine."""
+"""Requests, logins, jobs and streams for SOAK_SECONDS, an hour with `make soak`. The process does not grow, releases
+all descriptors, and long listeners receive every event in order. Runs of ten minutes or more also use a real master.
+build/soak has a table of measurements for each engine."""
 
 import collections
 import itertools
@@ -26,24 +26,24 @@ from support.salt_master import Salt
 from support.streams import CLOSE, Sse, WebSocket, hook
 
 ENGINES = ["embedded", "salt"] if SOAK_SECONDS >= 600 else ["embedded"]
-WARM = min(300, SOAK_SECONDS / 3)  # until caches and logs have what they are allowed to have
-EVERY = min(10, SOAK_SECONDS / 40)  # seconds for a measurement
-READINGS = 10  # of memory in that time: the smallest is what is not in use by a password that is hashed just then
+WARM = min(300, SOAK_SECONDS / 3)  # until caches and logs have reached their limits
+EVERY = min(10, SOAK_SECONDS / 40)  # seconds between measurements
+READINGS = 10  # readings of memory per measurement; the smallest excludes temporary hashes
 STAY, COME_AND_GO, CALLERS = 10, 4, 3
-PAUSE = {"embedded": 0.002, "salt": 0.2}  # between two events, and two requests of a caller: a master is slower
-PARTS = 10  # of the time after the warm-up, the least of each of which is compared
-READERS = 16  # files of connections to the job database, which are opened when several threads read at once
+PAUSE = {"embedded": 0.002, "salt": 0.2}  # between two events and two requests; a master is slower
+PARTS = 10  # parts of the time after the warm-up; the minimum of each is compared
+READERS = 16  # descriptors of read connections, which open with parallel reads
 FILE_LOGIN = {"eauth": "file", "username": "alice", "password": "sesame"}
 
 
 def own(port):
-    """rest_cherrypy on a port and over FastCGI; every password is hashed, and few jobs are kept."""
+    """Returns settings for rest_cherrypy on a port and over FastCGI. Every login hashes its password."""
     ours = {"netapi": ["rest_cherrypy"], "auth_cache_ttl": 0, "idle_thread_timeout": 1}
     return {"log_level": "error", "rest_fcgi": ours, "rest_cherrypy": {"port": port, "host": "127.0.0.1", "disable_ssl": True}}
 
 
 class Place:
-    """A responder and the ways to it; `cred` is whose passwords cost what they cost in earnest."""
+    """A responder with its web server and port. `cred` is a user with a slow password hash."""
 
     def __init__(self, engine, home):
         self.engine, self.cred, self._salt = engine, CRED, None
@@ -64,7 +64,7 @@ class Place:
         self.token = login(self.http, self.cred)
 
     def fire_again(self, event, jid):
-        """An event that came, as if it were about another job."""
+        """Fires an earlier event again under another jid."""
         tag, data = event["tag"], event["data"]
         if "jid" in data:
             tag, data = tag.replace(data["jid"], jid), {**data, "jid": jid}
@@ -95,20 +95,20 @@ def call(api, token, client, fun, status=200, **more):
 
 
 def one_of_each(place, api, number):
-    """Logs in, calls, starts a job and looks it up, sends what is wrong, logs out."""
+    """Logs in, calls, starts and looks up a job, sends invalid requests, and logs out."""
     token = login(api, place.cred)
     (ret,) = call(api, token, "local", "test.arg", tgt="ms-0", arg=[f"word-{number}"] * 20)
     assert ret["ms-0"]["args"]
     (job,) = call(api, token, "local_async", "test.ping", tgt="ms-0")
     call(api, token, "runner", "jobs.lookup_jid", kwarg={"jid": job["jid"]})
-    call(api, token, "local", "nosuch", status=400)  # without a target
+    call(api, token, "local", "nosuch", status=400)  # the target is missing
     call(api, "0" * 40, "local", "test.ping", status=401, tgt="*")
     assert api.request("POST", "/", "[{", {**JSON, **session(token)}).status == 400
     assert api.request("POST", "/logout", headers=session(token)).status == 200
 
 
 def listen(place, _, number):
-    """One of the ways to come, to hear something, and to go."""
+    """Opens a stream in one of several ways, reads an event and closes it."""
     way = random.Random(number).randrange(6)
     if way < 2:
         stream = Sse(place.http if way else place.fastcgi, place.token)
@@ -116,7 +116,7 @@ def listen(place, _, number):
         return stream.close()
     stream = WebSocket(place.http, "/ws", place.token)
     if way == 2:
-        return stream.vanish()  # before it is ready
+        return stream.vanish()  # before the ready message
     stream.ready().event()
     if way == 3:
         stream.send(b"\x03\xe8", CLOSE)
@@ -125,7 +125,7 @@ def listen(place, _, number):
 
 
 class Stayer(threading.Thread):
-    """Hears all, in order, to the end of the stream."""
+    """Reads a stream to its end and checks the order."""
 
     def __init__(self, stream):
         super().__init__(daemon=True)
@@ -141,8 +141,8 @@ class Stayer(threading.Thread):
 
 
 class Load:
-    """Threads that do `one_of_each` and `listen` until the end of a `with`, and one that fires numbered events until those
-    are done: who waits for one gets it. `done` counts turns; `failed` has what went wrong."""
+    """Threads run `one_of_each` and `listen` until the end of a `with`. Another thread fires numbered events until they
+    are done, so that each waiting listener gets one. `done` counts turns; `failed` has exceptions."""
 
     def __init__(self, place):
         self.place, self.done, self.failed, self.fired = place, collections.Counter(), [], 0
@@ -182,8 +182,8 @@ class Load:
 
 
 def fill_log(place):
-    """Of the latest events 100,000 or 32 MiB are kept, and whose the latest 50,000 jobs of a master are: from then on the
-    process has no reason to grow, where what is kept is as large as what comes."""
+    """Fills the event log (100,000 events or 32 MiB) and the table of job owners (50,000 jobs). From then on the
+    process has no reason to grow."""
     stream = Sse(place.http, place.token)
     if place.engine == "embedded":
         for _ in range(40):
@@ -226,8 +226,8 @@ def write(engine, series):
 
 
 def growth(series):
-    """KiB from the end of the warm-up on: all in all, and of that what comes all the time. A leak does; an allocator grows
-    by a step when more threads than ever before are at work at once."""
+    """Returns the growth in KiB since the warm-up: total, and steady. A leak grows steadily. An allocator grows by a
+    step when more threads than before work at once."""
     flat = [one["anonymous_kib"] for one in series if one["seconds"] >= WARM]
     parts = min(PARTS, len(flat))
     floors = [min(flat[len(flat) * at // parts : len(flat) * (at + 1) // parts]) for at in range(parts)]
@@ -236,7 +236,7 @@ def growth(series):
 
 
 def allowed(size):
-    """KiB, of both. An hour tells a leak from what an allocator keeps in pieces; seconds do not."""
+    """Returns the allowed total and steady growth in KiB. Only a long run tells a leak from fragmentation."""
     return (size / 20, max(size / 100, 1024)) if SOAK_SECONDS >= 1800 else (size / 10 + 4096, size / 10 + 4096)
 
 

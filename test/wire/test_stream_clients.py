@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Event streams with clients that others wrote: browsers' EventSource and WebSocket, Python's websockets and
-websocket-client, pepper, curl, and the way SaltGUI listens."""
+"""Event streams with published clients: EventSource and WebSocket of browsers, Python's websockets and
+websocket-client, pepper, curl, and the method of SaltGUI."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ CHERRYPY = pytest.mark.parametrize("rest", MODULES[:1], indirect=True)
 
 
 def ran(client, api, path):
-    """What the program of that client heard."""
+    """Runs the program of a client. Returns the numbers that it received."""
     argv = [require() / "bin/python", STREAM_CLIENT, client, f"http://127.0.0.1:{api.port}", path, COUNT]
     done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -60,7 +60,7 @@ def test_curl_prints_events_at_once(rest, way_in, tmp_path):
         for number in range(3):
             hook(api, token, number=number)
             wait_until(lambda: f'"post": {{"number": {number}}}' in output.read_text(), "it is printed at once")
-        if rest.module == "rest_cherrypy":  # the other one has no logout
+        if rest.module == "rest_cherrypy":  # rest_tornado has no logout
             api.request("POST", "/logout", headers={"X-Auth-Token": token})
             assert curl.wait(PATIENCE) == 0, "the stream ends in order"
     finally:
@@ -68,7 +68,7 @@ def test_curl_prints_events_at_once(rest, way_in, tmp_path):
         curl.wait()
     tags = [line for line in output.read_text().splitlines() if line.startswith("tag: ")]
     assert tags == ["tag: salt/netapi/hook/test"] * 3
-    # As Salt's manual finds events; the first one follows the line `retry: 400`.
+    # The command of Salt's manual. The first event follows the line `retry: 400`.
     awk = ["awk", 'BEGIN { RS = ""; FS = "\\n" } $1 ~ /^tag: salt/ { print $1, substr($2, 1, 6), substr($3, 1, 4) }', output]
     assert subprocess.check_output(awk, text=True) == "tag: salt/netapi/hook/test data:  id: \n" * 2
 
@@ -81,7 +81,7 @@ const login = async () => (await (await post("/login", { username: "saltdev", pa
 const fire = async (token) => { for (let number = 0; number < 20; ++number) await post("/hook/test", { number }, token); };
 const numberOf = (text) => { const event = JSON.parse(text); return event.tag === "salt/netapi/hook/test" ? event.data.post.number : null; };
 """
-# It has a session by its cookie alone, as EventSource can send no header.
+# EventSource cannot send headers, so the cookie carries the session.
 EVENT_SOURCE = LOGIN + """
 await login();
 const source = new EventSource("/events"), heard = [], ids = new Set();
@@ -120,7 +120,7 @@ return await new Promise((resolve) => {
 
 
 def run(browser, script):
-    """What an asynchronous script in the page gives."""
+    """Runs an asynchronous script in the page and returns its result."""
     return browser.run(f"return (async () => {{ {script} }})()")
 
 
@@ -147,7 +147,7 @@ def test_a_page_of_a_named_origin_opens_web_sockets_of_rest_tornado(on_port, bro
 
 
 SALTGUI = """<!DOCTYPE html><title>GUI</title><link rel="icon" href="data:,"><body></body>"""
-# Its Api.js: a token in the page's storage and in every request, and an EventSource without any.
+# The method of its Api.js: a token from the storage of the page in every request, and an EventSource without a token.
 SALTGUI_LISTENS = LOGIN + """
 const session = await login();
 const source = new EventSource("/events"), events = [];
@@ -179,7 +179,7 @@ return await new Promise((resolve) => {
 
 
 def test_a_foreign_page_opens_no_web_socket_with_the_cookie(on_port, browser):
-    """The browser sends the cookie along with another port's WebSocket, which no rule of its own forbids."""
+    """Browsers send the cookie with a WebSocket to another port of the same host."""
     port = on_port().port
     browser.open(f"http://localhost:{port}/")
     assert run(browser, LOGIN + "return (await login()).user") == "saltdev"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Streams of events of the real program: each row of what Salt's modules do, over a port of its own and over nginx."""
+"""Event streams of the real program, over the HTTP port and over nginx."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ LIMITED = {"file": {"saltdev": [".*", "@runner", "@wheel", "@jobs"], "limited": 
 
 @pytest.fixture
 def serve(start):
-    """Starts a module on a port of its own; its Api, and the daemon."""
+    """Starts a module on its own port. Returns its Api and the daemon."""
 
     def starter(module, section=None, **more):
         changes = serving(module, **(section or {}))
@@ -53,18 +53,18 @@ def took(action):
 
 
 def in_one_of_some_tries(is_quick, tries=4):
-    """A busy host makes one slow."""
+    """Repeats a check, because a busy host delays single tries."""
     return any(is_quick() for _ in range(tries))
 
 
 def ready(api, path):
-    """A WebSocket that shows events."""
+    """Opens a WebSocket and waits until it sends events."""
     socket = WebSocket(api, path)
     assert socket.status == 101, socket.body
     socket.ready()
     if path.startswith("/ws"):
         assert socket.text() == "server received message"
-    elif path.startswith("/all_events"):  # nothing says that it was heard, but frames are heard in their order
+    elif path.startswith("/all_events"):  # the ready message has no answer, but frames are handled in order
         socket.send(b"heard?", PING)
         assert socket.frame() == (PONG, b"heard?")
     return socket
@@ -129,7 +129,7 @@ def test_logout_closes_streams_of_all_processes_within_a_second(serve, module):
         closed = []
         seconds = took(lambda: closed.extend(socket.closed() for socket in sockets))
         assert set(closed) == {(4401 if module == "rest_cherrypy" else 1008, "The session has ended.")}
-        before = [event["tag"] for event in iter(events.event, None)]  # of asking for the minions of the view
+        before = [event["tag"] for event in iter(events.event, None)]  # the view asks for minions before
         assert all(tag.startswith("salt/run/") for tag in before)
         return seconds
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A reload and a new binary while requests come and streams are open: not one request fails, and no stream is cut off
-without its close. The sockets are a service manager's, as with the installed units."""
+"""Reloads and changes of the binary under load: no request fails, and every stream ends with its close. The sockets
+come from a service manager, as with the installed units."""
 
 import concurrent.futures
 import contextlib
@@ -24,15 +24,15 @@ from support.streams import Sse, WebSocket, hook
 from support.units import Unit
 
 SWAPS = 20 if daemons.LONG else 3
-RELOADS = 250 if daemons.LONG else 15  # one each 200 ms
+RELOADS = 250 if daemons.LONG else 15  # one per 200 ms
 LISTENERS = 50
-WITH_IT = {"rest_fcgi", "rest_fcgi_run", "modules", "module_loader.py", "salt_exceptions.py", "salt_functions.py", "minion_options.json"}  # what is installed beside it, and what is in there
-AT_WORK = 2  # threads that send through each way
+WITH_IT = {"rest_fcgi", "rest_fcgi_run", "modules", "module_loader.py", "salt_exceptions.py", "salt_functions.py", "minion_options.json"}  # the files beside the installed program
+AT_WORK = 2  # threads per way
 
 
 @pytest.fixture
 def unit(directory):
-    """A responder with rest_wsgi over FastCGI and, on a port that is handed over, rest_cherrypy."""
+    """A responder with rest_wsgi over FastCGI, and rest_cherrypy on a port from the service manager."""
     port = free_port()
     cherrypy = {"port": port, "host": "127.0.0.1", "disable_ssl": True}
     own = {"netapi": ["rest_wsgi", "rest_cherrypy"]}
@@ -43,8 +43,8 @@ def unit(directory):
 
 
 class Kept:
-    """Sends over a connection of each thread's as long as it is kept. As urllib3 does, it looks whether it was closed since
-    the last reply, and then takes another one."""
+    """Sends over one kept connection per thread. Like urllib3, it replaces a connection that was closed since the last
+    reply."""
 
     def __init__(self, api, path="/", headers=None):
         self._api, self._path, self._headers = api, path, {**JSON, **(headers or {})}
@@ -88,7 +88,7 @@ def test_no_request_fails_during_a_change_of_the_binary(unit, front, directory, 
 
 
 def test_kept_fastcgi_connections_get_at_most_a_502_during_a_change_of_the_binary(unit, front, directory, capsys):
-    """FastCGI cannot say that a reply is the last one; deploy/rest.md says so."""
+    """FastCGI cannot announce the last reply of a connection (deploy/rest.md)."""
     ledger = Ledger(directory)
     with load(ledger, over_http(front(unit, sample="unix_keepalive.conf")), clients=["local"]):
         for _ in range(SWAPS):
@@ -100,7 +100,7 @@ def test_kept_fastcgi_connections_get_at_most_a_502_during_a_change_of_the_binar
 
 
 class Listener(threading.Thread):
-    """Hears events, in order, to the end of its stream; `end` is how that came."""
+    """Reads events in order to the end of the stream. `end` is how the stream ended."""
 
     def __init__(self, stream):
         super().__init__(daemon=True)
@@ -111,14 +111,14 @@ class Listener(threading.Thread):
         try:
             while event := self.stream.event():
                 self.numbers += [event["data"]["post"]["number"]] if "post" in event["data"] else []
-            # The last chunk of HTTP, or a close frame: a connection that just ends raises.
+            # A proper end is the last HTTP chunk or a close frame. A cut connection raises.
             self.end = getattr(self.stream, "end", "whole")
         except (OSError, EOFError, http.client.HTTPException, AssertionError) as error:
             self.end = error
 
 
 def listeners(unit, token):
-    """Half of them have server-sent events, the others WebSockets."""
+    """Half of the listeners use server-sent events, the others WebSockets."""
     path = f"/ws/{token}"
     streams = [Sse(unit.http, token) if at % 2 else WebSocket(unit.http, path).ready() for at in range(LISTENERS)]
     return [Listener(stream) for stream in streams]
@@ -164,11 +164,11 @@ def test_the_new_process_answers_requests_that_arrive_during_the_shutdown(unit, 
 def test_a_socket_from_systemd_gets_a_long_accept_queue(unit):
     with open("/proc/sys/net/core/somaxconn") as limit:
         many = min(1000, int(limit.read()))
-    over_fastcgi(unit.address)("[]")  # it has taken the socket
+    over_fastcgi(unit.address)("[]")  # the responder has taken over the socket
     with contextlib.ExitStack() as connections:
         unit.send_signal(signal.SIGSTOP)
         connections.callback(unit.send_signal, signal.SIGCONT)
         for _ in range(many):
             one = connections.enter_context(socket.socket(socket.AF_UNIX))
             one.setblocking(False)
-            one.connect(unit.address)  # raises where the queue is full
+            one.connect(unit.address)  # raises if the queue is full

@@ -59,7 +59,7 @@ def front(request):
 LIMITS = [8192, 16384, 65528, 65536, 131072, 1 << 20, (1 << 20) + 16384]
 LARGE = 9_876_543
 SIZES = [limit + off for limit in LIMITS for off in (-1, 0, 1)] + [LARGE]
-LETTERS = "a\u00fc\u20ac\U0001d11e"  # of one to four bytes each
+LETTERS = "a\u00fc\u20ac\U0001d11e"  # characters of one to four bytes
 
 
 def call_of(size):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""YAML replies: the bytes that PyYAML writes for the same values."""
+"""YAML replies equal the output of PyYAML."""
 
 import json
 import random
@@ -19,7 +19,7 @@ NUMBERS = (None, True, False, 0, -5, 10**30, 1.0, 1e20, 1.5e-7, -0.0, 1e16, 1234
 
 
 def dumped(value):
-    """As Salt's `rest_cherrypy` has PyYAML write it."""
+    """Returns the YAML of Salt's `rest_cherrypy`."""
     return yaml.safe_dump(value, default_flow_style=False, allow_unicode=True)
 
 
@@ -61,7 +61,7 @@ def test_replies_in_yaml_equal_the_output_of_pyyaml(start):
 
 
 def test_the_token_is_the_second_word_of_its_line(start):
-    """As `awk '/token/ {print $2}'` takes it, which Salt's own documentation shows. Half of all tokens begin with a digit."""
+    """Salt's documentation uses `awk '/token/ {print $2}'`. Half of all tokens begin with a digit."""
     changes = serving()
     start(changes)
     api = api_of(changes)
