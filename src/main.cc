@@ -122,7 +122,8 @@ std::string idle_rule_lines(const config::Settings& settings, const engine::Runt
   const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime.engine);
   std::string lines;
   if (embedded == nullptr) return lines;
-  for (const embedded::IdlePart& part : (*embedded)->idle_parts(settings.auth.external_auth)) {
+  for (const embedded::UnmatchedRulePart& part :
+       (*embedded)->unmatched_rule_parts(settings.auth.external_auth)) {
     lines += config::idle_rule_line(settings, part.place, part.text, part.what, part.names);
   }
   return lines;

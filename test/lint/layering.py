@@ -42,7 +42,7 @@ FOLDERS = {
     "master/embedded/host": ["text.h"],
     "master/embedded/target": ["host", "minion.h", "text.h"],
     "master/embedded/events": ["text.h"],
-    "master/embedded/jobs": ["events", "host", "target", "text.h"],
+    "master/embedded/jobs": ["events", "host", "text.h"],
     "master/embedded/modules": ["python", "host", "jobs", "minion.h", "text.h"],
     "master/embedded/runners": ["python", "host", "target", "events", "jobs", "modules", "minion.h", "text.h"],
     "master/salt/packed": [],

@@ -146,7 +146,7 @@ def test_the_first_folder_wins_and_executables_win_in_it(start, front, modules, 
     api = front(daemon)
     assert call(api, "shop.where") == "first" and call(api, "shop.twice") == "program"
     assert call(api, "shop.more") == "'shop.more' is not available."
-    assert f"{second}/shop.py is left out: {modules}/shop.py comes first" in daemon.log()
+    assert f"{second}/shop.py is left out: {modules}/shop.py has this module" in daemon.log()
 
 
 WRONG = {
@@ -187,7 +187,7 @@ def test_a_module_that_other_users_can_write_is_not_loaded(start, front, modules
         os.chown(modules / "disk.py", 65534, 65534)
     daemon = start(with_modules(modules))
     api = front(daemon)
-    reason = f"'open' __virtual__ returned False: {modules}/open.py may be changed by others than root and the user"
+    reason = f"'open' __virtual__ returned False: {modules}/open.py can be changed by users other than root"
     assert call(api, "open.fun").startswith(reason)
     assert f"{modules}/open.py is left out: " in daemon.log()
     if os.geteuid() == 0:

@@ -1,49 +1,29 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <iterator>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <set>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "master/embedded/calls.h"
-#include "master/embedded/events/announcer.h"
-#include "master/embedded/idle_rules.h"
-#include "master/embedded/jobs/jobs.h"
-#include "master/embedded/minion.h"
 #include "master/embedded/modules/native.h"
-#include "master/embedded/runners/runners.h"
-#include "master/embedded/target/target.h"
+#include "master/embedded/rule_reports.h"
 #include "rest_fcgi/auth/authenticator.h"
-#include "rest_fcgi/auth/permissions.h"
-#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
-#include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/master/embedded/embedded.h"
-#include "rest_fcgi/master/events.h"
-#include "rest_fcgi/master/jid.h"
-#include "rest_fcgi/master/master.h"
-#include "rest_fcgi/master/workers.h"
 
 namespace rest_fcgi::embedded {
 
 namespace {
 
-/// What is known of a call once its caller may make it.
+/// The results of the authorization that the call needs.
 struct Admitted final : master::Admitted {
-  Admitted(auth::Identity its_caller, Selection its_minions,
+  Admitted(auth::Identity its_caller, Selection its_selection,
            std::shared_ptr<const lowstate::MasterArguments> its_arguments)
       : caller(std::move(its_caller)),
-        selection(std::move(its_minions)),
+        selection(std::move(its_selection)),
         arguments(std::move(its_arguments)) {}
   auth::Identity caller;
-  Selection selection;                                         ///< the minions of a local call
-  std::shared_ptr<const lowstate::MasterArguments> arguments;  ///< of a runner or wheel, as rules saw them
+  Selection selection;                                         ///< for a local call
+  std::shared_ptr<const lowstate::MasterArguments> arguments;  ///< for a runner or wheel, as rules saw them
 };
 
 const Admitted& admitted(const master::Permit& permit) {
@@ -56,7 +36,7 @@ Error not_authorized() {
 
 Error no_ssh() {
   return {ErrorKind::invocation,
-          "Client 'ssh' is not served by the embedded engine: it takes a Salt Master's host (engine: salt)."};
+          "The client 'ssh' needs the host of a Salt master (engine: salt); this is the embedded engine."};
 }
 
 auth::Form form_of(lowstate::Client client) {
@@ -64,12 +44,12 @@ auth::Form form_of(lowstate::Client client) {
   return wheel ? auth::Form::wheel : auth::Form::runner;
 }
 
-MasterCaller::Order order_of(const master::Permit& permit) {
+MasterCaller::Request request_of(const master::Permit& permit) {
   return {form_of(permit.chunk().client), permit.chunk().master().function.name, permit.user(),
           admitted(permit).arguments};
 }
 
-/// The part of a selection that `only` names.
+/// Returns the part of a selection that `only` names.
 Selection narrowed(const Selection& selection, const Minions& minions, const std::vector<std::string>& only) {
   const Selection wanted = select_ids(minions, {only.begin(), only.end()});
   Selection both;
@@ -78,14 +58,8 @@ Selection narrowed(const Selection& selection, const Minions& minions, const std
   return both;
 }
 
-std::shared_ptr<Announcer> make_announcer(const returner::Returners& returners, const Clock& clock) {
-  auto announcer = std::make_shared<Announcer>(std::make_shared<master::EventLog>(clock), clock);
-  announcer->watch(returners.master_job_cache());
-  return announcer;
-}
-
-/// The only Runtime there is. Tasks on the workers share `jobs`, never this object, which waits for them as
-/// it goes.
+/// The only Runtime. Its destructor waits for tasks on the workers, so these share `jobs` and not this
+/// object.
 class EmbeddedRuntime : public Runtime {
  public:
   EmbeddedRuntime(const Options& options, std::shared_ptr<Jobs> jobs)
@@ -94,8 +68,8 @@ class EmbeddedRuntime : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override {
     std::size_t interrupted = 0;
     if (!workers_.close(deadline)) {
-      // Calls count as interrupted before they are asked to stop: what a function returns because it was
-      // stopped is not its result, and is dropped.
+      // Calls are interrupted before they are asked to stop, so that the return of a stopped function is
+      // dropped.
       interrupted = jobs_->interrupt_all();
       workers_.stop();
     }
@@ -115,53 +89,51 @@ class EmbeddedRuntime : public Runtime {
     started_ = minions_;
   }
 
-  [[nodiscard]] std::vector<IdlePart> idle_parts(
+  [[nodiscard]] std::vector<UnmatchedRulePart> unmatched_rule_parts(
       const std::vector<auth::EauthOptions>& external_auth) const override {
     std::unique_lock lock(mutex_);
-    const std::shared_ptr<const MasterFacts> facts = facts_.lock();
+    const std::shared_ptr<const MasterData> data = data_.lock();
     lock.unlock();
-    return facts == nullptr ? std::vector<IdlePart>() : find_idle_parts(*facts, external_auth);
+    return data == nullptr ? std::vector<UnmatchedRulePart>() : find_unmatched(*data, external_auth);
   }
 
-  /// Remembers what the latest master works with.
-  void set_facts(const std::shared_ptr<const MasterFacts>& facts) {
-    const Minions& minions = *facts->minions;
+  /// Sets the data of the latest master.
+  void set_data(const std::shared_ptr<const MasterData>& data) {
     const std::lock_guard lock(mutex_);
-    facts_ = facts;
+    data_ = data;
     minions_.clear();
-    for (const Minion& minion : minions.all()) minions_.insert(minion.id);
+    for (const Minion& minion : data->minions->all()) minions_.insert(minion.id);
   }
 
   [[nodiscard]] const std::shared_ptr<Jobs>& jobs() const noexcept { return jobs_; }
-  [[nodiscard]] const std::shared_ptr<MadeKeys>& keys() const noexcept { return keys_; }
+  [[nodiscard]] const std::shared_ptr<GeneratedKeys>& keys() const noexcept { return keys_; }
   [[nodiscard]] master::Workers& workers() noexcept { return workers_; }
 
  private:
   const std::shared_ptr<Jobs> jobs_;
-  const std::shared_ptr<MadeKeys> keys_ = std::make_shared<MadeKeys>();
-  mutable std::mutex mutex_;                // of what follows
-  std::weak_ptr<const MasterFacts> facts_;  // of the latest master
-  // Ids:
-  std::set<std::string, std::less<>> minions_;  // of the latest master
-  std::set<std::string, std::less<>> started_;  // announced
+  const std::shared_ptr<GeneratedKeys> keys_ = std::make_shared<GeneratedKeys>();
+  mutable std::mutex mutex_;                    // guards the four members below
+  std::weak_ptr<const MasterData> data_;        // of the latest master
+  std::set<std::string, std::less<>> minions_;  // ids of the latest master's minions
+  std::set<std::string, std::less<>> started_;  // ids of announced minions
   master::Workers workers_;
 };
 
-/// The master whose minions live in this process: asks who calls and what they may do, then hands the call to
-/// who runs it. Thread-safe; all it has is constant or synchronizes itself.
+/// The master of the minions in this process: authenticates and authorizes callers, and runs their calls.
+/// Thread-safe.
 class EmbeddedMaster : public master::Master {
  public:
-  EmbeddedMaster(const std::shared_ptr<const MasterFacts>& facts,
+  EmbeddedMaster(const std::shared_ptr<const MasterData>& data,
                  std::unique_ptr<auth::Authenticator> authenticator,
                  std::unique_ptr<auth::Permissions> permissions, RuleTargets targets,
                  std::shared_ptr<EmbeddedRuntime> runtime)
-      : minions_(facts->minions),
+      : minions_(data->minions),
         authenticator_(std::move(authenticator)),
         permissions_(std::move(permissions)),
         targets_(std::move(targets)),
         runtime_(std::move(runtime)),
-        publisher_(minions_, facts->modules, runtime_->jobs(), runtime_->workers()),
-        caller_(facts, runtime_->jobs(), runtime_->workers()) {}
+        local_caller_(minions_, data->modules, runtime_->jobs(), runtime_->workers()),
+        master_caller_(data, runtime_->jobs(), runtime_->workers()) {}
 
   [[nodiscard]] bool has(lowstate::Client client) const noexcept override {
     return client != lowstate::Client::ssh;
@@ -169,7 +141,7 @@ class EmbeddedMaster : public master::Master {
 
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before) override {
-    // Who calls comes first: nobody else learns anything about targets and functions.
+    // Authentication comes first: a caller with wrong credentials learns nothing about targets and functions.
     const bool is_known = before != nullptr && chunk.credentials.same_as(before->chunk().credentials);
     Result<auth::Identity> identity =
         is_known ? admitted(*before).caller : authenticator_->authenticate(chunk.credentials, deadline);
@@ -190,39 +162,30 @@ class EmbeddedMaster : public master::Master {
   [[nodiscard]] Result<master::Job> publish(const master::Permit& permit,
                                             const master::Publication& publication,
                                             std::shared_ptr<master::Addressee> returns) override {
-    const Publisher::Order order = order_for(permit, publication.only);
-    switch (publication.what) {
-      case master::Publication::What::call:
-        return publisher_.run(order, returns);
-      case master::Publication::What::ping:
-        return publisher_.ping(order);
-      case master::Publication::What::has_function:
-        return publisher_.has_function(order);
-      case master::Publication::What::find_job:
-        return publisher_.find_job(order, publication.jid);
-    }
-    return Error{ErrorKind::internal, "This publication is of no kind that exists."};
+    const LocalCaller::Request request = local_request(permit, publication.only);
+    if (publication.what == master::Publication::What::call) return local_caller_.run(request, returns);
+    return local_caller_.answer(request, publication);
   }
 
   [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) override {
-    return publisher_.run(order_for(permit, std::nullopt), nullptr);
+    return local_caller_.run(local_request(permit, std::nullopt), nullptr);
   }
 
   [[nodiscard]] Result<master::Started> runner(const master::Permit& permit,
                                                std::shared_ptr<master::RunnerReturns> returns) override {
-    return caller_.run(order_of(permit), returns);
+    return master_caller_.run(request_of(permit), returns);
   }
 
   [[nodiscard]] Result<master::Started> runner_async(const master::Permit& permit) override {
-    return caller_.run(order_of(permit), nullptr);
+    return master_caller_.run(request_of(permit), nullptr);
   }
 
   [[nodiscard]] Result<master::WheelReply> wheel(const master::Permit& permit) override {
-    return caller_.wheel(order_of(permit));
+    return master_caller_.wheel(request_of(permit));
   }
 
   [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) override {
-    return caller_.run(order_of(permit), nullptr);
+    return master_caller_.run(request_of(permit), nullptr);
   }
 
   [[nodiscard]] Result<master::SshReply> ssh(const master::Permit&, std::size_t) override { return no_ssh(); }
@@ -272,17 +235,17 @@ class EmbeddedMaster : public master::Master {
   using Admission = Result<std::shared_ptr<const master::Admitted>>;
   [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::Chunk& chunk) const {
     const lowstate::LocalCall& call = chunk.local();
-    // Resolved when a rule asks for it, so that a caller without rights costs nothing. A target that cannot
-    // be resolved reaches nobody, which no rule about minions allows.
+    // Resolved only if a rule needs it, so that a caller without permissions costs little. No rule about
+    // minions allows a target that cannot be resolved.
     std::optional<Result<Selection>> selection;
     const auto selected = [&]() -> Result<Selection>& {
       if (!selection) {
-        selection.emplace(select_visible(*minions_, call.target, sees_pillar(identity)));
+        selection.emplace(select_visible(*minions_, call.target, pillar_check(identity)));
       }
       return *selection;
     };
     const auto within = [&](std::string_view compound) {
-      return selected().ok() && targets_.hold(compound, *minions_, *selected());
+      return selected().ok() && targets_.match_all(compound, *minions_, *selected());
     };
     std::vector<lowstate::Arguments> received;
     std::vector<auth::FunctionCall> calls;
@@ -299,26 +262,28 @@ class EmbeddedMaster : public master::Master {
                    format("Lowstate chunk {}: {}", chunk.index, arguments.refused->message)};
     }
     if (!selected()) return selected().error();
-    if (Result<void> kept = runtime_->jobs()->check_returners(call.ret); !kept)
-      return std::move(kept).error();
+    if (Result<void> checked = runtime_->jobs()->check_returners(call.ret); !checked)
+      return std::move(checked).error();
     return Admission(std::make_shared<Admitted>(identity, *std::move(selected()), nullptr));
   }
 
-  [[nodiscard]] SeesPillar sees_pillar(const auth::Identity& identity) const {
-    return pillar_view(*minions_, targets_, pillar_functions_,
-                       [this, &identity](const auth::FunctionCall& call, const auth::TargetsWithin& within) {
-                         return permissions_->allow_local(identity, std::span(&call, 1), within);
-                       });
+  [[nodiscard]] CanReadPillar pillar_check(const auth::Identity& identity) const {
+    return make_pillar_check(
+        *minions_, targets_, pillar_functions_,
+        [this, &identity](const auth::FunctionCall& call, const auth::TargetsWithin& within) {
+          return permissions_->allow_local(identity, std::span(&call, 1), within);
+        });
   }
 
-  /// A runner that takes a target tells by its return which minions match: all or nothing of it is visible.
+  /// The return of a runner with a target shows which minions match, so the caller must be allowed to read
+  /// all pillar that decides.
   [[nodiscard]] Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
                                                  const lowstate::MasterArguments& arguments) const {
     const Result<BoundArguments> bound = runner.bind(arguments);
-    if (!bound || !takes_target(*bound)) return {};  // arguments that do not fit are the runner's to refuse
+    if (!bound || !takes_target(*bound)) return {};  // the runner refuses wrong arguments
     const Result<lowstate::Target> target = target_of(*bound);
     if (!target) return {};
-    const Result<Selection> visible = select_visible(*minions_, *target, sees_pillar(identity));
+    const Result<Selection> visible = select_visible(*minions_, *target, pillar_check(identity));
     if (!visible && visible.error().kind == ErrorKind::authorization) return not_authorized();
     if (visible && visible->has_hidden) return not_authorized();
     return {};
@@ -348,17 +313,16 @@ class EmbeddedMaster : public master::Master {
       if (auto checked = check_runner_target(identity, *function, **arguments); !checked)
         return std::move(checked).error();
     }
-    if (client == lowstate::Client::wheel_async && function != nullptr && function->secret) {
-      return Error{
-          ErrorKind::invocation,
-          format("'{}' returns a secret, which must not lie in a job cache: it is for the client wheel.",
-                 call.function.name)};
+    if (client == lowstate::Client::wheel_async && function != nullptr && function->is_secret) {
+      return Error{ErrorKind::invocation,
+                   format("'{}' returns a secret, which must not be in a job cache: use the client wheel.",
+                          call.function.name)};
     }
     return Admission(std::make_shared<Admitted>(identity, Selection(), *std::move(arguments)));
   }
 
-  [[nodiscard]] Publisher::Order order_for(const master::Permit& permit,
-                                           const std::optional<std::vector<std::string>>& only) const {
+  [[nodiscard]] LocalCaller::Request local_request(
+      const master::Permit& permit, const std::optional<std::vector<std::string>>& only) const {
     const lowstate::LocalCall& call = permit.chunk().local();
     const Selection& all = admitted(permit).selection;
     return {call, permit.user(), only ? narrowed(all, *minions_, *only) : all, only.has_value(), call.jid};
@@ -370,8 +334,8 @@ class EmbeddedMaster : public master::Master {
   const RuleTargets targets_;
   const std::vector<std::string> pillar_functions_ = native_names("pillar");
   const std::shared_ptr<EmbeddedRuntime> runtime_;
-  Publisher publisher_;
-  MasterCaller caller_;
+  LocalCaller local_caller_;
+  MasterCaller master_caller_;
 };
 
 }  // namespace
@@ -379,7 +343,8 @@ class EmbeddedMaster : public master::Master {
 std::shared_ptr<Runtime> make_runtime(const Options& options, std::unique_ptr<returner::Returners> returners,
                                       const std::shared_ptr<store::Store>& store, const Clock& clock,
                                       master::JidReserve reserve_jids) {
-  auto announcer = make_announcer(*returners, clock);
+  auto announcer = std::make_shared<Announcer>(std::make_shared<master::EventLog>(clock), clock);
+  announcer->watch(returners->master_job_cache());
   auto jobs = std::make_shared<Jobs>(std::move(returners), store, clock, options, std::move(announcer),
                                      std::move(reserve_jids));
   return std::make_shared<EmbeddedRuntime>(options, std::move(jobs));
@@ -395,13 +360,12 @@ Result<std::shared_ptr<master::Master>> make_master(const Options& options,
   if (!targets) return std::move(targets).error();
   Result<std::shared_ptr<const Modules>> modules = Modules::make(options.modules);
   if (!modules) return std::move(modules).error();
-  const auto live =
-      std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime));  // make_runtime makes no other
-  const auto facts = std::make_shared<const MasterFacts>(
-      MasterFacts{*std::move(minions), *std::move(modules), options.config_values, live->keys()});
-  live->set_facts(facts);
+  const auto embedded_runtime = std::static_pointer_cast<EmbeddedRuntime>(std::move(runtime));
+  const auto data = std::make_shared<const MasterData>(
+      MasterData{*std::move(minions), *std::move(modules), options.config_values, embedded_runtime->keys()});
+  embedded_runtime->set_data(data);
   return std::shared_ptr<master::Master>(std::make_shared<EmbeddedMaster>(
-      facts, std::move(authenticator), std::move(permissions), *std::move(targets), live));
+      data, std::move(authenticator), std::move(permissions), *std::move(targets), embedded_runtime));
 }
 
 }  // namespace rest_fcgi::embedded

@@ -12,8 +12,7 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-constexpr std::size_t kMaxIdLength =
-    255;  // what a file name can hold, since Salt keeps files named after minions
+constexpr std::size_t kMaxIdLength = 255;  // Salt names files after minions
 
 Error configuration(std::string message) {
   return {ErrorKind::configuration, std::move(message)};
@@ -23,7 +22,7 @@ Result<JsonDocument> object(const Json& json, std::string_view what, std::string
   JsonDocument document = own_document(json);
   if (!document.root().is(JsonValue::Kind::object)) {
     return configuration(
-        format("the {} of minion {} must be a map, found {}", what, id, document.root().type_name()));
+        format("the {} of minion {}: found {}, expected a map", what, id, document.root().type_name()));
   }
   return document;
 }
@@ -53,8 +52,7 @@ Result<void> check_minion_id(std::string_view id) {
     return {};
   }
   return configuration(
-      format("the minion id {} cannot be used: an id has 1 to {} bytes, no slash and no NUL, and is "
-             "neither \".\" nor \"..\"",
+      format("minion id: found {}, expected 1 to {} bytes without slash and NUL, and not \".\" or \"..\"",
              Json::string(id.substr(0, kMaxIdLength)).text(), kMaxIdLength));
 }
 
@@ -68,7 +66,7 @@ Result<std::shared_ptr<const Minions>> Minions::make(
   std::vector<Minion> minions;
   for (const MinionOptions& one : options) {
     if (!minions.empty() && minions.back().id == one.id) {
-      return configuration(format("two minions have the id {}: each needs its own", one.id));
+      return configuration(format("two minions have the id {}", one.id));
     }
     Result<Minion> minion = make_minion(one, host.root());
     if (!minion) return std::move(minion).error();

@@ -98,6 +98,13 @@ std::vector<std::string_view> split(std::string_view text, std::string_view deli
   return parts;
 }
 
+std::vector<std::string_view> split_names(std::string_view list) {
+  std::vector<std::string_view> names = split(list, ",");
+  for (std::string_view& name : names) name = stripped(name);
+  std::erase(names, "");
+  return names;
+}
+
 std::pair<std::string_view, std::string_view> key_and_value(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return {};

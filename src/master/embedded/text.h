@@ -50,6 +50,9 @@ void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
 /// Returns the parts between delimiters, empty ones too. REQUIRES: `delimiter` is not empty.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, std::string_view delimiter);
 
+/// Splits names at commas, and strips them.
+[[nodiscard]] std::vector<std::string_view> split_names(std::string_view list);
+
 /// Returns the lines that are not empty.
 [[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
 

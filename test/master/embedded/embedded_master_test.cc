@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "../../support/captured_log.h"
 #include "../../support/embedded_engine.h"
 #include "../../support/holds.h"
-#include "../../support/temp_dir.h"
 #include "../session_contract.h"
 
 using namespace rest_fcgi;
@@ -20,23 +19,15 @@ namespace {
 
 constexpr const char* kPingAll = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
-void check(const Error& error, ErrorKind kind, std::string_view message) {
+/// Wrong credentials and missing permissions have the same text.
+void check(const Error& error, ErrorKind kind) {
   CHECK(error.kind == kind);
-  CHECK(error.message == message);
+  CHECK(error.message == "Authorization error occurred.");
 }
 
 }  // namespace
 
-TEST_CASE("a permit names its user and its chunk") {
-  EmbeddedEngine engine;
-  const lowstate::Chunk& chunk = engine.chunk(kPingAll);
-  const auto permit = engine.master->admit(chunk, EmbeddedEngine::soon());
-  REQUIRE(permit);
-  CHECK(permit->user() == "fred");
-  CHECK(&permit->chunk() == &chunk);
-}
-
-TEST_CASE("a call reaches the minions that its target meant when it was admitted") {
+TEST_CASE("a call runs on the minions that its target matched at admission") {
   EmbeddedEngine engine;
   JsonDocument body;
   REQUIRE(body.parse(R"({"eauth": "sharedsecret", "username": "ann", "password": "secret", )"
@@ -46,70 +37,49 @@ TEST_CASE("a call reaches the minions that its target meant when it was admitted
   lowstate::Chunk& chunk = chunks->front();
   const auto permit = engine.master->admit(chunk, EmbeddedEngine::soon());
   REQUIRE(permit);
-  std::get<lowstate::LocalCall>(chunk.call).target.expression = "*";  // nobody looks at it again
+  std::get<lowstate::LocalCall>(chunk.call).target.expression = "*";
   const auto job = engine.master->publish(*permit, {}, std::make_shared<master::Returns>());
   REQUIRE(job);
   CHECK(job->minions == std::vector<std::string>{"ms-0", "ms-1"});
 }
 
-TEST_CASE(
-    "a wrong password is an authentication error, and says nothing about a target that is wrong as well") {
+TEST_CASE("a caller with a wrong password learns nothing about targets and functions") {
   EmbeddedEngine engine;
-  check(engine.refusal(kPingAll, "fred", "wrong"), ErrorKind::authentication,
-        "Authorization error occurred.");
-  check(engine.refusal(R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")", "fred",
-                       "wrong"),
-        ErrorKind::authentication, "Authorization error occurred.");
-  check(engine.refusal(R"("client": "runner", "fun": "nosuch.fun")", "fred", "wrong"),
-        ErrorKind::authentication, "Authorization error occurred.");
+  for (const char* members :
+       {kPingAll, R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")",
+        R"("client": "runner", "fun": "nosuch.fun")"}) {
+    check(engine.refusal(members, "fred", "wrong"), ErrorKind::authentication);
+  }
 }
 
-TEST_CASE("a function that no rule allows is an authorization error, of every client") {
+TEST_CASE("a function that no rule allows is an authorization error for every client") {
   EmbeddedEngine engine;
   for (const char* members :
        {kPingAll, R"("client": "runner", "fun": "manage.up")", R"("client": "runner", "fun": "nosuch.fun")",
         R"("client": "wheel", "fun": "key.list_all")"}) {
     CAPTURE(members);
-    check(engine.refusal(members, "eve"), ErrorKind::authorization, "Authorization error occurred.");
+    check(engine.refusal(members, "eve"), ErrorKind::authorization);
   }
   CHECK(engine.master->admit(engine.chunk(R"("client": "runner", "fun": "manage.up")", "bob"),
                              EmbeddedEngine::soon()));
   check(engine.refusal(R"("client": "runner_async", "fun": "manage.status")", "bob"),
-        ErrorKind::authorization, "Authorization error occurred.");
+        ErrorKind::authorization);
 }
 
-TEST_CASE("a rule for some minions allows a target that reaches these alone") {
+TEST_CASE("a rule for some minions allows only targets that match no others") {
   EmbeddedEngine engine;
   const auto ping = [](const char* tgt) {
     return format(R"("client": "local", "tgt": "{}", "fun": "test.ping")", tgt);
   };
   CHECK(engine.master->admit(engine.chunk(ping("ms-0"), "ann"), EmbeddedEngine::soon()));
   CHECK(engine.master->admit(engine.chunk(ping("ms-[01]"), "ann"), EmbeddedEngine::soon()));
-  check(engine.refusal(ping("*"), "ann"), ErrorKind::authorization, "Authorization error occurred.");
-  check(engine.refusal(ping("ms-2"), "ann"), ErrorKind::authorization, "Authorization error occurred.");
-}
-
-TEST_CASE("a rule for some minions does not allow a target that reaches nobody, or that is none") {
-  EmbeddedEngine engine;
-  check(engine.refusal(R"("client": "local", "tgt": "nosuch", "fun": "test.ping")", "ann"),
-        ErrorKind::authorization, "Authorization error occurred.");
+  for (const char* tgt : {"*", "ms-2", "nosuch"})
+    check(engine.refusal(ping(tgt), "ann"), ErrorKind::authorization);
   check(engine.refusal(R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")", "ann"),
-        ErrorKind::authorization, "Authorization error occurred.");
+        ErrorKind::authorization);
 }
 
-TEST_CASE("a list of functions is allowed only where each of them is") {
-  EmbeddedEngine engine;
-  CHECK(engine.master->admit(
-      engine.chunk(R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "test.arg"], "arg": [[], []])",
-                   "ann"),
-      EmbeddedEngine::soon()));
-  check(engine.refusal(
-            R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]])",
-            "ann"),
-        ErrorKind::authorization, "Authorization error occurred.");
-}
-
-TEST_CASE("rules see the values that a runner will get for the texts of a call") {
+TEST_CASE("rules see the values that a runner gets for texts of a call") {
   EmbeddedEngine engine;
   const auto arg = [](const char* text) {
     return R"("client": "runner", "fun": "test.arg", "arg": [")" + std::string(text) + "\"]";
@@ -120,7 +90,7 @@ TEST_CASE("rules see the values that a runner will get for the texts of a call")
   }
 }
 
-TEST_CASE("a rule with a target that is none is a mistake of the configuration, with its place") {
+TEST_CASE("a wrong target in a rule is a configuration error with its place") {
   auth::Options auth;
   auth.allow_auto_eauth = true;
   auth.external_auth.push_back(
@@ -134,11 +104,10 @@ TEST_CASE("a rule with a target that is none is a mistake of the configuration, 
       embedded::make_master({}, *std::move(authenticator), *std::move(permissions), engine.runtime);
   REQUIRE_FALSE(made);
   CHECK(made.error().kind == ErrorKind::configuration);
-  CHECK(made.error().message.starts_with(
-      "/etc/salt/master:7: external_auth: auto: fred: the target 'web* and (': "));
+  CHECK(made.error().message.starts_with("/etc/salt/master:7: external_auth: auto: fred: "));
 }
 
-TEST_CASE("whose call is refused stands in the error, and who may call in the permit") {
+TEST_CASE("an error of a refused call names the user and the back end") {
   EmbeddedEngine engine;
   const Error denied = engine.refusal(kPingAll, "eve");
   CHECK(denied.user == "eve");
@@ -147,7 +116,7 @@ TEST_CASE("whose call is refused stands in the error, and who may call in the pe
   CHECK(engine.permit(kPingAll, "fred").eauth() == "sharedsecret");
 }
 
-TEST_CASE("who may call learns what is wrong with a target") {
+TEST_CASE("an authorized caller learns what is wrong with a target") {
   EmbeddedEngine engine;
   const Error broken =
       engine.refusal(R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")");
@@ -156,43 +125,28 @@ TEST_CASE("who may call learns what is wrong with a target") {
   const Error unsupported =
       engine.refusal(R"("client": "local", "tgt": "%web", "tgt_type": "range", "fun": "test.ping")");
   CHECK(unsupported.kind == ErrorKind::invocation);
-  CHECK(holds(unsupported.message, "range is not supported by the embedded engine"));
+  CHECK(holds(unsupported.message, "range"));
 }
 
-TEST_CASE("a runner that does not exist is refused before it is started, a wheel is not") {
+TEST_CASE("an unknown runner is refused at admission, an unknown wheel is not") {
   EmbeddedEngine engine;
-  check(engine.refusal(R"("client": "runner", "fun": "nosuch.fun")"), ErrorKind::invocation,
-        "'nosuch.fun' is not available.");
+  CHECK(engine.refusal(R"("client": "runner", "fun": "nosuch.fun")").kind == ErrorKind::invocation);
   CHECK(engine.master->admit(engine.chunk(R"("client": "wheel", "fun": "nosuch.fun")"),
                              EmbeddedEngine::soon()));
 }
 
-TEST_CASE("a call returns from every minion that the target means") {
-  EmbeddedEngine engine;
-  const auto [job, returns] = engine.publish(kPingAll);
-  CHECK(job.jid.size() == 20);
-  CHECK(job.minions == std::vector<std::string>{"ms-0", "ms-1", "ms-2"});
-  CHECK(job.missing.empty());
-  REQUIRE(returns.size() == 3);
-  for (const auto& [minion, ret] : returns) {
-    CHECK(ret.ret.text() == "true");
-    CHECK(ret.retcode == 0);
-    CHECK(ret.success);
-  }
-}
-
-TEST_CASE("the client ssh is refused in one sentence, to who proved who they are") {
+TEST_CASE("the client ssh is refused after authentication") {
   EmbeddedEngine engine;
   const char* const call = R"("client": "ssh", "tgt": "*", "fun": "test.ping")";
   CHECK(engine.refusal(call, "fred", "wrong").kind == ErrorKind::authentication);
   for (const Error& refused :
        {engine.refusal(call), engine.master->ssh(engine.permit(kPingAll), 1 << 20).error()}) {
-    check(refused, ErrorKind::invocation,
-          "Client 'ssh' is not served by the embedded engine: it takes a Salt Master's host (engine: salt).");
+    CHECK(refused.kind == ErrorKind::invocation);
+    CHECK(holds(refused.message, "'ssh'"));
   }
 }
 
-TEST_CASE("a call that matches nobody is a job without jid and minions") {
+TEST_CASE("a call that matches no minion is a job without jid and minions") {
   EmbeddedEngine engine;
   const auto [job, returns] = engine.publish(R"("client": "local", "tgt": "nosuch", "fun": "test.ping")");
   CHECK(job.jid.empty());
@@ -204,31 +158,7 @@ TEST_CASE("a call that matches nobody is a job without jid and minions") {
   CHECK(engine.runner(R"("fun": "jobs.list_jobs")").ret.text() == "{}");
 }
 
-TEST_CASE("ids of a list that do not exist are missing, and the others return") {
-  EmbeddedEngine engine;
-  const auto [job, returns] = engine.publish(
-      R"("client": "local", "tgt": ["ms-2", "nosuch", "ms-0", "ms-0"], "tgt_type": "list", "fun": "test.ping")");
-  CHECK(job.minions == std::vector<std::string>{"ms-0", "ms-2"});
-  CHECK(job.missing == std::vector<std::string>{"nosuch"});
-}
-
-TEST_CASE("a function is told about its job") {
-  EmbeddedEngine engine;
-  const auto [job, returns] = engine.publish(
-      R"("client": "local", "tgt": ["ms-0"], "tgt_type": "list", "fun": "test.arg", "arg": ["a", 1], "kwarg": {"b": {"c": [1]}})");
-  JsonDocument ret;
-  REQUIRE(ret.parse(returns.at("ms-0").ret.text()));
-  const JsonValue kwargs = *ret.root().find("kwargs");
-  CHECK(kwargs.find("b")->json().text() == R"({"c": [1]})");
-  CHECK(kwargs.find("__pub_fun")->text() == "test.arg");
-  CHECK(kwargs.find("__pub_arg")->json().text() == R"(["a", 1, {"b": {"c": [1]}}])");
-  CHECK(kwargs.find("__pub_tgt")->json().text() == R"(["ms-0"])");
-  CHECK(kwargs.find("__pub_jid")->text() == job.jid);
-  CHECK(kwargs.find("__pub_tgt_type")->text() == "list");
-  CHECK(kwargs.find("__pub_user")->text() == "fred");
-}
-
-TEST_CASE("what quick functions return comes with the job, in the order of its minions") {
+TEST_CASE("returns of quick functions come with the job, in the order of its minions") {
   EmbeddedEngine engine;
   const auto returns = std::make_shared<master::Returns>();
   for (const char* function : {"test.ping", "test.sleep"}) {
@@ -245,8 +175,7 @@ TEST_CASE("what quick functions return comes with the job, in the order of its m
   }
 }
 
-TEST_CASE(
-    "of what quick functions return a mebibyte is held for the job, and what comes after it is delivered") {
+TEST_CASE("returns of quick functions beyond one MiB are delivered one by one") {
   EmbeddedEngine engine;
   const auto returns = std::make_shared<master::Returns>();
   const auto job = engine.master->publish(
@@ -262,7 +191,7 @@ TEST_CASE(
         3 * 600'000);
 }
 
-TEST_CASE("compound functions return a map, the largest retcode, and success only where all succeeded") {
+TEST_CASE("compound functions return a map, the worst return code, and success if all succeeded") {
   EmbeddedEngine engine;
   const auto [job, returns] = engine.publish(
       R"("client": "local", "tgt": "ms-0", "fun": ["test.ping", "test.echo", "nosuch.fun"], "arg": [[], ["hi"], []])");
@@ -273,7 +202,7 @@ TEST_CASE("compound functions return a map, the largest retcode, and success onl
   CHECK_FALSE(ret.success);
 }
 
-TEST_CASE("of compound functions a return code below 0 counts, unless there is one above") {
+TEST_CASE("the worst return code of compound functions is a positive one, else a negative one") {
   EmbeddedEngine engine;
   const auto retcode = [&engine](const char* first, const char* second) {
     const auto [job, returns] = engine.publish(format(
@@ -287,7 +216,7 @@ TEST_CASE("of compound functions a return code below 0 counts, unless there is o
   CHECK(retcode("true", "true") == 0);
 }
 
-TEST_CASE("chunks of one request with the same credentials are judged once, and all others each") {
+TEST_CASE("chunks of a request with the same credentials are authenticated once") {
   constexpr std::string_view kPing = R"("client": "local", "tgt": "ms-0", "fun": "test.ping")";
   EmbeddedEngine engine;
   const SteadyTime soon = EmbeddedEngine::soon();
@@ -309,7 +238,7 @@ TEST_CASE("chunks of one request with the same credentials are judged once, and 
   CHECK(engine.master->admit(wrong, soon, &*second).error().kind == ErrorKind::authentication);
 }
 
-TEST_CASE("of a compound function that is called twice the later return counts") {
+TEST_CASE("the later return of a compound function that is called twice counts") {
   EmbeddedEngine engine;
   CHECK(
       engine.call(
@@ -317,8 +246,7 @@ TEST_CASE("of a compound function that is called twice the later return counts")
       R"({"ms-0": {"test.ping": true, "test.echo": "b"}})");
 }
 
-TEST_CASE(
-    "functions that take their time return from other threads, also with arguments and among quick ones") {
+TEST_CASE("slow functions return from worker threads") {
   EmbeddedEngine engine;
   CHECK(engine.call(R"("client": "local", "tgt": "*", "fun": "test.sleep", "arg": [0])") ==
         R"({"ms-0": true, "ms-1": true, "ms-2": true})");
@@ -328,7 +256,7 @@ TEST_CASE(
       R"({"ms-0": {"test.sleep": true, "test.echo": "hi"}})");
 }
 
-TEST_CASE("a publication to some minions reaches those of them that the target means") {
+TEST_CASE("a publication to some minions runs on those that the target matches") {
   EmbeddedEngine engine;
   master::Publication some;
   some.only = {"ms-1", "ms-2", "nosuch"};
@@ -337,7 +265,7 @@ TEST_CASE("a publication to some minions reaches those of them that the target m
   CHECK(engine.call(R"("client": "local", "tgt": "ms-0", "fun": "test.ping")", some) == "{}");
 }
 
-TEST_CASE("a publication to some minions is kept as a job for a list of them") {
+TEST_CASE("a publication to some minions is saved as a job for a list") {
   EmbeddedEngine engine;
   master::Publication some;
   some.only = {"ms-1"};
@@ -347,7 +275,7 @@ TEST_CASE("a publication to some minions is kept as a job for a list of them") {
   CHECK(holds(stored, R"("Target": ["ms-1"], "Target-type": "list")"));
 }
 
-TEST_CASE("a ping publication returns true, runs no function, and is no job") {
+TEST_CASE("a ping publication returns true, and is not saved") {
   EmbeddedEngine engine;
   const auto [job, returns] = engine.publish(
       R"("client": "local_batch", "tgt": "*", "fun": "test.echo", "arg": ["x"])", {What::ping, {}, {}});
@@ -356,7 +284,7 @@ TEST_CASE("a ping publication returns true, runs no function, and is no job") {
   CHECK(engine.runner(R"("fun": "jobs.list_jobs")").ret.text() == "{}");
 }
 
-TEST_CASE("a has_function publication tells whether minions have all functions of the chunk") {
+TEST_CASE("a has_function publication returns whether minions have all functions of the chunk") {
   EmbeddedEngine engine;
   const master::Publication publication{What::has_function, {}, {}};
   CHECK(engine.call(R"("client": "local_subset", "tgt": "ms-0", "fun": "test.ping")", publication) ==
@@ -366,7 +294,7 @@ TEST_CASE("a has_function publication tells whether minions have all functions o
             publication) == R"({"ms-0": false})");
 }
 
-TEST_CASE("a find_job publication describes the job where it runs, and nothing where it does not") {
+TEST_CASE("a find_job publication describes the job on the minions where it runs") {
   EmbeddedEngine engine;
   auto returns = std::make_shared<master::Returns>();
   const auto job = engine.master->publish(
@@ -375,48 +303,37 @@ TEST_CASE("a find_job publication describes the job where it runs, and nothing w
   JsonDocument found;
   REQUIRE(found.parse(engine.call(kPingAll, {What::find_job, {}, job->jid})));
   const JsonValue running = *found.root().find("ms-0");
-  CHECK(running.find("pid")->integer().has_value());
-  CHECK(running.find("fun")->text() == "test.sleep");
-  CHECK(running.find("arg")->json().text() == "[600]");
-  CHECK(running.find("tgt")->text() == "ms-0");
-  CHECK(running.find("jid")->text() == job->jid);
-  CHECK(running.find("ret")->text().empty());
-  CHECK(running.find("tgt_type")->text() == "glob");
-  CHECK(running.find("user")->text() == "fred");
+  CHECK(running.json().text() ==
+        format(R"({{"pid": {}, "fun": "test.sleep", "arg": [600], "tgt": "ms-0", "jid": "{}", "ret": "", )"
+               R"("tgt_type": "glob", "user": "fred"}})",
+               ::getpid(), job->jid));
   CHECK(found.root().find("ms-1")->json().text() == "{}");
   CHECK(engine.call(R"("client": "local", "tgt": "ms-1", "fun": "test.ping")",
                     {What::find_job, {}, "20260101000000000000"}) == R"({"ms-1": {}})");
 }
 
-TEST_CASE("a caller's own jid is taken, once") {
+TEST_CASE("a caller's own jid is used once") {
   EmbeddedEngine engine;
   const char* members =
       R"("client": "local", "tgt": "ms-0", "fun": "test.ping", "jid": "20260101000000000042")";
   CHECK(engine.publish(members).first.jid == "20260101000000000042");
   const auto again = engine.master->publish(engine.permit(members), {}, std::make_shared<master::Returns>());
   REQUIRE_FALSE(again);
-  check(again.error(), ErrorKind::invocation,
-        "The jid 20260101000000000042 is taken: a job with it was published before.");
+  CHECK(again.error().kind == ErrorKind::invocation);
+  CHECK(holds(again.error().message, "20260101000000000042 is taken"));
 }
 
-TEST_CASE("a caller's own jid that may be another job's soon is refused") {
+TEST_CASE("a caller's own jid of the future is refused") {
   EmbeddedEngine engine;
   const auto refused = engine.master->publish(
       engine.permit(R"("client": "local", "tgt": "ms-0", "fun": "test.ping", "jid": "20990101000000000042")"),
       {}, std::make_shared<master::Returns>());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::invocation);
-  CHECK(refused.error().message.starts_with("The jid 20990101000000000042 is not of the past: 20"));
+  CHECK(holds(refused.error().message, "20990101000000000042 is not of the past"));
 }
 
-TEST_CASE("each publication of a batch has a jid of its own") {
-  EmbeddedEngine engine;
-  const char* members =
-      R"("client": "local_batch", "tgt": "ms-0", "fun": "test.ping", "jid": "20260101000000000042")";
-  CHECK(engine.publish(members).first.jid != "20260101000000000042");
-}
-
-TEST_CASE("an asynchronous job outlives its request and its master, and returns to the job cache") {
+TEST_CASE("an asynchronous job outlives its request and its master") {
   EmbeddedEngine engine;
   std::string jid;
   {
@@ -434,19 +351,7 @@ TEST_CASE("an asynchronous job outlives its request and its master, and returns 
   }));
 }
 
-TEST_CASE("an asynchronous job of quick functions returns to the job cache") {
-  EmbeddedEngine engine;
-  const auto job =
-      engine.publish_async(engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.ping")"));
-  REQUIRE(job);
-  const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", job->jid);
-  CHECK(EmbeddedEngine::eventually(
-      [&] { return engine.runner(lookup).ret.text() == R"({"ms-0": true, "ms-1": true, "ms-2": true})"; }));
-  CHECK(EmbeddedEngine::eventually(
-      [&] { return engine.runner(R"("fun": "jobs.active")").ret.text() == "{}"; }));
-}
-
-TEST_CASE("beyond the workers and their queue a job is refused as a whole") {
+TEST_CASE("a job with more calls than workers and queue can take is refused") {
   embedded::Options options;
   options.max_workers = 1;
   options.max_queued = 1;
@@ -459,16 +364,7 @@ TEST_CASE("beyond the workers and their queue a job is refused as a whole") {
   CHECK(engine.runner(R"("fun": "jobs.list_jobs")").ret.text() == "{}");
 }
 
-TEST_CASE("credentials are traded for a token only where they are good") {
-  EmbeddedEngine engine;
-  const auto refused =
-      engine.master->login(engine.chunk(kPingAll, "fred", "wrong").credentials, EmbeddedEngine::soon());
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::authentication);
-  CHECK(engine.master->login(engine.chunk(kPingAll).credentials, EmbeddedEngine::soon()));
-}
-
-TEST_CASE("sessions of the embedded engine keep the contract, and live through a reload") {
+TEST_CASE("sessions keep the contract, and survive a reload") {
   EmbeddedEngine engine;
   const auth::Credentials good = engine.chunk(kPingAll).credentials;
   const auth::Credentials bad = engine.chunk(kPingAll, "fred", "wrong").credentials;
@@ -482,25 +378,11 @@ TEST_CASE("sessions of the embedded engine keep the contract, and live through a
   CHECK(engine.reloaded()->session(session->token, EmbeddedEngine::soon()));
 }
 
-TEST_CASE("who has no rule is logged in with no permissions") {
+TEST_CASE("a user without rules logs in without permissions") {
   EmbeddedEngine engine;
   const auto session =
       engine.master->login(engine.chunk(kPingAll, "eve").credentials, EmbeddedEngine::soon());
   REQUIRE(session);
   CHECK(session->user == "eve");
   CHECK(session->perms.text() == "{}");
-}
-
-TEST_CASE("a mistake in the minions is one in the configuration") {
-  embedded::Options options;
-  options.minions = {{.id = "a"}, {.id = "a"}};
-  auto auth = auth::Authenticator::make({}, system_clock());
-  auto permissions = auth::Permissions::make({});
-  const std::shared_ptr<store::Store> store = *store::Store::open({});
-  const auto made =
-      embedded::make_master(options, *std::move(auth), *std::move(permissions),
-                            embedded::make_runtime({}, *returner::Returners::make({}, store, system_clock()),
-                                                   store, system_clock()));
-  REQUIRE_FALSE(made);
-  CHECK(made.error().kind == ErrorKind::configuration);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A target that looks into pillar tells nothing of the pillar of minions that the caller may not read.
+// A target does not reveal pillar that the caller may not read.
 #include <string>
 #include <vector>
 
@@ -26,7 +26,7 @@ std::string local(std::string_view tgt, std::string_view type = "compound") {
   return format(R"("client": "local", "fun": "test.ping", "tgt": "{}", "tgt_type": "{}")", tgt, type);
 }
 
-/// The minions that the target reaches for a user, or "refused".
+/// Returns the minions that the target matches for a user, or "refused".
 std::string reached(EmbeddedEngine& engine, std::string_view user, std::string_view members) {
   const auto permit = engine.master->admit(engine.chunk(members, user), EmbeddedEngine::soon());
   if (!permit) {
@@ -40,6 +40,7 @@ std::string reached(EmbeddedEngine& engine, std::string_view user, std::string_v
   return ids;
 }
 
+/// Targets that look into pillar.
 struct Looks {
   const char* type;
   const char* matches;
@@ -58,7 +59,7 @@ constexpr Looks kLooks[] = {
     {"nodegroup", "outer", "holders"},
 };
 
-TEST_CASE("without a rule for pillar each target that looks into it is refused, whether it matches or not") {
+TEST_CASE("without a rule for pillar, targets that look into pillar are refused, whether they match or not") {
   EmbeddedEngine engine(with_pillars());
   for (const Looks& looks : kLooks) {
     CAPTURE(looks.matches);
@@ -70,7 +71,7 @@ TEST_CASE("without a rule for pillar each target that looks into it is refused, 
   CHECK(reached(engine, "hal", local("plain", "nodegroup")) == "ms-1 ");
 }
 
-TEST_CASE("a rule for pillar on some minions lets targets look into the pillar of these alone") {
+TEST_CASE("with a rule for pillar on some minions, targets look into the pillar of these only") {
   EmbeddedEngine engine(with_pillars());
   CHECK(reached(engine, "gus", local("secret:ab*", "pillar")) == "ms-0 ");
   CHECK(reached(engine, "gus", local("I@secret:ab* or ms-2")) == "ms-0 ms-2 ");
@@ -82,7 +83,7 @@ TEST_CASE("a rule for pillar on some minions lets targets look into the pillar o
   CHECK(reached(engine, "fred", local("secret:ab*", "pillar")) == "ms-0 ms-1 ");
 }
 
-TEST_CASE("a runner's target looks into pillar by the same rules") {
+TEST_CASE("the same rules apply to a runner's target") {
   EmbeddedEngine engine(with_pillars());
   for (const Looks& looks : kLooks) {
     CAPTURE(looks.matches);

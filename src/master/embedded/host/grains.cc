@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "master/embedded/text.h"

@@ -5,12 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <set>
 
 #include <linux/if_arp.h>

@@ -7,9 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "master/embedded/events/job_events.h"
 #include "master/embedded/host/grains.h"
-#include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
@@ -19,37 +17,44 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// What counts for `max_queued_bytes`: the JSON text alone. The job's own copies of it, as text and parsed,
-/// are about four times that.
+/// Returns the size that counts for `max_queued_bytes`: that of the JSON text.
 std::size_t bytes_of(const returner::Load& load) {
   const std::size_t metadata = load.metadata ? load.metadata->text().size() : 0;
   return load.fun.text().size() + load.arg.text().size() + load.tgt.text().size() + metadata;
 }
 
-/// Returns the minion's place in the sorted list; absent if it is not there.
+/// Returns the minion's position in the sorted list.
 std::optional<std::size_t> position_in(const std::vector<std::string>& minions, std::string_view minion) {
   const auto found = std::lower_bound(minions.begin(), minions.end(), minion);
   if (found == minions.end() || *found != minion) return std::nullopt;
   return static_cast<std::size_t>(found - minions.begin());
 }
 
-/// The store and etcd's outbox log at the level error, once, that they cannot be written.
-void log_failure(const Result<void>& kept, std::string_view what, std::string_view jid) {
-  if (!kept) log::debug(format("{} of job {} is not kept: {}", what, jid, kept.error().message));
+/// The store and etcd's outbox log an error once while they cannot be written.
+void log_failure(const Result<void>& saved, std::string_view what, std::string_view jid) {
+  if (!saved) log::debug(format("{} of job {} is not saved: {}", what, jid, saved.error().message));
 }
 
 Error not_started(const Error& why) {
-  return {ErrorKind::unavailable, format("The job cannot be kept, and was not started: {}", why.message)};
+  return {ErrorKind::unavailable, format("The job was not started, as it cannot be saved: {}", why.message)};
 }
 
 }  // namespace
 
 bool pause(std::chrono::duration<double> length, const std::stop_token& stop) {
   std::mutex mutex;
-  std::condition_variable_any nobody_notifies;
+  std::condition_variable_any never_notified;
   std::unique_lock lock(mutex);
-  nobody_notifies.wait_for(lock, stop, length, [] { return false; });
+  never_notified.wait_for(lock, stop, length, [] { return false; });
   return !stop.stop_requested();
+}
+
+Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret) {
+  return written_object([&](JsonWriter& writer) {
+    writer.key("pid").integer(pid).key("fun").json(load.fun).key("arg").json(load.arg);
+    writer.key("tgt").json(load.tgt).key("jid").string(load.jid).key("ret").string(ret);
+    writer.key("tgt_type").string(load.tgt_type).key("user").string(load.user);
+  });
 }
 
 std::vector<std::string> without_return(const returner::Load& load,
@@ -118,55 +123,62 @@ Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr
     : returners_(std::move(returners)),
       clock_(clock),
       master_id_(host_name() + "_master"),
-      announcer_(announcer ? std::move(announcer) : std::make_shared<Announcer>(nullptr, clock)),
+      announcer_(announcer ? std::move(announcer)
+                           : std::make_shared<Announcer>(std::make_shared<master::EventLog>(clock), clock)),
       max_queued_bytes_(options.max_queued_bytes),
       table_(store),
       jids_(clock, std::move(reserve_jids), options.jid_share) {
-  static_cast<void>(others());
-  kill_watch_ = store->every_second([this] { obey_kill_requests(); });
+  static_cast<void>(running_elsewhere());
+  kill_watch_ = store->every_second([this] { execute_kill_requests(); });
 }
 
 Result<std::string> Jobs::claim_jid(std::string_view chosen) {
   if (chosen.empty()) return new_jid();
-  // One that was made here or by another process moments ago may not be in the job cache yet.
+  // A jid that any process made a moment ago may not be in the job cache yet.
   const std::string latest = master::jid_at(clock_.wall() - std::chrono::seconds(2));
   if (chosen > latest) {
     return Error{ErrorKind::invocation,
-                 format("The jid {} is not of the past: {} is the latest that a caller may choose now.",
-                        chosen, latest)};
+                 format("The jid {} is not of the past: expected {} at most.", chosen, latest)};
   }
-  const Result<bool> free = cache().prep_jid(chosen);
-  if (!free) return free.error();
-  if (*free) return std::string(chosen);
-  return Error{ErrorKind::invocation,
-               format("The jid {} is taken: a job with it was published before.", chosen)};
+  const Result<bool> is_free = cache().prep_jid(chosen);
+  if (!is_free) return is_free.error();
+  if (*is_free) return std::string(chosen);
+  return Error{ErrorKind::invocation, format("The jid {} is taken by an earlier job.", chosen)};
 }
 
 Result<void> Jobs::check_returners(std::string_view ret) const {
-  for (const std::string_view name : target::split_names(ret)) {
+  for (const std::string_view name : split_names(ret)) {
     if (returners_->find(name) != nullptr) continue;
-    return Error{ErrorKind::invocation, format("'ret' names the returner {}; those here are {}.",
-                                               quoted(name), joined(returners_->names()))};
+    return Error{ErrorKind::invocation, format("'ret': unknown returner {}; returners: {}.", quoted(name),
+                                               joined(returners_->names()))};
   }
   return {};
 }
 
-Jobs::Also Jobs::also_for(std::string_view ret) const {
-  Also also;
-  const auto add = [this, &also](returner::Returner* one) {
-    if (one == nullptr || one == &cache() || std::find(also.begin(), also.end(), one) != also.end()) return;
-    also.push_back(one);
-  };
-  for (returner::Returner* one : returners_->ext_job_caches()) add(one);
-  for (const std::string_view name : target::split_names(ret)) add(returners_->find(name));
-  return also;
+Jobs::ExtraReturners Jobs::extra_returners(std::string_view ret) const {
+  std::vector<returner::Returner*> named = returners_->ext_job_caches();
+  for (const std::string_view name : split_names(ret)) named.push_back(returners_->find(name));
+  ExtraReturners extra;
+  for (returner::Returner* one : named) {
+    const bool is_known = std::find(extra.begin(), extra.end(), one) != extra.end();
+    if (one != nullptr && one != &cache() && !is_known) extra.push_back(one);
+  }
+  return extra;
 }
 
-Result<void> Jobs::save(const returner::Load& load, returner::Durability durability, const Also& also) {
+template <class Write>
+void Jobs::write_to_all(const ExtraReturners& extra, std::string_view what, std::string_view jid,
+                        const Write& write) {
+  log_failure(write(cache()), what, jid);
+  for (returner::Returner* one : extra) log_failure(write(*one), what, jid);
+}
+
+Result<void> Jobs::save(const returner::Load& load, returner::Durability durability,
+                        const ExtraReturners& extra) {
   const Result<void> saved = cache().save_load(load, durability);
   if (!saved && durability == returner::Durability::durable) return not_started(saved.error());
   log_failure(saved, "the load", load.jid);
-  for (returner::Returner* one : also) {
+  for (returner::Returner* one : extra) {
     log_failure(one->save_load(load, returner::Durability::committed), "the load", load.jid);
   }
   return {};
@@ -174,49 +186,48 @@ Result<void> Jobs::save(const returner::Load& load, returner::Durability durabil
 
 void Jobs::announce(const returner::Load& load, const std::vector<std::string>& missing) const {
   if (is_master_call(load)) {
-    announcer_->master_new(load, Kept::yes);
+    announcer_->master_new(load, InJobCache::yes);
   } else {
     announcer_->job_new(load, missing);
   }
 }
 
-void Jobs::keep(const returner::Load& load, const std::vector<master::Return>& returns, const Also& also,
-                const std::vector<std::string>& missing) {
+void Jobs::add_job(const returner::Load& load, const std::vector<master::Return>& returns,
+                   const ExtraReturners& extra, const std::vector<std::string>& missing) {
   std::vector<returner::ReturnView> views;
   views.reserve(returns.size());
   for (const master::Return& ret : returns) {
     views.push_back({ret.minion, ret.ret.text(), ret.retcode, ret.success, ret.out});
   }
-  log_failure(cache().save_job(load, views), "all", load.jid);
-  for (returner::Returner* one : also) log_failure(one->save_job(load, views), "all", load.jid);
+  write_to_all(extra, "the whole", load.jid,
+               [&](returner::Returner& to) { return to.save_job(load, views); });
   announce(load, missing);
   for (const master::Return& ret : returns) announcer_->job_ret(load, ret);
 }
 
-void Jobs::record(std::string_view jid, const master::Return& ret, const Also& also) {
-  const returner::JobReturn kept{ret.minion, ret.ret, ret.retcode, ret.success, ret.out};
-  log_failure(cache().returner(jid, kept), "a return", jid);
-  for (returner::Returner* one : also) log_failure(one->returner(jid, kept), "a return", jid);
+void Jobs::save_return(std::string_view jid, const master::Return& ret, const ExtraReturners& extra) {
+  const returner::JobReturn saved{ret.minion, ret.ret, ret.retcode, ret.success, ret.out};
+  write_to_all(extra, "a return", jid, [&](returner::Returner& to) { return to.returner(jid, saved); });
 }
 
-void Jobs::returned(const returner::Load& load, const master::Return& ret, const Also& also) {
-  record(load.jid, ret, also);
+void Jobs::add_return(const returner::Load& load, const master::Return& ret, const ExtraReturners& extra) {
+  save_return(load.jid, ret, extra);
   announcer_->job_ret(load, ret);
 }
 
 Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durability durability,
-                         const Also& also) {
+                         const ExtraReturners& extra) {
   const returner::Load& load = job->load();
   const std::size_t bytes = bytes_of(load);
   if (queued_bytes_.fetch_add(bytes) + bytes > max_queued_bytes_) {
     queued_bytes_ -= bytes;
     return Error{ErrorKind::unavailable,
-                 "The jobs that run or wait take all the memory that they may (max_queued_bytes)."};
+                 "The jobs that run or wait are too large (max_queued_bytes). Try again later."};
   }
-  // Before the job is kept: if this process is killed, another one finds the job here and settles it.
+  // The table comes first: if this process is killed, another one finds the job there and settles it.
   const Result<void> added = table_.add(load, job->ret());
   const bool is_refused = !added && durability == returner::Durability::durable;
-  Result<void> saved = is_refused ? not_started(added.error()) : save(load, durability, also);
+  Result<void> saved = is_refused ? not_started(added.error()) : save(load, durability, extra);
   if (!saved) {
     table_.remove(load.jid);
     queued_bytes_ -= bytes;
@@ -257,53 +268,46 @@ std::shared_ptr<RunningJob> Jobs::find_running(std::string_view jid) const {
   return found == running_.end() ? nullptr : found->second;
 }
 
-Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret) {
-  return written_object([&](JsonWriter& writer) {
-    writer.key("pid").integer(pid).key("fun").json(load.fun).key("arg").json(load.arg);
-    writer.key("tgt").json(load.tgt).key("jid").string(load.jid).key("ret").string(ret);
-    writer.key("tgt_type").string(load.tgt_type).key("user").string(load.user);
-  });
-}
-
-std::vector<RunningTable::Entry> Jobs::others() {
+std::vector<RunningTable::Entry> Jobs::running_elsewhere() {
   std::vector<RunningTable::Entry> entries = table_.others();
   for (const RunningTable::Entry& entry : entries) {
     if (!entry.is_gone) continue;
     const Result<void> settled = settle(entry);
     log_failure(settled, format("the end of process {}", entry.job.pid), entry.job.load.jid);
-    // A job cache that cannot be read now is not asked for each job: each try may take seconds.
+    // A job cache that cannot be read is not asked again: each try may take seconds.
     if (!settled) break;
   }
   std::erase_if(entries, [](const RunningTable::Entry& entry) { return entry.is_gone; });
   return entries;
 }
 
+/// Removes the job of a process that is gone, and records an interrupted return for each minion without one.
+/// After an error the job stays for a later try.
 Result<void> Jobs::settle(const RunningTable::Entry& orphan) {
-  const Result<std::optional<returner::Load>> kept = cache().get_load(orphan.job.load.jid);
-  if (!kept) return kept.error();
-  // Of several processes that find it, one removes it.
-  const Result<bool> dropped = table_.drop(orphan);
-  if (!dropped) return dropped.error();
-  if (*dropped) record_orphan(orphan.job, kept->has_value());
+  const Result<std::optional<returner::Load>> saved = cache().get_load(orphan.job.load.jid);
+  if (!saved) return saved.error();
+  const Result<bool> is_removed_here = table_.drop(orphan);
+  if (!is_removed_here) return is_removed_here.error();
+  if (*is_removed_here) record_orphan(orphan.job, saved->has_value());
   return {};
 }
 
-/// A return that the dead process sent to the job cache stays, whether it comes there before or after this.
-void Jobs::record_orphan(const ActiveJob& orphan, bool is_kept) {
+void Jobs::record_orphan(const ActiveJob& orphan, bool is_saved) {
   const returner::Load& load = orphan.load;
-  const Also also = also_for(orphan.ret);
-  if (!is_kept) {
-    log_failure(save(load, returner::Durability::durable, also), "the load", load.jid);
+  const ExtraReturners extra = extra_returners(orphan.ret);
+  if (!is_saved) {
+    log_failure(save(load, returner::Durability::durable, extra), "the load", load.jid);
     announce(load, {});
   }
-  const Result<std::vector<std::string>> found_missing = missing_in(load);
-  const std::vector<std::string>& missing = found_missing ? *found_missing : load.minions;
+  const Result<std::vector<std::string>> found = minions_without_return(load);
+  const std::vector<std::string>& missing = found ? *found : load.minions;
   for (const std::string& minion : missing) {
+    // `true`: a return of the dead process that still comes to the job cache stays.
     const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
-    log_failure(cache().returner(load.jid, ret), "a return", load.jid);
-    for (returner::Returner* one : also) log_failure(one->returner(load.jid, ret), "a return", load.jid);
+    write_to_all(extra, "a return", load.jid,
+                 [&](returner::Returner& to) { return to.returner(load.jid, ret); });
     if (is_master_call(load)) {
-      announcer_->master_ret(load, Json::string(kOrphaned), false, Kept::yes);
+      announcer_->master_ret(load, Json::string(kOrphaned), false, InJobCache::yes);
     } else {
       announcer_->job_ret(load, {minion, Json::string(kOrphaned), 1, false, ""});
     }
@@ -315,7 +319,7 @@ void Jobs::record_orphan(const ActiveJob& orphan, bool is_kept) {
 
 Json Jobs::orphaned_return(const returner::Load& load) const {
   if (!is_master_call(load)) return Json::string(kOrphaned);
-  // Runners and wheels return their whole event.
+  // The return of a runner or wheel is its whole event.
   return written_object([&](JsonWriter& writer) {
     writer.key("fun").json(load.fun).key("jid").string(load.jid);
     writer.key("user").string(load.user).key("fun_args").json(load.arg);
@@ -324,7 +328,7 @@ Json Jobs::orphaned_return(const returner::Load& load) const {
   });
 }
 
-Result<std::vector<std::string>> Jobs::missing_in(const returner::Load& load) const {
+Result<std::vector<std::string>> Jobs::minions_without_return(const returner::Load& load) const {
   const Result<std::vector<returner::JobReturn>> returns = cache().get_jid(load.jid);
   if (!returns) return returns.error();
   return without_return(load, *returns);
@@ -338,10 +342,10 @@ std::vector<ActiveJob> Jobs::active() {
       jobs.push_back({::getpid(), job->load(), job->ret(), job->running()});
     }
   }
-  for (RunningTable::Entry& entry : others()) {
+  for (RunningTable::Entry& entry : running_elsewhere()) {
     ActiveJob& job = jobs.emplace_back(std::move(entry.job));
-    // Which minions returned stands in the job cache, where both processes share it.
-    auto running = missing_in(job.load);
+    // Another process that shares the job cache saves its returns there.
+    auto running = minions_without_return(job.load);
     job.running = running ? *std::move(running) : job.load.minions;
   }
   std::sort(jobs.begin(), jobs.end(),
@@ -353,7 +357,7 @@ Result<std::optional<pid_t>> Jobs::stop(std::string_view jid, std::string_view m
   if (const auto job = find_running(jid); job && job->stop_on(minion)) {
     return std::optional<pid_t>(::getpid());
   }
-  for (const RunningTable::Entry& entry : others()) {
+  for (const RunningTable::Entry& entry : running_elsewhere()) {
     if (entry.job.load.jid != jid || !position_in(entry.job.load.minions, minion)) continue;
     if (Result<void> requested = table_.request_kill(jid, minion); !requested) {
       return std::move(requested).error();
@@ -363,7 +367,7 @@ Result<std::optional<pid_t>> Jobs::stop(std::string_view jid, std::string_view m
   return std::optional<pid_t>();
 }
 
-void Jobs::obey_kill_requests() {
+void Jobs::execute_kill_requests() {
   {
     const std::lock_guard lock(mutex_);
     if (running_.empty()) return;

@@ -26,31 +26,26 @@
 
 namespace rest_fcgi::embedded {
 
-/// What a call returns that had not ended when the engine shut down.
+// The returns of calls that ended early.
 inline constexpr std::string_view kInterrupted = "Job interrupted: the engine shut down before it ended.";
-
-/// The return of a call whose process ended, or was killed, before the call did.
 inline constexpr std::string_view kOrphaned = "Job interrupted: the process that ran it is gone.";
-
-/// The return of a call that was asked to stop.
 inline constexpr std::string_view kTerminated = "Job terminated: it was asked to stop before it ended.";
 
 /// Waits that long. Returns false if `stop` was requested meanwhile.
 [[nodiscard]] bool pause(std::chrono::duration<double> length, const std::stop_token& stop);
 
-/// Returns what `saltutil.running` lists of a job, with Salt's keys.
+/// Returns an entry of `saltutil.running`.
 [[nodiscard]] Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret);
 
-/// Returns the job's minions without a return among these.
+/// Returns the minions of the job that have none of these returns.
 [[nodiscard]] std::vector<std::string> without_return(const returner::Load& load,
                                                       const std::vector<returner::JobReturn>& returns);
 
-/// A job whose calls, one for each of the load's minions, are on worker threads. Shared by those threads and
-/// by requests that ask what runs. Thread-safe.
+/// A job with one call for each minion of its load, on worker threads. Thread-safe.
 class RunningJob {
  public:
-  /// Records that a call was interrupted. It is called at most once for each call, and only for calls that
-  /// have recorded no return.
+  /// Records that a call was interrupted. Called at most once for each call, and only for calls without a
+  /// return.
   using Interrupt = std::function<void(const returner::Load& load, std::size_t call)>;
 
   /// `ret`: the returners that the caller named. REQUIRES: the load's minions are sorted.
@@ -59,11 +54,11 @@ class RunningJob {
   [[nodiscard]] const returner::Load& load() const noexcept { return load_; }
   [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
 
-  /// Claims the right to record the end of a call. Returns true to the first caller alone, so that a call
-  /// which was interrupted records no return.
+  /// Claims the right to record the return of a call. Returns true once for each call, so that an interrupted
+  /// call records no return.
   [[nodiscard]] bool claim(std::size_t call);
 
-  /// Notes that the call's return is recorded. Returns true for the job's last one.
+  /// Marks a call whose return is recorded. Returns true for the last call of the job.
   [[nodiscard]] bool finish(std::size_t call);
 
   [[nodiscard]] bool runs_on(std::string_view minion) const;
@@ -71,23 +66,20 @@ class RunningJob {
   /// Returns the minions on which it runs, sorted.
   [[nodiscard]] std::vector<std::string> running() const;
 
-  /// Returns what tells the function of that call to end early.
   [[nodiscard]] std::stop_token stop_token(std::size_t call) const { return calls_[call].stop.get_token(); }
-
-  /// Asks one call to stop.
   void stop(std::size_t call) { calls_[call].stop.request_stop(); }
 
   /// Asks the call on that minion to stop. Returns false if none runs there.
   bool stop_on(std::string_view minion);
 
-  /// Interrupts the calls that are not claimed. Returns how many.
+  /// Interrupts the calls that are not claimed. Returns their number.
   std::size_t interrupt();
 
  private:
   enum class State : unsigned char { running, claimed, finished };
   struct Call {
     State state = State::running;  ///< guarded by mutex_
-    std::stop_source stop;         ///< synchronizes itself
+    std::stop_source stop;         ///< thread-safe
   };
 
   const returner::Load load_;
@@ -98,16 +90,15 @@ class RunningJob {
   std::size_t unfinished_;  // guarded by mutex_
 };
 
-/// All jobs of this process: their ids, what is kept about them, and which of them run; and, through the
-/// store, what other processes run. Shared by the runtime, the masters, and the tasks on worker threads.
-/// Thread-safe.
+/// The jobs of this process: their ids, their loads and returns in the job cache, and the running ones. Jobs
+/// of other processes are visible through the store. Shared by the runtime, the masters and the tasks on
+/// worker threads. Thread-safe.
 class Jobs {
  public:
-  /// Returners that get a job as well as the job cache does. Lives as long as the Jobs.
-  using Also = std::vector<returner::Returner*>;
+  /// Returners that get a job besides the job cache. They live as long as the Jobs.
+  using ExtraReturners = std::vector<returner::Returner*>;
 
-  /// Settles the jobs of processes that died. `clock` has to outlive it. Without `announcer` no listener
-  /// hears of jobs.
+  /// Also settles the jobs of processes that died. `clock` has to outlive it.
   Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr<store::Store>& store,
        const Clock& clock, const Options& options = {}, std::shared_ptr<Announcer> announcer = nullptr,
        master::JidReserve reserve_jids = nullptr);
@@ -116,56 +107,53 @@ class Jobs {
 
   [[nodiscard]] std::string new_jid() { return jids_.next(); }
 
-  /// Returns the jid that the caller chose, or a new one if that is empty. Errors: invocation for a chosen
+  /// Returns the jid that the caller chose, or a new one if that is empty. Errors: invocation, for a chosen
   /// jid that is taken or not of the past; those of the job cache.
   [[nodiscard]] Result<std::string> claim_jid(std::string_view chosen);
 
-  /// Checks that all returners exist that `ret` names, with commas between them. Errors: invocation, with the
-  /// names of those that exist.
+  /// Errors: invocation, if `ret`, which is joined by commas, names an unknown returner.
   [[nodiscard]] Result<void> check_returners(std::string_view ret) const;
 
-  /// Returns those of Salt's `ext_job_cache` and those that `ret` names.
-  [[nodiscard]] Also also_for(std::string_view ret) const;
+  /// Returns the returners of Salt's `ext_job_cache` and those that `ret` names.
+  [[nodiscard]] ExtraReturners extra_returners(std::string_view ret) const;
 
-  /// Keeps a job that has its jid. Errors: unavailable, for a job that has to be durable. Other failures are
-  /// no errors: the store or the outbox logs them once.
-  Result<void> save(const returner::Load& load, returner::Durability durability, const Also& also);
+  /// Saves a load. Errors: unavailable, for a durable load. Other failures are logged once by the store or
+  /// the outbox.
+  Result<void> save(const returner::Load& load, returner::Durability durability, const ExtraReturners& extra);
 
-  /// Tells listeners of a job that is kept. `missing`: ids that its target names and that do not exist.
+  /// Announces a job that was saved. `missing`: ids in its target that no minion has.
   void announce(const returner::Load& load, const std::vector<std::string>& missing) const;
 
-  /// Keeps and announces a job that has its jid, and what its first minions returned.
-  void keep(const returner::Load& load, const std::vector<master::Return>& returns, const Also& also,
-            const std::vector<std::string>& missing);
+  /// Saves and announces a job together with returns.
+  void add_job(const returner::Load& load, const std::vector<master::Return>& returns,
+               const ExtraReturners& extra, const std::vector<std::string>& missing);
 
-  /// Keeps a return.
-  void record(std::string_view jid, const master::Return& ret, const Also& also);
+  /// Saves a return.
+  void save_return(std::string_view jid, const master::Return& ret, const ExtraReturners& extra);
 
-  /// Keeps and announces what a minion returned of a job that is kept.
-  void returned(const returner::Load& load, const master::Return& ret, const Also& also);
+  /// Saves and announces a minion's return.
+  void add_return(const returner::Load& load, const master::Return& ret, const ExtraReturners& extra);
 
-  /// Keeps a job whose calls are about to go to worker threads, and adds it to the store's table of running
-  /// jobs. It is not announced yet. A job that need not be durable runs also where the store cannot be
-  /// written. Errors: unavailable where jobs that run or wait take too much memory already, and for what has
-  /// to be durable and is not. It must not run then.
+  /// Saves a job for the worker threads, and adds it to the store's table of running jobs. Does not announce
+  /// it. A job that is not durable may run while the store cannot be written. Errors: unavailable, if the
+  /// jobs that run or wait are too large, and if a durable job was not saved. The job must not run then.
   Result<void> start(const std::shared_ptr<RunningJob>& job, returner::Durability durability,
-                     const Also& also);
+                     const ExtraReturners& extra);
 
-  /// Notes that the call's return is recorded.
+  /// Marks a call whose return is recorded.
   void finish(RunningJob& job, std::size_t call);
 
-  /// Interrupts all calls that did not return, and forgets their jobs. Returns how many calls that were.
+  /// Interrupts all calls without a return, and forgets their jobs. Returns the number of calls.
   std::size_t interrupt_all();
 
-  /// Returns a job that has calls on worker threads of this process; null if no such job runs.
+  /// Returns a job on worker threads of this process; null if it does not run.
   [[nodiscard]] std::shared_ptr<RunningJob> find_running(std::string_view jid) const;
 
-  /// Returns what runs here and in other processes, in the order of the jids. Settles the jobs of processes
-  /// that died.
+  /// Returns the running jobs of all processes, sorted by jid. Settles the jobs of processes that died.
   [[nodiscard]] std::vector<ActiveJob> active();
 
-  /// Asks a job to stop on one minion, here or in another process, which finds the request within a second.
-  /// Returns the process; absent where no such job runs there. Errors: unavailable.
+  /// Asks a job of any process to stop on one minion. Another process sees the request within a second.
+  /// Returns the process; absent if the job does not run there. Errors: unavailable.
   [[nodiscard]] Result<std::optional<pid_t>> stop(std::string_view jid, std::string_view minion);
 
   [[nodiscard]] returner::Returner& cache() const noexcept { return returners_->master_job_cache(); }
@@ -173,21 +161,19 @@ class Jobs {
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
   [[nodiscard]] Announcer& announcer() const noexcept { return *announcer_; }
 
-  /// The id under which runners and wheels return, as a master's own minion does.
+  /// Returns the id under which runners and wheels return, as those of Salt do.
   [[nodiscard]] const std::string& master_id() const noexcept { return master_id_; }
 
  private:
-  /// Returns the jobs of other processes that run. Settles those of processes that are gone.
-  [[nodiscard]] std::vector<RunningTable::Entry> others();
-  /// Removes the job of a process that is gone, and records the returns that are missing as interrupted.
-  /// Errors: of the job cache or the store; the job stays for a later try.
+  template <class Write>
+  void write_to_all(const ExtraReturners& extra, std::string_view what, std::string_view jid,
+                    const Write& write);
+  [[nodiscard]] std::vector<RunningTable::Entry> running_elsewhere();
   Result<void> settle(const RunningTable::Entry& orphan);
-  void record_orphan(const ActiveJob& orphan, bool is_kept);
+  void record_orphan(const ActiveJob& orphan, bool is_saved);
   [[nodiscard]] Json orphaned_return(const returner::Load& load) const;
-  /// Returns the job's minions of which no return is kept.
-  [[nodiscard]] Result<std::vector<std::string>> missing_in(const returner::Load& load) const;
-  /// Stops the calls that other processes asked to stop.
-  void obey_kill_requests();
+  [[nodiscard]] Result<std::vector<std::string>> minions_without_return(const returner::Load& load) const;
+  void execute_kill_requests();
 
   const std::unique_ptr<returner::Returners> returners_;
   const Clock& clock_;
@@ -199,7 +185,7 @@ class Jobs {
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // by jid; guarded by mutex_
   master::JidSource jids_;
-  store::Store::Registration kill_watch_;  // ends first
+  store::Store::Registration kill_watch_;  // destroyed first
 };
 
 }  // namespace rest_fcgi::embedded

@@ -12,7 +12,6 @@
 
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::embedded {
 namespace {
@@ -30,8 +29,8 @@ constexpr const char* kRequestKill =
 constexpr const char* kKillRequests =
     "SELECT jid, minion FROM kill_request JOIN running_job USING (jid) WHERE pid = ? AND start = ?";
 
-/// Returns when the process began: field 22 of /proc/PID/stat (man 5 proc). 0 where the file cannot be read,
-/// -1 for a process that has ended and whose parent does not know yet.
+/// Returns the start time of a process, field 22 of /proc/PID/stat (man 5 proc). 0 if the file cannot be
+/// read, -1 for a process that has ended and was not waited for.
 std::int64_t start_of(std::int64_t pid) {
   std::ifstream file(format("/proc/{}/stat", pid));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -39,14 +38,14 @@ std::int64_t start_of(std::int64_t pid) {
   if (name_end == std::string::npos) return 0;
   const std::vector<std::string_view> fields = split_words(std::string_view(text).substr(name_end + 1));
   constexpr std::size_t kState = 0;
-  constexpr std::size_t kStart = 19;  // 22, less the pid and the name, counted from 0
+  constexpr std::size_t kStart = 19;  // field 22, counted from 0 after pid and name
   if (fields.size() <= kStart) return 0;
   if (fields[kState] == "Z") return -1;
   return parse_number<std::int64_t>(fields[kStart]).value_or(0);
 }
 
-/// Returns whether no process of that pid began at `start`. `found` is what `start_of(pid)` returned. /proc
-/// does not show our other processes where it is mounted with hidepid, as systemd's ProtectProc= does.
+/// Returns whether the process has ended. `found`: the result of `start_of(pid)`. /proc does not show
+/// processes if it is mounted with hidepid, as with systemd's ProtectProc=.
 bool is_gone(pid_t pid, std::int64_t start, std::int64_t found) {
   return found != 0 ? found != start : ::kill(pid, 0) != 0 && errno == ESRCH;
 }
@@ -62,18 +61,18 @@ Json json_of(const returner::Load& load, std::string_view ret) {
 
 ActiveJob job_in(const Query& row) {
   const JsonDocument document = own_document(Json::trusted(std::string(row.text(3))));
-  const JsonValue kept = document.root();
+  const JsonValue load = document.root();
   ActiveJob job;
   job.pid = static_cast<pid_t>(row.number(1));
   job.load.jid = row.text(0);
-  job.load.fun = member_of(kept, "fun").json();
-  job.load.arg = member_of(kept, "arg").json();
-  job.load.tgt = member_of(kept, "tgt").json();
-  job.load.tgt_type = member_of(kept, "tgt_type").text();
-  job.load.user = member_of(kept, "user").text();
-  if (const auto metadata = kept.find("metadata")) job.load.metadata = metadata->json();
-  job.ret = member_of(kept, "ret").text();
-  for (const JsonValue minion : member_of(kept, "minions").elements()) {
+  job.load.fun = member_of(load, "fun").json();
+  job.load.arg = member_of(load, "arg").json();
+  job.load.tgt = member_of(load, "tgt").json();
+  job.load.tgt_type = member_of(load, "tgt_type").text();
+  job.load.user = member_of(load, "user").text();
+  if (const auto metadata = load.find("metadata")) job.load.metadata = metadata->json();
+  job.ret = member_of(load, "ret").text();
+  for (const JsonValue minion : member_of(load, "minions").elements()) {
     job.load.minions.emplace_back(minion.text());
   }
   return job;

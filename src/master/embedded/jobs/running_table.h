@@ -15,17 +15,17 @@
 
 namespace rest_fcgi::embedded {
 
-/// A job that runs now, here or in another process.
+/// A running job of any process.
 struct ActiveJob {
-  pid_t pid = 0;  ///< of the process that runs it
+  pid_t pid = 0;  ///< of its process
   returner::Load load;
   std::string ret;                   ///< the returners that the caller named
   std::vector<std::string> running;  ///< the minions on which it runs, sorted
 };
 
 /// The store's tables `running_job` and `kill_request`: the jobs on worker threads of all processes that
-/// share the store, and the calls of them that have to stop. A process is known by its pid and the time of
-/// its start. Thread-safe. Errors of all calls: unavailable.
+/// share the store, and requests to stop them on a minion. A process is identified by its pid and the time of
+/// its start. Thread-safe. Errors of all functions: unavailable.
 class RunningTable {
  public:
   explicit RunningTable(std::shared_ptr<store::Store> store);
@@ -39,16 +39,16 @@ class RunningTable {
   struct Entry {
     ActiveJob job;           ///< `running` is not filled
     std::int64_t start = 0;  ///< of its process
-    bool is_gone = false;    ///< the process ended without removing the job
+    bool is_gone = false;    ///< the process has ended
   };
 
-  /// Returns the jobs of other processes, in the order of their jids; none where the store cannot be read.
+  /// Returns the jobs of other processes, sorted by jid; none if the store cannot be read.
   [[nodiscard]] std::vector<Entry> others() const;
 
-  /// Removes the job of a process that is gone. Returns true to one of several processes that do so.
+  /// Removes the job of a process that is gone. Returns true in only one of several processes that call this.
   [[nodiscard]] Result<bool> drop(const Entry& entry);
 
-  /// Asks the process that runs the job to stop its call on that minion.
+  /// Asks the job's process to stop the job on that minion.
   [[nodiscard]] Result<void> request_kill(std::string_view jid, std::string_view minion);
 
   struct KillRequest {
@@ -56,7 +56,7 @@ class RunningTable {
     std::string minion;
   };
 
-  /// Returns which calls of this process have to stop. A request stays until its job is removed.
+  /// Returns the requests to jobs of this process. A request stays until its job is removed.
   [[nodiscard]] std::vector<KillRequest> kill_requests() const;
 
  private:

@@ -1,9 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-#include <optional>
-#include <string>
-#include <utility>
-#include <variant>
 
 #include "master/embedded/modules/cmd_program.h"
 #include "master/embedded/modules/native.h"
@@ -94,17 +89,17 @@ Reply run_cmd(const Call& call, const CmdOptions& options, Show show) {
   if (ended->how == Ended::How::stopped) return terminated();
   CmdResult result = result_of(cmd, *std::move(ended));
   const bool failed = result.retcode != 0 && !cmd.ignore_retcode;
-  if (python_bool(options["hide_output"])) {
+  if (python_bool(option(options, "hide_output"))) {
     result.output.clear();
     result.errors.clear();
   }
-  if (failed && python_bool(options["raise_err"])) return Raised::command_error(result.output);
+  if (failed && python_bool(option(options, "raise_err"))) return Raised::command_error(result.output);
   return Returned{show(result), failed ? result.retcode : 0};
 }
 
 template <Show show>
 Reply run(const Call& call) {
-  return run_cmd(call, CmdOptions(call), show);
+  return run_cmd(call, cmd_options(call), show);
 }
 
 JsonValue json_true() {
@@ -113,16 +108,16 @@ JsonValue json_true() {
 }
 
 Reply shell(const Call& call) {
-  CmdOptions options(call);
+  CmdOptions options = cmd_options(call);
   for (const std::string_view name : {"python_shell", "redirect_stderr"}) {
-    if (options[name].is(JsonValue::Kind::null)) options.set(name, json_true());
+    if (option(options, name).is(JsonValue::Kind::null)) options[name] = json_true();
   }
   return run_cmd(call, options, show_output);
 }
 
 Reply retcode(const Call& call) {
-  CmdOptions options(call);
-  options.set("redirect_stderr", json_true());
+  CmdOptions options = cmd_options(call);
+  options["redirect_stderr"] = json_true();
   return run_cmd(call, options, show_retcode);
 }
 
@@ -134,19 +129,19 @@ constexpr std::string_view kRunCode =
 
 template <Show show>
 Reply exec_code(const Call& call) {
-  CmdOptions options(call);
-  const std::string program = options["lang"].python_str();
+  CmdOptions options = cmd_options(call);
+  const std::string program = option(options, "lang").python_str();
   if (!which(program))
     return Raised::command_error(format("[Errno 2] No such file or directory: '{}'", program));
   const JsonDocument command = own_document(written_array([&](JsonWriter& writer) {
     writer.string("/bin/sh").string("-c").string(kRunCode).string("exec_code");
-    writer.string(options["code"].python_str()).string(program);
-    const JsonValue args = options["args"];
+    writer.string(option(options, "code").python_str()).string(program);
+    const JsonValue args = option(options, "args");
     if (args.is(JsonValue::Kind::string)) writer.string(args.text());
     for (const JsonValue arg : args.elements()) writer.string(arg.python_str());
   }));
-  for (const std::string_view name : {"lang", "code", "args", "python_shell"}) options.remove(name);
-  options.set("cmd", command.root());
+  for (const std::string_view name : {"lang", "code", "args", "python_shell"}) options.erase(name);
+  options["cmd"] = command.root();
   return run_cmd(call, options, show);
 }
 
@@ -176,51 +171,49 @@ constexpr std::string_view kCodeRules =
     "``args`` is an argument of the program, or a list of them. All that ``cmd.run_all`` takes may follow.";
 
 constexpr Function kFunctions[] = {
-    {"cmd.exec_code(lang, code, cwd=None, args=None, **kwargs)", kCodeRules,
-     "cmd.exec_code python3 'print(1)'", exec_code<show_output>, false},
-    {"cmd.exec_code_all(lang, code, cwd=None, args=None, **kwargs)", kCodeRules,
-     "cmd.exec_code_all python3 'print(1)'", exec_code<show_all>, false},
-    {"cmd.has_exec(cmd)", "Return whether there is a program of this name.", "cmd.has_exec cat", has_exec},
+    {"cmd.exec_code(lang, code, cwd=None, args=None, **kwargs)", kCodeRules, exec_code<show_output>,
+     "python3 'print(1)'", false},
+    {"cmd.exec_code_all(lang, code, cwd=None, args=None, **kwargs)", kCodeRules, exec_code<show_all>,
+     "python3 'print(1)'", false},
+    {"cmd.has_exec(cmd)", "Return whether there is a program of this name.", has_exec, "cat"},
     {"cmd.retcode(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
      "python_shell=None, env=None, clean_env=False, template=None, umask=None, output_encoding=None, "
      "output_loglevel='debug', log_callback=None, timeout=None, reset_system_locale=True, "
      "ignore_retcode=False, saltenv=None, use_vt=False, password=None, success_retcodes=None, "
      "success_stdout=None, success_stderr=None, **kwargs)",
-     kRules, "cmd.retcode 'grep -q root /etc/passwd'", retcode, false},
-    {kCmdRunUsage, kRules, "cmd.run 'ls -l /tmp'\ncmd.run 'ls /tmp | wc -l' python_shell=True",
-     run<show_output>, false},
+     kRules, retcode, "'grep -q root /etc/passwd'", false},
+    {kCmdRunUsage, kRules, run<show_output>, "'ls -l /tmp'\n'ls /tmp | wc -l' python_shell=True", false},
     {"cmd.run_all(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
      "python_shell=None, env=None, clean_env=False, template=None, rstrip=True, umask=None, "
      "output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, "
      "timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, "
      "redirect_stderr=False, password=None, encoded_cmd=False, prepend_path=None, "
      "success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)",
-     kRules, "cmd.run_all 'ls -l /tmp'", run<show_all>, false},
+     kRules, run<show_all>, "'ls -l /tmp'", false},
     {"cmd.run_stderr(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
      "python_shell=None, env=None, clean_env=False, template=None, rstrip=True, umask=None, "
      "output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, "
      "timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, "
      "password=None, prepend_path=None, success_retcodes=None, success_stdout=None, "
      "success_stderr=None, **kwargs)",
-     kRules, "cmd.run_stderr 'ls /nosuch'", run<show_errors>, false},
+     kRules, run<show_errors>, "'ls /nosuch'", false},
     {"cmd.run_stdout(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', "
      "python_shell=None, env=None, clean_env=False, template=None, rstrip=True, umask=None, "
      "output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, "
      "timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, "
      "password=None, prepend_path=None, success_retcodes=None, success_stdout=None, "
      "success_stderr=None, **kwargs)",
-     kRules, "cmd.run_stdout 'ls -l /tmp'", run<show_output>, false},
+     kRules, run<show_output>, "'ls -l /tmp'", false},
     {"cmd.shell(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', env=None, "
      "clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, "
      "output_loglevel='debug', log_callback=None, hide_output=False, timeout=None, "
      "reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, bg=False, "
      "password=None, prepend_path=None, success_retcodes=None, success_stdout=None, "
      "success_stderr=None, **kwargs)",
-     "As ``cmd.run`` with ``python_shell=True``: a shell runs ``cmd``.", "cmd.shell 'ls /tmp | wc -l'", shell,
-     false},
-    {"cmd.which(cmd)", "Return the path of a program, or ``None``.", "cmd.which cat", which_function},
-    {"cmd.which_bin(cmds)", "Return the path of the first program that is there, or ``None``.",
-     "cmd.which_bin '[pip3, pip]'", which_bin},
+     "As ``cmd.run`` with ``python_shell=True``: a shell runs ``cmd``.", shell, "'ls /tmp | wc -l'", false},
+    {"cmd.which(cmd)", "Return the path of a program, or ``None``.", which_function, "cat"},
+    {"cmd.which_bin(cmds)", "Return the path of the first program that is there, or ``None``.", which_bin,
+     "'[pip3, pip]'"},
 };
 
 }  // namespace

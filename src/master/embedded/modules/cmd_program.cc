@@ -4,10 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <utility>
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/users.h"
@@ -108,6 +106,8 @@ class CmdParser {
 
  private:
   using Problem = std::optional<Raised>;
+  /// Refuses unknown arguments and those that this server does not support.
+  Problem check_support();
   Problem parse_flags();
   Problem parse_identity();
   Problem parse_folder();
@@ -117,8 +117,10 @@ class CmdParser {
   Problem parse_timeout();
   Problem parse_command();
   Problem parse_successes();
-  [[nodiscard]] bool flag(std::string_view name) const { return python_bool(options_[name]); }
-  [[nodiscard]] bool given(std::string_view name) const { return !options_[name].is(JsonValue::Kind::null); }
+  [[nodiscard]] bool flag(std::string_view name) const { return python_bool(option(options_, name)); }
+  [[nodiscard]] bool given(std::string_view name) const {
+    return !option(options_, name).is(JsonValue::Kind::null);
+  }
 
   const CmdOptions& options_;
   const bool is_here_;  // false: the program runs elsewhere, with users, folders and variables of that place
@@ -130,14 +132,28 @@ class CmdParser {
 };
 
 std::variant<CmdProgram, Raised> CmdParser::parse() {
-  if (Problem problem = options_.check()) return *std::move(problem);
-  for (const auto step :
-       {&CmdParser::parse_flags, &CmdParser::parse_identity, &CmdParser::parse_folder,
-        &CmdParser::parse_shell, &CmdParser::parse_environment, &CmdParser::parse_umask,
-        &CmdParser::parse_timeout, &CmdParser::parse_command, &CmdParser::parse_successes}) {
+  for (const auto step : {&CmdParser::check_support, &CmdParser::parse_flags, &CmdParser::parse_identity,
+                          &CmdParser::parse_folder, &CmdParser::parse_shell, &CmdParser::parse_environment,
+                          &CmdParser::parse_umask, &CmdParser::parse_timeout, &CmdParser::parse_command,
+                          &CmdParser::parse_successes}) {
     if (Problem problem = (this->*step)()) return *std::move(problem);
   }
   return std::move(parsed_);
+}
+
+CmdParser::Problem CmdParser::check_support() {
+  for (const auto& [name, value] : options_) {
+    if (!is_cmd_option(name))
+      return Raised::invocation_error(format("The argument '{}' is not known here.", name));
+  }
+  for (const auto& [name, reason] : kUnsupported) {
+    if (flag(name))
+      return Raised::invocation_error(format("The argument '{}' is not supported: {}.", name, reason));
+  }
+  const JsonValue encoding = option(options_, "output_encoding");
+  if (!given("output_encoding") || is_utf8(encoding.text())) return std::nullopt;
+  return Raised::invocation_error(
+      format("The output_encoding '{}' is not supported: output is read as UTF-8.", encoding.python_str()));
 }
 
 CmdParser::Problem CmdParser::parse_flags() {
@@ -146,7 +162,7 @@ CmdParser::Problem CmdParser::parse_flags() {
   program_.merge_errors = flag("redirect_stderr");
   uses_shell_ = flag("python_shell");
   if (!given("stdin")) return std::nullopt;
-  std::string& input = program_.input = options_["stdin"].python_str();
+  std::string& input = program_.input = option(options_, "stdin").python_str();
   if (flag("stdin_raw_newlines")) return std::nullopt;
   for (std::size_t at = 0; (at = input.find("\\n", at)) != std::string::npos; ++at)
     input.replace(at, 2, "\n");
@@ -155,13 +171,13 @@ CmdParser::Problem CmdParser::parse_flags() {
 
 CmdParser::Problem CmdParser::parse_identity() {
   if (flag("runas")) {
-    const std::string user = options_["runas"].python_str();
+    const std::string user = option(options_, "runas").python_str();
     account_ = account_of(user);
     if (!account_) return Raised::command_error(format("User '{}' is not available", user));
     program_.identity = identity_of(*account_);
   }
   if (flag("group")) {
-    const std::string group = options_["group"].python_str();
+    const std::string group = option(options_, "group").python_str();
     const std::optional<gid_t> gid = group_id(group);
     if (!gid) return Raised::command_error(format("Group '{}' is not available", group));
     if (!program_.identity) program_.identity = Identity{::geteuid(), 0, {}};
@@ -177,7 +193,7 @@ CmdParser::Problem CmdParser::parse_identity() {
 
 CmdParser::Problem CmdParser::parse_folder() {
   if (flag("cwd")) {
-    program_.cwd = options_["cwd"].python_str();
+    program_.cwd = option(options_, "cwd").python_str();
     if (program_.cwd.starts_with('/') && (!is_here_ || is_folder(program_.cwd))) return std::nullopt;
     return Raised::command_error(
         format("Specified cwd '{}' either not absolute or does not exist", program_.cwd));
@@ -193,7 +209,7 @@ CmdParser::Problem CmdParser::parse_folder() {
 }
 
 CmdParser::Problem CmdParser::parse_shell() {
-  shell_ = flag("shell") ? options_["shell"].python_str() : "/bin/sh";
+  shell_ = flag("shell") ? option(options_, "shell").python_str() : "/bin/sh";
   if (!is_here_ || is_executable(shell_)) return std::nullopt;
   return Raised::command_error(format("The shell {} is not available", shell_));
 }
@@ -202,7 +218,7 @@ CmdParser::Problem CmdParser::parse_shell() {
 /// `prepend_path` comes before the result.
 CmdParser::Problem CmdParser::parse_environment() {
   StringMap variables;
-  if (Problem problem = add_variables(options_["env"], variables)) return problem;
+  if (Problem problem = add_variables(option(options_, "env"), variables)) return problem;
   if (!given("reset_system_locale") || flag("reset_system_locale")) {
     for (const std::string_view name : split_words(kLocaleVariables))
       variables.try_emplace(std::string(name), "C");
@@ -216,7 +232,7 @@ CmdParser::Problem CmdParser::parse_environment() {
   if (is_here_ && !flag("clean_env")) variables.merge(inherited_variables());
   if (flag("prepend_path")) {
     std::string& path = variables.try_emplace("PATH", is_here_ ? "" : kDefaultPath).first->second;
-    path = options_["prepend_path"].python_str() + (path.empty() ? "" : ":" + path);
+    path = option(options_, "prepend_path").python_str() + (path.empty() ? "" : ":" + path);
   }
   for (const auto& [name, value] : variables) program_.environment.push_back(format("{}={}", name, value));
   program_.inherit = !is_here_ && !flag("clean_env");
@@ -225,7 +241,7 @@ CmdParser::Problem CmdParser::parse_environment() {
 
 CmdParser::Problem CmdParser::parse_umask() {
   if (!given("umask")) return std::nullopt;
-  const std::string text = options_["umask"].python_str();
+  const std::string text = option(options_, "umask").python_str();
   const auto mask = parse_number<unsigned>(text, 8);
   if (only_of(text, "0") || text.empty()) return Raised::command_error("Zero umask is not allowed.");
   if (!mask || *mask > 0777) return Raised::command_error(format("Invalid umask: '{}'", text));
@@ -236,7 +252,7 @@ CmdParser::Problem CmdParser::parse_umask() {
 CmdParser::Problem CmdParser::parse_timeout() {
   if (!flag("timeout")) return std::nullopt;
   constexpr double kLongest = 10.0 * 365 * 86400;  // seconds
-  const JsonValue timeout = options_["timeout"];
+  const JsonValue timeout = option(options_, "timeout");
   parsed_.timeout = timeout.python_str();
   const std::optional<double> seconds =
       timeout.is(JsonValue::Kind::boolean) ? std::optional(1.0) : timeout.number();
@@ -249,7 +265,7 @@ CmdParser::Problem CmdParser::parse_timeout() {
 }
 
 CmdParser::Problem CmdParser::parse_command() {
-  const JsonValue command = options_["cmd"];
+  const JsonValue command = option(options_, "cmd");
   std::vector<std::string> words;
   parsed_.shown = command.python_str();
   if (command.is(JsonValue::Kind::array)) {
@@ -271,11 +287,11 @@ CmdParser::Problem CmdParser::parse_command() {
 }
 
 CmdParser::Problem CmdParser::parse_successes() {
-  if (given("success_stdout")) parsed_.success_stdout = split_input(options_["success_stdout"]);
-  if (given("success_stderr")) parsed_.success_stderr = split_input(options_["success_stderr"]);
+  if (given("success_stdout")) parsed_.success_stdout = split_input(option(options_, "success_stdout"));
+  if (given("success_stderr")) parsed_.success_stderr = split_input(option(options_, "success_stderr"));
   if (!given("success_retcodes")) return std::nullopt;
   parsed_.success_retcodes.clear();
-  for (const std::string& text : split_input(options_["success_retcodes"])) {
+  for (const std::string& text : split_input(option(options_, "success_retcodes"))) {
     const std::optional<std::int64_t> code = python_int(text);
     if (!code) return Raised::invocation_error("success_retcodes must be a list of integers");
     parsed_.success_retcodes.push_back(*code);
@@ -285,42 +301,13 @@ CmdParser::Problem CmdParser::parse_successes() {
 
 }  // namespace
 
-CmdOptions::CmdOptions(const Call& call) {
-  for (std::size_t i = 0; i < call.values.size(); ++i)
-    options_.push_back({call.parameters[i], call.values[i]});
-  for (const JsonMember& keyword : call.keywords) {
-    if (!keyword.key.starts_with("__pub_")) options_.push_back(keyword);
+CmdOptions cmd_options(const Call& call) {
+  CmdOptions options;
+  for (std::size_t i = 0; i < call.values.size(); ++i) options[call.parameters[i]] = call.values[i];
+  for (const auto& [key, value] : call.keywords) {
+    if (!key.starts_with("__pub_")) options[key] = value;
   }
-}
-
-JsonValue CmdOptions::operator[](std::string_view name) const {
-  const auto found = std::find_if(options_.begin(), options_.end(),
-                                  [name](const JsonMember& option) { return option.key == name; });
-  return found == options_.end() ? JsonValue() : found->value;
-}
-
-void CmdOptions::set(std::string_view name, const JsonValue& value) {
-  remove(name);
-  options_.push_back({name, value});
-}
-
-void CmdOptions::remove(std::string_view name) {
-  std::erase_if(options_, [name](const JsonMember& option) { return option.key == name; });
-}
-
-std::optional<Raised> CmdOptions::check() const {
-  for (const JsonMember& option : options_) {
-    if (!is_cmd_option(option.key))
-      return Raised::invocation_error(format("The argument '{}' is not known here.", option.key));
-  }
-  for (const auto& [name, reason] : kUnsupported) {
-    if (python_bool((*this)[name]))
-      return Raised::invocation_error(format("The argument '{}' is not supported: {}.", name, reason));
-  }
-  const JsonValue encoding = (*this)["output_encoding"];
-  if (encoding.is(JsonValue::Kind::null) || is_utf8(encoding.text())) return std::nullopt;
-  return Raised::invocation_error(
-      format("The output_encoding '{}' is not supported: output is read as UTF-8.", encoding.python_str()));
+  return options;
 }
 
 std::variant<CmdProgram, Raised> parse_cmd_program(const CmdOptions& options, bool is_here) {

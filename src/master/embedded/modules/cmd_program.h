@@ -22,21 +22,14 @@ inline constexpr std::string_view kCmdRunUsage =
     "success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
 
 /// The arguments of a function of `cmd` by name. Borrows the call.
-class CmdOptions {
- public:
-  explicit CmdOptions(const Call& call);
+using CmdOptions = std::map<std::string_view, JsonValue>;
+[[nodiscard]] CmdOptions cmd_options(const Call& call);
 
-  /// Returns null for an argument that was not given.
-  [[nodiscard]] JsonValue operator[](std::string_view name) const;
-  void set(std::string_view name, const JsonValue& value);
-  void remove(std::string_view name);
-
-  /// Returns an error for an unknown argument, and for one that this server does not support.
-  [[nodiscard]] std::optional<Raised> check() const;
-
- private:
-  std::vector<JsonMember> options_;
-};
+/// Returns null for an argument that was not given.
+[[nodiscard]] inline JsonValue option(const CmdOptions& options, std::string_view name) {
+  const auto found = options.find(name);
+  return found == options.end() ? JsonValue() : found->second;
+}
 
 /// A call of a function of `cmd`, parsed.
 struct CmdProgram {

@@ -1,12 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
-#include <vector>
 
 #include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
@@ -327,41 +319,36 @@ constexpr Function kFunctions[] = {
      "omit_master=False, omit_grains=False)",
      "Return a value out of the minion's options, grains, pillar, or the pillar's ``master``:\n"
      "the first that has it, or, with ``merge`` (``recurse``, ``overwrite``), all laid together.",
-     "config.get pkg:apache\nconfig.get lxc.container_profile:centos merge=recurse", config_get},
-    {"grains.equals(key, value)", "Return whether a grain is this value, both as text.",
-     "grains.equals os Debian", equals},
-    {"grains.fetch = get(key, default='', delimiter=':', ordered=True)", kGrainsGet,
-     "grains.fetch pkg:apache", grains_get},
-    {"grains.get(key, default='', delimiter=':', ordered=True)", kGrainsGet,
-     "grains.get pkg:apache\ngrains.get 'abc::def|ghi' delimiter='|'", grains_get},
-    {"grains.has_value(key)", "Return whether there is such a grain.", "grains.has_value pkg:apache",
-     has_value},
+     config_get, "pkg:apache\nlxc.container_profile:centos merge=recurse"},
+    {"grains.equals(key, value)", "Return whether a grain is this value, both as text.", equals, "os Debian"},
+    {"grains.fetch = get(key, default='', delimiter=':', ordered=True)", kGrainsGet, grains_get,
+     "pkg:apache"},
+    {"grains.get(key, default='', delimiter=':', ordered=True)", kGrainsGet, grains_get,
+     "pkg:apache\n'abc::def|ghi' delimiter='|'"},
+    {"grains.has_value(key)", "Return whether there is such a grain.", has_value, "pkg:apache"},
     {"grains.item(*args, **kwargs)",
-     "Return the named grains. With ``sanitize``, what tells the host is left out.",
-     "grains.item os osrelease\ngrains.item host sanitize=True", grains_item, true, "nested"},
+     "Return the named grains. With ``sanitize``, what tells the host is left out.", grains_item,
+     "os osrelease\nhost sanitize=True", true, "nested"},
     {"grains.items(sanitize=False)", "Return all grains. With ``sanitize``, what tells the host is left out.",
-     "grains.items\ngrains.items sanitize=True", grains_items, true, "nested"},
-    {"grains.ls()", "Return the names of all grains.", "grains.ls", grains_ls},
-    {"pillar.data(*args, **kwargs)", "The same as ``pillar.items``.", "pillar.data", pillar_items},
+     grains_items, "\nsanitize=True", true, "nested"},
+    {"grains.ls()", "Return the names of all grains.", grains_ls},
+    {"pillar.data(*args, **kwargs)", "The same as ``pillar.items``.", pillar_items},
     {"pillar.fetch = get(key, default='', merge=False, merge_nested_lists=None, delimiter=':', "
      "pillarenv=None, saltenv=None)",
-     kPillarGet, "pillar.fetch pkg:apache", pillar_get},
+     kPillarGet, pillar_get, "pkg:apache"},
     {"pillar.get(key, default='', merge=False, merge_nested_lists=None, delimiter=':', pillarenv=None, "
      "saltenv=None)",
-     kPillarGet, "pillar.get pkg:apache\npillar.get 'abc::def|ghi' delimiter='|'", pillar_get},
+     kPillarGet, pillar_get, "pkg:apache\n'abc::def|ghi' delimiter='|'"},
     {"pillar.item(*args, **kwargs)",
-     "Return the named values of the pillar, empty where there are none, or ``default``.",
-     "pillar.item foo\npillar.item foo:bar baz", pillar_item},
-    {"pillar.items(*args, **kwargs)", "Return the whole pillar, or the named values.", "pillar.items",
-     pillar_items},
-    {"pillar.keys(key, delimiter=':')", "Return the keys of a map in the pillar.", "pillar.keys web:sites",
-     keys},
-    {"pillar.ls(*args)", "Return the keys of the pillar.", "pillar.ls", pillar_ls},
+     "Return the named values of the pillar, empty where there are none, or ``default``.", pillar_item,
+     "foo\nfoo:bar baz"},
+    {"pillar.items(*args, **kwargs)", "Return the whole pillar, or the named values.", pillar_items},
+    {"pillar.keys(key, delimiter=':')", "Return the keys of a map in the pillar.", keys, "web:sites"},
+    {"pillar.ls(*args)", "Return the keys of the pillar.", pillar_ls},
     {"pillar.obfuscate(*args, **kwargs)",
-     "The same as ``pillar.items``, with the name of its type in place of each value.", "pillar.obfuscate",
-     obfuscate},
-    {"pillar.raw(key=None)", "Return the whole pillar, or what stands under one of its keys.",
-     "pillar.raw\npillar.raw key=roles", raw},
+     "The same as ``pillar.items``, with the name of its type in place of each value.", obfuscate},
+    {"pillar.raw(key=None)", "Return the whole pillar, or what stands under one of its keys.", raw,
+     "\nkey=roles"},
 };
 
 }  // namespace

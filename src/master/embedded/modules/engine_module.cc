@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <signal.h>
 
-#include <algorithm>
 #include <array>
-#include <map>
-#include <set>
-#include <string>
-#include <variant>
-#include <vector>
 
 #include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
@@ -192,31 +186,29 @@ constexpr std::string_view kStopsAll = "Ask all jobs that run on the minion to s
 // Functions of `sys` are not quick: they may start Python to list its functions.
 constexpr Function kFunctions[] = {
     {"saltutil.find_job(jid)",
-     "Return what is known about a job that runs on the minion; nothing where it does not.",
-     "saltutil.find_job 20260503150049487736", find_job},
+     "Return what is known about a job that runs on the minion; nothing where it does not.", find_job,
+     "20260503150049487736"},
     {"saltutil.is_running(fun)",
-     "Return the jobs that run on the minion now and whose function matches a glob.",
-     "saltutil.is_running 'cmd.*'", is_running},
-    {"saltutil.kill_all_jobs()", kStopsAll, "saltutil.kill_all_jobs", signal_all<SIGKILL>},
-    {"saltutil.kill_job(jid)", kStops, "saltutil.kill_job 20260503150049487736", signal_one<SIGKILL>},
-    {"saltutil.running()", "Return the jobs that run on the minion now.", "saltutil.running", running},
-    {"saltutil.signal_job(jid, sig)", kStops, "saltutil.signal_job 20260503150049487736 15", signal_job},
-    {"saltutil.term_all_jobs()", kStopsAll, "saltutil.term_all_jobs", signal_all<SIGTERM>},
-    {"saltutil.term_job(jid)", kStops, "saltutil.term_job 20260503150049487736", signal_one<SIGTERM>},
+     "Return the jobs that run on the minion now and whose function matches a glob.", is_running, "'cmd.*'"},
+    {"saltutil.kill_all_jobs()", kStopsAll, signal_all<SIGKILL>},
+    {"saltutil.kill_job(jid)", kStops, signal_one<SIGKILL>, "20260503150049487736"},
+    {"saltutil.running()", "Return the jobs that run on the minion now.", running},
+    {"saltutil.signal_job(jid, sig)", kStops, signal_job, "20260503150049487736 15"},
+    {"saltutil.term_all_jobs()", kStopsAll, signal_all<SIGTERM>},
+    {"saltutil.term_job(jid)", kStops, signal_one<SIGTERM>, "20260503150049487736"},
     {"sys.argspec(module='')",
-     "Return which arguments the functions of a module take, or those that a pattern matches.",
-     "sys.argspec test.ping\nsys.argspec sys\nsys.argspec 'grains.*'", argspec, false},
+     "Return which arguments the functions of a module take, or those that a pattern matches.", argspec,
+     "test.ping\nsys\n'grains.*'", false},
     {"sys.doc(*args)",
      "Return the documentation of all functions, or of those that are named: by module, by function\n"
      "or by a pattern.",
-     "sys.doc\nsys.doc sys\nsys.doc test.ping grains.get\nsys.doc 'sys.list_*'", doc, false},
+     doc, "\nsys\ntest.ping grains.get\n'sys.list_*'", false},
     {"sys.list_functions(*args, **kwargs)",
      "Return the names of all functions, or of those in the named modules, or that a pattern matches.",
-     "sys.list_functions\nsys.list_functions sys grains\nsys.list_functions 'sys.list_*'", list_functions,
-     false},
+     list_functions, "\nsys grains\n'sys.list_*'", false},
     {"sys.list_modules(*args)",
-     "Return the names of all modules, or of those that are named or that a pattern matches.",
-     "sys.list_modules\nsys.list_modules 's*'", list_modules, false},
+     "Return the names of all modules, or of those that are named or that a pattern matches.", list_modules,
+     "\n's*'", false},
 };
 
 }  // namespace

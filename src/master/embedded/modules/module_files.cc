@@ -7,9 +7,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <system_error>
-#include <utility>
 
 #include "master/embedded/modules/cmd_program.h"
 #include "master/embedded/modules/native.h"
@@ -306,13 +303,10 @@ Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& optio
 
 std::string script_doc(std::string_view text) {
   std::string doc;
-  bool is_first = true;
+  if (text.starts_with("#!")) next_token(text, '\n');
   while (text.starts_with('#') || (doc.empty() && text.starts_with('\n'))) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const bool names_interpreter = std::exchange(is_first, false) && line.starts_with("#!");
-    if (names_interpreter || line.empty()) continue;
+    std::string_view line = next_token(text, '\n');
+    if (line.empty()) continue;
     line.remove_prefix(line.starts_with("# ") ? 2 : 1);
     doc.append(line).append("\n");
   }

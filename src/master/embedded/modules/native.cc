@@ -3,26 +3,23 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
-#include "rest_fcgi/lowstate/master_arguments.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
-void append_lines(std::string& out, std::string_view lines, std::string_view indent) {
-  for (const std::string_view line : split(lines, "\n")) out.append(indent).append(line).append("\n");
+std::string_view name_of(const Function& function) {
+  const std::string_view name = function.usage.substr(0, function.usage.find_first_of(" ("));
+  return name.ends_with('_') ? name.substr(0, name.size() - 1) : name;
 }
 
 std::string documentation(const Function& function) {
   std::string out = "\n";
-  append_lines(out, function.summary, "    ");
+  for (const std::string_view line : split(function.summary, "\n")) out += format("    {}\n", line);
   out += "\n    CLI Example:\n\n";
-  append_lines(out, function.example, "        salt '*' ");
+  for (const std::string_view arguments : split(function.example, "\n")) {
+    out += format("        salt '*' {}{}{}\n", name_of(function), arguments.empty() ? "" : " ", arguments);
+  }
   return out + "    ";
-}
-
-std::string_view name_of(const Function& function) {
-  const std::string_view name = function.usage.substr(0, function.usage.find_first_of(" ("));
-  return name.ends_with('_') ? name.substr(0, name.size() - 1) : name;
 }
 
 void write_default(JsonWriter& writer, std::string_view python) {

@@ -27,10 +27,10 @@ struct Function {
   /// `test.true_()` is called `test.true`.
   std::string_view usage;
   std::string_view summary;  ///< lines of its documentation
-  std::string_view example;  ///< lines of its CLI example, without `salt '*' `
   Reply (*run)(const Call&) = nullptr;
-  bool is_quick = true;       ///< see Modules::is_quick
-  std::string_view out = {};  ///< outputter; empty: none
+  std::string_view example = {};  ///< arguments in its CLI example; one line for each call
+  bool is_quick = true;           ///< see Modules::is_quick
+  std::string_view out = {};      ///< outputter; empty: none
 };
 
 [[nodiscard]] std::span<const Function> cmd_functions();

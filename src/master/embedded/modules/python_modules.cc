@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <stop_token>
-#include <utility>
 
 #include "master/embedded/host/grains.h"
 #include "master/embedded/modules/module_files.h"
 #include "master/embedded/modules/native.h"
-#include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 

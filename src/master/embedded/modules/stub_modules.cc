@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <string_view>
 
 #include "master/embedded/modules/native.h"
 
@@ -21,20 +20,16 @@ Reply empty_list(const Call&) {
   return Returned{Json::trusted("[]")};
 }
 
-Reply empty_in_yaml(const Call& call, std::string_view yaml) {
-  return Returned{python_bool(call["return_yaml"]) ? Json::string(yaml) : Json::empty_object()};
+Reply beacons(const Call& call) {
+  return Returned{python_bool(call["return_yaml"]) ? Json::string("beacons: {}\n") : Json::empty_object()};
 }
 
-Reply beacons(const Call& call) {
-  return empty_in_yaml(call, "beacons: {}\n");
+Reply schedule(const Call& call) {
+  return Returned{python_bool(call["return_yaml"]) ? Json::string("schedule: {}\n") : Json::empty_object()};
 }
 
 Reply available_beacons(const Call&) {
   return Returned{Json::trusted(R"({"beacons": {}})")};
-}
-
-Reply schedule(const Call& call) {
-  return empty_in_yaml(call, "schedule: {}\n");
 }
 
 Reply sync_all(const Call&) {
@@ -49,43 +44,36 @@ Reply sync_all(const Call&) {
 constexpr std::string_view kDone = "Return ``True``: there is nothing to do.";
 constexpr std::string_view kNothing = "Return an empty list: there is no file server.";
 
+#define SYNC_PARAMETERS "(saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None"
+
 constexpr Function kFunctions[] = {
     {"beacons.list_(return_yaml=True, include_pillar=True, include_opts=True, **kwargs)",
-     "Return an empty list of beacons.", "beacons.list", beacons},
+     "Return an empty list of beacons.", beacons},
     {"beacons.list_available(return_yaml=True, **kwargs)", "Return an empty list of available beacons.",
-     "beacons.list_available", available_beacons},
-    {"mine.delete(fun)", kDone, "mine.delete network.interfaces", done},
-    {"mine.flush()", kDone, "mine.flush", done},
-    {"mine.update(clear=False, mine_functions=None)", kDone, "mine.update", done},
-    {"mine.valid()", "Return an empty map: the mine has no functions.", "mine.valid", empty_map},
-    {"saltutil.list_extmods()", "Return an empty map: there is no file server.", "saltutil.list_extmods",
-     empty_map},
-    {"saltutil.pillar_refresh = refresh_pillar(wait=False, timeout=30, clean_cache=True)", kDone,
-     "saltutil.pillar_refresh", done},
-    {"saltutil.refresh_beacons()", kDone, "saltutil.refresh_beacons", done},
-    {"saltutil.refresh_grains(**kwargs)", kDone, "saltutil.refresh_grains", done},
-    {"saltutil.refresh_matchers()", kDone, "saltutil.refresh_matchers", done},
-    {"saltutil.refresh_modules(**kwargs)", kDone, "saltutil.refresh_modules", done},
-    {"saltutil.refresh_pillar(wait=False, timeout=30, clean_cache=True)", kDone, "saltutil.refresh_pillar",
-     done},
-    {"saltutil.sync_all(saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None, "
-     "clean_pillar_cache=False)",
-     "Return an empty list for each kind of module: there is no file server.", "saltutil.sync_all", sync_all},
-    {"saltutil.sync_beacons(saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None)",
-     kNothing, "saltutil.sync_beacons", empty_list},
-    {"saltutil.sync_grains(saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None, "
-     "clean_pillar_cache=False)",
-     kNothing, "saltutil.sync_grains", empty_list},
-    {"saltutil.sync_modules(saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None)",
-     kNothing, "saltutil.sync_modules", empty_list},
-    {"saltutil.sync_pillar(saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None, "
-     "clean_pillar_cache=False)",
-     kNothing, "saltutil.sync_pillar", empty_list},
-    {"saltutil.sync_states(saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None)",
-     kNothing, "saltutil.sync_states", empty_list},
+     available_beacons},
+    {"mine.delete(fun)", kDone, done, "network.interfaces"},
+    {"mine.flush()", kDone, done},
+    {"mine.update(clear=False, mine_functions=None)", kDone, done},
+    {"mine.valid()", "Return an empty map: the mine has no functions.", empty_map},
+    {"saltutil.list_extmods()", "Return an empty map: there is no file server.", empty_map},
+    {"saltutil.pillar_refresh = refresh_pillar(wait=False, timeout=30, clean_cache=True)", kDone, done},
+    {"saltutil.refresh_beacons()", kDone, done},
+    {"saltutil.refresh_grains(**kwargs)", kDone, done},
+    {"saltutil.refresh_matchers()", kDone, done},
+    {"saltutil.refresh_modules(**kwargs)", kDone, done},
+    {"saltutil.refresh_pillar(wait=False, timeout=30, clean_cache=True)", kDone, done},
+    {"saltutil.sync_all" SYNC_PARAMETERS ", clean_pillar_cache=False)",
+     "Return an empty list for each kind of module: there is no file server.", sync_all},
+    {"saltutil.sync_beacons" SYNC_PARAMETERS ")", kNothing, empty_list},
+    {"saltutil.sync_grains" SYNC_PARAMETERS ", clean_pillar_cache=False)", kNothing, empty_list},
+    {"saltutil.sync_modules" SYNC_PARAMETERS ")", kNothing, empty_list},
+    {"saltutil.sync_pillar" SYNC_PARAMETERS ", clean_pillar_cache=False)", kNothing, empty_list},
+    {"saltutil.sync_states" SYNC_PARAMETERS ")", kNothing, empty_list},
     {"schedule.list_(show_all=False, show_disabled=True, where=None, return_yaml=True, offline=False)",
-     "Return the schedule, which is empty.", "schedule.list", schedule},
+     "Return the schedule, which is empty.", schedule},
 };
+
+#undef SYNC_PARAMETERS
 
 }  // namespace
 }  // namespace stub_modules

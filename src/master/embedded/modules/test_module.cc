@@ -2,12 +2,7 @@
 #include <sys/random.h>
 #include <sys/utsname.h>
 
-#include <algorithm>
-#include <chrono>
 #include <limits>
-#include <set>
-#include <string>
-#include <vector>
 
 #include <gnu/libc-version.h>
 
@@ -172,44 +167,38 @@ Reply versions_report(const Call&) {
 }
 
 constexpr Function kFunctions[] = {
-    {"test.ping()", "Return ``True``: the minion is there. No ICMP is involved.", "test.ping", true_},
-    {"test.true_()", "Return ``True``.", "test.true", true_},
-    {"test.false_()", "Return ``False``, which is no failure.", "test.false", false_},
-    {"test.echo(text)", "Return what was given.", "test.echo 'foo bar baz'", echo},
-    {"test.arg(*args, **kwargs)", "Return all arguments, and what the function is told about its job.",
-     "test.arg 1 two 3.1 txt=hello wow='{a: 1, b: hello}'", arg},
+    {"test.ping()", "Return ``True``: the minion is there. No ICMP is involved.", true_},
+    {"test.true_()", "Return ``True``.", true_},
+    {"test.false_()", "Return ``False``, which is no failure.", false_},
+    {"test.echo(text)", "Return what was given.", echo, "'foo bar baz'"},
+    {"test.arg(*args, **kwargs)", "Return all arguments, and what the function is told about its job.", arg,
+     "1 two 3.1 txt=hello wow='{a: 1, b: hello}'"},
     {"test.arg_clean(*args, **kwargs)",
-     "Return all arguments, without what the function is told about its job.",
-     "test.arg_clean 1 two txt=hello", arg_clean},
-    {"test.arg_repr(*args, **kwargs)", "Return all arguments as Python would write them.",
-     "test.arg_repr 1 two txt=hello", arg_repr},
-    {"test.arg_type(*args, **kwargs)", "Return the Python types of all arguments.", "test.arg_type 1 two",
-     arg_type},
+     "Return all arguments, without what the function is told about its job.", arg_clean, "1 two txt=hello"},
+    {"test.arg_repr(*args, **kwargs)", "Return all arguments as Python would write them.", arg_repr,
+     "1 two txt=hello"},
+    {"test.arg_type(*args, **kwargs)", "Return the Python types of all arguments.", arg_type, "1 two"},
     {"test.kwarg(**kwargs)", "Return the keyword arguments, and what the function is told about its job.",
-     "test.kwarg num=1 txt=two env='{a: 1, b: hello}'", kwarg},
+     kwarg, "num=1 txt=two env='{a: 1, b: hello}'"},
     {"test.retcode(code=42)", "Return ``True`` with the return code ``code``. Any but 0 is a failure.",
-     "test.retcode 42", retcode},
-    {"test.sleep(length)", "Sleep for ``length`` seconds, then return ``True``.", "test.sleep 20", sleep,
-     false},
+     retcode, "42"},
+    {"test.sleep(length)", "Sleep for ``length`` seconds, then return ``True``.", sleep, "20", false},
     {"test.rand_sleep(max=60)",
-     "Sleep for a random number of seconds, at most ``max``, then return ``True``.", "test.rand_sleep 60",
-     rand_sleep, false},
-    {"test.assertion(assertion)", "Raise an ``AssertionError`` unless the argument is true.",
-     "test.assertion False", assertion},
-    {"test.exception(message='Test Exception')", "Raise an exception with this message.",
-     "test.exception 'Oh noes!'", exception},
+     "Sleep for a random number of seconds, at most ``max``, then return ``True``.", rand_sleep, "60", false},
+    {"test.assertion(assertion)", "Raise an ``AssertionError`` unless the argument is true.", assertion,
+     "False"},
+    {"test.exception(message='Test Exception')", "Raise an exception with this message.", exception,
+     "'Oh noes!'"},
     {"test.providers()", "Return the names of the modules, each with the name that it is called by.",
-     "test.providers", providers, false},
-    {"test.version()", "Return the release of Salt whose behaviour this minion has.", "test.version",
-     version},
-    {"test.versions = versions_report()", "The same as ``test.versions_report``.", "test.versions",
-     versions_report},
+     providers, "", false},
+    {"test.version()", "Return the release of Salt whose behaviour this minion has.", version},
+    {"test.versions = versions_report()", "The same as ``test.versions_report``.", versions_report},
     {"test.versions_information()",
      "Return the release of Salt whose behaviour this minion has, and the versions of rest_fcgi, of what\n"
      "it is built with, and of the system.",
-     "test.versions_information", versions_information},
+     versions_information},
     {"test.versions_report()", "Return the versions of ``test.versions_information`` as a text to read.",
-     "test.versions_report", versions_report},
+     versions_report},
 };
 
 }  // namespace

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <array>
-#include <map>
-#include <utility>
 
-#include "master/embedded/events/job_events.h"
-#include "master/embedded/python/python.h"
 #include "master/embedded/runners/runners.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/master/jid.h"
 
 namespace rest_fcgi::embedded {
 
@@ -25,7 +19,7 @@ void write_result(JsonWriter& writer, const std::vector<returner::JobReturn>& re
   writer.end_object();
 }
 
-/// Writes the members of what `jobs.list_job` and `jobs.print_job` show; absent is a job that is not kept.
+/// `job`: absent for an unknown job.
 void write_job(JsonWriter& writer, const std::string& jid, const std::optional<StoredJob>& job) {
   if (job) {
     write_description(writer, job->load);
@@ -37,9 +31,9 @@ void write_job(JsonWriter& writer, const std::string& jid, const std::optional<S
   write_result(writer, job ? job->returns : std::vector<returner::JobReturn>());
 }
 
-/// The job that a runner's arguments `jid` and `ext_source` mean; absent where it is not kept.
-Result<std::optional<StoredJob>> find_meant(const MasterContext& context, const BoundArguments& arguments) {
-  const Result<const returner::Returner*> source = source_named(context.jobs, arguments["ext_source"]);
+/// Returns the job of the arguments `jid` and `ext_source`; absent for an unknown job.
+Result<std::optional<StoredJob>> find_job(const MasterContext& context, const BoundArguments& arguments) {
+  const auto source = find_source(context.jobs, arguments);
   if (!source) return source.error();
   const std::string jid = arguments["jid"].python_str();
   Result<std::optional<returner::Load>> load = (*source)->get_load(jid);
@@ -51,20 +45,20 @@ Result<std::optional<StoredJob>> find_meant(const MasterContext& context, const 
 }
 
 Result<Json> list_job(const MasterContext& context, const BoundArguments& arguments) {
-  const auto found = find_meant(context, arguments);
+  const auto found = find_job(context, arguments);
   if (!found) return found.error();
   const std::string jid = arguments["jid"].python_str();
   return written_object([&](JsonWriter& writer) { write_job(writer.key("jid").string(jid), jid, *found); });
 }
 
 Result<Json> print_job(const MasterContext& context, const BoundArguments& arguments) {
-  const auto found = find_meant(context, arguments);
+  const auto found = find_job(context, arguments);
   if (!found) return found.error();
-  return printed(arguments["jid"].python_str(), *found);
+  return printed_job(arguments["jid"].python_str(), *found);
 }
 
 Result<Json> lookup_jid(const MasterContext& context, const BoundArguments& arguments) {
-  const auto found = find_meant(context, arguments);
+  const auto found = find_job(context, arguments);
   if (!found) return found.error();
   const std::optional<StoredJob>& job = *found;
   if (!job) return Json::empty_object();
@@ -81,9 +75,9 @@ Result<Json> lookup_jid(const MasterContext& context, const BoundArguments& argu
   return with_outputter(job->returns.empty() ? std::string() : job->returns.front().out, std::move(data));
 }
 
-/// To Salt a return that Python takes for true is a success, and all else is none.
+/// To Salt a return that Python takes for true is a success.
 Result<Json> exit_success(const MasterContext& context, const BoundArguments& arguments) {
-  const auto found = find_meant(context, arguments);
+  const auto found = find_job(context, arguments);
   if (!found) return found.error();
   std::map<std::string_view, bool> success;
   if (*found) {
@@ -131,20 +125,20 @@ Result<Json> master(const MasterContext& context, const BoundArguments&) {
   });
 }
 
-constexpr std::array<MasterFunction, 9> kJobsRunners = {{
+constexpr MasterFunction kJobsRunners[] = {
     {"jobs.active(display_progress=False)",
      "Show the jobs that run on minions now, with where they run and what returned.", active},
     {"jobs.exit_success(jid, ext_source=None)",
      "For each minion of a job, show whether it returned something true.", exit_success},
     {"jobs.last_run(ext_source=None, outputter=None, metadata=None, function=None, target=None, "
      "display_progress=False)",
-     "Show the newest job that fits, with its returns; False where none does.", last_run},
+     "Show the newest job that matches, with its returns; False without a match.", last_run},
     {"jobs.list_job(jid, ext_source=None, display_progress=False)", "Show a job with its returns.", list_job},
     {"jobs.list_jobs(ext_source=None, outputter=None, search_metadata=None, search_function=None, "
      "search_target=None, start_time=None, end_time=None, display_progress=False, after=None, before=None, "
      "limit=None)",
-     "List the jobs that fit, oldest first. 'after' and 'before' are jids; with 'limit', those that\n"
-     "follow 'after', where that is given, else the newest ones.",
+     "List the jobs that match, oldest first. 'after' and 'before' are jids. With 'limit' the first ones\n"
+     "after 'after', or the newest ones.",
      list_jobs},
     {"jobs.list_jobs_filter(count, filter_find_job=True, ext_source=None, outputter=None, "
      "display_progress=False)",
@@ -153,14 +147,15 @@ constexpr std::array<MasterFunction, 9> kJobsRunners = {{
      "Show what a job's minions returned.", lookup_jid},
     {"jobs.master()", "List the runners and wheels that run now.", master},
     {"jobs.print_job(jid, ext_source=None)", "Show a job with its returns below its jid.", print_job},
-}};
+};
 
 }  // namespace
 
-Result<const returner::Returner*> source_named(const Jobs& jobs, JsonValue ext_source) {
+Result<const returner::Returner*> find_source(const Jobs& jobs, const BoundArguments& arguments) {
+  const JsonValue ext_source = arguments["ext_source"];
   if (!python_bool(ext_source)) return &jobs.cache();
   if (const returner::Returner* found = jobs.returners().find(ext_source.text())) return found;
-  return Error{ErrorKind::invocation, format("ext_source is {}, but the job caches here are {}",
+  return Error{ErrorKind::invocation, format("ext_source: found {}, expected one of {}",
                                              ext_source.python_repr(), joined(jobs.returners().names()))};
 }
 
@@ -174,7 +169,7 @@ void write_start_time(JsonWriter& writer, std::string_view jid) {
   writer.key("StartTime").string(master::jid_start_time(jid));
 }
 
-Json printed(const std::string& jid, const std::optional<StoredJob>& job) {
+Json printed_job(const std::string& jid, const std::optional<StoredJob>& job) {
   return written_object([&](JsonWriter& writer) {
     write_job(writer.key(jid).begin_object(), jid, job);
     writer.end_object();

@@ -2,10 +2,6 @@
 #include "master/embedded/runners/runners.h"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <map>
-#include <string>
 
 #include "master/embedded/host/grains.h"
 #include "master/embedded/target/target.h"
@@ -13,7 +9,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
-/// How functions on the master are found and called; and all runners but `jobs`.
+/// The runners but `jobs`, and the lookup of runners and wheels.
 namespace rest_fcgi::embedded {
 
 namespace {
@@ -27,17 +23,16 @@ const MasterFunction* find_in(MasterFunctions functions, std::string_view name) 
 Result<Selection> selected(const MasterContext& context, const BoundArguments& arguments) {
   const Result<lowstate::Target> target = target_of(arguments);
   if (!target) return target.error();
-  return select(context.minions, *target);
+  return select(context.minions(), *target);
 }
 
-/// What a master has in its cache of its minions' data is here what they have: `data` of each.
 Result<Json> data_of_minions(const MasterContext& context, const BoundArguments& arguments,
                              JsonDocument Minion::*data) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
   return written_object([&](JsonWriter& writer) {
     for (const std::size_t position : selection->positions) {
-      const Minion& minion = context.minions.all()[position];
+      const Minion& minion = context.minions().all()[position];
       (minion.*data).root().write(writer.key(minion.id));
     }
   });
@@ -51,14 +46,12 @@ Result<Json> cached_pillar(const MasterContext& context, const BoundArguments& a
   return data_of_minions(context, arguments, &Minion::pillar);
 }
 
-/// No minion of this process has a mine.
 Result<Json> cached_mine(const MasterContext& context, const BoundArguments& arguments) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
   return Json::empty_object();
 }
 
-/// There are no files for states.
 Result<Json> orchestrate_show_sls(const MasterContext& context, const BoundArguments&) {
   return written_object(
       [&context](JsonWriter& writer) { writer.key(context.jobs.master_id()).begin_object().end_object(); });
@@ -86,19 +79,18 @@ Result<Json> doc_wheel(const MasterContext&, const BoundArguments&) {
 
 Result<Json> doc_execution(const MasterContext& context, const BoundArguments&) {
   return written_object([&context](JsonWriter& writer) {
-    for (const LoadedFunction* function : context.modules.all()) {
+    for (const LoadedFunction* function : context.data.modules->all()) {
       writer.key(function->name()).string(function->doc());
     }
   });
 }
 
-/// Minions of this process are always up.
 Result<Json> up(const MasterContext& context, const BoundArguments& arguments) {
   const Result<Selection> selection = selected(context, arguments);
   if (!selection) return selection.error();
   return written_array([&](JsonWriter& writer) {
     for (const std::size_t position : selection->positions) {
-      writer.string(context.minions.all()[position].id);
+      writer.string(context.minions().all()[position].id);
     }
   });
 }
@@ -115,24 +107,23 @@ Result<Json> status(const MasterContext& context, const BoundArguments& argument
   return Json::trusted(format("{{\"up\": {}, \"down\": []}}", ids->text()));
 }
 
-/// Minions of this process are there as long as it is; with `show_ip`, they are on this host. `subset`: ids
-/// as a list, or with commas between them; left out, that is all of them.
+/// `subset`: ids as a list, or joined by commas; all minions if it is null.
 Result<Json> present(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue subset = arguments["subset"];
   std::vector<std::string_view> ids;
   if (subset.is(JsonValue::Kind::string)) ids = target::split_ids(subset.text());
   for (const JsonValue id : subset.elements()) ids.push_back(id.text());
   if (subset.is(JsonValue::Kind::null)) {
-    for (const Minion& minion : context.minions.all()) ids.push_back(minion.id);
+    for (const Minion& minion : context.minions().all()) ids.push_back(minion.id);
   } else if (!subset.is(JsonValue::Kind::string) && !subset.is(JsonValue::Kind::array)) {
     return Error{ErrorKind::invocation,
-                 format("subset must be a list of minion ids, found {}", subset.type_name())};
+                 format("subset: found {}, expected a list of minion ids", subset.type_name())};
   }
   const bool show_ip = python_bool(arguments["show_ip"]);
   return written_json([&](JsonWriter& writer) {
     show_ip ? writer.begin_object() : writer.begin_array();
-    for (const std::size_t position : select_ids(context.minions, ids).positions) {
-      const std::string& id = context.minions.all()[position].id;
+    for (const std::size_t position : select_ids(context.minions(), ids).positions) {
+      const std::string& id = context.minions().all()[position].id;
       show_ip ? writer.key(id).string("127.0.0.1") : writer.string(id);
     }
     show_ip ? writer.end_object() : writer.end_array();
@@ -145,11 +136,10 @@ Result<Json> not_present(const MasterContext& context, const BoundArguments& arg
   return Json::trusted("[]");
 }
 
-/// Minions and master are the same program.
 Result<Json> versions(const MasterContext& context, const BoundArguments&) {
   return written_object([&context](JsonWriter& writer) {
     writer.key("Master").string(kSaltVersion).key("Up to date").begin_object();
-    for (const Minion& minion : context.minions.all()) writer.key(minion.id).string(kSaltVersion);
+    for (const Minion& minion : context.minions().all()) writer.key(minion.id).string(kSaltVersion);
     writer.end_object();
   });
 }
@@ -166,7 +156,6 @@ Result<Json> arg(const MasterContext& context, const BoundArguments& arguments) 
   return raw_arg(context, shown);
 }
 
-/// A server has no terminal to print on.
 Result<Json> stdout_print(const MasterContext&, const BoundArguments&) {
   return Json::string("bar");
 }
@@ -184,8 +173,7 @@ Result<Json> metasyntactic(const MasterContext&, const BoundArguments& arguments
 
 Result<Json> get_opts(const MasterContext&, const BoundArguments&) {
   return Error{ErrorKind::invocation,
-               "the configuration holds secrets and is not shown; the wheel config.values shows the options "
-               "that are no secret"};
+               "the configuration has secrets; the wheel config.values shows the options without them"};
 }
 
 Result<Json> sleep(const MasterContext& context, const BoundArguments& arguments) {
@@ -194,8 +182,8 @@ Result<Json> sleep(const MasterContext& context, const BoundArguments& arguments
   const JsonValue seconds = arguments["s_time"];
   const std::optional<double> wanted = seconds.is(JsonValue::Kind::null) ? kDefault : seconds.number();
   if (!wanted || *wanted < 0 || *wanted > kLongest) {
-    return Error{ErrorKind::invocation, format("s_time must be a number of seconds from 0 to {}, found {}",
-                                               kLongest, seconds.python_repr())};
+    return Error{ErrorKind::invocation, format("s_time: found {}, expected a number of seconds from 0 to {}",
+                                               seconds.python_repr(), kLongest)};
   }
   if (!pause(std::chrono::duration<double>(*wanted), context.stop)) {
     return Error{ErrorKind::unavailable, std::string(kTerminated)};
@@ -203,14 +191,14 @@ Result<Json> sleep(const MasterContext& context, const BoundArguments& arguments
   return Json::boolean(true);
 }
 
-constexpr std::string_view kPresent = "List the minions that are there.";
-constexpr std::string_view kNoStates = "Show the states of an orchestration, which are none.";
-constexpr std::string_view kNotPresent = "List the minions that are not there.";
+constexpr std::string_view kPresent = "List the minions.";
+constexpr std::string_view kNoStates = "Show the states of an orchestration: none.";
+constexpr std::string_view kNotPresent = "List the minions that are absent: none.";
 
-// Salt's `manage` has a name for each stage of a connection, and shows the same for all of them.
-constexpr std::array<MasterFunction, 30> kRunners = {{
+// Salt's `manage` has a function for each stage of a connection.
+constexpr MasterFunction kRunners[] = {
     {"cache.grains(tgt, tgt_type='glob')", "Show the grains of minions.", cached_grains},
-    {"cache.mine(tgt=None, tgt_type='glob')", "Show the mines of minions, which are empty.", cached_mine},
+    {"cache.mine(tgt=None, tgt_type='glob')", "Show the mines of minions: empty.", cached_mine},
     {"cache.pillar(tgt=None, tgt_type='glob')", "Show the pillar data of minions.", cached_pillar},
     {"doc.execution()", "Show the documentation of all execution functions.", doc_execution, false},
     {"doc.runner()", "Show the documentation of all runners.", doc_runner},
@@ -247,8 +235,8 @@ constexpr std::array<MasterFunction, 30> kRunners = {{
      metasyntactic},
     {"test.raw_arg(*args, **kwargs)", "Return the arguments.", raw_arg},
     {"test.sleep(s_time=10)", "Sleep, then return True.", sleep, false},
-    {"test.stdout_print()", "Return 'bar'. There is no terminal to print on.", stdout_print},
-}};
+    {"test.stdout_print()", "Return 'bar'.", stdout_print},
+};
 
 }  // namespace
 
@@ -257,7 +245,7 @@ std::vector<std::string> texts_in(JsonValue value) {
   for (const JsonValue text : value.elements()) texts.push_back(text.python_str());
   if (value.is(JsonValue::Kind::array)) return texts;
   const std::string text = value.python_str();
-  for (const std::string_view name : target::split_names(text)) texts.emplace_back(name);
+  for (const std::string_view name : split_names(text)) texts.emplace_back(name);
   return texts;
 }
 
@@ -273,7 +261,7 @@ Result<lowstate::Target> target_of(const BoundArguments& arguments) {
   if (!tgt_type.is(JsonValue::Kind::null)) {
     const auto type = lowstate::target_type_named(tgt_type.text());
     if (!type) {
-      return Error{ErrorKind::invocation, format("there is no target type {}", tgt_type.python_repr())};
+      return Error{ErrorKind::invocation, format("unknown target type {}", tgt_type.python_repr())};
     }
     target.type = *type;
   }
@@ -282,7 +270,7 @@ Result<lowstate::Target> target_of(const BoundArguments& arguments) {
     for (const JsonValue id : tgt.elements()) target.list.push_back(id.text());
   } else if (!tgt.is(JsonValue::Kind::null) && !tgt.is(JsonValue::Kind::string)) {
     return Error{ErrorKind::invocation,
-                 format("tgt must be a string or a list of strings, found {}", tgt.type_name())};
+                 format("tgt: found {}, expected a string or a list of strings", tgt.type_name())};
   } else if (target.type == lowstate::TargetType::list) {
     target.list = target::split_ids(target.expression);
   }

@@ -24,25 +24,24 @@
 #include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/returner/returner.h"
 
-/// Functions that run on the master: runners and wheels.
+/// Runners and wheels: functions that run on the master.
 namespace rest_fcgi::embedded {
 
-/// The public halves of the keys that `key.gen_accept` made. They count as accepted, as on a Salt master, and
-/// nothing more comes of them: minions of this process need no keys. Bounded, since callers name them; gone
-/// with the process. Thread-safe.
-class MadeKeys {
+/// The public keys that `key.gen_accept` made. They count as accepted, but nothing uses them: minions of this
+/// process need no keys. They are lost when the process ends. Thread-safe.
+class GeneratedKeys {
  public:
-  static constexpr std::size_t kMost = 1000;
+  static constexpr std::size_t kMaxKeys = 1000;
 
-  using All = std::map<std::string, std::string, std::less<>>;  ///< PEM, by id
+  using Keys = std::map<std::string, std::string, std::less<>>;  ///< PEM by minion id
 
   enum class Added { yes, exists, full };
 
-  /// Of a minion that has one already only where `force` is.
+  /// Replaces an existing key only with `force`.
   Added add(std::string_view id, std::string pub, bool force) {
     const std::lock_guard lock(mutex_);
     const auto found = keys_.find(id);
-    if (found == keys_.end() && keys_.size() >= kMost) return Added::full;
+    if (found == keys_.end() && keys_.size() >= kMaxKeys) return Added::full;
     if (found != keys_.end() && !force) return Added::exists;
     keys_.insert_or_assign(std::string(id), std::move(pub));
     return Added::yes;
@@ -53,55 +52,52 @@ class MadeKeys {
     if (const auto found = keys_.find(id); found != keys_.end()) keys_.erase(found);
   }
 
-  [[nodiscard]] All all() const {
+  [[nodiscard]] Keys all() const {
     const std::lock_guard lock(mutex_);
     return keys_;
   }
 
  private:
   mutable std::mutex mutex_;
-  All keys_;  // guarded by mutex_
+  Keys keys_;  // guarded by mutex_
 };
 
-/// What functions on the master see of one configuration. Immutable; shared by the master and by the jobs
+/// The data of one configuration that runners and wheels use. Immutable; shared by the master and the jobs
 /// that it started, which may outlive it.
-struct MasterFacts {
+struct MasterData {
   std::shared_ptr<const Minions> minions;
   std::shared_ptr<const Modules> modules;
-  Json config_values;              ///< what `config.values` shows
-  std::shared_ptr<MadeKeys> keys;  ///< of the runtime: other configurations go on with them
+  Json config_values;                   ///< the return of `config.values`
+  std::shared_ptr<GeneratedKeys> keys;  ///< shared by all configurations
 };
 
-/// What a function on the master works with. Borrows.
+/// Where a runner or wheel runs. Borrows.
 struct MasterContext {
-  const Minions& minions;
-  const Modules& modules;
-  const Json& config_values;
-  MadeKeys& keys;
+  const MasterData& data;
   Jobs& jobs;
   const std::stop_token& stop;
+
+  [[nodiscard]] const Minions& minions() const { return *data.minions; }
 };
 
-/// One runner or wheel, as its table lists it.
+/// An entry of the tables of runners and wheels.
 struct MasterFunction {
-  /// How it is called, as Python would define it: `manage.up(tgt='*', tgt_type='glob')`. Its name and its
-  /// parameters are read from here: those with a default may be left out, and `*args, **kwargs` takes
-  /// whatever comes. The function sees null for what the caller left out, not the default.
+  /// The definition as in Python: `manage.up(tgt='*', tgt_type='glob')`. The function gets null for a
+  /// parameter that was not given, and not the default.
   std::string_view usage;
-  std::string_view summary;  ///< what it does, for `doc.runner` and `doc.wheel`
-  /// Errors: of any kind; the sentence is what the caller gets to see.
+  std::string_view summary;  ///< for `doc.runner` and `doc.wheel`
+  /// Errors: of any kind; the caller sees the message.
   Result<Json> (*run)(const MasterContext& context, const BoundArguments& arguments) = nullptr;
-  bool quick = true;    ///< ends at once
-  bool secret = false;  ///< what it returns is for its caller alone, and must be in no job cache
+  bool is_quick = true;    ///< ends at once
+  bool is_secret = false;  ///< its return must not be in a job cache
 
   /// With its module: `manage.up`.
   [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
 
-  /// Returns whether a keyword argument reaches the function. Keys of clients that it has no parameter for do
-  /// not, see `lowstate::is_client_key`; others it does not know are an error for `bind`.
+  /// Returns false for a key of clients (see `lowstate::is_client_key`) that is no parameter of the function.
   [[nodiscard]] bool gets_keyword(std::string_view key, bool is_runner) const;
 
-  /// Errors: invocation, in the words in which Python complains about arguments that do not fit.
+  /// Errors: invocation, with Python's text for wrong arguments.
   [[nodiscard]] Result<BoundArguments> bind(const lowstate::MasterArguments& arguments) const;
 };
 
@@ -110,62 +106,50 @@ using MasterFunctions = std::span<const MasterFunction>;
 [[nodiscard]] MasterFunctions other_runners();  ///< cache, doc, manage, state, test
 [[nodiscard]] MasterFunctions wheels();
 
-/// Returns whether a runner that was given these arguments takes a target.
-[[nodiscard]] bool takes_target(const BoundArguments& arguments);
-
-/// The target that the arguments `tgt` and `tgt_type` say; left out, that is all minions. Borrows. Errors:
-/// invocation, for a type that there is not, and for a `tgt` that is neither a text nor a list.
-/// REQUIRES: `takes_target`.
-[[nodiscard]] Result<lowstate::Target> target_of(const BoundArguments& arguments);
-
-/// Null where there is no such runner.
+// Both return null for an unknown function.
 [[nodiscard]] const MasterFunction* find_runner(std::string_view name);
-
-/// Null where there is no such wheel.
 [[nodiscard]] const MasterFunction* find_wheel(std::string_view name);
 
-// The parts of the `jobs` runners: those about one job, and those that search the job cache, show jobs in the
-// same words.
+/// Returns whether the function of these arguments has a parameter `tgt`.
+[[nodiscard]] bool takes_target(const BoundArguments& arguments);
 
-/// A job as the job cache keeps it.
+/// Returns the target in the arguments `tgt` and `tgt_type`; all minions if they are missing. Borrows.
+/// Errors: invocation, for an unknown type and a `tgt` that is neither text nor list. REQUIRES:
+/// `takes_target`.
+[[nodiscard]] Result<lowstate::Target> target_of(const BoundArguments& arguments);
+
+// Shared by the runners of `jobs`.
+
 struct StoredJob {
   returner::Load load;
   std::vector<returner::JobReturn> returns;
 };
 
-/// The job cache that `ext_source` names; left out, it is the one of `master_job_cache`.
-/// Errors: invocation, naming those that are here.
-[[nodiscard]] Result<const returner::Returner*> source_named(const Jobs& jobs, JsonValue ext_source);
+/// Returns the job cache that the argument `ext_source` names, or the one of `master_job_cache`. Errors:
+/// invocation.
+[[nodiscard]] Result<const returner::Returner*> find_source(const Jobs& jobs,
+                                                            const BoundArguments& arguments);
 
-/// The texts of a list, or what stands between the commas of a text.
+/// Returns the texts of a list, or those between the commas of a text.
 [[nodiscard]] std::vector<std::string> texts_in(JsonValue value);
 
-/// Writes the members Function, Arguments, Target, Target-type, User and Metadata into an object that is
-/// open.
+/// Writes the members that all runners show of a job into an open object.
 void write_description(JsonWriter& writer, const returner::Load& load);
-
-/// Same for StartTime.
 void write_start_time(JsonWriter& writer, std::string_view jid);
 
-/// What `jobs.print_job` shows; absent is a job that is not kept.
-[[nodiscard]] Json printed(const std::string& jid, const std::optional<StoredJob>& job);
+/// Returns what `jobs.print_job` shows. `job`: absent for an unknown job.
+[[nodiscard]] Json printed_job(const std::string& jid, const std::optional<StoredJob>& job);
 
-/// `data` as it is, or below the name of the outputter that is to show it, where that is not empty.
+/// Returns `data` with the name of an outputter, if there is one.
 [[nodiscard]] Json with_outputter(std::string_view outputter, Json data);
 
-// The runners that search: each ends after a few seconds, and when what it found is too much to be returned.
-// Patterns and what they are compared with both come from callers, who can make a search costly.
+// Each search ends after a few seconds with an error, and so does one whose result is too large.
 [[nodiscard]] Result<Json> list_jobs(const MasterContext& context, const BoundArguments& arguments);
 [[nodiscard]] Result<Json> list_jobs_filter(const MasterContext& context, const BoundArguments& arguments);
 [[nodiscard]] Result<Json> last_run(const MasterContext& context, const BoundArguments& arguments);
 
-/// What `parse_time` reads, for a message.
-inline constexpr std::string_view kTimeForms =
-    "a jid, 'YYYY-MM-DD' or 'YYYY, Mon DD', each of the latter also with 'HH:MM', 'HH:MM:SS' or "
-    "'HH:MM:SS.ffffff' behind";
-
-/// A point in time in UTC, as callers name it to `jobs.list_jobs`; absent where the text has none of
-/// `kTimeForms`.
+/// Parses a time in UTC of `jobs.list_jobs`: a jid, `YYYY-MM-DD` or `YYYY, Mon DD`, the latter two also with
+/// `HH:MM`, `HH:MM:SS` or `HH:MM:SS.ffffff`.
 [[nodiscard]] std::optional<WallTime> parse_time(std::string_view text);
 
 }  // namespace rest_fcgi::embedded

@@ -1,39 +1,33 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "master/embedded/host/grains.h"
-#include "master/embedded/python/python.h"
 #include "master/embedded/runners/runners.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/auth/rsa_pair.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
-/// The wheels.
 namespace rest_fcgi::embedded {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> kLocalKeys = {"master.pem", "master.pub"};
+constexpr std::string_view kLocalKeys[] = {"master.pem", "master.pub"};
 constexpr std::string_view kAccepted = "minions";
 
 using Names = std::vector<std::string_view>;
 
-/// Whose keys are accepted: every minion of this process, where there is no key that somebody could have to
-/// accept, and those that a key was made for. Borrows from the context.
+/// The ids with accepted keys: all minions, which need no keys, and those in GeneratedKeys. Borrows the
+/// context.
 struct AcceptedKeys {
-  explicit AcceptedKeys(const MasterContext& context) : made(context.keys.all()) {
-    for (const Minion& minion : context.minions.all()) ids.push_back(minion.id);
-    for (const auto& [id, key] : made) {
-      if (!context.minions.position(id)) ids.push_back(id);
+  explicit AcceptedKeys(const MasterContext& context) : generated(context.data.keys->all()) {
+    for (const Minion& minion : context.minions().all()) ids.push_back(minion.id);
+    for (const auto& [id, key] : generated) {
+      if (!context.minions().position(id)) ids.push_back(id);
     }
   }
 
-  const MadeKeys::All made;
+  const GeneratedKeys::Keys generated;
   Names ids;
 };
 
@@ -48,23 +42,23 @@ Result<Json> list_all(const MasterContext& context, const BoundArguments&) {
   });
 }
 
-/// Salt looks at how `match` begins.
-std::string_view status_meant(std::string_view match) {
+/// Salt looks only at the beginning of `match`.
+std::string_view status_named(std::string_view match) {
   if (match.starts_with("acc")) return kAccepted;
   if (match.starts_with("pre") || match.starts_with("un")) return "minions_pre";
   if (match.starts_with("rej")) return "minions_rejected";
   return match.starts_with("den") ? "minions_denied" : "";
 }
 
-Error match_must_be_text(JsonValue found) {
-  return {ErrorKind::invocation, format("match must be a string, found {}", found.type_name())};
+Error wrong_match(JsonValue found) {
+  return {ErrorKind::invocation, format("match: found {}, expected a string", found.type_name())};
 }
 
 Result<Json> list(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue match = arguments["match"];
-  if (!match.is(JsonValue::Kind::string)) return match_must_be_text(match);
+  if (!match.is(JsonValue::Kind::string)) return wrong_match(match);
   if (match.text().starts_with("all")) return list_all(context, arguments);
-  const std::string_view status = status_meant(match.text());
+  const std::string_view status = status_named(match.text());
   if (status.empty()) return Json::empty_object();
   const AcceptedKeys accepted(context);
   return written_object([&](JsonWriter& writer) {
@@ -72,10 +66,10 @@ Result<Json> list(const MasterContext& context, const BoundArguments& arguments)
   });
 }
 
-/// Those of `names` that one of the globs of `match` matches: a list, or with commas between them.
+/// Returns the names that a glob of `match` matches: a list, or a text of globs joined by commas.
 Result<Names> matching(Names names, JsonValue match) {
   if (!match.is(JsonValue::Kind::array) && !match.is(JsonValue::Kind::string)) {
-    return match_must_be_text(match);
+    return wrong_match(match);
   }
   const std::vector<std::string> globs = texts_in(match);
   std::erase_if(names, [&globs](std::string_view name) {
@@ -101,14 +95,14 @@ Result<Json> print(const MasterContext& context, const BoundArguments& arguments
     if (ids->empty()) return;
     writer.key(kAccepted).begin_object();
     for (const std::string_view id : *ids) {
-      const auto made = accepted.made.find(id);
-      writer.key(id).string(made == accepted.made.end() ? std::string_view() : made->second);
+      const auto key = accepted.generated.find(id);
+      writer.key(id).string(key == accepted.generated.end() ? std::string_view() : key->second);
     }
     writer.end_object();
   });
 }
 
-/// Tells this installation from others: the host's machine-id, else its name. Stable across restarts.
+/// Identifies this installation: the host's machine-id, or its name.
 std::string_view installation() {
   static const std::string id = [] {
     const std::string text = read_text("/etc/machine-id").value_or("");
@@ -118,18 +112,17 @@ std::string_view installation() {
   return id;
 }
 
-/// Adds `{status: {name: fingerprint}}`. The fingerprint of a made key is Salt's own. Minions of this
-/// process, and the master, have no key: theirs is a digest of the installation and the name, since clients
-/// parse it.
+/// Adds `{status: {name: fingerprint}}`. Minions of this process and the master have no key. Their
+/// fingerprint is a digest of the installation and the name, since clients parse it.
 Result<void> write_fingers(JsonWriter& writer, std::string_view status, const Names& names,
-                           const MadeKeys::All& made, JsonValue hash_type) {
+                           const GeneratedKeys::Keys& generated, JsonValue hash_type) {
   if (names.empty()) return {};
   const bool is_left_out = hash_type.is(JsonValue::Kind::null);
   writer.key(status).begin_object();
   for (const std::string_view name : names) {
-    const auto found = made.find(name);
-    const std::string text = found == made.end() ? format("rest_fcgi key {} {}", installation(), name)
-                                                 : std::string(auth::pem_body(found->second));
+    const auto found = generated.find(name);
+    const std::string text = found == generated.end() ? format("rest_fcgi key {} {}", installation(), name)
+                                                      : std::string(auth::pem_body(found->second));
     const auto finger =
         auth::fingerprint_of(text, is_left_out ? std::string_view("sha256") : hash_type.text());
     if (!finger) return finger.error();
@@ -143,10 +136,10 @@ Result<Json> finger(const MasterContext& context, const BoundArguments& argument
   const AcceptedKeys accepted(context);
   const Result<Names> ids = matching(accepted.ids, arguments["match"]);
   if (!ids) return ids.error();
-  const Result<Names> local = matching({kLocalKeys.begin(), kLocalKeys.end()}, arguments["match"]);
+  const Result<Names> local = matching({std::begin(kLocalKeys), std::end(kLocalKeys)}, arguments["match"]);
   Result<void> written;
   Json all = written_object([&](JsonWriter& writer) {
-    written = write_fingers(writer, kAccepted, *ids, accepted.made, arguments["hash_type"]);
+    written = write_fingers(writer, kAccepted, *ids, accepted.generated, arguments["hash_type"]);
     if (written) written = write_fingers(writer, "local", *local, {}, arguments["hash_type"]);
   });
   if (!written) return std::move(written).error();
@@ -156,7 +149,7 @@ Result<Json> finger(const MasterContext& context, const BoundArguments& argument
 Result<Json> finger_master(const MasterContext&, const BoundArguments& arguments) {
   Result<void> written;
   Json all = written_object([&](JsonWriter& writer) {
-    written = write_fingers(writer, "local", {kLocalKeys.back()}, {}, arguments["hash_type"]);
+    written = write_fingers(writer, "local", {kLocalKeys[1]}, {}, arguments["hash_type"]);
   });
   if (!written) return std::move(written).error();
   return all;
@@ -166,36 +159,33 @@ Result<Json> master_key(const MasterContext&, const BoundArguments&) {
   return Json::trusted(R"({"local": {"master.pub": ""}})");
 }
 
-/// Of those of a minion of this process there is none to be removed.
 Result<Json> delete_keys(const MasterContext& context, const BoundArguments& arguments) {
   const AcceptedKeys accepted(context);
   const Result<Names> ids = matching(accepted.ids, arguments["match"]);
   if (!ids) return ids.error();
-  for (const std::string_view id : *ids) context.keys.remove(id);
+  for (const std::string_view id : *ids) context.data.keys->remove(id);
   return name_match(context, arguments);
 }
 
-constexpr std::int64_t kUsualKeySize = 2048;
-constexpr std::int64_t kMostKeySize = 4096;  // larger ones take many seconds
-
-/// Bits: as in Salt no less than the usual. Errors: invocation.
-Result<int> key_size(JsonValue asked) {
-  if (asked.is(JsonValue::Kind::null)) return int{kUsualKeySize};
-  const auto bits = asked.integer();
-  if (bits && *bits <= kMostKeySize) return static_cast<int>(std::max(*bits, kUsualKeySize));
-  return Error{ErrorKind::invocation, format("keysize must be a number of bits up to {}, found {}",
-                                             kMostKeySize, asked.python_repr())};
+/// Returns the size in bits. Salt's minimum is its default, too. Errors: invocation.
+Result<int> read_key_size(JsonValue given) {
+  constexpr std::int64_t kDefault = 2048;
+  constexpr std::int64_t kMax = 4096;  // larger keys take many seconds
+  if (given.is(JsonValue::Kind::null)) return int{kDefault};
+  const auto bits = given.integer();
+  if (bits && *bits <= kMax) return static_cast<int>(std::max(*bits, kDefault));
+  return Error{ErrorKind::invocation,
+               format("keysize: found {}, expected at most {} bits", given.python_repr(), kMax)};
 }
 
-/// The pair of a key that is accepted from now on, once for each id: an object with nothing in it where there
-/// is one, unless `force` is true.
+/// Returns an empty object for an id that has a key, unless `force` is true.
 Result<Json> gen_accept(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue id = arguments["id_"];
   if (!id.is(JsonValue::Kind::string)) {
-    return Error{ErrorKind::invocation, format("id_ must be a minion's id, found {}", id.python_repr())};
+    return Error{ErrorKind::invocation, format("id_: found {}, expected a minion's id", id.python_repr())};
   }
   if (auto checked = check_minion_id(id.text()); !checked) return std::move(checked).error();
-  const Result<int> bits = key_size(arguments["keysize"]);
+  const Result<int> bits = read_key_size(arguments["keysize"]);
   if (!bits) return bits.error();
   const bool force = python_bool(arguments["force"]);
   const AcceptedKeys accepted(context);
@@ -203,13 +193,13 @@ Result<Json> gen_accept(const MasterContext& context, const BoundArguments& argu
   if (exists && !force) return Json::empty_object();
   auto pair = auth::RsaPair::make(*bits);
   if (!pair) return std::move(pair).error();
-  switch (context.keys.add(id.text(), pair->pub, force)) {
-    case MadeKeys::Added::exists:
+  switch (context.data.keys->add(id.text(), pair->pub, force)) {
+    case GeneratedKeys::Added::exists:
       return Json::empty_object();
-    case MadeKeys::Added::full:
+    case GeneratedKeys::Added::full:
       return Error{ErrorKind::invocation,
-                   format("{} keys were made; key.delete makes room", MadeKeys::kMost)};
-    case MadeKeys::Added::yes:
+                   format("there are {} keys already; remove some with key.delete", GeneratedKeys::kMaxKeys)};
+    case GeneratedKeys::Added::yes:
       break;
   }
   return written_object([&](JsonWriter& writer) {
@@ -218,24 +208,24 @@ Result<Json> gen_accept(const MasterContext& context, const BoundArguments& argu
 }
 
 Result<Json> values(const MasterContext& context, const BoundArguments&) {
-  return context.config_values;
+  return context.data.config_values;
 }
 
 Result<Json> connected(const MasterContext& context, const BoundArguments&) {
   return written_array([&](JsonWriter& writer) {
-    for (const Minion& minion : context.minions.all()) writer.string(minion.id);
+    for (const Minion& minion : context.minions().all()) writer.string(minion.id);
   });
 }
 
-constexpr std::array<MasterFunction, 13> kWheels = {{
-    {"config.values()", "Show the effective options that are no secret.", values},
+constexpr MasterFunction kWheels[] = {
+    {"config.values()", "Show the effective options without secrets.", values},
     {"key.accept(match, include_rejected=False, include_denied=False)",
      "Accept keys; all are accepted already, and those that match are shown.", name_match},
     {"key.delete(match)", "Remove keys that key.gen_accept made; minions of this process stay accepted.",
      delete_keys},
     {"key.finger(match, hash_type=None)",
-     "Show the fingerprints of keys. Minions of this process have no keys: theirs is a digest of\n"
-     "the installation and the id, the same after a restart.",
+     "Show the fingerprints of keys. For minions of this process, which have no keys, that is a digest\n"
+     "of the installation and the id.",
      finger},
     {"key.finger_master(hash_type=None)",
      "Show the master's fingerprint: a digest of the installation, as there is no key.", finger_master},
@@ -252,7 +242,7 @@ constexpr std::array<MasterFunction, 13> kWheels = {{
     {"key.reject(match, include_accepted=False, include_denied=False)",
      "Reject keys; all stay accepted, and those that match are shown.", name_match},
     {"minions.connected()", "List the minions.", connected},
-}};
+};
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 #include <unordered_set>
 
 #include "master/embedded/text.h"
@@ -16,11 +15,6 @@ namespace rest_fcgi::embedded {
 namespace target {
 
 namespace {
-
-Step compile_list(std::vector<std::string_view> ids) {
-  std::sort(ids.begin(), ids.end());
-  return List{std::move(ids), false};
-}
 
 Result<Step> compile_pcre(std::string_view pattern) {
   Result<Regex> regex = Regex::compile(pattern);
@@ -39,24 +33,27 @@ Result<Step> compile_ipcidr(std::string_view text) {
   if (network) return Step(IpCidr{*network});
   return Error{
       ErrorKind::invocation,
-      "neither an address such as 10.0.0.1 or fe80::1 nor a network such as 10.0.0.0/8 or fe80::/10, "
-      "whose bits behind the prefix are 0"};
+      "expected an address such as 10.0.0.1 or fe80::1, or a network such as 10.0.0.0/8 or fe80::/10 "
+      "with zero bits after the prefix"};
 }
 
 Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegroups) {
   if (const auto* ids = nodegroups.find(name)) return Step(List{*ids, nodegroups.looks_into_pillar(name)});
   const std::string names = nodegroups.names();
-  return Error{ErrorKind::invocation,
-               names.empty() ? "there are no nodegroups here" : "the nodegroups here are " + names};
+  return Error{ErrorKind::invocation, names.empty() ? "unknown nodegroup; there are none"
+                                                    : "unknown nodegroup; nodegroups: " + names};
 }
 
 }  // namespace
 
 Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups) {
   using How = DataMatcher::How;
+  List list;
   switch (target.type) {
     case lowstate::TargetType::list:
-      return compile_list(target.list);
+      list.ids = target.list;
+      std::sort(list.ids.begin(), list.ids.end());
+      return Step(std::move(list));
     case lowstate::TargetType::pcre:
       return compile_pcre(target.expression);
     case lowstate::TargetType::grain:
@@ -74,8 +71,7 @@ Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& n
     case lowstate::TargetType::ipcidr:
       return compile_ipcidr(target.expression);
     case lowstate::TargetType::range:
-      return Error{ErrorKind::invocation,
-                   "range is not supported by the embedded engine, which has no range server to ask"};
+      return Error{ErrorKind::invocation, "the embedded engine does not support targets of type range"};
     default:
       return Step(Glob{target.expression});
   }
@@ -83,7 +79,7 @@ Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& n
 
 namespace {
 
-/// Is one of the minion's addresses in the network, by its grain `ipv4` or `ipv6`?
+/// Looks into the grain `ipv4` or `ipv6`.
 bool has_address_in(const Minion& minion, const IpNetwork& network) {
   const auto addresses = minion.grains.root().find(network.address.version() == 4 ? "ipv4" : "ipv6");
   if (!addresses) return false;
@@ -98,13 +94,14 @@ bool has_address_in(const Minion& minion, const IpNetwork& network) {
   return false;
 }
 
-bool is_of_pillar(const Step& step) {
+bool looks_into_pillar(const Step& step) {
   if (const auto* data = std::get_if<Data>(&step)) return data->of == &Minion::pillar;
   const auto* list = std::get_if<List>(&step);
-  return list != nullptr && list->by_pillar;
+  return list != nullptr && list->uses_pillar;
 }
 
-/// Runs the steps for one minion, in the three-valued logic of Kleene: what is hidden is unknown.
+/// Runs the steps for one minion in three-valued logic. If pillar is hidden, a step that looks into it is
+/// unknown.
 class Evaluation {
  public:
   enum class Truth : unsigned char { no, unknown, yes };
@@ -113,7 +110,7 @@ class Evaluation {
 
   Truth run(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
-      if (hides_pillar_ && is_of_pillar(step)) {
+      if (hides_pillar_ && looks_into_pillar(step)) {
         stack_.push_back(Truth::unknown);
       } else {
         std::visit(*this, step);
@@ -176,7 +173,7 @@ lowstate::Target compound_target(std::string_view expression) {
 }
 
 bool TargetMatcher::matches(const Minion& minion) const {
-  // The common case needs no stack.
+  // The most frequent target needs no stack.
   if (const auto* glob = std::get_if<target::Glob>(&steps_.front()); glob != nullptr && steps_.size() == 1) {
     return glob_match(glob->pattern, minion.id);
   }
@@ -184,7 +181,8 @@ bool TargetMatcher::matches(const Minion& minion) const {
 }
 
 bool TargetMatcher::looks_into_pillar() const {
-  return std::any_of(steps_.begin(), steps_.end(), target::is_of_pillar);
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [](const target::Step& step) { return target::looks_into_pillar(step); });
 }
 
 std::optional<bool> TargetMatcher::matches_without_pillar(const Minion& minion) const {
@@ -227,29 +225,29 @@ Result<Selection> select(const Minions& minions, const lowstate::Target& target)
 }
 
 Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
-                                 const SeesPillar& sees_pillar) {
+                                 const CanReadPillar& can_read_pillar) {
   if (target.type == lowstate::TargetType::list || target.type == lowstate::TargetType::glob) {
     return select(minions, target);
   }
   const Result<TargetMatcher> matcher = TargetMatcher::compile(target, minions.nodegroups());
   if (!matcher || !matcher->looks_into_pillar()) return select(minions, target);
   Selection selection;
-  bool sees_any = false;
-  bool decided = false;
+  bool can_read_any = false;
+  bool has_decided = false;
   for (std::size_t i = 0; i < minions.all().size(); ++i) {
-    const bool sees = sees_pillar(i);
+    const bool can_read = can_read_pillar(i);
     const std::optional<bool> anyway = matcher->matches_without_pillar(minions.all()[i]);
-    sees_any = sees_any || sees;
-    decided = decided || (!anyway && sees);
-    selection.has_hidden = selection.has_hidden || (!anyway && !sees);
-    if (anyway.value_or(sees && matcher->matches(minions.all()[i]))) selection.positions.push_back(i);
+    can_read_any = can_read_any || can_read;
+    has_decided = has_decided || (!anyway && can_read);
+    selection.has_hidden = selection.has_hidden || (!anyway && !can_read);
+    if (anyway.value_or(can_read && matcher->matches(minions.all()[i]))) selection.positions.push_back(i);
   }
-  if (sees_any && (decided || !selection.has_hidden)) return selection;
+  if (can_read_any && (has_decided || !selection.has_hidden)) return selection;
   return Error{ErrorKind::authorization, "Authorization error occurred."};
 }
 
-SeesPillar pillar_view(const Minions& minions, const RuleTargets& targets,
-                       std::span<const std::string> functions, Allows allows) {
+CanReadPillar make_pillar_check(const Minions& minions, const RuleTargets& targets,
+                                std::span<const std::string> functions, AllowsCall allows) {
   return [&minions, &targets, functions, allows = std::move(allows),
           everywhere = std::optional<bool>()](std::size_t position) mutable {
     const auto any = [&](const auth::TargetsWithin& within) {
@@ -259,7 +257,7 @@ SeesPillar pillar_view(const Minions& minions, const RuleTargets& targets,
     };
     if (!everywhere) everywhere = any([](std::string_view) { return false; });
     const Selection one{{position}, {}};
-    return *everywhere || any([&](std::string_view scope) { return targets.hold(scope, minions, one); });
+    return *everywhere || any([&](std::string_view scope) { return targets.match_all(scope, minions, one); });
   };
 }
 
@@ -279,8 +277,8 @@ Result<RuleTargets> RuleTargets::make(const std::vector<auth::RuleTarget>& targe
   return result;
 }
 
-std::vector<std::string> RuleTargets::outside(std::string_view compound, const Minions& minions,
-                                              const Selection& selection) const {
+std::vector<std::string> RuleTargets::minions_outside(std::string_view compound, const Minions& minions,
+                                                      const Selection& selection) const {
   const TargetMatcher& matcher = matchers_.find(compound)->second;
   std::vector<std::string> ids;
   for (const std::size_t position : selection.positions) {
@@ -294,7 +292,7 @@ namespace {
 
 constexpr std::string_view kNodegroup = "N@";
 
-/// A regular expression is one word; of several, each is an id.
+/// A regular expression is a single word. Several words that are no compound target are ids.
 lowstate::Target target_of(const std::vector<std::string>& words) {
   lowstate::Target target;
   target.type = lowstate::TargetType::compound;
@@ -310,13 +308,13 @@ lowstate::Target target_of(const std::vector<std::string>& words) {
   return target;
 }
 
-Error mistake(std::string_view name, std::string_view what) {
+Error wrong_nodegroup(std::string_view name, std::string_view what) {
   return {ErrorKind::configuration, format("nodegroups: {}: {}", name, what)};
 }
 
 }  // namespace
 
-/// Makes groups in the order in which they need each other.
+/// Makes each group after those that it contains.
 class Nodegroups::Builder {
  public:
   Builder(const std::vector<master::NodegroupOptions>& options, const std::vector<Minion>& minions)
@@ -332,13 +330,13 @@ class Nodegroups::Builder {
  private:
   Result<void> add(const master::NodegroupOptions& group) {
     if (groups_.find(group.name) != nullptr) return {};
-    if (group.words.empty()) return mistake(group.name, "is empty; it must be a compound target");
-    if (!open_.insert(group.name).second) return mistake(group.name, "lies in itself");
+    if (group.words.empty()) return wrong_nodegroup(group.name, "found nothing, expected a compound target");
+    if (!open_.insert(group.name).second) return wrong_nodegroup(group.name, "contains itself");
     if (Result<void> inner = add_inner(group); !inner) return inner;
     open_.erase(group.name);
     const Result<TargetMatcher> matcher = TargetMatcher::compile(target_of(group.words), groups_);
-    if (!matcher) return mistake(group.name, matcher.error().message);
-    if (matcher->looks_into_pillar()) groups_.by_pillar_.insert(group.name);
+    if (!matcher) return wrong_nodegroup(group.name, matcher.error().message);
+    if (matcher->looks_into_pillar()) groups_.using_pillar_.insert(group.name);
     std::vector<std::string_view>& members = groups_.members_[group.name];
     for (const Minion& minion : minions_) {
       if (matcher->matches(minion)) members.push_back(minion.id);
@@ -353,7 +351,7 @@ class Nodegroups::Builder {
       const auto inner =
           std::find_if(options_.begin(), options_.end(),
                        [name](const master::NodegroupOptions& other) { return other.name == name; });
-      if (inner == options_.end()) return mistake(group.name, format("there is no nodegroup {}", name));
+      if (inner == options_.end()) return wrong_nodegroup(group.name, format("unknown nodegroup {}", name));
       if (Result<void> added = add(*inner); !added) return added;
     }
     return {};
@@ -361,7 +359,7 @@ class Nodegroups::Builder {
 
   const std::vector<master::NodegroupOptions>& options_;
   const std::vector<Minion>& minions_;
-  std::set<std::string_view> open_;  // those that wait for others
+  std::set<std::string_view> open_;  // groups whose inner groups are being made
   Nodegroups groups_;
 };
 

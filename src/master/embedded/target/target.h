@@ -20,36 +20,35 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
-/// Which minions a target means.
+/// Which minions a target matches.
 namespace rest_fcgi::embedded {
 
-/// What a compiled target is made of.
+/// The parts of a compiled target.
 namespace target {
 
-/// How many delimiters an expression may have, and how many one with regular expressions, where a pattern is
-/// compiled for each.
+/// Largest number of delimiters in an expression. A pattern is compiled for each in one with regular
+/// expressions.
 inline constexpr std::size_t kMaxLevels = 64;
 inline constexpr std::size_t kMaxPcreLevels = 16;
 
-/// How much work it may be to hold one minion's data against a target, all words of a compound one together.
-/// To compare two short texts is 1; longer texts are more, and regular expressions.
+/// Largest amount of work to match a target with one minion. A comparison of two short texts is 1; longer
+/// texts and regular expressions are more.
 inline constexpr int kMaxWork = 100'000;
 
-/// Asks whether grains or pillar data have what an expression says, by Salt's rules
-/// (salt.utils.data.subdict_match): `os:Deb*` is a pattern for the value of `os`; `a:b:c` is `c` below `a:b`,
-/// or `b:c` below `a`; of a list any element will do; of an object a key will do as well; `*:` stands for any
-/// key. Values are compared as Python writes them and without regard to case, which for a regular expression
-/// means that `\D` is read as `\d`. Work is bounded, so that no expression can hold a thread: what exceeds
-/// the bound does not match. Borrows its texts. Immutable; thread-safe.
+/// Matches grains or pillar data with an expression, as salt.utils.data.subdict_match: `os:Deb*` is a pattern
+/// for the value of `os`; `a:b:c` is `c` below `a:b`, or `b:c` below `a`. One element of a list, or one key
+/// of an object, is enough; `*:` stands for any key. Values are compared as Python writes them and without
+/// regard to case, so that `\D` in a regular expression is read as `\d`. Borrows its texts. Immutable;
+/// thread-safe.
 class DataMatcher {
  public:
   enum class How { glob, pcre, exact };
 
-  /// Errors: invocation, for too many levels, and for a regular expression that is none.
+  /// Errors: invocation, for too many levels and for a wrong regular expression.
   [[nodiscard]] static Result<DataMatcher> compile(std::string_view expression, std::string_view delimiter,
                                                    How how);
 
-  /// Takes what it does from `work_left`. Where nothing is left, it does not match.
+  /// Subtracts the work from `work_left`. Returns false when nothing is left.
   [[nodiscard]] bool matches(JsonValue data, int& work_left) const;
 
  private:
@@ -57,14 +56,11 @@ class DataMatcher {
   DataMatcher(std::string_view expression, std::string_view delimiter, How how)
       : expression_(expression), delimiter_(delimiter), how_(how) {}
   Result<void> compile_patterns();
-  [[nodiscard]] const Regex* pattern_at(std::size_t offset) const;
 
   std::string_view expression_;
   std::string_view delimiter_;
   How how_;
-  // The end of the expression from an offset on, as a pattern; those that are no regular expression are left
-  // out and match nothing.
-  std::vector<std::pair<std::size_t, Regex>> patterns_;
+  std::map<std::size_t, Regex> patterns_;  // the rest of the expression as a pattern, by its offset
 };
 
 struct Glob {
@@ -75,59 +71,54 @@ struct Pcre {
 };
 struct List {
   std::vector<std::string_view> ids;  ///< sorted
-  bool by_pillar = false;             ///< of a nodegroup whose words look into pillar
+  bool uses_pillar = false;           ///< the ids are those of a nodegroup that looks into pillar
 };
 struct Data {
   JsonDocument Minion::*of;  ///< grains or pillar
   DataMatcher matcher;
 };
 struct IpCidr {
-  IpNetwork network;  ///< of one address where that is asked for
+  IpNetwork network;
 };
 enum class Operator { negation, both, either };
 
-/// Operands push whether they match; operators work on what was pushed before them (postfix order, which has
-/// no brackets and needs no recursion).
+/// A step of a target in postfix order: an operand pushes whether it matches, an operator combines what was
+/// pushed before.
 using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 
-/// Compiles a target of any type but `compound`, which may also be a word of a compound one; a list's ids
-/// stand in `target.list`. Errors: invocation, in words that go into a sentence.
+/// Compiles a target of any type but `compound`. The ids of a list are in `target.list`. Errors: invocation,
+/// as the end of a sentence.
 [[nodiscard]] Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups);
 
-/// The ids of a list: what stands between commas.
+/// Splits the ids of a list at commas.
 [[nodiscard]] std::vector<std::string_view> split_ids(std::string_view list);
 
-/// Same for names, without blanks around them.
-[[nodiscard]] std::vector<std::string_view> split_names(std::string_view list);
-
-/// Compiles a compound target, Salt's grammar: words `G@key:value` (grain), `P@` (grain_pcre), `I@` (pillar),
-/// `J@` (pillar_pcre), each also with a delimiter of its own such as `G|@key|value`, `E@regex`, `L@id,id`,
-/// `S@network`, `N@nodegroup` and plain globs, joined by `and`, `or`, `not` and brackets, each a word of its
-/// own. `not` binds closest, then `and`, then `or`; `a not b` is `a and not b`. The steps borrow the words.
-/// Errors: invocation, naming the word by its number, from 1.
+/// Compiles a compound target of Salt's grammar: words `G@key:value` (grain), `P@` (grain_pcre), `I@`
+/// (pillar), `J@` (pillar_pcre), each also with its own delimiter such as `G|@key|value`, `E@regex`,
+/// `L@id,id`, `S@network`, `N@nodegroup` and globs, joined by `and`, `or`, `not` and brackets, which are
+/// words of their own. `not` binds closest, then `and`, then `or`; `a not b` is `a and not b`. Borrows the
+/// words. Errors: invocation, with the number of the word.
 [[nodiscard]] Result<std::vector<Step>> compile_compound(const std::vector<std::string_view>& words,
                                                          const Nodegroups& nodegroups);
 
 }  // namespace target
 
-/// The target that a compound expression says, such as the rules of `external_auth` hold. Borrows it.
+/// Returns the target of a compound expression. Borrows it.
 [[nodiscard]] lowstate::Target compound_target(std::string_view expression);
 
-/// A target, ready to be asked about minions. Borrows the texts that it was compiled from. Immutable;
-/// thread-safe.
+/// A compiled target. Borrows the texts of the target. Immutable; thread-safe.
 class TargetMatcher {
  public:
-  /// Errors: invocation, for a type that the engine does not have, and for an expression that is none, saying
-  /// where.
+  /// Errors: invocation, for a type that the engine does not support and for a wrong expression.
   [[nodiscard]] static Result<TargetMatcher> compile(const lowstate::Target& target,
                                                      const Nodegroups& nodegroups);
 
   [[nodiscard]] bool matches(const Minion& minion) const;
 
-  /// Returns whether the target names pillar data anywhere, by a nodegroup too.
+  /// Returns whether the target looks into pillar data, itself or by a nodegroup.
   [[nodiscard]] bool looks_into_pillar() const;
 
-  /// Returns whether the target matches a minion with any pillar; absent where its pillar decides.
+  /// Returns whether the target matches a minion, whatever its pillar is; absent if its pillar decides.
   [[nodiscard]] std::optional<bool> matches_without_pillar(const Minion& minion) const;
 
  private:
@@ -136,60 +127,57 @@ class TargetMatcher {
   std::vector<target::Step> steps_;
 };
 
-/// The minions that a target means.
+/// The minions that a target matches.
 struct Selection {
-  std::vector<std::size_t> positions;  ///< in `Minions::all()`, ascending, each once
-  std::vector<std::string> missing;    ///< ids of a list that no minion has, in its order, each once
-  bool has_hidden = false;             ///< of `select_visible`: a minion was left out whose pillar is hidden
+  std::vector<std::size_t> positions;  ///< in `Minions::all()`, ascending, without duplicates
+  std::vector<std::string> missing;    ///< ids of a list that no minion has, in its order, without duplicates
+  bool has_hidden = false;  ///< select_visible left out a minion whose pillar the caller may not read
 };
 
 /// Errors: as TargetMatcher::compile.
 [[nodiscard]] Result<Selection> select(const Minions& minions, const lowstate::Target& target);
 
-/// Returns whether a caller may look into the pillar of the minion at this position of `Minions::all()`.
-using SeesPillar = std::function<bool(std::size_t position)>;
+/// Returns whether a caller may read the pillar of the minion at this position of `Minions::all()`.
+using CanReadPillar = std::function<bool(std::size_t position)>;
 
-/// The same for a caller who may look into the pillar of some minions alone. A minion is left out where its
-/// pillar decides and the caller may not look into it, so that what comes of a target tells nothing of that
-/// pillar. Errors: as `select`; authorization, where the target looks into pillar and the caller may look
-/// into no pillar that decides, or into none at all.
+/// Selects minions so that the result tells nothing about pillar that the caller may not read: a minion is
+/// left out if such pillar decides whether it matches. Errors: as `select`; authorization, if the target
+/// looks into pillar and the caller may read none, or none that decides.
 [[nodiscard]] Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
-                                               const SeesPillar& sees_pillar);
+                                               const CanReadPillar& can_read_pillar);
 
-/// Judges whether a caller may run a function on minions that `within` knows.
-using Allows = std::function<bool(const auth::FunctionCall& call, const auth::TargetsWithin& within)>;
-
-class RuleTargets;
-
-/// Returns a judge for `select_visible`: a caller may look into the pillar of each minion on which a rule
-/// allows one of the functions. Borrows all but `allows`.
-[[nodiscard]] SeesPillar pillar_view(const Minions& minions, const RuleTargets& targets,
-                                     std::span<const std::string> functions, Allows allows);
-
-/// Those of `minions` that `ids` names, without what is missing.
+/// Returns the minions of these ids, and the ids that no minion has.
 [[nodiscard]] Selection select_ids(const Minions& minions, const std::vector<std::string_view>& ids);
 
-/// The targets of `external_auth`, compiled. Immutable; thread-safe.
+/// The targets of the rules of `external_auth`, compiled. Immutable; thread-safe.
 class RuleTargets {
  public:
-  /// `minions`, and the Permissions that `targets` come from, have to outlive it. Errors: configuration, for
-  /// a text that is no target, with its place.
+  /// `minions` and the Permissions that `targets` come from have to outlive the result. Errors:
+  /// configuration, for a wrong target, with its place.
   [[nodiscard]] static Result<RuleTargets> make(const std::vector<auth::RuleTarget>& targets,
                                                 const Minions& minions);
 
-  /// Does the target hold every one of the selected minions? Not where none is selected.
-  /// REQUIRES: it was among those that this was made of.
-  [[nodiscard]] bool hold(std::string_view compound, const Minions& minions,
-                          const Selection& selection) const {
-    return !selection.positions.empty() && outside(compound, minions, selection).empty();
+  /// Returns whether the target matches all selected minions, and there is one at least. REQUIRES: the target
+  /// is one of those that this was made of.
+  [[nodiscard]] bool match_all(std::string_view compound, const Minions& minions,
+                               const Selection& selection) const {
+    return !selection.positions.empty() && minions_outside(compound, minions, selection).empty();
   }
 
-  /// The ids of those that it does not hold. REQUIRES: as `hold`.
-  [[nodiscard]] std::vector<std::string> outside(std::string_view compound, const Minions& minions,
-                                                 const Selection& selection) const;
+  /// Returns the ids of the selected minions that the target does not match. REQUIRES: as `match_all`.
+  [[nodiscard]] std::vector<std::string> minions_outside(std::string_view compound, const Minions& minions,
+                                                         const Selection& selection) const;
 
  private:
   std::map<std::string_view, TargetMatcher> matchers_;
 };
+
+/// Returns whether a rule allows a caller a function, for minions that `within` describes.
+using AllowsCall = std::function<bool(const auth::FunctionCall& call, const auth::TargetsWithin& within)>;
+
+/// Returns a check for `select_visible`: a caller may read the pillar of the minions on which a rule allows
+/// one of the functions. Borrows all but `allows`.
+[[nodiscard]] CanReadPillar make_pillar_check(const Minions& minions, const RuleTargets& targets,
+                                              std::span<const std::string> functions, AllowsCall allows);
 
 }  // namespace rest_fcgi::embedded

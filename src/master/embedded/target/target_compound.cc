@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <array>
-#include <optional>
-#include <utility>
 
 #include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
@@ -13,16 +10,15 @@ namespace rest_fcgi::embedded::target {
 namespace {
 
 constexpr std::size_t kMaxWords = 250;
-constexpr int kMaxDepth = 50;  // of brackets; each takes some of a small stack
+constexpr int kMaxDepth = 50;  // of brackets; the parser is recursive
 
-/// Bytes of the first character of UTF-8 text.
-std::size_t first_character(std::string_view text) {
+/// Returns the number of bytes of the first UTF-8 character.
+std::size_t first_character_size(std::string_view text) {
   std::size_t size = 1;
   while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) ++size;
   return size;
 }
 
-/// The type of target that a letter in front of an `@` stands for.
 std::optional<lowstate::TargetType> type_of(char letter) {
   using Type = lowstate::TargetType;
   constexpr std::string_view kLetters = "GPIJELNSR";
@@ -33,7 +29,7 @@ std::optional<lowstate::TargetType> type_of(char letter) {
   return kTypes.at(at);
 }
 
-/// What a word stands for: `G@os:Debian`, or `G|@os|Debian`; any other word is a glob.
+/// Reads a word such as `G@os:Debian` or `G|@os|Debian`. Any other word is a glob.
 lowstate::Target target_of_word(std::string_view word) {
   constexpr std::string_view kWithDelimiter = "GPIJ";
   lowstate::Target target;
@@ -41,7 +37,7 @@ lowstate::Target target_of_word(std::string_view word) {
   if (word.size() < 3) return target;
   const auto type = type_of(word[0]);
   const bool has_delimiter = kWithDelimiter.find(word[0]) != std::string_view::npos;
-  const std::size_t size = has_delimiter ? first_character(word.substr(1)) : 0;
+  const std::size_t size = has_delimiter ? first_character_size(word.substr(1)) : 0;
   if (type && size != 0 && word.size() > size + 2 && word[size + 1] == '@') {
     target.type = *type;
     target.delimiter = word.substr(1, size);
@@ -54,7 +50,7 @@ lowstate::Target target_of_word(std::string_view word) {
   return target;
 }
 
-/// A recursive-descent parser that puts the steps out in postfix order.
+/// A recursive-descent parser that writes the steps in postfix order.
 class Compiler {
  public:
   Compiler(const std::vector<std::string_view>& words, const Nodegroups& nodegroups)
@@ -66,8 +62,7 @@ class Compiler {
                                                  words_.size(), kMaxWords)};
     }
     if (Result<void> parsed = any_of(0); !parsed) return std::move(parsed).error();
-    if (!at_end())
-      return complain("'and' or 'or' was expected; brackets and operators are words of their own");
+    if (!at_end()) return error("expected 'and' or 'or'; brackets and operators are words of their own");
     return std::move(steps_);
   }
 
@@ -106,19 +101,17 @@ class Compiler {
 
   Result<void> bracket_or_operand(int depth) {
     if (!at("(")) return operand();
-
-    if (depth == kMaxDepth)
-      return complain(format("{} brackets are open, the most that are accepted", depth));
+    if (depth == kMaxDepth) return error(format("expected at most {} open brackets", depth));
     ++next_;
     if (Result<void> parsed = any_of(depth + 1); !parsed) return parsed;
-    if (!at(")")) return complain("')', 'and' or 'or' was expected");
+    if (!at(")")) return error("expected ')', 'and' or 'or'");
     ++next_;
     return {};
   }
 
   Result<void> operand() {
     if (at_end() || at("and") || at("or") || at("not") || at(")")) {
-      return complain("a target such as 'web*', 'G@os:Debian', 'E@web\\d+' or 'L@web1,web2' was expected");
+      return error("expected a target such as 'web*', 'G@os:Debian', 'E@web\\d+' or 'L@web1,web2'");
     }
     Result<Step> step = compile_operand(target_of_word(words_[next_]), nodegroups_);
     if (!step) {
@@ -129,10 +122,10 @@ class Compiler {
     ++next_;
     return {};
   }
-  [[nodiscard]] Error complain(std::string_view what) const {
-    if (at_end()) return {ErrorKind::invocation, format("The compound target ends where {}.", what)};
+  [[nodiscard]] Error error(std::string_view what) const {
+    const std::string found = at_end() ? "the end" : quoted(words_[next_]);
     return {ErrorKind::invocation,
-            format("Word {} of the compound target is {} where {}.", next_ + 1, quoted(words_[next_]), what)};
+            format("Word {} of the compound target: found {}, {}.", next_ + 1, found, what)};
   }
 
   const std::vector<std::string_view>& words_;
@@ -147,12 +140,6 @@ std::vector<std::string_view> split_ids(std::string_view list) {
   std::vector<std::string_view> ids = split(list, ",");
   std::erase(ids, "");
   return ids;
-}
-
-std::vector<std::string_view> split_names(std::string_view list) {
-  std::vector<std::string_view> names = split_ids(list);
-  for (std::string_view& name : names) name = stripped(name);
-  return names;
 }
 
 Result<std::vector<Step>> compile_compound(const std::vector<std::string_view>& words,

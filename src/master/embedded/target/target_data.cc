@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <optional>
-#include <string>
 
 #include "master/embedded/target/target.h"
 #include "master/embedded/text.h"
@@ -12,8 +10,8 @@ namespace rest_fcgi::embedded::target {
 namespace {
 
 constexpr std::string_view kAnyKey = "*:";
-constexpr std::size_t kPcreWork = 250;  // of one comparison
-constexpr std::size_t kShort = 16;      // bytes of a text that is no work to walk through
+constexpr std::size_t kPcreWork = 250;  // work of one comparison
+constexpr std::size_t kShort = 16;      // bytes of a text that count as no work
 
 std::optional<JsonValue> traverse(JsonValue value, std::string_view path, std::string_view delimiter) {
   for (;;) {
@@ -36,13 +34,13 @@ std::vector<std::size_t> ends_of(std::string_view text, std::string_view delimit
 
 }  // namespace
 
-/// One match with its budget. Every pattern that it compares with is an end of the whole expression.
+/// One match and its budget of work. Every pattern that it compares with is a suffix of the expression.
 class DataMatcher::Match {
  public:
   Match(const DataMatcher& matcher, int& work_left) : matcher_(matcher), work_left_(work_left) {}
 
   bool expression(JsonValue data, std::string_view expression, std::string_view delimiter) {
-    // The longest path comes first: what is nested more deeply takes precedence.
+    // The longest path comes first: deeper values take precedence.
     for (std::size_t at = expression.rfind(delimiter); at != std::string_view::npos;
          at = at == 0 ? std::string_view::npos : expression.rfind(delimiter, at - 1)) {
       const std::string_view path = expression.substr(0, at);
@@ -97,13 +95,13 @@ class DataMatcher::Match {
 
   bool text(std::string_view text, std::string_view pattern) {
     const bool pcre = matcher_.how_ == How::pcre;
-    // A glob may look at all of the text for each of its stars.
+    // A glob may read the whole text for each of its stars.
     const std::size_t lengths = pattern.size() / kShort * (1 + text.size() / kShort) + text.size() / kShort;
     if (!spend((pcre ? kPcreWork : 1) + lengths)) return false;
     if (pcre) {
-      const Regex* regex =
-          matcher_.pattern_at(static_cast<std::size_t>(pattern.data() - matcher_.expression_.data()));
-      return regex != nullptr && regex->match_start(lower(text));
+      const auto regex =
+          matcher_.patterns_.find(static_cast<std::size_t>(pattern.data() - matcher_.expression_.data()));
+      return regex != matcher_.patterns_.end() && regex->second.match_start(lower(text));
     }
     if (matcher_.how_ == How::exact) return lower(pattern) == lower(text);
     return glob_match(lower(pattern), lower(text));
@@ -111,7 +109,7 @@ class DataMatcher::Match {
 
   bool scalar(JsonValue value, std::string_view pattern) { return text(value.python_str(), pattern); }
 
-  /// False: that is more work than there may be, and nothing more is done.
+  /// Returns false, and sets the work that is left to 0, if that is too much work.
   bool spend(std::size_t work) {
     const bool is_left = work_left_ > 0 && work <= static_cast<std::size_t>(work_left_);
     work_left_ = is_left ? work_left_ - static_cast<int>(work) : 0;
@@ -126,8 +124,7 @@ Result<DataMatcher> DataMatcher::compile(std::string_view expression, std::strin
   const std::size_t levels = ends_of(expression, delimiter).size();
   const std::size_t most = how == How::pcre ? kMaxPcreLevels : kMaxLevels;
   if (levels > most) {
-    return Error{ErrorKind::invocation,
-                 format("{} levels below each other; at most {} are accepted", levels, most)};
+    return Error{ErrorKind::invocation, format("found {} levels, expected at most {}", levels, most)};
   }
   DataMatcher matcher(expression, delimiter, how);
   if (how != How::pcre) return matcher;
@@ -140,30 +137,23 @@ Result<void> DataMatcher::compile_patterns() {
   const std::vector<std::size_t> ends = ends_of(expression_, delimiter_);
   std::vector<std::size_t> offsets = ends_of(expression_, kAnyKey.substr(1));
   if (offsets.size() > kMaxLevels) offsets.resize(kMaxLevels);
-  offsets.insert(offsets.end(), ends.begin(), ends.end());
-  offsets.push_back(0);  // the whole is compared, too, where a path is `*`
-  std::sort(offsets.begin(), offsets.end());
-  offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
-  std::optional<Error> first;
-  bool any = ends.empty();
+  offsets.insert(offsets.begin(), ends.begin(), ends.end());
+  offsets.push_back(0);
+  std::optional<Error> first_error;
   for (const std::size_t offset : offsets) {
+    if (patterns_.contains(offset)) continue;
     Result<Regex> regex = Regex::compile(std::string_view(text).substr(offset));
-    const bool value = std::binary_search(ends.begin(), ends.end(), offset);
-    any = any || (value && regex.ok());
     if (regex) {
-      patterns_.emplace_back(offset, *std::move(regex));
-    } else if (value && !first) {
-      first = regex.error();
+      patterns_.emplace(offset, *std::move(regex));
+    } else if (!first_error) {
+      first_error = regex.error();
     }
   }
-  if (any) return {};
-  return *std::move(first);
-}
-
-const Regex* DataMatcher::pattern_at(std::size_t offset) const {
-  const auto found = std::lower_bound(patterns_.begin(), patterns_.end(), offset,
-                                      [](const auto& pattern, std::size_t at) { return pattern.first < at; });
-  return found != patterns_.end() && found->first == offset ? &found->second : nullptr;
+  // One value is enough: the expression `a:(b:c)` is also `c)` below `a:(b`.
+  const bool has_value =
+      std::any_of(ends.begin(), ends.end(), [this](std::size_t end) { return patterns_.contains(end); });
+  if (has_value || ends.empty()) return {};
+  return *std::move(first_error);
 }
 
 bool DataMatcher::matches(JsonValue data, int& work_left) const {

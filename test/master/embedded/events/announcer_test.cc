@@ -10,6 +10,7 @@
 #include "../../../support/captured_log.h"
 #include "../../../support/embedded_engine.h"
 #include "../../../support/holds.h"
+#include "../jobs/load.h"
 #include "master/embedded/jobs/jobs.h"
 #include "read_events.h"
 
@@ -36,7 +37,7 @@ std::vector<master::EventPtr> read(master::EventReader& reader) {
   return events;
 }
 
-/// With its stamp, and the time beside it, replaced.
+/// Returns the data with placeholders for the stamp and the time.
 std::string data_of(const master::Event& event) {
   std::string data(event.data());
   const std::size_t at = data.find(R"("_stamp": ")");
@@ -58,7 +59,6 @@ std::string tags(const std::vector<master::EventPtr>& events) {
   return all;
 }
 
-/// All texts of all forms.
 std::string texts(const std::vector<master::EventPtr>& events) {
   std::string all;
   for (const master::EventPtr& event : events) all += event->block();
@@ -67,7 +67,7 @@ std::string texts(const std::vector<master::EventPtr>& events) {
 
 }  // namespace
 
-TEST_CASE("a job's events are those of Salt: first new, then what each minion returned") {
+TEST_CASE("a job has Salt's events: new, and one for each return") {
   EmbeddedEngine engine;
   const Reader reader = listen(engine);
   const auto [job, returns] = engine.publish(
@@ -90,17 +90,7 @@ TEST_CASE("a job's events are those of Salt: first new, then what each minion re
   for (const auto& event : events) CHECK(event->user() == "fred");
 }
 
-TEST_CASE("what a minion asks to be shown with stands in the event, and so does what went wrong") {
-  EmbeddedEngine engine;
-  const Reader reader = listen(engine);
-  const auto [job, returns] = engine.publish(R"("client": "local", "tgt": "ms-0", "fun": "test.echo")");
-  REQUIRE(returns.at("ms-0").out == "nested");
-  const std::string data = data_of(*read(*reader).at(1));
-  CHECK(holds(data, R"("success": false)"));
-  CHECK(holds(data, R"("retcode": 1, "out": "nested", "jid")"));
-}
-
-TEST_CASE("a compound job's events have maps by function") {
+TEST_CASE("events of a compound job have maps by function") {
   EmbeddedEngine engine;
   const Reader reader = listen(engine);
   const auto [job, returns] = engine.publish(
@@ -114,7 +104,7 @@ TEST_CASE("a compound job's events have maps by function") {
               R"("retcode": {"test.ping": 0, "nosuch.fun": )"));
 }
 
-TEST_CASE("jobs on worker threads have the same events, each once, also when nobody waits for them") {
+TEST_CASE("jobs on worker threads have the same events, each once") {
   EmbeddedEngine engine;
   const Reader reader = listen(engine);
   const auto job = engine.publish_async(
@@ -127,7 +117,7 @@ TEST_CASE("jobs on worker threads have the same events, each once, also when nob
     CHECK(holds(all, format("salt/job/{}/ret/{}\n", job->jid, id)));
 }
 
-TEST_CASE("an asynchronous job is announced and starts when its gate is destroyed, and is kept before") {
+TEST_CASE("an asynchronous job is saved at once, and starts when its gate is destroyed") {
   EmbeddedEngine engine;
   const Reader reader = listen(engine);
   auto job = engine.master->publish_async(
@@ -146,7 +136,7 @@ TEST_CASE("an asynchronous job is announced and starts when its gate is destroye
   CHECK(tags(read(*reader, 2)) == format("{0}/new\n{0}/ret\n", runner->tag));
 }
 
-TEST_CASE("a job that was interrupted, or that its process left behind, returns in an event") {
+TEST_CASE("interrupted and orphaned jobs have an event for each return") {
   const test::CapturedLog log;
   SUBCASE("the engine shut down") {
     EmbeddedEngine engine;
@@ -167,14 +157,7 @@ TEST_CASE("a job that was interrupted, or that its process left behind, returns 
     CHECK(holds(events[3]->data(), "the engine shut down"));
   }
   SUBCASE("its process has gone") {
-    returner::Load load;
-    load.jid = "20261120230610043746";
-    load.fun = Json::string("test.sleep");
-    load.arg = Json::trusted("[600]");
-    load.tgt = Json::string("*");
-    load.tgt_type = "glob";
-    load.user = "ann";
-    load.minions = {"ms-0", "ms-1"};
+    returner::Load load = test::load_of("20261120230610043746");
     const auto events = std::make_shared<master::EventLog>(system_clock());
     const auto reader = events->reader(kAll);
     REQUIRE(reader);
@@ -195,22 +178,11 @@ TEST_CASE("a job that was interrupted, or that its process left behind, returns 
           "salt/job/20261120230610043746/ret/ms-1\nsalt/run/20261120230610043747/new\n"
           "salt/run/20261120230610043747/ret\n");
     CHECK(holds(all.at(1)->data(), "is gone"));
-    CHECK(all.at(1)->user() == "ann");
+    CHECK(all.at(1)->user() == "fred");
   }
 }
 
-TEST_CASE("what this engine publishes for itself is no event") {
-  using What = master::Publication::What;
-  EmbeddedEngine engine;
-  const Reader reader = listen(engine);
-  for (const What what : {What::ping, What::has_function, What::find_job}) {
-    (void)engine.publish(R"("client": "local_batch", "tgt": "*", "fun": "test.ping")",
-                         {what, {}, "20260101000000000001"});
-  }
-  CHECK(read(*reader).empty());
-}
-
-TEST_CASE("a runner's and a wheel's events are those of Salt") {
+TEST_CASE("runners and wheels have Salt's events") {
   EmbeddedEngine engine;
   const Reader reader = listen(engine);
   (void)engine.runner(R"("fun": "test.arg", "arg": ["a"], "b": 1)");
@@ -233,14 +205,7 @@ TEST_CASE("a runner's and a wheel's events are those of Salt") {
                wheel->jid));
 }
 
-TEST_CASE("a runner that fails says so") {
-  EmbeddedEngine engine;
-  const Reader reader = listen(engine);
-  (void)engine.runner(R"("fun": "test.sleep", "s_time": "long")");
-  CHECK(data_of(*read(*reader, 2).at(1)).ends_with(R"("success": false, "retcode": 1})"));
-}
-
-TEST_CASE("secrets never enter an event") {
+TEST_CASE("secrets are hidden in events") {
   constexpr std::string_view kCanary = "canary-4711";
   EmbeddedEngine engine;
   const Reader reader = listen(engine);
@@ -278,26 +243,14 @@ TEST_CASE("secrets never enter an event") {
         R"("form": {"{\"token\": \"[hidden]\"}": ""}, "_stamp": "S"})");
 }
 
-TEST_CASE("what somebody fires gets a stamp in place of its own") {
-  EmbeddedEngine engine;
-  const Reader reader = listen(engine);
-  REQUIRE(engine.master->fire_event("salt/netapi/hook/x",
-                                    Json::trusted(R"({"_stamp": "old", "post": {"a": 1.5}})"), nullptr,
-                                    EmbeddedEngine::soon()));
-  const auto events = read(*reader);
-  REQUIRE(events.size() == 1);
-  CHECK(events[0]->user().empty());
-  CHECK(data_of(*events[0]) == R"({"post": {"a": 1.5}, "_stamp": "S"})");
-}
-
-TEST_CASE("minions that a reload brings start, those that were there before do not") {
+TEST_CASE("a reload announces new and removed minions") {
   embedded::Options options;
   options.minions = {{.id = "a"}};
   EmbeddedEngine engine(options);
   const Reader reader = listen(engine);
   options.minions.push_back({.id = "b"});
   engine.master = engine.reloaded(options);
-  CHECK(read(*reader).empty());  // the new configuration may still be refused
+  CHECK(read(*reader).empty());
   engine.runtime->announce_minions();
   const auto events = read(*reader);
   REQUIRE(tags(events) == "salt/auth\nminion_start\nsalt/minion/b/start\n");
@@ -319,7 +272,7 @@ TEST_CASE("minions that a reload brings start, those that were there before do n
 
 namespace {
 
-/// A job cache that many hosts share, and which a test plays.
+/// A job cache of several hosts, controlled by the test.
 class SharedCache : public returner::Returner, public returner::Watch {
  public:
   Result<bool> prep_jid(std::string_view) override { return true; }
@@ -364,7 +317,7 @@ class SharedCache : public returner::Returner, public returner::Watch {
 
 }  // namespace
 
-TEST_CASE("of a job cache that hosts share, all listeners hear what becomes of its jobs, each event once") {
+TEST_CASE("events of a watched job cache are announced once") {
   SharedCache cache;
   const auto log = std::make_shared<master::EventLog>(system_clock());
   embedded::Announcer announcer(log, system_clock());
@@ -375,26 +328,19 @@ TEST_CASE("of a job cache that hosts share, all listeners hear what becomes of i
   REQUIRE(reader);
   CHECK(cache.listener->wanted());
 
-  returner::Load load;
-  load.jid = "20261120230610043746";
-  load.fun = Json::string("test.ping");
-  load.arg = Json::trusted("[]");
-  load.tgt = Json::string("*");
-  load.tgt_type = "glob";
-  load.user = "ann";
-  load.minions = {"ms-0"};
+  const returner::Load load = test::load_of("20261120230610043746", {"ms-0"});
   returner::Load run = load;
   run.jid = "20261120230610043747";
   run.fun = Json::string("runner.test.arg");
   run.minions = {"other_master"};
   announcer.job_new(load, {});
   announcer.job_ret(load, {"ms-0", Json::boolean(true), 0, true, ""});
-  announcer.master_new(run, embedded::Kept::yes);
-  announcer.master_ret(run, Json::boolean(true), true, embedded::Kept::yes);
-  CHECK(read(**reader).empty());  // the job cache tells it
-  announcer.master_new(run, embedded::Kept::no);
+  announcer.master_new(run, embedded::InJobCache::yes);
+  announcer.master_ret(run, Json::boolean(true), true, embedded::InJobCache::yes);
+  CHECK(read(**reader).empty());  // the watch announces them
+  announcer.master_new(run, embedded::InJobCache::no);
   announcer.fire("x", JsonValue());
-  CHECK(cache.published == "salt/run/20261120230610043747/new ann\nx \n");
+  CHECK(cache.published == "salt/run/20261120230610043747/new fred\nx \n");
   CHECK(read(**reader).size() == 2);
 
   cache.listener->job(load);
@@ -421,7 +367,7 @@ TEST_CASE("of a job cache that hosts share, all listeners hear what becomes of i
   CHECK(refused.error().message == "no member answers");
 }
 
-TEST_CASE("who may see its own jobs sees no others, and nothing that is no job's") {
+TEST_CASE("a listener with the scope own gets events of its own jobs only") {
   EmbeddedEngine engine;
   const Reader ann = listen(engine, {auth::EventScope::own, "ann"});
   (void)engine.publish(R"("client": "local", "tgt": "ms-0", "fun": "test.ping")");

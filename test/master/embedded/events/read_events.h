@@ -10,10 +10,10 @@
 
 namespace rest_fcgi::test {
 
-/// Who may hear all.
+/// The permit for all events.
 inline const master::EventPermit kAll{auth::EventScope::all, "fred"};
 
-/// Reads on until there are so many.
+/// Reads until there are `count` events.
 inline std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count) {
   std::vector<master::EventPtr> events;
   CHECK(EmbeddedEngine::eventually([&] {

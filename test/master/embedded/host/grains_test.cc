@@ -171,8 +171,9 @@ TEST_CASE("host_grains has values of this process and this host") {
   };
   CHECK(grain("pid").integer() == ::getpid());
   CHECK(grain("uid").integer() == ::geteuid());
-  for (const char* name :
-       {"username", "groupname", "path", "shell", "init", "osarch", "kernelversion", "fqdn", "virtual"}) {
+  for (const char* name : {"username", "groupname", "path", "shell", "init", "osarch", "kernelversion",
+                           "fqdn", "virtual", "host", "nodename", "localhost", "kernel", "kernelrelease",
+                           "cpuarch", "os", "os_family", "osfullname"}) {
     CAPTURE(name);
     CHECK_FALSE(grain(name).text().empty());
   }

@@ -41,14 +41,6 @@ std::string without_pid(const master::Return& outcome) {
   return text;
 }
 
-TEST_CASE("cmd.run returns both outputs without white space at the end") {
-  Cmd cmd;
-  check(cmd.run("cmd.run", R"(["echo ' a  b'"])"), R"(" a  b")", 0);
-  check(cmd.run("cmd.run", R"(["printf 'a\n\n \t'"])"), R"("a")", 0);
-  check(cmd.run("cmd.run", R"(["printf 'a\n'"])", R"({"rstrip": false})"), R"("a\n")", 0);
-  check(cmd.run("cmd.run", R"(["echo a; echo b >&2; exit 3"])", R"({"python_shell": true})"), R"("a\nb")", 3);
-}
-
 TEST_CASE("a shell runs the command only with python_shell") {
   Cmd cmd;
   check(cmd.run("cmd.run", R"(["echo $HOME; echo * | cat"])"), R"("$HOME; echo * | cat")", 0);
@@ -105,11 +97,6 @@ TEST_CASE("options say which results count as a success") {
   check(cmd.run("cmd.run", R"(["echo no; false"])", R"({"python_shell": true, "raise_err": true})"),
         R"("ERROR: no")", 1);
   check(cmd.run("cmd.run", R"(["echo yes"])", R"({"raise_err": true})"), R"("yes")", 0);
-}
-
-TEST_CASE("the return code of a killed command is the negated signal") {
-  Cmd cmd;
-  check(cmd.run("cmd.retcode", R"(["kill -9 $$"])", R"({"python_shell": true})"), "-9", -9);
 }
 
 TEST_CASE("a command that exceeds its timeout returns Salt's text") {
@@ -245,12 +232,6 @@ TEST_CASE("arguments that are not supported are refused with a reason") {
       R"("a")", 0);
 }
 
-TEST_CASE("bytes that are no UTF-8 become replacement characters") {
-  Cmd cmd;
-  check(cmd.run("cmd.run", R"([["printf", "a\\377b\\303\\244"]])"), "\"a\uFFFDb\u00E4\"", 0);
-  check(cmd.run("cmd.run", R"([["printf", "\\342\\202"]])"), "\"\uFFFD\uFFFD\"", 0);
-}
-
 TEST_CASE("output beyond the limit is cut with a note") {
   Cmd cmd;
   const std::string text =
@@ -310,20 +291,6 @@ TEST_CASE("cmd.which, which_bin and has_exec find programs in PATH") {
   CHECK(cmd.ret("cmd.which_bin", R"([["nosuch"]])") == "null");
   CHECK(cmd.ret("cmd.has_exec", R"(["sh"])") == "true");
   CHECK(cmd.ret("cmd.has_exec", R"(["nosuch"])") == "false");
-}
-
-TEST_CASE("cmd.run_all takes Salt's parameters in Salt's order") {
-  Cmd cmd;
-  const std::string spec = cmd.ret("sys.argspec", R"(["cmd.run_all"])");
-  CHECK(spec.find(R"("args": ["cmd", "cwd", "stdin", "runas", "group", "shell", "python_shell", "env", )"
-                  R"("clean_env", "template", "rstrip", "umask", "output_encoding", "output_loglevel", )"
-                  R"("log_callback", "hide_output", "timeout", "reset_system_locale", "ignore_retcode", )"
-                  R"("saltenv", "use_vt", "redirect_stderr", "password", "encoded_cmd", "prepend_path", )"
-                  R"("success_retcodes", "success_stdout", "success_stderr"])") != std::string::npos);
-  for (const std::string_view slow : {"cmd.run", "cmd.shell", "cmd.retcode", "cmd.exec_code"}) {
-    CHECK_FALSE(cmd.modules().is_quick(slow));
-  }
-  CHECK(cmd.modules().is_quick("cmd.which"));
 }
 
 }  // namespace

@@ -59,31 +59,6 @@ TEST_CASE("an incomplete name returns the documentation of the functions that it
       1, false, "nested");
 }
 
-TEST_CASE("each kind of exception has a minion's text") {
-  test::Execution minion;
-  const auto raise = [&minion](std::string_view name) {
-    return minion.run("test.raise_exception", "[\"" + std::string(name) + "\", \"why\"]");
-  };
-  check(minion.run("test.exception", R"(["why"])"),
-        R"("The minion function caused an exception: Exception: why")", 1, false, "nested");
-  for (const std::string name : {"ValueError", "salt.exceptions.SaltException"}) {
-    const master::Return outcome = raise(name);
-    CHECK(outcome.ret.text().starts_with(
-        R"("The minion function caused an exception: Traceback (most recent call last):\n)"));
-    CHECK(outcome.ret.text().ends_with("\\n" + name + ": why\\n\""));
-    CHECK_FALSE(outcome.success);
-  }
-  check(raise("salt.exceptions.CommandExecutionError"), R"("ERROR: why")", 1, false, "nested");
-  check(raise("salt.exceptions.SaltInvocationError"), R"("ERROR executing 'test.raise_exception': why")", 1,
-        false, "nested");
-  check(raise("salt.exceptions.SaltClientError"), R"("ERROR executing 'test.raise_exception': why")", 1,
-        false, "nested");
-  check(raise("salt.exceptions.CommandNotFoundError"),
-        R"("Command required for 'test.raise_exception' not found: why")", 1, false, "nested");
-  CHECK(minion.sentence("test.raise_exception", R"(["TypeError", "why"])") ==
-        "Passed invalid arguments to test.raise_exception: why");
-}
-
 TEST_CASE("a return has its function's outputter") {
   test::Execution minion(R"({"os": "Debian"})");
   check(minion.run("grains.items"), R"({"os": "Debian"})", 0, true, "nested");

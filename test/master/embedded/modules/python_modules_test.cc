@@ -68,14 +68,6 @@ TEST_CASE("a Python module finds the script that wins over its own function") {
   CHECK(minion.ret("shop.fun") == R"("script")");
 }
 
-TEST_CASE("a stop request ends a function in Python") {
-  const Shop shop("import time\ndef fun():\n    time.sleep(1000)\n");
-  test::Execution minion = shop.minion();
-  std::stop_source stop;
-  stop.request_stop();
-  CHECK(minion.run("shop.fun", "[]", "{}", stop.get_token()).ret.text() == Json::string(kTerminated).text());
-}
-
 TEST_CASE("large and deep values are returned") {
   const Shop shop(
       "def fun(n):\n    return list(range(n))\ndef deep(n):\n    return [deep(n - 1)] if n else []\n");

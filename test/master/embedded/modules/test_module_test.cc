@@ -15,45 +15,6 @@ namespace rest_fcgi::embedded {
 namespace {
 
 using test::kException;
-using test::kInvalid;
-
-TEST_CASE("test.ping, true, false and echo return what they say") {
-  test::Execution minion;
-  CHECK(minion.ret("test.ping") == "true");
-  CHECK(minion.ret("test.true") == "true");
-  CHECK(minion.ret("test.false") == "false");
-  CHECK(minion.ret("test.echo", R"([{"a": [1, 2.50, "x"]}])") == R"({"a": [1, 2.5, "x"]})");
-  CHECK(minion.ret("test.echo", "[null]") == "null");
-}
-
-TEST_CASE("test.arg_type names Python's types") {
-  test::Execution minion;
-  const std::string ret = minion.ret("test.arg_type", R"(["a", 1, 2.5, null, true, [1], {}])", R"({"z": 1})");
-  CHECK(ret.starts_with(
-      R"({"args": ["<class 'str'>", "<class 'int'>", "<class 'float'>", "<class 'NoneType'>", )"
-      R"("<class 'bool'>", "<class 'list'>", "<class 'dict'>"], "kwargs": {"z": "<class 'int'>", )"
-      R"("__pub_fun": "<class 'str'>", "__pub_arg": "<class 'list'>")"));
-}
-
-TEST_CASE("test.arg_repr writes arguments as Python does") {
-  test::Execution minion;
-  const std::string some =
-      minion.ret("test.arg_repr", R"(["a", 1.50, null, [true], "it's"])", R"({"it's": {"y": 1}})");
-  CHECK(
-      some.starts_with(R"x({"args": "('a', 1.5, None, [True], \"it's\")", "kwargs": "{\"it's\": {'y': 1}, )x"
-                       R"x('__pub_fun': 'test.arg_repr', '__pub_arg': )x"));
-  CHECK(minion.ret("test.arg_repr", R"(["a"])")
-            .starts_with(R"x({"args": "('a',)", "kwargs": "{'__pub_fun': )x"));
-  CHECK(minion.ret("test.arg_repr").starts_with(R"x({"args": "()", )x"));
-}
-
-TEST_CASE("test.kwarg returns keyword arguments only") {
-  test::Execution minion;
-  CHECK(minion.ret("test.kwarg", R"(["a=1"])", R"({"z": "y"})")
-            .starts_with(R"({"a": 1, "z": "y", "__pub_fun": "test.kwarg", )"));
-  CHECK(minion.sentence("test.kwarg", R"(["a"])") ==
-        kInvalid + "test.kwarg: kwarg() takes 0 positional arguments but 1 was given");
-}
 
 TEST_CASE("test.retcode takes what Python's int() takes") {
   test::Execution minion;
@@ -94,14 +55,6 @@ TEST_CASE("test.sleep ends at a stop request") {
   CHECK(outcome.ret.text() == R"("Job terminated: it was asked to stop before it ended.")");
   CHECK(outcome.retcode == 1);
   CHECK_FALSE(outcome.success);
-}
-
-TEST_CASE("test.exception raises its message") {
-  test::Execution minion;
-  CHECK(minion.sentence("test.exception") == kException + "Exception: Test Exception");
-  CHECK(minion.sentence("test.exception", R"(["Oh noes!"])") == kException + "Exception: Oh noes!");
-  CHECK(minion.sentence("test.exception", "[null]") == kException + "Exception: None");
-  CHECK(minion.sentence("test.exception", R"([""])") == kException + "Exception");
 }
 
 TEST_CASE("test.assertion raises unless Python takes its argument for true") {

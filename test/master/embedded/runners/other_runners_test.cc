@@ -26,7 +26,7 @@ TEST_CASE("the manage runners take targets") {
   CHECK(ret(engine, R"("fun": "manage.status", "tgt": "nosuch")") == R"({"up": [], "down": []})");
 }
 
-TEST_CASE("a manage runner whose target is wrong says so, without success") {
+TEST_CASE("a manage runner with a wrong target fails") {
   EmbeddedEngine engine;
   for (const char* members :
        {R"("fun": "manage.up", "tgt": "ms-(", "tgt_type": "pcre")",
@@ -53,15 +53,13 @@ TEST_CASE("the manage runners about presence show every minion as present") {
   CHECK(ret(engine, R"("fun": "manage.present", "subset": ["ms-1", "nosuch"])") == R"(["ms-1"])");
   CHECK(ret(engine, R"("fun": "manage.present", "arg": ["ms-1,ms-2", true])") ==
         R"({"ms-1": "127.0.0.1", "ms-2": "127.0.0.1"})");
-  CHECK(
-      holds(text(engine, R"("fun": "manage.present", "subset": 5)"), "subset must be a list of minion ids"));
   CHECK(holds(text(engine, R"("fun": "manage.not_present", "subset": 5)"), "found int"));
   const std::string versions = ret(engine, R"("fun": "manage.versions")");
   CHECK(versions.starts_with(R"({"Master": "3006.)"));
   CHECK(holds(versions, R"("Up to date": {"ms-0": )"));
 }
 
-TEST_CASE("what minions and master do not have is empty, in Salt's forms") {
+TEST_CASE("cache.mine and state.orchestrate_show_sls return empty results") {
   EmbeddedEngine engine;
   CHECK(ret(engine, R"("fun": "cache.mine", "arg": ["*"])") == "{}");
   const std::string states = ret(engine, R"("fun": "state.orchestrate_show_sls", "arg": ["*"])");
@@ -78,7 +76,7 @@ TEST_CASE("cache.grains and cache.pillar show the data of minions") {
   CHECK(holds(text(engine, R"("fun": "cache.grains")"), "missing 1 required positional argument: 'tgt'"));
 }
 
-TEST_CASE("the doc runners show the documentation of all functions by name") {
+TEST_CASE("the doc runners show the documentation of all functions") {
   EmbeddedEngine engine;
   for (const auto& [runner, name] : {std::pair("doc.runner", "manage.up"),
                                      {"doc.wheel", "key.list_all"},
@@ -97,7 +95,7 @@ TEST_CASE("the doc runners show the documentation of all functions by name") {
   }
 }
 
-TEST_CASE("the other test runners") {
+TEST_CASE("the test runners return what Salt's do") {
   EmbeddedEngine engine;
   CHECK(ret(engine, R"("fun": "test.raw_arg", "arg": [1, "__b=2"])") ==
         R"({"args": [1], "kwargs": {"__b": 2}})");
@@ -106,5 +104,5 @@ TEST_CASE("the other test runners") {
         R"(["wibble", "wobble", "wubble", "flob"])");
   CHECK(holds(ret(engine, R"("fun": "test.metasyntactic")"), R"(["foo", "bar")"));
   CHECK(ret(engine, R"("fun": "test.metasyntactic", "locality": "x")") == "null");
-  CHECK(holds(text(engine, R"("fun": "test.get_opts")"), "the configuration holds secrets"));
+  CHECK(holds(text(engine, R"("fun": "test.get_opts")"), "config.values"));
 }

@@ -24,7 +24,7 @@ std::string ping(EmbeddedEngine& engine, std::string_view more = "") {
 
 }  // namespace
 
-TEST_CASE("arguments that do not fit are named in Python's words, and Salt calls that a success") {
+TEST_CASE("wrong arguments return Python's text with success, as in Salt") {
   EmbeddedEngine engine;
   const struct {
     const char* members;
@@ -60,25 +60,6 @@ TEST_CASE("keys of clients that a runner does not know are left out") {
         R"({"args": [], "kwargs": {"outputter": "json"}})");
 }
 
-TEST_CASE("a runner's texts are read as on a command line, its other arguments as they are") {
-  EmbeddedEngine engine;
-  CHECK(
-      ret(engine,
-          R"("fun": "test.arg", "arg": ["1", "a", "x=2", "__c=6", 3, ["4"], true], "kwarg": {"b": "5"}, "d": {"e": null})") ==
-      R"({"args": [1, "a", 3, ["4"], true], "kwargs": {"x": 2, "b": "5", "d": {"e": null}}})");
-  CHECK(ret(engine, R"("fun": "test.arg", "arg": ["x=1", "x=2"], "x": 3)") ==
-        R"({"args": [], "kwargs": {"x": 3}})");
-}
-
-TEST_CASE("20 digits are a jid and stay text, however they come") {
-  EmbeddedEngine engine;
-  const std::string all = R"("20261120230610043746")";
-  CHECK(
-      ret(engine,
-          R"("fun": "test.arg", "arg": [20261120230610043746, "20261120230610043746", "jid=20261120230610043746"], "x": 20261120230610043746)") ==
-      format(R"({{"args": [{0}, {0}], "kwargs": {{"jid": {0}, "x": {0}}}}})", all));
-}
-
 TEST_CASE("a runner's event tells what ran, for whom, and what it gave") {
   EmbeddedEngine engine;
   const master::RunnerReturn returned = engine.runner(R"("fun": "test.arg", "arg": ["a"], "b": 1)");
@@ -101,12 +82,11 @@ TEST_CASE("a runner's event tells what ran, for whom, and what it gave") {
 TEST_CASE("test.sleep sleeps on a worker, and takes numbers only") {
   EmbeddedEngine engine;
   CHECK(ret(engine, R"("fun": "test.sleep", "arg": [0.01])") == "true");
-  CHECK(
-      holds(text(engine, R"("fun": "test.sleep", "s_time": "long")"), "s_time must be a number of seconds"));
+  CHECK(holds(text(engine, R"("fun": "test.sleep", "s_time": "long")"), "s_time: found 'long'"));
   CHECK(holds(text(engine, R"("fun": "test.sleep", "s_time": -1)"), "found -1"));
 }
 
-TEST_CASE("jobs.list_job shows a job and its returns as Salt does") {
+TEST_CASE("jobs.list_job shows a job and its returns") {
   EmbeddedEngine engine;
   const std::string jid =
       published(engine, R"("tgt": "ms-0", "fun": "test.echo", "arg": ["hi"], "metadata": {"a": 1})");
@@ -119,7 +99,7 @@ TEST_CASE("jobs.list_job shows a job and its returns as Salt does") {
   CHECK(ret(engine, format(R"("fun": "jobs.list_job", "arg": [{}])", jid)) == expected);
 }
 
-TEST_CASE("jobs.list_job and jobs.lookup_jid of a job that is not kept say so as Salt does") {
+TEST_CASE("jobs.list_job and jobs.lookup_jid report an unknown job as Salt does") {
   EmbeddedEngine engine;
   CHECK(ret(engine, R"("fun": "jobs.list_job", "jid": "20261120230610043746")") ==
         R"({"jid": "20261120230610043746", "Error": "Cannot contact returner or no job with this jid", )"
@@ -130,19 +110,7 @@ TEST_CASE("jobs.list_job and jobs.lookup_jid of a job that is not kept say so as
   CHECK(ret(engine, R"("fun": "jobs.lookup_jid", "jid": "20261120230610043746")") == "{}");
 }
 
-TEST_CASE("arguments of a job are kept as Salt publishes them") {
-  EmbeddedEngine engine;
-  const std::string single =
-      published(engine, R"("tgt": "ms-0", "fun": "test.arg", "arg": [1], "kwarg": {"a": 2})");
-  CHECK(holds(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", single)),
-              R"("Arguments": [1, {"a": 2, "__kwarg__": true}])"));
-  const std::string compound =
-      published(engine, R"("tgt": "ms-0", "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]])");
-  CHECK(holds(ret(engine, format(R"("fun": "jobs.list_job", "jid": "{}")", compound)),
-              R"("Function": ["test.ping", "test.echo"], "Arguments": [[], ["x"]])"));
-}
-
-TEST_CASE("jobs.lookup_jid shows what returned, and on request what did not") {
+TEST_CASE("jobs.lookup_jid shows returns, and missing returns on request") {
   EmbeddedEngine engine;
   const std::string jid = ping(engine);
   const std::string all = R"({"ms-0": true, "ms-1": true, "ms-2": true})";
@@ -157,7 +125,7 @@ TEST_CASE("jobs.lookup_jid shows what returned, and on request what did not") {
         R"({"ms-0": "Minion did not return"})");
 }
 
-TEST_CASE("jobs.lookup_jid names the outputter that the first return asks for") {
+TEST_CASE("jobs.lookup_jid returns the outputter of the first return") {
   EmbeddedEngine engine;
   const std::string jid = published(engine, R"("tgt": "ms-0", "fun": "nosuch.fun")");
   CHECK(ret(engine, format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid)) ==
@@ -204,18 +172,18 @@ TEST_CASE("jobs.list_jobs filters by function, target, metadata and time") {
   CHECK(listed(R"("search_function": null, "search_target": "", "search_metadata": {})"));
 }
 
-TEST_CASE("jobs.list_jobs takes a bounded number of patterns of bounded length") {
+TEST_CASE("jobs.list_jobs limits number and length of patterns") {
   EmbeddedEngine engine;
   const std::string long_one(4097, 'a');
   CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "search_target": ")" + long_one + "\""),
-              "search_target may hold 100 patterns of 4096 bytes at most"));
+              "search_target: expected at most 100 patterns"));
   std::string many = "\"a\"";
   for (int i = 0; i < 100; ++i) many += ", \"a\"";
   CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "search_function": [)" + many + "]"),
-              "search_function may hold 100 patterns of 4096 bytes at most"));
+              "search_function: expected at most 100 patterns"));
 }
 
-TEST_CASE("jobs.list_jobs matches one of a compound job's functions and one of a list's targets") {
+TEST_CASE("jobs.list_jobs matches a function of a compound job and a target of a list") {
   EmbeddedEngine engine;
   const std::string jid = published(
       engine,
@@ -227,28 +195,19 @@ TEST_CASE("jobs.list_jobs matches one of a compound job's functions and one of a
   CHECK_FALSE(holds(ret(engine, R"("fun": "jobs.list_jobs", "search_metadata": {"a": 1})"), jid));
 }
 
-TEST_CASE("jobs.list_jobs leaves jobs out whose jid is no time, where it looks at the time") {
-  EmbeddedEngine engine;
-  const std::string jid = "20200000000000000000";
-  ping(engine, format(R"(, "jid": "{}")", jid));
-  CHECK(holds(ret(engine, R"("fun": "jobs.list_jobs")"), jid));
-  CHECK_FALSE(holds(ret(engine, R"("fun": "jobs.list_jobs", "start_time": "2019-01-01")"), jid));
-}
-
-TEST_CASE("a time that is none and another job cache are refused in a sentence") {
+TEST_CASE("a wrong time and an unknown job cache are refused") {
   EmbeddedEngine engine;
   CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "start_time": "yesterday")"),
-              "Exception occurred in runner jobs.list_jobs: start_time is 'yesterday', but must be a jid, "
-              "'YYYY-MM-DD'"));
-  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "end_time": 5)"), "end_time is 5"));
+              "Exception occurred in runner jobs.list_jobs: start_time: found 'yesterday', expected a jid"));
+  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "end_time": 5)"), "end_time: found 5"));
   for (const char* members : {R"("fun": "jobs.list_jobs", "ext_source": "etcd")",
                               R"("fun": "jobs.list_job", "jid": "1", "ext_source": "etcd")",
                               R"("fun": "jobs.lookup_jid", "jid": "1", "ext_source": "etcd")"}) {
-    CHECK(holds(text(engine, members), "ext_source is 'etcd', but the job caches here are memory"));
+    CHECK(holds(text(engine, members), "ext_source: found 'etcd'"));
   }
 }
 
-TEST_CASE("jobs.active shows what runs where, and what returned") {
+TEST_CASE("jobs.active shows where jobs run") {
   EmbeddedEngine engine;
   const auto job = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "ms-[01]", "fun": "test.sleep", "arg": [600])"));
@@ -262,7 +221,7 @@ TEST_CASE("jobs.active shows what runs where, and what returned") {
   CHECK(found->find("Returned")->json().text() == "[]");
 }
 
-TEST_CASE("a runner that runs on a worker is no job of a minion, and is found in the job cache afterwards") {
+TEST_CASE("an asynchronous runner returns to the job cache, and is not in jobs.active") {
   EmbeddedEngine engine;
   const auto started = engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "manage.up")"));
   REQUIRE(started);
@@ -281,19 +240,7 @@ TEST_CASE("a runner that runs on a worker is no job of a minion, and is found in
               R"("Function": "runner.test.sleep", "Arguments": [600])"));
 }
 
-TEST_CASE("beyond the workers and their queue no runner is started") {
-  embedded::Options options;
-  options.max_workers = 1;
-  options.max_queued = 0;
-  EmbeddedEngine engine(options);
-  const char* members = R"("client": "runner_async", "fun": "test.sleep", "arg": [600])";
-  REQUIRE(engine.runner_async(engine.permit(members)));
-  const auto refused = engine.runner_async(engine.permit(members));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::unavailable);
-}
-
-TEST_CASE("jobs.list_jobs takes a page: the newest, those before a jid, and those that follow one") {
+TEST_CASE("jobs.list_jobs returns a page: the newest jobs, those before a jid or those after one") {
   EmbeddedEngine engine;
   std::string jids[5];
   for (std::string& jid : jids) jid = ping(engine);
@@ -317,14 +264,13 @@ TEST_CASE("jobs.list_jobs takes a page: the newest, those before a jid, and thos
   CHECK(page(format(R"("limit": 1, "start_time": "{}", "end_time": "{}")", jids[1], jids[2])) == "2");
   CHECK(page(R"("limit": "1", "search_function": "test.ping")") == "4");
   for (const char* members : {R"("limit": 0)", R"("limit": "x")", R"("limit": [])"}) {
-    CHECK(holds(text(engine, format(R"("fun": "jobs.list_jobs", {})", members)),
-                "limit must be a number of jobs from 1 to 1000000, found"));
+    CHECK(holds(text(engine, format(R"("fun": "jobs.list_jobs", {})", members)), "limit: found "));
   }
-  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "after": "x")"), "after is 'x', but must be a jid"));
-  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "before": 7)"), "before is 7, but must be a jid"));
+  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "after": "x")"), "after: found 'x'"));
+  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs", "before": 7)"), "before: found 7"));
 }
 
-TEST_CASE("jobs.list_jobs_filter lists the newest jobs, without those that look for others") {
+TEST_CASE("jobs.list_jobs_filter lists the newest jobs without saltutil.find_job") {
   EmbeddedEngine engine;
   const std::string first = ping(engine);
   const std::string second = published(engine, R"("tgt": "ms-0", "fun": "saltutil.find_job", "arg": ["1"])");
@@ -337,11 +283,10 @@ TEST_CASE("jobs.list_jobs_filter lists the newest jobs, without those that look 
       ret(engine, R"("fun": "jobs.list_jobs_filter", "count": 2, "filter_find_job": false)");
   CHECK_FALSE(holds(all, first));
   CHECK(holds(all, second));
-  CHECK(
-      holds(text(engine, R"("fun": "jobs.list_jobs_filter", "count": 0)"), "count must be a number of jobs"));
+  CHECK(holds(text(engine, R"("fun": "jobs.list_jobs_filter", "count": 0)"), "count: found 0"));
 }
 
-TEST_CASE("jobs.last_run shows the newest job that fits, as jobs.print_job shows it") {
+TEST_CASE("jobs.last_run shows the newest job that matches") {
   EmbeddedEngine engine;
   CHECK(ret(engine, R"("fun": "jobs.last_run")") == "false");
   const std::string jid = published(engine, R"("tgt": "ms-0", "fun": "test.echo", "arg": ["x"])");
@@ -364,7 +309,7 @@ TEST_CASE("jobs.last_run shows the newest job that fits, as jobs.print_job shows
               R"({"nojid": {"Error": "Cannot contact returner or no job with this jid")"));
 }
 
-TEST_CASE("jobs.exit_success tells of each minion whether it returned something true") {
+TEST_CASE("jobs.exit_success shows which minions returned something true") {
   EmbeddedEngine engine;
   const auto success = [&](const char* members) {
     const std::string jid = published(engine, members);

@@ -1,13 +1,42 @@
 // SPDX-License-Identifier: MIT
+// The values of most calls are compared with a real minion's in test/wire/test_salt_call.py.
 #include <doctest/doctest.h>
 
 #include "../../../support/execution.h"
-#include "outcome.h"
 
 namespace rest_fcgi::embedded {
 namespace {
 
-using test::kInvalid;
+test::Execution minion_with_settings() {
+  test::Execution made(R"({"os": "Debian", "both": "grain", "map": {"g": 1, "x": 1}, "id": "grain"})");
+  made.set_pillar(R"({"both": "pillar", "map": {"p": 2, "x": 2}, "list": [1], "own": "p", )"
+                  R"("master": {"list": [2], "map": {"m": 3}, "far": "m", "status.x": 1}})");
+  return made;
+}
+
+TEST_CASE("config.get searches options, grains, pillar and the pillar's master in this order") {
+  test::Execution m = minion_with_settings();
+  CHECK(m.ret("config.get", R"(["id"])") == R"("ms-0")");
+  CHECK(m.ret("config.get", R"(["both"])") == R"("grain")");
+  CHECK(m.ret("config.get", R"(["both"])", R"({"omit_grains": true})") == R"("pillar")");
+  CHECK(m.ret("config.get", R"(["own"])", R"({"omit_pillar": true})") == R"("")");
+  CHECK(m.ret("config.get", R"(["far"])") == R"("m")");
+  CHECK(m.ret("config.get", R"(["far", "none"])", R"({"omit_master": true})") == R"("none")");
+  CHECK(m.ret("config.get", R"(["id"])", R"({"omit_opts": true})") == R"("grain")");
+  CHECK(m.ret("config.get", R"(["map|x"])", R"({"delimiter": "|"})") == "1");
+}
+
+TEST_CASE("config.get shows nothing of the server's own configuration") {
+  test::Execution m;
+  const std::string all = m.ret("config.get", "[[]]");
+  CHECK(all.find(R"("id": "ms-0")") != std::string::npos);
+  CHECK(all.find(R"("hash_type": "sha256")") != std::string::npos);
+  for (const char* key : {"sharedsecret", "external_auth", "rest_fcgi", "token_dir"}) {
+    CAPTURE(key);
+    CHECK(m.ret("config.get", "[\"" + std::string(key) + "\"]") == R"("")");
+    CHECK(all.find("\"" + std::string(key) + "\":") == std::string::npos);
+  }
+}
 
 constexpr std::string_view kGrains =
     R"({"os": "Debian", "pkg": {"apache": "httpd", "deep": {"n": [10, 20]}}, "list": ["a", {"b": 1}, "c"], "num": 5, )"
@@ -31,33 +60,6 @@ TEST_CASE("grains.items with sanitize replaces grains that identify the host") {
     CAPTURE(no);
     CHECK(minion.ret("grains.items", no) == grains);
   }
-}
-
-TEST_CASE("grains.get walks through objects and lists") {
-  test::Execution minion(kGrains);
-  const auto get = [&minion](const std::string& key) {
-    return minion.ret("grains.get", "[\"" + key + "\"]");
-  };
-  CHECK(get("os") == R"("Debian")");
-  CHECK(get("pkg:apache") == R"("httpd")");
-  CHECK(get("pkg:deep") == R"({"n": [10, 20]})");
-  CHECK(get("pkg:deep:n:1") == "20");
-  CHECK(get("pkg:deep:n:-1") == "20");
-  CHECK(get("list: 0 ") == R"("a")");
-  CHECK(get("list:b") == "1");
-  CHECK(get("list:1:b") == "1");
-  CHECK(get("none") == "null");
-}
-
-TEST_CASE("grains.get returns the default for a missing grain") {
-  test::Execution minion(kGrains);
-  for (const std::string key : {"nosuch", "pkg:deep:n:5", "pkg:deep:n:-3", "pkg:deep:n:x", "list:nosuch",
-                                "os:0", "num:x", "none:x", "flag:x", "p*", "", "pkg:"}) {
-    CAPTURE(key);
-    CHECK(minion.ret("grains.get", "[\"" + key + "\"]") == R"("")");
-  }
-  CHECK(minion.ret("grains.get", R"(["nosuch", {"a": 1}])") == R"({"a": 1})");
-  CHECK(minion.ret("grains.get", R"(["nosuch", null])") == "null");
 }
 
 TEST_CASE("grains.get takes other delimiters") {
@@ -86,30 +88,6 @@ TEST_CASE("grains.get takes a key as a list of steps, and refuses a key of anoth
   }
 }
 
-TEST_CASE("grains.fetch is grains.get") {
-  test::Execution minion(kGrains);
-  CHECK(minion.ret("grains.fetch", R"(["pkg:apache"])") == R"("httpd")");
-  CHECK(minion.sentence("grains.fetch") ==
-        kInvalid + "grains.fetch: get() missing 1 required positional argument: 'key'");
-}
-
-TEST_CASE("grains.has_value is true for a grain that is null") {
-  test::Execution minion(kGrains);
-  CHECK(minion.ret("grains.has_value", R"(["pkg:apache"])") == "true");
-  CHECK(minion.ret("grains.has_value", R"(["none"])") == "true");
-  CHECK(minion.ret("grains.has_value", R"(["nosuch"])") == "false");
-}
-
-TEST_CASE("grains.equals compares as text") {
-  test::Execution minion(kGrains);
-  CHECK(minion.ret("grains.equals", R"(["os", "Debian"])") == "true");
-  CHECK(minion.ret("grains.equals", R"(["num", "5"])") == "true");
-  CHECK(minion.ret("grains.equals", R"(["num", 5.0])") == "false");
-  CHECK(minion.ret("grains.equals", R"(["flag", "True"])") == "true");
-  CHECK(minion.ret("grains.equals", R"(["pkg:deep:n", "[10, 20]"])") == "true");
-  CHECK(minion.ret("grains.equals", R"(["nosuch", ""])") == "true");
-}
-
 TEST_CASE("grains.item returns grains under the names in the call") {
   test::Execution minion(kGrains);
   CHECK(minion.ret("grains.item", R"(["os", "pkg:apache", "nosuch", "os"])") ==
@@ -131,6 +109,43 @@ TEST_CASE("grains.item limits the size of repeated defaults") {
   const std::string kwargs = "{\"default\": \"" + std::string(100000, 'x') + "\"}";
   CHECK(minion.ret("grains.item", "[\"a\", \"b\"]", kwargs).size() > 200000);
   CHECK(minion.run("grains.item", "[" + keys + "]", kwargs).retcode == 1);
+}
+
+test::Execution minion_with_pillar() {
+  test::Execution made;
+  made.set_pillar(R"({"pkg": {"apache": "httpd", "deep": {"n": [10, 20]}}, "list": ["a", "b"], "num": 5})");
+  return made;
+}
+
+TEST_CASE("pillar.items returns the pillar, merged with the argument pillar, or the named values") {
+  test::Execution m;
+  m.set_pillar(R"({"a": {"x": 1}, "b": 2})");
+  CHECK(m.ret("pillar.items") == R"({"a": {"x": 1}, "b": 2})");
+  CHECK(m.ret("pillar.data", "[]", R"({"pillar": {"a": {"y": 3}}})") == R"({"a": {"x": 1, "y": 3}, "b": 2})");
+  CHECK(m.ret("pillar.items", R"(["a:x", "nosuch"])") == R"({"a:x": 1, "nosuch": ""})");
+  CHECK(m.ret("pillar.item", R"(["b", "b", 1])", R"({"default": 7})") == R"({"b": 2, "1": 7})");
+}
+
+TEST_CASE("pillar.item refuses a name that is no text") {
+  test::Execution m = minion_with_pillar();
+  CHECK(m.sentence("pillar.item", R"(["num", ["pkg", "apache"]])").ends_with("found ['pkg', 'apache']"));
+  CHECK(m.sentence("pillar.item", R"([{"pkg": 1}])").ends_with("found {'pkg': 1}"));
+  CHECK(m.sentence("pillar.ls", "[null]").ends_with("found None"));
+}
+
+TEST_CASE("pillar.ls and pillar.keys return keys") {
+  test::Execution m = minion_with_pillar();
+  CHECK(m.ret("pillar.ls") == R"(["pkg", "list", "num"])");
+  CHECK(m.ret("pillar.keys", R"(["pkg"])") == R"(["apache", "deep"])");
+}
+
+TEST_CASE("pillar.raw returns the pillar, or the value of a key") {
+  test::Execution m = minion_with_pillar();
+  CHECK(m.ret("pillar.raw", R"(["list"])") == R"(["a", "b"])");
+  CHECK(m.ret("pillar.raw", R"(["nosuch"])") == "{}");
+  CHECK(m.ret("pillar.raw", "[7]") == "{}");
+  CHECK(m.ret("pillar.raw") == m.ret("pillar.items"));
+  CHECK(m.sentence("pillar.raw", "[[1]]").ends_with("found [1]"));
 }
 
 }  // namespace
