@@ -17,7 +17,7 @@ namespace {
 
 using master::Publication;
 
-/// `{"<minion>": <ret>}`.
+/// Writes `{"<minion>": <ret>}`.
 Json by_minion(std::string_view minion, const Json& ret) {
   return written_object([&](JsonWriter& writer) { writer.key(minion).json(ret); });
 }
@@ -41,7 +41,7 @@ void write_data(JsonWriter& writer, const master::Return& ret, std::string_view 
   writer.end_object();
 }
 
-/// The same as the event that Salt's bus carries: an item with `raw`.
+/// Writes an item with `raw`: the event of Salt's bus.
 Json return_event(const master::Return& ret, std::string_view jid, const master::Permit& permit) {
   return written_object([&](JsonWriter& writer) {
     writer.key("data");
@@ -83,7 +83,7 @@ class Batch {
 };
 
 Result<Reply> Batch::run() {
-  auto there = who_answers(call_, Publication::What::ping, [](const master::Return&) { return true; });
+  auto there = find_answering(call_, Publication::What::ping, [](const master::Return&) { return true; });
   if (!there) return std::move(there).error();
   minions_ = *std::move(there);
   window_ = window_size(local_.batch, minions_.size());
@@ -121,7 +121,7 @@ Result<void> Batch::fill_window() {
   const std::vector<std::string>& expected = (*published)->minions;
   if (!jid.empty()) reply_.jid.append(reply_.jid.empty() ? "" : ",").append(jid);
   for (const std::string& minion : next) {
-    // One that went away after it had answered the ping is no part of the job.
+    // A minion that disappeared after its ping is not in the job.
     const bool there = !jid.empty() && std::find(expected.begin(), expected.end(), minion) != expected.end();
     if (there) {
       at_work_.insert(minion);

@@ -13,24 +13,23 @@ namespace {
 using master::Publication;
 using master::Return;
 
-/// The least `gather_job_timeout` of a chunk, as of the configuration: an engine that answers find_job at
-/// once would otherwise be asked again and again without a pause.
+/// Minimum of a chunk's `gather_job_timeout`. With 0 an engine that answers find_job at once would be asked
+/// in a busy loop.
 constexpr std::chrono::milliseconds kLeastPause{100};
 
-Patience patience_for(const lowstate::LocalCall& call, const Options& options) {
+Timeouts timeouts_for(const lowstate::LocalCall& call, const Options& options) {
   const auto gather =
       call.gather_job_timeout ? std::max(*call.gather_job_timeout, kLeastPause) : options.gather_job_timeout;
   return {call.timeout.value_or(options.timeout), gather, options.syndic_wait};
 }
 
-/// A minion that runs the job describes it; one that does not says `{}`, or, where find_job itself failed, a
-/// text.
+/// A minion that runs the job returns a description. Other minions return `{}`, or a text if find_job failed.
 bool says_that_it_runs(const Return& answer) {
   const std::string& text = answer.ret.text();
   return text.size() > 2 && text.front() == '{' && text != R"({"return": {}})";
 }
 
-/// What it adds to a reply, about.
+/// Returns about the size of the return in a reply.
 std::size_t size_of(const Return& ret) {
   return ret.minion.size() + ret.ret.text().size() + (ret.event ? ret.event->text().size() : 0);
 }
@@ -42,8 +41,8 @@ Error reply_too_large(std::size_t max_reply_bytes) {
           format("What was returned has more than {} bytes (max_reply_bytes)", max_reply_bytes)};
 }
 
-JobWait::JobWait(std::span<const std::string> minions, Patience patience, SteadyTime now)
-    : patience_(patience), settled_(now + patience.syndic_wait), deadline_(now + patience.timeout) {
+JobWait::JobWait(std::span<const std::string> minions, Timeouts timeouts, SteadyTime now)
+    : timeouts_(timeouts), settled_(now + timeouts.syndic_wait), deadline_(now + timeouts.timeout) {
   for (const std::string& minion : minions) add(minion, deadline_);
 }
 
@@ -64,14 +63,14 @@ void JobWait::expect(const std::vector<std::string>& minions, const std::vector<
     limits_.erase(found);
   }
   for (const std::string& minion : minions) {
-    if (add(minion, now + patience_.timeout)) continue;
-    if (auto syndic = syndics_.extract(minion)) limits_.emplace(syndic.value(), now + patience_.timeout);
+    if (add(minion, now + timeouts_.timeout)) continue;
+    if (auto syndic = syndics_.extract(minion)) limits_.emplace(syndic.value(), now + timeouts_.timeout);
   }
 }
 
 std::optional<std::string_view> JobWait::returned(std::string_view minion) {
   if (const auto syndic = syndics_.extract(minion)) return syndic.value();
-  if (patience_.syndic_wait.count() > 0) add(minion, deadline_);  // where it is not known
+  if (timeouts_.syndic_wait.count() > 0) add(minion, deadline_);  // where it is not known
   const auto waited_for = limits_.extract(minion);
   return waited_for ? std::optional(waited_for.key()) : std::nullopt;
 }
@@ -79,7 +78,7 @@ std::optional<std::string_view> JobWait::returned(std::string_view minion) {
 void JobWait::runs(std::string_view minion, SteadyTime now) {
   const auto limit = limits_.find(minion);
   if (limit == limits_.end()) return;
-  limit->second = now + patience_.timeout;
+  limit->second = now + timeouts_.timeout;
   ask_ = true;
 }
 
@@ -96,7 +95,7 @@ SteadyTime JobWait::due(SteadyTime now) const {
 }
 
 void JobWait::asked(SteadyTime now) {
-  deadline_ = now + patience_.gather_job_timeout + patience_.syndic_wait;
+  deadline_ = now + timeouts_.gather_job_timeout + timeouts_.syndic_wait;
   ask_ = false;
 }
 
@@ -115,7 +114,7 @@ std::vector<std::string> JobWait::waiting() const {
 
 Gatherer::Gatherer(const Call& call)
     : call_(call),
-      patience_(patience_for(call.permit.chunk().local(), call.options)),
+      timeouts_(timeouts_for(call.permit.chunk().local(), call.options)),
       inbox_(std::make_shared<Inbox>(call.room, call.options.max_reply_bytes)) {}
 
 bool Gatherer::Inbox::take(const Return& ret) {
@@ -127,8 +126,8 @@ bool Gatherer::Inbox::take(const Return& ret) {
   return true;
 }
 
-/// Where the returns of one round go. Where they count for the size of the reply, an Error comes in place of
-/// the first one that does not fit into it, and the others that do not fit are dropped as they come.
+/// The addressee of one round. If the returns count for the size of the reply, an Error replaces the first
+/// return that exceeds the limit, and further ones are dropped.
 class Gatherer::Slot final : public master::Addressee {
  public:
   Slot(std::shared_ptr<Inbox> inbox, std::size_t round, bool counts)
@@ -140,7 +139,7 @@ class Gatherer::Slot final : public master::Addressee {
       if (inbox_->full.exchange(true)) return;
       delivery = reply_too_large(inbox_->max_reply_bytes);
     }
-    inbox_->letters.put({round_, std::move(delivery)});
+    inbox_->messages.put({round_, std::move(delivery)});
   }
 
  private:
@@ -155,10 +154,10 @@ Result<const master::Job*> Gatherer::publish(const Publication& publication) {
   Result<master::Job> job = call_.master.publish(call_.permit, publication, returns);
   if (!job) return std::move(job).error();
   const SteadyTime now = call_.clock.steady();
-  // A master does not know the minions below its syndics, and says of them that they are missing.
-  const bool may_be_below = patience_.syndic_wait.count() > 0 && !job->jid.empty() && job->returned.empty();
+  // A master does not know the minions of its syndics, and reports them as missing.
+  const bool may_be_below = timeouts_.syndic_wait.count() > 0 && !job->jid.empty() && job->returned.empty();
   if (publication.only && may_be_below) job->minions = *publication.only;
-  Active& active = jobs_.emplace_back(*std::move(job), patience_, now);
+  Active& active = jobs_.emplace_back(*std::move(job), timeouts_, now);
   ready_.reserve(ready_.size() + active.job.returned.size());
   for (const Return& ret : active.job.returned) {
     if (counts && !inbox_->take(ret)) {
@@ -183,16 +182,16 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
     ready_.clear();
     handed_out_ = 0;
     if (active_.empty() && until == SteadyTime::max()) return std::optional<Arrival>();
-    // What has come is looked at before the time is, so that a slow host does not give up what it has in its
-    // hands.
-    letter_ = inbox_->letters.take(std::min({until, call_.permit.deadline(), due(call_.clock.steady())}));
-    if (letter_) {
-      auto opened = open(*letter_);
+    // Messages are read before the time is checked, so that a slow host does not give up a return that has
+    // come.
+    message_ = inbox_->messages.take(std::min({until, call_.permit.deadline(), due(call_.clock.steady())}));
+    if (message_) {
+      auto opened = open(*message_);
       if (!opened || opened->has_value()) return opened;
     }
     const SteadyTime now = call_.clock.steady();
     if (now >= call_.permit.deadline()) return too_late();
-    if (letter_) continue;
+    if (message_) continue;
     if (Result<void> stepped = take_steps(now); !stepped) return std::move(stepped).error();
     if (now >= until) return std::optional<Arrival>();
   }
@@ -220,7 +219,7 @@ Result<void> Gatherer::ask(Active& active, SteadyTime now) {
   const auto answers = std::make_shared<Slot>(inbox_, rounds_.size(), false);
   Result<master::Job> asked = call_.master.publish(call_.permit, question, answers);
   if (!asked) return master::with_jid(std::move(asked).error(), active.job.jid);
-  // Who did not answer the last question is asked again by this one.
+  // Minions that did not answer the last question are asked again.
   if (active.question) rounds_[*active.question].returns.reset();
   active.question = rounds_.size();
   rounds_.push_back({&active, true, answers});
@@ -241,18 +240,18 @@ void Gatherer::finish(Active& active) {
   std::erase(active_, &active);
 }
 
-Result<std::optional<Arrival>> Gatherer::open(Letter& letter) {
-  const Round& round = rounds_[letter.round];
+Result<std::optional<Arrival>> Gatherer::open(Message& message) {
+  const Round& round = rounds_[message.round];
   Active& active = *round.about;
-  if (auto* lost = std::get_if<Error>(&letter.delivery)) {
+  if (auto* lost = std::get_if<Error>(&message.delivery)) {
     return master::with_jid(std::move(*lost), active.job.jid);
   }
   const SteadyTime now = call_.clock.steady();
-  if (const auto* more = std::get_if<master::MoreMinions>(&letter.delivery)) {
+  if (const auto* more = std::get_if<master::MoreMinions>(&message.delivery)) {
     if (!round.is_question) active.wait.expect(more->minions, more->syndics, now);
     return std::optional<Arrival>();
   }
-  const auto& ret = std::get<Return>(letter.delivery);
+  const auto& ret = std::get<Return>(message.delivery);
   if (!round.is_question) return take_in(active, ret);
   note_answer(active, ret);
   return std::optional<Arrival>();
@@ -282,8 +281,8 @@ SteadyTime Gatherer::due(SteadyTime now) const {
   return due;
 }
 
-Result<std::vector<std::string>> who_answers(const Call& call, Publication::What what,
-                                             bool (*is_yes)(const Return& ret)) {
+Result<std::vector<std::string>> find_answering(const Call& call, Publication::What what,
+                                                bool (*is_yes)(const Return& ret)) {
   Gatherer gatherer(call);
   const auto published = gatherer.publish({what, std::nullopt, {}});
   if (!published) return published.error();

@@ -22,141 +22,135 @@
 
 namespace rest_fcgi::client {
 
-/// One chunk's call, and what it runs with. Borrows all of it; lives for the call.
+/// The call of one chunk, and what it needs. Borrows.
 struct Call {
   master::Master& master;
   const master::Permit& permit;
   const Options& options;
   const Clock& clock;
-  std::size_t room;  ///< bytes that may be gathered for it
+  std::size_t room;  ///< largest size of its returns, in bytes
 };
 
-/// For a call that gathered more than it may.
 [[nodiscard]] Error reply_too_large(std::size_t max_reply_bytes);
 
-/// How long one job is waited for.
-struct Patience {
+/// The time limits of a job.
+struct Timeouts {
   std::chrono::milliseconds timeout;             ///< until minions are asked whether the job still runs
-  std::chrono::milliseconds gather_job_timeout;  ///< how long they have to answer
-  /// How long, from the start, syndics may name minions of theirs, and how much later answers come through
-  /// them; 0: there are none.
+  std::chrono::milliseconds gather_job_timeout;  ///< for the answer to that question
+  /// Time from the start in which syndics may name their minions, and delay of answers through them. 0: no
+  /// syndics.
   std::chrono::milliseconds syndic_wait{0};
 };
 
-/// Salt's rules for how long to wait for one job's minions. After `timeout` those that have not returned are
-/// asked whether the job still runs (`saltutil.find_job`). While some say yes, they are asked again every
-/// `gather_job_timeout`; when a round stays without a yes, and for each minion `timeout` has passed since its
-/// last one, the wait is over. So a job may run as long as its minion says that it does.
+/// Salt's rules for the wait for one job. After `timeout` the minions that have not returned are asked
+/// whether the job still runs (`saltutil.find_job`). While a minion says yes, they are asked again every
+/// `gather_job_timeout`. The wait ends after a round without a yes, when `timeout` has passed since each
+/// minion's last yes. So a job is waited for as long as its minion says that it runs.
 ///
-/// Does nothing by itself: it is told what happened and when, and says what is due. Owns its copy of the ids.
-/// Not synchronized.
+/// A state machine: the caller reports what happened and when, and asks for the next step. Not synchronized.
 class JobWait {
  public:
-  JobWait(std::span<const std::string> minions, Patience patience, SteadyTime now);
+  JobWait(std::span<const std::string> minions, Timeouts timeouts, SteadyTime now);
 
-  /// Syndics named minions of theirs. Those that are known are left alone, also where they have returned. The
-  /// syndics themselves are not waited for, unless they are such minions as well.
+  /// Reports that syndics named their minions. Known minions are ignored. The syndics are not waited for,
+  /// unless they are among the named minions.
   void expect(const std::vector<std::string>& minions, const std::vector<std::string>& syndics,
               SteadyTime now);
 
-  /// A minion returned: its id, for as long as this lives. Absent where it has returned before, was given up,
-  /// or is none of ours; where there are syndics every minion may be one of ours.
+  /// Reports a return, and returns the minion's id, which this owns. Absent if the minion has returned
+  /// before, was given up, or is not of this job. With syndics every minion may be of this job.
   std::optional<std::string_view> returned(std::string_view minion);
 
-  /// A minion said that it is still at work.
+  /// Reports that a minion still runs the job.
   void runs(std::string_view minion, SteadyTime now);
 
   enum class Step {
     wait,     ///< until `due()`
-    ask,      ///< all in `waiting()`, and say so with `asked`
-    give_up,  ///< on all in `waiting()`
+    ask,      ///< ask all in `waiting()`, and call `asked`
+    give_up,  ///< give up all in `waiting()`
   };
   [[nodiscard]] Step step(SteadyTime now) const;
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
   void asked(SteadyTime now);
 
-  /// Nobody is waited for any more, nor is anybody expected to be named.
+  /// Returns whether no minion is waited for, and syndics can name no more.
   [[nodiscard]] bool done(SteadyTime now) const noexcept { return limits_.empty() && now >= settled_; }
 
-  /// Who has not returned, in the order of the job.
+  /// Returns the minions that have not returned, in the order of the job.
   [[nodiscard]] std::vector<std::string> waiting() const;
 
  private:
   [[nodiscard]] SteadyTime latest_limit() const;
-  /// False where it is known already.
+  /// Returns false for a known minion.
   bool add(std::string_view minion, SteadyTime limit);
 
-  std::list<std::string> minions_;                // a list, since others look into it
+  std::list<std::string> minions_;                // a list, since the members below point into it
   std::unordered_set<std::string_view> known_;    ///< all of minions_
-  std::unordered_set<std::string_view> syndics_;  ///< of minions_, neither returned nor waited for
-  Patience patience_;
-  std::unordered_map<std::string_view, SteadyTime>
-      limits_;           ///< of those that have not returned; into minions_
-  SteadyTime settled_;   ///< from when on no further minions are named
+  std::unordered_set<std::string_view> syndics_;  ///< of minions_, not waited for
+  Timeouts timeouts_;
+  std::unordered_map<std::string_view, SteadyTime> limits_;  ///< of minions that have not returned
+  SteadyTime settled_;                                       ///< after this time syndics name no more minions
   SteadyTime deadline_;  ///< of the timeout, later of the round of questions
-  bool ask_ = true;      ///< is there reason to ask when it has passed?
+  bool ask_ = true;      ///< ask when the deadline has passed
 };
 
-/// What came for one minion of a job. Looks into the Gatherer, until the next is asked for.
+/// The result of one minion. Borrows from the Gatherer until its next call.
 struct Arrival {
   std::string_view minion;
-  const master::Return* ret;  ///< null: it will not return, as far as we can tell
+  const master::Return* ret;  ///< null: the minion was given up
   std::string_view jid;
 };
 
-/// Publishes jobs of one call and waits for their returns, one job or several at once. A return of a minion
-/// that the job does not wait for, or that has returned before, is dropped. Minions that take long are asked
-/// whether they still run the job, and are given up as Salt does it (`JobWait`), at the latest at the
-/// permit's deadline.
-///
-/// For one thread; only what reaches it as an addressee comes from others.
+/// Publishes the jobs of one call and waits for their returns. A second return of a minion, or one of another
+/// minion, is dropped. Slow minions are asked whether they still run the job, and are given up by Salt's
+/// rules
+/// (`JobWait`), at the latest at the permit's deadline. Used by one thread; deliveries come from any thread.
 class Gatherer {
  public:
   explicit Gatherer(const Call& call);
-  Gatherer(const Gatherer&) = delete;  // jobs are pointed at
+  Gatherer(const Gatherer&) = delete;
   Gatherer& operator=(const Gatherer&) = delete;
 
-  /// Publishes a job whose returns `next` then gives, one of each of its minions. The job lives as long as
-  /// this. Errors: the master's.
+  /// Publishes a job. `next` returns its results, one for each minion. This owns the job. Errors: the
+  /// master's.
   Result<const master::Job*> publish(const master::Publication& publication);
 
-  /// The next return; each minion of each job arrives once. Absent when nothing is waited for any more, or
-  /// `until` has passed. Errors: timeout, naming the unfinished jobs, when the deadline has passed;
-  /// reply_too_large; the master's.
+  /// Waits for the next result; each minion of each job has one. Absent after the last one, or after `until`.
+  /// Errors: timeout at the permit's deadline, with the unfinished jobs; reply_too_large; the master's.
   Result<std::optional<Arrival>> next(SteadyTime until = SteadyTime::max());
 
-  /// Bytes of all returns that have come so far, those that `next` has still to give included.
+  /// Returns the size of all returns that have come, also of those that `next` has not returned yet.
   [[nodiscard]] std::size_t gathered() const noexcept { return call_.room - inbox_->room; }
 
  private:
   struct Active {
-    Active(master::Job its_job, Patience patience, SteadyTime now)
-        : job(std::move(its_job)), wait(std::span(job.minions).subspan(job.returned.size()), patience, now) {}
+    Active(master::Job its_job, Timeouts timeouts, SteadyTime now)
+        : job(std::move(its_job)), wait(std::span(job.minions).subspan(job.returned.size()), timeouts, now) {}
 
     master::Job job;
     JobWait wait;
-    std::optional<std::size_t> question{};  ///< the last one's round
-    bool is_over = false;                   ///< nobody is waited for any more
+    std::optional<std::size_t> question{};  ///< the round of the last question
+    bool is_over = false;                   ///< no minion is waited for
   };
-  /// What one publication's returns are about.
+  /// One publication of a job or of a question about it.
   struct Round {
     Active* about;
     bool is_question;                            ///< find_job; else the job itself
-    std::shared_ptr<master::Addressee> returns;  ///< they come as long as this is held
+    std::shared_ptr<master::Addressee> returns;  ///< deliveries come while this lives
   };
-  struct Letter {
+  struct Message {
     std::size_t round;
     master::Delivery delivery;
   };
-  /// What senders share with this, who may come late.
+  /// Shared with senders, which may outlive this.
   struct Inbox {
     Inbox(std::size_t most_here, std::size_t most_in_all) : room(most_here), max_reply_bytes(most_in_all) {}
 
-    /// False where it does not fit.
+    /// Returns false if the return exceeds the limit.
     bool take(const master::Return& ret);
 
-    master::Mailbox<Letter> letters;
-    std::atomic<std::size_t> room;  ///< bytes of returns that may still come
+    master::Mailbox<Message> messages;
+    std::atomic<std::size_t> room;  ///< bytes that are left for returns
     std::atomic<bool> full = false;
     const std::size_t max_reply_bytes;
   };
@@ -166,27 +160,28 @@ class Gatherer {
   Result<void> ask(Active& active, SteadyTime now);
   void give_up(Active& active, const std::vector<std::string>& minions);
   void finish(Active& active);
-  Result<std::optional<Arrival>> open(Letter& letter);
+  Result<std::optional<Arrival>> open(Message& message);
   std::optional<Arrival> take_in(Active& active, const master::Return& ret);
   void note_answer(Active& active, const master::Return& ret);
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
   [[nodiscard]] Error too_late() const;
 
   const Call call_;
-  const Patience patience_;
+  const Timeouts timeouts_;
   const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
-  std::list<Active> jobs_;          ///< all that were published; they stay where they are
-  std::vector<Active*> active_;     ///< those that somebody still has to return to
-  std::optional<Letter> letter_;    ///< the one that was opened last
-  std::vector<Arrival> ready_;      ///< what needs no waiting for
-  std::size_t handed_out_ = 0;      ///< of these
-  std::optional<Error> too_large_;  ///< what comes behind them
+  std::list<Active> jobs_;          ///< all published jobs
+  std::vector<Active*> active_;     ///< jobs with minions that are waited for
+  std::optional<Message> message_;  ///< the last one that was opened
+  std::vector<Arrival> ready_;      ///< results that have come
+  std::size_t handed_out_ = 0;      ///< number of these that `next` has returned
+  std::optional<Error> too_large_;  ///< the error after them
 };
 
-/// Asks all minions of a call, and says whose answers are a yes, in the order in which they came. Errors: as
-/// those of a Gatherer.
-[[nodiscard]] Result<std::vector<std::string>> who_answers(const Call& call, master::Publication::What what,
-                                                           bool (*is_yes)(const master::Return& ret));
+/// Asks all minions of a call. Returns those that answer yes, in the order of their answers. Errors: as those
+/// of a Gatherer.
+[[nodiscard]] Result<std::vector<std::string>> find_answering(const Call& call,
+                                                              master::Publication::What what,
+                                                              bool (*is_yes)(const master::Return& ret));
 
 }  // namespace rest_fcgi::client

@@ -23,13 +23,12 @@ Reply reply_of(Json item, std::string jid) {
   return reply;
 }
 
-/// What Salt gives where nobody matched.
+/// Salt's reply if no minion matched.
 Reply nobody() {
   return reply_of(Json::empty_object(), {});
 }
 
-/// Good enough for a choice among minions, and without std::random_device's 5 KB on the stack of a thread
-/// that then waits.
+/// Not std::random_device, which takes 5 KB of the stack of a thread that then waits.
 std::minstd_rand dice() {
   std::minstd_rand::result_type seed = 0;
   [[maybe_unused]] const int failed = ::getentropy(&seed, sizeof seed);
@@ -42,7 +41,7 @@ constexpr std::string_view kNoResponse =
     "To look up the return data for this job later, run the following command:\n\n"
     "salt-run jobs.lookup_jid ";
 
-/// Writes the map by minion that `local` gives. Borrows the job. Not synchronized.
+/// Writes the map by minion of `local`. Borrows the job. Not synchronized.
 class ReturnMap {
  public:
   ReturnMap(const master::Job& job, bool full_return)
@@ -52,8 +51,8 @@ class ReturnMap {
   ReturnMap(const ReturnMap&) = delete;  // the writer looks at text_
   ReturnMap& operator=(const ReturnMap&) = delete;
 
-  /// `gathered`: bytes of all returns that have come so far. They get room at once: large ones would be
-  /// copied again and again while the text grows.
+  /// `gathered`: size of all returns that have come. It is reserved at once, so that large returns are not
+  /// copied while the text grows.
   void add(const master::Return& ret, std::size_t gathered) {
     if (text_.capacity() < gathered) text_.reserve(gathered + gathered / 8 + kBehind);
     writer_.key(ret.minion);
@@ -67,7 +66,7 @@ class ReturnMap {
     writer_.key("jid").string(jid_).end_object();
   }
 
-  /// A minion of which nothing came, or which does not exist.
+  /// Adds a minion that did not return or does not exist.
   void add_silent(std::string_view minion) {
     const std::string sentence = std::string(kNoResponse).append(jid_);
     writer_.key(minion);
@@ -79,10 +78,10 @@ class ReturnMap {
     writer_.key("retcode").integer(1).end_object();
   }
 
-  /// Nothing was added so far.
+  /// Returns whether nothing was added.
   [[nodiscard]] bool empty() const noexcept { return text_.size() == 1; }
 
-  /// The map. To be called once, at the end.
+  /// Returns the map. Call it once, at the end.
   [[nodiscard]] Json take() {
     writer_.end_object();
     return Json::trusted(std::move(text_));
@@ -159,8 +158,8 @@ Result<Reply> run_job(const Call& call) {
 }
 
 Result<Reply> cmd_subset(const Call& call) {
-  auto able = who_answers(call, Publication::What::has_function,
-                          [](const master::Return& ret) { return ret.ret == Json::boolean(true); });
+  auto able = find_answering(call, Publication::What::has_function,
+                             [](const master::Return& ret) { return ret.ret == Json::boolean(true); });
   if (!able) return std::move(able).error();
   if (able->empty()) return nobody();
   std::shuffle(able->begin(), able->end(), dice());

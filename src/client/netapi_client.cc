@@ -13,7 +13,7 @@ using lowstate::Client;
 using master::RunnerReturn;
 using master::with_jid;
 
-/// A reply of one item, where that is not too large.
+/// Makes a reply of one item. Errors: reply_too_large.
 Result<Reply> reply_with(const Call& call, Json item, std::string jid) {
   if (item.text().size() > call.room) return with_jid(reply_too_large(call.options.max_reply_bytes), jid);
   Reply reply;
@@ -22,7 +22,7 @@ Result<Reply> reply_with(const Call& call, Json item, std::string jid) {
   return reply;
 }
 
-/// `{"tag": ..., "jid": ...}`: what `runner_async` and `wheel_async` give.
+/// Returns `{"tag": ..., "jid": ...}`, the reply of `runner_async` and `wheel_async`.
 Result<Reply> started_reply(const Call& call, Result<master::Started> started) {
   if (!started) return std::move(started).error();
   Json reply = written_object([&started](JsonWriter& writer) {
@@ -42,9 +42,9 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   });
 }
 
-// These are not inlined: their frames would lie on the stack of each thread that waits for minions.
+// Not inlined, since their frames would be on the stack of each thread that waits for minions.
 
-/// `runner`: what the function returned, or its whole event. After a timeout the runner goes on.
+/// Runs `runner`: returns the function's return, or its whole event. After a timeout the runner goes on.
 [[gnu::noinline]] Result<Reply> runner(const Call& call) {
   const lowstate::MasterCall& asked = call.permit.chunk().master();
   const SteadyTime until = call.clock.steady() + asked.timeout.value_or(call.options.rest_timeout);
@@ -61,14 +61,14 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
                     std::move(started->jid));
 }
 
-/// `wheel`: the master's whole reply, unlike a runner's. A function that failed says so in it.
+/// Runs `wheel`: returns the master's whole reply, also for a failed function.
 [[gnu::noinline]] Result<Reply> wheel(const Call& call) {
   Result<master::WheelReply> wheel = call.master.wheel(call.permit);
   if (!wheel) return std::move(wheel).error();
   return reply_with(call, std::move(wheel->reply), std::move(wheel->jid));
 }
 
-/// `ssh`: what each host returned, with all that Salt tells of it.
+/// Runs `ssh`: returns Salt's map of the hosts' returns.
 [[gnu::noinline]] Result<Reply> ssh(const Call& call) {
   Result<master::SshReply> ran = call.master.ssh(call.permit, call.room);
   if (ran) return reply_with(call, std::move(ran->reply), std::move(ran->jid));
@@ -154,7 +154,7 @@ Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::s
   std::size_t bytes = 0;
   for (const Json& item : reply->items) bytes += item.text().size();
   const std::size_t others = gathered->fetch_add(bytes);
-  // The room was that of a chunk that runs by itself; others may have filled it meanwhile.
+  // Other chunks of the request may have used the limit meanwhile.
   if (reply->failure || others == before || others + bytes <= most) return reply;
   return with_jid(reply_too_large(most), reply->jid);
 }

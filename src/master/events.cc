@@ -22,27 +22,26 @@ bool is_control(char byte) {
 
 Error bad_tag(std::string_view found) {
   return {ErrorKind::invocation,
-          format("An event's tag is 1 to {} bytes of UTF-8 without control characters; {} was found.",
-                 kMaxTag, found)};
+          format("An event's tag: found {}, expected 1 to {} bytes of UTF-8 without control characters.",
+                 found, kMaxTag)};
 }
 
-/// How long a listener that went away may stay away and find all that it missed.
-constexpr std::chrono::minutes kComeBack{1};
+/// Within this time a listener that reconnects gets the events that it missed.
+constexpr std::chrono::minutes kReconnectTime{1};
 
-/// An epoch is what no other log has, be it of another process or of this one before a restart.
-std::string fresh_epoch() {
+/// Returns a random text that no other log has.
+std::string make_epoch() {
   std::random_device dice;
   return format("{:08x}{:08x}", static_cast<std::uint32_t>(dice()), static_cast<std::uint32_t>(dice()));
 }
 
-/// The number in an id `EPOCH-NUMBER`; absent where that is none of this epoch.
+/// Returns the number in an id `EPOCH-NUMBER`; absent for an id of another epoch.
 std::optional<std::uint64_t> number_of(std::string_view id, std::string_view epoch) {
   if (!id.starts_with(epoch) || id.size() < epoch.size() + 2 || id[epoch.size()] != '-') return std::nullopt;
   return parse_number<std::uint64_t>(id.substr(epoch.size() + 1));
 }
 
-/// What an event costs beside its text.
-constexpr std::size_t kEventCost = 200;
+constexpr std::size_t kEventCost = 200;  // bytes of an event besides its text
 
 std::size_t cost_of(const Event& event) {
   return event.size() + event.tag().size() + kEventCost;
@@ -56,10 +55,10 @@ bool may_see(const EventPermit& permit, const Event& event) {
 }  // namespace
 
 Result<JsonDocument> check_event(std::string_view tag, const Json& data) {
-  if (tag.empty()) return bad_tag("an empty one");
-  if (tag.size() > kMaxTag) return bad_tag(format("one of {} bytes", tag.size()));
-  if (std::any_of(tag.begin(), tag.end(), is_control)) return bad_tag("one with a control character");
-  if (!is_utf8(tag)) return bad_tag("one that is no UTF-8");
+  if (tag.empty()) return bad_tag("an empty text");
+  if (tag.size() > kMaxTag) return bad_tag(format("{} bytes", tag.size()));
+  if (std::any_of(tag.begin(), tag.end(), is_control)) return bad_tag("a control character");
+  if (!is_utf8(tag)) return bad_tag("bytes that are no UTF-8");
   JsonLimits limits = JsonLimits::none();
   limits.max_depth = kMaxEventDepth;
   JsonDocument document;
@@ -68,7 +67,7 @@ Result<JsonDocument> check_event(std::string_view tag, const Json& data) {
   }
   if (!document.root().is(JsonValue::Kind::object)) {
     return Error{ErrorKind::invocation,
-                 format("An event's data is an object; {} was found.", document.root().type_name())};
+                 format("An event's data: found {}, expected an object.", document.root().type_name())};
   }
   return document;
 }
@@ -86,7 +85,7 @@ Event::Event(std::string_view id, std::string_view tag, const Json& data, std::s
   object_at_ = data_at_ + kBefore.size();
   object_size_ = data.text().size();
   id_at_ = object_at_ + object_size_ + tail.size();
-  text_.reserve(id_at_ + id_line.size());  // many are kept: no byte more than that
+  text_.reserve(id_at_ + id_line.size());
   text_.append(head).append(kBefore).append(data.text()).append(tail).append(id_line);
 }
 
@@ -111,17 +110,16 @@ void EventReader::skip_to_end() {
   losses_ = log_->losses_;
 }
 
-Result<void> EventReader::read(std::vector<EventPtr>& events, std::size_t most_bytes, const Wake& wake) {
+Result<void> EventReader::read(std::vector<EventPtr>& events, std::size_t max_bytes, const Wake& wake) {
   EventLog& log = *log_;
   const std::lock_guard lock(log.mutex_);
   if (next_ < log.first_) {
-    return Error{ErrorKind::timeout,
-                 "You read too slowly: events that you did not read yet are not kept any more."};
+    return Error{ErrorKind::timeout, "You read too slowly: the log dropped events that you had not read."};
   }
   const bool lost = losses_ != log.losses_;
   const std::uint64_t end = lost ? std::max(log.lost_at_, next_) : log.next_number();
   bool came = false;
-  for (std::size_t bytes = 0; next_ < end && bytes < most_bytes; ++next_) {
+  for (std::size_t bytes = 0; next_ < end && bytes < max_bytes; ++next_) {
     const EventPtr& event = log.events_[next_ - log.first_];
     if (!may_see(permit_, *event)) continue;
     bytes += event->size();
@@ -137,19 +135,19 @@ Result<void> EventReader::read(std::vector<EventPtr>& events, std::size_t most_b
 }
 
 EventLog::EventLog(const Clock& clock, EventLimits limits)
-    : clock_(clock), limits_(limits), epoch_(fresh_epoch()) {}
+    : clock_(clock), limits_(limits), epoch_(make_epoch()) {}
 
 bool EventLog::wanted() noexcept {
   if (!wanted_) return false;
   const std::lock_guard lock(mutex_);
-  if (readers_ != 0 || clock_.steady() - last_left_ < kComeBack) return true;
+  if (readers_ != 0 || clock_.steady() - last_left_ < kReconnectTime) return true;
   forget_all();
   wanted_ = false;
   return false;
 }
 
 void EventLog::forget_all() {
-  first_ = next_number() + 1;  // nobody goes on behind the last one: what comes now is not kept
+  first_ = next_number() + 1;  // no reader can continue after the last event, since later ones are not kept
   events_.clear();
   events_.shrink_to_fit();
   bytes_ = 0;
@@ -191,10 +189,10 @@ Result<std::unique_ptr<EventReader>> EventLog::reader(const EventPermit& permit,
   std::uint64_t next = next_number();
   if (!after.empty()) {
     const auto number = number_of(after, epoch_);
-    // A number may come from anybody; and what was lost is behind none that counts.
+    // The number comes from outside. No reader can continue across lost events.
     const bool known = number && *number < next && *number + 1 >= first_ && *number >= lost_at_;
     if (!known)
-      return Error{ErrorKind::not_found, "The events since the last one that you had are not kept."};
+      return Error{ErrorKind::not_found, "The log does not have all events since the last one that you had."};
     next = *number + 1;
   }
   std::unique_ptr<EventReader> made(new EventReader(shared_from_this(), permit, next));

@@ -27,7 +27,7 @@ Civil civil(WallTime time) {
   return {std::chrono::year_month_day(day), std::chrono::hh_mm_ss(time - day)};
 }
 
-/// Writes `value` with `width` digits and moves `out` behind them.
+/// Writes `value` with `width` digits and moves `out` to their end.
 void put_digits(char*& out, unsigned value, int width) {
   for (int i = width - 1; i >= 0; --i, value /= 10) out[i] = static_cast<char>('0' + value % 10);
   out += width;
@@ -40,7 +40,6 @@ unsigned as_unsigned(Number number) {
 
 using Digits = std::array<char, lowstate::kJidDigits>;
 
-/// Those of a jid.
 Digits digits_at(WallTime time) {
   const Civil at = civil(time);
   Digits digits;
@@ -89,10 +88,8 @@ std::string jid_start_time(std::string_view jid) {
 
 Result<void> check_own_jid(const lowstate::Chunk& chunk) {
   if (!chunk.is_local() || chunk.local().jid.empty() || lowstate::is_jid(chunk.local().jid)) return {};
-  return Error{
-      ErrorKind::invocation,
-      format("Lowstate chunk {}: 'jid' must be {} digits, since the job cache sorts jobs by it; found {}.",
-             chunk.index, lowstate::kJidDigits, quoted(chunk.local().jid))};
+  return Error{ErrorKind::invocation, format("Lowstate chunk {}: 'jid': found {}, expected {} digits.",
+                                             chunk.index, quoted(chunk.local().jid), lowstate::kJidDigits)};
 }
 
 std::string iso_stamp(WallTime time) {

@@ -25,11 +25,10 @@ constexpr std::string_view kSecondWords[] = {"code", "key", "phrase", "word"};
 constexpr std::string_view kHarmless[] = {"bandpass", "bypass",  "compass",  "highpass", "lowpass",
                                           "overpass", "surpass", "trespass", "underpass"};
 
-/// Last words that leave a secret a secret.
+/// Last words that are ignored: `password_confirmation` is a secret.
 constexpr std::string_view kTails[] = {"confirm", "confirmation", "new", "old", "value"};
 
-/// Longer names are judged by their last bytes.
-constexpr std::size_t kMaxName = 128;
+constexpr std::size_t kMaxName = 128;  // only the last bytes of a longer name count
 
 template <class Words>
 bool ends_with_one(std::string_view word, const Words& words) {
@@ -46,7 +45,7 @@ bool is_small(char byte) {
   return byte >= 'a' && byte <= 'z';
 }
 
-/// Takes the last word of the name away and returns it in small letters; empty: there are no more.
+/// Removes the last word from the name and returns it in small letters; empty at the end.
 std::string take_last_word(std::string_view& name) {
   while (!name.empty() && !is_letter(name.back())) name.remove_suffix(1);
   std::string word;
@@ -82,8 +81,8 @@ Secrecy secrecy_of(std::string_view name) {
 }
 
 bool is_count(std::string_view text) {
-  constexpr std::size_t kMostDigits = 9;
-  return !text.empty() && text.size() <= kMostDigits && std::all_of(text.begin(), text.end(), is_digit);
+  constexpr std::size_t kMaxDigits = 9;
+  return !text.empty() && text.size() <= kMaxDigits && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 }  // namespace rest_fcgi::master

@@ -20,14 +20,14 @@ namespace rest_fcgi::master {
 
 namespace {
 
-constexpr std::chrono::seconds kIdle{10};  // kQuiet included
-constexpr std::chrono::seconds kGrace{1};
+constexpr std::chrono::seconds kIdle{10};  // an idle thread ends after this time; includes kQuiet
+constexpr std::chrono::seconds kGrace{1};  // the destructor waits this long
 
 Error unavailable(std::string message) {
   return {ErrorKind::unavailable, std::move(message)};
 }
 
-/// Tasks catch what they can answer for; what is left must not end the process.
+/// Tasks catch their own exceptions. An exception that is left must not end the process.
 void run_task(const Workers::Task& task, const std::stop_token& stop) {
   try {
     task(stop);
@@ -38,8 +38,8 @@ void run_task(const Workers::Task& task, const std::stop_token& stop) {
 
 }  // namespace
 
-/// Tasks that wait, a queue for each user. Users take turns, in the order of their names. Not synchronized.
-class TurnQueue {
+/// Waiting tasks, a queue for each user. Users take turns in the order of their names. Not synchronized.
+class FairQueue {
  public:
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -49,7 +49,7 @@ class TurnQueue {
     ++size_;
   }
 
-  /// Takes the first task of the user whose turn it is. REQUIRES: it is not empty.
+  /// Removes the first task of the next user. REQUIRES: the queue is not empty.
   Workers::Task pop() {
     auto next = tasks_.upper_bound(latest_);
     if (next == tasks_.end()) next = tasks_.begin();
@@ -62,18 +62,18 @@ class TurnQueue {
   }
 
  private:
-  std::map<std::string, std::deque<Workers::Task>> tasks_;  // of users that have some
+  std::map<std::string, std::deque<Workers::Task>> tasks_;  // without empty queues
   std::string latest_;                                      // the user that had the last turn
   std::size_t size_ = 0;
 };
 
 struct Workers::State {
   std::mutex mutex;
-  std::condition_variable work;   // there is a task, or the end has come
+  std::condition_variable work;   // there is a task, or the pool is closed
   std::condition_variable ended;  // a task or thread ended
   Limits limits;                  // constant after construction
-  TurnQueue queue;                // guarded by mutex, as all that follows
-  std::size_t reserved = 0;       // tasks that will come into the queue
+  FairQueue queue;                // guarded by mutex, as the members below
+  std::size_t reserved = 0;       // places for tasks that are not submitted yet
   std::size_t threads = 0;
   std::size_t busy = 0;  // threads with a task
   bool closed = false;
@@ -102,8 +102,7 @@ Result<Workers::Reservation> Workers::reserve(std::string_view user, std::size_t
   const std::size_t taken = state.busy + state.waiting();
   if (taken > room || count > room - taken) {
     return unavailable(format(
-        "The server has too much to do: {} function calls run or wait, and {} more do not fit into the "
-        "{} that it takes.",
+        "The server has too much to do: {} function calls run or wait, {} more exceed the limit of {}.",
         taken, count, room));
   }
   state.reserved += count;
@@ -125,7 +124,7 @@ bool Workers::close(SteadyTime deadline) {
 }
 
 void Workers::stop() {
-  TurnQueue dropped;  // destroyed after the lock is gone
+  FairQueue dropped;  // destroyed after the lock is released
   {
     const std::lock_guard lock(state_->mutex);
     std::swap(dropped, state_->queue);
@@ -155,7 +154,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
     }
     if (!woken) woken = state->work.wait_for(lock, kIdle - kQuiet, has_work);
     if (state->queue.empty()) {
-      // A task that is reserved counts on the threads that are there.
+      // A reserved task relies on the existing threads.
       if (woken || state->reserved == 0) break;
       continue;
     }
@@ -164,7 +163,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
     ++state->busy;
     lock.unlock();
     run_task(task, state->stop.get_token());
-    task = nullptr;  // what it owns goes before others hear that it ended
+    task = nullptr;  // releases what it owns before waiters see its end
     lock.lock();
     --state->busy;
     state->ended.notify_all();
@@ -181,7 +180,7 @@ Workers::Reservation::~Reservation() {
   const std::lock_guard lock(state_->mutex);
   state_->reserved -= left_;
   state_->ended.notify_all();
-  state_->work.notify_all();  // threads that wait for the end wait for this, too
+  state_->work.notify_all();  // wakes threads that wait for the end
 }
 
 void Workers::Reservation::submit(Task task) {

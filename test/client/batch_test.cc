@@ -23,7 +23,7 @@ std::string batch(const std::string& keys) {
 
 }  // namespace
 
-TEST_CASE("a percentage is cut to a whole number of minions, but is never less than one") {
+TEST_CASE("a percentage is rounded down to at least one minion") {
   const auto percent = [](double amount, std::size_t minions) {
     return window_size({amount, true}, minions);
   };
@@ -41,7 +41,7 @@ TEST_CASE("a plain batch size is a number of minions") {
   CHECK(window_size({1e9, false}, 3) == 3);
 }
 
-TEST_CASE("a batch gives an item for each return, and works on so many minions at a time") {
+TEST_CASE("a batch returns an item for each return, and runs on a limited number of minions") {
   const Clients clients;
   const auto reply = clients.run(batch(R"("batch": "1")"));
   REQUIRE(reply);
@@ -52,7 +52,7 @@ TEST_CASE("a batch gives an item for each return, and works on so many minions a
   CHECK(reply->jid == fake_jid(2) + "," + fake_jid(3) + "," + fake_jid(4));
 }
 
-TEST_CASE("a batch goes on with those that return with their job") {
+TEST_CASE("a batch continues after returns that come with the job") {
   const Clients clients;
   clients.master().minions = {"a", "b", "c", "d", "e"};
   clients.master().at_once = {"1", "2"};
@@ -64,13 +64,13 @@ TEST_CASE("a batch goes on with those that return with their job") {
   CHECK(clients.master().started() == Started{"ping a,b,c,d,e", "call a,b", "call c", "call d", "call e"});
 }
 
-TEST_CASE("a batch that is as large as the target is one job") {
+TEST_CASE("a batch as large as the target is one job") {
   const Clients clients;
   CHECK(clients.run(batch(R"("batch": "100%")")));
   CHECK(clients.master().started() == Started{"ping ms-0,ms-1,ms-2", "call ms-0,ms-1,ms-2"});
 }
 
-TEST_CASE("the next minion starts as soon as one has returned, and never more than the window at once") {
+TEST_CASE("the next minion starts when one has returned") {
   const Clients clients;
   FakeMaster& master = clients.master();
   master.minions = {"m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"};
@@ -99,7 +99,7 @@ TEST_CASE("the next minion starts as soon as one has returned, and never more th
   CHECK(most == 2);
 }
 
-TEST_CASE("who does not answer the ping takes no part, and is in no item") {
+TEST_CASE("a minion that does not answer the ping is left out") {
   const Clients clients;
   clients.master().on_minion = [](const std::string& minion, const Publication& publication,
                                   const std::string&, auto returns) {
@@ -108,7 +108,7 @@ TEST_CASE("who does not answer the ping takes no part, and is in no item") {
   CHECK(clients.text(batch(R"("batch": 2)")) == "{\"ms-0\": true}\n{\"ms-2\": true}");
 }
 
-TEST_CASE("who answers the ping and not the job has an empty item") {
+TEST_CASE("a minion that answers the ping but not the job has an empty item") {
   const Clients clients;
   clients.master().minions = {"a", "b"};
   clients.master().on_minion = [](const std::string& minion, const Publication& publication,
@@ -118,7 +118,7 @@ TEST_CASE("who answers the ping and not the job has an empty item") {
   CHECK(clients.text(batch(R"("batch": 1)")) == "{\"a\": {}}\n{\"b\": true}");
 }
 
-TEST_CASE("a batch of nobody has no items") {
+TEST_CASE("a batch without minions has no items") {
   const Clients clients;
   clients.master().minions.clear();
   const auto reply = clients.run(batch(R"("batch": 1)"));
@@ -126,7 +126,7 @@ TEST_CASE("a batch of nobody has no items") {
   CHECK(reply->items.empty());
 }
 
-TEST_CASE("failhard starts no more after a failure, and still gives what was at work") {
+TEST_CASE("with failhard no minion starts after a failure") {
   const Clients clients;
   FakeMaster& master = clients.master();
   master.minions = {"a", "b", "c", "d"};
@@ -143,7 +143,7 @@ TEST_CASE("failhard starts no more after a failure, and still gives what was at 
   CHECK(master.started() == Started{"ping a,b,c,d", "call a,b"});
 }
 
-TEST_CASE("without failhard a failure stops nothing") {
+TEST_CASE("without failhard a batch continues after a failure") {
   const Clients clients;
   clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
                                   auto returns) { returns->put(returned(minion, "false", 1)); };
@@ -152,7 +152,7 @@ TEST_CASE("without failhard a failure stops nothing") {
   CHECK(reply->items.size() == 3);
 }
 
-TEST_CASE("with batch_wait a place stays taken for a while after a return") {
+TEST_CASE("batch_wait delays the next minion after a return") {
   const Clients clients;
   const SteadyTime start = system_clock().steady();
   CHECK(clients.run(batch(R"("batch": 1, "batch_wait": 0.04)")));
@@ -172,7 +172,7 @@ TEST_CASE("raw items are whole events") {
             jid + R"(/ret/m"})");
 }
 
-TEST_CASE("raw items of a compound call name all functions, and an outputter where there is one") {
+TEST_CASE("raw items of a compound call have all functions and the outputter") {
   const Clients clients;
   clients.master().minions = {"m"};
   clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
@@ -187,14 +187,14 @@ TEST_CASE("raw items of a compound call name all functions, and an outputter whe
         std::string::npos);
 }
 
-TEST_CASE("who went away after the ping has an empty item, which is a failure for failhard") {
+TEST_CASE("a minion that disappears after the ping has an empty item, which is a failure") {
   const Clients clients;
   clients.master().gone = {"ms-1"};
   CHECK(clients.text(batch(R"("batch": 1)")) == "{\"ms-0\": true}\n{\"ms-1\": {}}\n{\"ms-2\": true}");
   CHECK(clients.text(batch(R"("batch": 1, "failhard": true)")) == "{\"ms-0\": true}\n{\"ms-1\": {}}");
 }
 
-TEST_CASE("a batch that runs out of time names all of its jobs, and keeps what returned") {
+TEST_CASE("a batch that exceeds its time keeps its returns and names its jobs") {
   client::Options options = quick_options();
   options.request_timeout = milliseconds(250);
   const Clients clients(options);
@@ -214,7 +214,7 @@ TEST_CASE("a batch that runs out of time names all of its jobs, and keeps what r
   CHECK(reply->items[0].text().starts_with("{\"a\": "));
 }
 
-TEST_CASE("a batch whose time is over while it only waits for a place says so") {
+TEST_CASE("a batch that exceeds its time during batch_wait is a timeout") {
   client::Options options = quick_options();
   options.request_timeout = milliseconds(250);
   const Clients clients(options);
@@ -226,7 +226,7 @@ TEST_CASE("a batch whose time is over while it only waits for a place says so") 
   CHECK(reply->items.size() == 1);
 }
 
-TEST_CASE("minions below a syndic, which the master calls missing, are waited for and return once each") {
+TEST_CASE("minions of a syndic, which the master reports as missing, are waited for") {
   client::Options options = quick_options();
   options.syndic_wait = milliseconds(30);
   const Clients clients(options);
@@ -239,7 +239,7 @@ TEST_CASE("minions below a syndic, which the master calls missing, are waited fo
         Started{"ping above,below-0,below-1", "call above", "call below-0", "call below-1"});
 }
 
-TEST_CASE("a minion below a syndic that answers the ping and not the job has an empty item") {
+TEST_CASE("a minion of a syndic that answers the ping but not the job has an empty item") {
   client::Options options = quick_options();
   options.syndic_wait = milliseconds(30);
   const Clients clients(options);
@@ -253,7 +253,7 @@ TEST_CASE("a minion below a syndic that answers the ping and not the job has an 
   CHECK(clients.text(batch(R"("batch": 1)")) == "{\"below\": {}}");
 }
 
-TEST_CASE("returns of minions that a batch did not start are in no item, and count for nothing") {
+TEST_CASE("returns of other minions are ignored by a batch") {
   client::Options options = quick_options();
   options.syndic_wait = milliseconds(30);
   const Clients clients(options);
@@ -269,7 +269,7 @@ TEST_CASE("returns of minions that a batch did not start are in no item, and cou
   CHECK(clients.text(batch(R"("batch": 1, "timeout": 60)")) == "{\"a\": true}\n{\"b\": true}");
 }
 
-TEST_CASE("a batch that gathers more than fits into a reply ends, and keeps what fitted") {
+TEST_CASE("a batch ends at the size limit, and keeps the returns that fit") {
   client::Options options = quick_options();
   options.max_reply_bytes = 1000;
   const Clients clients(options);

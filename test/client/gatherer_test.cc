@@ -35,14 +35,14 @@ TEST_CASE("a job is done when each of its minions has returned") {
   CHECK(pending.done(at(0)));
 }
 
-TEST_CASE("CVE-2022-22936: a second return and a stranger's are none") {
+TEST_CASE("CVE-2022-22936: a second return and that of another minion are ignored") {
   JobWait pending = job({"a"});
   CHECK(!pending.returned("x"));
   CHECK(pending.returned("a"));
   CHECK(!pending.returned("a"));
 }
 
-TEST_CASE("an id that stands twice in a job is one minion") {
+TEST_CASE("an id that occurs twice is one minion") {
   JobWait pending = job({"a", "a"});
   CHECK(pending.returned("a"));
   CHECK(pending.done(at(0)));
@@ -52,7 +52,7 @@ TEST_CASE("a job without minions is done") {
   CHECK(job({}).done(at(0)));
 }
 
-TEST_CASE("nothing is due before the timeout; then the silent minions are asked") {
+TEST_CASE("after the timeout silent minions are asked") {
   const JobWait pending = job({"a"});
   CHECK(pending.step(at(1.9)) == Step::wait);
   CHECK(pending.due(at(1.9)) == at(2));
@@ -60,7 +60,7 @@ TEST_CASE("nothing is due before the timeout; then the silent minions are asked"
   CHECK(pending.due(at(2.1)) == at(2));
 }
 
-TEST_CASE("salt#62452: a job is given up when nobody says in time that it runs") {
+TEST_CASE("salt#62452: a job is given up when no minion says in time that it runs") {
   JobWait pending = job({"a", "b"});
   pending.asked(at(2));
   CHECK(pending.step(at(11.9)) == Step::wait);
@@ -68,7 +68,7 @@ TEST_CASE("salt#62452: a job is given up when nobody says in time that it runs")
   CHECK(pending.step(at(12)) == Step::give_up);
 }
 
-TEST_CASE("minions are asked again for as long as one says that the job runs") {
+TEST_CASE("minions are asked again while one says that the job runs") {
   JobWait pending = job({"a", "b"});
   pending.asked(at(2));
   pending.runs("a", at(2.2));
@@ -78,7 +78,7 @@ TEST_CASE("minions are asked again for as long as one says that the job runs") {
   CHECK(pending.step(at(22)) == Step::give_up);
 }
 
-TEST_CASE("a minion that said late that it runs has its timeout from then on") {
+TEST_CASE("a late yes of a minion starts its timeout again") {
   JobWait pending(Ids{"a", "b"}, {std::chrono::seconds(20), std::chrono::seconds(1)}, at(0));
   pending.asked(at(20));
   pending.runs("a", at(20.5));
@@ -89,7 +89,7 @@ TEST_CASE("a minion that said late that it runs has its timeout from then on") {
   CHECK(pending.step(at(40.5)) == Step::give_up);
 }
 
-TEST_CASE("what a minion that returned says about running changes nothing") {
+TEST_CASE("an answer of a minion that has returned is ignored") {
   JobWait pending = job({"a", "b"});
   pending.asked(at(2));
   CHECK(pending.returned("a"));
@@ -97,7 +97,7 @@ TEST_CASE("what a minion that returned says about running changes nothing") {
   CHECK(pending.step(at(12)) == Step::give_up);
 }
 
-TEST_CASE("with syndics a job is not done before they had their time to name minions") {
+TEST_CASE("with syndics a job waits for them to name minions") {
   JobWait pending = job_with_syndics({});
   CHECK_FALSE(pending.done(at(4.9)));
   CHECK(pending.step(at(4.9)) == Step::wait);
@@ -119,7 +119,7 @@ TEST_CASE(
   CHECK(pending.done(at(5)));
 }
 
-TEST_CASE("a syndic that names minions is not waited for, but its own return is one") {
+TEST_CASE("a syndic that names minions is not waited for, but may return") {
   JobWait pending = job_with_syndics({"syndic", "other"});
   pending.expect({"a"}, {"syndic", "unknown"}, at(1));
   CHECK(pending.waiting() == Ids{"other", "a"});
@@ -130,7 +130,7 @@ TEST_CASE("a syndic that names minions is not waited for, but its own return is 
   CHECK(pending.done(at(5)));
 }
 
-TEST_CASE("a syndic that is one of the named minions as well is waited for") {
+TEST_CASE("a syndic among the named minions is waited for") {
   JobWait pending = job_with_syndics({"syndic"});
   pending.expect({"syndic", "a"}, {"syndic"}, at(1));
   CHECK(pending.waiting() == Ids{"syndic", "a"});
@@ -139,7 +139,7 @@ TEST_CASE("a syndic that is one of the named minions as well is waited for") {
   CHECK(pending.due(at(18)) == at(3));  // it was expected anew
 }
 
-TEST_CASE("with syndics a minion may return that nobody has named, once") {
+TEST_CASE("with syndics an unnamed minion may return once") {
   JobWait pending = job_with_syndics({});
   CHECK(pending.returned("below"));
   CHECK_FALSE(pending.returned("below"));
@@ -147,7 +147,7 @@ TEST_CASE("with syndics a minion may return that nobody has named, once") {
   CHECK(pending.waiting().empty());
 }
 
-TEST_CASE("answers that come through syndics have that much longer") {
+TEST_CASE("answers through syndics have more time") {
   JobWait pending = job_with_syndics({"a"});
   pending.asked(at(2));
   CHECK(pending.step(at(16.9)) == Step::wait);

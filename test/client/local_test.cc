@@ -31,7 +31,7 @@ void dead_or_alive(const std::string& minion, const Publication&, const std::str
 
 }  // namespace
 
-TEST_CASE("local gives a map by minion, in the order of return, and the job's id") {
+TEST_CASE("local returns a map from minion to return, in the order of returns") {
   const Clients clients;
   const auto reply = clients.run(kPing);
   REQUIRE(reply);
@@ -56,7 +56,7 @@ TEST_CASE("returns may come late and from other threads") {
   CHECK(clients.text(std::string(kPing) + R"(, "timeout": 60)") == R"({"ms-1": 1, "ms-2": 2, "ms-0": 2})");
 }
 
-TEST_CASE("of many returns from many threads none is lost") {
+TEST_CASE("no return of many threads is lost") {
   const Clients clients;
   FakeMaster& master = clients.master();
   master.minions.clear();
@@ -69,7 +69,7 @@ TEST_CASE("of many returns from many threads none is lost") {
     CHECK(map.find("\"" + minion + "\": true") != std::string::npos);
 }
 
-TEST_CASE("duplicates and strangers are not in the map") {
+TEST_CASE("duplicates and returns of other minions are ignored") {
   const Clients clients;
   clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
                                   auto returns) {
@@ -80,7 +80,7 @@ TEST_CASE("duplicates and strangers are not in the map") {
   CHECK(clients.text(kPing) == R"({"ms-0": 1, "ms-1": 1, "ms-2": 1})");
 }
 
-TEST_CASE("what returned with the job stands first in the map; the others are waited for") {
+TEST_CASE("returns that come with the job are first in the map") {
   const Clients clients;
   clients.master().at_once = {"1", "2"};
   clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
@@ -94,7 +94,7 @@ TEST_CASE("what returned with the job stands first in the map; the others are wa
   CHECK(clients.master().started().size() == 2);
 }
 
-TEST_CASE("where nobody matched the map is empty and there is no job") {
+TEST_CASE("without a matching minion the map is empty") {
   const Clients clients;
   clients.master().minions.clear();
   const auto reply = clients.run(kPing);
@@ -103,7 +103,7 @@ TEST_CASE("where nobody matched the map is empty and there is no job") {
   CHECK(reply->jid.empty());
 }
 
-TEST_CASE("full_return tells the return code, the outputter and the job") {
+TEST_CASE("full_return has the return code, the outputter and the jid") {
   const Clients clients;
   clients.master().minions = {"a", "b"};
   clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
@@ -117,7 +117,7 @@ TEST_CASE("full_return tells the return code, the outputter and the job") {
             R"("}, "b": {"ret": [1], "out": "nested", "retcode": 2, "jid": ")" + fake_jid(1) + R"("}})");
 }
 
-TEST_CASE("a silent minion is asked once whether it works, and then comes last, with Salt's sentence") {
+TEST_CASE("a silent minion is asked once, and comes last with Salt's text") {
   const Clients clients;
   clients.master().minions = {"dead", "a", "b"};
   clients.master().on_minion = dead_or_alive;
@@ -125,7 +125,7 @@ TEST_CASE("a silent minion is asked once whether it works, and then comes last, 
   CHECK(clients.master().started() == Started{"call dead,a,b", "find_job dead"});
 }
 
-TEST_CASE("an id that does not exist has the same sentence, without a wait") {
+TEST_CASE("an unknown id has Salt's text without a wait") {
   const Clients clients;
   clients.master().minions = {"a"};
   clients.master().missing = {"gone"};
@@ -141,7 +141,7 @@ TEST_CASE("with full_return a silent minion has Salt's form as well") {
         R"({"dead": {"out": "no_return", "ret": )" + no_response(1) + R"(, "retcode": 1}})");
 }
 
-TEST_CASE("a job is waited for as long as its minion says that it runs") {
+TEST_CASE("a job is waited for while its minion says that it runs") {
   const Clients clients;
   FakeMaster& master = clients.master();
   master.minions = {"slow"};
@@ -162,7 +162,7 @@ TEST_CASE("a job is waited for as long as its minion says that it runs") {
         Started{"call slow", "find_job slow", "find_job slow", "find_job slow", "find_job slow"});
 }
 
-TEST_CASE("a minion may say that the job runs with the question's own job") {
+TEST_CASE("a minion may answer find_job in the job that asks") {
   const Clients clients;
   FakeMaster& master = clients.master();
   master.minions = {"slow"};
@@ -194,7 +194,7 @@ TEST_CASE("a chunk's gather_job_timeout of 0 does not make find_job a busy loop"
   CHECK(master.started().size() <= 5);
 }
 
-TEST_CASE("find_job asks about the job, and an answer that is no description means that it does not run") {
+TEST_CASE("only a description in an answer to find_job means that the job runs") {
   for (const std::string answer :
        {"{}", R"({"return": {}})", R"("'saltutil.find_job' is not available.")", "null"}) {
     const Clients clients;
@@ -213,7 +213,7 @@ TEST_CASE("find_job asks about the job, and an answer that is no description mea
   }
 }
 
-TEST_CASE("a minion that fails to answer find_job is not waited for any longer") {
+TEST_CASE("a minion whose find_job fails is given up") {
   const Clients clients;
   clients.master().minions = {"m"};
   clients.master().on_minion = [](const std::string& minion, const Publication& publication,
@@ -226,7 +226,7 @@ TEST_CASE("a minion that fails to answer find_job is not waited for any longer")
   CHECK(system_clock().steady() - start < std::chrono::minutes(10));
 }
 
-TEST_CASE("the chunk's own times win over the configured ones") {
+TEST_CASE("the chunk's time limits override the configured ones") {
   client::Options options = quick_options();
   options.timeout = options.gather_job_timeout = std::chrono::hours(1);
   const Clients clients(options);
@@ -236,7 +236,7 @@ TEST_CASE("the chunk's own times win over the configured ones") {
   CHECK(clients.text(std::string(kPing) + quick) == R"({"dead": )" + no_response(1) + "}");
 }
 
-TEST_CASE("no wait goes beyond the request's own time, and its end names the job") {
+TEST_CASE("a wait ends with the request, and the error has the jid") {
   client::Options options = quick_options();
   options.request_timeout = milliseconds(100);
   const Clients clients(options);
@@ -250,7 +250,7 @@ TEST_CASE("no wait goes beyond the request's own time, and its end names the job
   CHECK(reply.error().jid == fake_jid(1));
 }
 
-TEST_CASE("what returned before the request's time was over is kept") {
+TEST_CASE("returns before the end of the request are kept") {
   client::Options options = quick_options();
   options.request_timeout = milliseconds(100);
   const Clients clients(options);
@@ -267,7 +267,7 @@ TEST_CASE("what returned before the request's time was over is kept") {
   CHECK(reply->jid == fake_jid(1));
 }
 
-TEST_CASE("a master that goes away while a job is waited for is an error that names the job") {
+TEST_CASE("the loss of the master is an error with the jid") {
   const Clients clients;
   clients.master().minions = {"dead"};
   clients.master().on_minion = dead_or_alive;
@@ -281,7 +281,7 @@ TEST_CASE("a master that goes away while a job is waited for is an error that na
   CHECK(reply.error().jid == fake_jid(1));
 }
 
-TEST_CASE("a return that comes after the end of the wait harms nobody") {
+TEST_CASE("a return after the end of the wait is ignored") {
   const Clients clients;
   clients.master().minions = {"late"};
   std::vector<FakeMaster::Returns> mailboxes;
@@ -292,7 +292,7 @@ TEST_CASE("a return that comes after the end of the wait harms nobody") {
   for (const auto& mailbox : mailboxes) mailbox->put(returned("late"));
 }
 
-TEST_CASE("what came in time counts, even where it is looked at late") {
+TEST_CASE("a return that came in time counts even if it is read late") {
   const Clients clients;
   clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
                                   auto returns) { returns->put(returned(minion)); };
@@ -301,7 +301,7 @@ TEST_CASE("what came in time counts, even where it is looked at late") {
   CHECK(clients.master().started().size() == 1);
 }
 
-TEST_CASE("local_async gives the job and its minions at once") {
+TEST_CASE("local_async returns jid and minions at once") {
   const Clients clients;
   const auto reply = clients.run(R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
   REQUIRE(reply);
@@ -310,13 +310,13 @@ TEST_CASE("local_async gives the job and its minions at once") {
   CHECK(reply->jid == fake_jid(1));
 }
 
-TEST_CASE("local_async where nobody matched gives an empty map") {
+TEST_CASE("local_async without a matching minion returns an empty map") {
   const Clients clients;
   clients.master().minions.clear();
   CHECK(clients.text(R"("client": "local_async", "tgt": "*", "fun": "test.ping")") == "{}");
 }
 
-TEST_CASE("local_subset runs on so many minions of those that have the function") {
+TEST_CASE("local_subset runs on some of the minions that have the function") {
   const Clients clients;
   clients.master().minions = {"a", "b", "c", "d"};
   clients.master().on_minion = [](const std::string& minion, const Publication& publication,
@@ -334,7 +334,7 @@ TEST_CASE("local_subset runs on so many minions of those that have the function"
   CHECK(started[1].substr(5).find('c') == std::string::npos);
 }
 
-TEST_CASE("local_subset chooses by chance") {
+TEST_CASE("local_subset chooses at random") {
   const Clients clients;
   std::vector<std::string> first;
   for (int i = 0; i < 64; ++i) {
@@ -344,13 +344,13 @@ TEST_CASE("local_subset chooses by chance") {
   CHECK(std::count(first.begin(), first.end(), first.front()) < 64);
 }
 
-TEST_CASE("local_subset of more than there are is all of them") {
+TEST_CASE("local_subset with a large number runs on all minions") {
   const Clients clients;
   CHECK(clients.run(R"("client": "local_subset", "tgt": "*", "fun": "test.ping", "subset": 9)"));
   CHECK(clients.master().started().back().size() == std::string("call ms-0,ms-1,ms-2").size());
 }
 
-TEST_CASE("local_subset starts nothing where nobody has the function, or nobody is there") {
+TEST_CASE("local_subset starts no job if no minion has the function") {
   const Clients clients;
   clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
                                   auto returns) { returns->put(returned(minion, "false")); };
@@ -360,7 +360,7 @@ TEST_CASE("local_subset starts nothing where nobody has the function, or nobody 
   CHECK(clients.text(R"("client": "local_subset", "tgt": "*", "fun": "no.such")") == "{}");
 }
 
-TEST_CASE("local_subset passes over a minion that is silent") {
+TEST_CASE("local_subset leaves out a silent minion") {
   const Clients clients;
   clients.master().minions = {"dead", "a"};
   clients.master().on_minion = dead_or_alive;
@@ -368,7 +368,7 @@ TEST_CASE("local_subset passes over a minion that is silent") {
         R"({"a": true})");
 }
 
-TEST_CASE("what the master refuses to start is the client's error") {
+TEST_CASE("the master's refusal is the client's error") {
   for (const std::string client : {"local", "local_async", "local_subset", "local_batch"}) {
     const Clients clients;
     clients.master().on_start = [](const std::string&) {
@@ -379,7 +379,7 @@ TEST_CASE("what the master refuses to start is the client's error") {
   }
 }
 
-TEST_CASE("minions that a syndic names while the job runs are part of the map") {
+TEST_CASE("minions that a syndic names are in the map") {
   client::Options options = quick_options();
   options.syndic_wait = milliseconds(200);
   const Clients clients(options);
@@ -393,7 +393,7 @@ TEST_CASE("minions that a syndic names while the job runs are part of the map") 
   CHECK(clients.text(kPing) == R"({"a": 1, "below": 2})");
 }
 
-TEST_CASE("a syndic is no minion of the map, and a minion that its master alone knows is in it once") {
+TEST_CASE("a syndic is not in the map") {
   client::Options options = quick_options();
   options.syndic_wait = milliseconds(1000);
   const Clients clients(options);
@@ -411,7 +411,7 @@ TEST_CASE("a syndic is no minion of the map, and a minion that its master alone 
   CHECK(text.find("below", text.find("below") + 1) == std::string::npos);
 }
 
-TEST_CASE("returns that may have been missed end the wait, with the job's id and what had come") {
+TEST_CASE("a loss of returns ends the wait with the jid and the returns so far") {
   const Clients clients;
   FakeMaster& master = clients.master();
   master.minions = {"a", "b"};
@@ -427,7 +427,7 @@ TEST_CASE("returns that may have been missed end the wait, with the job's id and
   CHECK(reply->failure->jid == fake_jid(1));
 }
 
-TEST_CASE("returns that may have been missed before any came are the chunk's error") {
+TEST_CASE("a loss before any return is the chunk's error") {
   const Clients clients;
   clients.master().on_minion = [](const std::string&, const Publication&, const std::string&, auto returns) {
     returns->put(Error{ErrorKind::unavailable, "Salt Master is not available."});
@@ -438,7 +438,7 @@ TEST_CASE("returns that may have been missed before any came are the chunk's err
   CHECK(reply.error().jid == fake_jid(1));
 }
 
-TEST_CASE("full_return of a compound call has the retcode of each function, where the master tells it") {
+TEST_CASE("full_return of a compound call has the return code of each function") {
   const Clients clients;
   clients.master().minions = {"a"};
   clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,

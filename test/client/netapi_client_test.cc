@@ -28,7 +28,7 @@ constexpr std::string_view kRunner = R"("client": "runner", "fun": "manage.up")"
 
 }  // namespace
 
-TEST_CASE("where nothing is enabled every client is refused in Salt's words") {
+TEST_CASE("without enabled clients every client is refused with Salt's text") {
   const Clients clients{client::Options()};
   for (const Client client : lowstate::kClients) {
     const std::string name(name_of(client));
@@ -37,7 +37,7 @@ TEST_CASE("where nothing is enabled every client is refused in Salt's words") {
   }
 }
 
-TEST_CASE("one enabled client enables no other") {
+TEST_CASE("one enabled client does not enable others") {
   client::Options options;
   options.enabled = {Client::local};
   const Clients clients(options);
@@ -48,7 +48,7 @@ TEST_CASE("one enabled client enables no other") {
             .substr(0, 15) == "Client disabled");
 }
 
-TEST_CASE("a chunk that a URL stands for needs no client to be enabled, and all else") {
+TEST_CASE("a chunk of a URL needs no enabled client, but credentials and permission") {
   const Clients clients{client::Options()};
   const std::string chunk = R"("client": "runner", "fun": "jobs.list_jobs"})";
   const std::string fred = R"({"eauth": "auto", "username": "fred", "password": "x", )" + chunk;
@@ -59,12 +59,12 @@ TEST_CASE("a chunk that a URL stands for needs no client to be enabled, and all 
         "Authorization error occurred.");
 }
 
-TEST_CASE("sessions and events are the master's") {
+TEST_CASE("sessions and events come from the master") {
   const Clients clients;
   CHECK(&clients.client().master() == &clients.master());
 }
 
-TEST_CASE("without credentials no client gets as far as the master") {
+TEST_CASE("without credentials the master is not asked") {
   const Clients clients;
   clients.master().on_admit = [](const lowstate::Chunk&) -> std::optional<Error> {
     FAIL("asked");
@@ -77,7 +77,7 @@ TEST_CASE("without credentials no client gets as far as the master") {
   }
 }
 
-TEST_CASE("what the master says about credentials and permission counts") {
+TEST_CASE("the master decides about credentials and permission") {
   const Clients clients;
   const std::string chunk =
       R"("client": "local", "tgt": "*", "fun": "a.b", "eauth": "auto", "username": "u"})";
@@ -86,7 +86,7 @@ TEST_CASE("what the master says about credentials and permission counts") {
   CHECK(clients.master().started().empty());
 }
 
-TEST_CASE("runner gives what the function returned") {
+TEST_CASE("runner returns the function's return") {
   const Clients clients;
   const auto reply = clients.run(kRunner);
   REQUIRE(reply);
@@ -94,7 +94,7 @@ TEST_CASE("runner gives what the function returned") {
   CHECK(reply->jid == fake_jid(1));
 }
 
-TEST_CASE("runner with full_return gives the whole event") {
+TEST_CASE("runner with full_return returns the whole event") {
   CHECK(Clients().text(std::string(kRunner) + R"(, "full_return": true)") ==
         R"({"data": {"return": ["ms-0"]}, "tag": "salt/run/)" + fake_jid(1) + R"(/ret"})");
 }
@@ -109,7 +109,7 @@ TEST_CASE("a runner may return late") {
   CHECK(clients.text(std::string(kRunner) + R"(, "timeout": 60)") == "true");
 }
 
-TEST_CASE("a runner that outlives its timeout is an error in Salt's words, with the job") {
+TEST_CASE("a runner that exceeds its timeout is an error with Salt's text and the jid") {
   const Clients clients;
   clients.master().on_runner = [](auto) {};
   for (const std::string timeout : {"", R"(, "timeout": 0.01)"}) {
@@ -121,7 +121,7 @@ TEST_CASE("a runner that outlives its timeout is an error in Salt's words, with 
   }
 }
 
-TEST_CASE("a runner is not waited for beyond the request's own time") {
+TEST_CASE("the wait for a runner ends with the request") {
   client::Options options = quick_options();
   options.request_timeout = milliseconds(100);
   const Clients clients(options);
@@ -131,7 +131,7 @@ TEST_CASE("a runner is not waited for beyond the request's own time") {
   CHECK(reply.error().kind == ErrorKind::timeout);
 }
 
-TEST_CASE("runner_async, wheel and wheel_async give what Salt gives") {
+TEST_CASE("runner_async, wheel and wheel_async return what Salt's do") {
   const Clients clients;
   CHECK(clients.text(R"("client": "runner_async", "fun": "manage.up")") ==
         R"({"tag": "salt/run/)" + fake_jid(1) + R"(", "jid": ")" + fake_jid(1) + R"("})");
@@ -142,7 +142,7 @@ TEST_CASE("runner_async, wheel and wheel_async give what Salt gives") {
   CHECK(clients.master().started() == std::vector<std::string>{"runner_async", "wheel", "wheel_async"});
 }
 
-TEST_CASE("what the master refuses to start is a runner's or wheel's error") {
+TEST_CASE("the master's refusal is the runner's or wheel's error") {
   for (const std::string client : {"runner", "runner_async", "wheel", "wheel_async"}) {
     const Clients clients;
     clients.master().on_start = [](const std::string&) {
@@ -153,7 +153,7 @@ TEST_CASE("what the master refuses to start is a runner's or wheel's error") {
   }
 }
 
-TEST_CASE("nothing starts when the request's time is over") {
+TEST_CASE("after the end of the request nothing starts") {
   const Clients clients;
   const Admitted chunk(clients.master(), kRunner, system_clock().steady());
   const auto reply = clients.client().run(chunk.permit());
@@ -164,7 +164,7 @@ TEST_CASE("nothing starts when the request's time is over") {
   CHECK(clients.master().started().empty());
 }
 
-TEST_CASE("the client ssh gives what each host returned, and the id of the job") {
+TEST_CASE("the client ssh returns the hosts' returns and the jid") {
   const Clients clients;
   const auto reply = clients.run(R"("client": "ssh", "tgt": "*", "fun": "test.ping")");
   REQUIRE(reply);
@@ -174,7 +174,7 @@ TEST_CASE("the client ssh gives what each host returned, and the id of the job")
   CHECK(clients.master().started() == std::vector<std::string>{"ssh"});
 }
 
-TEST_CASE("the client ssh fails as its master says, with the limit of a reply in the usual words") {
+TEST_CASE("the client ssh fails with the master's error") {
   client::Options options = test::quick_options();
   options.max_reply_bytes = 1024;
   const Clients clients(options);
@@ -191,7 +191,7 @@ TEST_CASE("the client ssh fails as its master says, with the limit of a reply in
         "salt-ssh is not installed on this host.");
 }
 
-TEST_CASE("a runner's return that may have been missed is an error with the job's id") {
+TEST_CASE("the loss of a runner's return is an error with the jid") {
   const Clients clients;
   clients.master().on_runner = [](auto returns) {
     returns->put(Error{ErrorKind::unavailable, "Salt Master is not available."});
@@ -202,7 +202,7 @@ TEST_CASE("a runner's return that may have been missed is an error with the job'
   CHECK(reply.error().jid == fake_jid(1));
 }
 
-TEST_CASE("returns that are more than fits into a reply end it, with the job's id and what fitted") {
+TEST_CASE("returns beyond the size limit end the reply with the jid and the returns that fit") {
   client::Options options = quick_options();
   options.max_reply_bytes = 1500;
   options.timeout = std::chrono::seconds(60);
@@ -228,7 +228,7 @@ TEST_CASE("returns that are more than fits into a reply end it, with the job's i
   CHECK(second.error().jid == fake_jid(2));
 }
 
-TEST_CASE("returns that come with their job count as well, and those that fit are kept") {
+TEST_CASE("returns that come with the job count for the size limit") {
   client::Options options = quick_options();
   options.max_reply_bytes = 1500;
   options.timeout = std::chrono::seconds(60);
@@ -247,7 +247,7 @@ TEST_CASE("returns that come with their job count as well, and those that fit ar
   CHECK(gathered == reply->items.at(0).text().size());
 }
 
-TEST_CASE("chunks that run at once share the room that one reply has") {
+TEST_CASE("parallel chunks share one size limit") {
   client::Options options = quick_options();
   options.max_reply_bytes = 1000;
   const Clients clients(options);
@@ -271,7 +271,7 @@ TEST_CASE("chunks that run at once share the room that one reply has") {
   CHECK(reply.error().jid == fake_jid(3));
 }
 
-TEST_CASE("a runner's and a wheel's return that does not fit into a reply is none, but its job has an id") {
+TEST_CASE("a runner's or wheel's return beyond the size limit is an error with the jid") {
   client::Options options = quick_options();
   options.max_reply_bytes = 10;
   const Clients clients(options);

@@ -56,7 +56,7 @@ TEST_CASE("a jid is its time in UTC, in 20 digits") {
   CHECK(jid_time("20260102000000000003") == time);
 }
 
-TEST_CASE("a text that is no jid has no time") {
+TEST_CASE("jid_time refuses other text") {
   for (const char* text :
        {"", "2026010200000000000", "202601020000000000033", "2026010200000000000x", "20261302000000000003",
         "20260230000000000003", "20260102240000000003", "20260102006000000003", "20260102000060000003"}) {
@@ -66,12 +66,12 @@ TEST_CASE("a text that is no jid has no time") {
   }
 }
 
-TEST_CASE("a jid's start time and a stamp read as Salt writes them") {
+TEST_CASE("start time and stamp have Salt's forms") {
   CHECK(jid_start_time("20261120230610043746") == "2026, Nov 20 23:06:10.043746");
   CHECK(iso_stamp(*jid_time("20261120230617380290")) == "2026-11-20T23:06:17.380290");
 }
 
-TEST_CASE("jids from many threads are all different") {
+TEST_CASE("jids of many threads are unique") {
   Ranges ranges;
   JidSource source(system_clock(), ranges.reserve());
   std::vector<std::vector<std::string>> parts(8);
@@ -84,7 +84,7 @@ TEST_CASE("jids from many threads are all different") {
   CHECK(std::all_of(all.begin(), all.end(), [](const std::string& jid) { return jid.size() == 20; }));
 }
 
-TEST_CASE("sources that share ranges never make the same jid, and each one's jids ascend") {
+TEST_CASE("sources with shared ranges make unique, ascending jids") {
   HandClock clock;
   clock.now = *jid_time("20260102030405000010");
   Ranges ranges;
@@ -100,7 +100,7 @@ TEST_CASE("sources that share ranges never make the same jid, and each one's jid
   CHECK(ranges.reserved == 6);
 }
 
-TEST_CASE("a later source continues after the range of the earlier one, also with a clock that is behind") {
+TEST_CASE("a later source continues after the range of an earlier one, even if its clock is behind") {
   HandClock clock;
   clock.now = *jid_time("20260102030405000010");
   Ranges ranges;
@@ -109,7 +109,7 @@ TEST_CASE("a later source continues after the range of the earlier one, also wit
   CHECK(JidSource(clock, ranges.reserve()).next() == "20260102030405010010");
 }
 
-TEST_CASE("a jid is never behind the clock, and not ahead where nothing was given out") {
+TEST_CASE("a jid is the clock's time unless that was used") {
   HandClock clock;
   Ranges ranges;
   JidSource source(clock, ranges.reserve());
@@ -120,7 +120,7 @@ TEST_CASE("a jid is never behind the clock, and not ahead where nothing was give
   CHECK(source.next() == "20260102030406000010");
 }
 
-TEST_CASE("hosts that have shares of their own never make the same jid") {
+TEST_CASE("hosts with different shares make unique jids") {
   HandClock clock;
   clock.now = *jid_time("20260102030405000010");
   Ranges ranges;
@@ -147,7 +147,7 @@ TEST_CASE("jids follow a clock that is set back by more than an hour") {
   CHECK(source.next() == "20260102010405000010");
 }
 
-TEST_CASE("while no range can be reserved, jids are all different in one process") {
+TEST_CASE("without a reserved range jids are unique in one process") {
   const JidReserve fails = [](std::int64_t, std::int64_t) { return std::nullopt; };
   JidSource source(system_clock(), fails);
   CHECK(all_different(many(source, 10'000)));

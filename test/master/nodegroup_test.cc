@@ -8,7 +8,7 @@
 
 namespace rest_fcgi::master {
 
-TEST_CASE("words of a nodegroup are ids, unless one of them looks like more") {
+TEST_CASE("words of a nodegroup are ids unless one looks like a pattern or an operator") {
   const auto form = [](const std::vector<std::string>& words) { return form_of(words); };
   CHECK(form({"web1", "web2"}) == NodegroupForm::list);
   CHECK(form({"web1", "android"}) == NodegroupForm::list);

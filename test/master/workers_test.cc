@@ -45,14 +45,14 @@ void until_stop(const std::stop_token& stop) {
 
 }  // namespace
 
-TEST_CASE("tasks run at once, up to as many as there are threads") {
+TEST_CASE("tasks run in parallel, up to the number of threads") {
   Workers workers({4, 0});
   std::latch all_there(4);
   for (int i = 0; i < 4; ++i) submit(workers, [&](const std::stop_token&) { all_there.arrive_and_wait(); });
   CHECK(workers.close(soon()));
 }
 
-TEST_CASE("tasks beyond the threads wait, and run in their order") {
+TEST_CASE("further tasks wait, and run in order") {
   Workers workers({1, 100});
   std::vector<int> order;  // one thread only
   for (int i = 0; i < 50; ++i) submit(workers, [&order, i](const std::stop_token&) { order.push_back(i); });
@@ -61,7 +61,7 @@ TEST_CASE("tasks beyond the threads wait, and run in their order") {
   CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST_CASE("users take turns in the queue, however many tasks one of them has there") {
+TEST_CASE("users take turns in the queue") {
   Workers workers({1, 100});
   std::latch all_wait(1);
   std::string order;  // one thread only, once the first task has begun
@@ -79,7 +79,7 @@ TEST_CASE("users take turns in the queue, however many tasks one of them has the
   CHECK(order.substr(5) == "bb");  // those that only one user is left for come last
 }
 
-TEST_CASE("a reservation that does not fit is refused as a whole") {
+TEST_CASE("a reservation beyond the limit is refused") {
   Workers workers({2, 3});
   const auto refused = workers.reserve("fred", 6);
   REQUIRE_FALSE(refused);
@@ -87,7 +87,7 @@ TEST_CASE("a reservation that does not fit is refused as a whole") {
   CHECK(workers.reserve("fred", 5));
 }
 
-TEST_CASE("a reservation holds its room until it is used or goes") {
+TEST_CASE("a reservation keeps its places until it is used or destroyed") {
   Workers workers({1, 1});
   {
     const auto room = workers.reserve("fred", 2);
@@ -97,7 +97,7 @@ TEST_CASE("a reservation holds its room until it is used or goes") {
   CHECK(workers.reserve("fred", 2));
 }
 
-TEST_CASE("running tasks count, too") {
+TEST_CASE("running tasks count for the limit") {
   Workers workers({1, 1});
   std::latch started(1);
   submit(workers, [&](const std::stop_token& stop) {
@@ -109,7 +109,7 @@ TEST_CASE("running tasks count, too") {
   CHECK(workers.reserve("fred", 1));
 }
 
-TEST_CASE("a task that throws ends alone") {
+TEST_CASE("an exception ends only its task") {
   Workers workers({1, 1});
   std::atomic<bool> ran{false};
   const test::CapturedLog log;
@@ -120,7 +120,7 @@ TEST_CASE("a task that throws ends alone") {
   CHECK(log.has("a task in the background failed: no luck"));
 }
 
-TEST_CASE("a task is moved to its thread and not copied, whatever it holds") {
+TEST_CASE("a task is moved to its thread and not copied") {
   struct Copied {
     explicit Copied(std::atomic<int>& count) : copies(count) {}
     Copied(const Copied& other) : copies(other.copies) { ++copies; }
@@ -136,7 +136,7 @@ TEST_CASE("a task is moved to its thread and not copied, whatever it holds") {
   CHECK(copies == before);
 }
 
-TEST_CASE("no threads at all count as one") {
+TEST_CASE("zero threads count as one") {
   Workers workers({0, 0});
   CHECK_FALSE(workers.reserve("fred", 2));
   std::atomic<bool> ran{false};
@@ -145,7 +145,7 @@ TEST_CASE("no threads at all count as one") {
   CHECK(ran);
 }
 
-TEST_CASE("threads are used again") {
+TEST_CASE("idle threads are used again") {
   Workers workers({64, 0});
   std::mutex mutex;
   std::set<std::thread::id> threads;
@@ -162,7 +162,7 @@ TEST_CASE("threads are used again") {
   CHECK(threads.size() < 20);
 }
 
-TEST_CASE("closed workers take no more") {
+TEST_CASE("closed workers refuse tasks") {
   Workers workers({1, 1});
   CHECK(workers.close(soon()));
   const auto refused = workers.reserve("fred", 1);
@@ -170,7 +170,7 @@ TEST_CASE("closed workers take no more") {
   CHECK(refused.error().message == "The server is shutting down.");
 }
 
-TEST_CASE("closing waits for a reservation that is still to be used, and its tasks run") {
+TEST_CASE("close waits for the tasks of a reservation") {
   Workers workers({1, 1});
   auto room = workers.reserve("fred", 1);
   REQUIRE(room);
@@ -181,7 +181,7 @@ TEST_CASE("closing waits for a reservation that is still to be used, and its tas
   CHECK(ran);
 }
 
-TEST_CASE("closing ends at its deadline, whatever still runs, and stopping ends that") {
+TEST_CASE("close ends at its deadline, and stop ends running tasks") {
   Workers workers({1, 10});
   std::atomic<bool> waiting_ran{false};
   submit(workers, until_stop);
@@ -192,7 +192,7 @@ TEST_CASE("closing ends at its deadline, whatever still runs, and stopping ends 
   CHECK_FALSE(waiting_ran);
 }
 
-TEST_CASE("a task that does not stop keeps what it owns, after the workers have gone") {
+TEST_CASE("a task that does not stop keeps what it owns after the workers are destroyed") {
   struct Latches {
     std::latch started{1};
     std::latch release{1};

@@ -17,47 +17,44 @@
 
 namespace rest_fcgi::client {
 
-/// What one chunk gave, or what had come of it when it failed.
+/// The results of a chunk, also those before a failure.
 struct Reply {
-  std::vector<Json> items;  ///< one, but for local_batch, which has one for each return, or none
-  std::string jid;          ///< the job's id; of local_batch all of them, with commas; empty: there was none
-  std::optional<Error> failure{};  ///< why that is not all; absent: it is
-  master::StartGate gate{};        ///< of an asynchronous job, which starts when this is destroyed
+  std::vector<Json> items;         ///< one; for local_batch one for each return
+  std::string jid;                 ///< for local_batch all jids, joined by commas; empty: no job
+  std::optional<Error> failure{};  ///< why results are missing
+  master::StartGate gate{};        ///< an asynchronous job starts when this is destroyed
   bool is_accepted = true;         ///< see `master::Started`
 };
 
-/// Salt's NetapiClient: checks a chunk and hands it to the client that it names. Immutable; thread-safe.
-/// `clock` outlives it.
+/// Salt's NetapiClient: authorizes chunks and runs them with the client that they name. Immutable;
+/// thread-safe. REQUIRES: `clock` outlives it.
 class NetapiClient {
  public:
   NetapiClient(Options options, std::shared_ptr<master::Master> master, const Clock& clock = system_clock());
 
-  /// The checks that come before running: the client is enabled, there are credentials, and the master admits
-  /// the chunk. What is done under the permit ends by `deadline`. Errors, in that order: invocation and
-  /// authentication, in Salt's sentences; those of `Master::admit`.
+  /// Checks that the client is enabled, that there are credentials, and that the master admits the chunk.
+  /// Everything done with the permit ends by `deadline`. Errors, in that order: invocation and
+  /// authentication, with Salt's texts; those of `Master::admit`.
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before = nullptr) const;
 
-  /// As `admit`, for a chunk that the URL of a request stands for, such as `GET /jobs`, whatever
-  /// `netapi_enable_clients` says: that is about the clients that callers choose. REQUIRES: the chunk's
-  /// client and function are not the caller's choice.
+  /// As `admit`, for a chunk made from a URL such as `GET /jobs`, which ignores `netapi_enable_clients`.
+  /// REQUIRES: the caller did not choose the chunk's client and function.
   [[nodiscard]] Result<master::Permit> admit_own(const lowstate::Chunk& chunk, SteadyTime deadline,
                                                  const master::Permit* before = nullptr) const;
 
-  /// Whom sessions and events are asked of.
   [[nodiscard]] master::Master& master() const noexcept { return *master_; }
 
-  /// Which events whoever has this session may see. Errors: authorization, where that is none.
+  /// Returns the permit for events of a session. Errors: authorization, if it may see none.
   [[nodiscard]] Result<master::EventPermit> admit_events(const master::Session& session) const;
 
-  /// When a request that begins now has to end: after `request_timeout`.
+  /// Returns the deadline of a request that begins now.
   [[nodiscard]] SteadyTime deadline() const;
 
-  /// Runs a chunk that was admitted, and waits for what it gives, up to its deadline. `gathered`: bytes that
-  /// other chunks of the request gave, which count for `max_reply_bytes`; those of this one are added.
-  /// Errors, with the jid where a job was started: timeout, reply_too_large (the job goes on), unavailable,
-  /// internal, and what `Master` says; where something had returned by then, it is a Reply with that and the
-  /// failure.
+  /// Runs an admitted chunk and waits for its results. `gathered`: bytes of the request's other chunks, which
+  /// count for `max_reply_bytes`; those of this chunk are added. Errors, with the jid if a job was started:
+  /// timeout; reply_too_large, while the job goes on; unavailable; internal; those of `Master`. After some
+  /// results the error is in the Reply.
   [[nodiscard]] Result<Reply> run(const master::Permit& permit,
                                   std::atomic<std::size_t>* gathered = nullptr) const;
 
@@ -65,7 +62,7 @@ class NetapiClient {
 
  private:
   Options options_;
-  std::shared_ptr<master::Master> master_;  // used by nobody else: each reload makes one of each
+  std::shared_ptr<master::Master> master_;  // each reload makes a new master and client
   const Clock& clock_;
 };
 

@@ -20,50 +20,47 @@
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
 
-/// What happens at a master, for all who listen.
+/// The events of a master and their readers.
 namespace rest_fcgi::master {
 
-/// Arrays and objects inside each other in an event's data: listeners in Python give one up that has more
-/// than some 500.
+/// Largest nesting of an event's data. Listeners in Python fail at about 500.
 inline constexpr std::size_t kMaxEventDepth = 400;
 
-/// Checks an event before it is fired, whatever the engine, and gives its data for reading: an object. A tag
-/// is 1 to 512 bytes of UTF-8 without control characters: a line end in one would part it from its data on
-/// Salt's event bus, or put a line of the caller's into somebody's event stream. Errors: invocation, naming
-/// what was found.
+/// Checks an event before it is fired, and returns its data, an object. A tag has 1 to 512 bytes of UTF-8
+/// without control characters: a line end would separate it from its data on Salt's event bus, or add a
+/// forged line to an event stream. Errors: invocation.
 [[nodiscard]] Result<JsonDocument> check_event(std::string_view tag, const Json& data);
 
-/// What a listener gets to see.
+/// The events that a listener may see.
 struct EventPermit {
   auth::EventScope scope = auth::EventScope::nothing;
-  std::string user{};  ///< whose own jobs
+  std::string user{};  ///< for the scope `own`
 };
 
-/// One event as listeners see it, with all forms of its text in one. Immutable; shared by all who hear it.
+/// An event with all forms of its text. Immutable; shared by all listeners.
 class Event {
  public:
-  /// `id` is one line of text. Control characters of the tag are escaped in `block`, as in JSON: a line end
-  /// there would be a line of the stream.
+  /// `id`: one line of text. Control characters of the tag are escaped in `block` as in JSON.
   Event(std::string_view id, std::string_view tag, const Json& data, std::string user);
 
   [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
-  /// Whose job it is about; empty: nobody's.
+  /// Returns the user of the event's job; empty if the event has no job.
   [[nodiscard]] const std::string& user() const noexcept { return user_; }
 
-  /// A block of a stream of server-sent events (the HTML standard, 9.2) as Salt writes it: `tag: T`,
+  /// Returns a block of server-sent events (HTML standard, 9.2) as Salt writes it: `tag: T`,
   /// `data: {"data": {...}, "tag": "T"}` and a blank line.
   [[nodiscard]] std::string_view block() const noexcept { return all().substr(0, id_at_); }
-  /// The same block with the line `id: I` before its blank line, in two pieces.
+  /// Returns the block with the line `id: I` before its blank line, in two pieces.
   [[nodiscard]] std::array<std::string_view, 2> block_with_id() const noexcept {
     return {all().substr(0, id_at_ - 1), all().substr(id_at_)};
   }
-  /// The lines of the block from `data: ` on.
+  /// Returns the lines of the block from `data: ` on.
   [[nodiscard]] std::string_view data_lines() const noexcept { return block().substr(data_at_); }
-  /// Its JSON.
+  /// Returns the JSON in `data_lines`.
   [[nodiscard]] std::string_view json() const noexcept;
-  /// The event's data, a JSON object.
+  /// Returns the event's data, a JSON object.
   [[nodiscard]] std::string_view data() const noexcept { return all().substr(object_at_, object_size_); }
-  /// The bytes of `block_with_id`, about.
+  /// Returns about the size of `block_with_id`.
   [[nodiscard]] std::size_t size() const noexcept { return text_.size(); }
 
  private:
@@ -80,29 +77,27 @@ class Event {
 
 using EventPtr = std::shared_ptr<const Event>;
 
-/// Called when there is something to read; quick, and from any thread. Readers that share one are woken by
-/// one call.
+/// Called from any thread when there are events to read. It must be quick. Readers that share one are woken
+/// by one call.
 using Wake = std::shared_ptr<const std::function<void()>>;
 
 class EventLog;
 
-/// Where one listener has got to in an `EventLog`. Used by one thread at a time; keeps the log alive.
+/// A listener's position in an `EventLog`. Used by one thread at a time. Keeps the log alive.
 class EventReader {
  public:
   ~EventReader();
   EventReader(const EventReader&) = delete;
   EventReader& operator=(const EventReader&) = delete;
 
-  /// Adds events that the permit lets through to `events`, until `events` has about `most_bytes` of them;
-  /// none came: `wake`, where there is one, is called once when it may be worth to ask again. Errors:
-  /// timeout, where events that it had not read yet had to go; unavailable, where some may not have come at
-  /// all. It is at its end then.
-  [[nodiscard]] Result<void> read(std::vector<EventPtr>& events, std::size_t most_bytes, const Wake& wake);
+  /// Appends permitted events to `events`, about `max_bytes` of them. If there are none, `wake`, unless it is
+  /// null, is called once when a new read may find some. After an error the reader is at its end. Errors:
+  /// timeout, if the log dropped events that were not read; unavailable, if the log may have missed events.
+  [[nodiscard]] Result<void> read(std::vector<EventPtr>& events, std::size_t max_bytes, const Wake& wake);
 
-  /// What it gets to see from now on.
+  /// Sets the permit for later reads.
   void permit(EventPermit permit) { permit_ = std::move(permit); }
 
-  /// Forgets what came so far.
   void skip_to_end();
 
  private:
@@ -110,37 +105,36 @@ class EventReader {
   EventReader(std::shared_ptr<EventLog> log, EventPermit permit, std::uint64_t next);
 
   const std::shared_ptr<EventLog> log_;
-  std::uint64_t next_;  ///< event's number
+  std::uint64_t next_;  ///< number of the next event
   std::uint64_t losses_;
   EventPermit permit_;
 };
 
-/// What an `EventLog` may take.
 struct EventLimits {
   std::size_t max_events = 100'000;
   std::size_t max_bytes = std::size_t{32} << 20;  ///< of their texts
 };
 
-/// The latest events of one engine: a ring, bounded in events and in bytes. To add one never waits for a
-/// reader. Where nobody listens, nothing is kept; who listened a minute ago may come back and go on where he
-/// was. Thread-safe.
+/// The latest events of an engine: a ring with limits on events and bytes. Adding an event does not wait for
+/// readers. Without listeners no events are kept. A listener may reconnect within a minute and continue at
+/// its position. Thread-safe.
 class EventLog : public std::enable_shared_from_this<EventLog> {
  public:
   /// `clock` has to outlive it.
   explicit EventLog(const Clock& clock, EventLimits limits = {});
 
-  /// Does anybody listen, or did within the last minute? Where not, an event need not be made.
+  /// Returns whether there is a listener, or was one within the last minute.
   [[nodiscard]] bool wanted() noexcept;
 
-  /// Adds an event, where it is wanted. `data` is an object with its `_stamp`, and holds no secret; `user` is
-  /// whose job it is about, and empty for all that is no job's.
+  /// Adds an event if it is wanted. `data`: an object with a `_stamp` and without secrets. `user`: of the
+  /// event's job; empty if it has none.
   void append(std::string_view tag, const Json& data, std::string_view user);
 
-  /// Events may have been missed, for this reason: all readers end behind those that are there.
+  /// Reports that events may have been missed. All readers end after the events that the log has now.
   void lose(std::string reason);
 
-  /// A reader of what comes from now on; with the `id` of an event, of what comes behind that one. Errors:
-  /// not_found, where not all of that is there, and for an id that this log did not give.
+  /// Returns a reader of events from now on, or of those after the event with the id `after`. Errors:
+  /// not_found, if the log does not have all of them, and for an unknown id.
   [[nodiscard]] Result<std::unique_ptr<EventReader>> reader(const EventPermit& permit,
                                                             std::string_view after = {});
 
@@ -152,20 +146,20 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
 
   const Clock& clock_;
   const EventLimits limits_;
-  const std::string epoch_;  ///< tells the ids of this log from those of others
+  const std::string epoch_;  ///< a random part of all ids of this log
 
-  /// Set under mutex_; read without it, since nobody listens most of the time.
+  /// Written under mutex_. Read without it, since there are mostly no listeners.
   std::atomic<bool> wanted_{false};
 
-  std::mutex mutex_;  // guards all that follows
+  std::mutex mutex_;  // guards the members below
   std::deque<EventPtr> events_;
   std::size_t bytes_ = 0;
   std::uint64_t first_ = 1;  ///< number of the first of events_
   std::uint64_t losses_ = 0;
-  std::uint64_t lost_at_ = 0;  ///< number of the event that would have come when events were lost last
+  std::uint64_t lost_at_ = 0;  ///< number of the next event when events were lost last
   std::string lost_why_;
   std::size_t readers_ = 0;
-  std::vector<Wake> sleepers_;  ///< each once
+  std::vector<Wake> sleepers_;  ///< without duplicates
   SteadyTime last_left_;
 };
 

@@ -11,8 +11,8 @@
 
 namespace rest_fcgi::master {
 
-/// What threads hand things to without waiting: `put` comes back at once. Thread-safe; who shares one holds a
-/// shared_ptr, so that a sender which comes late finds it still there.
+/// A receiver of items from any thread. `put` does not wait. Thread-safe. Senders share ownership, so that a
+/// late sender can still use it.
 template <class T>
 class Sink {
  public:
@@ -24,7 +24,7 @@ class Sink {
   virtual void put(T item) = 0;
 };
 
-/// How threads hand things to the one thread that waits for them.
+/// A queue of items for one thread that waits for them.
 template <class T>
 class Mailbox final : public Sink<T> {
  public:
@@ -36,7 +36,7 @@ class Mailbox final : public Sink<T> {
     arrived_.notify_one();
   }
 
-  /// The oldest item, as soon as there is one; absent when `deadline` passed without.
+  /// Waits for the oldest item. Returns absent after `deadline`.
   std::optional<T> take(SteadyTime deadline) {
     std::unique_lock lock(mutex_);
     if (!arrived_.wait_until(lock, deadline, [this] { return !items_.empty(); })) return std::nullopt;
@@ -48,7 +48,7 @@ class Mailbox final : public Sink<T> {
  private:
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::list<T> items_;  // guarded by mutex_; an empty list has no memory, unlike a deque
+  std::list<T> items_;  // guarded by mutex_; unlike a deque, an empty list allocates nothing
 };
 
 }  // namespace rest_fcgi::master

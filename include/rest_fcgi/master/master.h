@@ -21,27 +21,26 @@
 
 namespace rest_fcgi::master {
 
-/// What an engine found out about a chunk when it admitted it, and needs again to run it. Each engine derives
-/// its own.
+/// What an engine keeps of a chunk's authorization to run it. Each engine derives its own.
 struct Admitted {
   virtual ~Admitted() = default;
 };
 
-/// Leave to run one chunk. Only a `Master` makes one, after it looked at the chunk's credentials, and
-/// everything that dispatches takes one: there is no way to run a chunk around the check. Borrows the chunk.
+/// The right to run one chunk. Only a `Master` makes one, after it checked the chunk's credentials, and every
+/// function that runs a chunk takes one. So no chunk runs without the check. Borrows the chunk.
 class Permit {
  public:
   [[nodiscard]] const lowstate::Chunk& chunk() const noexcept { return *chunk_; }
   [[nodiscard]] const std::string& user() const noexcept { return user_; }
   [[nodiscard]] const std::string& eauth() const noexcept { return eauth_; }
 
-  /// When all that is done under it has to have ended.
+  /// When everything done with this permit has to end.
   [[nodiscard]] SteadyTime deadline() const noexcept { return deadline_; }
 
-  /// For the engine that made it, which knows what it is. REQUIRES: that engine gave something.
+  /// Only for the engine that made it. REQUIRES: that engine set it.
   [[nodiscard]] const Admitted& admitted() const noexcept { return *admitted_; }
 
-  /// The same, ending no later than this.
+  /// Returns a copy whose deadline is at most `end`.
   [[nodiscard]] Permit ending_by(SteadyTime end) const {
     return {*chunk_, user_, eauth_, std::min(end, deadline_), admitted_};
   }
@@ -60,181 +59,172 @@ class Permit {
   std::string user_;
   std::string eauth_;
   SteadyTime deadline_;
-  std::shared_ptr<const Admitted> admitted_;  // null where the engine gave nothing
+  std::shared_ptr<const Admitted> admitted_;  // null if the engine set none
 };
 
-/// What one minion returned: Salt's event `salt/job/<jid>/ret/<minion>`.
+/// A minion's return: Salt's event `salt/job/<jid>/ret/<minion>`.
 struct Return {
   std::string minion;
   Json ret;
   int retcode = 0;
   bool success = true;
-  std::string out;                 ///< the outputter that the minion asks for; empty: none
-  std::optional<Json> retcodes{};  ///< of a compound call, by function; `retcode` is the worst of them then
-  std::optional<Json>
-      event{};  ///< the whole event's data; only where the call is `raw`, and its master has one
+  std::string out;                 ///< outputter; empty: none
+  std::optional<Json> retcodes{};  ///< of a compound call, by function; `retcode` is the worst of them
+  std::optional<Json> event{};     ///< data of the whole event, for a `raw` call of a real master
 };
 
-/// Syndics passed the job on to minions of their own. These are expected to return as well; the syndics
-/// themselves are not, although the master names them among the job's minions.
+/// Syndics passed the job on to their own minions, which are expected to return as well. The syndics are not,
+/// although the master names them among the job's minions.
 struct MoreMinions {
   std::vector<std::string> minions;
   std::vector<std::string> syndics{};  ///< their ids
 };
 
-/// What is heard of a publication. An Error: returns may have been missed; those that still come are
-/// delivered after it, as long as somebody holds the addressee.
+/// A message about a publication. An Error means that returns may have been missed. Later returns are still
+/// delivered while the addressee lives.
 using Delivery = std::variant<Return, MoreMinions, Error>;
 using Addressee = Sink<Delivery>;
 using Returns = Mailbox<Delivery>;
 
-/// The same error, of a job that was given out already.
+/// Returns the error with the jid of a job that was started.
 [[nodiscard]] inline Error with_jid(Error error, std::string_view jid) {
   error.jid = jid;
   return error;
 }
 
-/// What a runner returned: Salt's event `salt/run/<jid>/ret`.
+/// A runner's return: Salt's event `salt/run/<jid>/ret`.
 struct RunnerReturn {
   Json ret;
   Json data;  ///< the whole event, for `full_return`
 };
 
-/// An Error: the return may have been missed.
+/// An Error means that the return may have been missed.
 using RunnerReturns = Mailbox<Result<RunnerReturn>>;
 
-/// What is published under a permit.
+/// A message to the minions of a permit's chunk.
 struct Publication {
   enum class What {
     call,          ///< the chunk's own functions
-    ping,          ///< who is there? returns true
-    has_function,  ///< returns true where the minion has the chunk's function, as far as the engine can tell
-    find_job,      ///< does the job `jid` still run? returns an object about it, `{}` where it does not
+    ping,          ///< each minion returns true
+    has_function,  ///< returns whether the minion has the chunk's functions, as far as the engine knows
+    find_job,      ///< returns an object about the job `jid`, or `{}` if it does not run
   };
   What what = What::call;
-  std::optional<std::vector<std::string>>
-      only;              ///< these minions, some of those the target matched; absent: all
-  std::string_view jid;  ///< find_job only
+  std::optional<std::vector<std::string>> only;  ///< some of the matched minions; absent: all
+  std::string_view jid;                          ///< find_job only
 };
 
-/// Holds back a job that was accepted and that its caller does not wait for. The job starts when the last
-/// copy is destroyed: after its reply was handed to the peer, or when the reply cannot be handed over. A
-/// client hears so of no return before it knows the jid. Null: nothing is held back.
+/// Delays an accepted asynchronous job until the last copy is destroyed: after the reply was sent to the
+/// client, or could not be sent. So a client gets no return before it knows the jid. Null: no delay.
 using StartGate = std::shared_ptr<const void>;
 
-/// A job that was published.
+/// A published job.
 struct Job {
-  std::string jid;                   ///< empty where nobody matched: then nothing was published
-  std::vector<std::string> minions;  ///< who is expected to return
-  std::vector<std::string> missing;  ///< ids of a list target that do not exist
-  /// What had come when the job was published: returns of the first of `minions`, in their order. Of these
-  /// nothing is delivered any more.
-  std::vector<Return> returned{};
-  StartGate gate{};  ///< of `publish_async` alone
+  std::string jid;                   ///< empty if no minion matched: nothing was published
+  std::vector<std::string> minions;  ///< expected to return
+  std::vector<std::string> missing;  ///< ids of a list target that no minion has
+  std::vector<Return>
+      returned{};    ///< of the first of `minions`, in their order; they are not delivered again
+  StartGate gate{};  ///< set by `publish_async` only
 };
 
-/// A runner or wheel that was started.
+/// A started runner or wheel.
 struct Started {
   std::string jid;
   std::string tag;          ///< `salt/run/<jid>` or `salt/wheel/<jid>`
-  StartGate gate{};         ///< of `runner_async` and `wheel_async` alone
-  bool is_accepted = true;  ///< false: it was sent, and the master has not said yet whether the caller may
+  StartGate gate{};         ///< set by `runner_async` and `wheel_async` only
+  bool is_accepted = true;  ///< false: the master has not authorized the caller yet
 };
 
-/// What a wheel gave: Salt's whole reply, `{"tag": ..., "data": {...}}`.
+/// Salt's reply of a wheel, `{"tag": ..., "data": {...}}`.
 struct WheelReply {
   std::string jid;
   Json reply;
 };
 
-/// What a call of the client `ssh` gave: Salt's map of what each host returned, by its id in the roster.
+/// Salt's reply of the client `ssh`: a map of returns by the host's id in the roster.
 struct SshReply {
   std::string jid;
   Json reply;
 };
 
-/// Somebody who is logged in. There is nothing else to it: a session is a token of the master's, which the
-/// master alone keeps, so that it is the same for all processes and lives through a restart.
+/// A user who is logged in. A session is a token that the master keeps, so all processes share it and it
+/// survives a restart.
 struct Session {
   Secret token;
   WallTime start;
   WallTime expire;
   std::string user;
   std::string eauth;
-  Json perms;  ///< the user's entries of `external_auth`, as Salt shows them after a login; none: `{}`
+  Json perms;  ///< the user's entries of `external_auth`, as Salt shows them after a login; `{}` if there are
+               ///< none
   auth::EventScope events = auth::EventScope::nothing;
 };
 
-/// The interface between Salt's clients and the engines that carry their calls out. There are two: the
-/// embedded engine, whose minions live in this process (`master/embedded/embedded.h`), and a real Salt master
-/// over ZeroMQ (`master/salt/salt.h`). Thread-safe: all calls may come from many threads at once. Failures of
-/// every call: unavailable where the master is not there, timeout where it does not answer, internal.
+/// The interface between Salt's clients and the two engines: the embedded engine with minions in this process
+/// (`master/embedded/embedded.h`), and a real Salt master over ZeroMQ (`master/salt/salt.h`). Thread-safe.
+/// Errors of all functions: unavailable, if the master cannot be reached; timeout; internal.
 class Master {
  public:
   virtual ~Master() = default;
 
-  /// Returns whether this engine has the client, also one that the configuration turns off.
+  /// Returns whether this engine has the client, whatever the configuration enables.
   [[nodiscard]] virtual bool has(lowstate::Client /*client*/) const noexcept { return true; }
 
-  /// May this chunk run, in a request that has to end by `deadline`? With the embedded engine: are its
-  /// credentials good, and do they permit this function with these arguments on these minions. A real master
-  /// decides that itself when the call reaches it. Errors: authentication; throttled; authorization, naming
-  /// who it was; invocation for what can be seen never to run. Runs nothing.
-  ///
-  /// `before`: what another chunk of the same request got from this; null: there is none. Where both bring
-  /// the same credentials, those need not be judged again.
+  /// Authorizes a chunk of a request that ends by `deadline`. Runs nothing. The embedded engine checks the
+  /// credentials and the rules; a real master checks them itself when the call reaches it. `before`: the
+  /// permit of another chunk of the same request, or null; the same credentials are not checked again.
+  /// Errors: authentication; throttled; authorization, with the user; invocation, for a chunk that can never
+  /// run.
   [[nodiscard]] virtual Result<Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const Permit* before = nullptr) = 0;
 
-  /// Starts functions on minions. Returns that do not come with the Job go to `returns`, from any thread,
-  /// also before this call comes back, for as long as the caller holds it; a duplicate is possible. A
-  /// publication that matches nobody is a Job without a jid, not an error. REQUIRES: the permit's chunk is a
-  /// local one.
+  /// Starts functions on minions. Returns that do not come with the Job go to `returns` from any thread, even
+  /// before this function returns, while the caller holds it. A return may come twice. If no minion matches,
+  /// the Job has no jid. REQUIRES: the permit's chunk is a local one.
   [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
                                             std::shared_ptr<Addressee> returns) = 0;
 
-  /// Accepts functions on minions, which return to the job cache alone. They start as the job's `gate` says;
-  /// so do the asynchronous runners and wheels.
+  /// Accepts functions on minions that return only to the job cache. They start when the job's `gate` is
+  /// destroyed, as do asynchronous runners and wheels.
   [[nodiscard]] virtual Result<Job> publish_async(const Permit& permit) = 0;
 
-  /// Starts a runner; its return goes to `returns`, from any thread, as long as the caller holds it.
+  /// Starts a runner. Its return goes to `returns` from any thread, while the caller holds it.
   [[nodiscard]] virtual Result<Started> runner(const Permit& permit,
                                                std::shared_ptr<RunnerReturns> returns) = 0;
   [[nodiscard]] virtual Result<Started> runner_async(const Permit& permit) = 0;
 
-  /// Runs a wheel function to its end. A function that fails is a reply with `success` false, not an error.
+  /// Runs a wheel and waits for it. A failed wheel is a reply with `success` false, not an error.
   [[nodiscard]] virtual Result<WheelReply> wheel(const Permit& permit) = 0;
   [[nodiscard]] virtual Result<Started> wheel_async(const Permit& permit) = 0;
 
-  /// Runs the chunk's function on hosts of the master's roster, to its end. A host that fails says so in the
-  /// reply. Errors, with the jid where it had begun: timeout; reply_too_large beyond `max_bytes`;
-  /// unavailable, where there is no salt-ssh or it cannot run. REQUIRES: the permit's chunk is for the client
-  /// ssh.
+  /// Runs the chunk's function on hosts of the master's roster and waits for it. The reply has the failures
+  /// of hosts. Errors, with the jid if it was started: timeout; reply_too_large beyond `max_bytes`;
+  /// unavailable, if salt-ssh cannot run. REQUIRES: the permit's chunk is for the client ssh.
   [[nodiscard]] virtual Result<SshReply> ssh(const Permit& permit, std::size_t max_bytes) = 0;
 
-  /// Makes a new token for good credentials. Errors: authentication; throttled; invocation, where there are
-  /// no tokens. REQUIRES: credentials of kind eauth.
+  /// Makes a token for valid credentials. Errors: authentication; throttled; invocation, if the engine has no
+  /// tokens. REQUIRES: credentials of kind eauth.
   [[nodiscard]] virtual Result<Session> login(const auth::Credentials& credentials, SteadyTime deadline) = 0;
 
-  /// Who holds this token now. One that nobody holds is not counted as a guess of a password: a client that
-  /// comes back with an old token may log in. Errors: authentication, where nobody does.
+  /// Returns the session of a token. An unknown token does not count as a failed login, so a client with an
+  /// expired token can log in. Errors: authentication, for an unknown token.
   [[nodiscard]] virtual Result<Session> session(SecretView token, SteadyTime deadline) = 0;
 
-  /// Ends a token wherever that can be done. Once this succeeded, `session` and `admit` refuse it in all
-  /// processes of this host within a second, also after a restart. Errors: authentication, where nobody holds
-  /// it; unavailable, where no more can be remembered: then it still is good.
+  /// Revokes a token. After success `session` and `admit` refuse it in all processes of this host within a
+  /// second, also after a restart. Errors: authentication, for an unknown token; unavailable, if the
+  /// revocation cannot be saved; the token stays valid then.
   [[nodiscard]] virtual Result<void> logout(SecretView token, SteadyTime deadline) = 0;
 
-  /// Puts an event on the master's event bus, where `_stamp` is added to its data. Whether the caller may is
-  /// for who calls this to say. `caller`: who asks for it, null where the request needs no session; a real
-  /// master may have to be asked with the caller's own rights. Errors: invocation, for what `check_event`
-  /// refuses; unavailable, where it cannot be fired now. The message is for callers: the log has the details.
+  /// Fires an event on the master's event bus with a `_stamp` in its data. The caller of this function checks
+  /// the permission. `caller`: the session that fires it, or null; a real master may need the session's own
+  /// rights. Errors: invocation, for what `check_event` refuses; unavailable. The log has the details.
   [[nodiscard]] virtual Result<void> fire_event(std::string_view tag, Json data, const Session* caller,
                                                 SteadyTime deadline) = 0;
 
-  /// What happens at this master, from now on or behind the event with the id `after`, as far as the permit
-  /// goes. The reader outlives a reload. Errors: unavailable, where this process does not hear of it; those
-  /// of `EventLog::reader`.
+  /// Returns a reader of the events that the permit allows, from now on or after the event with the id
+  /// `after`. The reader outlives a reload. Errors: unavailable, if this process gets no events; those of
+  /// `EventLog::reader`.
   [[nodiscard]] virtual Result<std::unique_ptr<EventReader>> events(const EventPermit& permit,
                                                                     std::string_view after) = 0;
 

@@ -8,15 +8,15 @@
 
 namespace rest_fcgi::master {
 
-/// What Salt takes the words of a nodegroup for.
+/// How Salt reads the words of a nodegroup.
 enum class NodegroupForm {
   compound,  ///< a compound target
-  pcre,      ///< a regular expression: one of the words holds signs of it
+  pcre,      ///< a regular expression: a word has one of its special characters
   list,      ///< ids
 };
 
-/// Words are no compound target as long as none of them is an operator, a glob with a star, or begins with a
-/// letter and `@`. Source: Salt's `_nodegroup_regex`.
+/// Returns compound if a word is an operator, has a star, or begins with a letter and `@`, as Salt's
+/// `_nodegroup_regex`.
 [[nodiscard]] inline NodegroupForm form_of(std::span<const std::string> words) {
   const auto looks_compound = [](std::string_view word) {
     const bool lettered = word.size() >= 2 && word[0] >= 'A' && word[0] <= 'Z' && word[1] == '@';

@@ -14,17 +14,16 @@
 
 namespace rest_fcgi::master {
 
-/// Threads for what takes its time. There are none until there is work, then as many as there is work for, up
-/// to a limit; an idle one ends after a while. Beyond the limit work waits in a queue, which is bounded as
-/// well; there the users take turns, so that the many calls of one hold up no other. Thread-safe. Not to be
-/// destroyed by one of its own tasks.
+/// A pool of threads for slow tasks. Threads start when there is work, up to a limit, and end when they are
+/// idle. Further tasks wait in a limited queue, where the users take turns, so that many calls of one user do
+/// not delay another. Thread-safe. REQUIRES: no task destroys the pool.
 ///
-/// A task that does not end when it is asked to keeps its thread and what the task owns, and nothing else.
+/// A task that ignores a stop request keeps its thread and what it owns after the pool is destroyed.
 class Workers {
   struct State;
 
  public:
-  /// Ends early when stop is requested, as well as it can.
+  /// Should end early after a stop request.
   using Task = std::function<void(std::stop_token)>;
 
   struct Limits {
@@ -32,8 +31,8 @@ class Workers {
     std::size_t queued = 0;   ///< tasks that wait for a thread
   };
 
-  /// Room for a number of tasks, held until they are submitted, so that a job is either taken as a whole or
-  /// not at all, and can be announced in between. What was not used is given back. May outlive its Workers.
+  /// Places for a number of tasks, so that a job is accepted as a whole or not at all, and can be announced
+  /// before its tasks are submitted. The destructor gives unused places back. May outlive its Workers.
   class Reservation {
    public:
     Reservation(Reservation&& other) noexcept;
@@ -55,20 +54,19 @@ class Workers {
 
   explicit Workers(Limits limits);
 
-  /// Asks what still runs to stop, and waits for it, a second at most.
+  /// Asks running tasks to stop, and waits for them for at most a second.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Reserves room for tasks of that user. Errors: unavailable where so many do not fit, where no thread can
-  /// be had, and after `close`.
+  /// Reserves places for tasks of that user. Errors: unavailable, if there are too few places, if no thread
+  /// can be started, and after `close`.
   [[nodiscard]] Result<Reservation> reserve(std::string_view user, std::size_t count);
 
-  /// Takes no more, and waits until nothing runs or waits any more, or until `deadline`. Returns whether all
-  /// ended.
+  /// Refuses new tasks, and waits until all have ended or until `deadline`. Returns whether all have ended.
   bool close(SteadyTime deadline);
 
-  /// Drops what still waits for a thread and asks what runs to stop.
+  /// Drops waiting tasks, and asks running tasks to stop.
   void stop();
 
  private:

@@ -17,7 +17,7 @@
 namespace rest_fcgi::recording {
 namespace {
 
-/// A minion that returns later than that was not there when the job was published.
+/// A job is kept this long for late returns.
 constexpr std::chrono::hours kLongestJob{1};
 
 constexpr std::size_t kMaxJobs = 4096;
@@ -43,7 +43,7 @@ returner::Load load_of(const Permit& permit, const Publication& publication, con
   return load;
 }
 
-/// Records what is published, and leaves all else to the master behind it. Thread-safe, as that is.
+/// Records published jobs, and passes all calls on to a master. Thread-safe.
 class RecordingMaster final : public master::Master {
  public:
   RecordingMaster(std::shared_ptr<master::Master> behind, std::shared_ptr<JobRecorder> recorder)
@@ -61,7 +61,7 @@ class RecordingMaster final : public master::Master {
     if (publication.what != Publication::What::call) return behind_->publish(permit, publication, returns);
     return record(permit, publication, returns, returner::Durability::committed);
   }
-  /// Published as a job that somebody waits for: its returns are recorded.
+  /// Published like a job with a waiting caller, so that its returns are recorded.
   [[nodiscard]] Result<master::Job> publish_async(const Permit& permit) override {
     return record(permit, {}, nullptr, returner::Durability::durable);
   }
@@ -109,7 +109,7 @@ class RecordingMaster final : public master::Master {
     if (!job || job->jid.empty()) return job;
     recorded->begin(load_of(permit, publication, *job), durability);
     for (master::Return& ret : std::exchange(job->returned, {})) recorded->put(std::move(ret));
-    recorder_->hold(recorded);
+    recorder_->keep(recorded);
     return job;
   }
 
@@ -133,13 +133,13 @@ struct Caches::State {
     }
   }
 
-  void tell(std::string_view jid, const Call& call) {
+  void call(std::string_view jid, const Call& call) {
     for (returner::Returner* const cache : returners->ext_job_caches()) note(jid, call(*cache));
   }
 
   const std::unique_ptr<returner::Returners> returners;
-  std::atomic<std::size_t> calls{0};  // of `tell_soon` that did not end yet
-  std::atomic<std::size_t> bytes{0};  // that these hold
+  std::atomic<std::size_t> calls{0};  // queued and not ended
+  std::atomic<std::size_t> bytes{0};  // of these calls
   std::atomic<bool> failing{false};
 };
 
@@ -148,11 +148,11 @@ Caches::Caches(std::unique_ptr<returner::Returners> returners, Limits limits)
       state_(std::make_shared<State>(std::move(returners))),
       workers_({.threads = 1, .queued = limits.calls + kFlushes}) {}
 
-void Caches::tell(std::string_view jid, const Call& call) {
-  state_->tell(jid, call);
+void Caches::call(std::string_view jid, const Call& call) {
+  state_->call(jid, call);
 }
 
-void Caches::tell_soon(std::string jid, std::size_t bytes, Call call) {
+void Caches::call_later(std::string jid, std::size_t bytes, Call call) {
   const auto leave = [state = state_, bytes] {
     state->bytes -= bytes;
     --state->calls;
@@ -166,7 +166,7 @@ void Caches::tell_soon(std::string jid, std::size_t bytes, Call call) {
     return state_->note(jid, room.error());
   }
   room->submit([state = state_, leave, jid = std::move(jid), call = std::move(call)](const std::stop_token&) {
-    state->tell(jid, call);
+    state->call(jid, call);
     leave();
   });
 }
@@ -195,8 +195,8 @@ void RecordedJob::put(master::Delivery delivery) {
 }
 
 void RecordedJob::begin(const returner::Load& load, returner::Durability durability) {
-  // On the caller's thread: a crash does not take away what is answered next.
-  caches_->tell(load.jid, [&](returner::Returner& cache) { return cache.save_load(load, durability); });
+  // On the caller's thread, so that the load is saved before the answer.
+  caches_->call(load.jid, [&](returner::Returner& cache) { return cache.save_load(load, durability); });
   const std::scoped_lock lock(mutex_);
   jid_ = load.jid;
   expected_.insert(load.minions.begin(), load.minions.end());
@@ -216,7 +216,7 @@ void RecordedJob::record(const master::Delivery& delivery) {
 void RecordedJob::record_return(const master::Return& ret) {
   expected_.erase(ret.minion);
   returned_.insert(ret.minion);
-  caches_->tell_soon(
+  caches_->call_later(
       jid_, ret.ret.text().size(),
       [jid = jid_, kept = returner::JobReturn{ret.minion, ret.ret, ret.retcode, ret.success, ret.out}](
           returner::Returner& cache) { return cache.returner(jid, kept); });
@@ -227,36 +227,36 @@ void RecordedJob::record_more(const master::MoreMinions& more) {
     if (returned_.count(minion) == 0) expected_.insert(minion);
   }
   for (const std::string& syndic : more.syndics) expected_.erase(syndic);
-  caches_->tell_soon(jid_, 0, [jid = jid_, minions = more.minions](returner::Returner& cache) {
+  caches_->call_later(jid_, 0, [jid = jid_, minions = more.minions](returner::Returner& cache) {
     return cache.save_minions(jid, minions);
   });
 }
 
-void JobRecorder::hold(std::shared_ptr<const RecordedJob> job) {
+void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
   if (job->done()) return;
   const SteadyTime now = clock_.steady();
-  Held oldest;  // let go without the lock: it may be the last that holds it
+  Entry oldest;  // destroyed after the lock is released
   const std::scoped_lock lock(mutex_);
   sweep(now);
-  if (held_.size() >= max_jobs_) {
-    oldest = std::move(held_.front());
-    held_.pop_front();
-    if (!std::exchange(told_, true)) {
+  if (jobs_.size() >= max_jobs_) {
+    oldest = std::move(jobs_.front());
+    jobs_.pop_front();
+    if (!std::exchange(has_warned_, true)) {
       log::warning(
           format("ext_job_cache: more than {} jobs wait for returns; of the oldest ones those that "
                  "still come are not kept",
                  max_jobs_));
     }
   }
-  held_.push_back({now + kLongestJob, std::move(job)});
+  jobs_.push_back({now + kLongestJob, std::move(job)});
 }
 
 void JobRecorder::sweep(SteadyTime now) {
-  while (!held_.empty() && held_.front().until <= now) held_.pop_front();
-  // A look at all of them once their number has doubled costs little for each.
-  if (held_.size() < std::max<std::size_t>(2 * swept_at_, 64) && held_.size() < max_jobs_) return;
-  std::erase_if(held_, [](const Held& held) { return held.job->done(); });
-  swept_at_ = held_.size();
+  while (!jobs_.empty() && jobs_.front().until <= now) jobs_.pop_front();
+  // A sweep after the number has doubled costs little for each job.
+  if (jobs_.size() < std::max<std::size_t>(2 * swept_size_, 64) && jobs_.size() < max_jobs_) return;
+  std::erase_if(jobs_, [](const Entry& held) { return held.job->done(); });
+  swept_size_ = jobs_.size();
 }
 
 std::shared_ptr<Recorder> make_recorder(std::unique_ptr<returner::Returners> returners, const Clock& clock) {

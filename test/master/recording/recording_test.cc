@@ -71,7 +71,7 @@ using Strings = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a published job is recorded with its load and its returns, and is delivered all the same") {
+TEST_CASE("a published job is recorded with its load and returns, and delivered") {
   const Recorded recorded;
   const Admitted admitted(*recorded.fake, kPing);
   const auto returns = std::make_shared<master::Returns>();
@@ -94,7 +94,7 @@ TEST_CASE("a published job is recorded with its load and its returns, and is del
   CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
 }
 
-TEST_CASE("what returned with the job is recorded, and delivered as what comes later") {
+TEST_CASE("returns that come with the job are recorded and delivered") {
   const Recorded recorded;
   recorded.fake->at_once = {"1", "2"};
   const Admitted admitted(*recorded.fake, kPing);
@@ -110,7 +110,7 @@ TEST_CASE("what returned with the job is recorded, and delivered as what comes l
   CHECK(recorded.returned_to(job->jid).size() == 3);
 }
 
-TEST_CASE("what returns when nobody waits any more is recorded") {
+TEST_CASE("returns after the end of the wait are recorded") {
   const Recorded recorded;
   FakeMaster::Returns late;
   std::weak_ptr<master::Addressee> kept;
@@ -131,7 +131,7 @@ TEST_CASE("what returns when nobody waits any more is recorded") {
   CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
 }
 
-TEST_CASE("an asynchronous job is listened to, and recorded") {
+TEST_CASE("an asynchronous job is recorded") {
   const Recorded recorded;
   const Admitted admitted(*recorded.fake, R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
   const auto job = recorded.master->publish_async(admitted.permit());
@@ -140,7 +140,7 @@ TEST_CASE("an asynchronous job is listened to, and recorded") {
   CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
 }
 
-TEST_CASE("a batch's step is recorded with the minions that it went to") {
+TEST_CASE("a step of a batch is recorded with its minions") {
   const Recorded recorded;
   const Admitted admitted(*recorded.fake, R"("client": "local_batch", "tgt": "*", "fun": "test.ping")");
   const auto returns = std::make_shared<master::Returns>();
@@ -161,7 +161,7 @@ TEST_CASE("questions about minions and jobs are not recorded") {
   CHECK_FALSE(load);
 }
 
-TEST_CASE("a job that is not published is not recorded, and one that matches nobody is none") {
+TEST_CASE("a job that was not published, or matched no minion, is not recorded") {
   const Recorded recorded;
   recorded.fake->on_start = [](const std::string&) -> std::optional<Error> {
     return Error{ErrorKind::unavailable, "gone"};
@@ -181,7 +181,7 @@ TEST_CASE("a job that is not published is not recorded, and one that matches nob
   CHECK(jobs == 0);
 }
 
-TEST_CASE("minions that a syndic names are expected, and the syndic is not") {
+TEST_CASE("the minions that a syndic names are expected, the syndic is not") {
   const Recorded recorded;
   std::weak_ptr<master::Addressee> kept;
   recorded.fake->minions = {"syndic"};
@@ -203,7 +203,7 @@ TEST_CASE("minions that a syndic names are expected, and the syndic is not") {
   CHECK(recorded.returned_to(job->jid) == Strings{"below-0", "below-1"});
 }
 
-TEST_CASE("of more jobs than may be held the oldest is let go") {
+TEST_CASE("beyond the limit the oldest job is dropped") {
   const Recorded recorded(2);
   std::vector<std::weak_ptr<master::Addressee>> kept;
   recorded.fake->minions = {"ms-0"};
@@ -216,7 +216,7 @@ TEST_CASE("of more jobs than may be held the oldest is let go") {
   CHECK_FALSE(kept.at(2).expired());
 }
 
-TEST_CASE("jobs whose minions all returned take no place") {
+TEST_CASE("finished jobs do not count for the limit") {
   const Recorded recorded(2);
   std::vector<std::weak_ptr<master::Addressee>> kept;
   recorded.fake->minions = {"ms-0"};
@@ -231,7 +231,7 @@ TEST_CASE("jobs whose minions all returned take no place") {
   CHECK_FALSE(kept.at(2).expired());
 }
 
-TEST_CASE("a job whose bus was lost goes on to be recorded when that is back") {
+TEST_CASE("a job is recorded further after a loss of the event bus") {
   const Recorded recorded(1000);
   std::vector<std::weak_ptr<master::Addressee>> kept;
   recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
@@ -250,7 +250,7 @@ TEST_CASE("a job whose bus was lost goes on to be recorded when that is back") {
   CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1"});
 }
 
-TEST_CASE("a flush waits for what fills the queue") {
+TEST_CASE("a flush waits for a full queue") {
   const Recorded recorded(100, {.calls = 1, .bytes = 1000});
   std::promise<void> opened;
   const std::shared_future<void> gate = opened.get_future().share();
@@ -269,7 +269,7 @@ TEST_CASE("a flush waits for what fills the queue") {
   CHECK(flushed.get());
 }
 
-TEST_CASE("of more than may wait to be kept some is dropped, and what is kept later is kept") {
+TEST_CASE("a full queue drops calls, and accepts later ones") {
   const Recorded recorded(100, {.calls = 100, .bytes = 200});
   recorded.fake->minions = {"ms-0"};
   recorded.fake->on_minion = [](const std::string& minion, const Publication&, const std::string&,
@@ -287,7 +287,7 @@ TEST_CASE("of more than may wait to be kept some is dropped, and what is kept la
   CHECK(recorded.returned_to(small->jid) == Strings{"ms-0"});
 }
 
-TEST_CASE("a recorder that cannot keep all in time says so") {
+TEST_CASE("a flush that takes too long is an error") {
   const Recorded recorded;
   std::promise<void> opened;
   recorded.recorder->caches()->tell_soon("1", 0, [gate = opened.get_future().share()](returner::Returner&) {
