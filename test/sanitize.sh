@@ -18,8 +18,8 @@ if [ "$SAN" = thread ]; then
 else
   fixed=
   # These parse bytes from outside, or handle memory for libraries written in C.
-  parts='body etcd etcd_events fastcgi hostile_bodies http_hostile jobs load local mutual_tls pam_helper process python_modules
-    requests rest rest_sessions run_helper shared_store slow_peers stream_clients streams web_servers yaml_replies'
+  parts='etcd etcd_events fastcgi hostile_bodies http_hostile jobs load mutual_tls pam_helper process python_modules rest
+    rest_sessions rest_wsgi run_helper shared_store slow_peers stream_clients streams web_servers yaml_replies'
 fi
 wire=
 for part in $parts; do wire="$wire test/wire/test_$part.py"; done
