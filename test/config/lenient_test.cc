@@ -149,24 +149,6 @@ TEST_CASE("an unknown client is a warning with the known names") {
                 "master:3: netapi_enable_clients: unknown client \"locl\"", {"local_async", "ssh"});
 }
 
-TEST_CASE("a tab that indents is named with its line") {
-  for (const char* text : {"a: 1\n\tb: 2\n", "a:\n\tb: 2\n", "a:\n  b: 1\n\tc: 2\n",
-                           "a: |\n  x\nb:\n  \tc: 1\n", "a:\n  -\tb: 1\n    c: 2\n"}) {
-    CAPTURE(text);
-    const std::string error = error_of(text);
-    CHECK(error.ends_with(": YAML allows no tabs here, indent with spaces"));
-  }
-  CHECK(error_of("a:\n\tb: 2\n") == "master:2: YAML allows no tabs here, indent with spaces");
-}
-
-TEST_CASE("tags of Python's text are accepted, others are mistakes") {
-  CHECK(settings_of("cachedir: !!python/unicode '/c'\n").store.path == "/c/rest_fcgi/state.db");
-  CHECK(settings_of("cachedir: !!python/str /c\n").store.path == "/c/rest_fcgi/state.db");
-  CHECK(error_of("a: 1\nb: !!python/object/apply:os.system [ls]\n") ==
-        "master:2: found a tag that makes a Python object, expected a plain value: "
-        "\"tag:yaml.org,2002:python/object/apply:os.system\"");
-}
-
 TEST_CASE("a key in braces without a space behind its colon is named, without its value") {
   const ConfigDir dir("rest_cherrypy: {port:8000, host: 10.0.0.1}\nrest_fcgi: {netapi: [rest_cherrypy]}\n");
   const auto settings = dir.load();

@@ -40,48 +40,25 @@ TEST_CASE("minions have grains and pillar, in a list or in a map") {
   CHECK(minions("\n      a: {grains: , pillar: }\n") == "a {} {}; ");
 }
 
-TEST_CASE("minions of another form are errors") {
-  CHECK(
-      minion_mistake(" ms-0") ==
-      "master:3: rest_fcgi: embedded: minions: found \"ms-0\", expected a list of ids, or maps such as web1: "
-      "{grains: {role: web}, pillar: {}}");
-  const std::string expected = ", expected ids, or maps such as web1: {grains: {role: web}, pillar: {}}";
-  CHECK(minion_mistake("\n    - a\n    - [b]") ==
-        "master:5: rest_fcgi: embedded: minions: found a list" + expected);
-  CHECK(minion_mistake("\n    - {a: {}, b: {}}") ==
-        "master:4: rest_fcgi: embedded: minions: found a map" + expected);
-  CHECK(minion_mistake("\n    - ~") == "master:4: rest_fcgi: embedded: minions: found nothing" + expected);
-}
-
-TEST_CASE("an unknown key of a minion is a mistake") {
-  CHECK(minion_mistake("\n    - a: [b]") ==
-        "master:4: rest_fcgi: embedded: minions: a: found a list, expected a map with grains and pillar");
-  CHECK(minion_mistake("\n    - a: {grain: {}}") ==
-        "master:4: rest_fcgi: embedded: minions: a: \"grain\": unknown key, did you mean grains?");
-  CHECK(minion_mistake("\n    - a: {grains: [x]}") ==
-        "master:4: rest_fcgi: embedded: minions: a: grains: found a list, expected a map");
-  CHECK(minion_mistake("\n    - a: {pillar: x}") ==
-        "master:4: rest_fcgi: embedded: minions: a: pillar: found \"x\", expected a map");
-  CHECK(minion_mistake("\n    - a: {pillar: {x: .nan}}") ==
-        "master:4: rest_fcgi: embedded: minions: a: pillar: found .nan, expected numbers that JSON can hold");
-}
-
-TEST_CASE("a malformed minion id is a mistake") {
-  for (const char* id : {"", ".", "..", "a/b", "a\\\\b", "a b"}) {
-    CAPTURE(id);
-    const std::string shown = std::string(id) == "a\\\\b" ? "a\\b" : id;
-    CHECK(minion_mistake(std::string(" [\"") + id + "\"]") ==
-          "master:3: rest_fcgi: embedded: minions: found the id \"" + shown +
-              "\", expected up to 255 characters without slashes and spaces");
-  }
-  CHECK(minion_mistake(" [" + std::string(256, 'a') + "]") ==
-        "master:3: rest_fcgi: embedded: minions: found the id \"" + std::string(60, 'a') +
-            "...\", expected up to 255 characters without slashes and spaces");
-}
-
-TEST_CASE("a repeated minion id is a mistake") {
-  CHECK(minion_mistake("\n    - a\n    - b\n    - a: {}") ==
-        "master:6: rest_fcgi: embedded: minions: found the id \"a\" for the second time");
+TEST_CASE("a malformed minion is a mistake with its line and value") {
+  const std::string key = "rest_fcgi: embedded: minions: ";
+  const std::pair<const char*, std::string> minions[] = {
+      {" ms-0", "master:3: " + key + "found \"ms-0\""},
+      {"\n    - a\n    - [b]", "master:5: " + key + "found a list"},
+      {"\n    - {a: {}, b: {}}", "master:4: " + key + "found a map"},
+      {"\n    - ~", "master:4: " + key + "found nothing"},
+      {"\n    - a: [b]", "master:4: " + key + "a: found a list"},
+      {"\n    - a: {grain: {}}", "master:4: " + key + "a: \"grain\": unknown key, did you mean grains?"},
+      {"\n    - a: {grains: [x]}", "master:4: " + key + "a: grains: found a list"},
+      {"\n    - a: {pillar: x}", "master:4: " + key + "a: pillar: found \"x\""},
+      {"\n    - a: {pillar: {x: .nan}}", "master:4: " + key + "a: pillar: found .nan"},
+      {"\n    - a\n    - b\n    - a: {}", "master:6: " + key + "found the id \"a\""},
+      {" [\"a\\\\b\"]", "master:3: " + key + "found the id \"a\\b\""}};
+  for (const auto& [text, found] : minions) check_message(minion_mistake(text), found);
+  for (const std::string id : {"", ".", "..", "a/b", "a b"})
+    check_message(minion_mistake(" [\"" + id + "\"]"), "master:3: " + key + "found the id \"" + id + "\"");
+  check_message(minion_mistake(" [" + std::string(256, 'a') + "]"),
+                "master:3: " + key + "found the id \"aaa");
 }
 
 }  // namespace

@@ -23,12 +23,10 @@ TEST_CASE("nodegroups are texts or lists of words") {
   CHECK(settings_of("nodegroups:\n").embedded.nodegroups.empty());
 }
 
-TEST_CASE("a nodegroup of another form is a mistake") {
-  const std::string expected =
-      ", expected a compound target such as 'web* and G@os:Debian', or a list of its words";
-  CHECK(error_of("nodegroups: [a]\n") == "master:1: nodegroups: found a list, expected a map");
-  CHECK(error_of("nodegroups:\n  a: {b: c}\n") == "master:2: nodegroups: a: found a map" + expected);
-  CHECK(error_of("nodegroups:\n  a:\n    - [b]\n") == "master:3: nodegroups: a: found a list" + expected);
+TEST_CASE("a malformed nodegroup is a mistake") {
+  check_message(error_of("nodegroups: [a]\n"), "master:1: nodegroups: found a list");
+  check_message(error_of("nodegroups:\n  a: {b: c}\n"), "master:2: nodegroups: a: found a map");
+  check_message(error_of("nodegroups:\n  a:\n    - [b]\n"), "master:3: nodegroups: a: found a list");
 }
 
 TEST_CASE("config.values shows options, and neither users nor grains nor pillar data nor secrets") {

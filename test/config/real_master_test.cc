@@ -183,13 +183,6 @@ TEST_CASE("with engine: salt, settings of back ends are not read") {
   CHECK(settings.auth.external_auth.at(1).principals.size() == 1);
 }
 
-TEST_CASE("leave_to_master adds a warning") {
-  Settings settings;
-  leave_to_master("master:5: external_auth: pam: fred: \"(x\" is wrong", settings);
-  CHECK(settings.warnings ==
-        std::vector<std::string>{std::string("master:5: external_auth: pam: fred: \"(x\" is wrong") + kLeft});
-}
-
 TEST_CASE("a large master file of a site is accepted") {
   CommandLine command_line;
   command_line.config = std::filesystem::path(__FILE__).parent_path() / "real.master";
