@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs those of the Debian packages named as arguments that are missing, and says nothing when none is. What is named
-# as try:PACKAGE may be missing in the end.
-# SKIP_DEPS=1 leaves it to you.
+# deps.sh PACKAGE...: installs the missing ones of these Debian packages. A package named try:PACKAGE is optional.
+# SKIP_DEPS=1 installs nothing.
 set -eu
 
 [ "${SKIP_DEPS:-}" ] && exit 0
@@ -42,8 +41,8 @@ else
   exit 1
 fi
 
-# Packages of servers start them. The tests and the demo run servers of their own, and nobody asked for another one on
-# port 80: while packages are installed, a policy (see invoke-rc.d(8)) denies every start.
+# Packages of servers start them. The tests and the demo start their own servers, so a policy (invoke-rc.d(8)) denies every
+# start while packages are installed.
 policy=/usr/sbin/policy-rc.d
 clean_up() {
   if [ "$policy_is_ours" ]; then $as_root rm -f "$policy"; fi
@@ -68,7 +67,7 @@ if [ "$optional" ]; then
   $install $optional >/dev/null || echo "deps: what needs$optional is skipped" >&2
 fi
 
-# Nor at the next boot.
+# They are not started at the next boot either.
 for server in nginx:nginx etcd-server:etcd openssh-server:ssh; do
   package=${server%:*} service=${server#*:}
   case "$missing$optional " in

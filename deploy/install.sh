@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# install.sh install|uninstall: puts what is in $BUILD, and what belongs to it, where Debian expects it below
-# $DESTDIR$PREFIX and $DESTDIR$SYSCONFDIR, or takes it away from there. A configuration that is there already stays as
-# it is, and is not taken away; nor are users, logs, tokens and jobs.
+# install.sh install|uninstall: installs the programs of $BUILD with their files below $DESTDIR$PREFIX and
+# $DESTDIR$SYSCONFDIR, where Debian expects them, or removes them. An existing configuration is neither replaced nor removed;
+# users, logs, tokens and jobs are not removed either.
 set -eu
 
 verb=${1:-}
@@ -11,7 +11,7 @@ cd "$top"
 usr=$DESTDIR$PREFIX
 etc=$DESTDIR$SYSCONFDIR
 
-# place MODE SOURCE TARGET: one file, as it is.
+# place MODE SOURCE TARGET: installs a file unchanged.
 place() {
   case $verb in
     install) install -D -m "$1" "$2" "$3" ;;
@@ -20,21 +20,21 @@ place() {
   esac
 }
 
-# What a text means to sed's replacement.
+# Escapes a text for the replacement of sed.
 escaped() { printf %s "$1" | sed 's/[&|\]/\\&/g'; }
 
-# edit SOURCE TARGET COMMAND: one text, changed by a command of sed's.
+# edit SOURCE TARGET COMMAND: installs a text that a command of sed changes.
 edit() {
   place 644 "$1" "$2"
   [ "$verb" = uninstall ] || sed -e "$3" "$1" >"$2"
 }
 
-# fill SOURCE TARGET: one text, with its @prefix@ and @sysconfdir@ filled in.
+# fill SOURCE TARGET: installs a text with @prefix@ and @sysconfdir@ replaced.
 fill() {
   edit "$1" "$2" "s|@prefix@|$(escaped "$PREFIX")|g; s|@sysconfdir@|$(escaped "$SYSCONFDIR")|g"
 }
 
-# page SOURCE TARGET: one page, with links that fit the installed tree. Pages of deploy/ and files of deploy/systemd/ are
+# page SOURCE TARGET: installs a page with links that fit the installed tree. Pages of deploy/ and files of deploy/systemd/ are
 # beside README.md there, except units and modules. Pages of src/ are not installed, so links to them become text.
 page() {
   edit "$1" "$2" 's|\[\([^]]*\)](src/[^)]*)|\1|g; s|](\.\./deploy/|](../|g; s|](\.\./\([naR]\)|](\1|g; s|\([[(]\)deploy/|\1|g
@@ -42,7 +42,7 @@ page() {
     s|](modules)|](../../../lib/rest_fcgi/modules)|g'
 }
 
-# folder SOURCE TARGET: the files of a folder, without those of folders in it.
+# folder SOURCE TARGET: installs the files of a folder, without folders in it.
 folder() {
   for file in "$1"/*; do
     [ -d "$file" ] || place 644 "$file" "$2/${file##*/}"
@@ -81,7 +81,7 @@ for example in salt-master http-port manage-host; do # for those who want them, 
 done
 fill "$top/deploy/logrotate" "$etc/logrotate.d/rest_fcgi"
 if [ "$verb" = install ] && [ ! -e "$etc/rest_fcgi/master" ]; then
-  # Nobody else may read it; systemd-tmpfiles gives it the group rest_fcgi.
+  # Other users must not read it; systemd-tmpfiles gives it the group rest_fcgi.
   install -d -m 750 "$etc/rest_fcgi"
   place 640 "$top/deploy/master.example" "$etc/rest_fcgi/master"
 fi

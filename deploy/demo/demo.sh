@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# demo.sh start|stop: rest_fcgi behind an nginx of its own, and on a port of its own, on loopback, with everything it
-# writes in $BUILD/demo.
+# demo.sh start|stop: runs rest_fcgi behind an nginx, and on a HTTP port, both on loopback. All files are in $BUILD/demo.
 set -eu
 
 here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
@@ -28,8 +27,8 @@ within() {
   done
 }
 
-# Is the process that pid file $1 names one that we started? A number may have passed on to somebody else's: ours has
-# this demo's directory on its command line.
+# Succeeds if the process of pid file $1 is one of this demo. The number may be another process's by now: the demo's have its
+# directory on their command lines.
 ours() {
   pid=$(cat "$1" 2>/dev/null) && [ "$pid" ] && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -- "$demo/"
 }
@@ -50,8 +49,8 @@ stop() {
   fi
 }
 
-# Where the socket goes: into the demo's directory, unless its path gets too long for a socket, or nginx's workers run
-# as another user, who need not be able to enter this checkout.
+# Chooses the folder of the socket: the demo's directory, unless its path is too long for a socket, or nginx's workers run as
+# another user, who may not be able to enter it.
 choose_socket_dir() {
   socket_dir=$demo
   if [ "$(id -u)" = 0 ] || [ "$(printf %s "$demo/rest_fcgi.sock" | wc -c)" -gt 100 ]; then
@@ -61,12 +60,12 @@ choose_socket_dir() {
   fi
 }
 
-# Nobody else may read what stands in the master file or the password file.
+# Other users must not read the master file and the password file.
 write_master() (
   umask 077
   hash=$(printf saltdev | openssl passwd -6 -stdin)
   printf 'saltdev:%s\n' "$hash" >"$demo/passwords"
-  # A YAML text in single quotes may hold anything, but a quote has to be doubled.
+  # In a YAML text in single quotes, a quote is doubled.
   quoted=$(printf %s "$demo" | sed "s/'/''/g")
   escaped=$(printf %s "$quoted" | sed 's/[&|\]/\\&/g')
   group=
@@ -101,7 +100,7 @@ is_taken() {
 }
 
 launch() {
-  # The demo's own streams only: a make or a pipe that waits for this script must not wait for its servers.
+  # Servers have streams of their own, so that a make or a pipe that waits for this script does not wait for them.
   setsid "$build/rest_fcgi" --config "$demo/master" </dev/null >"$demo/rest_fcgi.log" 2>&1 &
   echo $! >"$demo/rest_fcgi.pid"
   within 100 test -S "$socket_dir/rest_fcgi.sock" || die "rest_fcgi does not start: $(cat "$demo/rest_fcgi.log")"
@@ -110,7 +109,7 @@ launch() {
   within 100 answers || die "nothing answers on port $port: see $demo"
 }
 
-# Shows a request as it can be typed, sends it, and shows the reply, which stays in $reply.
+# Prints a request as a command, sends it, and prints the reply, which is then in $reply.
 ask() {
   printf '\n%s\n\n' "$1"
   printf "$ curl -sS -i http://127.0.0.1:%s/ \\\\\n    -H 'Content-Type: application/json' \\\\\n    -d '%s'\n" "$port" "$2"
@@ -122,7 +121,7 @@ ask() {
   esac
 }
 
-# Shows a command as it can be typed in the demo's directory, runs it, and shows what it says.
+# Prints a command for the demo's directory, runs it, and prints its output.
 show() {
   printf '\n%s\n\n$ %s\n' "$1" "$2"
   reply=$(cd "$demo" && umask 077 && no_proxy='*' sh -c "$2") || die "that should have worked: see $demo/rest_fcgi.log"

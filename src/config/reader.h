@@ -224,6 +224,7 @@ class Reader {
 template <class Things>
 [[nodiscard]] std::vector<std::string_view> names_of(const Things& things) {
   std::vector<std::string_view> names;
+  names.reserve(std::size(things));
   for (const auto thing : things) names.push_back(name_of(thing));
   return names;
 }
