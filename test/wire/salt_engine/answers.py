@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Both answers to each row of a table, asked for beforehand: most of them wait for something."""
+"""Asks for both answers to each row of a table before the tests run, because most rows wait."""
 
 import concurrent.futures
 
@@ -7,12 +7,12 @@ import oracle
 import pytest
 from support.netapi import Unanswered
 
-AT_ONCE = 4  # of ours, and of theirs
+AT_ONCE = 4  # parallel questions to each side
 
 
 class Answers:
-    """`ours` and `theirs` ask a row; the second only where answers are not taken from the recording. `stop` ends what
-    was started for that."""
+    """`ours` and `theirs` answer a row; `theirs` is used only with live answers. `stop` ends the programs behind
+    `theirs`."""
 
     def __init__(self, rows, recording, ours, theirs, stop=lambda: None):
         self.recording, self._stop = recording, stop
@@ -25,7 +25,7 @@ class Answers:
         return self._ours[row.name].result()
 
     def theirs(self, row):
-        """Salt's answer. Skips the test where its minions did not answer it: that tells nothing."""
+        """Returns Salt's answer. Skips the test if its minions did not answer."""
         if not oracle.LIVE:
             return self.recording[row]
         try:
@@ -41,7 +41,7 @@ class Answers:
 
 @pytest.fixture(scope="module")
 def asked():
-    """Answers by series."""
+    """Yields a map from release series to Answers."""
     by_line = {}
     yield by_line
     for answers in by_line.values():
@@ -49,7 +49,7 @@ def asked():
 
 
 def chosen_rows(request, series):
-    """The rows of that series which this run of the module's tests is about."""
+    """Returns the rows of a series that this run has selected."""
     all_params = [
         item.callspec.params
         for item in request.session.items

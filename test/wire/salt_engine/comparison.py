@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the responder and Salt's NetapiClient said to the same chunk, made comparable."""
+"""Normalizes answers of the responder and of Salt's NetapiClient to the same chunk, to compare them."""
 
 import fnmatch
 import hashlib
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from support.salt_master import MINIONS
 
-LONG, MANY = 5000, 50  # of what is longer a recording holds the beginning and a digest
+LONG, MANY = 5000, 50  # longer values are recorded as a prefix and a digest
 NO_RETURN = "Minion did not return."
-STATUS = {  # of what NetapiClient raises
+STATUS = {  # status for exceptions of NetapiClient
     "AuthenticationError": 401,
     "AuthorizationError": 401,
     "EauthAuthenticationError": 401,
@@ -28,18 +28,18 @@ VOLATILE = [
     (STAMP, "STAMP"),
     (re.compile(r'(File "[^"]*", line) \d+'), r"\1 N"),
     (re.compile(r"(/usr(/local)?/lib/)?python3\.\d+"), "PYTHON"),
-    (re.compile(r"\n *[~^]+(?=\n)"), ""),  # younger Pythons mark a part of each line in a traceback
+    (re.compile(r"\n *[~^]+(?=\n)"), ""),  # newer Pythons underline a part of each traceback line
 ]
 
 
 def differences(name):
-    """The names of rows, or patterns of them, in a file of differences."""
+    """Returns the row names, or patterns, of a file of differences."""
     lines = (Path(__file__).parent / f"{name}_differences.txt").read_text().splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def check_differences(rows, name):
-    """The file of differences names each row that differs, and no other row; each row has a name of its own."""
+    """Checks that the file of differences names exactly the rows that differ, and that row names are unique."""
     different = [row.name for row in rows if row.ours]
     named = differences(name)
     assert [name for name in different if not any(fnmatch.fnmatchcase(name, pattern) for pattern in named)] == []
@@ -50,8 +50,8 @@ def check_differences(rows, name):
 
 
 def neutral(value, places=()):
-    """The same value without what differs from call to call, from machine to machine, and by lines of Salt's sources."""
-    if isinstance(value, dict) and len(value) > MANY:  # the documentation of all functions, which differ by machine
+    """Returns the value without parts that depend on the call, the machine or line numbers of Salt's source."""
+    if isinstance(value, dict) and len(value) > MANY:  # documentation of all functions depends on the machine
         return f"a map of more than {MANY} keys"
     if isinstance(value, dict):
         fixed = {key: 0 if key in ("pid", "ts") else neutral(one, places) for key, one in value.items()}
@@ -74,13 +74,13 @@ def in_any_order(items):
 
 
 def like(low, value):
-    """What of a value has to be the same, for the clients that are free to choose."""
+    """Returns the comparable part of a value for clients with free choices."""
     client = low.get("client")
-    if client == "local_batch" and low.get("failhard"):  # whose turn it is first, is a matter of luck
+    if client == "local_batch" and low.get("failhard"):  # the first minion is chosen at random
         return [list(item.values()) for item in value]
-    if client == "local_batch":  # minions come as they answer
+    if client == "local_batch":  # minions return in any order
         return in_any_order(value)
-    if client == "local_subset":  # which minions it is, is a matter of luck
+    if client == "local_subset":  # the minions are chosen at random
         return in_any_order(value.values())
     if client == "local_async" and "minions" in value:
         return {**value, "minions": sorted(value["minions"])}
@@ -88,21 +88,21 @@ def like(low, value):
 
 
 def of_netapi(low, answer, places=()):
-    """NetapiClient's answer as it is recorded and compared: {"return": value} or {"error": class, "message": text}."""
+    """Returns NetapiClient's answer in the recorded form: {"return": value} or {"error": class, "message": text}."""
     if "error" in answer:
         return neutral(answer, places)
     return {"return": like(low, neutral(answer["return"], places))}
 
 
 def expected(answer):
-    """(status, value) that the responder should give for that."""
+    """Returns the (status, value) that the responder should give for an answer."""
     if "error" in answer:
         return STATUS.get(answer["error"], 500), answer["message"]
     return 200, answer["return"]
 
 
 def of_engine(low, reply, places=()):
-    """(status, value) of the responder's reply to one chunk."""
+    """Returns the (status, value) of the responder's reply to one chunk."""
     if reply.status != 200:
         return reply.status, neutral(reply.ret, places)
     if low.get("client") == "local_batch":
@@ -112,13 +112,13 @@ def of_engine(low, reply, places=()):
 
 
 def silent(value, wanted):
-    """The living minions that say something in `wanted` and nothing in `value`: on a busy machine one is too slow for a
-    row's timeout, which tells nothing about who waited for it."""
+    """Returns the minions with a return in `wanted` but not in `value`. On a busy machine a minion may exceed a row's
+    timeout, which says nothing about the responder."""
     return {minion for minion in MINIONS if _said(minion, wanted) and not _said(minion, value)}
 
 
 def _said(minion, value):
-    """Is there a return of that minion?"""
+    """Returns whether `value` has a return of the minion."""
     if isinstance(value, dict):
         own = value.get(minion)
         if isinstance(own, dict) and "ret" in own:

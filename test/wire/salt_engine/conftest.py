@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Real Salts with the responder in front of them.
 
-REST_FCGI_SALT_SERIES names the release series; without it the first one, which all rows are tried against.
-REST_FCGI_SALT_ROWS=all tries all rows on the others, too; else they get those that are marked as main.
-REST_FCGI_SALT_LIVE=1 compares with Salt's own client, asked at the same time, and not with what was recorded.
+REST_FCGI_SALT_SERIES names release series; the default is the first one. All rows run against the first series.
+REST_FCGI_SALT_ROWS=all runs all rows against the others, too; otherwise they run rows marked as main.
+REST_FCGI_SALT_LIVE=1 compares with Salt's own client instead of the recording.
 """
 
 import os
@@ -21,7 +21,7 @@ from support.salt_master import DEAD, Salt
 
 WANTED = os.environ.get("REST_FCGI_SALT_SERIES", salts.SERIES[0]).split()
 ALL_ROWS = os.environ.get("REST_FCGI_SALT_ROWS") == "all"
-TABLES = {  # they break nothing
+TABLES = {  # files whose tests stop no part of Salt
     "test_rest_rows.py",
     "test_salt_clients.py",
     "test_salt_command_line.py",
@@ -41,7 +41,7 @@ def wanted(item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """All tests of a series come together, so that each series is started once."""
+    """Groups the tests by release series, so that each series starts once."""
     left_out = [item for item in items if not wanted(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if wanted(item)]
@@ -60,14 +60,14 @@ def params_of(item):
 
 
 class Running:
-    """The one Salt that runs, and the responder that tests share which change nothing about it."""
+    """The running Salt, and a responder for tests that do not change it."""
 
     def __init__(self):
         self.salt = self._engine = None
         self._broken = {}
 
     def of(self, series):
-        """A master and three minions of that series, and the key of a fourth that nobody has."""
+        """Returns a master and three minions of a series, with an accepted key for a minion that does not run."""
         if series in self._broken:
             pytest.fail(f"Salt {series} did not start: {self._broken[series]}")
         if self.salt is None or self.salt.series != series:
@@ -96,7 +96,7 @@ class Running:
             self._engine = None
         if self.salt:
             self.salt.stop()
-            shutil.rmtree(self.salt.home, ignore_errors=True)  # a job may end a little later than its minion
+            shutil.rmtree(self.salt.home, ignore_errors=True)  # a job may end after its minion
             self.salt = None
 
 
@@ -136,7 +136,7 @@ def start_engine(salt):
 
 @pytest.fixture
 def bus(salt):
-    """All that the master's event bus has carried since, as text: bus()."""
+    """Yields a function that returns everything from the master's event bus as text: bus()."""
     argv = [salt.folder / "bin/python", "-W", "ignore", salts.EVENTS, salt.master.config_path]
     path = salt.home / f"events-{secrets.token_hex(4)}"
     with open(path, "w") as events, open(salt.home / "events.log", "a") as log:

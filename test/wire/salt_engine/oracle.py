@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What Salt's own NetapiClient answers to the rows: asked live, and as test/vectors has it recorded."""
+"""Answers of Salt's own NetapiClient to the rows, live or recorded in test/vectors."""
 
 import json
 import os
@@ -9,23 +9,23 @@ from support.netapi import Unanswered
 from support.salts import VECTORS
 
 LIVE = bool(os.environ.get("REST_FCGI_SALT_LIVE"))
-TIMES = 6  # that it is asked at most, until two answers are the same
-HIDDEN = {"password": "PASSWORD"}  # what a recorded chunk has in place of the secret
+TIMES = 6  # limit of questions until two answers are equal
+HIDDEN = {"password": "PASSWORD"}  # placeholders for secrets in a recorded chunk
 
 
 def shown(low):
-    """A chunk as it is recorded."""
+    """Returns a chunk in its recorded form."""
     return {key: HIDDEN.get(key, value) for key, value in low.items()}
 
 
 def ask(salt, row, wanted=None):
-    """What NetapiClient answers, as `settled` has it."""
+    """Returns NetapiClient's answer after `settled`."""
     return settled(row.name, lambda: of_netapi(row.low, salt.netapi(row.low), salt.places), wanted)
 
 
 def settled(name, once, wanted=None):
-    """What `once` answers: `wanted` at once where it is that, else what it says twice in a row. Raises Unanswered where it
-    never does, or where minions that speak in `wanted` do not answer."""
+    """Calls `once` until it returns `wanted`, or the same answer twice in a row. Raises Unanswered if that never
+    happens, or if minions of `wanted` do not answer."""
     last = problem = None
     for _ in range(TIMES):
         try:
@@ -45,8 +45,8 @@ def settled(name, once, wanted=None):
 
 
 class Recording:
-    """The recorded answers of a series. `asked` gives what a row asks, as it is recorded beside its answer. A file has only
-    those rows that the series `like` answers in another way."""
+    """The recorded answers of a series. `asked` returns the question of a row in its recorded form. A file has only the
+    rows that differ from the series `like`."""
 
     def __init__(self, series, what="salt", asked=lambda row: shown(row.low), like=None):
         self.path, self._asked = VECTORS / f"{what}-{series}.json", asked
@@ -60,12 +60,12 @@ class Recording:
         return self.before(row)
 
     def before(self, row):
-        """What is recorded of a row of that name; None where nothing is."""
+        """Returns the recorded answer of a row by name, or None."""
         found = self._rows.get(row.name, {})
         return {key: value for key, value in found.items() if key != "low"} or None
 
     def write(self, release, answers):
-        """`answers` are pairs of rows and answers."""
+        """Writes pairs of rows and answers."""
         self._rows = {row.name: {"low": self._asked(row), **_sorted(answer)} for row, answer in answers}
         own = [(name, found) for name, found in self._rows.items() if self._shared.get(name) != found]
         rows = ",\n".join(f"{_text(name)}: {_text(found)}" for name, found in own)
@@ -77,7 +77,7 @@ def _rows_in(path):
 
 
 def _sorted(value):
-    """Maps come as minions answer, and would differ with each recording."""
+    """Sorts maps, because the order of minions changes."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(one) for one in value] if isinstance(value, list) else value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows of the REST interface that no salt-api is asked: it would end, not answer, or answer in another way each time."""
+"""Rows of the REST interface without a salt-api answer: salt-api would crash, hang or answer differently each time."""
 
 from rest_row import CRED, ECHO, FORM, PING, YAML, Way, with_
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A row of the REST interface's behaviour table: a request that salt-api answers, and the responder."""
+"""A row of the table of REST behaviour: one request to salt-api and to the responder."""
 
 import dataclasses
 import json
@@ -7,41 +7,41 @@ import json
 from support import api
 from support.salt_master import SECRET
 
-CRED = {**api.CRED, "eauth": "auto"}  # what was recorded has it
+CRED = {**api.CRED, "eauth": "auto"}  # recorded rows use it
 HTML, YAML, FORM, TEXT = "text/html", "application/x-yaml", "application/x-www-form-urlencoded", "text/plain"
 LIMITED = {"eauth": "sharedsecret", "username": "limited", "password": SECRET}
 WRONG = {"eauth": "sharedsecret", "username": "limited", "password": "wrong"}
 PING = {"client": "local", "tgt": "ms-*", "fun": "test.ping"}
 ECHO = {"client": "local", "tgt": "ms-0", "fun": "test.arg"}
 
-UNKNOWN = "is not available."  # of a function
+UNKNOWN = "is not available."  # text about an unknown function
 
 
 @dataclasses.dataclass
 class Row:
     way: str  # rest_cherrypy or rest_tornado
-    name: str  # `way` and a name in it, as in rest_differences.txt
+    name: str  # `way` and a name, as in rest_differences.txt
     method: str
     path: str
     body: bytes = b""
     headers: dict = dataclasses.field(default_factory=dict)
-    who: str = ""  # whose session the request has: admin, limited, or nobody's
-    main: bool = False  # tried on every release series before each change lands; else on the first
-    ours: tuple = ()  # where it differs on purpose: the status, or all that it may be, and a part of the reply's text
-    alike: tuple = ()  # release series where it does not, after all
+    who: str = ""  # user of the session: admin, limited, or empty for no session
+    main: bool = False  # runs against every release series in CI; other rows run against the first only
+    ours: tuple = ()  # intended difference: the status (or a tuple of them) and a part of the text
+    alike: tuple = ()  # release series without the difference
 
     slow = False
 
     @property
     def asked(self):
-        """What is recorded beside the answer, so that a row that changes is not compared with an old one."""
+        """Returns the question in its recorded form, to detect a changed row."""
         body = self.body.decode(errors="replace").replace(SECRET, "SECRET")
         about = [self.method, self.path, self.headers, self.who, body]
         return about if len(body) < 1000 else [*about[:-1], f"{body[:10]}... of {len(body)} characters"]
 
 
 class Way:
-    """Makes the rows of one interface."""
+    """Collects the rows of one interface."""
 
     def __init__(self, way):
         self.way, self.rows = way, []
@@ -51,7 +51,7 @@ class Way:
         self._add(name or self._name(method, path, who, accept), method, path, headers=headers, who=who, **more)
 
     def post(self, path, data=None, who="", name="", media="application/json", accept=None, **more):
-        """`data` is made JSON unless it is text already."""
+        """Adds a POST. `data` is encoded as JSON unless it is text or bytes."""
         body = data if isinstance(data, (str, bytes)) else b"" if data is None else json.dumps(data)
         headers = more.pop("headers", {}) | ({"Accept": accept} if accept is not None else {})
         if media:

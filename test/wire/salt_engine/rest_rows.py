@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The behaviour table of rest_cherrypy; and all rows of the REST interface."""
+"""The rows of rest_cherrypy, and all rows of the REST interface."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The behaviour table of rest_tornado."""
+"""The rows of rest_tornado."""
 
 import json
 

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""The behaviour table: lowstate that is answered by the responder and by Salt's own NetapiClient."""
+"""Rows of lowstate for the responder and for Salt's own NetapiClient."""
 
 import dataclasses
 
 from support import api
 from support.salt_master import DEAD, SECRET
 
-CRED = {**api.CRED, "eauth": "auto"}  # what was recorded has it
+CRED = {**api.CRED, "eauth": "auto"}  # recorded rows use it
 NO_RESPONSE = (200, "Minion did not return. [No response]")
 REFUSED = (401, "Authorization error occurred.")
 KEYS = (200, '"success": true')
-SOON = {"timeout": 3, "gather_job_timeout": 5}  # where a minion is waited for that never answers
+SOON = {"timeout": 3, "gather_job_timeout": 5}  # for rows that wait for a minion that never answers
 
 
 @dataclasses.dataclass
 class Row:
     name: str  # as in salt_differences.txt
     low: dict
-    main: bool = False  # tried on every release series before each change lands; else on the first
-    slow: bool = False  # takes long, and waits rather than works
-    ours: tuple = ()  # where it differs on purpose: the status, and a part of the reply's text
-    alike: tuple = ()  # release series on which it does not differ after all
+    main: bool = False  # runs against every release series in CI; other rows run against the first only
+    slow: bool = False  # waits a long time
+    ours: tuple = ()  # intended difference: the status and a part of the text
+    alike: tuple = ()  # release series without the difference
 
 
 def user(name, **more):
@@ -74,7 +74,7 @@ def rows_of_targets():
     for tgt_type, tgt in TARGETS:
         main = tgt in ("ms-2.example.org", "role:web", "both", "tier:w*") or tgt_type == "compound"
         yield Row(f"target {tgt_type} {tgt}", local("test.ping", tgt, tgt_type=tgt_type), main)
-    for tgt in ("127.0.0.0/8", "127.0.0.1", "203.0.113.0/24"):  # the master counts in whom it has no data about
+    for tgt in ("127.0.0.0/8", "127.0.0.1", "203.0.113.0/24"):  # the master includes minions without cached data
         yield Row(
             f"target ipcidr {tgt}",
             local("test.ping", tgt, tgt_type="ipcidr", **SOON),
@@ -134,7 +134,7 @@ def rows_of_local():
     yield Row("metadata", local("test.arg", "ms-0", metadata={"ticket": 5}))
     yield Row("a returner that is not there", local("test.ping", "ms-0", ret="nosuch_returner"))
     yield Row("timeout as a text", local("test.ping", "ms-0", timeout="3"))
-    # A minion that has not begun when it is asked for the job says that it knows of none: 3 s are time enough to begin.
+    # A minion that has not begun the job answers find_job with nothing. It begins within 3 s.
     yield Row("timeout shorter than the job", local("test.sleep", arg=[8], timeout=3), True, slow=True)
     yield Row("a job that is not there", local("saltutil.find_job", arg=["20200101000000000000"]))
 
@@ -222,7 +222,7 @@ def rows_of_async_and_batch():
         local("test.ping", client="local_batch", batch="some"),
         ours=(400, "found 'some'"),
     )
-    # Each minion is asked for all its functions first.
+    # local_subset first asks each minion for its functions.
     yield Row("subset", local("test.ping", "role:web", tgt_type="grain", client="local_subset", subset=1), slow=True)
     yield Row("subset, nobody matches", local("test.ping", "nosuch*", client="local_subset", subset=2), slow=True)
     yield Row("subset, a function that is not there", local("nosuch.fun", "ms-1", client="local_subset"), slow=True)
@@ -295,7 +295,7 @@ BAD = {
     "no credentials": {},
     "no eauth": {"username": "admin", "password": SECRET},
 }
-# The first word of a client's refusals is the same for all that share a path in the master.
+# Clients that share a path in the master share the text of refusals.
 EVERY_REFUSAL = ("local", "runner", "wheel")
 
 
@@ -304,7 +304,7 @@ def rows_of_credentials():
         for name, cred in BAD.items():
             main = client in EVERY_REFUSAL and name in ("wrong password", "unknown token", "no right")
             if client in EVERY_REFUSAL or name in ("no right", "no credentials"):
-                silent = client == "wheel_async" and name == "no right"  # nobody waits for what the master says
+                silent = client == "wheel_async" and name == "no right"  # the master's refusal of wheel_async is not visible
                 same = "no right" == name and client.startswith("local") or name == "nobody" and client == "local"
                 ours = () if same or silent or name in ("no credentials", "no eauth") else REFUSED
                 yield Row(f"{client}: {name}", {**cred, "client": client, **rest}, main, ours=ours)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The REST interface, row by row: the responder's answer beside that of Salt's own salt-api.
+"""The REST interface row by row: the responder compared with Salt's own salt-api.
 
-What salt-api says is recorded in test/vectors (`make record-salt`); `make test-salt` asks it again. Rows that
-differ on purpose are listed in rest_differences.txt.
+test/vectors has the recorded answers (`make record-salt`); `make test-salt` asks again. rest_differences.txt lists
+intended differences.
 """
 
 
@@ -20,7 +20,7 @@ PAIRS = [(series, row) for series in salts.SERIES for row in ROWS]
 EACH_ROW = pytest.mark.parametrize(
     ("salt", "row"), PAIRS, indirect=["salt"], ids=[f"{series}-{row.name}" for series, row in PAIRS]
 )
-TIMES = 5  # that the responder is asked at most, where minions were too slow for it
+TIMES = 5  # limit of questions to the responder, for slow minions
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The rows of the REST interface with minions of the responder's own, over FastCGI behind nginx and over its HTTP ports.
+"""The rows of the REST interface with the embedded engine, over FastCGI behind nginx and over HTTP.
 
-What a salt-api of the newest series answers is wanted, but where the row or EMBEDDED says otherwise.
+The expected answer is that of the newest salt-api, except for intended differences and EMBEDDED.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from support.rest import WAYS_IN, running
 
 ROWS = [*all_rows(), *own_rows()]
 RECORDED = recording(salts.SERIES[-1])
-EMBEDDED = {  # its keys are names of its minions alone, and its grains are those of this host
+EMBEDDED = {  # this engine has only keys of its own minions, and grains of this host
     "rest_cherrypy: runner that is not there": (400, UNKNOWN),
     "rest_tornado: runner that is not there": (200, "Unexpected exception while handling request: 'nosuch.fun' is not available."),
     "rest_cherrypy: a jid of one's own": (400, "'jid'"),
@@ -26,12 +26,12 @@ EMBEDDED = {  # its keys are names of its minions alone, and its grains are thos
     "rest_cherrypy: GET /keys, as admin": (200, "'minions': ['ms-0', 'ms-1', 'ms-2.example.org']"),
 }
 
-NGINX = {"rest_tornado: GET //": (200, "Welcome")}  # it makes one slash of two
+NGINX = {"rest_tornado: GET //": (200, "Welcome")}  # nginx merges two slashes
 
 
 @pytest.fixture(scope="module")
 def servers():
-    """By way in, and by interface."""
+    """By way in and interface."""
     with contextlib.ExitStack() as started:
         rests = {way: started.enter_context(running(way)) for way in WAYS}
         yield {(way_in, way): Server(way, rest.ways[way_in].port) for way_in in WAYS_IN for way, rest in rests.items()}
@@ -49,7 +49,7 @@ def test_the_embedded_engine_answers_like_salt_api(servers, row, way_in):
 
 
 def without_pub(value):
-    """Without the keywords that minions get besides, of which those of each series are others."""
+    """Removes the keywords of a job from arguments, because they differ between release series."""
     if isinstance(value, dict):
         return {key: without_pub(one) for key, one in value.items() if not key.startswith("__pub_")}
     return [without_pub(one) for one in value] if isinstance(value, (list, tuple)) else value

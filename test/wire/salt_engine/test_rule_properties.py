@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Rules of `external_auth` against Salt's own judgement of them: nothing is permitted that Salt refuses, and each refusal in
-addition has one of the known reasons, which deploy/configuration.md describes."""
+"""Rules of `external_auth` compared with Salt's own decision on random calls. The engine permits nothing that Salt
+refuses, and each additional refusal has one of the reasons in deploy/configuration.md."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clients that others wrote, in front of real masters."""
+"""Published clients in front of real masters."""
 
 import pytest
 from support import salts

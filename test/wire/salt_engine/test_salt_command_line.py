@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the command line does with a real master's own file."""
+"""The command line with the file of a real master."""
 
 import pytest
 from rows import local

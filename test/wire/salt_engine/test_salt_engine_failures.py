@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Masters and minions that go away, come back or stand still, under a responder that stays."""
+"""Masters and minions that stop, return or freeze while the responder runs."""
 
 import collections
 import concurrent.futures
@@ -23,7 +23,7 @@ NOT_AVAILABLE = '{"return": "Salt Master is not available."}'
 
 @pytest.fixture
 def breakable(salt):
-    """The master and its minions, which run again afterwards whatever was done to them."""
+    """The master and its minions. They run again after the test."""
     yield salt
     salt.heal()
 
@@ -49,7 +49,7 @@ def timed(function):
 
 
 class Record:
-    """What minions wrote down: how often each marker was run."""
+    """Counts how often minions ran each marker."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -101,7 +101,7 @@ def test_the_responder_leaves_an_orphaned_event_process_for_that_of_the_next_mas
 
 
 def jobs_found(engine):
-    """Does the master know that job?"""
+    """Returns a function that tells whether the master knows a job."""
     return lambda jid: engine.run(call("runner", "jobs.list_job", jid=jid))[0].get("Function") == "cmd.run"
 
 
@@ -167,7 +167,7 @@ def standing_still(pids):
 
 
 def worker_of(salt):
-    """One of the processes that answer the master's requests."""
+    """Returns the pid of one request worker of the master."""
     pids = set(salt.master.pids)
     return next(pid for pid, arguments in command_lines() if pid in pids and b"MWorker-" in b" ".join(arguments))
 
@@ -178,7 +178,7 @@ def test_a_stopped_worker_of_the_master_delays_few_requests(breakable, start_eng
     engine = start_engine({"rest_fcgi": {"request_timeout": 30}})
     if login == "known":
         engine.run(local("test.ping", "ms-0"))
-    # Not waited for, since minions bring their returns to that worker, too.
+    # Asynchronous, because minions send their returns to the same workers.
     chunks = [record.chunk(f"{number}", client="local_async") for number in range(12)]
     with standing_still([worker_of(breakable)]), concurrent.futures.ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda low: timed(lambda: engine.post(low)), chunks))

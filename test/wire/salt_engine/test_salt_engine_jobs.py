@@ -26,13 +26,13 @@ def test_lookup_jid_finds_an_asynchronous_job(salt, engine):
 
 
 def tokens(salt):
-    """The files of all tokens that the master made."""
+    """Returns the token files of the master."""
     return set((salt.home / "master/cache/tokens").iterdir())
 
 
 @pytest.fixture
 def token(engine):
-    """A token that the master made."""
+    """A token from the master."""
     (made,) = engine.run(call("runner", "auth.mk_token", kwarg=user("limited")))
     return made["token"]
 
@@ -124,7 +124,7 @@ def test_a_failure_reply_has_earlier_returns(start_engine):
 
 @ONE_LINE
 def test_ten_megabytes_of_a_return_arrive_whole(engine):
-    """A master loses now and then what is so large on the way to its own event bus; what comes has to be whole."""
+    """The master sometimes loses such a large return on its event bus. A return that arrives must be whole."""
     whole = {"ms-0": ["x" * 100_000] * 100}
     low = local("wire.big", "ms-0", arg=[100_000, 100], timeout=6, gather_job_timeout=3)
     wait_until(lambda: engine.run(low) == [whole], "ten megabytes came through", 120)
@@ -132,7 +132,8 @@ def test_ten_megabytes_of_a_return_arrive_whole(engine):
 
 @pytest.mark.parametrize("salt", ["3008"], indirect=True)
 def test_an_unknown_runner_is_not_available(engine):
-    """In this series its process ends before any event. Who may ask for the names of all runners is told at once."""
+    """In this series the process of an unknown runner ends before its first event. A caller who may list all runners is
+    told at once."""
     reply = engine.post(call("runner", "nosuch.fun"))
     assert (reply.status, reply.ret) == (400, "'nosuch.fun' is not available.")
     assert JID.fullmatch(reply.json["jid"])

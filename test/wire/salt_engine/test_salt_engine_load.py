@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Many requests at once to a real master: each has its own returns, and nobody else's."""
+"""Parallel requests to a real master: each gets its own returns."""
 
 import concurrent.futures
 
 import pytest
 from rows import call, local
 
-# Each job is a process on its minion, some eight a second.
+# Each job is a process on its minion, about eight a second.
 AT_ONCE = [("3006", 80), ("3007", 50), ("3008", 50)]
 
 

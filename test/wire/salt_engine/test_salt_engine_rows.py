@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The behaviour table, row by row: the responder's answer beside that of Salt's own NetapiClient.
+"""Lowstate row by row: the responder compared with Salt's own NetapiClient.
 
-What NetapiClient says is recorded in test/vectors (`make record-salt`); `make test-salt` asks it again at the same time.
-Rows that differ on purpose are listed in salt_differences.txt.
+test/vectors has the recorded answers (`make record-salt`); `make test-salt` asks again in parallel.
+salt_differences.txt lists intended differences.
 """
 
 import itertools
@@ -22,11 +22,11 @@ EACH_ROW = pytest.mark.parametrize(
     ("salt", "row"), PAIRS, indirect=["salt"], ids=[f"{series}-{row.name}" for series, row in PAIRS]
 )
 MASTER_TOO_SLOW = "The Salt Master did not answer in time"
-TIMES = 5  # that the responder is asked at most, where minions were too slow for it
+TIMES = 5  # limit of questions to the responder, for slow minions
 
 
 class Asking:
-    """Asks the responder each row, from an address of its own: nobody's failed logins count elsewhere."""
+    """Asks the responder each row from its own address, so that failed logins of a row do not affect others."""
 
     def __init__(self, salt, engine, recording, rows):
         addresses = (f"198.51.{at // 250}.{at % 250 + 1}" for at in itertools.count())
@@ -34,8 +34,8 @@ class Asking:
         self._salt, self._engine, self._recording = salt, engine, recording
 
     def __call__(self, row):
-        """The reply, and what is compared of it. A minion or master that is too slow for the row's timeout is given more
-        chances, each once it answers a ping."""
+        """Returns the reply and its comparable value. Asks again, after a ping, if a minion or the master exceeded the
+        row's timeout."""
         _, wanted = expected(self._recording[row])
         address = self._addresses[row.name]
         for _ in range(TIMES):

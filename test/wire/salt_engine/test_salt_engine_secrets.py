@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Passwords do not lie about in the master because of the responder."""
+"""The responder puts no password on the bus or into files of the master."""
 
 import secrets
 
@@ -13,12 +13,12 @@ pytestmark = pytest.mark.parametrize("salt", ["3006", "3008"], indirect=True)
 def holds(path, word):
     try:
         return word.encode() in path.read_bytes()
-    except FileNotFoundError:  # a file that was about to get its name
+    except FileNotFoundError:  # a temporary file was renamed
         return False
 
 
 def files_with(word, folder):
-    """The files of the master that hold it."""
+    """Returns the files below a folder that contain a word."""
     return [path for path in folder.rglob("*") if path.is_file() and holds(path, word)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs of a real master that went through the responder are kept in a real etcd as well."""
+"""Jobs of a real master are also kept in a real etcd."""
 
 import pytest
 from rows import local
@@ -18,7 +18,7 @@ def kept_in(etcd):
 
 @pytest.fixture
 def looked_up(etcd, directory):
-    """Jobs are looked up through another responder, whose job cache that etcd is."""
+    """Yields a function that looks up jobs through another responder with the same etcd."""
     home = directory / "looking"
     home.mkdir()
     daemon = Daemon(home, {"master_job_cache": "etcd", **kept_in(etcd)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sessions are the master's tokens, and events are its own: what a real master has of them."""
+"""Sessions are tokens of the real master, and hooks are events on its bus."""
 
 import json
 import os
@@ -15,13 +15,13 @@ from support.process import PATIENCE, wait_until
 
 pytestmark = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
 
-# Over FastCGI alone: several responders of one file cannot have one port.
+# FastCGI only, because several responders with one configuration cannot share a port.
 REST = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": None, "rest_tornado": None}
 PING = {"client": "local", "tgt": "ms-0", "fun": "test.ping"}
 
 
 def send(engine, path, body=None, token=None, method="POST"):
-    """A request to rest_cherrypy: status and JSON."""
+    """Sends a request to rest_cherrypy. Returns status and JSON."""
     text = b"" if body is None else json.dumps(body).encode()
     data = fastcgi.request(text, REQUEST_METHOD=method, PATH_INFO=path, REQUEST_URI=path, HTTP_X_AUTH_TOKEN=token)
     answer = fastcgi.talk(engine.address, data, 60)
@@ -92,7 +92,7 @@ def test_a_logout_survives_a_kill_if_the_master_keeps_the_token(salt, start_engi
 def test_revoke_ends_all_tokens_of_a_user_in_all_processes_and_after_a_kill(salt, start_engine, tmp_path):
     engine, other = start_engine(REST), start_engine(REST)
     before = [login(engine)["token"], login(other)["token"]]
-    assert send(engine, "/", [PING], before[0])[0] == 200  # so that it is remembered
+    assert send(engine, "/", [PING], before[0])[0] == 200  # so that the responder caches it
     assert send(engine, "/run", [{**PING, **CRED}])[0] == 200
     elsewhere = daemons.run("--config", engine.config_path, "--revoke", "saltdev", env={"STATE_DIRECTORY": str(tmp_path)})
     assert elsewhere.returncode == 78 and not list(tmp_path.iterdir())
@@ -113,7 +113,7 @@ def test_revoke_ends_all_tokens_of_a_user_in_all_processes_and_after_a_kill(salt
 
 
 def test_logouts_and_revocations_survive_power_cuts(salt, start_engine, tmp_path, monkeypatch):
-    """Also where the master has them still."""
+    """The master still has the tokens on its disk."""
     with private_mounts():
         disk = Disk(tmp_path / "disk")
         monkeypatch.setenv("STATE_DIRECTORY", str(disk.path / "own"))

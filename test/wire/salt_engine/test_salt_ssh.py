@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The client `ssh`: what Salt's own gives on a real host, and that nothing of a caller's reaches a shell or an option.
+"""The client `ssh`: equal to Salt's own client on a real host, and no value of a caller reaches a shell or an option.
 
-What is about real hosts needs an sshd (Debian's openssh-server), and is skipped aloud without one. All else runs with a
-salt-ssh of the test's own, whose Python is a shell script.
+Tests with hosts need sshd (Debian's openssh-server) and are skipped without it. Other tests use a fake salt-ssh whose
+Python is a shell script.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ def program(path, text):
 
 
 class Hosts:
-    """A responder whose master's file has a roster beside it, and Salt's own client with the same file."""
+    """A responder with a roster beside its configuration, and Salt's own client with the same file."""
 
     def __init__(self, salt, engine, sshd, rosters):
         self.engine, folder = engine, engine.directory
@@ -64,7 +64,7 @@ class Hosts:
         self.netapi = Netapi(salt.folder, engine.config_path, folder / "netapi.log", size=1)
 
     def both(self, low):
-        """What ours and Salt's gave for a chunk, comparable."""
+        """Returns the comparable returns of the responder and of Salt for a chunk."""
         ours = self.engine.run(low)[0]
         answer = self.netapi(low)
         assert "return" in answer, answer
@@ -72,7 +72,7 @@ class Hosts:
 
 
 def comparable(value):
-    """`__pub_pid` is a number that differs, and lines of Python's warnings come with its version."""
+    """Removes `__pub_pid` and `stderr`, which has warnings of Python."""
     if isinstance(value, dict):
         return {key: comparable(one) for key, one in value.items() if key not in ("__pub_pid", "stderr")}
     return neutral(value)
@@ -90,7 +90,8 @@ def start_ssh(salt, start_engine, tmp_path):
 
 @pytest.fixture
 def stand_in(start_ssh, tmp_path):
-    """stand_in(shell script): a responder whose salt-ssh does that; `request` in tmp_path is what it was given."""
+    """Starts a responder whose salt-ssh runs a shell script: stand_in(script). tmp_path/request has the input of the
+    script."""
 
     def starter(does, **changes):
         python = program(tmp_path / "python3", f"#!/bin/sh\ncat > {tmp_path}/request\n{does}\n")
@@ -112,7 +113,7 @@ def hosts(salt, start_ssh, tmp_path):
 
 
 def send(engine, path, body, **variables):
-    """A request to an application of the REST interface: status and JSON."""
+    """Sends a request to an interface. Returns status and JSON."""
     mount, _, rest = path[1:].partition("/")
     data = fastcgi.request(
         json.dumps(body).encode(), SCRIPT_NAME="", PATH_INFO=f"/{mount}/{rest}", REQUEST_URI=path, **variables
@@ -129,9 +130,9 @@ def test_ssh_returns_equal_those_of_salts_client(hosts):
         ssh(["web1", "nobody"], "test.ping", tgt_type="list"),
         ssh("web1,web2", "test.ping", tgt_type="list"),
         ssh("web[12]", "test.ping", tgt_type="pcre"),
-        ssh("*", "test.ping"),  # one that is not there, and one that refuses the key
+        ssh("*", "test.ping"),  # an unreachable host, and a host that refuses the key
         ssh("web1", "test.arg", "-x", "--out=raw", "-H", "--", "k=1", kwarg={"n": [1, 2], "t": True}),
-        ssh("web1", "grains.get", "id"),  # done by Salt itself, with a look at the host
+        ssh("web1", "grains.get", "id"),  # Salt runs this itself and asks the host for grains
         ssh("web1", "no.such"),
         ssh("web9", "test.ping", roster_file="other", timeout=20),
         ssh("web1", "test.ping", roster="flat"),
@@ -149,8 +150,8 @@ def test_ssh_returns_equal_those_of_salts_client(hosts):
 def test_ssh_keeps_argument_types_and_ignores_hosts_outside_the_roster(hosts):
     args = ["a", 1, True, None, [1, "x"]]
     (ours,) = hosts.engine.run(ssh("web1", "test.arg", *args))
-    assert ours["web1"]["return"]["args"] == args  # with Salt's it is the host's traceback
-    for name in ("localhost", "root@127.0.0.1", "127.0.0.1"):  # Salt would log in there with the master's key
+    assert ours["web1"]["return"]["args"] == args  # Salt's own client returns a traceback
+    for name in ("localhost", "root@127.0.0.1", "127.0.0.1"):  # Salt would log in to them with the key of the master
         assert hosts.engine.run(ssh(name, "test.ping")) == [{}]
     reply = hosts.engine.post(ssh("web9", "test.ping", roster_file="nosuch"))
     assert reply.status == 400 and "'roster_file' is 'nosuch'" in reply.json["return"], reply
@@ -195,7 +196,8 @@ def test_cve_2022_22941_a_rule_for_some_minions_permits_no_ssh(stand_in, tmp_pat
 
 
 def payloads(mark):
-    """What Salt's own tests of its CVEs send (tests/pytests/integration/netapi/test_ssh_client.py), and their like."""
+    """Payloads of Salt's own tests for its CVEs (tests/pytests/integration/netapi/test_ssh_client.py), and similar
+    ones."""
     do = f"touch {mark}"
     return {
         "CVE-2017-5200": [{"fun": f"test.ping; {do}"}, {"raw_shell": True, "fun": do}, {"fun": "--raw-shell"}],
@@ -236,7 +238,7 @@ def test_ssh_payloads_of_published_cves_run_nothing(stand_in, tmp_path, cve):
         for path in ("/c/run", "/t/run"):
             assert send(engine, path, [{**ssh("*", "test.ping"), **more}])[0] in (400, 401)
     assert not mark.exists()
-    assert not (tmp_path / "request").exists()  # nor did the chunk before it run
+    assert not (tmp_path / "request").exists()  # the first chunk did not run either
 
 
 def test_a_payload_in_a_target_or_argument_stays_text(hosts, tmp_path):
@@ -274,7 +276,7 @@ def test_a_python_without_salt_gets_503(start_ssh, tmp_path):
 
 
 def arguments_below(pid):
-    """Of a process and all that came of it; other tests show their own secrets at the same time."""
+    """Yields the command lines of a process and its descendants. Other tests may show their own secrets in parallel."""
     for one in family(pid):
         with contextlib.suppress(OSError):
             yield pathlib.Path(f"/proc/{one}/cmdline").read_bytes()

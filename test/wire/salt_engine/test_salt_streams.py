@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Streams of events in front of a real master: beside those of a real salt-api and Salt's own reader of the bus, in one
-run; who sees what; and what becomes of them when the bus is lost."""
+"""Event streams in front of a real master, compared with a real salt-api and with Salt's own reader of the bus;
+permissions; and the loss of the bus."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ ODD = {"text": "\u00e4 \U0001f600 \u2028 \"\\ </script>", "float": 1.5, "large":
 
 @pytest.fixture
 def fire(salt):
-    """Puts an event on the master's bus: fire(tag, {...})."""
+    """Yields a function that fires an event on the master's bus: fire(tag, {...})."""
     argv = [salt.folder / "bin/python", "-W", "ignore", salts.FIRE, salt.master.config_path]
     program = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -51,12 +51,12 @@ def fire(salt):
 
 @pytest.fixture
 def bus(bus):
-    """All events that Salt's own reader of the bus has seen since: bus()."""
+    """Yields a function that returns all events of Salt's own reader as objects: bus()."""
     return lambda: [json.loads(line) for line in bus().splitlines()[1:] if line.endswith("}")]
 
 
 def serving(salt, start_engine):
-    """A responder with both modules; by module an `Api` of each."""
+    """Starts a responder with both modules. Returns it and a map from module to Api."""
     ports = {way: free_port() for way in ("rest_cherrypy", "rest_tornado")}
     sections = {way: {"port": port, "disable_ssl": True} for way, port in ports.items()}
     engine = start_engine({"rest_fcgi": {"netapi": list(ports)}, **sections})
@@ -70,18 +70,18 @@ def ours(salt, start_engine):
 
 @pytest.fixture
 def ws4py(salt):
-    """What salt-api needs for /ws."""
+    """A folder with ws4py, which salt-api needs for /ws."""
     return salts.required("ws4py", lambda: salts.ws4py(salt.folder))
 
 
 @pytest.fixture
 def theirs(salt, ws4py):
-    """A real salt-api of that series, with WebSockets of both modules, in front of the same master."""
+    """A real salt-api of the same series in front of the same master, with WebSockets of both modules."""
     home = salt.home / f"streams-{secrets.token_hex(4)}"
     (home / "master").mkdir(parents=True)
     own = {name: str(home / name) for name in ("api_logfile", "api_pidfile")}
     ports = {"rest_cherrypy": {"port": free_port()}, "rest_tornado": {"port": free_port(), "websockets": True}}
-    no_patience = {"timeout": 1, "gather_job_timeout": 1}  # rest_tornado's only thread waits for the minion that nobody has
+    no_patience = {"timeout": 1, "gather_job_timeout": 1}  # the only thread of rest_tornado waits for the minion that does not run
     config = merge(salt.config, {**own, **ports, **no_patience})
     (home / "master/master").write_text(json.dumps(config))
     api = SaltApi(types.SimpleNamespace(folder=salt.folder, home=home, config=config, places=()), [ws4py])
@@ -90,7 +90,7 @@ def theirs(salt, ws4py):
 
 
 class Heard(threading.Thread):
-    """What a stream carries between two events that the test fires."""
+    """Collects the events of a stream between BEGIN and END."""
 
     def __init__(self, stream):
         super().__init__(daemon=True)
@@ -111,7 +111,7 @@ class Heard(threading.Thread):
 
 
 def streams(apis, cred=CRED):
-    """All that carry plain events, by name."""
+    """Opens every kind of stream with plain events. Returns them by name."""
     tokens = {way: login(api, cred) for way, api in apis.items()}
     found = {f"{way} /events": Sse(api, tokens[way]) for way, api in apis.items()}
     found["/ws"] = WebSocket(apis["rest_cherrypy"], "/ws", tokens["rest_cherrypy"]).ready()
@@ -120,7 +120,7 @@ def streams(apis, cred=CRED):
 
 
 def begin(heard, fire):
-    """Fires until all of them hear: no client sees when a stream has begun."""
+    """Fires BEGIN until all streams receive it, because a client does not see when its stream begins."""
 
     def all_hear():
         fire(BEGIN)
@@ -130,7 +130,7 @@ def begin(heard, fire):
 
 
 def finish(heard, fire):
-    """Fires until all of them have heard the end: salt-api loses events."""
+    """Fires END until all streams receive it, because salt-api loses events."""
 
     def all_have_ended():
         fire(END)
@@ -140,19 +140,19 @@ def finish(heard, fire):
 
 
 def between(events):
-    """Those of the last time that something was begun, to its end."""
+    """Returns the events between the last BEGIN and the next END."""
     tags = [event["tag"] for event in events]
     first = len(tags) - tags[::-1].index(BEGIN)
     return [event for event in events[first:] if event["tag"] not in (BEGIN, END)]
 
 
 def of_test(events):
-    """Without those with which all streams were waited for, and what earlier jobs return late."""
+    """Returns the events of the test without BEGIN and without late returns of other jobs."""
     return [event for event in events if event["tag"].startswith("test/") and event["tag"] != BEGIN]
 
 
 def alike(ours, theirs):
-    """Is it the same, but for what is hidden?"""
+    """Returns whether two values are equal except for hidden parts."""
     if isinstance(ours, str) and ours.endswith(HIDDEN):
         return True
     if isinstance(ours, dict) and isinstance(theirs, dict):
@@ -163,7 +163,7 @@ def alike(ours, theirs):
 
 
 def work(salt, fire):
-    """Things that happen, slowly enough for salt-api."""
+    """Runs calls, slowly enough for salt-api."""
     low = {**CRED, "client": "local", "tgt": "ms-0"}
     assert salt.netapi({**low, "fun": "test.arg", "arg": ["\u00e4"], "kwarg": {"a": 1}})["return"]
     salt.netapi({**low, "fun": "nosuch.function"})
@@ -197,7 +197,7 @@ def test_blocks_and_frames_equal_those_of_salt_api(ours, theirs, fire):
     finish(heard.values(), fire)
     fire("test/odd", ODD)
     found = {name: odd(stream) for name, stream in mine.items()}
-    with meanwhile(lambda: fire("test/odd", ODD), 0.2):  # salt-api loses events
+    with meanwhile(lambda: fire("test/odd", ODD), 0.2):  # repeated, because salt-api loses events
         expected = {name: odd(stream) for name, stream in their.items()}
     for name, one in found.items():
         if isinstance(one, dict):
@@ -206,7 +206,7 @@ def test_blocks_and_frames_equal_those_of_salt_api(ours, theirs, fire):
 
 
 def odd(stream):
-    """The first event of that tag: the fields of a block, or the text of a frame."""
+    """Returns the first event of test/odd: the fields of a block or the text of a frame."""
     read = stream.block if isinstance(stream, Sse) else stream.text
     return next(one for one in iter(read, None) if "test/odd" in str(one))
 
@@ -227,7 +227,7 @@ def test_web_sockets_of_rest_cherrypy_behave_like_salt_api(ours, theirs):
 
 
 def of_job(socket, jid):
-    """The job when all have returned."""
+    """Reads views until the job is complete. Returns its entry. Raises TimeoutError if no frame arrives."""
     while True:
         found = socket.event().get("jobs", {}).get(jid, {})
         if found.get("state") == "complete":
@@ -235,12 +235,12 @@ def of_job(socket, jid):
 
 
 def minions_of(socket):
-    """The next ones that it shows."""
+    """Returns the minions of the next view that has some."""
     return next(found["minions"] for found in iter(socket.event, None) if "minions" in found)
 
 
-# How long a view of salt-api's is waited for, and how often it is asked for: its events are lost until a process of its
-# own hears them (rest_cherrypy), now and then, or most of the time (rest_tornado of 3006).
+# Patience in seconds and number of tries for a view of salt-api. It loses events until its own process listens
+# (rest_cherrypy), sometimes or mostly (rest_tornado of 3006).
 TRIES = {"rest_cherrypy": (3, 20), "rest_tornado": (20, 5)}
 TRIES_3006 = {**TRIES, "rest_tornado": (3, 1)}
 
@@ -249,7 +249,7 @@ TRIES_3006 = {**TRIES, "rest_tornado": (3, 1)}
 def test_formatted_views_equal_those_of_salt_api(salt, ours, theirs, way, path):
     mine, their = (WebSocket(apis[way], path.format(login(apis[way]))).ready() for apis in (ours, theirs))
     if way == "rest_tornado":
-        minions_of(mine)  # on a busy host the grains are those of a job, which comes first
+        minions_of(mine)  # on a busy host grains come from a job that runs first
     patience, tries = (TRIES_3006 if salt.series == "3006" else TRIES)[way]
     their.patience(patience)
     for _ in range(tries):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The ways in which a master can be set up: transport, addresses, owners, keys, syndics; and very large returns."""
+"""Set-ups of a master: transport, addresses, owners, keys and syndics, and very large returns."""
 
 import contextlib
 import os
@@ -28,9 +28,9 @@ MEGABYTE = 1_000_000
 
 @contextlib.contextmanager
 def running(kind, **options):
-    """A Salt of a kind in a folder of its own, which anybody may search."""
+    """Runs a Salt of a kind in its own folder, which other users may search."""
     folder = salts.require(LINE)
-    home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))  # a short path, for unix sockets
+    home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))  # a short path for unix sockets
     home.chmod(0o755)
     salt = None
     try:
@@ -53,7 +53,7 @@ def in_front(salt, name="engine", changes=None, kind=Engine, **options):
 
 
 def accept(salt, minion=DEAD):
-    """Accepts a key for a minion that nobody is."""
+    """Accepts a key for a minion that does not run."""
     key = salt.home / "master/pki/minions" / minion
     wait_until(key.parent.is_dir, "the master has made its folders")
     shutil.copy(salt.home / "master/pki/master.pub", key)
@@ -70,12 +70,13 @@ def await_answers(engine, *minions, seconds=300):
 
 
 def await_master(engine):
-    """Waits until it answers: it listens before its workers are there."""
+    """Waits until the master answers. It listens before its workers run."""
     wait_until(lambda: engine.post(call("wheel", "key.list_all")).status == 200, "the master answers", 300)
 
 
 def check_calls_of_the_master(engine):
-    """A runner's return comes over the event bus; the others come over the other way alone."""
+    """Checks calls of the master. The return of a runner comes over the event bus; other replies use the request
+    connection."""
     assert engine.run(call("runner", "test.arg", arg=["a"])) == [{"args": ["a"], "kwargs": {}}]
     (wheel,) = engine.run(call("wheel", "key.list_all"))
     assert wheel["data"]["success"] is True
@@ -119,7 +120,7 @@ def test_the_responder_joins_a_master_on_ipv6(interface):
 
 
 class Unprivileged(Engine):
-    """The responder as a user that owns nothing, in the groups of its own."""
+    """The responder as an unprivileged user with the given groups."""
 
     def __init__(self, salt, directory, changes=None, groups=()):
         self.salt, self.directory = salt, directory
@@ -127,7 +128,7 @@ class Unprivileged(Engine):
         self.address = str(directory / "fcgi.sock")
         self.config_path = directory / "master"
         self.configure(changes)
-        binary = shutil.copy(BINARY, directory)  # where it was built, others may not search
+        binary = shutil.copy(BINARY, directory)  # other users cannot search the build folder
         for path in (directory, self.config_path):
             os.chown(path, NOBODY, NOBODY)
         user = ["--reuid", str(NOBODY), "--regid", str(NOBODY)]
@@ -145,7 +146,7 @@ CLOSED = (
 
 @pytest.fixture(scope="module")
 def salt():
-    """A master without minions, but with a key of one, that several tests use."""
+    """A master without minions, with an accepted key, shared by several tests."""
     untrimmed = {"max_event_size": 100 * MEGABYTE}
     with running(BareSalt, changes=untrimmed, minions=()) as shared:
         accept(shared)
@@ -224,7 +225,8 @@ def test_a_job_returns_a_hundred_megabytes(salt):
 
 
 def test_a_return_too_large_for_the_bus_gets_503(salt):
-    """A master cuts returns long before that size; where it was told not to, the job is answered, and the bus joined again."""
+    """By default a master cuts returns of this size. Here the limit is off: the job gets an answer, and the bus is
+    joined again."""
     options = ["--ids", "huge-", "--count", 2, "--size", 70 * MEGABYTE]
     simulated = SimulatedMinions(salt.folder, salt.master.config_path, salt.home / "simulated.log", *options)
     try:
@@ -239,7 +241,7 @@ def test_a_return_too_large_for_the_bus_gets_503(salt):
 
 @pytest.fixture(scope="module")
 def syndicated():
-    """A master of masters with a syndic, below which there is a minion, and the responder in front of it."""
+    """The responder in front of a master of masters with a syndic and a minion below it."""
     with running(SyndicatedSalt, minions=["below-0"]) as salt, in_front(salt) as engine:
         await_answers(engine, "below-0")
         yield engine

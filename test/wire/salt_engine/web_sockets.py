@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What rest_cherrypy's /ws is asked and told, one case after the other, to compare the responder with a real salt-api."""
+"""Requests to /ws of rest_cherrypy, to compare the responder with a real salt-api."""
 
 import contextlib
 import dataclasses
@@ -9,20 +9,20 @@ from support.rest import session
 from support.streams import BINARY, CLOSE, PING, WebSocket
 
 GOOD = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": WebSocket.KEY}
-SAID = ("sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions")  # beside what every client looks at
+SAID = ("sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions")  # beside the headers that every client checks
 BYE = b"\x03\xe8bye"
 
 
 @dataclasses.dataclass
 class Case:
     name: str  # as in rest_differences.txt
-    ask: typing.Callable  # ask(api, token): what comes of it
-    ours: object = ()  # where it differs on purpose
+    ask: typing.Callable  # ask(api, token) returns the comparable result
+    ours: object = ()  # intended difference
 
 
 def handshake(path="/ws", way=session, **changes):
-    """Who asks for a WebSocket by that path, with that token, gets this status and this is said about it; `changes` are
-    headers, or None for one that is not sent."""
+    """Returns a function that opens a WebSocket and returns its status and headers. `changes` are headers; None removes
+    one."""
 
     def ask(api, token):
         headers = GOOD | {name.replace("_", "-"): value for name, value in changes.items()}
@@ -36,7 +36,7 @@ def handshake(path="/ws", way=session, **changes):
 
 
 def messages(*frames):
-    """Who sends these frames, and then a close, is answered with these, and with a close of this code."""
+    """Returns a function that sends the frames and a close, and returns the frames of the answer with the close code."""
 
     def ask(api, token):
         socket, answers = WebSocket(api, "/ws", token), []
@@ -55,7 +55,7 @@ def messages(*frames):
 
 
 def logout(api, token):
-    """The code with which the socket is closed; None where it stays open."""
+    """Returns the close code after a logout; None if the socket stays open."""
     socket = WebSocket(api, "/ws", token)
     assert api.request("POST", "/logout", headers=session(token)).status == 200
     socket.patience(15)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What the wire tests are written with: the responder, nginx, an HTTP client and a FastCGI client."""
+"""Support for the wire tests: the responder, web servers, HTTP and FastCGI clients, and real Salts."""

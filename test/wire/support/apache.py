@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Apache with the configurations of apache/, as they stand; only the files of apache/site/ are the test's own."""
+"""Apache with the unchanged samples of apache/. Only the files of apache/site/ belong to the test."""
 
 import json
 import os
@@ -17,7 +17,7 @@ OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.co
 FOLDER = "/usr/lib/apache2/modules"
 MODULES = "mpm_event authz_core alias headers env reqtimeout proxy proxy_fcgi proxy_http fcgid socache_shmcb ssl".split()
 
-# Apache's processes do not serve as root. Where the tests are root, it is this user from its very start.
+# Apache's workers do not run as root. If the tests run as root, Apache starts as this user.
 USER = "www-data"
 AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"] if os.geteuid() == 0 else []
 
@@ -52,7 +52,7 @@ SSLCertificateKeyFile {dir}/key.pem
 
 
 def sanitizers():
-    """What they are told has to reach processes that Apache starts, too."""
+    """Returns the options of sanitizers for processes that Apache starts."""
     names = [name for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS") if name in os.environ]
     return "\n".join(f"FcgidInitialEnv {name} {os.environ[name]}" for name in names)
 
@@ -63,7 +63,7 @@ def main(directory, sample, more):
 
 
 def let_in(directory):
-    """Gives Apache's user a directory of root's, and lets it pass through the test's own directory above."""
+    """Gives a folder to Apache's user, and makes the folder above searchable."""
     if AS_USER:
         directory.parent.chmod(0o711)
         for path in [directory, *directory.rglob("*")]:
@@ -71,11 +71,10 @@ def let_in(directory):
 
 
 class Apache(Api):
-    """A private Apache. Speaks HTTP to it as every `Api` does."""
+    """A private Apache with the interface of `Api`."""
 
     def __init__(self, directory, sample, site, tls=False, more="", mount="/"):
-        """`site` has the text of the file in site/ that is the sample's own; `more` stands after the sample; `mount` is
-        the path that the API is below."""
+        """`site` maps files of site/ to their text, `more` follows the sample, and `mount` is the path of the API."""
         self.directory = directory
         self._was_silent = False
         for name in ("fcgid", "tmp"):
@@ -111,28 +110,28 @@ class Apache(Api):
             raise
 
     def stop(self):
-        """Where a request had no answer: what Apache complained of, and how its children ended, is printed."""
+        """Stops Apache. Prints its error log if a request had no answer."""
         self._process.stop()
         if self._was_silent:
             print(*(line for line in self.error_log().splitlines() if ":info]" not in line), sep="\n")
 
     def graceful(self):
-        """What `apache2ctl graceful` does."""
+        """Restarts Apache like `apache2ctl graceful`."""
         self._process.kill(signal.SIGUSR1)
 
     def error_log(self):
         return (self.directory / "error.log").read_text(errors="replace")
 
     def last_temporary_file(self):
-        """When the directory for temporary files was last written to, also for a file that is gone."""
+        """Returns the time of the last change in the temporary folder, which includes removed files."""
         return (self.directory / "tmp").stat().st_mtime_ns
 
 
 class Proxying(Apache):
-    """Apache in front of a daemon, with mod_proxy_fcgi, or with mod_proxy_http and the daemon's own port."""
+    """Apache in front of a daemon, with mod_proxy_fcgi, or with mod_proxy_http and the daemon's port."""
 
     def __init__(self, directory, daemon, http_port=None, websocket_port=9, **options):
-        """`http_port`: all goes there; `websocket_port`: where WebSockets go otherwise."""
+        """`http_port` receives all requests; `websocket_port` receives WebSockets if `http_port` is unset."""
         self.daemon = daemon
         daemon.directory.chmod(0o711)
         if http_port:
@@ -146,18 +145,18 @@ class Proxying(Apache):
         super().__init__(directory, f"proxy_{name}.conf", files, **options)
 
     def log(self):
-        """The responder's."""
+        """Returns the log of the responder."""
         return self.daemon.log()
 
 
 class Fcgid(Apache):
-    """Apache that starts responders by itself, with mod_fcgid."""
+    """Apache with mod_fcgid, which starts responders."""
 
     def __init__(self, directory, changes=None, server="", **options):
-        """`changes` are those of the responders' configuration; `server` is the text of site/server.conf."""
+        """`changes` configure the responders; `server` is the text of site/server.conf."""
         directory.mkdir()
         self.program = directory / "program"
-        shutil.copy(BINARY, self.program)  # Apache's user need not reach the original
+        shutil.copy(BINARY, self.program)  # Apache's user may not reach the original
         self.log_path = directory / "rest_fcgi.log"
         self.config_path = directory / "master"
         own = {"rest_fcgi": {"listen": None, "log_file": str(self.log_path)}}
@@ -166,21 +165,21 @@ class Fcgid(Apache):
         super().__init__(directory, "fcgid.conf", {"program.conf": program, "server.conf": server}, **options)
 
     def pids(self):
-        """The responders that run."""
+        """Returns the pids of the running responders."""
         return set(processes_of(self.program))
 
     def requests(self):
-        """How many requests they have, from the kernel's table of all sockets: a connection each."""
+        """Returns the number of requests in progress, from the kernel's table of unix sockets."""
         with open("/proc/net/unix") as table:
             rows = [line.split() for line in table if f" {self.directory}/fcgid/" in line]
         return sum(row[3] != LISTENING for row in rows)
 
     def log(self):
-        """That of all responders."""
+        """Returns the common log of all responders."""
         return self.log_path.read_text(errors="replace")
 
     def command(self, *args, stdin=""):
-        """Runs the program with their configuration, as their user."""
+        """Runs the program with their configuration as their user. Returns its output."""
         argv = [*AS_USER, self.program, "--config", self.config_path, *args]
         return subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=60, check=True).stdout
 

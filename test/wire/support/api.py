@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Salt's API as a caller sees it: chunks in, replies out."""
+"""Salt's API for a caller: chunks and replies."""
 
 import dataclasses
 import http.client
@@ -13,7 +13,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def chunk(client, fun, **more):
-    """A chunk with good credentials."""
+    """Returns a chunk with valid credentials."""
     return {**CRED, "client": client, "fun": fun, **more}
 
 
@@ -37,30 +37,30 @@ class Reply:
 
     @property
     def ret(self):
-        """What stands under `return`."""
+        """The value of `return`."""
         return self.json["return"]
 
     @property
     def spaced_as_python(self):
-        """Is it spaced as Python's json.dumps does it, and JSON at all?"""
+        """Whether the text is JSON with the spaces of Python's json.dumps."""
         return self.text == json.dumps(self.json, ensure_ascii=False)
 
 
 def reply_of(answer):
-    """What an http.client.HTTPResponse has."""
+    """Returns the Reply of an http.client.HTTPResponse."""
     names = {name.lower(): value for name, value in answer.getheaders()}
     return Reply(answer.status, names, answer.read().decode())
 
 
 class Api:
-    """An HTTP server that has the API at `/`. One connection a request."""
+    """An HTTP server with the API at `/`. Each request uses its own connection."""
 
     def __init__(self, host, port, ca=None):
         self.host, self.port, self.ca = host, port, ca
 
     @property
     def url(self):
-        """As a browser has it."""
+        """The URL for a browser."""
         return f"https://localhost:{self.port}" if self.ca else f"http://{self.host}:{self.port}"
 
     def connection(self, timeout=2 * PATIENCE):
@@ -70,7 +70,7 @@ class Api:
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
     def request(self, method="POST", path="/", body=None, headers=None, chunked=False):
-        """Sends it as it is."""
+        """Sends a request unchanged."""
         connection = self.connection()
         try:
             connection.request(method, path, body, headers or {}, encode_chunked=chunked)
@@ -79,7 +79,7 @@ class Api:
             connection.close()
 
     def exchange(self, data):
-        """Sends bytes that need not be HTTP, over a connection without TLS."""
+        """Sends bytes that need not be HTTP, without TLS."""
         with connect((self.host, self.port)) as connection:
             connection.sendall(data)
             answer = http.client.HTTPResponse(connection)
@@ -95,7 +95,7 @@ class Api:
         return self.request(body=json.dumps(chunks), headers={**JSON, **headers})
 
     def run(self, *chunks):
-        """POSTs chunks that must succeed; what each of them returned."""
+        """POSTs chunks that must succeed. Returns their returns."""
         reply = self.post(*chunks)
         assert reply.status == 200, reply
         return reply.ret

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What is installed, on a host that was booted: systemd as process 1 of its own namespaces, over a copy of this host's
-files that forgets all that is written. There is no system bus on it. Only root can have it, and only where cgroups can be
-made and mounted; elsewhere tests are skipped, with the reason that BootFailed has."""
+"""The installed files on a booted host: systemd runs as process 1 of new namespaces, over a copy of this host's files
+in memory. There is no system bus. It needs root and writable cgroups; otherwise tests are skipped with the reason in
+BootFailed."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import subprocess
 from .make import install
 from .process import PATIENCE, wait_until
 
-# A tmpfs takes what is written; the cgroups are of a namespace that begins in a group of its own.
+# A tmpfs takes all writes. The cgroup namespace begins in its own group.
 BOOT = r"""
 set -e
 home=$1 root=$1/root
@@ -54,12 +54,12 @@ SPACES = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup"]
 
 
 class BootFailed(Exception):
-    """There is no such host here."""
+    """The host cannot boot."""
 
 
 class Booted:
-    """Such a host. `master` is the text of /etc/rest_fcgi/master, `files` maps other paths to texts; the service runs when this
-    comes back."""
+    """The booted host. `master` is the text of /etc/rest_fcgi/master, and `files` maps other paths to texts. The
+    service runs after the constructor."""
 
     def __init__(self, directory, master, files):
         if os.geteuid() != 0:
@@ -102,18 +102,18 @@ class Booted:
         self.init = int(child)
 
     def run(self, *argv, check=True, stdin=""):
-        """Runs a program there, as root; what it said."""
+        """Runs a program on the host as root. Returns its output."""
         enter = ["nsenter", "-t", str(self.init), *SPACES, "--root", "--wd=/"]
         done = subprocess.run([*enter, *argv], input=stdin, capture_output=True, text=True, timeout=2 * PATIENCE)
         assert done.returncode == 0 or not check, (argv, done)
         return done.stdout + ("" if check else done.stderr)
 
     def outside(self, path):
-        """Where a path of that host is for us."""
+        """Returns the path of a file of the host in our namespace."""
         return pathlib.Path(f"/proc/{self.init}/root{path}")
 
     def stop(self):
-        """Ends process 1 and by that all there is."""
+        """Kills process 1, which ends every process of the host."""
         self._process.kill()
         self._process.wait()
         for group in self._groups:
@@ -127,7 +127,7 @@ class Booted:
 
 
 def _remove(group):
-    """Removes a cgroup; true where it is gone."""
+    """Removes a cgroup. Returns True if it is gone."""
     try:
         group.rmdir()
     except FileNotFoundError:

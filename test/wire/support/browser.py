@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real Chromium without a screen, driven over WebDriver (W3C): as little of it as the tests need."""
+"""A headless Chromium, driven over WebDriver (W3C)."""
 
 import base64
 import contextlib
@@ -19,7 +19,7 @@ DRIVER = shutil.which("chromedriver")
 CHROMIUM = shutil.which("chromium")
 
 FLAGS = "headless disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
-ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key that the standard chose for references to elements
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key for element references in the standard
 
 
 def require():
@@ -28,7 +28,7 @@ def require():
 
 
 class Browser:
-    """One window. `directory` is new: it gets the profile."""
+    """One window. `directory` must be new and holds the profile."""
 
     def __init__(self, directory, *more):
         port = free_port()
@@ -74,22 +74,22 @@ class Browser:
         self._ask("POST", f"/element/{self._element(selector)}/click", {})
 
     def run(self, script):
-        """What a script in the page returns, or what its promise gives."""
+        """Runs a script in the page. Returns its result, or the result of its promise."""
         return self._ask("POST", "/execute/sync", {"script": script, "args": []})
 
     def shown(self, selector="body"):
-        """The text of an element that somebody can see; empty where none can."""
+        """Returns the visible text of an element."""
         return self._ask("GET", f"/element/{self._element(selector)}/text")
 
     def await_text(self, text, selector="body"):
         def is_shown():
-            with contextlib.suppress(AssertionError):  # one page takes the place of another
+            with contextlib.suppress(AssertionError):  # the element may vanish while a page is replaced
                 return text in self.shown(selector)
 
         wait_until(is_shown, f"the page shows {text!r}")
 
     def complaints(self):
-        """What the console has got since the last time."""
+        """Returns the console messages since the last call."""
         return [entry["message"] for entry in self._ask("POST", "/se/log", {"type": "browser"})]
 
     def cookies(self):
@@ -102,7 +102,7 @@ class Browser:
 
 @contextlib.contextmanager
 def pages(host):
-    """An empty page of somebody else's; its origin."""
+    """Serves an empty page. Yields its origin."""
 
     class Page(http.server.BaseHTTPRequestHandler):
         def do_GET(self):

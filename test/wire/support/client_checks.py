@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What clients of salt-api that others wrote have to get: pepper's command line, curl with a cookie jar, Python's
-requests. Each check takes a `Place`."""
+"""Checks with published clients of salt-api: the command line of pepper, curl with a cookie jar, and Python's requests.
+Each check takes a `Place`."""
 
 import dataclasses
 import json
@@ -18,20 +18,20 @@ LIMITED = ("-a", "sharedsecret", "--username", "limited", "--password")
 @dataclasses.dataclass
 class Place:
     url: str
-    home: pathlib.Path  # a folder for files of clients
+    home: pathlib.Path  # folder for files of clients
 
     @property
     def pepper(self):
         return Pepper(self.url, self.home)
 
     def curl(self, path, *words):
-        """What it prints."""
+        """Returns the output of curl."""
         argv = ["curl", "-sS", "--max-time", "120", *words, self.url + path]
         return subprocess.run(argv, capture_output=True, check=True, cwd=self.home).stdout.decode()
 
 
 def returns(ret):
-    """By minion, of a full return."""
+    """Returns a map from minion to return, from a full return."""
     return {minion: full["ret"] for minion, full in ret[0].items()}
 
 
@@ -91,7 +91,7 @@ def pepper_takes_a_token_for_run(place):
 
 
 def pepper_looks_for_failures(place):
-    for option in ("--fail-any", "--fail-all"):  # which sees what failed only where Salt is installed, too
+    for option in ("--fail-any", "--fail-all"):  # they detect failures only with an installed Salt
         assert place.pepper(option, "ms-0", "test.ping").returncode == 0
 
 

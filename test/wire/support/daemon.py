@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The responder itself: the binary that was built, on a socket of its own, with a configuration of its own."""
+"""The responder: the built binary with its own socket and configuration."""
 
 import hashlib
 import json
@@ -14,16 +14,16 @@ from .process import Process, free_port, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BINARY = pathlib.Path(os.environ.get("REST_FCGI_BINARY", ROOT / "build/rest_fcgi")).resolve()
-SANITIZED = os.environ.get("REST_FCGI_SANITIZED", "")  # the sanitizers that the binary was built with
+SANITIZED = os.environ.get("REST_FCGI_SANITIZED", "")  # sanitizers of the binary
 
-LONG = bool(os.environ.get("REST_FCGI_LONG"))  # `make nightly`
-QUIET = bool(os.environ.get("REST_FCGI_QUIET"))  # the machine does nothing else: rates mean something
-SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS") or (600 if LONG else 12))  # `make soak`: an hour
+LONG = bool(os.environ.get("REST_FCGI_LONG"))  # set by `make nightly`
+QUIET = bool(os.environ.get("REST_FCGI_QUIET"))  # the machine is idle, so that rates are meaningful
+SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS") or (600 if LONG else 12))  # `make soak` sets an hour
 KILLS = 200 if LONG else 10
 
 
 def may_look_into_others():
-    """Have we the capability CAP_SYS_PTRACE? The responder is not dumpable, and closed to all others."""
+    """Returns whether we have CAP_SYS_PTRACE. The responder is not dumpable and closed to other processes."""
     status = pathlib.Path("/proc/self/status").read_text()
     (capabilities,) = [line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")]
     return bool(int(capabilities, 16) >> 19 & 1)
@@ -33,7 +33,7 @@ NEEDS_PTRACE = pytest.mark.skipif(
     not may_look_into_others(), reason="CAP_SYS_PTRACE is needed to look into a process that is not dumpable"
 )
 if not may_look_into_others():
-    # LeakSanitizer looks into the process as a debugger does; the unit tests' leaks it finds in any case.
+    # LeakSanitizer needs ptrace. The unit tests find leaks without it.
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 
 CLIENTS = ["local", "local_async", "local_batch", "local_subset", "runner", "runner_async", "wheel", "wheel_async"]
@@ -41,7 +41,7 @@ MINIONS = ["ms-0", "ms-1", "ms-2"]
 
 
 def merge(base, changes):
-    """`base` with `changes` laid over it, maps merged key by key; None takes a key away."""
+    """Merges `changes` into `base` key by key; None removes a key."""
     merged = dict(base)
     for key, value in changes.items():
         if value is None:
@@ -54,14 +54,14 @@ def merge(base, changes):
 
 
 def file_eauth(directory, rules):
-    """`external_auth: file` with these rules; all who have one have the password of `CRED`. Writes that file."""
+    """Returns `external_auth: file` with rules. Writes the password file; every user has the password of `CRED`."""
     digest = hashlib.sha256(CRED["password"].encode()).hexdigest()
     (directory / "users").write_text("".join(f"{name}:{digest}\n" for name in rules if name[0] not in "^*"))
     return {"^filename": str(directory / "users"), "^hashtype": "sha256", **rules}
 
 
 def master_config(directory, changes=None):
-    """A master file's content: three minions, every client, and `saltdev`, who may do everything."""
+    """Returns the content of a master file: three minions, every client, and `saltdev` with all permissions."""
     config = merge(
         {
             "netapi_enable_clients": CLIENTS,
@@ -82,14 +82,14 @@ def master_config(directory, changes=None):
 
 
 def run(*args, stdin="", env=None):
-    """Runs the binary to its end, as somebody at a terminal would."""
+    """Runs the binary to its end, like in a terminal."""
     return subprocess.run(
         [BINARY, *args], input=stdin, capture_output=True, text=True, timeout=60, env={**os.environ, **(env or {})}
     )
 
 
 class Daemon:
-    """A running responder. `directory` holds its configuration, socket, tokens and log."""
+    """A running responder. `directory` has its configuration, socket, store and log."""
 
     def __init__(self, directory, changes=None, tcp=False, socket=None, binary=None):
         self.directory = directory
@@ -108,23 +108,23 @@ class Daemon:
         return getattr(self._process, name)
 
     def configure(self, changes=None):
-        """Writes the configuration anew. JSON is YAML."""
+        """Writes the configuration. JSON is YAML."""
         self.config_path.write_text(json.dumps(master_config(self.directory, changes), indent=1))
 
     def await_log(self, text):
         wait_until(lambda: text in self.log(), f"the log says {text!r}")
 
     def open_files(self):
-        """How many file descriptors are open. Needs NEEDS_PTRACE."""
+        """Returns the number of open descriptors. REQUIRES: NEEDS_PTRACE."""
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def connections(self):
-        """How many connections its unix socket has, from the kernel's table of all sockets."""
+        """Returns the number of connections to its unix socket, from the kernel's table of sockets."""
         with open("/proc/net/unix") as table:
             return sum(line.split()[-1] == self.address for line in table) - 1  # one is the listening socket
 
     def status(self, field):
-        """A line of /proc/PID/status."""
+        """Returns a field of /proc/PID/status."""
         for line in open(f"/proc/{self.pid}/status"):
             name, _, value = line.partition(":")
             if name == field:

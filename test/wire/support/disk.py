@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""File systems that tests may fill, and one whose power can be cut. They are mounted where this process and what it
-starts see them, and nobody else. Needs root: `private_mounts` says aloud where it is missing."""
+"""File systems of limited size, and one with power cuts. Their mounts are visible only to this process and its
+children. They need root; `private_mounts` skips the test without it."""
 
 import contextlib
 import ctypes
@@ -16,7 +16,7 @@ import pytest
 _libc = ctypes.CDLL(None, use_errno=True)
 _CLONE_NEWNS = 0x00020000
 _EXT4_IOC_SHUTDOWN = 0x8004587D  # _IOR('X', 125, __u32)
-_NO_LOG_FLUSH = struct.pack("I", 2)  # nothing reaches the disk any more, the journal's last part neither
+_NO_LOG_FLUSH = struct.pack("I", 2)  # also drops the last part of the journal
 _WRITE_AND_WAIT = 1 | 2 | 4  # flags of sync_file_range(2)
 
 
@@ -31,8 +31,8 @@ def _run(*argv):
 
 @contextlib.contextmanager
 def private_mounts():
-    """Mounts of this thread, and of the threads and programs that it starts meanwhile, are nobody else's, and end with
-    them. No thread that was started meanwhile may be left at the end."""
+    """Makes mounts of this thread, and of threads and programs that it starts meanwhile, private and temporary.
+    REQUIRES: those threads end before the block ends."""
     with open("/proc/thread-self/ns/mnt") as before:
         try:
             _checked(_libc.unshare(_CLONE_NEWNS))
@@ -47,7 +47,7 @@ def private_mounts():
 
 @contextlib.contextmanager
 def small(path, size="1m"):
-    """A file system of that size in memory, at `path`. REQUIRES: `private_mounts`."""
+    """Mounts a tmpfs of that size at `path`. REQUIRES: `private_mounts`."""
     path.mkdir(exist_ok=True, mode=0o700)
     _run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", path)
     yield path
@@ -55,7 +55,7 @@ def small(path, size="1m"):
 
 
 def fill(folder):
-    """Takes all that is left of the file system. The path of what has to be removed, so that there is room again."""
+    """Fills the file system. Returns the path to remove to get space again."""
     filler = folder / "filler"
     with open(filler, "ab", buffering=0) as file, contextlib.suppress(OSError):
         for size in (4096, 1):
@@ -66,8 +66,8 @@ def fill(folder):
 
 
 class Disk:
-    """ext4 on a loop device over a file in memory, at `path`, whose power can be cut: what was not synchronized is then
-    lost. REQUIRES: `private_mounts`, and that nobody has a file of it open when its power comes back, or in `close`."""
+    """ext4 on a loop device over a file in memory, mounted at `path`. A power cut loses data that was not synchronized.
+    REQUIRES: `private_mounts`, and no open file at `power_up` and `close`."""
 
     def __init__(self, path, size=256 << 20):
         self.path = path
@@ -88,7 +88,7 @@ class Disk:
         assert len(devices) == 1 and devices[0].startswith("/dev/loop"), devices
 
     def write_some(self, chance):
-        """Of what was written and not synchronized, some pages reach the disk at once, by chance, and others do not."""
+        """Writes random pages of unsynchronized files to the disk."""
         for path in self.path.rglob("*"):
             with contextlib.suppress(FileNotFoundError):
                 if path.is_file() and (size := path.stat().st_size):
@@ -99,7 +99,7 @@ class Disk:
                         _checked(_libc.sync_file_range(file.fileno(), *arguments))
 
     def cut(self):
-        """Its power goes. What is written from now on fails, or is lost as well."""
+        """Cuts the power. Later writes fail or are lost."""
         folder = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.ioctl(folder, _EXT4_IOC_SHUTDOWN, _NO_LOG_FLUSH)
@@ -107,7 +107,7 @@ class Disk:
             os.close(folder)
 
     def power_up(self):
-        """What it has is what was on the disk."""
+        """Mounts the disk with the data that reached it."""
         _run("umount", self.path)
         self._mount()
 

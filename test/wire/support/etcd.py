@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Real members of one etcd cluster, on loopback. `require()` says aloud where there is no etcd."""
+"""Real members of an etcd cluster on loopback. `require()` skips the test without etcd."""
 
 import base64
 import http.client
@@ -16,8 +16,8 @@ from .process import PATIENCE, free_port, wait_until
 
 ETCD = shutil.which("etcd")
 ROOT = ("root", "rootpw")
-USER = ("larry", "123pass")  # may read and write below /salt/
-AUTH = (  # what the API v3 wants before it asks for passwords
+USER = ("larry", "123pass")  # has permission below /salt/
+AUTH = (  # requests of API v3 that set up authentication
     ("user/add", {"name": "root", "password": ROOT[1]}),
     ("role/add", {"name": "root"}),
     ("user/grant", {"user": "root", "role": "root"}),
@@ -33,13 +33,13 @@ AUTH_V2 = (
     ("roles/salt", {"role": "salt", "permissions": SALT_V2}),
     ("users/larry", {"user": "larry", "password": USER[1], "roles": ["salt"]}),
     ("enable", {}),
-    # Who gives no name would otherwise go on as a guest, who may do everything.
+    # A client without a name would be a guest with all permissions.
     ("roles/guest", {"role": "guest", "revoke": {"kv": {"read": ["/*"], "write": ["/*"]}}}),
 )
 
 
 def require():
-    """Skips the test where there is no etcd, or fails it with CI=true."""
+    """Skips the test without etcd, or fails it with CI=true."""
     if ETCD:
         return
     if os.environ.get("CI") == "true":
@@ -56,22 +56,22 @@ def prefix_end(prefix):
 
 
 def fsync_flags():
-    """No test asks what a power failure leaves."""
+    """Returns the flag that turns fsync off, if etcd has it. No test cuts the power of etcd."""
     flag = "--unsafe-no-fsync"
     return [flag] if subprocess.run([ETCD, flag, "--version"], capture_output=True).returncode == 0 else []
 
 
 class Certificates:
-    """An authority, a server's pair and a client's pair: paths of PEM files."""
+    """Paths of PEM files of an authority, a server and a client."""
 
     def __init__(self, directory):
         self.ca, self.server, self.client = (directory / f"{name}.pem" for name in ("ca", "server", "client"))
         signed = ["-CA", self.ca, "-CAkey", self.key(self.ca), "-addext", "basicConstraints=critical,CA:FALSE"]
         self._make(self.ca)
-        # A server of etcd is also a client: its gateway talks to itself.
+        # The server certificate is also a client certificate, because the gateway connects to its own server.
         names = "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost"
         self._make(self.server, *signed, "-addext", names, "-addext", "extendedKeyUsage=serverAuth,clientAuth")
-        # The gateway takes none with a CommonName where users have passwords.
+        # With passwords, the gateway refuses certificates with a CommonName.
         self._make(self.client, *signed, "-addext", "extendedKeyUsage=clientAuth", subject="/O=client")
 
     @staticmethod
@@ -89,7 +89,7 @@ class Member:
         self.name = name
         self.data, self.log = directory / name, directory / f"{name}.log"
         self.port, self.peer = free_port(), free_port()
-        self.plain = free_port() if tls else self.port  # for the test itself, without TLS
+        self.plain = free_port() if tls else self.port  # port of the test itself, without TLS
         self.process = None
         self.frozen = False
 
@@ -100,7 +100,7 @@ class Member:
     def start(self, argv):
         self.frozen = False
         with open(self.log, "ab") as log:
-            # It ends with the tests, also where those are killed.
+            # etcd ends with the tests, even if they are killed.
             argv = ["setpriv", "--pdeathsig", "KILL", "--", *argv]
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -110,7 +110,7 @@ class Member:
         self.process.wait(PATIENCE)
 
     def request(self, method, path, body="", headers=None):
-        """Status and body; raises OSError where there is no answer."""
+        """Returns status and body. Raises OSError without an answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.plain, timeout=PATIENCE)
         try:
             connection.request(method, path, body, headers or {})
@@ -138,8 +138,8 @@ class Member:
 
 
 class Etcd:
-    """A cluster of `members`. With `auth` it has ROOT and USER, also in the API v2 where that is on. Healthy when the
-    constructor comes back."""
+    """A cluster of `members`. With `auth` it has ROOT and USER, also in an enabled API v2. It is healthy after the
+    constructor."""
 
     def __init__(self, directory, members=1, auth=False, tls=False, client_certs=False, v2=False, arguments=()):
         directory.mkdir(parents=True, exist_ok=True)
@@ -179,7 +179,7 @@ class Etcd:
         return self.members[0].port
 
     def start(self, number):
-        """One that was killed or stopped, too; does not wait."""
+        """Starts a member, without waiting."""
         member = self.members[number]
         peer = f"http://127.0.0.1:{member.peer}"
         client = self.urls[number] + (f",http://127.0.0.1:{member.plain}" if self.tls else "")
@@ -187,7 +187,7 @@ class Etcd:
         argv = [ETCD, f"--name={member.name}", f"--data-dir={member.data}", f"--listen-client-urls={client}"]
         argv += [f"--advertise-client-urls={self.urls[number]}", f"--listen-peer-urls={peer}"]
         argv += [f"--initial-advertise-peer-urls={peer}", f"--initial-cluster={cluster}", "--bcrypt-cost=4"]
-        # Elections are quick, and yet a busy machine causes none.
+        # Elections are short, but a busy machine causes none.
         member.start(argv + ["--heartbeat-interval=50", "--election-timeout=500", *self._flags])
 
     def restart(self, number):
@@ -204,7 +204,7 @@ class Etcd:
         self.members[number].end(signal.SIGTERM)
 
     def freeze(self, number):
-        """It says nothing any more, but its connections stand."""
+        """Stops the process. Its connections stay open."""
         self.members[number].process.send_signal(signal.SIGSTOP)
         self.members[number].frozen = True
 
@@ -219,14 +219,14 @@ class Etcd:
         return (leads.index(True),) if any(leads) else None
 
     def leader(self):
-        """The number of the member that leads; waits until there is one."""
+        """Waits for a leader. Returns its number."""
         return wait_until(self._leader_now, "etcd has a leader", 2 * PATIENCE)[0]
 
     def _answering(self):
         return next(member for member in self.members if member.running and not member.frozen)
 
     def post(self, path, body, member=None):
-        """Posts to the API v3, say "kv/put", as ROOT where passwords are asked for; the reply."""
+        """Posts to the API v3, for example "kv/put", as ROOT with authentication. Returns the reply."""
         headers = {}
         if self._auth:
             token = self._post("auth/authenticate", {"name": ROOT[0], "password": ROOT[1]}, {}, member)["token"]
@@ -243,14 +243,14 @@ class Etcd:
         self.post("kv/put", {"key": base64_text(key), "value": base64_text(value)})
 
     def all(self, prefix):
-        """{key: value} of all keys that begin so, as bytes."""
+        """Returns a map from key to value of all keys with a prefix, as bytes."""
         prefix = prefix.encode() if isinstance(prefix, str) else prefix
         asked = {"key": base64_text(prefix), "range_end": base64_text(prefix_end(prefix))}
         found = self.post("kv/range", asked).get("kvs", [])
         return {base64.b64decode(kv["key"]): base64.b64decode(kv.get("value", "")) for kv in found}
 
     def v2(self, method, path, user=None, **form):
-        """A request to the API v2, say ("GET", "/salt/a"): status and reply."""
+        """Sends a request to the API v2, for example ("GET", "/salt/a"). Returns status and reply."""
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         if user:
             headers["Authorization"] = "Basic " + base64_text(":".join(user))

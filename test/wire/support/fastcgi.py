@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The web server's side of FastCGI 1.0, able to lie.
+"""A FastCGI 1.0 client that can also send malformed records.
 
-A record is  version, type, request id (2 bytes), content length (2), padding length, reserved;  content;  padding.
+A record has version, type, request id (2 bytes), content length (2 bytes), padding length, a reserved byte, content and
+padding.
 """
 
 import struct
@@ -37,7 +38,7 @@ def _size(number):
 
 
 def pairs(variables):
-    """Name-value pairs as PARAMS carries them."""
+    """Encodes name-value pairs for PARAMS."""
     encoded = b""
     for name, value in variables.items():
         name, value = name.encode(), value.encode()
@@ -46,20 +47,20 @@ def pairs(variables):
 
 
 def stream(kind, content, piece=65535):
-    """Content in as many records as it takes, and the empty one that ends it."""
+    """Returns the records of a stream, with the empty one at the end."""
     cut = [content[at : at + piece] for at in range(0, len(content), piece)]
     return b"".join(record(kind, part) for part in cut) + record(kind)
 
 
 def request(body=b"", keep=False, piece=65535, **variables):
-    """A whole request. A variable that is None is left out; CONTENT_LENGTH is true unless it is given."""
+    """Returns a whole request. None removes a variable; CONTENT_LENGTH is correct by default."""
     environ = {**POST, "CONTENT_LENGTH": str(len(body)), **variables}
     environ = {name: value for name, value in environ.items() if value is not None}
     return begin(keep) + stream(PARAMS, pairs(environ)) + stream(STDIN, body, piece)
 
 
 class Answer:
-    """What came back: the CGI response, and whether END_REQUEST did."""
+    """The CGI response, and whether END_REQUEST arrived."""
 
     def __init__(self, records):
         self.stdout = b"".join(content for kind, content in records if kind == STDOUT)
@@ -89,7 +90,7 @@ def _exactly(connection, size):
 
 
 def receive(connection):
-    """Records up to END_REQUEST, or until the connection is closed."""
+    """Reads records up to END_REQUEST or the end of the connection."""
     records = []
     try:
         while True:
@@ -109,7 +110,7 @@ def receive(connection):
 
 
 def send(connection, data):
-    """Sends what the other side still takes: it may have answered and closed already."""
+    """Sends data as far as the peer accepts it; the peer may have closed already."""
     try:
         connection.sendall(data)
     except ConnectionError:
@@ -117,7 +118,7 @@ def send(connection, data):
 
 
 def talk(address, data, patience=PATIENCE):
-    """Sends bytes over a new connection; what came back. No record may take longer than `patience` seconds."""
+    """Sends bytes over a new connection. Returns the answer. Each read may take `patience` seconds."""
     with connect(address, patience) as connection:
         send(connection, data)
         return receive(connection)

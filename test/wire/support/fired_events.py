@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Events on a real master's bus, thousands of them a second, as programs on the master's host fire them."""
+"""Fires thousands of events a second on a real master's bus, like programs on the host of the master."""
 
 import socket
 import struct
@@ -7,7 +7,7 @@ import time
 
 
 def packed(value):
-    """msgpack of what an event holds here: maps, lists, texts, bytes, integers, floats, booleans and None."""
+    """Encodes a value of an event as msgpack."""
     if value is None or isinstance(value, bool):
         return {None: b"\xc0", False: b"\xc2", True: b"\xc3"}[value]
     if isinstance(value, int):
@@ -24,7 +24,7 @@ def packed(value):
 
 
 class Firing:
-    """A connection to the socket where a master with `sock_dir` takes events."""
+    """A connection to the event socket of a master in `sock_dir`."""
 
     def __init__(self, sock_dir):
         self._socket = socket.socket(socket.AF_UNIX)
@@ -35,7 +35,7 @@ class Firing:
         self._socket.sendall(struct.pack(">I", len(frame)) + frame)
 
     def fire_many(self, tag, count, rate, **more):
-        """`count` events at `rate` a second: their data have `n`, from 0 on, and `at`, the time of each."""
+        """Fires `count` events at `rate` a second. Their data have a number `n` from 0 and the time `at`."""
         begin = time.monotonic()
         for number in range(count):
             time.sleep(max(0, begin + number / rate - time.monotonic()))

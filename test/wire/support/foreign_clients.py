@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Clients of salt-api that others wrote: pepper, Python's requests, and two for WebSockets, from the Python package index.
+"""Published clients of salt-api from the Python package index: pepper, Python's requests, and two for WebSockets.
 
-They lie beside the Salts of salts.py, in an environment that never changes.
+Their environment lies beside the Salts of salts.py and never changes.
 
-usage: foreign_clients.py   installs it where it is missing
+usage: foreign_clients.py   installs a missing environment
 """
 
 import functools
@@ -17,7 +17,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
 from support import salts  # noqa: E402
 
-PYTHON_CLIENT = pathlib.Path(__file__).with_name("requests_client.py")  # a program for its Python
+PYTHON_CLIENT = pathlib.Path(__file__).with_name("requests_client.py")  # program for the Python of that environment
 STREAM_CLIENT = PYTHON_CLIENT.with_name("stream_client.py")  # likewise
 PACKAGES = ["salt-pepper==0.7.6", "requests==2.34.2", "websockets==17.4", "websocket-client==1.9.2"]
 
@@ -32,11 +32,11 @@ def _installed():
     try:
         return salts.made("-".join(["clients", *(package.rpartition("=")[2] for package in PACKAGES)]), _fill)
     except salts.Unavailable as reason:
-        return reason  # asked once: it takes seconds
+        return reason  # asked once, because it takes seconds
 
 
 def environment():
-    """The folder of their environment, made where that was not done yet. Raises salts.Unavailable."""
+    """Returns the folder of the environment; creates a missing one. Raises salts.Unavailable."""
     found = _installed()
     if isinstance(found, salts.Unavailable):
         raise found
@@ -44,12 +44,12 @@ def environment():
 
 
 def require():
-    """The folder; where there is none the test is skipped, or fails with CI=true."""
+    """Returns the folder. Without it the test is skipped, or fails with CI=true."""
     return salts.required("pepper", environment)
 
 
 class Pepper:
-    """Its command line, for one server. `home` is where it keeps its tokens."""
+    """The command line of pepper for one server. `home` holds its tokens."""
 
     LOGIN = ("-a", "file", "--username", "saltdev", "--password", "x")
 
@@ -57,7 +57,7 @@ class Pepper:
         self._folder, self._url, self.home = require(), url, home
 
     def __call__(self, *words, login=LOGIN):
-        """The process when it has ended; `returned` is what it printed, read as JSON."""
+        """Runs pepper. Returns the ended process; `returned` returns its output as JSON."""
         argv = [self._folder / "bin/python", self._folder / "bin/pepper", "-u", self._url, *login, *words]
         environ = {"HOME": str(self.home), "PATH": os.environ["PATH"]}
         return subprocess.run(argv, capture_output=True, text=True, timeout=120, env=environ, check=False)

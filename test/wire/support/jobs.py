@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs over FastCGI, and threads that start them all the time and remember what was answered."""
+"""Jobs over FastCGI, and threads that start jobs and remember answered ones."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ from .process import wait_until
 
 
 def call(address, *chunks):
-    """The `return` of a request over a connection of its own; None where no whole answer came."""
+    """Returns the `return` of a request over its own connection; None without a whole answer."""
     body = json.dumps([{**CRED, **chunk} for chunk in chunks]).encode()
     try:
         answer = fastcgi.talk(address, fastcgi.request(body))
@@ -26,7 +26,7 @@ def call(address, *chunks):
 
 
 def refused(address, chunk):
-    """What is said where the job cache cannot be asked."""
+    """Returns the text of a 503 reply."""
     answer = fastcgi.talk(address, fastcgi.request(json.dumps([{**CRED, **chunk}]).encode()))
     assert answer.status == 503, answer.body
     return json.loads(answer.body)["return"]
@@ -39,11 +39,11 @@ def runner(address, fun, **kwargs):
 
 
 class Clients:
-    """Threads that start jobs all the time, and remember which of them were answered. `pause`: seconds between two."""
+    """Threads that start jobs and remember answered ones. `pause` is in seconds, between two jobs."""
 
     def __init__(self, count, pause=0):
         self.jobs = set()  # jids of asynchronous jobs
-        self.words = set()  # what synchronous ones were told, and returned
+        self.words = set()  # arguments and returns of synchronous jobs
         self._address = None
         self._pause = pause
         self._stop = threading.Event()
@@ -78,7 +78,8 @@ class Clients:
 
 
 def kill_again_and_again(start_again, rounds, clients):
-    """Each time after a moment of its own, but at first when something is answered. Nobody connects while nobody listens."""
+    """Starts and kills a daemon `rounds` times, each after a random time; first waits for answers of both kinds.
+    Clients do not connect between two daemons."""
     chance = random.Random(4)
     for _ in range(rounds):
         daemon = start_again()

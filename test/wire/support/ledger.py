@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What became of each request while something failed: numbered jobs that leave a mark where they run.
+"""Outcomes of requests during a fault. Each job has a word and writes it as a mark where it runs.
 
-sent      requests that were begun; each is one of the next three
-answered  200, and what it ran returned; or 200 with the jid of an asynchronous job
-refused   a whole reply that says in words that it did not run, or that what became of it is not known
-cut off   no whole reply: the connection ended first, and the client knows that it knows nothing
-lost      answered and without a mark; or a jid was given, and nobody finds that job
-twice     ran more than once; whoever sends here never sends again
+sent      requests that were begun; each is answered, refused or cut off
+answered  200 with the return of the job, or with the jid of an asynchronous job
+refused   a whole reply that says that the job did not run, or that its outcome is unknown
+cut off   no whole reply, because the connection ended first
+lost      answered without a mark, or with a jid that is not found
+twice     ran more than once, although no client repeats a request
 
-What was refused or cut off may have run once. Lost and twice are always 0.
+A refused or cut off request may have run once. Lost and twice are always 0.
 """
 
 import collections
@@ -28,7 +28,8 @@ MINION = "ms-0"
 
 
 def over_fastcgi(address):
-    """Sends a body over a connection of its own: (status, text). Raises OSError where no whole reply came."""
+    """Returns a function that sends a body over its own connection and returns (status, text). Raises OSError without a
+    whole reply."""
 
     def exchange(body):
         answer = fastcgi.talk(address, fastcgi.request(body.encode()), 4 * PATIENCE)
@@ -40,7 +41,7 @@ def over_fastcgi(address):
 
 
 def over_http(api, path="/", headers=None):
-    """The same through a web server, or on the responder's own port."""
+    """The same over a web server or the HTTP port."""
 
     def exchange(body):
         try:
@@ -53,26 +54,26 @@ def over_http(api, path="/", headers=None):
 
 
 class Ledger:
-    """Used by many threads at once. `marks` is the file that jobs write to; `reasons` has the replies of who was refused,
-    by the job's word, and what was seen where a connection ended."""
+    """Thread-safe record of outcomes. `marks` is the file that jobs write to. `reasons` maps a job's word to its
+    refusal or to the connection error."""
 
     def __init__(self, folder, seconds=0.0, **low):
-        """`seconds`: how long a job stays when it has left its mark. `low` is laid over each chunk."""
+        """`seconds` is the duration of a job after its mark. `low` is merged into each chunk."""
         self.marks = folder / "marks"
         self.marks.touch()
-        self.marks.chmod(0o666)  # jobs may run as somebody else
+        self.marks.chmod(0o666)  # jobs may run as another user
         self.statuses, self.unclear, self.reasons = collections.Counter(), [], {}
         self._stay = f"; sleep {seconds}" if seconds else ""
         self._low, self._numbers, self._outcomes, self._jids = low, itertools.count(), {}, {}
 
     def chunk(self, word, client="local", **low):
-        """Runs once where it is let: its mark is its word, which it returns."""
+        """Returns a chunk that writes its word to the marks and returns it."""
         shell = f"echo {word} | tee -a {shlex.quote(str(self.marks))}{self._stay}"
         call = {"client": client, "tgt": MINION, "fun": "cmd.run", "arg": [shell], "kwarg": {"python_shell": True}}
         return {**CRED, **call, **self._low, **low}
 
     def send(self, exchange, client="local", **low):
-        """Sends one request and writes down what came of it, which is returned, too."""
+        """Sends one request and records its outcome. Returns the outcome."""
         word = f"word-{next(self._numbers)}"
         self._outcomes[word] = "cut off"
         try:
@@ -111,21 +112,20 @@ class Ledger:
         return f"sent {self.sent} ({statuses}), {outcomes}"
 
     def ran(self):
-        """How often each word was run."""
+        """Returns how often each word ran."""
         return collections.Counter(self.marks.read_text().split())
 
     def twice(self):
         return [word for word, times in self.ran().items() if times > 1]
 
     def lost(self, finds):
-        """`finds(jid)`: is that job found?"""
+        """Returns the lost words. `finds(jid)` tells whether a job is found."""
         ran = self.ran()
         answered = [word for word, outcome in self._outcomes.items() if outcome == "answered"]
         return [word for word in answered if not (finds(self._jids[word]) if word in self._jids else ran[word])]
 
     def close(self, title, finds=lambda jid: False, capsys=None):
-        """Prints the sum, and fails where something was lost, ran twice, or was refused in a way that nobody understands.
-        To be called when nobody sends any more."""
+        """Prints the sums. Fails if a request was lost, ran twice or got an unclear refusal. REQUIRES: no thread sends."""
         lost, twice = self.lost(finds), self.twice()
         with capsys.disabled() if capsys else contextlib.nullcontext():
             print(f"\n  {title}: {self}, lost {len(lost)}, run twice {len(twice)}")
@@ -135,7 +135,8 @@ class Ledger:
 
 @contextlib.contextmanager
 def load(ledger, *exchanges, threads=4, clients=("local", "local", "local_async"), pause=0.0):
-    """Sends all the time, while the block runs, through each of the exchanges in turn. Seconds of `pause` between two."""
+    """Sends requests over the exchanges in turn while the block runs. `pause` is in seconds, between two requests of a
+    thread."""
     stop = threading.Event()
     failures = []
 
@@ -146,7 +147,7 @@ def load(ledger, *exchanges, threads=4, clients=("local", "local", "local_async"
                     return
                 ledger.send(exchanges[turn % len(exchanges)], clients[turn // len(exchanges) % len(clients)])
                 time.sleep(pause)
-        except Exception as error:  # a thread's own is seen by nobody
+        except Exception as error:  # exceptions of a thread are not visible otherwise
             failures.append(error)
 
     workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
@@ -162,7 +163,7 @@ def load(ledger, *exchanges, threads=4, clients=("local", "local", "local_async"
 
 
 def await_answers(ledger, more=20):
-    """Waits until some more of its requests are answered, by whoever sends them."""
+    """Waits until `more` requests are answered."""
     before = ledger.count("answered")
     try:
         wait_until(lambda: ledger.count("answered") >= before + more, f"{more} more requests are answered", 2 * PATIENCE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libpam itself, asked about somebody who has no password."""
+"""libpam, asked about a user with a wrong password."""
 
 import ctypes
 import ctypes.util
@@ -48,7 +48,7 @@ def _no_delay(*_):
 
 
 def lets_in(service, confdir=None, user="rfcgi_nobody"):
-    """Does `pam_authenticate` say yes to that user, who answers whatever is asked with a wrong password?"""
+    """Returns whether `pam_authenticate` accepts the user, who answers every question with a wrong password."""
     pam = ctypes.CDLL(ctypes.util.find_library("pam"))
     handle = ctypes.c_void_p()
     conversation = _Conversation(_converse, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a responder that runs may have at most; and a clock, and threads, that a test has in its hand (faults.c)."""
+"""Resource limits of a running responder, and faults of its clock and threads (faults.c)."""
 
 import contextlib
 import mmap
@@ -15,12 +15,12 @@ import pytest
 from .daemon import SANITIZED
 
 _SOURCE = pathlib.Path(__file__).with_name("faults.c")
-_FIELDS = {"clock_offset": 0, "no_threads": 8}  # where they are in the mapped file
+_FIELDS = {"clock_offset": 0, "no_threads": 8}  # offsets in the mapped file
 
 
 @contextlib.contextmanager
 def limited(daemon, what, most):
-    """Meanwhile its process has that `resource.RLIMIT_...`."""
+    """Sets a `resource.RLIMIT_...` of the process while the block runs."""
     soft, hard = resource.prlimit(daemon.pid, what)
     resource.prlimit(daemon.pid, what, (most, hard))
     try:
@@ -30,7 +30,7 @@ def limited(daemon, what, most):
 
 
 class Faults:
-    """Faults of one responder, which is to be started in `preloaded`. REQUIRES: a C compiler."""
+    """Faults of one responder, which starts inside `preloaded`. REQUIRES: a C compiler."""
 
     def __init__(self, directory):
         if SANITIZED:
@@ -44,12 +44,12 @@ class Faults:
 
     @contextlib.contextmanager
     def preloaded(self):
-        """What is started meanwhile has them."""
+        """Preloads the faults into programs that start inside the block."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LD_PRELOAD", str(self._object))
             patch.setenv("REST_FCGI_TEST_FAULTS", str(self._file))
             yield
 
     def set(self, name, value):
-        """`clock_offset`: seconds that its clock is ahead; `no_threads`: 1 where none can be started."""
+        """`clock_offset` is in seconds; `no_threads` is 1 to let pthread_create fail."""
         struct.pack_into("l", self._memory, _FIELDS[name], value)

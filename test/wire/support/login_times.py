@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Does the time of a refusal tell whether there is such a user, or such a token? Two sorts of tries that have to read the
-same, side by side and mixed, each from an address of its own, so that each is the first failure there."""
+"""Compares the times of refusals for two kinds of tries, such as a wrong user and a wrong password. Tries are mixed and
+parallel, each from its own address, so that each is the first failure there."""
 
 import concurrent.futures
 import contextlib
@@ -19,11 +19,11 @@ from .passwords import YESCRYPT, hashed
 
 SIDE_BY_SIDE = 4
 SETTINGS = [YESCRYPT, b"$6$saltsaltsalt", b"$2y$10$abcdefghijklmnopqrstuu", b"$5$saltsaltsalt"]
-SHA1 = "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="  # of `password`
+SHA1 = "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="  # hash of `password`
 
 
 def mixed_file(path):
-    """A password file with a kind of hash for each user; its users."""
+    """Writes a password file with one user per kind of hash. Returns the users."""
     hashes = [hashed("password", setting) for setting in SETTINGS] + [SHA1]
     path.write_text("".join(f"user{number}:{one}\n" for number, one in enumerate(hashes)))
     path.chmod(0o600)
@@ -31,7 +31,8 @@ def mixed_file(path):
 
 
 def password_tries(eauth, known):
-    """Wrong users, and wrong passwords of users that are there. No two are the same: such would wait for each other."""
+    """Returns tries of unknown users, and wrong passwords of known users. All passwords differ, because equal tries
+    wait for each other."""
 
     def low(user, number):
         return {"eauth": eauth, "username": user, "password": f"wrong{number}"}
@@ -40,11 +41,11 @@ def password_tries(eauth, known):
 
 
 def token_tries(ended):
-    """Tokens that nobody ever got, and one that was good."""
+    """Returns tries of unknown tokens, and of a revoked token."""
     return ({"token": f"{n:064x}"} for n in itertools.count(1)), ({"token": ended} for _ in itertools.count())
 
 
-# Each gives settings, and a function that makes the two sorts of tries for a daemon which has them.
+# Each function yields settings, and a function that makes the two kinds of tries for a daemon.
 
 
 @contextlib.contextmanager
@@ -73,7 +74,7 @@ def tokens(directory):
 
 @contextlib.contextmanager
 def system_users(directory):
-    """Makes a user and a PAM service for the time of it. Needs root."""
+    """Creates a user and a PAM service for the block. Needs root."""
     name = f"rfcgi{secrets.token_hex(3)}"
     service = pathlib.Path("/etc/pam.d") / f"rest_fcgi-times-{os.getpid()}"
     helper = directory / "helper"
@@ -98,7 +99,7 @@ SORTS = {name: ("wrong user", "wrong password") for name in BACK_ENDS} | {"token
 
 
 def measure(address, sorts, tries):
-    """How long so many tries of each sort took, in milliseconds, after a few that are not looked at. All are refused."""
+    """Returns the times of each kind in milliseconds, after a few tries to warm up. All tries must be refused."""
     _measure(address, sorts, 8, 1 << 20)
     return _measure(address, sorts, tries, 0)
 
@@ -117,7 +118,7 @@ def _measure(address, sorts, tries, start):
         return took, answer.body
 
     order = [sort for sort in range(len(sorts)) for _ in range(tries)]
-    random.Random(tries).shuffle(order)  # in a fixed rhythm one sort could always come first
+    random.Random(tries).shuffle(order)  # a fixed order could favour one kind
     turns = [(start + number, sort, next(sorts[sort])) for number, sort in enumerate(order)]
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         answers = list(pool.map(one, turns))
@@ -126,7 +127,7 @@ def _measure(address, sorts, tries, start):
 
 
 def distance(first, second):
-    """The figure of Kolmogorov and Smirnov: how far apart the shares of those that took no longer than some time are."""
+    """Returns the Kolmogorov-Smirnov distance of two samples."""
     one, other = sorted(first), sorted(second)
     far, i, j = 0.0, 0, 0
     while i < len(one) and j < len(other):
@@ -140,12 +141,13 @@ def distance(first, second):
 
 
 def bound(tries, factor):
-    """A distance that samples of one distribution stay below: factor 1.36 in 95 of 100 cases, 1.9 in 998 of 1,000."""
+    """Returns a bound of the distance for samples of one distribution: factor 1.36 holds in 95 of 100 cases, 1.9 in 998
+    of 1,000."""
     return factor * (2 / tries) ** 0.5
 
 
 def picture(path, panels):
-    """Share of the answers over time, a panel for each back end: `{title: {label: times}}`."""
+    """Draws the distribution of times, a panel for each back end: `{title: {label: times}}`."""
     width, height, colours = 420, 200, ["#1f77b4", "#d62728", "#2ca02c"]
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 40}" height="{(height + 60) * len(panels)}" font-size="12">']
     for row, (title, arms) in enumerate(panels.items()):

@@ -13,24 +13,25 @@ DIFFERENCES = Path(__file__).with_name("module_differences.txt")
 
 
 def functions():
-    """Module: its functions, as the table of modules lists them."""
+    """Returns a map from module to its functions, from the table of the page."""
     rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", PAGE.read_text(), re.MULTILINE)
     return {module: sorted(re.findall(r"`(\w+)`", names)) for module, names in rows}
 
 
 def of_service():
-    """The functions of the installed module `service`, which is there on hosts alone that were booted with systemd."""
+    """Returns the functions of the module `service`, which exists only on hosts booted with systemd."""
     tree = ast.parse((ROOT / "deploy/modules/service.py").read_text())
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     return sorted(f"service.{name.rstrip('_')}" for name in names if not name.startswith("_"))
 
 
 def differences():
-    """What differs from a real minion on purpose: functions, `grain: NAME`, `argspec: FUNCTION`, or patterns of these."""
+    """Returns the intended differences from a real minion: functions, `grain: NAME`, `argspec: FUNCTION`, or patterns
+    of these."""
     lines = DIFFERENCES.read_text().splitlines()
     return {line for line in lines if line and not line.startswith("#")}
 
 
 def differs(name):
-    """Does it differ on purpose?"""
+    """Returns whether a name is an intended difference."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in differences())

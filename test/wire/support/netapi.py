@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Salt's own NetapiClient, to compare with."""
+"""Salt's own NetapiClient."""
 
 import json
 import os
@@ -10,15 +10,15 @@ import time
 
 from .salts import NETAPI
 
-PATIENCE = 150  # seconds for one answer; more than any timeout inside Salt that a row leaves as it is
+PATIENCE = 150  # seconds for one answer; longer than the timeouts of Salt
 
 
 class Unanswered(Exception):
-    """NetapiClient gave no answer in time, or ended."""
+    """NetapiClient did not answer in time, or ended."""
 
 
 class _Child:
-    """One process that has it, for one request at a time. Begins at the first request."""
+    """One process with NetapiClient for one request at a time. It starts with the first request."""
 
     def __init__(self, argv, log_path):
         self._argv, self._log_path, self._process = argv, log_path, None
@@ -33,7 +33,7 @@ class _Child:
             self._process.stdin.write(json.dumps(low).encode() + b"\n")
             return json.loads(self._line(time.monotonic() + seconds))
         except (Unanswered, OSError) as error:
-            self.stop()  # what it still says would be taken for the next answer
+            self.stop()  # a late answer would be taken for the next one
             raise Unanswered(f"{low}: {error}") from error
 
     def _line(self, end):
@@ -49,7 +49,7 @@ class _Child:
         return line
 
     def stop(self):
-        """May be called while another thread asks, which stops it, too."""
+        """Stops the process. Another thread may be asking; its question ends, too."""
         process, self._process = self._process, None
         if process:
             process.kill()
@@ -59,18 +59,18 @@ class _Child:
 
 
 class Netapi:
-    """Processes that have it. Callable from many threads."""
+    """A thread-safe pool of such processes."""
 
     def __init__(self, folder, config_path, log_path, size=4):
-        """Comes back at once; the first answers take until Salt is imported."""
+        """Returns at once. The first answers wait for the import of Salt."""
         argv = [folder / "bin/python", "-W", "ignore", NETAPI, config_path]
         self._children = [_Child(argv, log_path) for _ in range(size)]
-        self._idle = queue.LifoQueue()  # a second one begins when the first is busy
+        self._idle = queue.LifoQueue()  # the pool starts another process only if all are busy
         for child in self._children:
             self._idle.put(child)
 
     def __call__(self, low, seconds=PATIENCE):
-        """{"return": value} or {"error": class, "message": text} for a chunk. Raises Unanswered."""
+        """Returns {"return": value} or {"error": class, "message": text} for a chunk. Raises Unanswered."""
         child = self._idle.get()
         try:
             return child.ask(low, seconds)

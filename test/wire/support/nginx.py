@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""nginx with the configurations of nginx/, as they stand; only the files of nginx/site/ are the test's own."""
+"""nginx with the unchanged samples of nginx/. Only the files of nginx/site/ belong to the test."""
 
 import os
 import pathlib
@@ -38,7 +38,7 @@ http {{
 
 
 def certificate(directory):
-    """A certificate for `localhost` that signs itself."""
+    """Creates a self-signed certificate for `localhost`."""
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         + ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-days", "2"]
@@ -53,7 +53,7 @@ def server(address):
 
 
 def write_site(site, port, addresses, http_port, directory):
-    """The files that differ from host to host."""
+    """Writes the files that depend on the host."""
     (site / "http_address.conf").write_text(f"server 127.0.0.1:{http_port or NOBODYS_PORT};\n")
     for name in ("unix_address.conf", "tcp_address.conf"):
         (site / name).write_text("".join(map(server, addresses)))
@@ -71,11 +71,10 @@ def limit_patience(path, seconds):
 
 
 class Nginx(Api):
-    """A private nginx in front of the responders at `addresses`. Speaks HTTP to it as every `Api` does."""
+    """A private nginx in front of the responders at `addresses`, with the interface of `Api`."""
 
     def __init__(self, directory, addresses, sample="unix.conf", http="", patience=None, http_port=None):
-        """`patience` is how many seconds it waits for a responder, instead of those of the sample; `http_port` is the
-        responder's own."""
+        """`patience` replaces fastcgi_read_timeout, in seconds. `http_port` is the HTTP port of the responder."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         tls = "tls" in sample
@@ -87,7 +86,7 @@ class Nginx(Api):
         write_site(samples / "site", port, addresses, http_port, directory)
         if patience:
             limit_patience(samples / "location.conf", patience)
-        user = "user root root;" if os.geteuid() == 0 else ""  # the tests' directories are open to root alone
+        user = "user root root;" if os.geteuid() == 0 else ""  # only root may read the folders of the tests
         (directory / "nginx.conf").write_text(MAIN.format(dir=directory, sample=sample, http=http, user=user))
         super().__init__("127.0.0.1", port, ca=directory / "cert.pem" if tls else None)
         argv = [NGINX, "-p", directory, "-c", directory / "nginx.conf"]
@@ -104,6 +103,6 @@ class Nginx(Api):
         return (self.directory / "error.log").read_text(errors="replace")
 
     def files(self):
-        """Everything that nginx wrote, configuration aside: logs and temporary files."""
+        """Returns the files that nginx wrote: logs and temporary files."""
         written = [p for p in pathlib.Path(self.directory).rglob("*") if p.is_file()]
         return [p for p in written if p.parent.name not in ("rest_fcgi", "site")]

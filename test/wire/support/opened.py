@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which files somebody opens, told by the kernel (inotify)."""
+"""Reports file accesses by inotify."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ EVENT = struct.Struct("iIII")
 
 
 class Opened:
-    """Watches a file, or a folder and what lies in it."""
+    """Watches a file, or a folder and its files."""
 
     def __init__(self, *paths):
         libc = ctypes.CDLL(None, use_errno=True)
@@ -20,7 +20,7 @@ class Opened:
             assert watched >= 0, os.strerror(ctypes.get_errno())
 
     def count(self):
-        """How often something was done with them since it was asked last."""
+        """Returns the number of accesses since the last call."""
         try:
             events = os.read(self._fd, 1 << 20)
         except BlockingIOError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The helper that talks to PAM, asked as the responder asks it."""
+"""Requests to the PAM helper in its wire format."""
 
 import struct
 import subprocess
@@ -22,7 +22,7 @@ def frame(ask, *texts, version=1):
 
 
 def answers(output):
-    """Outcomes and texts."""
+    """Returns the outcomes and texts in the output of the helper."""
     found = []
     while output:
         (size,) = struct.unpack(">I", output[:4])
@@ -34,8 +34,8 @@ def answers(output):
 
 
 def ask(directory, stacks, what, services):
-    """What the helper answers about services, whose files it is given, to a name and a password of nobody's. Without a
-    folder: about those of this host."""
+    """Writes the service files and asks the helper about services with an unknown user. Without a folder it asks about
+    the services of this host."""
     for service, text in stacks.items():
         (directory / service).write_text(text)
     requests = [frame(what, service, "rfcgi_nobody", "no password of theirs", "") for service in services]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The `auth` lines of PAM services as Debian 12 and Fedora 40 install them, and what people write themselves."""
+"""The `auth` lines of PAM services in Debian 12 and Fedora 40, and hand-written ones."""
 
 DEBIAN = {
     "common-auth": "auth [success=1 default=ignore] pam_unix.so nullok\n"
@@ -15,7 +15,7 @@ DEBIAN = {
     "sshd": "@include common-auth\naccount required pam_nologin.so\n",
     "sudo": "session required pam_limits.so\n@include common-auth\n",
     "cron": "@include common-auth\n",
-    "passwd": "@include common-password\n",  # no line for auth: those of `other`
+    "passwd": "@include common-password\n",  # no auth line, so `other` applies
     "common-password": "password required pam_deny.so\n",
     "su": "auth sufficient pam_rootok.so\n@include common-auth\n",
     "su-l": "auth include su\n",
@@ -24,7 +24,7 @@ DEBIAN = {
 }
 DEBIAN_OPEN = {"su", "su-l", "chsh", "runuser"}
 
-# pam-auth-update with SSSD, and with Kerberos; and with pam_faillock as its manual has it.
+# pam-auth-update with SSSD and with Kerberos, and pam_faillock as in its manual.
 DEBIAN_MORE = {
     "sssd": "auth [success=2 default=ignore] pam_unix.so nullok\n"
     "auth [success=1 default=ignore] pam_sss.so use_first_pass\n"
@@ -72,7 +72,7 @@ FEDORA = {
 }
 FEDORA_OPEN = {"su", "runuser", "config-util", "xserver"}
 
-# Written by hand; each lets somebody in who knows no password.
+# Hand-written stacks that let users in without a password.
 OPEN = {
     "permit": "auth required pam_permit.so\n",
     "permit-first": "auth sufficient pam_permit.so\nauth required pam_unix.so\n",
@@ -93,7 +93,7 @@ OPEN = {
     "deny-in-substack-jumped": "auth [default=1] pam_unix.so\nauth substack closed\nauth required pam_permit.so\n",
     "reset": "auth required pam_unix.so\nauth [default=reset] pam_deny.so\nauth required pam_permit.so\n",
 }
-# Neither of these does, however near it comes.
+# Stacks that are similar but need a password.
 CLOSED = {
     "closed": "auth required pam_unix.so\n",
     "permit-last": "auth required pam_unix.so\nauth required pam_permit.so\n",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Certificates of clients, made with the program `openssl`."""
+"""Client certificates, made with `openssl`."""
 
 import subprocess
 
@@ -11,7 +11,7 @@ def openssl(*args):
 
 
 class Authority:
-    """A certificate authority in a folder, which is made."""
+    """A certificate authority in a new folder."""
 
     def __init__(self, folder, name="authority"):
         folder.mkdir()
@@ -19,7 +19,7 @@ class Authority:
         openssl("req", "-x509", *EC, "-subj", f"/CN={name}", "-days", 2, "-keyout", folder / "ca.key", "-out", self.certificate)
 
     def client(self, subject, days=2, usage="clientAuth"):
-        """What curl needs to show a certificate with that subject, such as `/CN=proxy.example.com`."""
+        """Returns the options of curl for a client certificate with a subject such as `/CN=proxy.example.com`."""
         stem = self.folder / str(len(list(self.folder.iterdir())))
         key, request, certificate, extensions = (stem.with_suffix(end) for end in (".key", ".csr", ".pem", ".ext"))
         extensions.write_text(f"extendedKeyUsage={usage}\nsubjectAltName=DNS:other.example.com\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A child process that a test starts, waits for and ends, and nothing else."""
+"""Child processes of tests, ports, connections and waits."""
 
 import contextlib
 import os
@@ -16,16 +16,16 @@ import time
 
 import pytest
 
-PATIENCE = 30  # seconds until something that takes milliseconds counts as stuck; sanitizers are slow
+PATIENCE = 30  # seconds until an operation of milliseconds counts as stuck; sanitizers are slow
 
 
 def short_directory():
-    """A directory with a path short enough for a unix socket (107 bytes)."""
+    """Creates a folder whose path is short enough for a unix socket (107 bytes)."""
     return pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))
 
 
 def wait_until(condition, what, seconds=PATIENCE):
-    """The first true value of `condition`; fails the test when there is none in time."""
+    """Returns the first true value of `condition`. Fails the test after `seconds`."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
@@ -40,8 +40,8 @@ _slice = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 
 
 
 def free_port():
-    """A port on loopback that nobody has, below those that the kernel gives to connections, so that it is still free
-    when somebody comes back to it. Workers that run tests at the same time have a range each."""
+    """Returns a free port on loopback. It lies below the kernel's range for connections, so that it stays free until it
+    is used. Parallel workers have separate ranges."""
     while True:
         port = random.randrange(12000 + 2000 * _slice, 14000 + 2000 * _slice)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -52,7 +52,7 @@ def free_port():
 
 
 def connect(address, timeout=PATIENCE):
-    """A connection to a unix socket's path, or to a (host, port)."""
+    """Connects to the path of a unix socket or to a (host, port)."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
     connection = socket.socket(family, socket.SOCK_STREAM)
     connection.settimeout(timeout)
@@ -65,7 +65,7 @@ def connect(address, timeout=PATIENCE):
 
 
 def sent(address, data):
-    """A connection on which that was sent; fails where it is not taken at once."""
+    """Sends data to a unix socket. Returns the connection. Fails if the accept queue is full."""
     connection = socket.socket(socket.AF_UNIX)
     connection.setblocking(False)
     connection.connect(address)
@@ -76,7 +76,7 @@ def sent(address, data):
 
 @contextlib.contextmanager
 def meanwhile(do, every):
-    """Calls `do` each `every` seconds, from a thread of its own, until the `with` ends."""
+    """Calls `do` every `every` seconds in its own thread until the `with` ends."""
     stop = threading.Event()
 
     def repeat():
@@ -93,19 +93,19 @@ def meanwhile(do, every):
 
 
 def command_lines():
-    """Of each process: its number, and its arguments. A glob for /proc/*/cmdline fails where one ends meanwhile."""
+    """Yields pid and arguments of each process. A process may end meanwhile."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             yield int(name), pathlib.Path("/proc", name, "cmdline").read_bytes().split(b"\0")
 
 
 def processes_of(program):
-    """Those that run now, by the path that they were started with."""
+    """Returns the pids of processes that were started with this path."""
     return [pid for pid, arguments in command_lines() if arguments[0] == bytes(program)]
 
 
 def gone(pid):
-    """Has it ended? What nobody has waited for yet, has."""
+    """Returns whether a process has ended. A zombie has."""
     try:
         return open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -113,14 +113,15 @@ def gone(pid):
 
 
 def unanswered(connections):
-    """Those of the connections on which nothing came yet."""
+    """Returns the connections without data to read."""
     readable, _, _ = select.select(connections, [], [], 0)
     return [connection for connection in connections if connection not in readable]
 
 
 @contextlib.contextmanager
 def socket_of(user, sent=b""):
-    """A socket whose other end is that user's to the kernel (SO_PEERCRED); it has sent that, and says no more."""
+    """Yields a socket whose peer is `user` for the kernel (SO_PEERCRED). The peer has sent `sent` and closed its
+    direction."""
     own, uid = os.geteuid(), pwd.getpwnam(user).pw_uid
     if own not in (0, uid):
         pytest.skip("only root can be another user")
@@ -144,10 +145,10 @@ def answers(address):
 
 
 class Process:
-    """A program with its standard error in a file."""
+    """A program with its output in a log file."""
 
     def __init__(self, argv, log_path, address):
-        """Comes back when somebody listens at `address`."""
+        """Starts the program and waits until it listens at `address`."""
         self.log_path = log_path
         with open(log_path, "ab") as log:
             self._child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -174,11 +175,11 @@ class Process:
         self._child.send_signal(number)
 
     def wait(self, seconds=PATIENCE):
-        """The exit status; negative for a signal."""
+        """Waits for the end. Returns the exit status, negative for a signal. Raises subprocess.TimeoutExpired."""
         return self._child.wait(seconds)
 
     def stop(self, number=signal.SIGTERM, seconds=60):
-        """Ends it as an init system would, and gives the exit status. Does nothing to one that has ended."""
+        """Stops the program like an init system. Returns the exit status. Does nothing if it has ended."""
         if self.running:
             self.kill(number)
         try:

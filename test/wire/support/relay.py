@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A port that passes all on to another one, until somebody cuts its connections."""
+"""A TCP relay whose connections can be cut."""
 
 import contextlib
 import socket
@@ -7,7 +7,7 @@ import threading
 
 
 class Relay:
-    """Listens on `self.port`, and passes each connection on to `port` of this host, while `self.passes`."""
+    """Listens on `self.port` and relays connections to `port` of this host while `self.passes` is set."""
 
     def __init__(self, port):
         self._target = port
@@ -19,7 +19,7 @@ class Relay:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self):
-        """All connections that are open; returns how many. New ones are passed on."""
+        """Cuts all open connections. Returns their number. New connections are relayed."""
         with self._lock:
             ends, self._open = self._open, set()
         for end in ends:
@@ -57,6 +57,6 @@ class Relay:
                 end.shutdown(socket.SHUT_RDWR)
         with self._lock:
             self._open.discard(source)
-            if sink not in self._open:  # the other direction has ended, too
+            if sink not in self._open:  # the other direction has ended
                 source.close()
                 sink.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A session of Python's requests, from login to logout; and what pepper makes of the codes that functions end with.
+"""A session with Python's requests from login to logout, and pepper's evaluation of return codes.
 
 Runs in the environment of foreign_clients.py. usage: requests_client.py URL
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Salt's REST interface: a module on a port of its own, sessions of it, and one that is served by both ways in."""
+"""The REST interfaces: configurations, sessions, and a responder with both ways in."""
 
 import contextlib
 import json
@@ -15,31 +15,31 @@ WAYS_IN = ("fastcgi", "http")
 
 
 def serving(module="rest_cherrypy", **section):
-    """Changes of the configuration: that module alone, on a port of its own."""
+    """Returns the configuration for one module on its own port."""
     own = {"port": free_port(), "host" if module == "rest_cherrypy" else "address": "127.0.0.1", "disable_ssl": True}
     return {"rest_fcgi": {"netapi": [module]}, module: {**own, **section}}
 
 
 def api_of(changes, module="rest_cherrypy"):
-    """What answers on that port."""
+    """Returns the Api of the port in a configuration."""
     return Api("127.0.0.1", changes[module]["port"])
 
 
 def login(api, cred=CRED, prefix="", **more):
-    """A token."""
+    """Logs in. Returns the token."""
     reply = api.request("POST", f"{prefix}/login", json.dumps({**cred, **more}), JSON)
     assert reply.status == 200, reply
     return reply.ret[0]["token"]
 
 
 def session(token):
-    """The headers of requests that have it; none without."""
+    """Returns the headers of a session; none without a token."""
     return {"X-Auth-Token": token} if token else {}
 
 
 class Rest:
-    """A responder that serves one module over FastCGI, with nginx before it, and on an HTTP port of its own: `ways` has an
-    `Api` for each. Its minions, users and node groups are those of the masters in salt_master.py."""
+    """A responder with one module over FastCGI behind nginx and over HTTP. `ways` has an `Api` for each. Minions, users
+    and node groups are those of salt_master.py."""
 
     def __init__(self, home, module="rest_cherrypy", changes=None):
         home.mkdir()
@@ -56,12 +56,12 @@ class Rest:
     def _settings():
         minions = {minion: {"grains": grains} for minion, grains in GRAINS.items()}
         return {
-            "external_auth": {"auto": {"saltdev": ALL}, "sharedsecret": USERS, "file": {"nobody": []}},  # `auto`: recorded rows have it
+            "external_auth": {"auto": {"saltdev": ALL}, "sharedsecret": USERS, "file": {"nobody": []}},  # recorded rows use `auto`
             "sharedsecret": SECRET,
             "nodegroups": NODEGROUPS,
             "rest_fcgi": {
                 "allow_auto_eauth": True,
-                "login_guard": {"tries": 1000},  # tests log in with wrong passwords, all from one address
+                "login_guard": {"tries": 1000},  # all tests log in from one address
                 "embedded": {"minions": {"ms-2": None, **minions}},
             },
         }
@@ -73,7 +73,7 @@ class Rest:
 
 @contextlib.contextmanager
 def running(module="rest_cherrypy", changes=None):
-    """Such a responder, for a while, in a folder of its own."""
+    """Runs such a responder in its own folder."""
     home = short_directory()
     one = Rest(home / "rest", module, changes)
     try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Calls execution functions of a real Salt and prints what a minion would have returned, as JSON.
+"""Calls execution functions of a real Salt. Prints the returns of a minion as JSON.
 
-Runs in an environment that has Salt. Standard input: {"id", "pillar", "root_dir", "extension_modules": folder or null,
+Runs in an environment with Salt. Standard input: {"id", "pillar", "root_dir", "extension_modules": folder or null,
 "calls": [[fun, args, kwargs], ...]}.
 """
 
@@ -17,7 +17,7 @@ import salt.loader
 
 
 def load(request):
-    """All execution functions of a minion that knows no master."""
+    """Loads all execution functions of a minion without a master."""
     root = pathlib.Path(request["root_dir"])
     settings = {"id": request["id"], "root_dir": str(root), "file_client": "local", "enable_fqdns_grains": False}
     (root / "minion").write_text(json.dumps(settings))  # JSON is YAML
@@ -33,7 +33,7 @@ def load(request):
 
 
 def text_of(fun, error):
-    """A minion's words for what was raised; the end of the traceback where it shows one."""
+    """Returns a minion's text for an exception, with the last line of a traceback."""
     if isinstance(error, salt.exceptions.CommandNotFoundError):
         return f"Command required for '{fun}' not found: {error}"
     if isinstance(error, salt.exceptions.CommandExecutionError):
@@ -61,7 +61,7 @@ def main():
     outcomes = [call(functions, *one) for one in request["calls"]]
     json.dump(outcomes, answers, default=str)
     answers.flush()
-    os._exit(0)  # Salt's own threads are of no further use
+    os._exit(0)  # ends the threads of Salt
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The responder in front of a real master, with that master's own file."""
+"""The responder in front of a real master, with the master's own file."""
 
 import json
 
@@ -9,7 +9,7 @@ from .daemon import Daemon, merge
 
 
 class Engine(Daemon):
-    """Speaks FastCGI to it, so that each request may come from an address of its own."""
+    """Uses FastCGI, so that each request can have its own address."""
 
     def __init__(self, salt, directory, changes=None, **options):
         self.salt = salt
@@ -17,7 +17,7 @@ class Engine(Daemon):
         super().__init__(directory, changes, **options)
 
     def configure(self, changes=None):
-        """Writes the master's file with changes to it."""
+        """Writes the master's file with changes."""
         self.config_path.write_text(json.dumps(merge(self.salt.config, changes or {}), indent=1))
 
     def send(self, text, address="127.0.0.1", patience=120):
@@ -31,7 +31,7 @@ class Engine(Daemon):
         return self.send(json.dumps(chunks), **options)
 
     def run(self, *chunks, **options):
-        """Chunks that must succeed; what each of them returned."""
+        """Sends chunks that must succeed. Returns their returns."""
         reply = self.post(*chunks, **options)
         assert reply.status == 200, reply
         return reply.ret

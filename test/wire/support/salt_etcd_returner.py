@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Calls functions of a real Salt's own etcd returner and prints what each returned, as JSON.
+"""Calls functions of Salt's own etcd returner. Prints their returns as JSON.
 
-Runs in an environment that has Salt. Standard input: {"root_dir", "opts": the master's options, "calls": [[function,
+Runs in an environment with Salt. Standard input: {"root_dir", "opts": the master's options, "calls": [[function,
 arguments...], ...]}.
 """
 

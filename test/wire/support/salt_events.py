@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Prints each event of a master's bus as a line of JSON, as Salt's own reader of it sees them.
+"""Prints each event of a master's bus as a line of JSON, read by Salt's own reader.
 
-Runs in an environment that has Salt, with the master's file as its argument. The first line says that it reads.
+Runs in an environment with Salt. Its argument is the master's file. The first line is `reading`.
 """
 
 import json

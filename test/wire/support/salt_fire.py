@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Fires each line of standard input, {"tag": ..., "data": ...}, as an event of a master; in `data` a text that begins with
-`base64:` stands for bytes. Says `fired` after each.
+"""Fires each line of standard input, {"tag": ..., "data": ...}, as an event of a master. A text in `data` with the
+prefix `base64:` becomes bytes. Prints `fired` after each event.
 
-Runs in an environment that has Salt, with the master's file as its argument.
+Runs in an environment with Salt. Its argument is the master's file.
 """
 
 import base64

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real Salt on loopback: a master and its minions, in a folder of their own, ended process by process."""
+"""A real Salt on loopback: a master and its minions in their own folder."""
 
 import contextlib
 import functools
@@ -22,20 +22,20 @@ from .process import PATIENCE, free_port, gone, wait_until
 
 SECRET = "s3cret-of-the-master"
 MINIONS = ("ms-0", "ms-1", "ms-2.example.org")
-DEAD = "dead-9"  # its key is accepted, and nobody has it
+DEAD = "dead-9"  # the key is accepted, but the minion does not run
 MODULES = pathlib.Path(__file__).with_name("salt_modules")
 ALL = [".*", "@runner", "@wheel", "@jobs"]
-CANARY = "canary"  # a user whose password tests choose
+CANARY = "canary"  # a user whose password the tests set
 USERS = {
     "admin": ALL,
     "limited": [{"ms-0": ["test.ping"]}],
     "listed": ["test.ping", "test.echo", "test.arg", "sys.list_functions", {"@runner": ["test.arg"]}],
-    "curious": [{"@runner": ["nosuch.fun"]}],  # whom a master lets start it, though it has none
+    "curious": [{"@runner": ["nosuch.fun"]}],  # permits a runner that does not exist
 }
 PORTS = ("publish_port", "ret_port", "tcp_master_pub_port", "tcp_master_pull_port", "tcp_master_publish_pull")
 NODEGROUPS = {"web": "G@role:web", "both": "N@web or L@ms-2.example.org", "words": ["ms-0", "or", "N@web"]}
 
-# What a minion does besides, and what makes it come back quickly when its master was away.
+# Turns off optional work of minions, and shortens their reconnection.
 QUICK = {
     "acceptance_wait_time": 1,
     "auth_tries": 100,
@@ -47,7 +47,7 @@ QUICK = {
     "random_reauth_delay": 1,
     "recon_default": 100,
     "recon_max": 500,
-    "return_retry_timer": 10,  # seconds for the master to take a return; what is late on a busy machine is lost
+    "return_retry_timer": 10,  # seconds until a minion sends a return again; a busy master takes long
     "return_retry_timer_max": 20,
 }
 GRAINS = {
@@ -59,7 +59,7 @@ PILLAR = {minion: {"port": 8000 + at, "tier": grains["role"]} for at, (minion, g
 
 
 def family(pid):
-    """A process and all that come of it, from the kernel's table of processes."""
+    """Returns a pid and the pids of its descendants, from /proc."""
     children = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -73,15 +73,15 @@ def family(pid):
 
 
 def send(pids, number):
-    """Sends a signal to all that are left of these processes."""
+    """Sends a signal to those processes that still run."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 
 
 def listens(pid, path):
-    """Does this process listen at a unix socket? From the kernel's tables of sockets and of open files."""
-    accepts = "00010000"  # the flag of those that listen
+    """Returns whether a process listens at a unix socket, from the kernel's tables."""
+    accepts = "00010000"  # the flag of a listening socket
     lines = [line.split() for line in open("/proc/net/unix")]
     sockets = {f"socket:[{line[6]}]" for line in lines if line[-1] == str(path) and line[3] == accepts}
     folder = f"/proc/{pid}/fd"
@@ -91,10 +91,10 @@ def listens(pid, path):
 
 
 class Program:
-    """A daemon of Salt's with its children. Not running until it is started."""
+    """A daemon of Salt with its children. `start` starts it."""
 
     def __init__(self, folder, name, config, home, packages=()):
-        """`packages` are folders of packages that it uses beside those of its environment."""
+        """`packages` are folders with additional packages."""
         self._packages = packages
         self.home, self.config_path = home, home / name
         home.mkdir(exist_ok=True)
@@ -105,7 +105,7 @@ class Program:
 
     @property
     def pids(self):
-        """It and all its children."""
+        """The pids of the daemon and its children."""
         return family(self._child.pid)
 
     @property
@@ -113,9 +113,9 @@ class Program:
         return self._child is not None and self._child.poll() is None
 
     def start(self):
-        # In it stands which process is the only one. Salt ends where it is started and that one seems to be alive.
+        # The file names the responsible process. Salt ends at the start if that pid is alive.
         (self.home / "process_responsibility_pid").unlink(missing_ok=True)
-        # Salt without compiled files takes three times as long to start, and whoever runs tests may have none written.
+        # Salt starts three times slower without compiled files, so the tests do not pass PYTHONDONTWRITEBYTECODE on.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         if self._packages:
             environment["PYTHONPATH"] = os.pathsep.join(map(str, self._packages))
@@ -126,8 +126,8 @@ class Program:
         self.starts += 1
 
     def stop(self, number=signal.SIGTERM):
-        """Ends all its processes and waits until they are gone. SIGKILL hits each of them, when all stand still: one that
-        lives a little longer than the others answers that it met an exception."""
+        """Ends all processes and waits for their end. SIGKILL first freezes all of them, because a survivor would send
+        an error to its clients."""
         if self._child is None:
             return
         pids = self.pids
@@ -136,14 +136,14 @@ class Program:
         send(pids if number == signal.SIGKILL else pids[:1], number)
         end = time.monotonic() + PATIENCE / 3
         while not all(map(gone, pids)):
-            if time.monotonic() > end:  # a parent that ended first leaves some behind now and then
+            if time.monotonic() > end:  # a parent that ends first may leave children
                 send(pids, signal.SIGKILL)
             time.sleep(0.01)
         self._child.wait()
         self._child = None
 
     def abandon(self, path):
-        """Ends it and its children with SIGKILL, but the one that listens at the unix socket `path`. Returns its pid."""
+        """Kills all processes except the one that listens at the unix socket `path`. Returns its pid."""
         pids = self.pids
         (orphan,) = [pid for pid in pids if listens(pid, path)]
         rest = [pid for pid in pids if pid != orphan]
@@ -175,7 +175,7 @@ def master_config(home, changes):
             **{port: free_port() for port in (*PORTS, "tcp_master_workers")},
             "auto_accept": True,
             "worker_threads": 3,
-            "timeout": 30,  # a busy machine is no reason to give up on a minion that is there
+            "timeout": 30,  # long, for busy machines
             "gather_job_timeout": 30,
             "sharedsecret": SECRET,
             "external_auth": {"sharedsecret": USERS, "auto": {"saltdev": ALL}, "file": file_eauth(home.parent, {"saltdev": ALL, CANARY: ALL})},
@@ -221,7 +221,7 @@ def minion_config(home, minion, master):
 
 
 class Salt:
-    """A master and its minions, all running and answering when this comes back."""
+    """A master and its minions. All run and answer after the constructor."""
 
     def __init__(self, folder, home, series, changes=None, minions=MINIONS):
         self.folder, self.home, self.series = folder, home, series
@@ -233,7 +233,7 @@ class Salt:
             minion: Program(folder, "minion", minion_config(home / f"m{at}", minion, self.config), home / f"m{at}")
             for at, minion in enumerate(minions)
         }
-        self._starts_seen = 0  # of the master, by the minions that run
+        self._starts_seen = 0  # starts of the master that the running minions have seen
         try:
             self.heal()
         except BaseException:
@@ -241,7 +241,7 @@ class Salt:
             raise
 
     def canary(self, word):
-        """Credentials of a user who may do everything, and whose password is this one from now on."""
+        """Sets the password of a user with all permissions. Returns the credentials."""
         users = self.home / "users"
         others = [line for line in users.read_text().splitlines(True) if not line.startswith(f"{CANARY}:")]
         users.write_text("".join([*others, f"{CANARY}:{hashlib.sha256(word.encode()).hexdigest()}\n"]))
@@ -253,13 +253,13 @@ class Salt:
 
     @property
     def places(self):
-        """Paths and names of this run, and the words that stand for them where answers are compared."""
+        """Paths and names of this run with their placeholders in recorded answers."""
         keys = [(f"{socket.gethostname()}.{end}", f"HOST.{end}") for end in ("pem", "pub")]
         return [(str(self.home), "HOME"), (str(self.folder), "SALT"), *keys]
 
     def await_minions(self, *minions, seconds=20 * PATIENCE):
-        """Waits until these minions, or all, answer a ping. Who does not for long is started again: minions of 3007 that were
-        connected to a master which was killed get jobs of the next one, and now and then none of their returns arrives."""
+        """Waits until these minions, or all, answer a ping. Restarts a minion that does not answer for long: minions of
+        3007 that were connected to a killed master sometimes lose all returns for the next one."""
         wanted = set(minions or self.minions)
         ping = {**CRED, "client": "local", "tgt": sorted(wanted), "tgt_type": "list", "fun": "test.ping"}
         waits = itertools.chain([1, 1, 2, 5, 5], itertools.repeat(20))
@@ -285,10 +285,10 @@ class Salt:
             raise AssertionError(f"{error}; the master says: {self.master.log()}") from error
 
     def heal(self):
-        """All of it runs and answers again, whatever was done to it. Minions that have seen the end of a master are ended,
-        too: one that answers a ping of the next master may still have no way for what it returns later (3007)."""
+        """Starts every stopped part and waits for answers. Restarts minions that lost a master: in 3007 such a minion
+        may answer a ping but lose later returns."""
         if not self.master.running:
-            self.master.stop(signal.SIGKILL)  # what one that ended by itself has left
+            self.master.stop(signal.SIGKILL)  # removes the children of a master that ended
             self.master.start()
         if self.master.starts > self._starts_seen:
             self._starts_seen = self.master.starts
@@ -302,12 +302,12 @@ class Salt:
             self.minions[minion].start()
 
     def accept(self, minion):
-        """Accepts the key of a minion that there is none of."""
+        """Accepts the key of a minion that does not run."""
         keys = self.home / "master/pki/minions"
         shutil.copy(keys / next(iter(self.minions)), keys / minion)
 
     def stop(self):
-        """Ends all of it at once: nothing of it is of further use."""
+        """Kills the master and all minions."""
         for program in (*self.minions.values(), self.master):
             program.stop(signal.SIGKILL)
         if "netapi" in self.__dict__:

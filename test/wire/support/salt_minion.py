@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Execution functions of a real minion that knows no master."""
+"""Execution functions of a real minion without a master."""
 
 import json
 import os
@@ -10,8 +10,8 @@ from .salts import CALLS, PATIENCE
 
 
 def run(python, minion, pillar, calls, extension_modules=None):
-    """What a minion of that id and pillar, with these modules of its own, returns for each of `calls`, (fun, args, kwargs): {"ret": value}, and
-    "raised" where that is the text of an exception; {"missing": true} where it has no such function."""
+    """Runs `calls`, (fun, args, kwargs), on a minion with that id, pillar and modules. Returns {"ret": value} for each,
+    with "raised" for the text of an exception, or {"missing": true} for an unknown function."""
     with tempfile.TemporaryDirectory() as root:
         own = str(extension_modules) if extension_modules else None
         request = {"id": minion, "pillar": pillar, "root_dir": root, "extension_modules": own, "calls": calls}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Answers lowstate as Salt's own NetapiClient does: chunks come in line by line, answers go out line by line.
+"""Answers lowstate with Salt's own NetapiClient: one chunk and one answer per line.
 
-Runs in an environment that has Salt, with the master's file as its argument. An answer is {"return": value}, or
-{"error": name of the exception's class, "message": its text}, also where Salt's JSON cannot hold the value.
+Runs in an environment with Salt. Its argument is the master's file. An answer is {"return": value}, or {"error": class
+of the exception, "message": its text}, also for values that Salt cannot encode.
 """
 
 import json
@@ -17,11 +17,11 @@ import salt.utils.json
 
 
 def answer(client, low):
-    """The answer as JSON."""
+    """Returns the answer as JSON."""
     try:
         value = client.run(low)
         return salt.utils.json.dumps({"return": list(value) if isinstance(value, types.GeneratorType) else value})
-    except Exception as error:  # what it raises is an answer
+    except Exception as error:  # an exception is an answer
         return json.dumps({"error": type(error).__name__, "message": str(error)})
 
 
@@ -30,7 +30,7 @@ def main():
     os.dup2(2, 1)  # some clients print
     logging.disable(logging.CRITICAL)
     opts = salt.config.client_config(sys.argv[1])
-    opts["config_dir"] = os.path.dirname(sys.argv[1])  # as salt-api has it: where the roster is
+    opts["config_dir"] = os.path.dirname(sys.argv[1])  # salt-api sets it; the roster is there
     client = salt.netapi.NetapiClient(opts)
     for line in sys.stdin:
         print(answer(client, json.loads(line)), file=answers, flush=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Asks Salt's own CkMinions and the embedded engine the same about random rules and calls.
+"""Compares Salt's own CkMinions with the embedded engine on random rules and calls.
 
-Runs in an environment that has Salt and Hypothesis: salt_rules.py JUDGE FOLDER EXAMPLES ROWS. JUDGE is the program of judge.cc,
-ROWS a file with questions that are asked first. Prints {"reasons": {reason: how often}}; fails with the smallest question
-that the engine permits and Salt does not, or that it refuses for none of the reasons.
+Runs in an environment with Salt and Hypothesis: salt_rules.py JUDGE FOLDER EXAMPLES ROWS. JUDGE is the program of
+judge.cc, and ROWS a file of questions to ask first. Prints {"reasons": {reason: count}}. Fails with the smallest
+question that only the engine permits, or that it refuses without a known reason.
 """
 
 import collections
@@ -44,7 +44,7 @@ USERS += ["fre?", "f.ed", "*", ".*", "a|b", "eve"]
 ATOMS = ". .* .+ \\. \\w \\W \\d \\D \\s \\S [a-z]+ [^.]* [\\w.]+ [^\\w] [.-] ( (?: (?! (?= ) | ? + * *? {2} {1,3} ^ $".split()
 ATOMS += ["\\A", "\\Z", "\\b", "\\x41", "[\\s]", "é", "\n", "_"]
 CLASSES = ". \\w \\W \\d \\D \\s \\S [\\w] [^\\w] [\\d] [^\\d] [\\s] [^\\s] [^x] [.-] [a-z]".split()
-# Digits, letters, marks and spaces, of which libraries count others among a class.
+# Digits, letters, marks and spaces whose class differs between libraries.
 CHARACTERS = "._-1xX\u00e9\u00aa\u00b2\u00bd\u0301\u0663\u2160\u4e00\t\n\v\r \x1c\x1f\x7f\x85\xa0\u1680\u180e\u200b\u2028\u3000\ufeff"
 REASONS = ["whole match", "conditions confine", "named exactly", "each of a list", "nobody reached", "find_job"]
 WHOLE, CONDITIONS, NAMED, LISTS, NOBODY, FIND_JOB = REASONS
@@ -52,7 +52,7 @@ SPECIAL = set("\\^$+|(){}*?[]")
 
 
 def varied(text):
-    """Patterns near a text: it, what begins as it, what is somewhere else."""
+    """Returns patterns near a text: the text, prefixes, and alternatives."""
     cut = st.integers(0, len(text)).map(lambda at: text[:at])
     return st.one_of(st.just(text), cut.map(lambda start: start + ".*"), cut, st.just(re.escape(text)), st.just(f"({text}|sys.*)"))
 
@@ -135,7 +135,7 @@ def calls(draw):
 
 @st.composite
 def near_questions(draw):
-    """Rules about a single function's arguments, and calls that nearly keep to them."""
+    """Draws rules about the arguments of one function, and calls that nearly match."""
     words = st.sampled_from([None, "uptime", "ls.*", ".*", "x=1", "15", "\\w+", "[a-z]+=.*", "a+b"])
     keys = st.sampled_from(["cwd", "x"])
     condition = st.builds(
@@ -163,13 +163,13 @@ QUESTIONS = st.one_of(st.tuples(ACL, st.lists(calls(), min_size=4, max_size=8)),
 
 
 class Judge:
-    """The embedded engine."""
+    """The embedded engine, in the program of judge.cc."""
 
     def __init__(self, program):
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def answers(self, acl, calls):
-        """A list, or the mistake of the rules."""
+        """Returns a list of answers, or the error of the rules."""
         master = {"external_auth": {"auto": acl}, "minions": MINIONS}
         self._process.stdin.write(json.dumps({"master": master, "calls": calls}) + "\n")
         self._process.stdin.flush()
@@ -177,7 +177,7 @@ class Judge:
 
 
 class Salt(salt.utils.minions.CkMinions):
-    """What Salt says. With some of the reasons it is as strict as the embedded engine is for these."""
+    """Salt's decision. With `strict` reasons it is as strict as the embedded engine."""
 
     strict = frozenset()
 
@@ -195,7 +195,7 @@ class Salt(salt.utils.minions.CkMinions):
             check = self.runner_check if low["client"] == "runner" else self.wheel_check
             self.client = low["client"]
             found = check(rules, low["fun"], {"arg": low["arg"], "kwarg": low["kwarg"]})
-            return found is True  # a name with another number of dots is an error, as a map
+            return found is True  # a name with another number of dots returns an error as a map
         self.client = "local"
         minions = self.check_minions(low["tgt"], low["tgt_type"])["minions"]
         if NOBODY in self.strict and not minions:
@@ -208,7 +208,7 @@ class Salt(salt.utils.minions.CkMinions):
         return self._check(rules, low["fun"], low["arg"], low, minions)
 
     def _check(self, rules, fun, args, low, minions):
-        whitelist = [] if FIND_JOB in self.strict else ["saltutil.find_job"]  # as the master's `publish` does
+        whitelist = [] if FIND_JOB in self.strict else ["saltutil.find_job"]  # like `publish` of the master
         return self.auth_check(rules, fun, args, low["tgt"], low["tgt_type"], minions=minions, whitelist=whitelist)
 
     def match_check(self, regex, fun):
@@ -247,7 +247,8 @@ class Salt(salt.utils.minions.CkMinions):
         return len(args) <= len(wanted) and set(kwargs) - {"__kwarg__"} <= set(named)
 
     def _received(self, args, kwargs):
-        """What a function gets, as minions and the client for runners sort it; a wheel gets what was sent."""
+        """Returns the arguments that a function receives after the parsing of minions and runners. A wheel receives
+        them unchanged."""
         positional, keywords = [], {}
         for arg in args:
             read, named = [arg], {}
@@ -259,7 +260,7 @@ class Salt(salt.utils.minions.CkMinions):
 
 
 def classes():
-    """Questions about each character that stands where a rule has a class."""
+    """Yields questions about each character and each class of characters."""
     low = {"client": "local", "tgt": "web1", "tgt_type": "glob", "fun": "cmd.run", "kwarg": {}}
     calls = [{"user": "fred", "groups": [], "low": {**low, "arg": [f"a{one}b"]}} for one in CHARACTERS]
     for one in CLASSES:

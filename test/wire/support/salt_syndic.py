@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A master of masters: above it nobody, below it a syndic with a master of its own and that one's minions."""
+"""A master of masters with a syndic, its lower master, and minions below it."""
 
 import contextlib
 import signal
@@ -13,8 +13,7 @@ QUICK = {"syndic_event_forward_timeout": 0.1}
 
 
 class BareSalt(Salt):
-    """A master that listens, and minions that nobody has waited for: a program of Salt's that does takes seconds
-    itself."""
+    """A listening master, and minions without a wait: Salt's own ping takes seconds."""
 
     def await_minions(self, *minions, **options):
         interface = self.config["interface"]
@@ -27,7 +26,7 @@ class BareSalt(Salt):
         wait_until(listens, f"{address} is listened at", 2 * PATIENCE)
 
     def add_minion(self, minion, **changes):
-        """Starts one more."""
+        """Starts another minion."""
         home = self.home / f"m{len(self.minions)}"
         self.minions[minion] = Program(
             self.folder, "minion", {**minion_config(home, minion, self.config), **changes}, home
@@ -36,7 +35,7 @@ class BareSalt(Salt):
 
 
 class SyndicatedSalt(BareSalt):
-    """The upper master, with all that is below it."""
+    """The upper master with everything below it."""
 
     def __init__(self, folder, home, series, minions, changes=None):
         self.lower = self._syndic = None
@@ -51,7 +50,7 @@ class SyndicatedSalt(BareSalt):
             raise
 
     def _start_syndic(self, home):
-        """It reads the file of the master beside it, and one as a minion's for what is its own."""
+        """Starts the syndic. It reads the file of the lower master, and one of a minion for its own settings."""
         minion = minion_config(home, SYNDIC, self.config)
         Program(self.folder, "minion", minion, home)
         own = {"syndic_pidfile": str(home / "pid"), "syndic_log_file": str(home / "log")}
@@ -61,7 +60,7 @@ class SyndicatedSalt(BareSalt):
         return syndic
 
     def stop(self):
-        """Ends all of it at once."""
+        """Kills everything."""
         if self._syndic:
             self._syndic.stop(signal.SIGKILL)
         if self.lower:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Real Salts, with what their salt-api needs, from the Python package index, an environment a release, shared by all clones of a user.
+"""Real Salts from the Python package index, one environment per release, shared by all clones of a user.
 
-They lie in ${XDG_CACHE_HOME:-~/.cache}/rest_fcgi/api-RELEASE and never change there: each is made beside its place and
-gets its name when it is complete. All tests that need a Salt get it here. What is installed is the release that
-test/vectors has answers of; with REST_FCGI_NEWEST_SALT=1 it is the newest of its series that is there.
+They lie in ${XDG_CACHE_HOME:-~/.cache}/rest_fcgi/api-RELEASE and never change: each is installed in a temporary folder
+and renamed. The default is the release whose answers are recorded in test/vectors. REST_FCGI_NEWEST_SALT=1 selects the
+newest release of the series.
 
-usage: salts.py LINE ...   installs what is missing, or what is newer with REST_FCGI_NEWEST_SALT=1
+usage: salts.py SERIES ...   installs missing releases, and newer ones with REST_FCGI_NEWEST_SALT=1
 """
 
 import contextlib
@@ -22,34 +22,34 @@ import tempfile
 TOP = pathlib.Path(__file__).resolve().parents[3]
 SERIES = ("3006", "3007", "3008")
 VECTORS = TOP / "test/vectors"
-CALLS, EVENTS, FIRE, NETAPI, RULES, ETCD_RETURNER = (  # programs for Salt's own Python
+CALLS, EVENTS, FIRE, NETAPI, RULES, ETCD_RETURNER = (  # programs for the Python of Salt
     pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "fire", "netapi", "rules", "etcd_returner")
 )
-# What salt-api's rest_cherrypy asks for, and Salt's etcd returner, which the newest series has no more.
+# Requirements of rest_cherrypy and of Salt's etcd returner, which the newest series does not have.
 API = ["cherrypy"]
 MORE = {series: API for series in SERIES} | {SERIES[0]: [*API, "etcd3-py", "python-etcd"]}
-WS4PY = "ws4py==0.6.0"  # without it rest_cherrypy of salt-api has no WebSockets
-HYPOTHESIS = "hypothesis==6.140.2"  # asks Salt about random rules; in a folder of its own, so that Salt's stays what it is
+WS4PY = "ws4py==0.6.0"  # needed for WebSockets of rest_cherrypy in salt-api
+HYPOTHESIS = "hypothesis==6.140.2"  # used for random rules; in its own folder, to keep the Salt environment unchanged
 PATIENCE = 1200  # seconds; an index may be slow
 NEWEST = bool(os.environ.get("REST_FCGI_NEWEST_SALT"))
 
 
 class Unavailable(Exception):
-    """Why there is no such Salt."""
+    """The reason why a Salt is not available."""
 
 
-_found = {}  # series: its folder, or Unavailable
+_found = {}  # maps a series to its folder or Unavailable
 
 
 def recorded(series):
-    """The release that the recorded answers of a series are of; None without a recording."""
+    """Returns the release of the recorded answers of a series, or None."""
     path = VECTORS / f"salt-{series}.json"
     return json.loads(path.read_text())["salt"] if path.exists() else None
 
 
 def cache():
-    """The folder of all Salts. One in which somebody else could put programs is not used, and neither is one that is
-    closed to us, as after a `sudo make test`: then it is a folder of the build."""
+    """Returns the folder of all Salts. A folder that other users can write, or that we cannot write, is replaced by one
+    in build/."""
     base = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "rest_fcgi"
     with contextlib.suppress(OSError, RuntimeError):
         base.mkdir(parents=True, exist_ok=True)
@@ -81,8 +81,8 @@ def pip(python, *words):
 
 
 def made(name, fill):
-    """The folder of that name beside the Salts, which never changes; where it is not there `fill` gets a new one, which has
-    the name when it is complete. Raises Unavailable."""
+    """Returns the folder of that name beside the Salts. Creates a missing one: `fill` gets a temporary folder, which is
+    then renamed. Raises Unavailable."""
     base = cache()
     place = base / name
     if place.exists():
@@ -93,7 +93,7 @@ def made(name, fill):
         folder.chmod(0o755)
         folder.rename(place)
     except OSError as error:
-        if not place.exists():  # another run may be quicker
+        if not place.exists():  # another run was faster
             raise Unavailable(f"{base}: {error}") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -101,25 +101,25 @@ def made(name, fill):
 
 
 def _complete(folder, series):
-    """Was all that is wanted now installed there, and by us?"""
+    """Returns whether a folder is ours and has all required packages."""
     mark = folder / "complete"
     return mark.exists() and _is_ours(folder) and mark.read_text().split() == ["salt", *MORE[series]]
 
 
 def _present(base, series, release):
-    """What is there of it: the release itself, or the newest of the series."""
+    """Returns the folder of the release, or of the newest one of the series; None without one."""
     found = [path for path in base.glob(f"api-{release or f'{series}.*'}") if _complete(path, series)]
     return max(found, key=lambda path: int(path.name.rpartition(".")[2]), default=None)
 
 
 def _install(base, series, release):
-    """Makes an environment beside its place, and moves it there."""
+    """Installs an environment in a temporary folder and renames it."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f".{series}-", dir=base))
     try:
         folder.chmod(0o755)
         run(sys.executable, "-m", "venv", folder)
         python = folder / "bin/python"
-        # Where an index lacks what the newest release asks for, pip takes the release before.
+        # pip takes an older release if the index lacks a requirement of the newest.
         wanted = f"salt=={release or f'{series}.*'}"
         pip(python, "install", "--quiet", wanted, *MORE[series])
         installed = run(python, "-c", "from importlib import metadata; print(metadata.version('salt'))").strip()
@@ -139,20 +139,19 @@ def _find(series, fresh):
     base = cache()
     release = None if NEWEST else recorded(series)
     with open(base / f"api-{series}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be at it
-        for left in base.glob(f".{series}-*"):  # by one that was killed
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be installing
+        for left in base.glob(f".{series}-*"):  # left by a killed run
             shutil.rmtree(left, ignore_errors=True)
         return (not fresh and _present(base, series, release)) or _install(base, series, release)
 
 
 def installed(series, fresh=False):
-    """The folder of that series's environment; makes it where that was not done yet, and asks the index in any case where
-    it is to be `fresh`. Raises Unavailable."""
+    """Returns the folder of a series; installs it if it is missing. `fresh` asks the index again. Raises Unavailable."""
     if series not in _found:
         try:
             _found[series] = _find(series, fresh)
         except (Unavailable, OSError) as reason:
-            _found[series] = Unavailable(str(reason))  # asked once: it takes seconds
+            _found[series] = Unavailable(str(reason))  # asked once, because it takes seconds
     if isinstance(_found[series], Unavailable):
         raise _found[series]
     return _found[series]
@@ -160,12 +159,12 @@ def installed(series, fresh=False):
 
 @functools.cache
 def _beside(salt, *words):
-    """The folder for PYTHONPATH that has what pip installs for these words, for a Salt in that folder; or why it is not there."""
+    """Returns a folder for PYTHONPATH with packages for the given Salt, or the reason why it is not available."""
     wanted = ("install", "--quiet", "--target")
     try:
         return made(words[-1].replace("==", "-"), lambda folder: pip(salt / "bin/python", *wanted, folder, *words))
     except Unavailable as reason:
-        return reason  # asked once, too
+        return reason  # asked once
 
 
 def _there(found):
@@ -175,12 +174,12 @@ def _there(found):
 
 
 def ws4py(salt):
-    """The folder for PYTHONPATH that has ws4py, for a Salt in that folder. Raises Unavailable."""
+    """Returns a folder for PYTHONPATH with ws4py. Raises Unavailable."""
     return _there(_beside(salt, "--no-deps", WS4PY))
 
 
 def hypothesis(salt):
-    """The same for Hypothesis."""
+    """Returns a folder for PYTHONPATH with Hypothesis. Raises Unavailable."""
     return _there(_beside(salt, HYPOTHESIS))
 
 
@@ -189,7 +188,7 @@ def release_of(folder):
 
 
 def required(what, get):
-    """What `get` gives; where that is Unavailable the test is skipped, or fails with CI=true."""
+    """Returns the result of `get`. If it raises Unavailable, the test is skipped, or fails with CI=true."""
     import pytest
 
     try:
@@ -199,7 +198,7 @@ def required(what, get):
 
 
 def require(series):
-    """The folder of that series's environment."""
+    """Returns the folder of a series. Skips the test without it."""
     return required(f"Salt {series}", lambda: installed(series))
 
 

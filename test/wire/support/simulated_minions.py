@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many minions of a real master that are one process: test/simulated_minions."""
+"""Many minions of a real master in one process: test/simulated_minions."""
 
 import pathlib
 import queue
@@ -12,11 +12,10 @@ PROGRAM = pathlib.Path(__file__).parents[2] / "simulated_minions"
 
 
 class SimulatedMinions:
-    """Joined and listening when this comes back. Their keys are accepted, and gone again when they are stopped."""
+    """The minions have joined after the constructor. Their accepted keys are removed at the end."""
 
     def __init__(self, folder, config_path, log_path, *options, seconds=6 * PATIENCE):
-        """`folder` has the environment of a Salt, `config_path` is the master's file, `options` are those of the
-        program."""
+        """`folder` is the environment of a Salt, `config_path` the master's file, and `options` those of the program."""
         argv = [folder / "bin/python", "-W", "ignore", PROGRAM, *map(str, options), config_path]
         with open(log_path, "ab") as log:
             self._child = subprocess.Popen(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Clients that send slowly, read slowly, or hang up, all at once: a program of its own, so that whoever is measured beside it
-does not share a processor's turn with it. Says `ready` when all are there and those who read slowly have something to read,
-and goes on until its standard input ends.
+"""Clients that send slowly, read slowly or hang up. They run in their own process, so that they share no interpreter
+lock with the measured client. Prints `ready` when all are connected and the readers have a reply. Runs until standard
+input ends.
 
 usage: slow_peers.py PORT tls|plain HEADS BODIES READERS HANGING_UP CREDENTIALS
 """
@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 TICK = 0.5  # seconds between two bytes
-LARGE = 900_000  # bytes of a reply that is read slowly
+LARGE = 900_000  # size in bytes of a slowly read reply
 HEAD = "POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 PATIENCE = 60
 
@@ -59,12 +59,12 @@ class Peers:
         peer.close()
 
     def _step(self, kind, peer):
-        """False: the server has closed it, or answered."""
+        """Sends or reads a little. Returns False if the server closed or answered."""
         try:
             if kind == "reader":
                 return bool(peer.recv(512))
             peer.send(b"x")
-            peer.recv(1)  # TLS has tickets to be read that are no answer
+            peer.recv(1)  # TLS session tickets are not an answer
             return False
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return True
@@ -72,15 +72,15 @@ class Peers:
             return False
 
     def await_replies(self):
-        """To ask for them costs the server something, once."""
+        """Waits for the replies, whose cost is not measured."""
         for kind, peer in self._open:
             if kind == "reader":
                 peer.settimeout(PATIENCE)
-                peer.recv(1)  # with TLS something may come that is no reply
+                peer.recv(1)  # with TLS this may be a session ticket
                 peer.setblocking(False)
 
     def tick(self):
-        """A byte each; who was sent away comes again."""
+        """Sends or reads a byte per client. Reconnects closed clients."""
         for at, (kind, peer) in enumerate(self._open):
             if not self._step(kind, peer):
                 peer.close()
@@ -93,7 +93,7 @@ class Peers:
 
 @contextlib.contextmanager
 def besieging(port, credentials, tls=False, heads=220, bodies=220, readers=50, hanging_up=10):
-    """They are there while the block runs."""
+    """Runs the slow clients while the block runs."""
     words = [port, "tls" if tls else "plain", heads, bodies, readers, hanging_up, json.dumps(credentials)]
     argv = [sys.executable, __file__, *map(str, words)]
     child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

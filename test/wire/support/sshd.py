@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real sshd on loopback, with keys of its own, for whoever runs the tests."""
+"""A real sshd on loopback with its own keys."""
 
 import contextlib
 import getpass
@@ -15,7 +15,7 @@ PROGRAM = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 
 
 class Sshd:
-    """It runs from the beginning on. `folder` holds its keys, and what Salt leaves on the host that it is."""
+    """Runs from the constructor on. `folder` has its keys and the files of Salt on this host."""
 
     def __init__(self, folder):
         if not PROGRAM or not shutil.which("ssh-keygen"):
@@ -37,7 +37,7 @@ class Sshd:
         }
         (folder / "config").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
         if os.geteuid() == 0:
-            os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # where it locks in those who are not logged in yet
+            os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # the folder for its unprivileged process
         with open(folder / "log", "wb") as log:
             self._child = subprocess.Popen([PROGRAM, "-D", "-e", "-f", folder / "config"], stdin=subprocess.DEVNULL, stderr=log)
         try:
@@ -49,7 +49,7 @@ class Sshd:
             pytest.skip(f"no sshd here: {(folder / 'log').read_text()}")
 
     def host(self, **changes):
-        """What a roster says of it."""
+        """Returns the roster entry."""
         return {
             "host": "127.0.0.1",
             "port": self.port,

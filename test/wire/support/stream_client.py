@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Listens to the events of a salt-api as the manuals of Salt, and of the clients themselves, show it.
+"""Listens to the events of a salt-api as the manuals of Salt and of the clients show.
 
-Runs in the environment of foreign_clients.py, and prints what it heard. usage: stream_client.py CLIENT URL PATH COUNT
-CLIENT is pepper, websockets or websocket-client; PATH may have {token} in it.
+Runs in the environment of foreign_clients.py. Prints the received numbers. usage: stream_client.py CLIENT URL PATH
+COUNT. CLIENT is pepper, websockets or websocket-client; PATH may contain {token}.
 """
 
 import asyncio
@@ -32,13 +32,13 @@ def in_background(session, count):
 
 
 def number_of(text):
-    """Of an event of `fire`; None for any other."""
+    """Returns the number of an event of `fire`; None for other events."""
     event = json.loads(text.removeprefix("data: "))
     return event["data"]["post"]["number"] if event["tag"] == f"salt/netapi{HOOKS}" else None
 
 
 def heard(texts, count):
-    """The numbers of the first `count` events of `fire`."""
+    """Returns the numbers of the first `count` events of `fire`."""
     numbers = []
     for text in texts:
         number = number_of(text)
@@ -50,7 +50,7 @@ def heard(texts, count):
 
 
 def by_pepper(session, url, path, count):
-    """As the page of its req_stream has it."""
+    """Uses req_stream of pepper as documented."""
     with session.req_stream(path) as stream:
         lines = stream.iter_lines(decode_unicode=True)
         assert next(lines) == "retry: 400"
@@ -59,26 +59,26 @@ def by_pepper(session, url, path, count):
 
 
 def first_answer(path):
-    """What /ws says to whom is ready; other paths say nothing, and stream."""
+    """Returns whether the path answers the ready message. Only /ws does."""
     return path.startswith("/ws")
 
 
 def answers_ping(socket, text):
     socket.ping(text)
     opcode, data = socket.recv_data(control_frame=True)
-    while opcode != websocket.ABNF.OPCODE_PONG:  # events may come before it
+    while opcode != websocket.ABNF.OPCODE_PONG:  # events may arrive before the pong
         opcode, data = socket.recv_data(control_frame=True)
     return data == text.encode()
 
 
 def by_websocket_client(session, url, path, count):
-    """As Salt's manual has it for Python."""
+    """Follows Salt's manual for Python."""
     header = {"X-Auth-Token": session.auth["token"]}
     socket = websocket.create_connection(url.replace("http", "ws", 1) + path, header=header, timeout=60)
     socket.send(READY)
     if first_answer(path):
         assert socket.recv() == "server received message"
-    assert answers_ping(socket, "did you hear that")  # frames are heard in their order
+    assert answers_ping(socket, "did you hear that")  # frames are handled in order
     in_background(session, count)
     numbers = heard(iter(socket.recv, None), count)
     assert answers_ping(socket, "are you there")
@@ -90,7 +90,7 @@ def by_websocket_client(session, url, path, count):
 
 
 async def by_websockets(session, url, path, count):
-    """It pings by itself, and asks for compression."""
+    """This client sends pings and asks for compression."""
     headers = {"X-Auth-Token": session.auth["token"]}
     place = url.replace("http", "ws", 1) + path
     patience = {"open_timeout": 60, "ping_timeout": 60, "close_timeout": 60}
@@ -98,8 +98,8 @@ async def by_websockets(session, url, path, count):
         await socket.send(READY)
         if first_answer(path):
             assert await socket.recv() == "server received message"
-        await asyncio.wait_for(await socket.ping(), 60)  # frames are heard in their order
-        await asyncio.sleep(1)  # some pings
+        await asyncio.wait_for(await socket.ping(), 60)  # frames are handled in order
+        await asyncio.sleep(1)  # time for some pings
         in_background(session, count)
         numbers = []
         while len(numbers) < count:

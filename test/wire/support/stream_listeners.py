@@ -6,11 +6,11 @@ import json
 import subprocess
 import threading
 
-MARK = "@@00-0000000000-0000000000000000000"  # as listeners.h has it
+MARK = "@@00-0000000000-0000000000000000000"  # the same as in listeners.h
 
 
 class Listeners:
-    """They listen when this comes back. `options` are those of the program."""
+    """The listeners are connected after the constructor. `options` are those of the program."""
 
     def __init__(self, build, port, token, **options):
         argv = [build / "stream_listeners", f"port={port}", f"token={token}", *(f"{key}={value}" for key, value in options.items())]
@@ -21,13 +21,13 @@ class Listeners:
             raise AssertionError(f"not all of them got a stream: {options}")
 
     def fire(self):
-        """What was heard of all that was fired, as that program counts it."""
+        """Fires events. Returns the counts of the program."""
         self._child.stdin.write("go\n")
         self._child.stdin.flush()
         return json.loads(self._child.stdout.readline())
 
     def close(self):
-        """They are gone then, without a word."""
+        """Disconnects all listeners."""
         self._child.stdin.close()
         self._child.stdout.close()
         self._child.wait()
@@ -40,7 +40,7 @@ class Listeners:
 
 
 def sample(api, token, path):
-    """The block of server-sent events that a hook of theirs becomes."""
+    """Returns the block of server-sent events for a hook of the listeners."""
     connection = api.connection(timeout=20)
     connection.request("GET", "/events", headers={"X-Auth-Token": token})
     stream = connection.getresponse()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Streams of events as a caller sees them: server-sent events, and WebSockets with as much of RFC 6455 as tests need,
-frames that are wrong and handshakes that are refused included."""
+"""Event streams for a caller: server-sent events, and WebSockets with the parts of RFC 6455 that tests need, which
+includes malformed frames and handshakes."""
 
 import json
 import os
@@ -14,29 +14,29 @@ from .rest import session
 
 READY = "websocket client ready"
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
-SILENCE = 4 * PATIENCE  # seconds; a stream without events says something each 30
+SILENCE = 4 * PATIENCE  # seconds; a stream without events sends something every 30
 
 
 def hook(api, token, path="/hook/test", **data):
-    """Fires an event of the tag salt/netapi/hook/test."""
+    """Fires an event; by default with the tag salt/netapi/hook/test."""
     reply = api.request("POST", path, json.dumps(data), {**JSON, **session(token)})
     assert (reply.status, reply.json) == (200, {"success": True}), reply
 
 
 class Sse:
-    """A stream of server-sent events, open where `status` is 200. An event is {"tag": ..., "data": {...}}."""
+    """A stream of server-sent events, open if `status` is 200. An event is {"tag": ..., "data": {...}}."""
 
     def __init__(self, api, token=None, path="/events", headers=None):
         self._connection = api.connection(SILENCE)
         self._connection.request("GET", path, headers={**session(token), **(headers or {})})
         self.reply = self._connection.getresponse()
         self.status = self.reply.status
-        self.ids = []  # of the events so far; None where one has none
+        self.ids = []  # ids of the events so far; None for an event without one
         if self.status == 200:
             assert self.reply.readline() == b"retry: 400\n"
 
     def block(self):
-        """The fields of the next event, comments left out; None at the end of the stream."""
+        """Returns the fields of the next event without comments; None at the end of the stream."""
         assert self.status == 200, (self.status, self.reply.read())
         fields = {}
         while line := self.reply.readline().decode():
@@ -48,7 +48,7 @@ class Sse:
         return None
 
     def event(self):
-        """The next one; None at the end."""
+        """Returns the next event; None at the end."""
         fields = self.block()
         if not fields:
             return None
@@ -80,13 +80,13 @@ def frame_of(payload, opcode=TEXT, fin=True, mask=True):
 
 
 class WebSocket:
-    """An open WebSocket, where `status` is 101; else `body` says why not."""
+    """An open WebSocket if `status` is 101; otherwise `body` has the reason."""
 
     KEY = "s65VsgHigh7v/Jcf4nXHnA=="
     ACCEPT = "mWZjBV9FCglzn1rIKJAxrTFlnJE="
 
     def __init__(self, api, path, token=None, headers=None, upgrade=None):
-        """`upgrade` are the headers of a handshake that is none."""
+        """`upgrade` replaces the headers of the handshake."""
         connection = api.connection(SILENCE)
         connection.connect()
         self._socket = connection.sock
@@ -99,7 +99,7 @@ class WebSocket:
         first, *fields = self._until(b"\r\n\r\n").decode().split("\r\n")
         self.status = int(first.split()[1])
         self.headers = {name.lower(): value for name, value in (field.split(": ", 1) for field in fields)}
-        self.end = None  # code and reason of the close frame, when it has come
+        self.end = None  # code and reason of the close frame
         if self.status == 101:
             assert self.headers["sec-websocket-accept"] == self.ACCEPT
             assert self.headers["upgrade"].lower() == "websocket" and self.headers["connection"].lower() == "upgrade"
@@ -128,16 +128,16 @@ class WebSocket:
         self._socket.sendall(frame_of(payload, opcode, fin, mask))
 
     def send_at_once(self, *frames):
-        """Each as `send` takes it, in one piece."""
+        """Sends frames in one piece. Each is a tuple of arguments for `send`."""
         self._socket.sendall(b"".join(frame_of(*one) for one in frames))
 
     def ready(self):
-        """Says so."""
+        """Sends the ready message."""
         self.send(READY)
         return self
 
     def frame(self):
-        """Opcode and payload of the next one. Raises EOFError."""
+        """Returns opcode and payload of the next frame. Raises EOFError."""
         first, second = self._take(2)
         assert first & 0x70 == 0 and first & 0x80 and not second & 0x80
         size = second & 0x7F
@@ -148,7 +148,7 @@ class WebSocket:
         return first & 0x0F, self._take(size)
 
     def text(self):
-        """The next one, pings answered; None at the end, which is in `end` then."""
+        """Returns the next text and answers pings; None after the close frame, which is in `end`."""
         while True:
             opcode, payload = self.frame()
             if opcode == PING:
@@ -161,27 +161,27 @@ class WebSocket:
                 return payload.decode()
 
     def event(self):
-        """The next one, or the next view; what is neither, as /ws says, is passed over. None at the end."""
+        """Returns the next event or view, without the answers of /ws; None at the end."""
         text = self.text()
         while text == "server received message":
             text = self.text()
         return None if text is None else json.loads(text.removeprefix("data: "))
 
     def texts_until(self, part):
-        """Texts up to one that has that in it."""
+        """Returns the texts up to the first one that contains `part`."""
         texts = [self.text()]
         while part not in texts[-1]:
             texts.append(self.text())
         return texts
 
     def closed(self):
-        """Code and reason of the close frame, whatever comes before it."""
+        """Reads to the close frame. Returns its code and reason."""
         while self.text() is not None:
             pass
         return self.end
 
     def silent(self, seconds=0.4):
-        """Does nothing come?"""
+        """Returns whether no data arrives."""
         self.patience(seconds)
         try:
             self._more()
@@ -192,20 +192,20 @@ class WebSocket:
             self.patience(SILENCE)
 
     def patience(self, seconds):
-        """How long it waits for a frame until it raises TimeoutError."""
+        """Sets the timeout of reads in seconds. Then they raise TimeoutError."""
         self._socket.settimeout(seconds)
 
     def close(self):
         self._socket.close()
 
     def vanish(self):
-        """Goes without a word: the connection is reset."""
+        """Resets the connection."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
 
 def until(stream, wanted, seconds=PATIENCE):
-    """The events up to the first one that is `wanted(event)`, it included. The end of the stream fails."""
+    """Returns the events up to the first one with `wanted(event)`. Fails at the end of the stream."""
     events, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         event = stream.event()
@@ -217,10 +217,10 @@ def until(stream, wanted, seconds=PATIENCE):
 
 
 def tagged(end):
-    """Is it an event whose tag ends with that?"""
+    """Returns a condition for `until`: the tag ends with `end`."""
     return lambda event: event["tag"].endswith(end)
 
 
 def about(fun):
-    """Is it an event about that function?"""
+    """Returns a condition for `until`: the event is about the function."""
     return lambda event: event["data"].get("fun") == fun

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A hostile execution module, and a hostile command: tries each way to what is the responder's, and says how it went. Where
-nothing forbids it each one works, after those before it."""
+"""A hostile execution module and command. Tries every access to the responder and reports the outcome. Without
+restrictions every try succeeds, in this order."""
 
 import ctypes
 import os
@@ -42,7 +42,7 @@ def _replaces(path):
 
 
 def _links(path):
-    """From somewhere on the same file system."""
+    """Returns files of the same file system."""
     for folder in ("/tmp", "/var/tmp", "/dev/shm"):
         own = f"{folder}/link-{os.getpid()}-{abs(hash(path))}"
         try:
@@ -131,7 +131,7 @@ def _other_ways(uid):
 
 
 def attempts(files, sockets, pids, uid):
-    """What came of each try: `done`, or the words of what denied it."""
+    """Returns the outcome of each try: `done`, or the error."""
     tries = [way for path in files for way in _ways_to_file(path)]
     tries += [(f"connect to {path}", _connects, path) for path in sockets]
     tries += [way for pid in pids for way in _ways_to_process(pid)]
@@ -141,7 +141,7 @@ def attempts(files, sockets, pids, uid):
         try:
             act(*args)
             outcome[name] = "done"
-        except Exception as error:  # whatever denies it
+        except Exception as error:  # any error denies it
             outcome[name] = f"{type(error).__name__}: {error}"
     return outcome
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A responder under a service manager, as rest_fcgi.service and its sockets are under systemd: the sockets are open while
-there is no process, and one that died is started again. What systemd itself does, a test where it runs shows."""
+"""A responder under a service manager, like rest_fcgi.service and its sockets under systemd. The sockets stay open
+without a process, and a dead process is restarted. test_booted.py uses systemd itself."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import time
 from . import daemon as daemons
 from .process import PATIENCE, wait_until
 
-# Becomes the program: the sockets are descriptors from 3 on, and the number of the process is known (sd_listen_fds(3)).
+# Executes the program with the sockets as descriptors from 3 on, and LISTEN_PID set (sd_listen_fds(3)).
 HAND_OVER = """
 import fcntl, os, sys
 sockets = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100) for fd in sys.argv[1].split(",")]
@@ -26,27 +26,27 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def listening(address):
-    """A socket at a path, or at a (host, port); the queue is as short as a unit's without Backlog= may be."""
+    """Listens at a path or a (host, port), with the short queue of a unit without Backlog=."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     made = socket.socket(family)
     if not isinstance(address, str):
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     made.bind(address)
     if isinstance(address, str):
-        os.chmod(address, 0o666)  # a web server may be somebody else
+        os.chmod(address, 0o666)  # the web server may be another user
     made.listen(128)
     return made
 
 
 def handing_over(sockets, argv):
-    """What starts that program with these sockets; options for subprocess."""
+    """Returns options for subprocess that start a program with these sockets."""
     fds = [one.fileno() for one in sockets]
     return {"args": [sys.executable, "-I", "-S", "-c", HAND_OVER, ",".join(map(str, fds)), *argv], "pass_fds": fds}
 
 
 class Unit:
-    """Runs from the constructor to `stop`. `directory` holds its configuration, its FastCGI socket and its log; `ports` are
-    those of HTTP that are handed over, too."""
+    """Runs from the constructor to `stop`. `directory` has its configuration, FastCGI socket and log; `ports` are HTTP
+    ports to hand over."""
 
     RESTART_SECONDS = 0.1
 
@@ -63,7 +63,7 @@ class Unit:
         wait_until(lambda: self._child, "it is started")
 
     def configure(self, changes=None):
-        """Without `listen`: it takes what is handed over."""
+        """No `listen` key: the responder takes the handed-over socket."""
         config = daemons.master_config(self.directory, daemons.merge({"rest_fcgi": {"listen": "fd:0"}}, changes or {}))
         self.config_path.write_text(json.dumps(config, indent=1))
 
@@ -88,12 +88,12 @@ class Unit:
         return self.log_path.read_text(errors="replace")
 
     def send_signal(self, number):
-        """To the process that runs now; comes back at once."""
+        """Sends a signal to the running process."""
         os.kill(self.pid, number)
 
     def replace(self, number=signal.SIGTERM, binary=None):
-        """Ends the process, with SIGTERM as `systemctl restart` does, and waits until the next one, maybe of another
-        binary, is started; how the old one ended."""
+        """Ends the process, by default with SIGTERM like `systemctl restart`. Waits for the start of the next one, from
+        `binary` if given. Returns the exit status."""
         self.binary, before = binary or self.binary, self.starts
         self.send_signal(number)
         wait_until(lambda: self.starts > before, "the next one is started", 2 * PATIENCE)
@@ -105,4 +105,4 @@ class Unit:
         self._keeper.join()
         for one in self._sockets:
             one.close()
-        assert self.ends[-1] in (0, -signal.SIGTERM), self.log()  # by the signal: it had only just been started
+        assert self.ends[-1] in (0, -signal.SIGTERM), self.log()  # by the signal, shortly after its start
