@@ -183,7 +183,7 @@ def test_a_reload_keeps_the_application_of_each_port(start):
         wait_until(lambda: daemon.log().count(log) > before, f"the log has {log!r}")
         assert [get(port, "/").status for port in ports] == [403, 200]
 
-    reload("rest_tornado", log="rest_cherrypy is not served any more, but has an open port")
+    reload("rest_tornado", log="netapi: found no rest_cherrypy")
     reload("rest_tornado", "rest_wsgi", "rest_cherrypy", log="configuration reread")
 
 
