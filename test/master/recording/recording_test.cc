@@ -255,7 +255,7 @@ TEST_CASE("a flush waits for a full queue") {
   std::promise<void> opened;
   const std::shared_future<void> gate = opened.get_future().share();
   for (int i = 0; i < 3; ++i) {  // one of them runs or waits, the others are dropped
-    recorded.recorder->caches()->tell_soon("1", 0, [gate](returner::Returner&) {
+    recorded.recorder->caches()->call_later("1", 0, [gate](returner::Returner&) {
       gate.wait();
       return Result<void>();
     });
@@ -290,7 +290,7 @@ TEST_CASE("a full queue drops calls, and accepts later ones") {
 TEST_CASE("a flush that takes too long is an error") {
   const Recorded recorded;
   std::promise<void> opened;
-  recorded.recorder->caches()->tell_soon("1", 0, [gate = opened.get_future().share()](returner::Returner&) {
+  recorded.recorder->caches()->call_later("1", 0, [gate = opened.get_future().share()](returner::Returner&) {
     gate.wait();
     return Result<void>();
   });
