@@ -90,22 +90,22 @@ class TokensInCluster final : public TokenBackend {
   Result<void> add(const std::string& hash, const TokenRecord& record) override {
     const etcd::Deadline deadline = soon();
     const auto life = std::chrono::ceil<std::chrono::seconds>(record.expire - record.start) + kKnownAfterEnd;
-    const auto lease = client_->lease_grant(life, 0, deadline);
+    const auto lease = client_->lease_grant(life, deadline);
     if (!lease) return failure(lease.error());
-    const auto done = client_->put(
-        {.key = folder_ + hash, .value = to_json(record), .lease = lease->id, .prev_kv = true}, deadline);
+    const auto done =
+        client_->put({.key = folder_ + hash, .value = to_json(record), .lease = *lease}, deadline);
     if (done) {
-      if (done->prev_kv) end_lease_of(*done->prev_kv);
+      if (*done) end_lease_of(**done);
       return {};
     }
-    static_cast<void>(client_->lease_revoke(lease->id, soon()));  // with the key, if that is there after all
+    static_cast<void>(client_->lease_revoke(*lease, soon()));  // with the key, if that is there after all
     return failure(done.error());
   }
 
   Result<void> remove(const std::string& hash) override {
-    const auto done = client_->delete_range({.key = folder_ + hash, .prev_kv = true}, soon());
+    const auto done = client_->delete_key(folder_ + hash, soon());
     if (!done) return failure(done.error());
-    for (const etcd::KeyValue& pair : done->prev_kvs) end_lease_of(pair);
+    if (*done) end_lease_of(**done);
     return {};
   }
 

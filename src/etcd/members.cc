@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "etcd/kv.h"
+#include "etcd/messages.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
@@ -36,28 +36,26 @@ bool is_endpoint(std::string_view url) {
   return false;
 }
 
-Error no_endpoint(std::string_view url) {
+Error malformed_endpoint(std::string_view url) {
   const std::size_t at = url.rfind('@');
   const bool has_user = at != std::string_view::npos;
   return {
       ErrorKind::configuration,
-      format("etcd: endpoint {}: http://HOST:PORT or https://HOST:PORT is accepted, with an IPv6 address in "
-             "brackets{}",
-             quoted(has_user ? url.substr(at + 1) : url),
-             has_user ? "; name and password have options of their own" : "")};
+      format("etcd: endpoint: found {}, expected http://HOST:PORT or https://HOST:PORT, with an IPv6 "
+             "address in brackets{}",
+             quoted(has_user ? url.substr(at + 1) : url), has_user ? ", and without name and password" : "")};
 }
 
-/// A try that ends so close to the deadline was cut off by it, give or take a timer's tick.
-constexpr std::chrono::milliseconds kCut{5};
+/// An attempt that ends so close to the deadline was ended by it.
+constexpr std::chrono::milliseconds kTimerTick{5};
 
 SteadyTime now() {
   return std::chrono::steady_clock::now();
 }
 
-/// Of 3.4 and later, of 3.3, and of what is older. Each version knows some older ones as well.
+/// Of etcd 3.4 and later, of 3.3, and of older ones.
 constexpr std::array<std::string_view, 3> kPrefixes{"/v3", "/v3beta", "/v3alpha"};
 
-/// The status tells the cluster; servers that want a login first do not matter here: they have the API.
 Tried<Probed> ask_status(Transport& transport, const std::string& url, std::string_view prefix,
                          Deadline deadline) {
   Result<HttpReply> reply =
@@ -65,144 +63,134 @@ Tried<Probed> ask_status(Transport& transport, const std::string& url, std::stri
   if (!reply) return transport_failure(std::move(reply).error());
   if (reply->status != 200) {
     Failure failure = gateway_failure(*reply, url);
-    if (failure.remedy == Remedy::next_member || failure.remedy == Remedy::other_prefix) return failure;
-    return Probed{std::string(prefix), 0};
+    if (failure.action == RetryAction::next_member || failure.action == RetryAction::other_prefix) {
+      return failure;
+    }
+    return Probed{std::string(prefix), 0};  // it has the API, and wants a login first
   }
   JsonDocument document;
   if (document.parse(reply->body, JsonLimits::none())) {
-    if (const Result<Status> status = read_reply(document, read_status);
-        status && status->header.cluster_id != 0) {
-      return Probed{std::string(prefix), status->header.cluster_id};
+    if (const Result<Status> status = read_reply(document, read_status); status && status->cluster_id != 0) {
+      return Probed{std::string(prefix), status->cluster_id};
     }
   }
-  return Failure{{ErrorKind::unavailable, "etcd: " + url + ": its answer is not that of an etcd"},
-                 Remedy::next_member};
+  return Failure{{ErrorKind::unavailable, format("etcd: {}: malformed reply: found no cluster_id", url)},
+                 RetryAction::next_member};
 }
 
 }  // namespace
 
 Result<void> check_options(const Options& options) {
   if (options.endpoints.empty()) {
-    return Error{ErrorKind::configuration, "etcd: no endpoint; at least one http(s)://HOST:PORT is needed"};
+    return Error{ErrorKind::configuration,
+                 "etcd: endpoint: found none, expected at least one http(s)://HOST:PORT"};
   }
   const bool has_tls = !options.ca.empty() || !options.client_cert.empty();
   for (const std::string& url : options.endpoints) {
-    if (!is_endpoint(url)) return no_endpoint(url);
+    if (!is_endpoint(url)) return malformed_endpoint(url);
     if (has_tls && url.starts_with("http:")) {
       return Error{ErrorKind::configuration,
-                   format("etcd: endpoint {}: ca and client_cert go with https:// only", quoted(url))};
+                   format("etcd: endpoint: found {}, expected https:// with ca or client_cert", quoted(url))};
     }
   }
   const bool has_password = options.password && !options.password->empty();
   if (options.username.empty() != has_password) return {};
   return Error{ErrorKind::configuration,
-               has_password ? "etcd: a password without a username; both go together, or neither"
-                            : "etcd: a username without a password; both go together, or neither"};
+               format("etcd: found a {} without a {}, expected both or neither",
+                      has_password ? "password" : "username", has_password ? "username" : "password")};
 }
 
-Endpoints::Endpoints(const std::vector<std::string>& urls) {
+Members::Members(const std::vector<std::string>& urls) {
   members_.reserve(urls.size());
   for (const std::string& url : urls) members_.push_back({.url = url});
 }
 
-std::size_t Endpoints::choose(SteadyTime now) const {
+std::size_t Members::choose(SteadyTime now) const {
   const std::lock_guard lock(mutex_);
   std::size_t chosen = current_;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const std::size_t candidate = (current_ + i) % members_.size();
-    const Member& member = members_[candidate];
-    if (!member.failed || now - member.failed_at >= kSkipped) return candidate;
-    if (member.failed_at < members_[chosen].failed_at) chosen = candidate;
+    const std::optional<SteadyTime>& failed_at = members_[candidate].failed_at;
+    if (!failed_at || now - *failed_at >= kSkipped) return candidate;
+    if (failed_at < members_[chosen].failed_at) chosen = candidate;
   }
   return chosen;
 }
 
-void Endpoints::answered(std::size_t member) {
+void Members::note_answer(std::size_t member) {
   const std::lock_guard lock(mutex_);
-  members_[member].failed = false;
+  members_[member].failed_at.reset();
   current_ = member;
 }
 
-void Endpoints::failed(std::size_t member, SteadyTime now) {
+void Members::note_failure(std::size_t member, SteadyTime now) {
   const std::lock_guard lock(mutex_);
-  members_[member].failed = true;
   members_[member].failed_at = now;
   members_[member].prefix.clear();
   if (current_ == member) current_ = (member + 1) % members_.size();
 }
 
-std::string Endpoints::prefix(std::size_t member) const {
+std::string Members::prefix(std::size_t member) const {
   const std::lock_guard lock(mutex_);
   return members_[member].prefix;
 }
 
-void Endpoints::set_prefix(std::size_t member, std::string prefix) {
+void Members::set_prefix(std::size_t member, std::string prefix) {
   const std::lock_guard lock(mutex_);
   members_[member].prefix = std::move(prefix);
 }
 
-Result<bool> Endpoints::set_cluster(std::size_t member, std::uint64_t cluster_id) {
+Result<bool> Members::set_cluster(std::size_t member, std::uint64_t cluster_id) {
   const std::lock_guard lock(mutex_);
-  Member& told = members_[member];
-  if (cluster_id == 0 || told.cluster_id == cluster_id) return false;
-  if (told.cluster_id != 0) {
+  Member& named = members_[member];
+  if (cluster_id == 0 || named.cluster_id == cluster_id) return false;
+  if (named.cluster_id != 0) {
     for (Member& other : members_) other.cluster_id = 0;
-    told.cluster_id = cluster_id;
+    named.cluster_id = cluster_id;
     return true;
   }
   for (const Member& other : members_) {
     if (other.cluster_id == 0 || other.cluster_id == cluster_id) continue;
-    return Error{ErrorKind::configuration,
-                 format("etcd: {} and {} are of different clusters ({:x} and {:x}); all endpoints have to be "
-                        "members of one",
-                        other.url, told.url, other.cluster_id, cluster_id)};
+    return Error{
+        ErrorKind::configuration,
+        format("etcd: {} and {} are members of different clusters ({:x} and {:x}), expected one cluster",
+               other.url, named.url, other.cluster_id, cluster_id)};
   }
-  told.cluster_id = cluster_id;
+  named.cluster_id = cluster_id;
   return false;
 }
 
-void Attempts::add(std::size_t member, const Failure& failure, bool cut_off) {
-  if (!cut_off || last_words_[member].empty()) last_words_[member] = failure.error.message;
-  ++count_;
-  outcome_known_ = outcome_known_ && failure.outcome_known;
-}
-
-std::chrono::milliseconds Attempts::pause() const {
-  const unsigned shortest = count_ < 3 ? 50U << count_ : 400U;
-  return std::chrono::milliseconds(shortest + std::random_device()() % (shortest / 2));
-}
-
-Error Attempts::error(bool writes) const {
-  Error error{writes && !outcome_known_ ? ErrorKind::timeout : ErrorKind::unavailable, {}};
-  for (const std::string& words : last_words_) {
-    if (words.empty()) continue;
-    if (!error.message.empty()) error.message += "; ";
-    error.message += words;
-  }
-  return error;
-}
-
-Result<void> retry(Endpoints& endpoints, Effect effect, Deadline deadline, const Try& attempt) {
-  Attempts attempts(endpoints.size());
-  while (true) {
-    const std::size_t member = endpoints.choose(now());
+Result<void> retry(Members& members, Effect effect, Deadline deadline, const Attempt& attempt) {
+  std::vector<std::string> last_errors(members.size());
+  bool is_outcome_known = true;
+  for (unsigned count = 0;; ++count) {
+    const std::size_t member = members.choose(now());
     std::optional<Failure> failure = attempt(member);
     if (!failure) {
-      endpoints.answered(member);
+      members.note_answer(member);
       return {};
     }
-    if (failure->remedy == Remedy::next_member) endpoints.failed(member, now());
-    if (effect == Effect::once && !failure->outcome_known) {
+    if (failure->action == RetryAction::next_member) members.note_failure(member, now());
+    if (effect == Effect::writes_once && !failure->is_outcome_known) {
       failure->error.kind = ErrorKind::timeout;
-      failure->error.message += "; whether it was carried out is not known";
+      failure->error.message += "; the request may have been executed";
       return std::move(failure->error);
     }
-    if (failure->remedy != Remedy::next_member) return std::move(failure->error);
-    attempts.add(member, *failure, now() + kCut >= deadline);
-    const SteadyTime next = now() + attempts.pause();
-    if (next >= deadline) return attempts.error(effect != Effect::none);
+    if (failure->action != RetryAction::next_member) return std::move(failure->error);
+    is_outcome_known = is_outcome_known && failure->is_outcome_known;
+    // The deadline's own error says less than an earlier one of the same member.
+    std::string& last_error = last_errors[member];
+    if (last_error.empty() || now() + kTimerTick < deadline) last_error = std::move(failure->error.message);
+    // The random part spreads callers that failed together.
+    const unsigned shortest = count < 2 ? 100U << count : 400U;
+    const SteadyTime next =
+        now() + std::chrono::milliseconds(shortest + std::random_device()() % (shortest / 2));
+    if (next >= deadline) break;
     std::this_thread::sleep_until(next);
   }
+  std::erase(last_errors, "");
+  const bool may_be_written = effect != Effect::reads && !is_outcome_known;
+  return Error{may_be_written ? ErrorKind::timeout : ErrorKind::unavailable, joined(last_errors, "; ")};
 }
 
 Tried<Probed> probe(Transport& transport, const std::string& url, Deadline deadline) {
@@ -210,8 +198,8 @@ Tried<Probed> probe(Transport& transport, const std::string& url, Deadline deadl
   for (const std::string_view prefix : kPrefixes) {
     probed = ask_status(transport, url, prefix, deadline);
     Failure* const failure = std::get_if<Failure>(&probed);
-    if (failure == nullptr || failure->remedy != Remedy::other_prefix) return probed;
-    failure->remedy = Remedy::next_member;  // unless an older prefix is there
+    if (failure == nullptr || failure->action != RetryAction::other_prefix) return probed;
+    failure->action = RetryAction::next_member;  // the result, if no older prefix works
     failure->lacks_api = prefix == kPrefixes.back();
   }
   return probed;

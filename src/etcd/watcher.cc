@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/etcd/watcher.h"
-
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -11,9 +9,11 @@
 #include <variant>
 #include <vector>
 
-#include "etcd/gateway.h"
-#include "etcd/watch_wire.h"
+#include "etcd/cluster.h"
+#include "etcd/watch_messages.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/etcd/client.h"
 
 namespace rest_fcgi::etcd {
 namespace {
@@ -21,77 +21,79 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// A connection that lasted so long had nothing wrong with it from the start.
+/// A connection that breaks later was good at first.
 constexpr std::chrono::seconds kLasting{5};
 
-/// Before the next connection is opened. A break at once after another one may be due to what is asked for.
+/// Returns the time between two connections. Several early breaks may be the fault of the request.
 milliseconds pause_after(unsigned breaks) {
   return breaks < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(breaks - 2, 4U));
 }
 
 }  // namespace
 
-/// One connection of a watch, and an eye on its member: one that is cut off from the others, or does not run
-/// any more, says nothing, just as one with nothing to tell. Not synchronized.
+/// One connection of a watch. A member without events is as silent as a member that hangs or has no leader;
+/// therefore a silent member is asked on another connection. Not synchronized.
 class WatchConnection {
  public:
-  /// `gateway`, which opened the stream, has to outlive it.
-  WatchConnection(Gateway& gateway, Gateway::Stream stream)
-      : gateway_(gateway),
+  /// `cluster`, which opened the stream, must outlive it.
+  WatchConnection(Cluster& cluster, Cluster::Stream stream)
+      : cluster_(cluster),
         stream_(std::move(stream)),
-        objects_(Transport::kMaxReply),
+        lines_(Transport::kMaxReply),
         heard_at_(steady_clock::now()) {}
 
-  /// The replies that came since, or come first until `deadline`; none where nothing does. A failure: nothing
-  /// will come any more.
+  /// Waits for replies until the deadline. Failures end the connection.
   [[nodiscard]] Tried<std::vector<WatchReply>> read(Deadline deadline) {
-    const SteadyTime suspicious_at = heard_at_ + 2 * gateway_.try_timeout();
+    const SteadyTime suspicious_at = heard_at_ + 2 * cluster_.try_timeout();
     Result<std::string> bytes = stream_.bytes->read(std::min(deadline, suspicious_at));
-    if (!bytes) return transport_failure(std::move(bytes).error());
+    if (!bytes) {
+      const std::string last = lines_.rest();
+      return last.empty() ? transport_failure(std::move(bytes).error()) : split(last + "\n");
+    }
     if (!bytes->empty()) {
-      answered_ = true;
+      has_answered_ = true;
       heard_at_ = steady_clock::now();
       asked_ = {};
-      return cut(*bytes);
+      return split(*bytes);
     }
     if (steady_clock::now() >= suspicious_at) {
-      // A member says at once that it watches: this request did not come to it.
-      if (!answered_) {
-        return Failure{{ErrorKind::unavailable, "etcd: " + stream_.url + ": no answer to a watch"},
-                       Remedy::next_member};
+      // A member confirms a watch at once: it did not receive this request.
+      if (!has_answered_) {
+        return Failure{{ErrorKind::unavailable, format("etcd: {}: no answer to a watch", stream_.url)},
+                       RetryAction::next_member};
       }
       if (std::optional<Failure> failure = ask_member(deadline)) return *std::move(failure);
     }
     return std::vector<WatchReply>();
   }
 
-  [[nodiscard]] const Gateway::Stream& stream() const noexcept { return stream_; }
+  [[nodiscard]] const Cluster::Stream& stream() const noexcept { return stream_; }
 
  private:
-  [[nodiscard]] Tried<std::vector<WatchReply>> cut(std::string_view bytes) {
+  [[nodiscard]] Tried<std::vector<WatchReply>> split(std::string_view bytes) {
     const long status = stream_.bytes->status();
-    objects_.append(bytes);
+    lines_.append(bytes);
     std::vector<WatchReply> replies;
     for (;;) {
-      Result<std::optional<std::string>> object = objects_.next();
-      if (!object && status == 200) {
-        return Failure{{ErrorKind::internal, "etcd: " + stream_.url + ": " + object.error().message},
-                       Remedy::next_member};
+      const Result<std::optional<std::string>> line = lines_.next();
+      if (!line) {
+        return Failure{{ErrorKind::internal, format("etcd: {}: {}", stream_.url, line.error().message)},
+                       RetryAction::next_member};
       }
-      if (object && !*object) return replies;
-      if (status != 200) return gateway_failure({status, object ? **object : std::string()}, stream_.url);
-      Tried<WatchReply> reply = read_watch_reply(**object, stream_.url);
+      if (!*line) return replies;
+      if (status != 200) return gateway_failure({status, **line}, stream_.url);
+      Tried<WatchReply> reply = read_watch_reply(**line, stream_.url);
       if (auto* failure = std::get_if<Failure>(&reply)) return std::move(*failure);
       replies.push_back(std::get<WatchReply>(std::move(reply)));
     }
   }
 
   [[nodiscard]] std::optional<Failure> ask_member(Deadline deadline) {
-    // Whoever calls with short deadlines again and again gives it its time in parts.
+    // Several calls with short deadlines together give the member `try_timeout`.
     const SteadyTime start = steady_clock::now();
-    const SteadyTime end = std::min(deadline, start + gateway_.try_timeout() - asked_);
+    const SteadyTime end = std::min(deadline, start + cluster_.try_timeout() - asked_);
     if (start >= end) return std::nullopt;
-    std::optional<Failure> failure = gateway_.check(stream_, end);
+    std::optional<Failure> failure = cluster_.check(stream_, end);
     const SteadyTime now = steady_clock::now();
     if (!failure) {
       heard_at_ = now;
@@ -99,53 +101,52 @@ class WatchConnection {
       return std::nullopt;
     }
     asked_ += std::chrono::ceil<milliseconds>(now - start);
-    if (now < end || asked_ >= gateway_.try_timeout()) return failure;
+    if (now < end || asked_ >= cluster_.try_timeout()) return failure;
     return std::nullopt;
   }
 
-  Gateway& gateway_;
-  Gateway::Stream stream_;
-  bool answered_ = false;
-  ObjectReader objects_;
-  SteadyTime heard_at_;                 // of it, on whichever connection
-  std::chrono::milliseconds asked_{0};  // for how long its answer has been waited for since
+  Cluster& cluster_;
+  Cluster::Stream stream_;
+  bool has_answered_ = false;
+  LineReader lines_;
+  SteadyTime heard_at_;    // the last answer of the member, on any connection
+  milliseconds asked_{0};  // the time of unanswered questions since then
 };
 
-/// What is known of a watch, beyond its connections.
+/// A watch over any number of connections.
 class Watcher::Stream {
  public:
-  Stream(Gateway& gateway, WatchRequest request)
-      : gateway_(gateway), request_(std::move(request)), backlog_(request_.start_revision) {}
+  Stream(Cluster& cluster, WatchRequest request)
+      : cluster_(cluster), request_(std::move(request)), backlog_(request_.start_revision) {}
 
   [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline) {
-    refused_ = false;
-    // What has come already is told, however late it is.
-    for (bool late = false;; late = steady_clock::now() >= deadline) {
+    is_token_refused_ = false;
+    // Received events are returned even after the deadline.
+    for (bool is_late = false;; is_late = steady_clock::now() >= deadline) {
       if (std::optional<std::vector<WatchEvent>> events = backlog_.take()) return *std::move(events);
-      if (ended_) return *ended_;
-      if (late && !connection_ && broken_) return *broken_;
-      if (late) return std::vector<WatchEvent>();
-      if (Result<void> went_on = go_on(deadline); !went_on) return std::move(went_on).error();
+      if (final_error_) return *final_error_;
+      if (is_late && !connection_ && last_error_) return *last_error_;
+      if (is_late) return std::vector<WatchEvent>();
+      if (Result<void> received = receive_some(deadline); !received) return std::move(received).error();
     }
   }
 
  private:
-  /// Opens a connection where there is none, and takes what comes.
-  [[nodiscard]] Result<void> go_on(Deadline deadline) {
+  [[nodiscard]] Result<void> receive_some(Deadline deadline) {
     if (!connection_) {
-      std::this_thread::sleep_until(std::min(deadline, opened_at_ + pause_after(breaks_)));
+      std::this_thread::sleep_until(std::min(deadline, opened_at_ + pause_after(early_breaks_)));
       if (steady_clock::now() >= deadline) return {};
       if (Result<void> opened = open(deadline); !opened) return opened;
     }
     std::optional<Failure> failure = receive(deadline);
-    return failure ? mend(*std::move(failure)) : Result<void>();
+    return failure ? handle(*std::move(failure)) : Result<void>();
   }
 
   [[nodiscard]] Result<void> open(Deadline deadline) {
-    const std::string body = watch_body(request_, backlog_.next_revision(), fragment_);
-    Result<Gateway::Stream> stream = gateway_.open("/watch", body, deadline);
+    const std::string body = watch_body(request_, backlog_.next_revision(), uses_fragments_);
+    Result<Cluster::Stream> stream = cluster_.open("/watch", body, deadline);
     if (!stream) return std::move(stream).error();
-    connection_.emplace(gateway_, *std::move(stream));
+    connection_.emplace(cluster_, *std::move(stream));
     opened_at_ = steady_clock::now();
     return {};
   }
@@ -155,7 +156,7 @@ class Watcher::Stream {
     if (auto* failure = std::get_if<Failure>(&read)) return std::move(*failure);
     for (WatchReply& reply : std::get<std::vector<WatchReply>>(read)) {
       if (std::optional<Failure> failure = take(std::move(reply))) return failure;
-      if (ended_) break;
+      if (final_error_) break;
     }
     return std::nullopt;
   }
@@ -164,7 +165,7 @@ class Watcher::Stream {
     const std::uint64_t cluster_id = reply.header.cluster_id;
     if (cluster_id_ == 0) cluster_id_ = cluster_id;
     if (cluster_id != 0 && cluster_id != cluster_id_) {
-      end({ErrorKind::invocation, "etcd: the cluster was made anew, and its revisions count from the start"});
+      end({ErrorKind::invocation, "etcd: another cluster has replaced this one"});
       return std::nullopt;
     }
     if (reply.canceled) {
@@ -173,53 +174,50 @@ class Watcher::Stream {
       end(std::move(failure.error));
       return std::nullopt;
     }
-    refused_ = false;
-    if (!reply.events.empty()) breaks_ = 0;
+    is_token_refused_ = false;
+    if (!reply.events.empty()) early_breaks_ = 0;
     backlog_.add(std::move(reply));
     return std::nullopt;
   }
 
-  /// Closes the connection. Errors: another one would not help.
-  [[nodiscard]] Result<void> mend(Failure failure) {
-    breaks_ = steady_clock::now() - opened_at_ < kLasting ? breaks_ + 1 : 0;
-    const bool elsewhere = failure.remedy == Remedy::next_member || failure.remedy == Remedy::other_prefix;
-    const bool anew = failure.remedy == Remedy::authenticate && !refused_;
-    const bool plainly = fragment_ && failure.error.kind == ErrorKind::invocation &&
-                         failure.error.message.find("fragment") != std::string::npos;
-    if (elsewhere) gateway_.failed(connection_->stream());
-    if (failure.remedy == Remedy::authenticate) {
-      gateway_.refused(connection_->stream());
-      refused_ = true;
-    }
-    if (plainly) fragment_ = false;
+  /// Closes the connection. Errors: another connection would fail in the same way.
+  [[nodiscard]] Result<void> handle(Failure failure) {
+    early_breaks_ = steady_clock::now() - opened_at_ < kLasting ? early_breaks_ + 1 : 0;
+    const bool lacks_fragments = uses_fragments_ && failure.error.kind == ErrorKind::invocation &&
+                                 failure.error.message.find("fragment") != std::string::npos;
+    const bool may_help = lacks_fragments || failure.action == RetryAction::next_member ||
+                          failure.action == RetryAction::other_prefix ||
+                          (failure.action == RetryAction::authenticate && !is_token_refused_);
+    if (lacks_fragments) uses_fragments_ = false;
+    if (failure.action == RetryAction::authenticate) is_token_refused_ = true;
+    cluster_.note_failure(connection_->stream(), failure.action);
     connection_.reset();
-    backlog_.broken();
-    broken_ = std::move(failure.error);
-    if (elsewhere || anew || plainly) return {};
-    return *broken_;
+    backlog_.note_break();
+    last_error_ = std::move(failure.error);
+    return may_help ? Result<void>() : *last_error_;
   }
 
   void end(Error error) {
-    ended_ = std::move(error);
+    final_error_ = std::move(error);
     connection_.reset();
-    backlog_.broken();
+    backlog_.note_break();
   }
 
-  Gateway& gateway_;
+  Cluster& cluster_;
   const WatchRequest request_;
   WatchBacklog backlog_;
   std::optional<WatchConnection> connection_;
   SteadyTime opened_at_{};
-  unsigned breaks_ = 0;   // of connections that did not last, one after the other
-  bool refused_ = false;  // so was the last token
-  bool fragment_ = true;  // until a server says that it does not know the word
+  unsigned early_breaks_ = 0;      // one after another
+  bool is_token_refused_ = false;  // by the last connection
+  bool uses_fragments_ = true;
   std::uint64_t cluster_id_ = 0;
-  std::optional<Error> broken_;  // why the last connection is gone
-  std::optional<Error> ended_;   // for ever
+  std::optional<Error> last_error_;  // of the last connection
+  std::optional<Error> final_error_;
 };
 
 Watcher::Watcher(Client& client, WatchRequest request)
-    : stream_(std::make_unique<Stream>(*client.gateway_, std::move(request))) {}
+    : stream_(std::make_unique<Stream>(*client.cluster_, std::move(request))) {}
 
 Watcher::~Watcher() = default;
 

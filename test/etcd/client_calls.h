@@ -13,7 +13,7 @@
 
 namespace rest_fcgi::etcd {
 
-/// A deadline from now on. The default is far beyond what any good call takes, also under a sanitizer.
+/// Returns a deadline. The default is far beyond the time of any good call, also under a sanitizer.
 inline Deadline in(std::chrono::milliseconds time = std::chrono::seconds(60)) {
   return std::chrono::steady_clock::now() + time;
 }
@@ -22,8 +22,7 @@ inline Options options_of(const test::EtcdCluster& cluster) {
   return {.endpoints = cluster.urls()};
 }
 
-/// A client that waits longer than by default, unless its test says how long: a busy machine is no failure.
-/// REQUIRES: the options are good.
+/// Returns a client with longer timeouts than the default, unless its test sets them. REQUIRES: good options.
 inline std::unique_ptr<Client> client_of(Options options) {
   const Options usual;
   if (options.connect_timeout == usual.connect_timeout) options.connect_timeout = std::chrono::seconds(5);
@@ -31,16 +30,28 @@ inline std::unique_ptr<Client> client_of(Options options) {
   return *Client::make(std::move(options));
 }
 
-/// Writes `key`; the default is one that the user of a test::EtcdCluster may write.
-inline Result<PutReply> put(Client& client, std::string key = "/salt/k",
-                            std::chrono::milliseconds time = std::chrono::seconds(60)) {
+/// Writes `key`; the user of a test::EtcdCluster may write the default one.
+inline Result<std::optional<KeyValue>> put(Client& client, std::string key = "/salt/k",
+                                           std::chrono::milliseconds time = std::chrono::seconds(60)) {
   return client.put({.key = std::move(key), .value = "v"}, in(time));
+}
+
+/// Returns the pairs of all keys with this prefix.
+inline std::vector<KeyValue> pairs_below(Client& client, const std::string& prefix) {
+  const auto reply = client.range({.key = prefix, .range_end = prefix_end(prefix)}, in());
+  REQUIRE(reply);
+  return reply->kvs;
 }
 
 template <class Value>
 ErrorKind kind_of(const Result<Value>& result) {
   REQUIRE_FALSE(result);
   return result.error().kind;
+}
+
+template <class Value>
+bool fails_with(const Result<Value>& result, ErrorKind kind, std::string_view text) {
+  return !result && result.error().kind == kind && result.error().message.find(text) != std::string::npos;
 }
 
 }  // namespace rest_fcgi::etcd

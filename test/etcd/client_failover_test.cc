@@ -19,7 +19,7 @@ bool has(Client& client, const std::string& key) {
   return reply && reply->kvs.size() == 1;
 }
 
-TEST_CASE("a member that is killed is replaced by the next, and comes back when that one goes") {
+TEST_CASE("a call goes to the next member when one is killed") {
   if (test::no_etcd()) return;
   EtcdCluster etcd({.members = 3});
   const auto client = client_of({.endpoints = etcd.urls()});
@@ -30,35 +30,6 @@ TEST_CASE("a member that is killed is replaced by the next, and comes back when 
   etcd.restart(0);
   etcd.kill(1);
   CHECK(put(*client, "again"));
-  CHECK(has(*client, "after"));
-  CHECK(client->member_list(in())->size() == 3);
-}
-
-TEST_CASE("a leader that is killed costs an election, and no write") {
-  if (test::no_etcd()) return;
-  EtcdCluster etcd({.members = 3});
-  const std::size_t leader = etcd.leader();
-  const std::size_t follower = etcd.follower();
-  const auto client = client_of({.endpoints = {etcd.url(follower), etcd.url(3 - leader - follower)}});
-  REQUIRE(put(*client, "before"));
-  etcd.kill(leader);
-  CHECK(put(*client, "after"));
-  CHECK(has(*client, "after"));
-}
-
-TEST_CASE("a leader that is frozen holds nobody for longer than a try") {
-  if (test::no_etcd()) return;
-  EtcdCluster etcd({.members = 3});
-  const std::size_t leader = etcd.leader();
-  std::vector<std::string> urls{etcd.url(leader)};
-  for (const std::string& url : etcd.urls()) {
-    if (url != urls.front()) urls.push_back(url);
-  }
-  const auto client = client_of({.endpoints = urls});
-  REQUIRE(put(*client, "before"));
-  etcd.freeze(leader);
-  CHECK(put(*client, "after"));
-  etcd.thaw(leader);
   CHECK(has(*client, "after"));
 }
 
@@ -72,15 +43,12 @@ TEST_CASE("without a quorum a call ends at its deadline, and works again afterwa
   etcd.kill(0);
   etcd.kill(1);
   const auto start = std::chrono::steady_clock::now();
-  const Result<PutReply> write = put(*client, "lost", 4s);
+  const auto write = put(*client, "lost", 4s);
   CHECK(std::chrono::steady_clock::now() - start < 20s);
   REQUIRE_FALSE(write);
   CHECK(write.error().kind == ErrorKind::timeout);
   CHECK(write.error().message.find(etcd.url(0)) != std::string::npos);
   CHECK(client->range({.key = "before"}, in(1500ms)).error().kind == ErrorKind::unavailable);
-  CHECK(client->range({.key = "before", .serializable = true}, in())->kvs.size() == 1);
-  const Result<TxnReply> once = client->txn({.success = {{PutRequest{"k", "v"}}}}, in(), Repeat::no);
-  CHECK(once.error().kind == ErrorKind::timeout);
   etcd.start(0);
   etcd.start(1);
   etcd.await_healthy(0);
@@ -88,36 +56,21 @@ TEST_CASE("without a quorum a call ends at its deadline, and works again afterwa
   CHECK(has(*client, "before"));
 }
 
-TEST_CASE("a member that is frozen ends at the deadline, and its call is not lost on the client") {
-  if (test::no_etcd()) return;
-  EtcdCluster etcd;
-  const auto client = client_of({.endpoints = etcd.urls()});
-  REQUIRE(put(*client, "before"));
-  etcd.freeze(0);
-  const auto start = std::chrono::steady_clock::now();
-  const Result<PutReply> reply = put(*client, "frozen", 3s);
-  CHECK(std::chrono::steady_clock::now() - start < 20s);
-  REQUIRE_FALSE(reply);
-  CHECK(reply.error().kind == ErrorKind::timeout);
-  etcd.thaw(0);
-  CHECK(put(*client, "after"));
-}
-
-TEST_CASE("a lease whose member is killed under way is one lease") {
+TEST_CASE("a lease whose member is killed during the grant is granted once") {
   if (test::no_etcd()) return;
   EtcdCluster etcd({.members = 3});
   const auto client = client_of({.endpoints = etcd.urls(), .try_timeout = 500ms});
   REQUIRE(put(*client, "before"));
   const std::size_t leader = etcd.leader();
   std::thread killer([&] { etcd.kill(leader); });
-  const Result<Lease> granted = client->lease_grant(60s, 0, in());
+  const Result<std::int64_t> granted = client->lease_grant(60s, in());
   killer.join();
   REQUIRE(granted);
-  CHECK(granted->granted_ttl == 60);
-  CHECK(*client->lease_leases(in()) == std::vector<std::int64_t>{granted->id});
+  const std::string leases = etcd.post("/v3/lease/leases", "{}", leader == 0 ? 1 : 0);
+  CHECK(leases.find(R"("leases":[{"ID":")" + std::to_string(*granted) + R"("}])") != std::string::npos);
 }
 
-TEST_CASE("threads that write while members come and go lose nothing that was acknowledged") {
+TEST_CASE("no acknowledged write is lost while members are killed and restarted") {
   if (test::no_etcd()) return;
   EtcdCluster etcd({.members = 3});
   const auto client = client_of({.endpoints = etcd.urls(), .try_timeout = 500ms});
@@ -139,7 +92,7 @@ TEST_CASE("threads that write while members come and go lose nothing that was ac
   stop = true;
   for (std::thread& thread : threads) thread.join();
   CHECK(good > 0);
-  CHECK(client->range({.key = "t/", .range_end = prefix_end("t/"), .count_only = true}, in())->count == good);
+  CHECK(pairs_below(*client, "t/").size() == static_cast<std::size_t>(good));
 }
 
 }  // namespace

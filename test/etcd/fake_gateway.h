@@ -21,8 +21,8 @@
 
 namespace rest_fcgi::etcd {
 
-/// A server of HTTP on loopback that answers what a test wants, also what no server should. The handler runs
-/// in a thread for each connection; the destructor ends them all. Not synchronized.
+/// An HTTP server on loopback that sends any bytes. The handler runs in one thread per connection; the
+/// destructor ends them. Not synchronized.
 class FakeGateway {
  public:
   struct Request {
@@ -31,9 +31,9 @@ class FakeGateway {
     std::string headers;
     std::string body;
   };
-  /// Sends bytes as they are; false: the peer is gone.
+  /// Sends bytes as they are. Returns false if the peer is gone.
   using Send = std::function<bool(std::string_view)>;
-  /// False: the connection is closed.
+  /// Returns false to close the connection.
   using Handler = std::function<bool(const Request&, const Send&)>;
 
   explicit FakeGateway(Handler handler) : handler_(std::move(handler)) {
@@ -67,7 +67,7 @@ class FakeGateway {
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
 
-  /// All that came so far, in order.
+  /// Returns the requests that came, in order.
   [[nodiscard]] std::vector<Request> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
@@ -77,7 +77,7 @@ class FakeGateway {
     return connections_.size();
   }
 
-  /// A whole reply of HTTP.
+  /// Returns a whole HTTP reply.
   [[nodiscard]] static std::string reply(int status, std::string_view body,
                                          std::string_view type = "application/json") {
     return "HTTP/1.1 " + std::to_string(status) + " Said\r\nContent-Type: " + std::string(type) +
@@ -105,9 +105,9 @@ class FakeGateway {
       }
       return true;
     };
-    std::string come;
+    std::string received;
     Request request;
-    while (read_request(fd, come, request)) {
+    while (read_request(fd, received, request)) {
       {
         const std::lock_guard lock(mutex_);
         requests_.push_back(request);
@@ -117,34 +117,34 @@ class FakeGateway {
     ::shutdown(fd, SHUT_RDWR);
   }
 
-  static bool read_more(int fd, std::string& come) {
+  static bool read_more(int fd, std::string& received) {
     char buffer[4096];
     const ssize_t count = ::recv(fd, buffer, sizeof(buffer), 0);
     if (count <= 0) return false;
-    come.append(buffer, static_cast<std::size_t>(count));
+    received.append(buffer, static_cast<std::size_t>(count));
     return true;
   }
 
-  static bool read_request(int fd, std::string& come, Request& request) {
+  static bool read_request(int fd, std::string& received, Request& request) {
     std::size_t end = 0;
-    while ((end = come.find("\r\n\r\n")) == std::string::npos) {
-      if (!read_more(fd, come)) return false;
+    while ((end = received.find("\r\n\r\n")) == std::string::npos) {
+      if (!read_more(fd, received)) return false;
     }
-    const std::size_t space = come.find(' ');
-    request.method = come.substr(0, space);
-    request.path = come.substr(space + 1, come.find(' ', space + 1) - space - 1);
-    request.headers = come.substr(0, end + 2);
+    const std::size_t space = received.find(' ');
+    request.method = received.substr(0, space);
+    request.path = received.substr(space + 1, received.find(' ', space + 1) - space - 1);
+    request.headers = received.substr(0, end + 2);
     constexpr std::string_view kLength = "\r\nContent-Length: ";
     const std::size_t at = request.headers.find(kLength);
     const std::size_t length = at == std::string::npos
                                    ? 0
                                    : std::strtoul(request.headers.c_str() + at + kLength.size(), nullptr, 10);
-    come.erase(0, end + 4);
-    while (come.size() < length) {
-      if (!read_more(fd, come)) return false;
+    received.erase(0, end + 4);
+    while (received.size() < length) {
+      if (!read_more(fd, received)) return false;
     }
-    request.body = come.substr(0, length);
-    come.erase(0, length);
+    request.body = received.substr(0, length);
+    received.erase(0, length);
     return true;
   }
 

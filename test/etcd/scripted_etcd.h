@@ -13,11 +13,10 @@
 
 namespace rest_fcgi::etcd {
 
-/// A gateway that answers as an etcd of version 3.4 does, but where a test says otherwise: by path, whole
-/// replies of HTTP. Thread-safe.
+/// A gateway that answers as etcd 3.4 does, unless a test sets whole HTTP replies for a path. Thread-safe.
 class ScriptedEtcd {
  public:
-  /// Gives the reply to the n-th request of that path, from 0 on; empty: the connection breaks.
+  /// Returns the reply to the n-th request of a path, from 0 on; empty breaks the connection.
   using Answer = std::function<std::string(std::size_t n)>;
 
   explicit ScriptedEtcd(std::map<std::string, Answer> answers, std::string cluster_id = "7")
@@ -30,14 +29,14 @@ class ScriptedEtcd {
   [[nodiscard]] std::string url() const { return server_.url(); }
   [[nodiscard]] std::vector<FakeGateway::Request> requests() const { return server_.requests(); }
 
-  /// How many requests of that path came.
+  /// Returns how many requests of a path came.
   [[nodiscard]] std::size_t count(const std::string& path) const {
     const auto requests = server_.requests();
     return static_cast<std::size_t>(
         std::count_if(requests.begin(), requests.end(), [&path](const auto& r) { return r.path == path; }));
   }
 
-  /// The reply that says nothing but what cluster it is.
+  /// Returns a reply with a header only.
   [[nodiscard]] static std::string header_only(const std::string& cluster_id = "7") {
     return FakeGateway::reply(200, R"({"header":{"cluster_id":")" + cluster_id + R"(","revision":"5"}})");
   }
@@ -69,7 +68,6 @@ class ScriptedEtcd {
   FakeGateway server_;
 };
 
-/// The same reply each time.
 inline ScriptedEtcd::Answer always(std::string reply) {
   return [reply = std::move(reply)](std::size_t) { return reply; };
 }

@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "client_calls.h"
-#include "rest_fcgi/etcd/watcher.h"
+#include "rest_fcgi/etcd/client.h"
 #include "scripted_etcd.h"
 
 namespace rest_fcgi::etcd {
@@ -18,9 +18,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-const std::string kCreated = R"({"result":{"header":{"cluster_id":"7","revision":"4"},"created":true}})";
+const std::string kCreated = R"({"result":{"header":{"cluster_id":"7","revision":"4"},"created":true}})"
+                             "\n";
 
-/// Changes of one revision of keys a, b, ...
+/// Returns changes of the keys a, b, ... in one revision.
 std::string changes(int revision, int count, bool fragment = false) {
   std::string text = R"({"result":{"header":{"cluster_id":"7","revision":"90"},"events":[)";
   for (int i = 0; i < count; ++i) {
@@ -28,25 +29,25 @@ std::string changes(int revision, int count, bool fragment = false) {
     text += std::string(i == 0 ? "" : ",") + R"({"kv":{"key":")" + key[i] + R"(","mod_revision":")" +
             std::to_string(revision) + "\"}}";
   }
-  return text + (fragment ? R"(],"fragment":true}})" : "]}}");
+  return text + (fragment ? "],\"fragment\":true}}\n" : "]}}\n");
 }
 
 std::string canceled(const std::string& reason) {
   return R"({"result":{"header":{"cluster_id":"7"},"created":true,"canceled":true,"cancel_reason":")" +
-         reason + "\"}}";
+         reason + "\"}}\n";
 }
 
-/// A reply that goes on, as far as anybody can tell.
+/// Returns a reply without an end.
 std::string going_on(const std::string& objects) {
   return "HTTP/1.1 200 OK\r\n\r\n" + objects;
 }
 
-/// One that ends, as a server's that is stopped.
+/// Returns a reply that ends.
 std::string ended(const std::string& objects) {
   return FakeGateway::reply(200, objects);
 }
 
-/// A server that gives these replies to one watch after the other, and the last one to all that follow.
+/// Returns one reply after another, and the last one again and again.
 ScriptedEtcd::Answer in_turn(std::vector<std::string> replies) {
   return [replies = std::move(replies)](std::size_t n) { return replies[std::min(n, replies.size() - 1)]; };
 }
@@ -55,7 +56,7 @@ Options options_of(const ScriptedEtcd& server) {
   return {.endpoints = {server.url()}};
 }
 
-/// The keys of the next revision's events; the error's message where there is one.
+/// Returns the keys of the next revision, or the error's message.
 std::string next_keys(Watcher& watcher, Deadline deadline = in()) {
   const auto events = watcher.next(deadline);
   if (!events) return events.error().message;
@@ -64,7 +65,7 @@ std::string next_keys(Watcher& watcher, Deadline deadline = in()) {
   return keys;
 }
 
-/// From which revision on each watch was asked for; empty: from now on.
+/// Returns the start revisions of all watches.
 std::vector<std::string> starts(const ScriptedEtcd& server) {
   constexpr std::string_view kStart = R"("start_revision": ")";
   std::vector<std::string> all;
@@ -81,27 +82,19 @@ std::vector<std::string> starts(const ScriptedEtcd& server) {
 
 }  // namespace
 
-TEST_CASE("a watch that breaks goes on behind the last revision that was told as a whole") {
+TEST_CASE("a broken watch continues after the last complete revision") {
   const ScriptedEtcd server({{"/v3/watch", in_turn({ended(kCreated + changes(5, 1) + changes(7, 1, true)),
                                                     going_on(kCreated + changes(7, 2))})}});
   const auto client = client_of(options_of(server));
-  Watcher watcher(*client, {.key = "a", .range_end = "d"});
+  Watcher watcher(*client, {.key = "a", .range_end = "d", .start_revision = 3});
   CHECK(next_keys(watcher) == "a");
   CHECK(next_keys(watcher) == "ab");
   CHECK(next_keys(watcher, in(milliseconds(50))).empty());
-  CHECK(starts(server) == std::vector<std::string>{"", "6"});
+  CHECK(starts(server) == std::vector<std::string>{"3", "6"});
 }
 
-TEST_CASE("a watch that broke before anything happened goes on from where it began") {
-  const ScriptedEtcd server({{"/v3/watch", in_turn({ended(kCreated), going_on(kCreated + changes(5, 1))})}});
-  const auto client = client_of(options_of(server));
-  Watcher watcher(*client, {.key = "a"});
-  CHECK(next_keys(watcher) == "a");
-  CHECK(starts(server) == std::vector<std::string>{"", "5"});
-}
-
-TEST_CASE("what a server tells of its progress moves on where a watch is mended") {
-  const std::string progress = R"({"result":{"header":{"cluster_id":"7","revision":"50"}}})";
+TEST_CASE("a progress notification moves the next revision") {
+  const std::string progress = "{\"result\":{\"header\":{\"cluster_id\":\"7\",\"revision\":\"50\"}}}\n";
   const ScriptedEtcd server(
       {{"/v3/watch", in_turn({ended(kCreated + progress), going_on(kCreated + changes(51, 1))})}});
   const auto client = client_of(options_of(server));
@@ -110,12 +103,12 @@ TEST_CASE("what a server tells of its progress moves on where a watch is mended"
   CHECK(starts(server) == std::vector<std::string>{"3", "51"});
 }
 
-TEST_CASE("a server that does not know the word fragment is asked without it") {
+TEST_CASE("a server that refuses the word fragment is asked without it") {
   const ScriptedEtcd server(
       {{"/v3/watch", in_turn({ScriptedEtcd::error(400, 3, "unknown field fragment in WatchCreateRequest"),
                               going_on(kCreated + changes(5, 1))})}});
   const auto client = client_of(options_of(server));
-  Watcher watcher(*client, {.key = "a"});
+  Watcher watcher(*client, {.key = "a", .start_revision = 3});
   CHECK(next_keys(watcher) == "a");
   std::vector<bool> has_word;
   for (const auto& request : server.requests()) {
@@ -124,7 +117,7 @@ TEST_CASE("a server that does not know the word fragment is asked without it") {
   CHECK(has_word == std::vector<bool>{true, false});
 }
 
-TEST_CASE("a token that a watch is refused with is replaced once, and then it is the user's mistake") {
+TEST_CASE("a watch replaces a refused token once") {
   const auto token = always(FakeGateway::reply(200, R"({"token":"t.1"})"));
   const std::string refused =
       going_on(canceled("rpc error: code = Unauthenticated desc = etcdserver: invalid auth token"));
@@ -134,55 +127,55 @@ TEST_CASE("a token that a watch is refused with is replaced once, and then it is
   options.username = "larry";
   options.password = std::make_shared<const Secret>("123pass");
   const auto client = client_of(options);
-  Watcher watcher(*client, {.key = "a"});
+  Watcher watcher(*client, {.key = "a", .start_revision = 3});
   CHECK(next_keys(watcher) == "a");
   CHECK(mended.count("/v3/auth/authenticate") == 2);
 
   const ScriptedEtcd stubborn({{"/v3/auth/authenticate", token}, {"/v3/watch", always(refused)}});
   options.endpoints = {stubborn.url()};
   const auto in_vain = client_of(options);
-  Watcher refused_watcher(*in_vain, {.key = "a"});
+  Watcher refused_watcher(*in_vain, {.key = "a", .start_revision = 3});
   const auto events = refused_watcher.next(in());
   CHECK(kind_of(events) == ErrorKind::authentication);
   CHECK(events.error().message.find("123pass") == std::string::npos);
   CHECK(stubborn.count("/v3/watch") == 2);
 }
 
-TEST_CASE("a watch that is refused says why, and is tried again by the next call") {
+TEST_CASE("a refused watch fails, and the next call tries again") {
   const ScriptedEtcd server(
       {{"/v3/watch",
         in_turn({ScriptedEtcd::error(403, 7, "etcdserver: permission denied"),
                  going_on(canceled("etcdserver: permission denied")),
                  ScriptedEtcd::error(400, 3, "key is not provided"), going_on(kCreated + changes(5, 1))})}});
   const auto client = client_of(options_of(server));
-  Watcher watcher(*client, {.key = "a"});
+  Watcher watcher(*client, {.key = "a", .start_revision = 3});
   CHECK(kind_of(watcher.next(in())) == ErrorKind::authorization);
   CHECK(kind_of(watcher.next(in())) == ErrorKind::authorization);
   CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
   CHECK(next_keys(watcher) == "a");
 }
 
-TEST_CASE("what is no reply of a watch, or tells a member's own trouble, is asked for again") {
+TEST_CASE("a watch is repeated after a malformed reply and after a failure of the member") {
   const std::string trouble =
       R"({"error":{"grpc_code":14,"http_code":503,"message":"etcdserver: server stopped","http_status":"Unavailable"}})";
   for (const std::string& reply :
-       {going_on("not JSON"), going_on("{\"result\":1}"), going_on(trouble),
+       {going_on("not JSON\n"), going_on("{\"result\":1}\n"), ended(trouble),
         going_on(canceled("etcdserver: no leader")), ended(""), std::string(), ScriptedEtcd::not_found(),
         ScriptedEtcd::error(503, 14, "etcdserver: no leader")}) {
     CAPTURE(reply);
     const ScriptedEtcd server({{"/v3/watch", in_turn({reply, going_on(kCreated + changes(5, 1))})}});
     const auto client = client_of(options_of(server));
-    Watcher watcher(*client, {.key = "a"});
+    Watcher watcher(*client, {.key = "a", .start_revision = 3});
     CHECK(next_keys(watcher) == "a");
     CHECK(server.count("/v3/watch") == 2);
   }
 }
 
 TEST_CASE(
-    "a server that breaks each watch at once is not asked without a pause, and the deadline tells why") {
+    "a watch that breaks at once is repeated with pauses, and fails at the deadline with the last error") {
   const ScriptedEtcd server({{"/v3/watch", always(going_on(canceled("out of order")))}});
   const auto client = client_of(options_of(server));
-  Watcher watcher(*client, {.key = "a"});
+  Watcher watcher(*client, {.key = "a", .start_revision = 3});
   const auto events = watcher.next(in(seconds(3)));
   CHECK(kind_of(events) == ErrorKind::unavailable);
   CHECK(events.error().message.find("out of order") != std::string::npos);
@@ -190,31 +183,31 @@ TEST_CASE(
   CHECK(server.count("/v3/watch") <= 8);
 }
 
-TEST_CASE("a cluster that was made anew ends a watch") {
-  const std::string other = R"({"result":{"header":{"cluster_id":"8","revision":"1"},"created":true}})";
+TEST_CASE("a replaced cluster ends a watch") {
+  const std::string other =
+      "{\"result\":{\"header\":{\"cluster_id\":\"8\",\"revision\":\"1\"},\"created\":true}}\n";
   const ScriptedEtcd server({{"/v3/watch", in_turn({ended(kCreated + changes(5, 1)), going_on(other)})}});
   const auto client = client_of(options_of(server));
-  Watcher watcher(*client, {.key = "a"});
+  Watcher watcher(*client, {.key = "a", .start_revision = 3});
   CHECK(next_keys(watcher) == "a");
   CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
   CHECK(kind_of(watcher.next(in())) == ErrorKind::invocation);
 }
 
-TEST_CASE(
-    "a member that says nothing on a watch is asked whether it sees a leader, and left where it does not") {
+TEST_CASE("a watch leaves a silent member that sees no leader") {
   const ScriptedEtcd lonely({{"/v3/watch", always(going_on(kCreated))}});
   const ScriptedEtcd led({{"/v3/watch", always(going_on(kCreated + changes(5, 1)))}});
   Options options = options_of(lonely);
   options.endpoints.push_back(led.url());
   options.try_timeout = milliseconds(1500);
   const auto client = client_of(options);
-  Watcher watcher(*client, {.key = "a"});
+  Watcher watcher(*client, {.key = "a", .start_revision = 3});
   CHECK(next_keys(watcher) == "a");
   CHECK(lonely.count("/v3/watch") == 1);
-  CHECK(starts(led) == std::vector<std::string>{"5"});
+  CHECK(starts(led) == std::vector<std::string>{"3"});
 }
 
-TEST_CASE("a member that says nothing on a watch and sees a leader has nothing to tell") {
+TEST_CASE("a watch stays at a silent member that sees a leader") {
   const std::string status =
       FakeGateway::reply(200, R"({"header":{"cluster_id":"7"},"version":"3.4.23","leader":"9"})");
   const ScriptedEtcd server(
@@ -222,16 +215,16 @@ TEST_CASE("a member that says nothing on a watch and sees a leader has nothing t
   Options options = options_of(server);
   options.try_timeout = milliseconds(1000);
   const auto client = client_of(options);
-  Watcher watcher(*client, {.key = "a"});
-  const Deadline patience = in();
-  while (server.count("/v3/maintenance/status") < 2 && std::chrono::steady_clock::now() < patience) {
+  Watcher watcher(*client, {.key = "a", .start_revision = 3});
+  const Deadline end = in();
+  while (server.count("/v3/maintenance/status") < 2 && std::chrono::steady_clock::now() < end) {
     REQUIRE(next_keys(watcher, in(seconds(1))).empty());
   }
   CHECK(server.count("/v3/watch") == 1);
   CHECK(server.count("/v3/maintenance/status") >= 2);
 }
 
-TEST_CASE("a watch that was never answered is asked for again, also where its member is well") {
+TEST_CASE("a watch without any answer is repeated") {
   const std::string status =
       FakeGateway::reply(200, R"({"header":{"cluster_id":"7"},"version":"3.4.23","leader":"9"})");
   const ScriptedEtcd server({{"/v3/watch", in_turn({going_on(""), going_on(kCreated + changes(5, 1))})},
@@ -239,7 +232,7 @@ TEST_CASE("a watch that was never answered is asked for again, also where its me
   Options options = options_of(server);
   options.try_timeout = milliseconds(1500);
   const auto client = client_of(options);
-  Watcher watcher(*client, {.key = "a"});
+  Watcher watcher(*client, {.key = "a", .start_revision = 3});
   CHECK(next_keys(watcher) == "a");
   CHECK(server.count("/v3/watch") == 2);
 }

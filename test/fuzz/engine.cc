@@ -7,9 +7,9 @@
 
 #include "../support/temp_dir.h"
 #include "auth/acl.h"
-#include "etcd/kv.h"
-#include "etcd/v2_wire.h"
-#include "etcd/watch_wire.h"
+#include "etcd/messages.h"
+#include "etcd/v2.h"
+#include "etcd/watch_messages.h"
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/auth/permissions.h"
@@ -150,22 +150,23 @@ void expression(std::string_view input) {
 
 namespace {
 
-/// All objects of a stream that comes `step` bytes at a time; the last one is the error, where there is one.
-std::vector<std::string> objects_in(std::string_view bytes, std::size_t step) {
-  etcd::ObjectReader reader(1000);
-  std::vector<std::string> objects;
+/// Returns all lines of a stream that comes `step` bytes at a time, and the error after them.
+std::vector<std::string> lines_in(std::string_view bytes, std::size_t step) {
+  etcd::LineReader reader(1000);
+  std::vector<std::string> lines;
   while (!bytes.empty()) {
     reader.append(bytes.substr(0, step));
     bytes.remove_prefix(std::min(step, bytes.size()));
-    for (auto object = reader.next(); !object || *object; object = reader.next()) {
-      if (!object) {
-        objects.push_back(object.error().message);
-        return objects;
+    for (auto line = reader.next(); !line || *line; line = reader.next()) {
+      if (!line) {
+        lines.push_back(line.error().message);
+        return lines;
       }
-      objects.push_back(**object);
+      lines.push_back(**line);
     }
   }
-  return objects;
+  lines.push_back(reader.rest());
+  return lines;
 }
 
 constexpr std::string_view kUrl = "http://192.0.2.1:2379";
@@ -175,16 +176,16 @@ void require_failure(const etcd::Failure& failure) {
 }
 
 void hear_watch(std::string_view input) {
-  const auto objects = objects_in(input, input.size());
-  require(objects == objects_in(input, step_for(input)), "it matters in which parts a watch comes");
+  const auto lines = lines_in(input, input.size());
+  require(lines == lines_in(input, step_for(input)), "it matters in which parts a watch comes");
   etcd::WatchBacklog backlog(5);
   std::size_t told = 0;
   std::size_t came = 0;
-  for (const std::string& object : objects) {
-    auto reply = etcd::read_watch_reply(object, kUrl);
+  for (const std::string& line : lines) {
+    auto reply = etcd::read_watch_reply(line, kUrl);
     if (const auto* failure = std::get_if<etcd::Failure>(&reply)) {
       require_failure(*failure);
-      backlog.broken();
+      backlog.note_break();
       continue;
     }
     auto& watched = std::get<etcd::WatchReply>(reply);
@@ -208,13 +209,9 @@ void read_replies(std::string_view input) {
   JsonDocument document;
   if (!document.parse(input, JsonLimits::none())) return;
   read_as(document, etcd::read_range);
-  read_as(document, etcd::read_put);
-  read_as(document, etcd::read_delete_range);
+  read_as(document, etcd::read_prev_kv);
   read_as(document, etcd::read_txn);
-  read_as(document, etcd::read_lease);
-  read_as(document, etcd::read_leases);
   read_as(document, etcd::read_status);
-  read_as(document, etcd::read_members);
   require_failure(etcd::stream_failure(document.root(), kUrl));
 }
 

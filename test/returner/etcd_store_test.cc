@@ -8,7 +8,7 @@
 
 #include "../etcd/fake_gateway.h"
 #include "caches.h"
-#include "etcd/kv.h"
+#include "etcd/messages.h"
 #include "fake_etcd_store.h"
 #include "rest_fcgi/core/json_document.h"
 #include "returner/etcd/store.h"

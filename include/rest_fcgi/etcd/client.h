@@ -6,100 +6,185 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/etcd/kv.h"
 #include "rest_fcgi/etcd/options.h"
 
 namespace rest_fcgi::etcd {
 
-class Gateway;
-
-/// When a call has to have come back.
+/// The time at which a call returns at the latest.
 using Deadline = std::chrono::steady_clock::time_point;
 
-struct Lease {
-  std::int64_t id = 0;
-  std::int64_t ttl = 0;          ///< seconds that are left; -1 where there is no such lease (any more)
-  std::int64_t granted_ttl = 0;  ///< seconds, as granted; the server may give more than was asked for
-  std::vector<std::string> keys{};
+// Messages of API v3, with the names of etcd's API reference. Keys and values are any bytes.
+
+struct Header {
+  std::uint64_t cluster_id = 0;
+  std::int64_t revision = 0;
 };
 
-struct Status {
+struct KeyValue {
+  std::string key;
+  std::string value;
+  std::int64_t mod_revision = 0;
+  std::int64_t version = 0;  ///< 1: the key is new
+  std::int64_t lease = 0;    ///< 0: none
+};
+
+/// Returns the `range_end` of a range that holds all keys with this prefix.
+[[nodiscard]] std::string prefix_end(std::string_view prefix);
+
+struct RangeRequest {
+  std::string key;
+  std::string range_end{};    ///< empty: the range is `key` alone
+  std::int64_t limit = 0;     ///< 0: no limit
+  std::int64_t revision = 0;  ///< 0: the newest
+};
+
+struct RangeReply {
   Header header;
-  std::string version;
-  std::int64_t db_size = 0;
-  std::int64_t db_size_in_use = 0;
-  std::uint64_t leader = 0;  ///< 0: no leader is known
-  std::uint64_t raft_index = 0;
-  std::uint64_t raft_term = 0;
-  std::uint64_t raft_applied_index = 0;
-  bool is_learner = false;
-  std::vector<std::string> errors;
+  std::vector<KeyValue> kvs;
+  bool more = false;
 };
 
-struct Member {
-  std::uint64_t id = 0;
-  std::string name;
-  std::vector<std::string> peer_urls;
-  std::vector<std::string> client_urls;
-  bool is_learner = false;
+struct PutRequest {
+  std::string key;
+  std::string value;
+  std::int64_t lease = 0;
 };
 
-/// What a call may do where a try's outcome is not known: the connection broke, or nothing was heard in time.
-enum class Repeat {
-  yes,  ///< twice is the same as once: ask the next member until the deadline
-  no,   ///< tell the caller
+/// A comparison of a key's version with 0, or of its value with `value`. A comparison with the value of a key
+/// that does not exist is false.
+struct Compare {
+  enum class Target { version, value };
+  enum class Result { equal, greater, less };
+
+  std::string key;
+  Target target = Target::version;
+  Result result = Result::equal;
+  std::string value{};
 };
 
-/// A client for etcd's JSON gateway (API v3). Knows the members, which prefix of the API they speak, and
-/// holds kept connections and a token; a call goes to the member that answered last, and on to the next one
-/// where that one fails. Thread-safe; a call blocks its own thread only.
+struct RequestOp;
+
+/// An atomic transaction: runs `success` if all of `compare` are true, else `failure`. etcd takes 128
+/// operations by default, and no two puts of one key.
+struct TxnRequest {
+  std::vector<Compare> compare{};
+  std::vector<RequestOp> success{};
+  std::vector<RequestOp> failure{};
+};
+
+struct RequestOp {
+  std::variant<RangeRequest, PutRequest, TxnRequest> request;
+};
+
+struct TxnReply {
+  Header header;
+  bool succeeded = false;
+  /// One element an operation. Only ranges have a reply.
+  std::vector<std::optional<RangeReply>> responses;
+};
+
+// Messages of API v2.
+
+/// A key with its value, or a directory. A directory does not list nodes whose names begin with `_`.
+struct NodeV2 {
+  std::string key;  ///< the whole path, with a `/` in front
+  std::string value;
+  bool dir = false;
+  std::vector<NodeV2> nodes;  ///< of a directory, sorted
+};
+
+struct PutV2 {
+  std::string key;
+  std::string value;
+  std::optional<std::chrono::seconds> ttl{};
+  bool must_be_new = false;                 ///< fails if the key exists
+  std::optional<std::string> prev_value{};  ///< fails if the key does not have this value
+};
+
+class Cluster;
+
+/// A client of etcd's JSON gateway (API v3) and of its API v2, which has data and users of its own. A call
+/// goes to the member that answered last, and to the next member when that one fails. A call that may have
+/// been executed without an answer is repeated, unless it is a conditional put of API v2. Thread-safe; a call
+/// blocks its own thread.
 ///
-/// Errors of every call: unavailable (no member answered so far; what each one said is in the message),
-/// timeout (one may have carried the request out: its outcome is not known), authentication (the cluster
-/// does not take the user's name and password), authorization (the user may not do that), not_found (no such
-/// lease), invocation (the cluster refuses the request as it is: too large, too many operations, compacted
-/// revision), configuration (the endpoints are of different clusters, or a certificate is none), internal (an
-/// answer that is none, or one to another question). No message holds a password, a token, or a value.
+/// Errors of every call: unavailable (no member answered; the message has the last error of each), timeout
+/// (the same for a write that may have been executed), authentication (name or password are wrong; with API
+/// v2 also a missing permission), authorization, not_found (the lease, or the key of a conditional put of API
+/// v2, does not exist), invocation (the cluster refuses the request: too large, too many operations,
+/// compacted revision, false condition of API v2), configuration (the endpoints belong to different clusters,
+/// a file of a certificate is malformed, or a member has no API v2), internal (malformed reply). Messages
+/// hold no password, token or value.
 class Client {
  public:
-  /// Opens no connection. Errors: configuration, for endpoints that are none, for a certificate that cannot
-  /// be read, for one of a pair without the other.
+  /// Opens no connection. Errors: configuration, for malformed endpoints, unreadable files of certificates,
+  /// and a name without a password.
   [[nodiscard]] static Result<std::unique_ptr<Client>> make(Options options);
-
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
   [[nodiscard]] Result<RangeReply> range(const RangeRequest& request, Deadline deadline);
-  Result<PutReply> put(const PutRequest& request, Deadline deadline);
-  Result<DeleteRangeReply> delete_range(const DeleteRangeRequest& request, Deadline deadline);
-  Result<TxnReply> txn(const TxnRequest& request, Deadline deadline, Repeat repeat);
-  Result<Header> compact(std::int64_t revision, bool physical, Deadline deadline);
+  /// Returns what the key held before.
+  Result<std::optional<KeyValue>> put(const PutRequest& request, Deadline deadline);
+  /// Deletes one key. Returns what it held.
+  Result<std::optional<KeyValue>> delete_key(const std::string& key, Deadline deadline);
+  [[nodiscard]] Result<TxnReply> txn(const TxnRequest& request, Deadline deadline);
 
-  /// `id` 0: one is chosen here, so that a grant whose answer was lost is not granted twice. A lease of that
-  /// id that is there already is told as it stands.
-  Result<Lease> lease_grant(std::chrono::seconds ttl, std::int64_t id, Deadline deadline);
+  /// Returns the ID of a new lease.
+  [[nodiscard]] Result<std::int64_t> lease_grant(std::chrono::seconds ttl, Deadline deadline);
   Result<void> lease_revoke(std::int64_t id, Deadline deadline);
-  /// Renews it once. Errors: not_found, where it is gone.
-  Result<Lease> lease_keep_alive(std::int64_t id, Deadline deadline);
-  [[nodiscard]] Result<Lease> lease_time_to_live(std::int64_t id, bool with_keys, Deadline deadline);
-  [[nodiscard]] Result<std::vector<std::int64_t>> lease_leases(Deadline deadline);
 
-  /// Of the member that the client talks to now.
-  [[nodiscard]] Result<Status> status(Deadline deadline);
-  [[nodiscard]] Result<std::vector<Member>> member_list(Deadline deadline);
+  /// Returns what a majority of the members has. Several slashes in a key are one; a part `.` or `..` is an
+  /// error (invocation).
+  [[nodiscard]] Result<std::optional<NodeV2>> get_v2(std::string_view key, bool recursive, Deadline deadline);
+  [[nodiscard]] Result<void> put_v2(const PutV2& request, Deadline deadline);
 
  private:
   friend class Watcher;
-  explicit Client(std::unique_ptr<Gateway> gateway);
-  std::unique_ptr<Gateway> gateway_;
+  explicit Client(std::unique_ptr<Cluster> cluster);
+  std::unique_ptr<Cluster> cluster_;
 };
 
-/// Asks the members, by `deadline`, whether they have API v3. Returns what one said that answers and does not
-/// have it; absent where a member has it, or none answers.
+/// Asks the members whether they have API v3. Returns the answer of a member that lacks it. Absent: a member
+/// has API v3, or no member answers before the deadline.
 [[nodiscard]] std::optional<std::string> missing_api_v3(const Options& options, Deadline deadline);
+
+struct WatchRequest {
+  std::string key;
+  std::string range_end{};          ///< empty: `key` alone
+  std::int64_t start_revision = 1;  ///< the first revision whose events are returned
+};
+
+struct WatchEvent {
+  bool is_delete = false;
+  KeyValue kv;
+  std::optional<KeyValue> prev_kv;
+};
+
+/// A stream of changes. After a broken connection it continues at any member with the next revision, so that
+/// no event is lost or repeated. The client must outlive it. For one thread at a time.
+class Watcher {
+ public:
+  /// Opens no connection.
+  Watcher(Client& client, WatchRequest request);
+  ~Watcher();
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  /// Returns all events of the next revision; none if the deadline comes first. Errors: invocation, from then
+  /// on, if the next revision was compacted or the cluster was replaced: read the range again, and watch from
+  /// the revision after that read. Otherwise as of every call of `Client`; the next call tries again.
+  [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline);
+
+ private:
+  class Stream;
+  std::unique_ptr<Stream> stream_;
+};
 
 }  // namespace rest_fcgi::etcd

@@ -10,22 +10,20 @@
 
 namespace rest_fcgi::etcd {
 
-/// How to reach a cluster, and as whom. Plain value; the password is shared and wiped when its last owner
-/// goes.
+/// How to reach a cluster, and as which user. Plain value; copies share the password.
 struct Options {
-  /// Members of one cluster, as `http://HOST:PORT` or `https://HOST:PORT`; an IPv6 address in brackets. The
-  /// first that answers is kept until it fails.
+  /// Members of one cluster, as `http://HOST:PORT` or `https://HOST:PORT`, with IPv6 addresses in brackets.
   std::vector<std::string> endpoints{"http://127.0.0.1:2379"};
 
   std::string username{};                    ///< empty: no login
-  std::shared_ptr<const Secret> password{};  ///< goes with a username
+  std::shared_ptr<const Secret> password{};  ///< needed with a username, and only then
 
-  std::string ca{};           ///< file with the certificates that sign the server's; empty: the system's
-  std::string client_cert{};  ///< file; goes with `client_key`
+  std::string ca{};           ///< file of the authorities for the server's certificate; empty: the system's
+  std::string client_cert{};  ///< file; needs `client_key`
   std::string client_key{};   ///< file
 
   std::chrono::milliseconds connect_timeout{500};
-  /// Of one try at one member. More than one election takes, and much less than the 7 s after which a
+  /// Of one attempt at one member. It is longer than an election, and much shorter than the 7 s after which a
   /// member without a leader answers.
   std::chrono::milliseconds try_timeout{2000};
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/etcd/client.h"
-#include "rest_fcgi/etcd/keys_v2.h"
 #include "rest_fcgi/returner/returners.h"
 
 namespace rest_fcgi::returner {
@@ -14,8 +13,8 @@ constexpr std::string_view kApiV3Remedy =
 
 std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline) {
   if (!options.is_chosen) return std::nullopt;
-  const auto keys = etcd::KeysV2::make(options.writing);
-  if (!keys) return keys.error().message;
+  const auto client = etcd::Client::make(options.writing);
+  if (!client) return client.error().message;
   if (!options.require_v2) {
     const auto missing = etcd::missing_api_v3(options.writing, deadline);
     if (!missing) return std::nullopt;
@@ -24,7 +23,7 @@ std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTi
         "API v2",
         *missing, kApiV3Remedy);
   }
-  const auto root = (*keys)->get("/", false, deadline);
+  const auto root = (*client)->get_v2("/", false, deadline);
   if (root || root.error().kind != ErrorKind::configuration) return std::nullopt;
   return format(
       "etcd.require_v2: true, which is the default, and {}; no job can be kept there: say "

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "rest_fcgi/etcd/keys_v2.h"
+#include "rest_fcgi/etcd/client.h"
 #include "returner/etcd/store.h"
 
 namespace rest_fcgi::returner {
@@ -32,8 +32,8 @@ void visit_leaves(const NodeV2& node, const EtcdStore::Visitor& visitor) {
 /// Each put is alone: a reader may see some of a return without the rest, as with Salt's own returner.
 class StoreV2 : public EtcdStore {
  public:
-  StoreV2(std::unique_ptr<etcd::KeysV2> keys, std::chrono::seconds ttl)
-      : keys_(std::move(keys)), ttl_(ttl.count() == 0 ? std::nullopt : std::optional(ttl)) {}
+  StoreV2(std::unique_ptr<etcd::Client> client, std::chrono::seconds ttl)
+      : client_(std::move(client)), ttl_(ttl.count() == 0 ? std::nullopt : std::optional(ttl)) {}
 
   Result<std::vector<std::optional<std::string>>> get(const std::vector<std::string>& keys) override {
     std::vector<std::optional<std::string>> values(keys.size());
@@ -47,7 +47,7 @@ class StoreV2 : public EtcdStore {
   }
 
   Result<void> visit(const std::string& folder, const Visitor& visitor) override {
-    const Result<std::optional<NodeV2>> node = keys_->get(without_slash(folder), true, soon_v2());
+    const Result<std::optional<NodeV2>> node = client_->get_v2(without_slash(folder), true, soon_v2());
     if (!node) return node.error();
     if (*node) visit_leaves(**node, visitor);
     return {};
@@ -55,7 +55,8 @@ class StoreV2 : public EtcdStore {
 
   Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
                           const LoadVisitor& visitor) override {
-    const Result<std::optional<NodeV2>> folder = keys_->get(without_slash(layout.jobs()), false, soon_v2());
+    const Result<std::optional<NodeV2>> folder =
+        client_->get_v2(without_slash(layout.jobs()), false, soon_v2());
     if (!folder) return folder.error();
     if (!*folder) return {};
     std::vector<std::string> jids;
@@ -94,7 +95,7 @@ class StoreV2 : public EtcdStore {
     const auto taken = value_of(taken_by);
     if (!taken) return taken.error();
     if (*taken) return false;
-    const PutV2 put{.key = claim.key, .value = claim.value, .ttl = ttl, .prev_exist = false};
+    const PutV2 put{.key = claim.key, .value = claim.value, .ttl = ttl, .must_be_new = true};
     Result<bool> done = compared(put);
     if (!done || *done) return done;
     // A try whose answer was lost may have put it.
@@ -108,7 +109,7 @@ class StoreV2 : public EtcdStore {
 
  private:
   [[nodiscard]] Result<std::optional<std::string>> value_of(const std::string& key) {
-    Result<std::optional<NodeV2>> node = keys_->get(key, false, soon_v2());
+    Result<std::optional<NodeV2>> node = client_->get_v2(key, false, soon_v2());
     if (!node) return std::move(node).error();
     if (!*node || (*node)->dir) return std::optional<std::string>();
     return std::optional(std::move((*node)->value));
@@ -128,7 +129,7 @@ class StoreV2 : public EtcdStore {
     if (guards_itself && write.unless != EtcdWrite::Unless::never)
       return Error{ErrorKind::unavailable, "others write the same key again and again"};
     for (const EtcdPair& pair : write.puts) {
-      const auto put = keys_->put({.key = pair.key, .value = pair.value, .ttl = ttl_}, soon_v2());
+      const auto put = client_->put_v2({.key = pair.key, .value = pair.value, .ttl = ttl_}, soon_v2());
       if (!put) return put.error();
     }
     return {};
@@ -141,20 +142,20 @@ class StoreV2 : public EtcdStore {
     if (before) {
       put.prev_value = *before;
     } else {
-      put.prev_exist = false;
+      put.must_be_new = true;
     }
     return compared(put);
   }
 
   /// False where the comparison that it asks for failed.
   [[nodiscard]] Result<bool> compared(const PutV2& put) {
-    const Result<NodeV2> node = keys_->put(put, soon_v2());
-    if (node) return true;
-    if (node.error().kind == ErrorKind::invocation || node.error().kind == ErrorKind::not_found) return false;
-    return node.error();
+    const Result<void> done = client_->put_v2(put, soon_v2());
+    if (done) return true;
+    if (done.error().kind == ErrorKind::invocation || done.error().kind == ErrorKind::not_found) return false;
+    return done.error();
   }
 
-  std::unique_ptr<etcd::KeysV2> keys_;
+  std::unique_ptr<etcd::Client> client_;
   const std::optional<std::chrono::seconds> ttl_;
 };
 
@@ -162,9 +163,9 @@ class StoreV2 : public EtcdStore {
 
 Result<std::unique_ptr<EtcdStore>> make_etcd_store_v2(const etcd::Options& options,
                                                       std::chrono::seconds ttl) {
-  auto keys = etcd::KeysV2::make(options);
-  if (!keys) return std::move(keys).error();
-  return std::unique_ptr<EtcdStore>(std::make_unique<StoreV2>(*std::move(keys), ttl));
+  auto client = etcd::Client::make(options);
+  if (!client) return std::move(client).error();
+  return std::unique_ptr<EtcdStore>(std::make_unique<StoreV2>(*std::move(client), ttl));
 }
 
 }  // namespace rest_fcgi::returner

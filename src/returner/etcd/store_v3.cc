@@ -9,7 +9,6 @@
 
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/etcd/client.h"
-#include "rest_fcgi/etcd/kv.h"
 #include "returner/etcd/store.h"
 
 namespace rest_fcgi::returner {
@@ -97,9 +96,9 @@ class SharedLease {
     const std::lock_guard lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
     if (id_ != 0 && now < use_by_) return id_;
-    Result<etcd::Lease> granted = client_.lease_grant(ttl_ + shared_, 0, write_deadline());
-    if (!granted) return std::move(granted).error();
-    id_ = granted->id;
+    Result<std::int64_t> granted = client_.lease_grant(ttl_ + shared_, write_deadline());
+    if (!granted) return granted;
+    id_ = *granted;
     use_by_ = now + shared_;
     return id_;
   }
@@ -177,20 +176,19 @@ class StoreV3 : public EtcdStore {
   }
 
   Result<bool> claim(const EtcdPair& claim, const std::string& taken_by, std::chrono::seconds ttl) override {
-    const Result<etcd::Lease> lease = client_->lease_grant(ttl, 0, write_deadline());
+    const Result<std::int64_t> lease = client_->lease_grant(ttl, write_deadline());
     if (!lease) return lease.error();
     TxnRequest txn;
     txn.compare = {is_absent(claim.key), is_absent(taken_by)};
-    txn.success.push_back(put(claim, lease->id));
+    txn.success.push_back(put(claim, *lease));
     txn.failure.push_back({etcd::RangeRequest{.key = claim.key}});
-    const Result<etcd::TxnReply> reply = client_->txn(txn, write_deadline(), etcd::Repeat::yes);
+    const Result<etcd::TxnReply> reply = client_->txn(txn, write_deadline());
     if (!reply) return reply.error();
     if (reply->succeeded) return true;
     // A try whose answer was lost may have put it.
-    const auto* found =
-        reply->responses.empty() ? nullptr : std::get_if<etcd::RangeReply>(&reply->responses[0].response);
-    const bool ours = found != nullptr && !found->kvs.empty() && found->kvs.front().value == claim.value;
-    if (!ours) static_cast<void>(client_->lease_revoke(lease->id, write_deadline()));
+    const std::vector<etcd::KeyValue>& found = reply->responses.front()->kvs;
+    const bool ours = !found.empty() && found.front().value == claim.value;
+    if (!ours) static_cast<void>(client_->lease_revoke(*lease, write_deadline()));
     return ours;
   }
 
@@ -220,22 +218,14 @@ class StoreV3 : public EtcdStore {
                                   std::size_t end, std::vector<etcd::RangeReply>& replies) {
     TxnRequest txn;
     for (std::size_t i = begin; i < end; ++i) txn.success.push_back({requests[i]});
-    Result<etcd::TxnReply> reply = client_->txn(txn, read_deadline(), etcd::Repeat::yes);
+    Result<etcd::TxnReply> reply = client_->txn(txn, read_deadline());
     if (!reply && reply.error().kind == ErrorKind::internal && end - begin > 1) {
       const std::size_t middle = begin + (end - begin) / 2;
       Result<void> half = read(requests, begin, middle, replies);
       return half ? read(requests, middle, end, replies) : half;
     }
     if (!reply) return std::move(reply).error();
-    if (reply->responses.size() != end - begin) {
-      return Error{ErrorKind::internal, "etcd answered a transaction with another number of answers"};
-    }
-    for (std::size_t i = begin; i < end; ++i) {
-      if (auto* range = std::get_if<etcd::RangeReply>(&reply->responses[i - begin].response)) {
-        replies[i] = std::move(*range);
-        replies[i].header.revision = reply->header.revision;
-      }
-    }
+    for (std::size_t i = begin; i < end; ++i) replies[i] = *std::move(reply->responses[i - begin]);
     return {};
   }
 
@@ -246,7 +236,7 @@ class StoreV3 : public EtcdStore {
     for (int tries = 0; tries < 2; ++tries) {
       const Result<std::int64_t> lease = lease_.current();
       if (!lease) return lease.error();
-      reply = client_->txn(make_txn(*lease), write_deadline(), etcd::Repeat::yes);
+      reply = client_->txn(make_txn(*lease), write_deadline());
       if (reply || reply.error().kind != ErrorKind::not_found) return reply;
       lease_.forget(*lease);
     }

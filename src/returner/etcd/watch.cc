@@ -14,7 +14,6 @@
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/thread.h"
-#include "rest_fcgi/etcd/watcher.h"
 #include "returner/etcd/layout.h"
 #include "returner/etcd/watched_jobs.h"
 
@@ -50,12 +49,11 @@ class ChangesV3 : public EtcdChanges {
   Result<void> begin(etcd::Deadline deadline) override {
     // Says also whether that may be read: a watch is refused only later.
     const std::string end = etcd::prefix_end(folder_);
-    const auto now = client_->range({.key = folder_, .range_end = end, .count_only = true}, deadline);
+    const auto now = client_->range({.key = folder_, .range_end = end, .limit = 1}, deadline);
     if (!now) return now.error();
     const std::int64_t start = now->header.revision + 1;
     watcher_ = std::make_unique<etcd::Watcher>(
-        *client_,
-        etcd::WatchRequest{.key = folder_, .range_end = end, .start_revision = start, .prev_kv = true});
+        *client_, etcd::WatchRequest{.key = folder_, .range_end = end, .start_revision = start});
     return {};
   }
 
@@ -64,7 +62,7 @@ class ChangesV3 : public EtcdChanges {
     if (!events) return std::move(events).error();
     std::vector<EtcdChange> changes;
     for (etcd::WatchEvent& event : *events) {
-      if (event.type != etcd::WatchEvent::Type::put) continue;
+      if (event.is_delete) continue;
       const bool same = event.prev_kv && event.prev_kv->value == event.kv.value;
       changes.push_back({std::move(event.kv.key), std::move(event.kv.value), event.kv.version == 1, same,
                          event.kv.mod_revision});

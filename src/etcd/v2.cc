@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/etcd/keys_v2.h"
+#include "etcd/v2.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <variant>
 
-#include "etcd/gateway.h"
-#include "etcd/kv.h"
-#include "etcd/members.h"
-#include "etcd/transport.h"
-#include "etcd/v2_wire.h"
+#include "etcd/cluster.h"
+#include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/json_document.h"
@@ -44,7 +40,6 @@ NodeV2 read_node(const JsonValue& value) {
   if (const auto text = value.find("value")) node.value = text->text();
   const auto dir = value.find("dir");
   node.dir = dir && dir->is(JsonValue::Kind::boolean) && dir->boolean();
-  if (const auto ttl = value.find("ttl")) node.ttl = ttl->integer();
   if (const auto nodes = value.find("nodes")) {
     for (const JsonValue inside : nodes->elements()) node.nodes.push_back(read_node(inside));
   }
@@ -53,11 +48,11 @@ NodeV2 read_node(const JsonValue& value) {
 
 Failure member_failure(ErrorKind kind, std::string_view url, std::string_view said) {
   const bool next = kind == ErrorKind::timeout;
-  return {{kind, format("etcd: {}: {}", url, said)}, next ? Remedy::next_member : Remedy::none, !next};
+  return {
+      {kind, format("etcd: {}: {}", url, said)}, next ? RetryAction::next_member : RetryAction::none, !next};
 }
 
-/// By etcd's numbers of errors (API v2). That 3xx are a member's own troubles is what all of them have in
-/// common.
+/// Returns the kind of an error code of API v2. Codes from 300 on are failures of the member.
 ErrorKind kind_of_error(std::int64_t code, long status) noexcept {
   if (code == 100) return ErrorKind::not_found;
   if (code == 110) return ErrorKind::authentication;
@@ -73,15 +68,15 @@ Failure refusal(const HttpReply& reply, std::string_view url) {
   if (reply.status == 404 && !code) {
     return member_failure(
         ErrorKind::configuration, url,
-        "it has no API v2; etcd before 3.6 has it with --enable-v2, later ones have API v3 only");
+        "found no API v2; etcd before 3.6 has it with --enable-v2, later versions have API v3 only");
   }
   const auto message = parsed ? document.root().find("message") : std::nullopt;
   const std::int64_t number = code ? code->integer().value_or(0) : 0;
   const std::string_view hint =
-      number == 110 ? "; a wrong name or password, or no permission: etcd does not say which" : "";
+      number == 110 ? "; name or password are wrong, or the permission is missing" : "";
   return member_failure(kind_of_error(number, reply.status), url,
                         format("HTTP {}, error {}: {}{}", reply.status, number,
-                               excerpt(message ? message->text() : std::string_view(), kMostOfText), hint));
+                               excerpt(message ? message->text() : std::string_view(), kMostQuoted), hint));
 }
 
 }  // namespace
@@ -107,7 +102,7 @@ Result<std::string> v2_path(std::string_view key) {
     const std::string_view name = key.substr(0, end);
     key.remove_prefix(std::min(end + 1, key.size()));
     if (name == "." || name == "..") {
-      return Error{ErrorKind::invocation, format("etcd: a key of the API v2 has no part {}", quoted(name))};
+      return Error{ErrorKind::invocation, format("etcd: key of API v2: found the part {}", quoted(name))};
     }
     if (name.empty()) continue;
     path += '/';
@@ -120,7 +115,7 @@ std::string v2_form(const PutV2& request) {
   std::string form = "value=";
   append_escaped(form, request.value);
   if (request.ttl) form += format("&ttl={}", request.ttl->count());
-  if (request.prev_exist) form += *request.prev_exist ? "&prevExist=true" : "&prevExist=false";
+  if (request.must_be_new) form += "&prevExist=false";
   if (request.prev_value) {
     form += "&prevValue=";
     append_escaped(form, *request.prev_value);
@@ -135,75 +130,32 @@ Tried<NodeV2> read_v2_node(const HttpReply& reply, std::string_view url) {
   const auto node = parsed ? document.root().find("node") : std::nullopt;
   if (!node || !node->is(JsonValue::Kind::object)) {
     return member_failure(ErrorKind::internal, url,
-                          format("a reply of {} bytes that has no node", reply.body.size()));
+                          format("malformed reply: found no node in {} bytes", reply.body.size()));
   }
   return read_node(*node);
 }
 
-class KeysV2::Impl {
- public:
-  Impl(const Options& options, std::unique_ptr<Transport> transport)
-      : transport_(std::move(transport)),
-        authorization_(basic_authorization(options)),
-        endpoints_(options.endpoints) {}
-
-  /// `request` without what is the same for all: its URL is the escaped path alone.
-  [[nodiscard]] Result<NodeV2> call(HttpRequest request, Effect effect, Deadline deadline) {
-    const std::string path = std::exchange(request.url, {});
-    request.content_type = "application/x-www-form-urlencoded";
-    request.authorization = authorization_;
-    Result<NodeV2> answer = NodeV2{};
-    Result<void> taken =
-        retry(endpoints_, effect, deadline, [&](std::size_t member) -> std::optional<Failure> {
-          const std::string& url = endpoints_.url(member);
-          request.url = url + path;
-          Result<HttpReply> reply = transport_->exchange(request, deadline);
-          Tried<NodeV2> node =
-              reply ? read_v2_node(*reply, url) : transport_failure(std::move(reply).error());
-          if (auto* failure = std::get_if<Failure>(&node)) return std::move(*failure);
-          answer = std::get<NodeV2>(std::move(node));
-          return std::nullopt;
-        });
-    if (!taken) return std::move(taken).error();
-    return answer;
-  }
-
- private:
-  const std::unique_ptr<Transport> transport_;
-  const Secret authorization_;
-  Endpoints endpoints_;
-};
-
-Result<std::unique_ptr<KeysV2>> KeysV2::make(const Options& options) {
-  if (Result<void> checked = check_options(options); !checked) return std::move(checked).error();
-  Result<std::unique_ptr<Transport>> transport = Transport::make(options);
-  if (!transport) return std::move(transport).error();
-  return std::unique_ptr<KeysV2>(new KeysV2(std::make_unique<Impl>(options, *std::move(transport))));
-}
-
-KeysV2::KeysV2(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-
-KeysV2::~KeysV2() = default;
-
-Result<std::optional<NodeV2>> KeysV2::get(std::string_view key, bool recursive, Deadline deadline) {
+Result<std::optional<NodeV2>> Client::get_v2(std::string_view key, bool recursive, Deadline deadline) {
   Result<std::string> path = v2_path(key);
   if (!path) return std::move(path).error();
-  // Without `quorum` a member may answer from a past of its own.
+  // Without `quorum` a member may answer with old data.
   *path += recursive ? "?quorum=true&sorted=true&recursive=true" : "?quorum=true&sorted=true";
-  Result<NodeV2> node =
-      impl_->call({.method = HttpRequest::Method::get, .url = *std::move(path)}, Effect::none, deadline);
+  Result<NodeV2> node = cluster_->call_v2({.method = HttpRequest::Method::get, .url = *std::move(path)},
+                                          Effect::reads, deadline);
   if (node) return std::optional(*std::move(node));
   if (node.error().kind == ErrorKind::not_found) return std::optional<NodeV2>();
   return std::move(node).error();
 }
 
-Result<NodeV2> KeysV2::put(const PutV2& request, Deadline deadline) {
+Result<void> Client::put_v2(const PutV2& request, Deadline deadline) {
   Result<std::string> path = v2_path(request.key);
   if (!path) return std::move(path).error();
   const std::string form = v2_form(request);
-  const bool has_condition = request.prev_exist || request.prev_value;
-  return impl_->call({.method = HttpRequest::Method::put, .url = *std::move(path), .body = form},
-                     has_condition ? Effect::once : Effect::repeatable, deadline);
+  const bool has_condition = request.must_be_new || request.prev_value;
+  Result<NodeV2> node =
+      cluster_->call_v2({.method = HttpRequest::Method::put, .url = *std::move(path), .body = form},
+                        has_condition ? Effect::writes_once : Effect::writes, deadline);
+  return node ? Result<void>() : std::move(node).error();
 }
 
 }  // namespace rest_fcgi::etcd
