@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::seconds;
 using store::Connection;
-using store::Query;
+using store::Row;
 
 constexpr std::chrono::hours kDay{24};
 constexpr std::chrono::hours kKnownFor = 7 * kDay;
@@ -48,7 +48,7 @@ struct Entry {
 /// Returns the key's entry; with 0 failures where it has none, or its time is over.
 Result<Entry> entry_of(Connection& from, const std::string& key, WallTime now) {
   Entry entry;
-  const auto take = [&](const Query& row) {
+  const auto take = [&](const Row& row) {
     entry = {row.number(0), time_at(row.number(1))};
     return false;
   };

@@ -16,7 +16,7 @@ namespace rest_fcgi::auth {
 namespace {
 
 using store::Connection;
-using store::Query;
+using store::Row;
 
 constexpr std::chrono::seconds kKeepUsers = kLongestTokenLife + std::chrono::hours(24);
 
@@ -87,12 +87,12 @@ class StoredRevocations final : public RevocationList {
       const std::unique_lock lock(mutex_);
       if (Result<void> found = find_start(from, kLastToken, last_token_); !found) return found;
       if (Result<void> found = find_start(from, kLastUser, last_user_); !found) return found;
-      const auto take_token = [this](const Query& row) {
+      const auto take_token = [this](const Row& row) {
         last_token_ = row.number(0);
         tokens_.insert_or_assign(std::string(row.text(1)), time_at(row.number(2)));
         return true;
       };
-      const auto take_user = [this](const Query& row) {
+      const auto take_user = [this](const Row& row) {
         last_user_ = row.number(0);
         users_.insert_or_assign({std::string(row.text(1)), std::string(row.text(2))}, time_at(row.number(3)));
         return true;

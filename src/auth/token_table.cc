@@ -9,7 +9,7 @@ namespace rest_fcgi::auth {
 namespace {
 
 using store::Connection;
-using store::Query;
+using store::Row;
 
 constexpr std::int64_t kMostOfUser = 1000;
 
@@ -44,7 +44,7 @@ class TokenTable final : public TokenBackend {
 
   Result<std::optional<TokenRecord>> find(const std::string& hash) override {
     std::optional<TokenRecord> record;
-    const auto take = [&](const Query& row) {
+    const auto take = [&](const Row& row) {
       const JsonDocument groups = own_document(Json::trusted(std::string(row.text(2))));
       record = {std::string(row.text(0)), std::string(row.text(1)),
                 read_groups(groups.root()).value_or(std::vector<std::string>()), time_at(row.number(3)),

@@ -59,7 +59,7 @@ master::JidReserve jid_reserve(std::shared_ptr<store::Store> store) {
     // While the store fails, a try may take seconds.
     if (!store->is_writable()) return first;
     const Result<void> reserved = store->transact([&](store::Connection& connection) {
-      const auto take = [&](const store::Query& row) {
+      const auto take = [&](const store::Row& row) {
         first = row.number(0);
         return true;
       };

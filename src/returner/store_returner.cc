@@ -14,7 +14,7 @@ namespace rest_fcgi::returner {
 namespace {
 
 using store::Connection;
-using store::Query;
+using store::Row;
 using store::Store;
 
 constexpr std::int64_t kSlice = 500;        // jobs that one transaction removes
@@ -51,7 +51,7 @@ constexpr const char* kRemoveOutdated =
 constexpr const char* kRemoveOldest =
     "DELETE FROM job WHERE jid IN (SELECT jid FROM job ORDER BY jid LIMIT ?)";
 
-Load load_in(const Query& row) {
+Load load_in(const Row& row) {
   const auto json = [&row](int column) { return Json::trusted(std::string(row.text(column))); };
   Load load{jid_of(row.number(0)),
             json(1),
@@ -118,7 +118,7 @@ class StoreReturner final : public Returner {
     if (!key) return {};
     return store_->transact([&](Connection& connection) -> Result<void> {
       std::optional<std::vector<std::string>> all;
-      const auto take = [&](const Query& row) {
+      const auto take = [&](const Row& row) {
         all = strings_in(row.text(0));
         return false;
       };
@@ -140,7 +140,7 @@ class StoreReturner final : public Returner {
     std::optional<Load> load;
     const std::optional<JidKey> key = key_of(jid);
     if (!key) return load;
-    const auto take = [&](const Query& row) {
+    const auto take = [&](const Row& row) {
       load = load_in(row);
       return false;
     };
@@ -153,11 +153,11 @@ class StoreReturner final : public Returner {
     const std::optional<JidKey> key = key_of(jid);
     if (!key) return returns;
     std::map<std::string, JobReturn> by_minion;
-    const auto take = [&](const Query& row) {
+    const auto take = [&](const Row& row) {
       for (JobReturn& ret : returns_in(row.text(0))) by_minion.insert_or_assign(ret.minion, std::move(ret));
       return false;
     };
-    const auto take_later = [&](const Query& row) {
+    const auto take_later = [&](const Row& row) {
       const ReturnView ret{row.text(0), row.text(1), static_cast<int>(row.number(2)), row.number(3) != 0,
                            row.text(4)};
       by_minion.insert_or_assign(std::string(ret.minion), ret.copy());
@@ -174,7 +174,7 @@ class StoreReturner final : public Returner {
 
   [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override {
     const JidKeys keys = keys_of(query);
-    const auto take = [&](const Query& row) {
+    const auto take = [&](const Row& row) {
       if (!query.fun.empty() && row.text(1) != Json::string(query.fun).text()) return true;
       return visit(load_in(row));
     };

@@ -3,6 +3,8 @@
 
 #include <sqlite3.h>
 
+#include <utility>
+
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 
@@ -11,52 +13,35 @@ namespace {
 
 constexpr int kBusyTimeoutMs = 5000;  // for other processes that hold the database's lock
 
-Error error_of(sqlite3* handle) {
-  std::string message = sqlite3_errmsg(handle);
-  const int code = sqlite3_errcode(handle);
-  const int system = code == SQLITE_CANTOPEN || code == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0;
-  if (system != 0) message += format(" ({})", errno_text(system));
-  return {ErrorKind::unavailable, std::move(message)};
+struct Reset {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_reset(statement); }
+};
+
+void bind(sqlite3_stmt* statement, int parameter, const Value& value) {
+  if (value.number) {
+    sqlite3_bind_int64(statement, parameter, *value.number);
+  } else if (value.text) {
+    const char* const bytes = value.text->data() == nullptr ? "" : value.text->data();
+    sqlite3_bind_text64(statement, parameter, bytes, value.text->size(), SQLITE_STATIC, SQLITE_UTF8);
+  } else {
+    sqlite3_bind_null(statement, parameter);
+  }
 }
 
 }  // namespace
 
-Query::~Query() {
-  sqlite3_reset(statement_);
-}
-
-void Query::bind(std::int64_t value) {
-  sqlite3_bind_int64(statement_, next_parameter_++, value);
-}
-
-void Query::bind(std::string_view text) {
-  sqlite3_bind_text64(statement_, next_parameter_++, text.data() == nullptr ? "" : text.data(), text.size(),
-                      SQLITE_STATIC, SQLITE_UTF8);
-}
-
-void Query::bind_null() {
-  sqlite3_bind_null(statement_, next_parameter_++);
-}
-
-Result<bool> Query::step() {
-  const int code = sqlite3_step(statement_);
-  if (code == SQLITE_ROW) return true;
-  if (code == SQLITE_DONE) return false;
-  return error_of(sqlite3_db_handle(statement_));
-}
-
-std::int64_t Query::number(int column) const {
+std::int64_t Row::number(int column) const {
   return sqlite3_column_int64(statement_, column);
 }
 
-std::string_view Query::text(int column) const {
+std::string_view Row::text(int column) const {
   const void* const bytes = sqlite3_column_blob(statement_, column);
   if (bytes == nullptr) return {};
   return {static_cast<const char*>(bytes),
           static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
-bool Query::is_null(int column) const {
+bool Row::is_null(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
@@ -68,30 +53,29 @@ void Connection::Finalize::operator()(sqlite3_stmt* statement) const {
   sqlite3_finalize(statement);
 }
 
-Connection::Rollback::~Rollback() {
-  // Some failures have rolled back already.
-  if (sqlite3_get_autocommit(connection.handle_.get()) == 0) static_cast<void>(connection.run("ROLLBACK"));
-}
-
-Result<std::unique_ptr<Connection>> Connection::open(const std::string& path) {
-  // SQLite would count memory under a lock of the whole process.
-  static const int uncounted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-  static_cast<void>(uncounted);
+Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, const char* settings) {
+  // SQLite's statistics of memory take a lock of the whole process.
+  static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(configured);
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
   const int code = sqlite3_open_v2(path.empty() ? ":memory:" : path.c_str(), &handle, flags, nullptr);
   std::unique_ptr<Connection> connection(new Connection(handle));
-  if (code != SQLITE_OK) {
-    return handle != nullptr ? connection->error() : Error{ErrorKind::unavailable, "out of memory"};
-  }
+  if (code != SQLITE_OK) return connection->error();
   sqlite3_busy_timeout(handle, kBusyTimeoutMs);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  return connection;
+  const Result<void> set = connection->run(settings);
+  return set ? Result(std::move(connection)) : set.error();
 }
 
 Error Connection::error() const {
-  return error_of(handle_.get());
+  sqlite3* const handle = handle_.get();
+  std::string message = sqlite3_errmsg(handle);
+  const int code = sqlite3_errcode(handle);
+  const int system = code == SQLITE_CANTOPEN || code == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0;
+  if (system != 0) message += format(" ({})", errno_text(system));
+  return {ErrorKind::unavailable, std::move(message)};
 }
 
 Result<sqlite3_stmt*> Connection::prepare(const char* sql) {
@@ -106,13 +90,35 @@ Result<sqlite3_stmt*> Connection::prepare(const char* sql) {
   return statement.get();
 }
 
+Result<void> Connection::run_prepared(const char* sql, std::span<const Value> values, const TakeRow& take) {
+  const Result<sqlite3_stmt*> prepared = prepare(sql);
+  if (!prepared) return prepared.error();
+  const std::unique_ptr<sqlite3_stmt, Reset> statement(*prepared);
+  int parameter = 0;
+  for (const Value& value : values) bind(statement.get(), ++parameter, value);
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(statement.get())) == SQLITE_ROW) {
+    if (take && !take(Row(statement.get()))) return {};
+  }
+  return code == SQLITE_DONE ? Result<void>() : error();
+}
+
 Result<void> Connection::run(const char* sql) {
   if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return error();
   return {};
 }
 
+void Connection::roll_back() {
+  // SQLite rolls back by itself after some failures.
+  if (sqlite3_get_autocommit(handle_.get()) == 0) static_cast<void>(run("ROLLBACK"));
+}
+
 std::int64_t Connection::changes() const noexcept {
   return sqlite3_changes64(handle_.get());
+}
+
+std::int64_t Connection::total_changes() const noexcept {
+  return sqlite3_total_changes64(handle_.get());
 }
 
 void Connection::on_commit(const std::function<void(int)>& function) {
@@ -121,10 +127,6 @@ void Connection::on_commit(const std::function<void(int)>& function) {
     return SQLITE_OK;
   };
   sqlite3_wal_hook(handle_.get(), call, const_cast<std::function<void(int)>*>(&function));
-}
-
-std::int64_t Connection::total_changes() const noexcept {
-  return sqlite3_total_changes64(handle_.get());
 }
 
 bool Connection::has_moved() const noexcept {

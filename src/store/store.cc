@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/store/store.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <thread>
 
-#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
-#include "rest_fcgi/core/unique_fd.h"
-#include "store/schema.h"
 
 namespace rest_fcgi::store {
 namespace {
@@ -23,65 +14,11 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-constexpr int kLongLog = 32'768;  // pages of the write-ahead log, 32 MiB
-constexpr int kNewPages = 4096;   // of it that are copied before a second is over
-
-/// Makes the file and its folder where they are missing, both for this process's user alone.
-Result<void> make_file(const std::string& path) {
-  const std::string folder_path = path.substr(0, path.rfind('/'));
-  const Result<UniqueFd> folder = open_private_folder(folder_path);
-  if (!folder) return unusable(format("its folder {} {}", folder_path, folder.error().message));
-  const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  struct stat status {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
-    return unusable(format("it cannot be opened for writing: {}", errno_text()));
-  }
-  if (!S_ISREG(status.st_mode)) return unusable("found no regular file");
-  if (auto why = why_untrusted(status)) return unusable(format("it {}", *why));
-  if (status.st_size == 0 && ::fsync(folder->get()) != 0) return unusable(errno_text());
-  return {};
-}
-
-/// Returns false where there is no such file. In a folder that this process may not search, there may be one.
-bool may_exist(const std::string& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0) return true;
-  return errno == EACCES && ::stat(path.substr(0, path.rfind('/')).c_str(), &status) == 0;
-}
-
-/// SQLite does not wait for another process that turns to write-ahead logging at the same time.
-Result<void> use_write_ahead_log(Connection& connection) {
-  const auto deadline = std::chrono::steady_clock::now() + 5s;
-  for (;;) {
-    // A commit writes whole pages, and most rows are small. The size counts when the database is made.
-    Result<void> set = connection.run("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL");
-    if (set || std::chrono::steady_clock::now() >= deadline) return set;
-    std::this_thread::sleep_for(5ms);
-  }
-}
-
-Result<std::unique_ptr<Connection>> connect_with(const std::string& path, const char* settings) {
-  auto connection = Connection::open(path);
-  if (!connection) return connection;
-  if (Result<void> set = (*connection)->run(settings); !set) return std::move(set).error();
-  return connection;
-}
+// Pages of 1 KiB in the write-ahead log:
+constexpr int kLongLog = 32'768;  // the log starts from its beginning
+constexpr int kNewPages = 4096;   // a checkpoint does not wait for the end of the second
 
 }  // namespace
-
-Result<std::unique_ptr<Store>> Store::open(const Options& options) {
-  std::unique_ptr<Store> store(new Store(options.path));
-  if (Result<void> opened = store->connect(); !opened) {
-    const std::string why = format("store: {}: {}", options.path, opened.error().message);
-    if (!options.may_be_in_memory || may_exist(options.path)) return unusable(why);
-    log::warning(why + "; jobs, tokens and failed logins are in this process's memory alone");
-    return open({});
-  }
-  Result<Thread> thread = Thread::start("store", [self = store.get()] { self->maintain(); });
-  if (!thread) return std::move(thread).error();
-  store->thread_ = *std::move(thread);
-  return store;
-}
 
 Store::~Store() {
   {
@@ -90,42 +27,6 @@ Store::~Store() {
   }
   stop_.notify_all();
   thread_.join();
-}
-
-Result<void> Store::connect() {
-  if (!path_.empty()) {
-    if (Result<void> made = make_file(path_); !made) return made;
-  }
-  constexpr const char* kSettings = "PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL";
-  auto writer = Connection::open(path_);
-  if (!writer) return std::move(writer).error();
-  // A database of another application is refused before anything in it is changed.
-  if (Result<void> ours = check_owner(**writer); !ours) return ours;
-  // In memory, space of what was removed goes back to the system.
-  Result<void> kind =
-      path_.empty() ? (*writer)->run("PRAGMA auto_vacuum = INCREMENTAL") : use_write_ahead_log(**writer);
-  if (!kind) return kind;
-  if (Result<void> set = (*writer)->run(kSettings); !set) return set;
-  (*writer)->on_commit(log_size_);
-  if (Result<void> created = create_tables(**writer); !created) return created;
-  std::unique_ptr<Connection> syncer;
-  std::unique_ptr<Connection> maintainer;
-  if (!path_.empty()) {
-    auto opened = connect_with(path_, "PRAGMA foreign_keys = 1; PRAGMA synchronous = FULL");
-    if (!opened) return std::move(opened).error();
-    syncer = *std::move(opened);
-    syncer->on_commit(log_size_);
-    opened = connect_with(path_, "PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 20");
-    if (!opened) return std::move(opened).error();
-    maintainer = *std::move(opened);
-  }
-  std::scoped_lock lock(write_mutex_, readers_mutex_);
-  writer_ = *std::move(writer);
-  syncer_ = std::move(syncer);
-  maintainer_ = std::move(maintainer);
-  ++generation_;
-  idle_readers_.clear();
-  return {};
 }
 
 Result<void> Store::sync() {
@@ -164,24 +65,15 @@ void Store::commit_with_others(Write& write) noexcept {
   }
 }
 
-/// Commits with synchronous=FULL where one of the writes is durable. That takes earlier commits to the disk,
-/// too.
 void Store::commit(const std::vector<Write*>& writes) {
   const std::lock_guard lock(write_mutex_);
   const bool is_durable =
       std::any_of(writes.begin(), writes.end(), [](const Write* one) { return one->kind == Kind::durable; });
   Connection& connection = is_durable ? *syncer_ : *writer_;
-  bool is_touched = false;  // one commit of FULL is enough for all durable writes
+  bool is_touched = false;  // one FULL commit serves all durable writes
   const auto run = [&](Write& write) {
-    write.thrown = nullptr;
-    if (write.kind == Kind::durable && std::exchange(is_touched, true)) return write.result = {};
-    try {
-      write.result = write.run(write.inside, connection);
-    } catch (...) {
-      write.thrown = std::current_exception();
-      write.result = Error{ErrorKind::internal, "a write threw"};
-    }
-    return write.result;
+    if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
+    return write.run(write.inside, connection);
   };
   const std::int64_t changes = connection.total_changes();
   Result<void> outcome;
@@ -206,7 +98,7 @@ void Store::commit(const std::vector<Write*>& writes) {
       if (!one->result || outcome) outcome = one->result;
     }
   }
-  // Where no row changed, nothing was written.
+  // Without a changed row, nothing was written.
   if (!outcome || connection.total_changes() != changes) note_outcome(outcome);
 }
 
@@ -224,7 +116,7 @@ Result<void> Store::read(const std::function<Result<void>(Connection&)>& read) {
   }
   lock.unlock();
   if (reader == nullptr) {
-    auto opened = connect_with(path_, "PRAGMA query_only = 1");
+    auto opened = Connection::open(path_, "PRAGMA query_only = 1");
     if (!opened) return std::move(opened).error();
     reader = *std::move(opened);
   }
@@ -237,23 +129,23 @@ Result<void> Store::read(const std::function<Result<void>(Connection&)>& read) {
 }
 
 Result<std::int64_t> Store::used_bytes() {
+  constexpr const char* kUsed =
+      "SELECT (page_count - freelist_count) * page_size"
+      " FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
   std::int64_t bytes = 0;
   Result<void> done = read([&](Connection& connection) -> Result<void> {
-    const auto pages = connection.number("PRAGMA page_count");
-    const auto unused = connection.number("PRAGMA freelist_count");
-    const auto size = connection.number("PRAGMA page_size");
-    if (!pages || !unused || !size) return (!pages ? pages : !unused ? unused : size).error();
-    bytes = (pages->value_or(0) - unused->value_or(0)) * size->value_or(0);
-    return {};
+    const auto used = connection.number(kUsed);
+    bytes = used ? used->value_or(0) : 0;
+    return used ? Result<void>() : used.error();
   });
   return done ? Result(bytes) : std::move(done).error();
 }
 
 void Store::note_outcome(const Result<void>& outcome) {
-  // Other errors come from the caller's part of a transaction.
+  // The caller's part of a transaction has other errors.
   if (!outcome && outcome.error().kind != ErrorKind::unavailable) return;
   if (is_writable_.exchange(outcome.ok()) == outcome.ok()) return;
-  // While another process holds the lock for long, calls do not wait for it one after the other.
+  // While another process holds the lock, only the first call waits for it.
   const char* const timeout = outcome ? "PRAGMA busy_timeout = 5000" : "PRAGMA busy_timeout = 0";
   for (const auto& connection : {writer_.get(), syncer_.get()}) {
     if (connection != nullptr) static_cast<void>(connection->run(timeout));
@@ -295,7 +187,6 @@ void Store::maintain() {
   }
 }
 
-/// Is called with each commit, by the thread that has the turn.
 void Store::note_log_size(int pages) {
   if (pages - copied_pages_ < kNewPages) return;
   {
@@ -305,17 +196,16 @@ void Store::note_log_size(int pages) {
   stop_.notify_all();
 }
 
-/// Copies the write-ahead log into the database. Has the next commit begin a long log anew.
 void Store::checkpoint() {
   int pages = 0;
-  const auto copied = maintainer_->each("PRAGMA wal_checkpoint(PASSIVE)", [&](const Query& row) {
+  const auto copied = maintainer_->each("PRAGMA wal_checkpoint(PASSIVE)", [&](const Row& row) {
     pages = static_cast<int>(row.number(1));
     return false;
   });
   if (!copied) return;
   copied_pages_ = pages;
   if (pages < kLongLog) return;
-  // Under load, commits that come meanwhile keep SQLite from beginning the log anew.
+  // Without this lock, commits under load keep SQLite from restarting the log.
   const std::lock_guard lock(write_mutex_);
   static_cast<void>(maintainer_->run("PRAGMA wal_checkpoint(RESTART)"));
   copied_pages_ = 0;
@@ -324,7 +214,7 @@ void Store::checkpoint() {
 void Store::reopen_if_moved() {
   if (!maintainer_->has_moved()) return;
   if (Result<void> opened = connect(); opened) {
-    log::warning(format("store: {}: the file was removed or replaced; it was opened anew", path_));
+    log::warning(format("store: {}: the file was removed or replaced, and was opened again", path_));
   } else {
     const std::lock_guard lock(write_mutex_);
     // Without this, commits would go into the removed file.

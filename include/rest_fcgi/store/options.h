@@ -6,8 +6,8 @@
 namespace rest_fcgi::store {
 
 struct Options {
-  std::string path;  ///< absolute path of the database; empty: it is in this process's memory
-  /// Where the file is missing and cannot be made, the database is in memory, and the log says so.
+  std::string path;  ///< absolute path; empty: the database is in this process's memory
+  /// Uses memory if the file does not exist and cannot be created, with a line in the log.
   bool may_be_in_memory = false;
 };
 

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <list>
 #include <memory>
@@ -20,21 +19,21 @@
 
 namespace rest_fcgi::store {
 
-/// The database that keeps local state: jobs, tokens, revocations, failed logins, running jobs and writes
-/// that wait for etcd. All processes of a `cachedir` share the file (WAL mode). What a call committed
-/// survives `kill -9`; after `sync` it survives a power cut. Thread-safe. Errors of all calls but `open`:
-/// unavailable.
+/// The database of local state: jobs, tokens, revocations, failed logins, running jobs and the outbox of
+/// etcd. All processes of a `cachedir` share the file (WAL mode). A commit survives `kill -9`; after `sync`
+/// it survives a power cut. Thread-safe. Errors of all calls but `open`: unavailable.
 class Store {
  public:
-  /// Opens the database, or makes it. Errors: configuration, with the path, where the file or its folder
-  /// cannot be used, belongs to another application or version, or is corrupt. It is not changed then.
+  /// Opens the database, or creates it. Errors: configuration, with the path, if the file or its folder
+  /// cannot be used, or the file is corrupt or of another application or version. The file is not changed
+  /// then.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const Options& options);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Runs `inside(connection)`, which returns Result<void>, in one transaction. An error or exception of it
-  /// rolls back. `inside` must not call the store. It may run twice, so it has to assign what it finds.
+  /// Runs `inside(connection)`, which returns Result<void>, in one transaction. An error of it rolls back.
+  /// `inside` must not call the store. It may run twice: it assigns its results.
   template <class Inside>
   [[nodiscard]] Result<void> transact(const Inside& inside) {
     return write(inside, Kind::transaction);
@@ -56,7 +55,7 @@ class Store {
   /// Waits until all earlier commits are on the disk. Concurrent callers share one fsync.
   [[nodiscard]] Result<void> sync();
 
-  /// Lends a connection for reading. The connection sees all earlier commits. `read` must not call the store.
+  /// Calls `read` with a connection that sees all earlier commits. `read` must not call the store.
   [[nodiscard]] Result<void> read(const std::function<Result<void>(Connection&)>& read);
 
   [[nodiscard]] bool is_in_memory() const noexcept { return path_.empty(); }
@@ -74,22 +73,21 @@ class Store {
   };
   using Registration = std::unique_ptr<const Task, Unregister>;
 
-  /// Calls `task` about once a second, on the store's thread, until the registration goes. The destructor
-  /// of the registration waits for a call that runs.
+  /// Calls `task` about once a second, on the store's thread. The destructor of the registration ends this,
+  /// and waits for a running call.
   [[nodiscard]] Registration every_second(Task task);
 
  private:
   enum class Kind { statement, transaction, durable };
 
-  /// A write of one thread. While one thread commits, others queue; the first of these commits the writes of
-  /// all of them in one transaction.
+  /// A write of one thread. While one thread commits, others queue. The first of the queue then commits all
+  /// writes of the queue in one transaction.
   struct Write {
     enum State : int { waits, leads, ended };
     Result<void> (*run)(const void* inside, Connection& connection);
     const void* inside;
     Kind kind;
     Result<void> result{};
-    std::exception_ptr thrown{};
     std::atomic<int> state{waits};
   };
 
@@ -100,19 +98,19 @@ class Store {
     };
     Write write{run, &inside, kind};
     commit_with_others(write);
-    if (write.thrown) std::rethrow_exception(write.thrown);
     return std::move(write.result);
   }
 
   explicit Store(std::string path) : path_(std::move(path)) {}
-  /// Opens all connections anew. Errors: configuration.
+  /// Opens all connections. Errors: configuration.
   [[nodiscard]] Result<void> connect();
-  /// Nothing is thrown: other threads wait for the writes.
   void commit_with_others(Write& write) noexcept;
+  /// Commits with synchronous=FULL if a write is durable. That syncs earlier commits, too.
   void commit(const std::vector<Write*>& writes);
   void note_outcome(const Result<void>& outcome);
   void maintain();
   void reopen_if_moved();
+  /// Copies the write-ahead log into the database. Restarts a long log.
   void checkpoint();
   void note_log_size(int pages);
 
@@ -121,7 +119,7 @@ class Store {
   std::mutex write_mutex_;
   std::unique_ptr<Connection> writer_;      // guarded by write_mutex_
   std::unique_ptr<Connection> syncer_;      // synchronous=FULL; guarded by write_mutex_
-  std::unique_ptr<Connection> maintainer_;  // for checkpoints; only the store's thread uses it
+  std::unique_ptr<Connection> maintainer_;  // for checkpoints; of the store's thread
   std::atomic<bool> is_writable_ = true;
   std::atomic<int> copied_pages_ = 0;  // of the write-ahead log, by the last checkpoint
 

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 using store::Connection;
-using store::Query;
+using store::Row;
 
 constexpr std::int64_t kMostRows = 512;  // delivered together
 constexpr std::size_t kMostBytes = std::size_t{4} << 20;
@@ -47,7 +47,7 @@ constexpr const char* kGiveLeaseBack = "UPDATE outbox_lease SET renewed = 0, fai
 constexpr const char* kSetFailure = "UPDATE outbox_lease SET failure = ?";
 constexpr const char* kClearFailure = "UPDATE outbox_lease SET failure = NULL WHERE failure IS NOT NULL";
 
-OutboxRow row_in(const Query& query) {
+OutboxRow row_in(const Row& query) {
   OutboxRow row{WallTime(WallTime::duration(query.number(1))), query.number(2)};
   row.load = query.text(3);
   row.returns = query.text(4);
@@ -135,7 +135,7 @@ Result<void> Outbox::flush() {
     bool is_done = false;
     std::optional<std::string> failure;
     Result<void> looked = store_->read([&](Connection& connection) {
-      return connection.each(kLook, [&](const Query& row) {
+      return connection.each(kLook, [&](const Row& row) {
         if (!end) end = row.number(1);
         is_done = row.is_null(0) || row.number(0) > *end;
         if (!row.is_null(2)) failure = row.text(2);
@@ -210,7 +210,7 @@ Result<void> Outbox::deliver(SteadyTime deadline) {
     std::vector<OutboxRow> rows;
     std::int64_t last_id = 0;
     std::size_t bytes = 0;
-    const auto take = [&](const Query& query) {
+    const auto take = [&](const Row& query) {
       rows.push_back(row_in(query));
       last_id = query.number(0);
       bytes += bytes_of(rows.back());

@@ -17,7 +17,7 @@ namespace rest_fcgi::embedded {
 namespace {
 
 using store::Connection;
-using store::Query;
+using store::Row;
 
 constexpr const char* kAdd = "INSERT OR REPLACE INTO running_job (jid, pid, start, job) VALUES (?, ?, ?, ?)";
 constexpr const char* kRemove = "DELETE FROM running_job WHERE jid = ? AND pid = ? AND start = ?";
@@ -59,7 +59,7 @@ Json json_of(const returner::Load& load, std::string_view ret) {
   });
 }
 
-ActiveJob job_in(const Query& row) {
+ActiveJob job_in(const Row& row) {
   const JsonDocument document = own_document(Json::trusted(std::string(row.text(3))));
   const JsonValue load = document.root();
   ActiveJob job;
@@ -94,7 +94,7 @@ void RunningTable::remove(std::string_view jid) {
 
 std::vector<RunningTable::Entry> RunningTable::others() const {
   std::vector<Entry> entries;
-  const auto take = [&](const Query& row) {
+  const auto take = [&](const Row& row) {
     entries.push_back({job_in(row), row.number(2), false});
     return true;
   };
@@ -120,7 +120,7 @@ Result<void> RunningTable::request_kill(std::string_view jid, std::string_view m
 
 std::vector<RunningTable::KillRequest> RunningTable::kill_requests() const {
   std::vector<KillRequest> requests;
-  const auto take = [&](const Query& row) {
+  const auto take = [&](const Row& row) {
     requests.push_back({std::string(row.text(0)), std::string(row.text(1))});
     return true;
   };

@@ -123,7 +123,7 @@ TEST_CASE("a job on a worker is in the table of running jobs without credentials
   const auto row = [&] {
     std::string text;
     REQUIRE(store->read([&](store::Connection& from) {
-      const auto take = [&text](const store::Query& found) {
+      const auto take = [&text](const store::Row& found) {
         text = found.text(0);
         return false;
       };

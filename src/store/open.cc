@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "rest_fcgi/core/files.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/unique_fd.h"
+#include "rest_fcgi/store/store.h"
+
+namespace rest_fcgi::store {
+namespace {
+
+constexpr std::int64_t kApplicationId = 1919312742;  // "rfcf" in ASCII, big endian
+constexpr std::int64_t kVersion = 1;
+
+// job: jid is the jid without its century, as src/returner/jids.h says. fun is NULL for a reserved jid
+// without
+//   a load. returns has the returns that came with the load.
+// job_return: later returns; they replace those in job.
+// token: hash is the SHA-256 of the token. Times in all tables are microseconds since 1970.
+// revoked_token, revoked_user: tokens of a Salt master, which takes them, and this program does not. A user's
+//   tokens that started until made_until are revoked.
+// login_failure, known_login: key is a hash of user and address.
+// running_job: jobs on worker threads. start is field 22 of /proc/PID/stat; job has the load and `ret`.
+// outbox: calls of the job cache etcd, in order, until etcd has them. load, returns and minions are JSON.
+// outbox_lease: the process that delivers the outbox. failure says why etcd cannot be written.
+// meta: jid is the last microsecond for which jids were made. synced counts FULL commits. outbox_bytes is the
+//   size of the texts in outbox.
+constexpr const char* kTables =
+    "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT, arg TEXT, tgt TEXT,"
+    " tgt_type TEXT, user TEXT, metadata TEXT, minions TEXT, returns TEXT) STRICT;"
+    "CREATE TABLE job_return (jid INTEGER REFERENCES job ON DELETE CASCADE, minion TEXT, ret TEXT NOT NULL,"
+    " retcode INTEGER NOT NULL, success INTEGER NOT NULL, out TEXT NOT NULL, PRIMARY KEY (jid, minion))"
+    " STRICT, WITHOUT ROWID;"
+    "CREATE TABLE running_job (jid TEXT PRIMARY KEY, pid INTEGER NOT NULL, start INTEGER NOT NULL,"
+    " job TEXT NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE kill_request (jid TEXT REFERENCES running_job ON DELETE CASCADE, minion TEXT,"
+    " PRIMARY KEY (jid, minion)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE outbox (id INTEGER PRIMARY KEY AUTOINCREMENT, stamp INTEGER NOT NULL, jid INTEGER NOT NULL,"
+    " load TEXT NOT NULL, returns TEXT NOT NULL, minions TEXT NOT NULL, is_placeholder INTEGER NOT NULL)"
+    " STRICT;"
+    "CREATE TABLE outbox_lease (owner TEXT NOT NULL, renewed INTEGER NOT NULL, failure TEXT) STRICT;"
+    "INSERT INTO outbox_lease VALUES ('', 0, NULL);"
+    "CREATE TABLE token (hash TEXT PRIMARY KEY, user TEXT NOT NULL, eauth TEXT NOT NULL,"
+    " start INTEGER NOT NULL, expire INTEGER NOT NULL, groups TEXT NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX token_user ON token (user, eauth, start);"
+    "CREATE INDEX token_expire ON token (expire);"
+    "CREATE TABLE revoked_token (id INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE,"
+    " until INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX revoked_token_until ON revoked_token (until);"
+    "CREATE TABLE revoked_user (id INTEGER PRIMARY KEY AUTOINCREMENT, eauth TEXT NOT NULL, user TEXT NOT "
+    "NULL,"
+    " made_until INTEGER NOT NULL, UNIQUE (eauth, user)) STRICT;"
+    "CREATE TABLE login_failure (key TEXT PRIMARY KEY, failures INTEGER NOT NULL, until INTEGER NOT NULL)"
+    " STRICT, WITHOUT ROWID;"
+    "CREATE INDEX login_failure_until ON login_failure (until);"
+    "CREATE TABLE known_login (key TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX known_login_until ON known_login (until);"
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+    "INSERT INTO meta VALUES ('synced', 0), ('outbox_bytes', 0);";
+
+Error unusable(std::string message) {
+  return {ErrorKind::configuration, std::move(message)};
+}
+
+/// Returns whether the tables exist. Errors: configuration, for a database of another application or version.
+Result<bool> has_tables(Connection& connection) {
+  std::int64_t tables = 0;
+  std::int64_t application = 0;
+  std::int64_t version = 0;
+  constexpr const char* kLook =
+      "SELECT (SELECT count(*) FROM sqlite_schema), application_id, user_version"
+      " FROM pragma_application_id, pragma_user_version";
+  const Result<void> looked = connection.each(kLook, [&](const Row& row) {
+    tables = row.number(0);
+    application = row.number(1);
+    version = row.number(2);
+    return false;
+  });
+  if (!looked) return unusable(looked.error().message);
+  if (tables == 0 && application == 0) return false;
+  if (application != kApplicationId) {
+    return unusable(
+        format("found a database of another application (application_id {}), expected one of this "
+               "program, or no file",
+               application));
+  }
+  if (version == kVersion) return true;
+  return unusable(
+      format("found a database of another release (user_version {}), expected user_version {}; "
+             "move the file away, or use the release that made it",
+             version, kVersion));
+}
+
+/// Creates the tables in an empty database. Several processes may do so at once.
+Result<void> create_tables(Connection& connection) {
+  const std::string stamp =
+      format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kVersion);
+  Result<void> made = connection.transact([&]() -> Result<void> {
+    const Result<bool> is_made = has_tables(connection);
+    if (!is_made || *is_made) return is_made ? Result<void>() : is_made.error();
+    Result<void> created = connection.run(kTables);
+    return created ? connection.run(stamp.c_str()) : created;
+  });
+  return made ? made : unusable(made.error().message);
+}
+
+/// Creates the file and its folder if they are missing, readable by this user only.
+Result<void> make_file(const std::string& path) {
+  const std::string folder_path = path.substr(0, path.rfind('/'));
+  const Result<UniqueFd> folder = open_private_folder(folder_path);
+  if (!folder) return unusable(format("its folder {} {}", folder_path, folder.error().message));
+  const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
+    return unusable(format("it cannot be opened for writing: {}", errno_text()));
+  }
+  if (!S_ISREG(status.st_mode)) return unusable("found no regular file");
+  if (auto why = why_untrusted(status)) return unusable(format("it {}", *why));
+  if (status.st_size == 0 && ::fsync(folder->get()) != 0) return unusable(errno_text());
+  return {};
+}
+
+/// Returns whether the file exists. A folder that cannot be searched may have one.
+bool may_exist(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) return true;
+  return errno == EACCES && ::stat(path.substr(0, path.rfind('/')).c_str(), &status) == 0;
+}
+
+/// Repeats the change of the journal mode: SQLite does not wait for another process that does the same.
+Result<void> use_write_ahead_log(Connection& connection) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  for (;;) {
+    // A commit writes whole pages, and most rows are small. Only a new database takes the page size.
+    Result<void> set = connection.run("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL");
+    if (set || std::chrono::steady_clock::now() >= deadline) return set;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::open(const Options& options) {
+  std::unique_ptr<Store> store(new Store(options.path));
+  if (Result<void> opened = store->connect(); !opened) {
+    const std::string why = format("store: {}: {}", options.path, opened.error().message);
+    if (!options.may_be_in_memory || may_exist(options.path)) return unusable(why);
+    log::warning(why + "; jobs, tokens and failed logins are in this process's memory alone");
+    return open({});
+  }
+  Result<Thread> thread = Thread::start("store", [self = store.get()] { self->maintain(); });
+  if (!thread) return std::move(thread).error();
+  store->thread_ = *std::move(thread);
+  return store;
+}
+
+Result<void> Store::connect() {
+  const bool is_in_memory = path_.empty();
+  if (!is_in_memory) {
+    if (Result<void> made = make_file(path_); !made) return made;
+  }
+  auto writer = Connection::open(path_);
+  if (!writer) return std::move(writer).error();
+  // A database of another application is refused before anything in it is changed.
+  const Result<bool> is_made = has_tables(**writer);
+  if (!is_made) return is_made.error();
+  Result<void> set =
+      is_in_memory ? (*writer)->run("PRAGMA auto_vacuum = INCREMENTAL") : use_write_ahead_log(**writer);
+  if (set) set = (*writer)->run("PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL");
+  if (set && !*is_made) set = create_tables(**writer);
+  if (!set) return set;
+  (*writer)->on_commit(log_size_);
+  std::unique_ptr<Connection> syncer;
+  std::unique_ptr<Connection> maintainer;
+  if (!is_in_memory) {
+    auto opened = Connection::open(path_, "PRAGMA foreign_keys = 1; PRAGMA synchronous = FULL");
+    if (!opened) return std::move(opened).error();
+    syncer = *std::move(opened);
+    syncer->on_commit(log_size_);
+    opened = Connection::open(path_, "PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 20");
+    if (!opened) return std::move(opened).error();
+    maintainer = *std::move(opened);
+  }
+  std::scoped_lock lock(write_mutex_, readers_mutex_);
+  writer_ = *std::move(writer);
+  syncer_ = std::move(syncer);
+  maintainer_ = std::move(maintainer);
+  ++generation_;
+  idle_readers_.clear();
+  return {};
+}
+
+}  // namespace rest_fcgi::store
