@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/returner/watch.h"
+#include "rest_fcgi/returner/returner.h"
 #include "returner/etcd/store.h"
 #include "returner/store_returner.h"
 

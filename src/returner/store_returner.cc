@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "rest_fcgi/core/log.h"
-#include "returner/jids.h"
-#include "returner/stored_json.h"
+#include "returner/stored.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -17,9 +16,9 @@ using store::Connection;
 using store::Row;
 using store::Store;
 
-constexpr std::int64_t kSlice = 500;        // jobs that one transaction removes
-constexpr std::int64_t kSliceInMemory = 8;  // of those beyond `max_bytes`
-constexpr std::size_t kChecks = 8;          // in memory, while as much as `max_bytes` is added
+constexpr std::int64_t kSlice = 500;        // jobs that one transaction deletes
+constexpr std::int64_t kSliceInMemory = 8;  // the same, in memory
+constexpr std::size_t kChecks = 8;          // in memory, per `max_bytes` of new jobs
 
 constexpr const char* kReserve = "INSERT INTO job (jid, saved) VALUES (?, ?) ON CONFLICT DO NOTHING";
 constexpr const char* kInsert =
@@ -102,7 +101,7 @@ class StoreReturner final : public Returner {
     const Result<std::int64_t> inserted = run(*store_, kInsert);
     note_added(load.arg.text().size() + all_returns.size());
     if (!inserted || *inserted > 0) return inserted ? Result<void>() : inserted.error();
-    // The caller had reserved the jid, or the job is saved again.
+    // The jid was reserved, or the job is saved again.
     return store_->transact([&](Connection& connection) -> Result<void> {
       const auto replaced = run(connection, kReplace);
       if (!replaced) return replaced.error();
@@ -175,8 +174,7 @@ class StoreReturner final : public Returner {
   [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override {
     const JidKeys keys = keys_of(query);
     const auto take = [&](const Row& row) {
-      if (!query.fun.empty() && row.text(1) != Json::string(query.fun).text()) return true;
-      return visit(load_in(row));
+      return !selects(query, jid_of(row.number(0)), row.text(1)) || visit(load_in(row));
     };
     return store_->read([&](Connection& from) {
       return from.each(query.newest_first ? kNewestFirst : kOldestFirst, take, keys.least, keys.greatest);
@@ -204,7 +202,7 @@ class StoreReturner final : public Returner {
     drop_beyond_bound();
   }
 
-  /// In memory the bound is checked more often than once a second.
+  /// Checks the bound of memory more often than once a second.
   void note_added(std::size_t bytes) {
     if (!store_->is_in_memory() || (unchecked_bytes_ += bytes) < max_bytes_ / kChecks) return;
     unchecked_bytes_ = 0;
@@ -226,15 +224,15 @@ class StoreReturner final : public Returner {
   void note_dropped() {
     if (has_dropped_.exchange(true)) return;
     log::warning(
-        "jobs_bytes_kept: the stored jobs reached the bound, and the oldest ones go; of those that follow "
-        "the log says no more");
+        "jobs_bytes_kept: the stored jobs reached the bound, and the oldest are deleted; this is logged "
+        "once");
   }
 
   const std::shared_ptr<Store> store_;
   const std::chrono::seconds keep_jobs_;
   const std::size_t max_bytes_;
   const Clock& clock_;
-  std::atomic<std::size_t> unchecked_bytes_ = 0;  // that were added since the last check
+  std::atomic<std::size_t> unchecked_bytes_ = 0;  // added since the last check
   std::atomic<bool> has_dropped_ = false;
   Store::Registration cleaning_;  // ends first
 };

@@ -10,10 +10,9 @@
 
 namespace rest_fcgi::returner {
 
-/// Makes the job cache in a store's tables `job` and `job_return`. Each call is one transaction. Once a
-/// second the oldest jobs go: those that `keep_jobs_seconds` ends, and those beyond `max_bytes` of the
-/// database. Both arguments must outlive it. Jids are 20 digits, and begin with a year from 1100 to 2899;
-/// `save_load`, `save_job` and `prep_jid` refuse others: invocation.
+/// Makes the job cache in the tables `job` and `job_return`. Each call is one transaction. Once a second it
+/// deletes jobs older than `keep_jobs`, and the oldest jobs beyond `max_bytes` of the database. The clock
+/// must outlive it. `save_load`, `save_job` and `prep_jid` refuse jids without a key: invocation.
 [[nodiscard]] std::unique_ptr<Returner> make_store_returner(std::shared_ptr<store::Store> store,
                                                             std::chrono::seconds keep_jobs,
                                                             std::size_t max_bytes, const Clock& clock);

@@ -20,13 +20,13 @@ namespace {
 constexpr std::int64_t kApplicationId = 1919312742;  // "rfcf" in ASCII, big endian
 constexpr std::int64_t kVersion = 1;
 
-// job: jid is the jid without its century, as src/returner/jids.h says. fun is NULL for a reserved jid
-// without
-//   a load. returns has the returns that came with the load.
+// job: jid is a key of src/returner/stored.h. fun is NULL for a reserved jid without a load. returns has the
+//   returns that came with the load.
 // job_return: later returns; they replace those in job.
 // token: hash is the SHA-256 of the token. Times in all tables are microseconds since 1970.
-// revoked_token, revoked_user: tokens of a Salt master, which takes them, and this program does not. A user's
-//   tokens that started until made_until are revoked.
+// revoked_token, revoked_user: tokens that a Salt master still takes, and this program refuses. A user's
+// tokens
+//   that started until made_until are revoked.
 // login_failure, known_login: key is a hash of user and address.
 // running_job: jobs on worker threads. start is field 22 of /proc/PID/stat; job has the load and `ret`.
 // outbox: calls of the job cache etcd, in order, until etcd has them. load, returns and minions are JSON.

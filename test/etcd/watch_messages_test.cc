@@ -58,12 +58,6 @@ WatchReply reply_of(const std::string& object) {
   return std::get<WatchReply>(read);
 }
 
-Failure failure_of(const std::string& object) {
-  const auto read = read_watch_reply(object, kUrl);
-  REQUIRE(std::holds_alternative<Failure>(read));
-  return std::get<Failure>(read);
-}
-
 TEST_CASE("a watch request asks for earlier pairs and progress") {
   CHECK(watch_body({.key = "foo", .range_end = "fop"}, 7, true) ==
         R"({"create_request": {"key": "Zm9v", "range_end": "Zm9w", "start_revision": "7", "prev_kv": true, )"

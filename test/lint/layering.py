@@ -37,7 +37,7 @@ MAY_INCLUDE = {
 # The folders inside a large room: the folders, or single headers, of the same room that each may include. What lies in
 # the room's own folder may include all of them.
 FOLDERS = {
-    "returner/etcd": ["jids.h", "stored_json.h"],
+    "returner/etcd": ["stored.h"],
     "master/embedded/python": ["text.h"],
     "master/embedded/host": ["text.h"],
     "master/embedded/target": ["host", "minion.h", "text.h"],

@@ -20,13 +20,13 @@ namespace rest_fcgi::returner {
 
 using Jids = std::vector<std::string>;
 
-/// A jid of the manual clock's first second; the greater `number`, the later.
+/// Returns a jid of the manual clock's first second. A greater number makes a later jid.
 inline std::string jid_number(int number) {
   std::string digits = std::to_string(number);
   return "20231114221320" + std::string(6 - digits.size(), '0') + digits;
 }
 
-/// A jid of a later year.
+/// A jid that is later than those of `jid_number`.
 inline const std::string kJid = "20261120231500123456";
 
 inline Load load_of(const std::string& jid, std::string_view fun = "test.ping") {
@@ -47,14 +47,14 @@ inline Jids jids_of(const Returner& cache, const JobQuery& query = {}) {
   return jids;
 }
 
-/// How often `part` is in `text`.
+/// Returns how often `part` is in `text`.
 inline std::size_t count(std::string_view text, std::string_view part) {
   std::size_t times = 0;
   for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++times;
   return times;
 }
 
-/// A store in a folder of its own, or in memory.
+/// Opens a store in a file, or in memory.
 inline std::shared_ptr<store::Store> open_store(const std::string& path = {}) {
   auto opened = store::Store::open({.path = path});
   REQUIRE_MESSAGE(opened.ok(), opened.error().message);

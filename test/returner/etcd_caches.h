@@ -13,7 +13,7 @@
 
 namespace rest_fcgi::returner {
 
-/// Options of API v3.
+/// Returns options for API v3.
 inline Options etcd_options() {
   Options options;
   options.master_job_cache = "etcd";
@@ -31,7 +31,7 @@ inline std::unique_ptr<Returner> open_over(const std::shared_ptr<FakeEtcd>& etcd
   return *std::move(opened);
 }
 
-/// A job cache in a cluster that is none.
+/// A job cache over a fake of etcd.
 struct InFakeEtcd {
   test::TempDir dir;
   std::shared_ptr<store::Store> store = open_store(dir / "state/state.db");

@@ -15,7 +15,7 @@ Load example() {
   return {kJid, Json::string("test.ping"), Json::trusted("[]"), Json::string("*"), "glob", "root", {}, {}};
 }
 
-TEST_CASE("a load is written as Salt writes it, to the byte") {
+TEST_CASE("a load is written byte for byte as Salt writes it") {
   const std::string text = load_text(example());
   CHECK(text ==
         R"({"fun": "test.ping", "jid": "20261120231500123456", "tgt": "*", "tgt_type": "glob", "arg": [], )"
@@ -23,7 +23,7 @@ TEST_CASE("a load is written as Salt writes it, to the byte") {
   CHECK(text.size() == 158);
 }
 
-TEST_CASE("a load that we wrote is read as it was") {
+TEST_CASE("a written load is read back unchanged") {
   Load load = example();
   load.fun = Json::trusted(R"(["test.ping", "test.arg"])");
   load.metadata = Json::trusted(R"({"a": 1})");
@@ -40,7 +40,7 @@ TEST_CASE("a load that we wrote is read as it was") {
   CHECK(found->user == "root");
 }
 
-TEST_CASE("a return that a master wrote over its load is read as far as it goes") {
+TEST_CASE("a return that a master wrote over its load is read as a load") {
   const auto load =
       load_in(kJid, R"({"id": "m1", "return": true, "fun": "test.arg", "fun_args": [1]})", kReplace);
   REQUIRE(load);
@@ -54,14 +54,14 @@ TEST_CASE("a return that a master wrote over its load is read as far as it goes"
   CHECK(load_in(kJid, "{}", kReplace)->fun.text() == "\"unknown-function\"");
 }
 
-TEST_CASE("what is no JSON object is no load") {
+TEST_CASE("a value that is not a JSON object is no load") {
   for (const char* text : {"", "[]", "true", "{", "\"x\""}) {
     CHECK_FALSE(load_in(kJid, text, kReplace).has_value());
     CHECK_FALSE(with_minions(text, {"m1"}).has_value());
   }
 }
 
-TEST_CASE("fields of other types, or of others, do no harm") {
+TEST_CASE("members of unexpected types are ignored") {
   const auto load =
       load_in(kJid, R"({"fun": 5, "tgt_type": 7, "user": null, "Minions": ["a", 1], "x": {}})", kReplace);
   REQUIRE(load);
@@ -72,12 +72,12 @@ TEST_CASE("fields of other types, or of others, do no harm") {
   CHECK(load_in(kJid, R"({"metadata": 1, "kwargs": {"metadata": 2}})", kReplace)->metadata->text() == "1");
 }
 
-TEST_CASE("minions are added to a load, and all else in it stays") {
+TEST_CASE("with_minions adds minions and changes nothing else") {
   CHECK(*with_minions(R"({"b": 1.0, "Minions": ["m2"], "a": "ä"})", {"m3", "m1", "m2"}) ==
         R"({"b": 1.0, "a": "ä", "Minions": ["m1", "m2", "m3"]})");
 }
 
-TEST_CASE("a return is written field by field, in Salt's order") {
+TEST_CASE("the fields of a return have Salt's order") {
   const JobReturn ret{"m1", Json::boolean(true), 0, true, ""};
   const auto fields = return_fields(kJid, ret, {"\"test.ping\"", "[]"}, "2026-11-20T23:15:01.000001");
   const std::vector<std::pair<std::string_view, std::string>> expected{
@@ -91,7 +91,7 @@ TEST_CASE("a return is written field by field, in Salt's order") {
   CHECK(more.size() == 9);
 }
 
-TEST_CASE("a return is read field by field, whatever is in them") {
+TEST_CASE("a return is read from any field values") {
   JobReturn ret;
   CHECK_FALSE(read_field(ret, "retcode", "7", kReplace));
   CHECK_FALSE(read_field(ret, "success", "false", kReplace));
@@ -112,7 +112,7 @@ TEST_CASE("a return is read field by field, whatever is in them") {
   CHECK(ret.retcode == 2147483647);
 }
 
-TEST_CASE("bytes that are no UTF-8 are replaced, or the value is shown as text; so is what is no JSON") {
+TEST_CASE("malformed UTF-8 is replaced, or the value becomes a string") {
   CHECK(json_in("\"\xe4\"", kReplace).text() == "\"\xef\xbf\xbd\"");
   CHECK(json_in("\"\xe4\"", UnicodeErrors::strict).text() == "\"\\\"\xef\xbf\xbd\\\"\"");
   CHECK(json_in("not JSON", kReplace).text() == "\"not JSON\"");

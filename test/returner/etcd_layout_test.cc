@@ -14,7 +14,7 @@ EtcdOptions v3() {
   return options;
 }
 
-/// A text and its header, there and back.
+/// Checks that a text is encoded with this header, and decoded again.
 void check_coded(std::string_view text, std::string_view header) {
   CAPTURE(text.size());
   const std::string stored = EtcdLayout(v3()).encoded(text);
@@ -30,7 +30,7 @@ TEST_CASE("keys are Salt's") {
   CHECK(layout.claim("20261120231500123456") == "/salt/return/claims/20261120231500123456");
 }
 
-TEST_CASE("a root with slashes too many stays as it is in API v3, and is mended in v2") {
+TEST_CASE("repeated slashes of the root stay in API v3, and become one in API v2") {
   EtcdOptions options = v3();
   options.root = "/r/";
   CHECK(EtcdLayout(options).minions() == "/r//minions/");
@@ -42,7 +42,7 @@ TEST_CASE("a root with slashes too many stays as it is in API v3, and is mended 
   CHECK(EtcdLayout(options).minions() == "/minions/");
 }
 
-TEST_CASE("values are one msgpack text, whose header grows with it") {
+TEST_CASE("a value is a msgpack string with the shortest header") {
   check_coded("", "\xa0");
   check_coded("true", "\xa4");
   check_coded("20261120231500123456", "\xb4");
@@ -54,7 +54,7 @@ TEST_CASE("values are one msgpack text, whose header grows with it") {
   check_coded(std::string(65536, 'x'), std::string_view("\xdb\x00\x01\x00\x00", 5));
 }
 
-TEST_CASE("a value is the text alone in API v2, and where encode_values is false") {
+TEST_CASE("a value is plain text in API v2 and without encode_values") {
   EtcdOptions options = v3();
   options.encode_values = false;
   CHECK(EtcdLayout(options).encoded("true") == "true");
@@ -63,20 +63,20 @@ TEST_CASE("a value is the text alone in API v2, and where encode_values is false
   CHECK(EtcdLayout(options).encoded("true") == "true");
 }
 
-TEST_CASE("values of either form are read, and as bytes of msgpack, too") {
+TEST_CASE("msgpack strings, msgpack bytes and plain text are read") {
   CHECK(decoded("") == "");
   CHECK(decoded("true") == "true");
   CHECK(decoded("20261120231500123456") == "20261120231500123456");
   CHECK(decoded("\xc4\x04true") == "true");
   CHECK(decoded(std::string_view("\xc5\x00\x04true", 7)) == "true");
   CHECK(decoded(std::string_view("\xc6\x00\x00\x00\x04true", 9)) == "true");
-  // A header that promises something else is none.
+  // A value whose length does not fit its header is plain text.
   CHECK(decoded("\xa5true") == "\xa5true");
   CHECK(decoded("\xd9") == "\xd9");
   CHECK(decoded("\xdb\x01") == "\xdb\x01");
 }
 
-TEST_CASE("fields of returns are told from all else") {
+TEST_CASE("field_in recognizes the fields of a return") {
   REQUIRE(field_in("m1/return"));
   CHECK(field_in("m1/return")->minion == "m1");
   CHECK(field_in("m1/return")->name == "return");
@@ -85,7 +85,7 @@ TEST_CASE("fields of returns are told from all else") {
   }
 }
 
-TEST_CASE("what is no part of a key is refused") {
+TEST_CASE("is_key_part refuses what cannot be one part of a key") {
   CHECK(is_key_part("web1.example.com"));
   CHECK(is_key_part("münchen"));
   for (const char* text : {"", ".", "..", "a/b", "a\nb", "a\x7f"}) CHECK_FALSE(is_key_part(text));
@@ -97,7 +97,7 @@ TEST_CASE("what is no part of a key is refused") {
   CHECK_FALSE(is_like_jid("20261120231500123456/.."));
 }
 
-TEST_CASE("stamps have one length, and microseconds") {
+TEST_CASE("a stamp has microseconds and a fixed length") {
   const WallTime time{std::chrono::seconds(1700000000)};
   CHECK(stamp_text(time) == "2023-11-14T22:13:20.000000");
   CHECK(stamp_text(time + std::chrono::microseconds(1)) == "2023-11-14T22:13:20.000001");

@@ -8,16 +8,16 @@
 #include "../support/captured_log.h"
 #include "etcd_caches.h"
 #include "returner/etcd/outbox.h"
-#include "returner/stored_json.h"
+#include "returner/stored.h"
 
-// Writes that wait for etcd, and a cluster that cannot be written.
+// The outbox, with a cluster that cannot be written.
 
 namespace rest_fcgi::returner {
 namespace {
 
 using std::chrono::steady_clock;
 
-/// A job cache in a cluster that fails and recovers. One job is there from the start.
+/// A job cache over a cluster that fails and recovers. It has one job from the start.
 struct Failing {
   test::ManualClock clock;
   test::CapturedLog log;
@@ -65,15 +65,15 @@ struct Failing {
   }
 };
 
-TEST_CASE("while etcd cannot be reached, writes wait in the outbox, and are delivered once it is back") {
+TEST_CASE("writes wait in the outbox until etcd is back") {
   const Failing failing;
   failing.fail();
   for (int i = 1; i <= 10; ++i) failing.save(i);
-  CHECK(failing.refusal() == "The job cache etcd cannot be used now: no member answers.");
+  CHECK(failing.refusal() == "The job cache etcd is unavailable: no member answers.");
   CHECK_FALSE(failing.cache->get_jid(jid_number(0)).ok());
   CHECK_FALSE(failing.cache->prep_jid(jid_number(12)).ok());
   CHECK_FALSE(failing.cache->get_jids({}, [](const Load&) { return true; }).ok());
-  CHECK(failing.cache->flush());  // they are on the disk
+  CHECK(failing.cache->flush());  // the store is synced without etcd
   CHECK(failing.rows() == 10);
   CHECK(failing.bytes() > 10 * 100);
   failing.recover();
@@ -84,10 +84,10 @@ TEST_CASE("while etcd cannot be reached, writes wait in the outbox, and are deli
   CHECK(count(failing.log.text(), "etcd can be written again") == 1);
 }
 
-TEST_CASE("reads of a cluster that cannot be reached fail with the cause where no write waits") {
+TEST_CASE("a read of an unreachable cluster fails with the cause") {
   const Failing failing;
   failing.fail();
-  const std::string why = "The job cache etcd cannot be used now: no member answers.";
+  const std::string why = "The job cache etcd is unavailable: no member answers.";
   CHECK(failing.refusal() == why);
   CHECK(failing.cache->get_jid(jid_number(0)).error().message == why);
   CHECK(failing.cache->prep_jid(jid_number(12)).error().message == why);
@@ -95,7 +95,7 @@ TEST_CASE("reads of a cluster that cannot be reached fail with the cause where n
         why);
 }
 
-TEST_CASE("a durable job that waits when its process ends is delivered by the next start") {
+TEST_CASE("a job that waits at the end of a process is delivered after the next start") {
   Failing failing;
   failing.fail();
   failing.save(1, Durability::durable);
@@ -107,7 +107,7 @@ TEST_CASE("a durable job that waits when its process ends is delivered by the ne
   CHECK(failing.rows() == 0);
 }
 
-TEST_CASE("beyond its bound the outbox refuses a durable job, and loses other writes with one line") {
+TEST_CASE("a full outbox refuses durable jobs, and loses other writes with one line in the log") {
   const Failing failing(64 * 1024);
   failing.fail();
   for (int i = 1; i < 1000; ++i) {
@@ -119,7 +119,7 @@ TEST_CASE("beyond its bound the outbox refuses a durable job, and loses other wr
   const Result<void> saved = failing.cache->save_load(load_of(jid_number(1001)), Durability::durable);
   REQUIRE_FALSE(saved.ok());
   CHECK(saved.error().kind == ErrorKind::unavailable);
-  CHECK(count(failing.log.text(), "asynchronous jobs are refused, and all else is lost") == 1);
+  CHECK(count(failing.log.text(), "other writes are lost") == 1);
   failing.recover();
   const std::size_t kept = jids_of(*failing.cache).size();
   CHECK(kept > 100);
@@ -130,7 +130,7 @@ TEST_CASE("beyond its bound the outbox refuses a durable job, and loses other wr
   CHECK(failing.log.has("there is room again; "));
 }
 
-TEST_CASE("a write that etcd refuses is left out and told of, and those around it are delivered") {
+TEST_CASE("a write that etcd refuses is logged, and the others are delivered") {
   // A proxy's page (413) is an internal error.
   for (const ErrorKind kind : {ErrorKind::invocation, ErrorKind::internal}) {
     const Failing failing;
@@ -140,30 +140,30 @@ TEST_CASE("a write that etcd refuses is left out and told of, and those around i
     REQUIRE(failing.cache->returner(jid_number(1), return_of("m2", std::string(2000, 'x'))));
     REQUIRE(failing.cache->returner(jid_number(1), return_of("m3", "fits")));
     CHECK(failing.cache->get_jid(jid_number(1))->size() == 2);
-    CHECK(count(failing.log.text(), "etcd does not keep the return of m2 to job " + jid_number(1) +
+    CHECK(count(failing.log.text(), "etcd: the return of m2 to job " + jid_number(1) + " is lost" +
                                         ": request is too large") == 1);
   }
 }
 
-TEST_CASE("where all answers of a cluster are unexpected, jobs wait, and none is left out") {
+TEST_CASE("jobs wait while all answers of a cluster are unexpected") {
   const Failing failing;
   failing.in.etcd->fail(Error{ErrorKind::internal, "HTTP 418"});
   failing.save(1);
-  CHECK(failing.refusal() == "The job cache etcd cannot be used now: HTTP 418.");
+  CHECK(failing.refusal() == "The job cache etcd is unavailable: HTTP 418.");
   failing.recover();
   CHECK(jids_of(*failing.cache) == Jids{jid_number(0), jid_number(1)});
-  CHECK_FALSE(failing.log.has("does not keep"));
+  CHECK_FALSE(failing.log.has("is lost"));
 }
 
-TEST_CASE("a write that got an unexpected answer once is written, and not left out") {
+TEST_CASE("a write is repeated after one unexpected answer") {
   const Failing failing;
   failing.in.etcd->fail_next_write(Error{ErrorKind::internal, "HTTP 418"});
   failing.save(1);
   CHECK(jids_of(*failing.cache) == Jids{jid_number(0), jid_number(1)});
-  CHECK_FALSE(failing.log.has("does not keep"));
+  CHECK_FALSE(failing.log.has("is lost"));
 }
 
-TEST_CASE("rows that are delivered twice leave in etcd what one delivery leaves") {
+TEST_CASE("a second delivery of the same rows changes nothing in etcd") {
   const test::ManualClock clock;
   const InFakeEtcd in;
   FakeEtcdStore writing(in.etcd);
@@ -196,7 +196,7 @@ TEST_CASE("rows that are delivered twice leave in etcd what one delivery leaves"
   CHECK(in.etcd->map() == all);
 }
 
-TEST_CASE("rows whose delivery got no answer are delivered again, and each job is there once") {
+TEST_CASE("rows are delivered again after a lost answer, and each job is stored once") {
   const Failing failing;
   failing.in.etcd->lose_next_answer(Error{ErrorKind::timeout, "no answer"});
   failing.save(1);
@@ -207,8 +207,7 @@ TEST_CASE("rows whose delivery got no answer are delivered again, and each job i
   CHECK(failing.rows() == 0);
 }
 
-TEST_CASE(
-    "one of the processes that share a store delivers the rows of all, and another takes over from it") {
+TEST_CASE("one process delivers the rows of all, and another takes over after its end") {
   Failing failing;
   auto other = failing.in.make(failing.clock);
   REQUIRE(other->save_load(load_of(jid_number(1)), Durability::committed));
@@ -228,7 +227,7 @@ TEST_CASE(
   CHECK(found.has_value());
 }
 
-TEST_CASE("the lease of a process that died ends after some seconds") {
+TEST_CASE("the lease of a dead process ends after some seconds") {
   Failing failing;
   failing.cache.reset();
   const auto now = std::chrono::system_clock::now().time_since_epoch();

@@ -13,7 +13,7 @@
 #include "rest_fcgi/core/json_document.h"
 #include "returner/etcd/store.h"
 
-// What a look at many keys costs: which requests are sent, and how many at a time.
+// The number and the size of requests for many keys.
 
 namespace rest_fcgi::returner {
 namespace {
@@ -26,7 +26,7 @@ std::string ok(std::string_view rest) {
   return FakeGateway::reply(200, std::string(kHeader) + std::string(rest) + "}");
 }
 
-/// A page of a folder `f/` with 10,000 keys. One that is asked for without a limit is refused.
+/// Answers a range of the folder `f/`, which has 10,000 keys. Refuses a range without a limit.
 std::string page_of(const std::string& body) {
   JsonDocument document;
   REQUIRE(document.parse(body, JsonLimits::none()));
@@ -48,7 +48,7 @@ std::string page_of(const std::string& body) {
   return ok(R"(,"kvs":[)" + kvs + (end < kEnd ? R"(],"more":true)" : "]"));
 }
 
-TEST_CASE("the keys of a folder are read in pages, however many there are") {
+TEST_CASE("the keys of a large folder are read in pages") {
   const FakeGateway gateway([](const FakeGateway::Request& request, const FakeGateway::Send& send) {
     return send(request.path == "/v3/kv/range" ? page_of(request.body) : ok(""));
   });
@@ -60,7 +60,7 @@ TEST_CASE("the keys of a folder are read in pages, however many there are") {
   CHECK(gateway.requests().size() < 12);
 }
 
-TEST_CASE("many keys are read in transactions of 128, some of them at a time") {
+TEST_CASE("many keys are read in four parallel transactions of 128") {
   Together together;
   together.expect(4);
   const FakeGateway gateway([&](const FakeGateway::Request& request, const FakeGateway::Send& send) {
@@ -81,7 +81,7 @@ TEST_CASE("many keys are read in transactions of 128, some of them at a time") {
                       [](const auto& one) { return one.path == "/v3/kv/txn"; }) == 5);
 }
 
-TEST_CASE("a transaction that is answered with fewer answers than it asks for is an error") {
+TEST_CASE("a transaction with too few responses is an error") {
   const FakeGateway gateway(
       [](const FakeGateway::Request&, const FakeGateway::Send& send) { return send(ok("")); });
   const auto store = *make_etcd_store_v3({.endpoints = {gateway.url()}}, std::chrono::seconds(0));
@@ -90,7 +90,7 @@ TEST_CASE("a transaction that is answered with fewer answers than it asks for is
   CHECK(values.error().kind == ErrorKind::internal);
 }
 
-TEST_CASE("in API v2 the jobs are listed once for all of a walk, and their loads read some at a time") {
+TEST_CASE("with API v2 a walk lists the jobs once, and reads eight loads in parallel") {
   Together together;
   together.expect(8);
   const std::string folder = "/v2/keys/salt/return/jobs";
@@ -111,7 +111,7 @@ TEST_CASE("in API v2 the jobs are listed once for all of a walk, and their loads
   const auto store = *make_etcd_store_v2({.endpoints = {gateway.url()}}, std::chrono::seconds(0));
   int loads = 0;
   const EtcdLayout layout{EtcdOptions()};
-  REQUIRE(store->walk_loads(layout, {{least_key(""), greatest_key("")}, true, {}},
+  REQUIRE(store->walk_loads(layout, {keys_of({}), true, {}},
                             [&](const std::string&, const std::string&) { return ++loads > 0; }));
   CHECK(loads == 200);
   CHECK(together.most() == 8);

@@ -4,7 +4,7 @@
 
 #include "etcd_caches.h"
 
-// What the job cache writes into etcd, and what it reads that others wrote.
+// The keys that the job cache etcd writes, and those of other programs that it reads.
 
 namespace rest_fcgi::returner {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 const std::string kJobsFolder = "/salt/return/jobs/";
 const std::string kMinionsFolder = "/salt/return/minions/";
 
-/// A job cache over a cluster that is none.
+/// A job cache over a fake of etcd.
 struct Etcd {
   test::ManualClock clock;
   InFakeEtcd in;
@@ -20,13 +20,13 @@ struct Etcd {
 
   Returner* operator->() const { return cache.get(); }
   [[nodiscard]] FakeEtcd::Map map() const {
-    REQUIRE(cache->get_jid(kJid));  // waits for the delivery of what was saved before
+    REQUIRE(cache->get_jid(kJid));  // waits for the delivery
     return in.etcd->map();
   }
   void put(const std::string& key, const std::string& value) const { in.etcd->put(key, value); }
 };
 
-TEST_CASE("a job of two minions is in etcd as Salt's returner writes it, byte for byte") {
+TEST_CASE("a job of two minions is byte for byte what Salt's returner writes") {
   const Etcd etcd;
   const Load load{kJid, Json::string("test.ping"), Json::trusted("[]"), Json::string("*"), "glob", "root", {},
                   {}};
@@ -62,7 +62,7 @@ TEST_CASE("a job of two minions is in etcd as Salt's returner writes it, byte fo
   CHECK(map == expected);
 }
 
-TEST_CASE("a job of which there are only returns is listed and looked up with what is there") {
+TEST_CASE("a job with returns only is listed and looked up") {
   const Etcd etcd;
   const std::string job = kJobsFolder + kJid;
   etcd.put(job + "/m1/fun", "\xab\"test.ping\"");
@@ -90,12 +90,12 @@ TEST_CASE("a job of which there are only returns is listed and looked up with wh
   CHECK_FALSE((*etcd->get_load("20261120231500123457")).has_value());
 }
 
-TEST_CASE("a job with many minions is written in few transactions, some at a time, within etcd's bounds") {
+TEST_CASE("a job with many minions is written in few parallel transactions within etcd's limits") {
   test::Door door;
   const Etcd etcd;
   etcd.in.etcd->door = &door;
   REQUIRE(etcd->save_load(load_of(kJid), Durability::committed));
-  CHECK(door.waiting(1) == 1);  // while that write lasts, all that follows gathers
+  CHECK(door.waiting(1) == 1);  // later writes are grouped while this one waits
   for (int i = 0; i < 60; ++i) {
     REQUIRE(etcd->returner(kJid, return_of("m" + std::to_string(i), "x")));
   }
@@ -108,7 +108,7 @@ TEST_CASE("a job with many minions is written in few transactions, some at a tim
   for (const std::size_t puts : transactions) CHECK(puts <= 32);
 }
 
-TEST_CASE("what Salt's returner wrote is read, in either form, with what is missing or foreign") {
+TEST_CASE("jobs of Salt's returner are read, with missing and foreign keys") {
   const Etcd etcd;
   const std::string job = kJobsFolder + kJid;
   etcd.put(job + "/.load.p", R"({"id": "m1", "return": true, "fun": "test.arg", "fun_args": [1]})");
@@ -134,9 +134,9 @@ TEST_CASE("what Salt's returner wrote is read, in either form, with what is miss
   CHECK(etcd->get_jid(kJid + "_99")->size() == 1);
 }
 
-TEST_CASE("what is in etcd and no job of ours is passed over") {
+TEST_CASE("keys that belong to no job are ignored") {
   const Etcd etcd;
-  etcd.put(kJobsFolder + kJid + "/m1/return", "true");  // a minion's own, without a load: a job
+  etcd.put(kJobsFolder + kJid + "/m1/return", "true");  // a job without a load
   etcd.put(kJobsFolder + "20261120231500123457/.load.p", "no JSON");
   etcd.put(kJobsFolder + "req/.load.p", "{}");
   etcd.put("/salt/return/jobs2/20261120231500123458/.load.p", "{}");
@@ -153,7 +153,7 @@ TEST_CASE("what is in etcd and no job of ours is passed over") {
   CHECK(etcd->get_jid(kJid)->size() == 1);
 }
 
-TEST_CASE("the last job of a minion never goes back to an older one") {
+TEST_CASE("the last job of a minion is never replaced by an older job") {
   const Etcd etcd;
   const auto run = [&etcd](int number, const std::string& minion) {
     REQUIRE(etcd->save_load(load_of(jid_number(number)), Durability::committed));
@@ -169,19 +169,19 @@ TEST_CASE("the last job of a minion never goes back to an older one") {
   CHECK(etcd->get_jid(jid_number(0))->size() == 1);
 }
 
-TEST_CASE("a return goes with its job's function also long after the load") {
+TEST_CASE("a late return has the function of its job") {
   Etcd etcd;
   Load load = load_of(jid_number(1), "test.arg");
   load.arg = Json::trusted("[1, 2]");
   REQUIRE(etcd->save_load(load, Durability::durable));
-  etcd.cache = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);  // another process, so to speak
+  etcd.cache = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);  // as another process
   REQUIRE(etcd->returner(jid_number(1), return_of("ms-0", "x")));
   const std::string folder = kJobsFolder + jid_number(1) + "/ms-0/";
   CHECK(etcd.map().at(folder + "fun") == "\xaa\"test.arg\"");
   CHECK(etcd.map().at(folder + "fun_args") == "\xa6[1, 2]");
 }
 
-TEST_CASE("a jid that another responder claimed, or whose job it published, is taken") {
+TEST_CASE("a jid that another process reserved or used is taken") {
   const Etcd etcd;
   const auto other = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);
   CHECK(*etcd->prep_jid(jid_number(1)));
@@ -192,24 +192,22 @@ TEST_CASE("a jid that another responder claimed, or whose job it published, is t
   CHECK(etcd->prep_jid("today").error().kind == ErrorKind::invocation);
 }
 
-TEST_CASE("what cannot be a key is refused with a sentence") {
+TEST_CASE("a jid or minion id that cannot be a key is refused") {
   const Etcd etcd;
   const Result<void> load = etcd->save_load(load_of("12"), Durability::durable);
   REQUIRE_FALSE(load.ok());
-  CHECK(
-      load.error().message ==
-      "The job cache etcd keeps no job '12': a jid is 20 digits, and begins with a year from 1100 to 2899.");
+  CHECK(load.error().kind == ErrorKind::invocation);
+  CHECK(load.error().message.find("found the jid '12', expected 20 digits") != std::string::npos);
   const Result<void> ret = etcd->returner(jid_number(1), return_of("a/b", "x"));
   REQUIRE_FALSE(ret.ok());
   CHECK(ret.error().kind == ErrorKind::invocation);
-  CHECK(ret.error().message ==
-        "The job cache etcd keeps no return of minion 'a/b': its id cannot be part of a key.");
+  CHECK(ret.error().message.find("found the minion id 'a/b'") != std::string::npos);
   CHECK(etcd->returner("12", return_of("a", "x")));
   CHECK(etcd->save_minions("12", {"a"}));
   CHECK(etcd.map().empty());
 }
 
-TEST_CASE("minions join a load that another one wrote, and what else is in it stays") {
+TEST_CASE("save_minions keeps the rest of a load of another writer") {
   const Etcd etcd;
   etcd.put(kJobsFolder + kJid + "/.load.p", R"({"fun": "a.b", "foreign": 1.0})");
   REQUIRE(etcd->save_minions(kJid, {"m1"}));
@@ -217,7 +215,7 @@ TEST_CASE("minions join a load that another one wrote, and what else is in it st
         R"({"fun": "a.b", "foreign": 1.0, "Minions": ["m1"]})");
 }
 
-TEST_CASE("jobs of all times are walked, the newest first, each once, whatever their number") {
+TEST_CASE("a walk finds jobs of all times once, the newest first") {
   const Etcd etcd;
   std::set<std::string> jids{"20010101000000000000", "20231113221320000000", "20991231235959999999",
                              "28991231235959999999", "11000101000000000000", kJid + "_4711"};

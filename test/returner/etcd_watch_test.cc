@@ -16,7 +16,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/etcd/client.h"
 
-// Hosts that hear each other through a real cluster of etcd.
+// The watch of several hosts on a real cluster.
 
 namespace rest_fcgi::returner {
 namespace {
@@ -26,7 +26,7 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 using Lines = Heard::Lines;
 
-/// One host: its job cache, and what it hears.
+/// One host with a job cache, a watch and a listener.
 struct Host {
   explicit Host(Options given) : options(std::move(given)) {
     cache = open_etcd(options, clock);
@@ -62,13 +62,13 @@ std::string ret_line(int number) {
   return "ret " + jid_number(number) + " \"test.ping\" fred ms-0 \"x\"";
 }
 
-/// What came as the `count`-th; says so where it did not.
+/// Returns the `count`-th line, or a text that says that it is missing.
 std::string line(Heard& heard, std::size_t count) {
   const Lines lines = heard.lines(count);
   return lines.size() == count ? lines.back() : format("{} lines", lines.size());
 }
 
-/// Jobs `0` to `count - 1` are there, each once and its return behind it.
+/// Checks that jobs `0` to `count - 1` came once, each before its return.
 void check_all(Heard& heard, int count) {
   const Lines lines = heard.lines(static_cast<std::size_t>(2 * count), seconds(60));
   CHECK(lines.size() == static_cast<std::size_t>(2 * count));
@@ -83,27 +83,27 @@ void check_all(Heard& heard, int count) {
 
 }  // namespace
 
-TEST_CASE("jobs and returns of one host are heard on all, in order and once") {
+TEST_CASE("all hosts get jobs and returns of one host, in order and once") {
   if (test::no_etcd()) return;
   const Options options = shared_options(shared_etcd().urls());
   const Host one(options);
   Host two(options);
   Host three(options);
-  one.run(1000);  // before anybody listens
+  one.run(1000);  // before the first listener
   REQUIRE(one.cache->get_jid(kJid));
   two.start();
   three.start();
   for (int number = 0; number < 100; ++number) one.run(number);
   check_all(two.heard, 100);
   check_all(three.heard, 100);
-  // Minions that are added to a load make no new job, and a return of a job from before is one of it.
+  // Added minions are no new job. A return of an earlier job comes with its load.
   REQUIRE(one.cache->save_minions(jid_number(3), {"m1", "m2"}));
   REQUIRE(one.cache->returner(jid_number(1000), return_of("m7", "y")));
   CHECK(line(two.heard, 201) == "ret " + jid_number(1000) + " \"test.ping\" fred m7 \"y\"");
   CHECK(two.heard.lines(202, milliseconds(300)).size() == 201);
 }
 
-TEST_CASE("from the moment when it has started, nothing is missed, and nothing once nobody wants it") {
+TEST_CASE("a started watch misses nothing, and ends when the listener wants no more") {
   if (test::no_etcd()) return;
   const Options options = shared_options(shared_etcd().urls());
   const Host writer(options);
@@ -130,7 +130,7 @@ TEST_CASE("from the moment when it has started, nothing is missed, and nothing o
   CHECK(host.heard.lines(2) == Lines{job_line(11), ret_line(11)});
 }
 
-TEST_CASE("what one process publishes is heard by all others that listen, once, and not by itself") {
+TEST_CASE("an event goes to all other listeners once") {
   if (test::no_etcd()) return;
   const Options options = shared_options(shared_etcd().urls());
   Host one(options);
@@ -138,9 +138,10 @@ TEST_CASE("what one process publishes is heard by all others that listen, once, 
   const auto keys = [&options] {
     const std::string prefix = options.etcd.root + "/events/";
     const auto client = *etcd::Client::make(options.etcd.reading);
-    return client->range({.key = prefix, .range_end = etcd::prefix_end(prefix)}, watch_deadline())->kvs.size();
+    return client->range({.key = prefix, .range_end = etcd::prefix_end(prefix)}, watch_deadline())
+        ->kvs.size();
   };
-  // Nobody listens elsewhere: nothing is written.
+  // Without another listener nothing is written.
   one.start();
   one.watch->publish("nobody/hears", Json::trusted(R"({"a": 1})"), "");
   std::this_thread::sleep_for(milliseconds(1000));
@@ -159,23 +160,23 @@ TEST_CASE("what one process publishes is heard by all others that listen, once, 
   CHECK(one.heard.lines(1, milliseconds(0)).empty());
 }
 
-TEST_CASE("an event that etcd does not take is said to be lost, and those behind it come") {
+TEST_CASE("an event that etcd refuses is reported as lost, and later events come") {
   if (test::no_etcd()) return;
   const Options options = shared_options(shared_etcd().urls());
   const Host one(options);
   Host two(options);
   two.start();
   one.watch->publish("large", Json::trusted(R"({"a": ")" + std::string(2'000'000, 'x') + "\"}"), "");
-  CHECK(line(two.heard, 1).starts_with("lost another host had more events"));
+  CHECK(line(two.heard, 1).starts_with("lost another host lost an event"));
   one.watch->publish("small", Json::empty_object(), "");
   CHECK(line(two.heard, 2) == "event small {} ");
-  for (int i = 0; i < 6; ++i) {  // more than waits at a time
+  for (int i = 0; i < 6; ++i) {  // more bytes than may wait
     one.watch->publish("many", Json::trusted(R"({"a": ")" + std::string(1'000'000, 'x') + "\"}"), "");
   }
-  CHECK(within(seconds(20), [&] { return two.heard.count("lost another host had more events") >= 2; }));
+  CHECK(within(seconds(20), [&] { return two.heard.count("lost another host lost an event") >= 2; }));
 }
 
-TEST_CASE("a return that etcd does not keep is said to be lost, here and elsewhere") {
+TEST_CASE("a return that etcd refuses is reported as lost on all hosts") {
   if (test::no_etcd()) return;
   const test::CapturedLog log;
   Options options = shared_options(shared_etcd().urls());
@@ -191,7 +192,7 @@ TEST_CASE("a return that etcd does not keep is said to be lost, here and elsewhe
   }
 }
 
-TEST_CASE("while members are killed and come back, all jobs of all hosts are heard once") {
+TEST_CASE("all jobs come once while members are killed and restarted") {
   if (test::no_etcd()) return;
   test::EtcdCluster cluster({.members = 3});
   Options options = shared_options(cluster.urls());
@@ -223,7 +224,7 @@ TEST_CASE("while members are killed and come back, all jobs of all hosts are hea
   check_all(two.heard, kJobs);
 }
 
-TEST_CASE("when the only member goes and comes back, nothing is lost") {
+TEST_CASE("nothing is lost when the only member restarts") {
   if (test::no_etcd()) return;
   test::EtcdCluster cluster;
   const test::CapturedLog log;
@@ -236,7 +237,7 @@ TEST_CASE("when the only member goes and comes back, nothing is lost") {
   cluster.kill(0);
   one.run(1);
   one.watch->publish("while/away", Json::empty_object(), "");
-  CHECK(within(seconds(20), [&] { return log.has("what other hosts do comes late"); }));
+  CHECK(within(seconds(20), [&] { return log.has("the watch waits"); }));
   cluster.restart(0);
   one.run(2);
   Lines lines = two.heard.lines(7);
@@ -245,7 +246,7 @@ TEST_CASE("when the only member goes and comes back, nothing is lost") {
                  job_line(2), ret_line(2), "event while/away {} "};
   std::sort(expected.begin(), expected.end());
   CHECK(lines == expected);
-  CHECK(log.has("is heard again"));
+  CHECK(log.has("the watch works again"));
 
   cluster.kill(0);
   Host three(options);
@@ -258,7 +259,7 @@ TEST_CASE("when the only member goes and comes back, nothing is lost") {
   CHECK(three.heard.lines(2) == Lines{job_line(4), ret_line(4)});
 }
 
-TEST_CASE("what was compacted away while a host could not hear is said to be lost, and it hears on") {
+TEST_CASE("compacted changes are reported as lost, and the watch continues") {
   if (test::no_etcd()) return;
   test::EtcdCluster cluster;
   const Options options = shared_options(cluster.urls());
@@ -268,7 +269,7 @@ TEST_CASE("what was compacted away while a host could not hear is said to be los
   {
     const std::lock_guard busy(two.heard.gate);
     one.run(0);
-    REQUIRE(within(seconds(20), [&] { return two.heard.is_told.load(); }));
+    REQUIRE(within(seconds(20), [&] { return two.heard.is_called.load(); }));
     cluster.kill(0);
     cluster.restart(0);
     for (int number = 1; number < 4; ++number) one.run(number);

@@ -18,7 +18,7 @@
 
 namespace rest_fcgi::returner {
 
-/// Whoever arrives waits until so many are there at the same time, but not for ever. Thread-safe.
+/// Lets threads wait for each other, for at most 10 s. Thread-safe.
 class Together {
  public:
   void expect(std::size_t count) {
@@ -32,7 +32,7 @@ class Together {
     met_.wait_for(lock, std::chrono::seconds(10), [&] { return most_ >= expected_; });
     --there_;
   }
-  /// How many there were at the same time.
+  /// Returns how many threads were there at the same time.
   [[nodiscard]] std::size_t most() const {
     const std::lock_guard lock(mutex_);
     return most_;
@@ -46,7 +46,7 @@ class Together {
   std::size_t most_ = 0;
 };
 
-/// What an etcd cluster holds, and how it does now. Thread-safe.
+/// The keys of a fake cluster, and its failures. Thread-safe.
 class FakeEtcd {
  public:
   using Map = std::map<std::string, std::string>;
@@ -59,33 +59,33 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     map_[key] = value;
   }
-  /// From now on all calls fail, until told otherwise.
+  /// Makes all calls fail, until the next call of this function.
   void fail(std::optional<Error> error) {
     const std::lock_guard lock(mutex_);
     error_ = std::move(error);
   }
-  /// The next write fails, and nothing else does.
+  /// Makes the next write fail.
   void fail_next_write(Error error) {
     const std::lock_guard lock(mutex_);
     next_error_ = std::move(error);
   }
-  /// The next write is carried out, and its answer is lost.
+  /// Executes the next write, and loses its answer.
   void lose_next_answer(Error error) {
     const std::lock_guard lock(mutex_);
     lost_answer_ = std::move(error);
   }
-  /// Writes with more bytes in one value are refused, with that kind of error.
+  /// Refuses writes with more bytes in one value, with that kind of error.
   void refuse_beyond(std::size_t bytes, ErrorKind kind = ErrorKind::invocation) {
     const std::lock_guard lock(mutex_);
     most_bytes_ = bytes;
     refusal_ = kind;
   }
-  /// Of writes.
+  /// Counts writes that run at the same time.
   Together together;
-  /// Through which writes have to go, where there is one. Set before the first of them.
+  /// A door that writes wait at. To be set before the first write.
   test::Door* door = nullptr;
 
-  /// How many puts each transaction had.
+  /// Returns the number of puts of each transaction.
   [[nodiscard]] std::vector<std::size_t> transactions() const {
     const std::lock_guard lock(mutex_);
     return transactions_;
@@ -103,7 +103,7 @@ class FakeEtcd {
   std::vector<std::size_t> transactions_;
 };
 
-/// A store in memory, as one of API v3.
+/// A store over the fake cluster, as of API v3.
 class FakeEtcdStore : public EtcdStore {
  public:
   explicit FakeEtcdStore(std::shared_ptr<FakeEtcd> etcd) : etcd_(std::move(etcd)) {}
@@ -137,7 +137,7 @@ class FakeEtcdStore : public EtcdStore {
         const std::size_t begin = layout.jobs().size();
         const std::string jid = key.substr(begin, key.find('/', begin) - begin);
         if (!is_like_jid(jid)) continue;
-        if (least_key(jid) < walk.keys.least || least_key(jid) > walk.keys.greatest) continue;
+        if (nearest_key(jid) < walk.keys.least || nearest_key(jid) > walk.keys.greatest) continue;
         std::optional<std::string>& load = loads[jid];
         if (key == layout.load(jid)) load = value;
       }

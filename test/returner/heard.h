@@ -11,18 +11,18 @@
 
 #include <doctest/doctest.h>
 
-#include "rest_fcgi/returner/watch.h"
+#include "rest_fcgi/returner/returner.h"
 
 namespace rest_fcgi::returner {
 
-/// Writes down what it hears, one line for each thing. Thread-safe.
+/// A listener that notes each call as a line. Thread-safe.
 class Heard : public ClusterListener {
  public:
   using Lines = std::vector<std::string>;
 
   std::atomic<bool> is_wanted{true};
-  std::mutex gate;                   ///< who holds it keeps whoever tells something waiting
-  std::atomic<bool> is_told{false};  ///< somebody tells something, and perhaps waits
+  std::mutex gate;                     ///< blocks the calls while it is held
+  std::atomic<bool> is_called{false};  ///< a call came, and may be blocked
 
   bool wanted() override { return is_wanted; }
   void job(const Load& load) override { add("job " + load.jid + " " + load.fun.text() + " " + load.user); }
@@ -35,7 +35,7 @@ class Heard : public ClusterListener {
   }
   void lost(const std::string& reason) override { add("lost " + reason); }
 
-  /// What came so far, once there are that many, or after `time`.
+  /// Waits for `count` lines, at most for `time`. Returns all lines.
   Lines lines(std::size_t count, std::chrono::milliseconds time = std::chrono::seconds(30)) {
     std::unique_lock lock(mutex_);
     came_.wait_for(lock, time, [&] { return lines_.size() >= count; });
@@ -53,7 +53,7 @@ class Heard : public ClusterListener {
 
  private:
   void add(std::string line) {
-    is_told = true;
+    is_called = true;
     const std::lock_guard open(gate);
     const std::lock_guard lock(mutex_);
     lines_.push_back(std::move(line));

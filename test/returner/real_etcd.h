@@ -13,14 +13,14 @@
 
 namespace rest_fcgi::returner {
 
-/// One member for all tests that do not harm it, with both APIs.
+/// Returns one member with both APIs, for all tests that do not stop it.
 inline test::EtcdCluster& shared_etcd() {
   static test::EtcdCluster cluster({.enable_v2 = true});
   return cluster;
 }
 
-/// Options for members of a real cluster, below a root that no other test has. Also below `/salt/`, where
-/// the cluster's user may write.
+/// Returns options for a real cluster, with a root of their own below `/salt/`, where the cluster's user may
+/// write.
 inline Options real_options(const std::vector<std::string>& urls, bool v2) {
   static std::atomic<int> roots{0};
   Options options = etcd_options();
@@ -28,7 +28,7 @@ inline Options real_options(const std::vector<std::string>& urls, bool v2) {
   options.etcd.root = "/salt/return-" + std::to_string(roots++);
   options.etcd.writing.endpoints = urls;
   options.etcd.reading.endpoints = urls;
-  // A busy machine is no reason to give a member up that is there.
+  // On a busy machine a member may be slow.
   for (etcd::Options* client : {&options.etcd.writing, &options.etcd.reading}) {
     client->connect_timeout = std::chrono::seconds(4);
     client->try_timeout = std::chrono::seconds(8);
@@ -43,7 +43,7 @@ inline std::unique_ptr<Returner> open_etcd(const Options& options, const Clock& 
   return *std::move(opened);
 }
 
-/// Whether that comes true in time: members take a while to go and to come back.
+/// Waits for a condition. Returns false if it is not true in time.
 template <class Condition>
 bool within(std::chrono::seconds time, const Condition& condition) {
   const auto deadline = std::chrono::steady_clock::now() + time;
@@ -54,7 +54,7 @@ bool within(std::chrono::seconds time, const Condition& condition) {
   return true;
 }
 
-/// A job cache in a real cluster; where there is no etcd, in one that is none.
+/// A job cache in a real cluster, or over the fake one if etcd is not installed.
 template <bool kV2>
 struct InEtcd {
   InFakeEtcd otherwise;

@@ -12,14 +12,14 @@ Result<std::unique_ptr<Returners>> made(const Options& options) {
   return Returners::make(options, open_store(), system_clock());
 }
 
-TEST_CASE("without options jobs are in memory, and a call may name the store") {
+TEST_CASE("by default jobs are in memory, and sqlite3 can be named") {
   const auto returners = *made({});
   CHECK(returners->names() == Names{"memory", "sqlite3"});
   CHECK(returners->find("memory") == &returners->master_job_cache());
   CHECK(returners->ext_job_caches().empty());
 }
 
-TEST_CASE("the caches that options name are opened, each once") {
+TEST_CASE("each cache of the options is opened once") {
   Options options;
   options.master_job_cache = "sqlite3";
   options.ext_job_cache = {"memory"};
@@ -31,8 +31,7 @@ TEST_CASE("the caches that options name are opened, each once") {
   CHECK(returners->ext_job_caches()[0] == returners->find("memory"));
 }
 
-TEST_CASE(
-    "etcd that somebody chose can be named in a call; whether it answers does not matter at the start") {
+TEST_CASE("a chosen etcd is opened, whether it answers or not") {
   Options options = etcd_options();
   options.master_job_cache = "memory";
   CHECK((*made(options))->names() == Names{"etcd", "memory", "sqlite3"});
@@ -42,7 +41,7 @@ TEST_CASE(
   CHECK((*made(options))->names() == Names{"etcd", "memory", "sqlite3"});
 }
 
-TEST_CASE("a job cache that there is not is a mistake in the configuration") {
+TEST_CASE("an unknown job cache is an error of the configuration") {
   Options options;
   options.ext_job_cache = {"redis"};
   const auto returners = made(options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/returner/watch.h"
+#include "returner/etcd/watch.h"
 
 #include <chrono>
 #include <functional>
@@ -12,7 +12,7 @@
 #include "caches.h"
 #include "etcd_caches.h"
 #include "heard.h"
-#include "returner/etcd/watch.h"
+#include "rest_fcgi/returner/returner.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -20,14 +20,14 @@ namespace {
 using std::chrono::milliseconds;
 using Lines = Heard::Lines;
 
-/// What comes is what a test says; nothing otherwise. Thread-safe.
+/// The changes that a test scripts. Thread-safe.
 struct Script {
   std::mutex mutex;
   std::vector<Result<std::vector<EtcdChange>>> next;
   std::optional<Error> no_begin;
   milliseconds begin_time{0};
   int begun = 0;
-  std::vector<SteadyTime> looked_up;  // until when each might take
+  std::vector<SteadyTime> looked_up;  // the deadlines
 
   void say(Result<std::vector<EtcdChange>> one) {
     const std::lock_guard lock(mutex);
@@ -96,15 +96,15 @@ Error error_of(ErrorKind kind, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a job cache that no other host has is not watched") {
-  Heard nobody;
+TEST_CASE("a job cache of one host has no watch") {
+  Heard heard;
   const test::ManualClock clock;
-  const auto watch = make_store_returner(open_store(), {}, 0, clock)->watch(nobody);
+  const auto watch = make_store_returner(open_store(), {}, 0, clock)->watch(heard);
   REQUIRE(watch);
   CHECK(*watch == nullptr);
 }
 
-TEST_CASE("a watch that cannot begin says why, and may be started again") {
+TEST_CASE("a failed start returns the cause, and may be repeated") {
   const Scripted host;
   host.script->no_begin = error_of(ErrorKind::authorization, "no right");
   const auto begun = std::chrono::steady_clock::now();
@@ -115,7 +115,7 @@ TEST_CASE("a watch that cannot begin says why, and may be started again") {
   host.etcd->fail(error_of(ErrorKind::unavailable, "no member"));
   const std::string again = host.watch->start(watch_deadline()).error().message;
   CHECK((again == "no right" ||
-         std::chrono::steady_clock::now() - begun > milliseconds(1000)));  // it asks once a second
+         std::chrono::steady_clock::now() - begun > milliseconds(1000)));  // a failure stands for a second
   std::this_thread::sleep_for(milliseconds(1100));
   CHECK(host.watch->start(watch_deadline()).error().message == "no member");
   host.etcd->fail({});
@@ -123,7 +123,7 @@ TEST_CASE("a watch that cannot begin says why, and may be started again") {
   host.start();
 }
 
-TEST_CASE("while one listener waits for a cluster, the others do not wait for long") {
+TEST_CASE("a second start does not wait long for the first") {
   const Scripted host;
   host.script->begin_time = milliseconds(8000);
   auto first = std::async(std::launch::async, [&] { return host.watch->start(watch_deadline()); });
@@ -134,23 +134,23 @@ TEST_CASE("while one listener waits for a cluster, the others do not wait for lo
   while (begun() == 0) std::this_thread::sleep_for(milliseconds(5));
   const auto before = std::chrono::steady_clock::now();
   CHECK(host.watch->start(watch_deadline()).error().kind == ErrorKind::unavailable);
-  CHECK(host.watch->start(watch_deadline()).error().message == "etcd has not answered so far");
+  CHECK(host.watch->start(watch_deadline()).error().message == "etcd does not answer");
   CHECK(std::chrono::steady_clock::now() - before < milliseconds(6000));
   CHECK(first.get());
   host.start();
   CHECK(begun() == 1);
 }
 
-TEST_CASE("a return that was lost while nobody listened ends nobody's listening later") {
+TEST_CASE("a loss before the start is not reported") {
   Scripted host;
-  host.losses->tell();
+  host.losses->report();
   host.start();
   CHECK(host.heard.lines(1, milliseconds(600)).empty());
-  host.losses->tell();
-  CHECK(host.heard.lines(1) == Lines{"lost etcd did not keep a job or return"});
+  host.losses->report();
+  CHECK(host.heard.lines(1) == Lines{"lost etcd refused a job or return"});
 }
 
-TEST_CASE("the loads of one batch are looked up in one time, and not after a stop") {
+TEST_CASE("the loads of one transaction are looked up before one deadline, and not after a stop") {
   Scripted host;
   host.start();
   std::vector<EtcdChange> returns;
@@ -171,7 +171,7 @@ TEST_CASE("the loads of one batch are looked up in one time, and not after a sto
   CHECK(looked_up().size() < 50);
 }
 
-TEST_CASE("changes that are gone for ever are lost once, and it begins anew") {
+TEST_CASE("compacted changes are reported as lost once, and the watch begins again") {
   const test::CapturedLog log;
   Scripted host;
   host.start();
@@ -182,7 +182,7 @@ TEST_CASE("changes that are gone for ever are lost once, and it begins anew") {
   CHECK(log.has("compacted"));
 }
 
-TEST_CASE("a cluster that is away loses nothing, one that refuses may") {
+TEST_CASE("an unreachable cluster loses nothing, and a refusal is reported as a loss") {
   const test::CapturedLog log;
   Scripted host;
   host.start();
@@ -192,11 +192,11 @@ TEST_CASE("a cluster that is away loses nothing, one that refuses may") {
   for (int i = 0; i < 2; ++i) host.script->say(error_of(ErrorKind::authorization, "no right"));
   CHECK(host.heard.lines(1) == Lines{"lost no right"});
   CHECK(host.heard.lines(2, milliseconds(600)).size() == 1);
-  CHECK(log.has("comes late: away"));
-  CHECK(log.has("heard again"));
+  CHECK(log.has("the watch waits: away"));
+  CHECK(log.has("works again"));
 }
 
-TEST_CASE("an event that cannot be read is lost; its own, and one that comes again, is passed over") {
+TEST_CASE("a malformed event is lost, and own and repeated events are ignored") {
   Scripted host;
   host.start();
   const std::string events = "/salt/return/events/";
@@ -206,10 +206,10 @@ TEST_CASE("an event that cannot be read is lost; its own, and one that comes aga
                                            {events + "other", value, true, false, 1},
                                            {events + "other", value, false, true, 1},
                                            {events + "other", "no JSON", false, false, 1}});
-  CHECK(host.heard.lines(2) == Lines{"event a {} ", "lost an event of another host cannot be read"});
+  CHECK(host.heard.lines(2) == Lines{"event a {} ", "lost malformed event of another host"});
 }
 
-TEST_CASE("a stop tells what waits, and does not wait for a cluster that is away") {
+TEST_CASE("a stop sends waiting events, and does not wait for an unreachable cluster") {
   const test::CapturedLog log;
   Scripted there;
   there.etcd->put(kFolder + "listeners/other", "");
@@ -225,7 +225,7 @@ TEST_CASE("a stop tells what waits, and does not wait for a cluster that is away
   away.etcd->fail({});
 }
 
-TEST_CASE("events that may have been told are told again as they were") {
+TEST_CASE("events are sent again unchanged after a lost answer") {
   const test::CapturedLog log;
   const Scripted host;
   host.etcd->put(kFolder + "listeners/other", "");

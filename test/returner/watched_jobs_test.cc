@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "returner/etcd/watched_jobs.h"
-
 #include <chrono>
 #include <map>
 #include <optional>
@@ -10,6 +8,7 @@
 
 #include "caches.h"
 #include "heard.h"
+#include "returner/etcd/watch.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -21,7 +20,7 @@ const std::string kLoad = R"({"fun": "test.ping", "user": "fred", "tgt": "*"})";
 const std::string kNewJob = "job " + kJid + " \"test.ping\" fred";
 const std::string kReturned = "ret " + kJid + " \"test.ping\" fred m1 true";
 
-/// Changes by hand, at a time by hand.
+/// WatchedJobs with scripted changes and times.
 struct ByHand {
   EtcdOptions options = [] {
     EtcdOptions v3;
@@ -32,9 +31,9 @@ struct ByHand {
   Heard heard;
   SteadyTime now{std::chrono::hours(1)};
   std::map<std::string, std::string> stored{};
-  std::optional<Error> trouble{};  // of looking up
+  std::optional<Error> look_up_error{};
   WatchedJobs jobs{options, heard, [this](const std::string& key, std::int64_t) {
-                     if (trouble) return Result<std::optional<std::string>>(*trouble);
+                     if (look_up_error) return Result<std::optional<std::string>>(*look_up_error);
                      const auto found = stored.find(key);
                      return found == stored.end() ? Result<std::optional<std::string>>(std::nullopt)
                                                   : std::optional(found->second);
@@ -57,7 +56,7 @@ struct ByHand {
 
 }  // namespace
 
-TEST_CASE("a job and a return that came in one transaction are told at once") {
+TEST_CASE("a job and a return of one transaction are passed on at once") {
   ByHand etcd;
   etcd.take({etcd.load()});
   CHECK(etcd.told() == Lines{kNewJob});
@@ -68,14 +67,14 @@ TEST_CASE("a job and a return that came in one transaction are told at once") {
   CHECK(etcd.told() == Lines{kReturned + " failed 3"});
 }
 
-TEST_CASE("a load that is written over an older one is no new job") {
+TEST_CASE("a replaced load is no new job") {
   ByHand etcd;
   etcd.take({etcd.load()});
   etcd.take({etcd.load(false)});
   CHECK(etcd.told() == Lines{kNewJob});
 }
 
-TEST_CASE("a return that is written again as it was is told once; one that differs is told again") {
+TEST_CASE("an unchanged return is passed on once, and a changed one again") {
   ByHand etcd;
   etcd.take({etcd.load()});
   etcd.take({etcd.field("return", "true"), etcd.field("retcode", "0")});
@@ -86,7 +85,7 @@ TEST_CASE("a return that is written again as it was is told once; one that diffe
   CHECK(etcd.told() == Lines{kReturned});
 }
 
-TEST_CASE("a return that is written key by key is told when it is whole") {
+TEST_CASE("a return that is written key by key is passed on when it is complete") {
   ByHand etcd;
   etcd.take({etcd.load()});
   for (const char* name : {"cmd", "id", "success", "return", "retcode", "jid", "fun", "fun_args"}) {
@@ -97,7 +96,7 @@ TEST_CASE("a return that is written key by key is told when it is whole") {
   CHECK(etcd.told() == Lines{kReturned});
 }
 
-TEST_CASE("fields that come alone are a return after a second, if there is one among them") {
+TEST_CASE("incomplete fields with a return are passed on after a second") {
   ByHand etcd;
   etcd.take({etcd.load()});
   etcd.take({etcd.field("return", "true")});
@@ -110,7 +109,7 @@ TEST_CASE("fields that come alone are a return after a second, if there is one a
   CHECK(etcd.told().empty());
 }
 
-TEST_CASE("a return waits for its load, and not for ever") {
+TEST_CASE("a return waits for its load for a limited time") {
   ByHand etcd;
   etcd.take({etcd.field("return", "true"), etcd.field("fun", "\"test.echo\"")});
   etcd.pass(milliseconds(9000));
@@ -124,16 +123,16 @@ TEST_CASE("a return waits for its load, and not for ever") {
   CHECK(without.told() == Lines{"ret " + kJid + " \"test.echo\"  m1 true"});
 }
 
-TEST_CASE("the load of a job that began before is looked up") {
+TEST_CASE("the load of an earlier job is looked up") {
   ByHand etcd;
   etcd.stored[etcd.layout.load(kJid)] = etcd.layout.encoded(kLoad);
   etcd.take({etcd.field("return", "true"), etcd.field("retcode", "0")});
   CHECK(etcd.told() == Lines{kReturned});
 }
 
-TEST_CASE("where a load cannot be looked up, something is lost, unless it can be later") {
+TEST_CASE("a load that cannot be looked up is a loss, unless a later look-up succeeds") {
   ByHand etcd;
-  etcd.trouble = Error{ErrorKind::timeout, "no answer"};
+  etcd.look_up_error = Error{ErrorKind::timeout, "no answer"};
   const auto returns = [&] {
     for (const char* minion : {"m1", "m2"}) {
       etcd.take({{etcd.layout.field(kJid, minion, "return"), "1", true, false, 6},
@@ -146,17 +145,17 @@ TEST_CASE("where a load cannot be looked up, something is lost, unless it can be
   returns();
   etcd.pass(milliseconds(1000));
   CHECK(count("ret " + kJid + " \"unknown-function\"") == 2);
-  CHECK(count("lost whose job " + kJid + " is cannot be looked up: no answer") == 1);
+  CHECK(count("lost the load of job " + kJid + " cannot be read: no answer") == 1);
   CHECK(etcd.told().size() == 3);
   returns();
-  etcd.trouble.reset();
+  etcd.look_up_error.reset();
   etcd.stored[etcd.layout.load(kJid)] = etcd.layout.encoded(kLoad);
   etcd.pass(milliseconds(1000));
   CHECK(count("ret " + kJid + " \"test.ping\" fred") == 2);
   CHECK(etcd.told().size() == 2);
 }
 
-TEST_CASE("what is no job's is passed over") {
+TEST_CASE("changes of other keys are ignored") {
   ByHand etcd;
   etcd.take({{etcd.layout.claim(kJid), "x", true, false, 5},
              {etcd.layout.jobs() + "no-jid/.load.p", etcd.layout.encoded(kLoad), true, false, 5},
@@ -167,7 +166,7 @@ TEST_CASE("what is no job's is passed over") {
   CHECK(etcd.told().empty());
 }
 
-TEST_CASE("however many jobs there are, a bounded number of loads is kept in mind") {
+TEST_CASE("the number of remembered loads is bounded") {
   ByHand etcd;
   const std::string large = R"({"fun": "test.ping", "user": "fred", "arg": [")" + std::string(1 << 20, 'x');
   for (int i = 10; i < 20; ++i) {

@@ -16,40 +16,39 @@
 
 namespace rest_fcgi::returner {
 
-/// Asks an etcd cluster, by `deadline`, whether it has the API that `etcd.require_v2` asks for. Returns what
-/// is wrong and what to do, also where a file of its TLS cannot be read. Absent: it has that API, jobs are
-/// not kept in etcd, or no member answers.
+/// Asks an etcd cluster whether it has the API of `etcd.require_v2`. Returns what is wrong and what to do,
+/// also for a file of TLS that cannot be read. Absent: it has that API, etcd is not chosen, or no member
+/// answers before the deadline.
 [[nodiscard]] std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline);
 
-/// Asks the same for the cluster of `eauth_tokens: etcd`, which needs API v3.
+/// The same for the cluster of `eauth_tokens: etcd`, which needs API v3.
 [[nodiscard]] std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& options,
                                                                     SteadyTime deadline);
 
-/// The job caches of one process, by name. They are opened once, at start. Immutable; what it holds
-/// synchronizes itself.
+/// The job caches of one process, by name. Thread-safe.
 class Returners {
  public:
-  /// Opens the caches that the options name; `sqlite3` is always there, and keeps jobs in `store`. Errors:
-  /// configuration, for an unknown name, and where a cache cannot be opened.
+  /// Opens the caches that the options name, and `sqlite3`, which keeps jobs in `store`. Errors:
+  /// configuration, for an unknown name, and for a cache that cannot be opened.
   [[nodiscard]] static Result<std::unique_ptr<Returners>> make(const Options& options,
                                                                const std::shared_ptr<store::Store>& store,
                                                                const Clock& clock);
 
-  /// One that is given; for tests.
+  /// Makes one of a given cache, for tests.
   [[nodiscard]] static std::unique_ptr<Returners> of(std::string name, std::unique_ptr<Returner> cache);
 
-  /// Salt's `master_job_cache`: what the `jobs` runners read.
+  /// Returns Salt's `master_job_cache`, which the `jobs` runners read.
   [[nodiscard]] Returner& master_job_cache() const noexcept { return *master_job_cache_; }
 
-  /// Those that get all returns as well: Salt's `ext_job_cache`.
+  /// Returns Salt's `ext_job_cache`: caches that get all returns, too.
   [[nodiscard]] const std::vector<Returner*>& ext_job_caches() const noexcept { return ext_job_caches_; }
 
-  /// Null where there is none of that name. `sqlite` is another name of `sqlite3`.
+  /// Null for an unknown name. `sqlite` is another name of `sqlite3`.
   [[nodiscard]] Returner* find(std::string_view name) const;
 
   [[nodiscard]] std::vector<std::string> names() const;
 
-  /// Flushes all of them, also where one fails. Errors: unavailable, of the first that failed.
+  /// Flushes all caches. Errors: unavailable, of the first that failed.
   [[nodiscard]] Result<void> flush() const;
 
  private:

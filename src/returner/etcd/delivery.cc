@@ -10,23 +10,23 @@
 #include "returner/etcd/layout.h"
 #include "returner/etcd/outbox.h"
 #include "returner/etcd/store.h"
-#include "returner/stored_json.h"
+#include "returner/stored.h"
 
 namespace rest_fcgi::returner {
 namespace {
 
-constexpr std::size_t kSendsAtOnce = 8;  // transactions under way
+constexpr std::size_t kMostSends = 8;  // at the same time
 constexpr std::size_t kMostPutsOfBatch = 32;
 constexpr std::size_t kMostBytesOfBatch = 512 * 1024;
-constexpr int kMostChanges = 8;  // of a load that others change at the same time
+constexpr int kMostTries = 8;  // to change a load that others change at the same time
 
-/// What a load or a return becomes in etcd.
+/// A load or a return for etcd.
 struct Item {
-  std::string what;              ///< for the log: the load or return, and of which job
+  std::string what;              ///< for the log
   EtcdWrite write;               ///< the load, or the fields of the return
-  std::optional<EtcdPair> last;  ///< that this is the minion's last job; of a return
+  std::optional<EtcdPair> last;  ///< of a return: the minion's last job
 
-  /// What it is written to. Two items of one place must not be under way together.
+  /// Two items of one place must not be sent at the same time.
   [[nodiscard]] const std::string& place() const { return write.puts.front().key; }
   [[nodiscard]] std::size_t puts() const noexcept { return write.puts.size() + (last ? 1 : 0); }
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -36,10 +36,10 @@ struct Item {
   }
 };
 
-/// Items of one transaction, within what etcd takes.
+/// Items of one transaction.
 class Batch {
  public:
-  /// False where it is full. An empty one takes any.
+  /// Returns false if the batch is full. An empty batch takes any item.
   bool add(Item& item) {
     const std::size_t puts = puts_ + item.puts();
     const std::size_t bytes = bytes_ + item.bytes();
@@ -52,7 +52,7 @@ class Batch {
 
   [[nodiscard]] const std::vector<Item>& items() const noexcept { return items_; }
 
-  /// Loads, then the minions' last jobs, each of them once, then returns, as Salt orders them.
+  /// Returns loads, then one last job per minion, then returns, as Salt orders them.
   [[nodiscard]] std::vector<EtcdWrite> writes() const {
     std::vector<EtcdWrite> all;
     std::map<std::string_view, std::string_view> last;
@@ -81,10 +81,10 @@ class Batch {
   std::size_t bytes_ = 0;
 };
 
-/// Batches that may be under way together.
-class Flight {
+/// Batches that may be sent at the same time.
+class Group {
  public:
-  /// False where an item of the same place has to land before.
+  /// Returns false if the group has an item of the same place.
   bool add(Item& item) {
     if (!places_.insert(item.place()).second) return false;
     if (batches_.empty() || !batches_.back().add(item)) batches_.emplace_back().add(item);
@@ -103,26 +103,26 @@ class Delivery {
       : store_(store), layout_(options), lost_(std::move(lost)) {}
 
   [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
-    recent_.trim();  // only now: the items of a delivery need all that its look-up found
+    recent_.trim();  // not later: this delivery needs all that it looks up
     if (Result<void> found = look_up_jobs(rows); !found) return found;
-    Flight flight;
+    Group group;
     for (const OutboxRow& row : rows) {
       if (!row.minions.empty()) {
-        if (Result<void> sent = send(flight); !sent) return sent;
+        if (Result<void> sent = send(group); !sent) return sent;
         if (Result<void> added = add_minions(row); !added) return added;
         continue;
       }
       for (Item& item : items_of(row)) {
-        if (flight.add(item)) continue;
-        if (Result<void> sent = send(flight); !sent) return sent;
-        flight.add(item);
+        if (group.add(item)) continue;
+        if (Result<void> sent = send(group); !sent) return sent;
+        group.add(item);
       }
     }
-    return send(flight);
+    return send(group);
   }
 
  private:
-  /// Looks up the jobs of returns whose loads are not among the rows, and were not seen lately.
+  /// Looks up the jobs of returns whose loads are neither among the rows nor known.
   [[nodiscard]] Result<void> look_up_jobs(const std::vector<OutboxRow>& rows) {
     std::set<JidKey> here;
     std::set<JidKey> missing;
@@ -173,7 +173,7 @@ class Delivery {
     const std::string jid = jid_of(row.key);
     const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret.minion, name); };
     Item item{format("the return of {} to job {}", ret.minion, jid), {}, {}};
-    std::string stamp;  // a placeholder has none: each return is later
+    std::string stamp;  // a placeholder has none, so that every return is later
     if (row.is_placeholder) {
       item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};
     } else {
@@ -192,7 +192,7 @@ class Delivery {
 
   [[nodiscard]] Result<void> add_minions(const OutboxRow& row) {
     const std::string key = layout_.load(jid_of(row.key));
-    for (int tries = 0; tries < kMostChanges; ++tries) {
+    for (int tries = 0; tries < kMostTries; ++tries) {
       const auto found = store_.get({key});
       if (!found) return found.error();
       const std::optional<std::string>& before = found->front();
@@ -205,27 +205,29 @@ class Delivery {
       if (!done) note_refused(format("minions of job {}", jid_of(row.key)), done.error());
       if (!done || *done) return {};
     }
-    return Error{ErrorKind::unavailable, format("others write {} again and again", key)};
+    return Error{ErrorKind::unavailable,
+                 format("{}: other writers changed the key {} times", key, kMostTries)};
   }
 
-  [[nodiscard]] Result<void> send(Flight& flight) {
-    const Flight now = std::exchange(flight, {});
+  [[nodiscard]] Result<void> send(Group& group) {
+    const Group now = std::exchange(group, {});
     const std::vector<Batch>& batches = now.batches();
-    return at_once(batches.size(), kSendsAtOnce, [&](std::size_t i) { return send(batches[i]); });
+    return at_once(batches.size(), kMostSends, [&](std::size_t i) { return send(batches[i]); });
   }
 
   [[nodiscard]] Result<void> send(const Batch& batch) {
     Result<void> written = store_.write(batch.writes());
     const auto failed_as = [&](ErrorKind kind) { return !written && written.error().kind == kind; };
-    const bool is_there = failed_as(ErrorKind::internal) && takes_another();
-    if (is_there) written = store_.write(batch.writes());  // it may have recovered between the two
-    const bool is_refused = failed_as(ErrorKind::invocation) || (is_there && failed_as(ErrorKind::internal));
+    const bool takes_others = failed_as(ErrorKind::internal) && takes_another();
+    if (takes_others) written = store_.write(batch.writes());  // etcd may have recovered
+    const bool is_refused =
+        failed_as(ErrorKind::invocation) || (takes_others && failed_as(ErrorKind::internal));
     if (!is_refused) return written;
     if (batch.items().size() == 1) {
       note_refused(batch.items().front().what, written.error());
       return {};
     }
-    // etcd refuses one of them: each is sent alone.
+    // etcd refuses one item: each is sent alone.
     for (Item item : batch.items()) {
       Batch alone;
       alone.add(item);
@@ -236,11 +238,11 @@ class Delivery {
 
   void note_refused(std::string_view what, const Error& why) const {
     lost_();
-    log::error(format("etcd does not keep {}: {}", what, why.message));
+    log::error(format("etcd: {} is lost: {}", what, why.message));
   }
 
-  /// Returns whether the cluster takes a small write now. If it does, an unexpected answer to another write
-  /// is about that write itself.
+  /// Returns whether the cluster takes a small write now. Then an unexpected answer is the fault of the
+  /// write.
   [[nodiscard]] bool takes_another() {
     constexpr std::chrono::seconds kProbeTime{60};
     return store_.claim({layout_.claim("probe"), "probe"}, layout_.claim("probe"), kProbeTime).ok();
@@ -249,7 +251,7 @@ class Delivery {
   EtcdStore& store_;
   const EtcdLayout layout_;
   const std::function<void()> lost_;
-  RecentJobs<JidKey, JobFacts> recent_;  // what returns need to know
+  RecentJobs<JidKey, JobFacts> recent_;
 };
 
 }  // namespace

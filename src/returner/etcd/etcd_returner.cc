@@ -8,17 +8,20 @@
 
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/etcd/client.h"
+#include "rest_fcgi/returner/returners.h"
 #include "returner/etcd/layout.h"
 #include "returner/etcd/outbox.h"
 #include "returner/etcd/store.h"
 #include "returner/etcd/watch.h"
-#include "returner/jids.h"
-#include "returner/stored_json.h"
+#include "returner/stored.h"
 
 namespace rest_fcgi::returner {
 namespace {
 
-constexpr std::chrono::hours kClaimOfJid{1};
+constexpr std::chrono::hours kReservation{1};
+constexpr std::string_view kWhatHasApiV3 =
+    "use an etcd of 3.3 or later, with its gateway (--enable-grpc-gateway)";
 
 std::string random_name() {
   std::random_device device;
@@ -37,8 +40,8 @@ class EtcdReturner : public Returner {
         reading_(std::move(reading)) {}
 
   Result<void> start() {
-    const auto lost = [losses = losses_] { losses->tell(); };
-    auto outbox = Outbox::start(store_, {.name = claimant_,
+    const auto lost = [losses = losses_] { losses->report(); };
+    auto outbox = Outbox::start(store_, {.name = name_,
                                          .max_bytes = options_.outbox_bytes,
                                          .lost = lost,
                                          .deliver = make_etcd_delivery(*writing_, options_, lost)});
@@ -50,8 +53,8 @@ class EtcdReturner : public Returner {
   Result<bool> prep_jid(std::string_view passed_jid) override {
     if (!key_of(passed_jid)) return no_key_of(passed_jid, "etcd");
     if (Result<void> flushed = flush_outbox(); !flushed) return std::move(flushed).error();
-    const EtcdPair claim{layout_.claim(passed_jid), format("{}-{}", claimant_, claims_++)};
-    const Result<bool> claimed = writing_->claim(claim, layout_.load(passed_jid), kClaimOfJid);
+    const EtcdPair claim{layout_.claim(passed_jid), format("{}-{}", name_, claims_++)};
+    const Result<bool> claimed = writing_->claim(claim, layout_.load(passed_jid), kReservation);
     return claimed ? claimed : failure(claimed.error());
   }
 
@@ -62,7 +65,7 @@ class EtcdReturner : public Returner {
     if (!appended) return appended.error();
     if (durability != Durability::durable) return {};
     if (*appended) return store_->sync();
-    return failure({ErrorKind::unavailable, "etcd_outbox_bytes is full of writes that wait for etcd"});
+    return failure({ErrorKind::unavailable, "the outbox has reached etcd_outbox_bytes"});
   }
 
   Result<void> save_job(const Load& load, std::span<const ReturnView> returns) override {
@@ -104,7 +107,7 @@ class EtcdReturner : public Returner {
     if (Result<void> flushed = flush_outbox(); !flushed) return flushed;
     const EtcdStore::LoadVisitor visitor = [&](const std::string& jid, const std::string& stored) {
       const auto load = load_in(jid, decoded(stored), options_.unicode_errors);
-      return !load || !means(query, *load) || visit(*load);
+      return !load || !selects(query, load->jid, load->fun.text()) || visit(*load);
     };
     const Result<void> walked =
         reading_->walk_loads(layout_, {keys_of(query), query.newest_first, clock_.wall()}, visitor);
@@ -119,18 +122,18 @@ class EtcdReturner : public Returner {
     if (!changes) return std::move(changes).error();
     auto events = make_etcd_store_v3(options_.writing, kListeningTtl);
     if (!events) return std::move(events).error();
-    return make_etcd_watch(options_, claimant_, *std::move(changes), *std::move(events), losses_, listener);
+    return make_etcd_watch(options_, name_, *std::move(changes), *std::move(events), losses_, listener);
   }
 
  private:
   [[nodiscard]] static Result<void> check_id(std::string_view minion) {
     if (is_key_part(minion)) return {};
     return Error{ErrorKind::invocation,
-                 format("The job cache etcd keeps no return of minion {}: its id cannot be part of a key.",
+                 format("The job cache etcd: found the minion id {}, expected a part of a key.",
                         rest_fcgi::quoted(minion))};
   }
 
-  /// Keeps a row, or loses it where the outbox is full.
+  /// Appends a row, or loses it if the outbox is full.
   Result<void> append(const OutboxRow& row) {
     const Result<bool> appended = outbox_->append(row);
     return appended ? Result<void>() : appended.error();
@@ -142,14 +145,14 @@ class EtcdReturner : public Returner {
   }
 
   [[nodiscard]] static Error failure(const Error& cause) {
-    return {ErrorKind::unavailable, format("The job cache etcd cannot be used now: {}.", cause.message)};
+    return {ErrorKind::unavailable, format("The job cache etcd is unavailable: {}.", cause.message)};
   }
 
   const EtcdOptions options_;
   const std::shared_ptr<store::Store> store_;
   const Clock& clock_;
   const EtcdLayout layout_;
-  const std::string claimant_ = random_name();  // nobody else's
+  const std::string name_ = random_name();  // of this process
   std::atomic<std::uint64_t> claims_{0};
   const std::shared_ptr<EtcdLosses> losses_ = std::make_shared<EtcdLosses>();
   const std::unique_ptr<EtcdStore> writing_;
@@ -172,7 +175,7 @@ Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const
   if (!read) return failure(read.error());
   for (auto& [minion, entry] : by_minion) {
     auto& [ret, is_whole] = entry;
-    if (!is_whole) continue;  // another responder is just writing it, key by key, with API v2
+    if (!is_whole) continue;  // with API v2 a process writes a return key by key
     ret.minion = minion;
     returns.push_back(std::move(ret));
   }
@@ -223,6 +226,32 @@ Result<std::unique_ptr<Returner>> open_etcd_returner_over(const EtcdOptions& opt
                                                  std::move(reading));
   if (auto started = returner->start(); !started) return std::move(started).error();
   return std::unique_ptr<Returner>(std::move(returner));
+}
+
+std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline) {
+  if (!options.is_chosen) return std::nullopt;
+  const auto client = etcd::Client::make(options.writing);
+  if (!client) return client.error().message;
+  if (!options.require_v2) {
+    const auto missing = etcd::missing_api_v3(options.writing, deadline);
+    if (!missing) return std::nullopt;
+    return format(
+        "etcd.require_v2: false, but API v3 is missing: {}; {}, or use API v2 with etcd.require_v2: true",
+        *missing, kWhatHasApiV3);
+  }
+  const auto root = (*client)->get_v2("/", false, deadline);
+  if (root || root.error().kind != ErrorKind::configuration) return std::nullopt;
+  return format(
+      "etcd.require_v2: true, which is the default, but API v2 is missing: {}; use API v3 with "
+      "etcd.require_v2: false",
+      root.error().message);
+}
+
+std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& options, SteadyTime deadline) {
+  const auto missing = etcd::missing_api_v3(options, deadline);
+  if (!missing) return std::nullopt;
+  return format("eauth_tokens: etcd, but API v3 is missing: {}; {}, or use eauth_tokens: localfs", *missing,
+                kWhatHasApiV3);
 }
 
 }  // namespace rest_fcgi::returner

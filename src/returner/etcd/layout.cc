@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kMostOfPart = 256;
 constexpr std::size_t kDigitsOfJid = 20;
 
-/// API v3 keeps the root as it is written. API v2 has paths: a slash begins them, and several are one.
+/// API v3 keeps the root as it is written. API v2 has paths: they begin with a slash, and several slashes are
+/// one.
 std::string root_of(const EtcdOptions& options) {
   if (!options.require_v2) return options.root;
   std::string root = "/";
@@ -33,8 +34,8 @@ void append_number(std::string& out, std::uint64_t value, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
 }
 
-/// How many bytes of a header hold the length; absent where the byte begins no msgpack `str` or `bin` that
-/// has a length of its own.
+/// Returns how many bytes hold the length of a msgpack `str` or `bin` with this first byte; absent for other
+/// types.
 std::optional<std::size_t> length_bytes(unsigned char first) {
   switch (first) {
     case 0xd9:
@@ -56,7 +57,7 @@ constexpr std::string_view kMinions = "Minions";
 bool parse_stored(JsonDocument& document, std::string_view text, UnicodeErrors errors) {
   if (document.parse(text, JsonLimits::none())) return true;
   if (errors == UnicodeErrors::strict) return false;
-  // As text of a JSON string it is UTF-8, with U+FFFD for what was none.
+  // A JSON string of the text has U+FFFD instead of malformed UTF-8.
   if (!document.parse(Json::string(text).text(), JsonLimits::none())) return false;
   const std::string mended(document.root().text());
   return mended != text && document.parse(mended, JsonLimits::none()).ok();

@@ -12,8 +12,7 @@
 #include "rest_fcgi/returner/options.h"
 #include "rest_fcgi/returner/returner.h"
 
-/// Where Salt's etcd returner keeps what, how a value is written there, and which JSON stands in it. Text in,
-/// text out.
+/// The keys and values of Salt's etcd returner.
 namespace rest_fcgi::returner {
 
 /// Keys below `etcd.returner_root`:
@@ -21,16 +20,16 @@ namespace rest_fcgi::returner {
 ///     jobs/<jid>/.load.p             the load
 ///     jobs/<jid>/<minion>/<field>    one field of a return
 ///     minions/<minion>               the jid of its last return
-///     claims/<jid>                   ours: a process reserved the jid, and its load is not there
-///     listeners/<process>            ours, for a time: listens to what all hosts do
-///     events/<process>               ours, for a time: what it published last
+///     claims/<jid>                   ours: a reserved jid without a load
+///     listeners/<process>            ours, with a time to live: a process with a listener
+///     events/<process>               ours, with a time to live: the last events of a process
 ///
 /// Immutable.
 class EtcdLayout {
  public:
   explicit EtcdLayout(const EtcdOptions& options);
 
-  /// These end with a slash.
+  /// Folders, which end with a slash.
   [[nodiscard]] std::string all() const { return root_ + "/"; }
   [[nodiscard]] std::string listeners() const { return root_ + "/listeners/"; }
   [[nodiscard]] std::string events() const { return root_ + "/events/"; }
@@ -43,7 +42,7 @@ class EtcdLayout {
   [[nodiscard]] std::string minion(std::string_view id) const { return minions().append(id); }
   [[nodiscard]] std::string claim(std::string_view jid) const;
 
-  /// As it is stored: a msgpack `str`, or the text alone.
+  /// Returns the stored value: a msgpack `str`, or the text alone.
   [[nodiscard]] std::string encoded(std::string_view text) const;
 
  private:
@@ -51,62 +50,59 @@ class EtcdLayout {
   bool msgpack_;
 };
 
-/// A minion's field below a job's folder; absent where the rest of the key is something else.
+/// A minion's field, from a key without the job's folder; absent for another key.
 struct EtcdField {
   std::string_view minion;
   std::string_view name;
 };
 [[nodiscard]] std::optional<EtcdField> field_in(std::string_view rest);
 
-/// May it be one part of a key: a jid or a minion's id?
+/// Returns whether the text may be one part of a key.
 [[nodiscard]] bool is_key_part(std::string_view text);
 
-/// Begins with a jid's 20 digits, as those of Salt's `unique_jid` do.
+/// Returns whether the name begins with 20 digits. Salt's `unique_jid` appends something to them.
 [[nodiscard]] bool is_like_jid(std::string_view name);
 
-/// As Salt's `_stamp`, in UTC: `2026-11-20T23:15:01.000001`. Always of one length, so that they compare as
-/// times do.
+/// Returns Salt's `_stamp`, in UTC: `2026-11-20T23:15:01.000001`. Stamps have the order of their times.
 [[nodiscard]] std::string stamp_text(WallTime time);
 
-/// The text in a stored value, of either form: a view of `stored`.
+/// Returns the text in a stored value of either form.
 [[nodiscard]] std::string_view decoded(std::string_view stored);
 
-// Loads and returns as JSON, before they are encoded. Salt and other programs write some of them, too.
+// Loads and returns as JSON, before they are encoded. Salt writes some of them.
 
-/// What returns say of the job that they belong to. JSON texts.
+/// What a return repeats of its job, as JSON.
 struct JobFacts {
   std::string fun;
   std::string arg;
 };
 
-/// Salt's load, with `Minions` as Salt's own job cache shows them; `metadata` stands in `kwargs`.
+/// Writes Salt's load, with `Minions` as Salt's own job cache has them, and `metadata` in `kwargs`.
 [[nodiscard]] std::string load_text(const Load& load);
 
-/// From a load, or from the return that a master wrote over it: what that does not tell is as Salt shows it
-/// then. Absent where `text` is no JSON object.
+/// Reads a load, or a return that a Salt master wrote over it, with Salt's values for missing members. Absent
+/// if `text` is not a JSON object.
 [[nodiscard]] std::optional<Load> load_in(std::string_view jid, std::string_view text, UnicodeErrors errors);
 
-/// A load for a job that has none: minions that return by themselves (`salt --return etcd`) write returns
-/// alone, and a load may have expired before its returns. `fun` and `fun_args`: of one return, as stored;
-/// empty: not known.
+/// Writes a load for a job without one: `salt --return etcd` writes returns only, and a load may expire
+/// before its returns. `fun` and `fun_args` are those of one return, as stored, or empty.
 [[nodiscard]] std::string load_of_return(std::string_view jid, std::string_view fun,
                                          std::string_view fun_args, const std::vector<std::string>& minions);
 
-/// `text` with these minions as well; absent where it is no JSON object. All else stays as it is.
+/// Adds minions to a load, and changes nothing else. Absent if `text` is not a JSON object.
 [[nodiscard]] std::optional<std::string> with_minions(std::string_view text,
                                                       const std::vector<std::string>& minions);
 
-/// The fields of a return, in Salt's order, and their JSON texts; without `_stamp` where `stamp` is empty.
+/// Returns the fields of a return in Salt's order, as JSON; without `_stamp` if `stamp` is empty.
 [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> return_fields(std::string_view jid,
                                                                                   const JobReturn& ret,
                                                                                   const JobFacts& facts,
                                                                                   std::string_view stamp);
 
-/// Takes one field of a return up, by its name; one that is not known is passed over. False where it is not
-/// the one that makes a return.
+/// Reads one field of a return, unless its name is unknown. Returns whether it is the field `return`.
 bool read_field(JobReturn& ret, std::string_view name, std::string_view text, UnicodeErrors errors);
 
-/// A value as JSON; as a JSON text of all of it, where it is none.
+/// Reads a value as JSON; a value that is not JSON becomes a JSON string.
 [[nodiscard]] Json json_in(std::string_view text, UnicodeErrors errors);
 
 }  // namespace rest_fcgi::returner

@@ -18,14 +18,14 @@ using std::chrono::steady_clock;
 using store::Connection;
 using store::Row;
 
-constexpr std::int64_t kMostRows = 512;  // delivered together
+constexpr std::int64_t kMostRows = 512;  // of one delivery
 constexpr std::size_t kMostBytes = std::size_t{4} << 20;
-constexpr auto kGroupTime = 10ms;   // in which a load and its first returns come together
+constexpr auto kGroupTime = 10ms;   // groups a load with its first returns
 constexpr auto kRowsEvery = 200ms;  // for rows of other processes
 constexpr auto kFailurePause = 500ms;
 constexpr auto kFlushTime = 10s;
 constexpr auto kPollTime = 20ms;    // while another process delivers
-constexpr auto kLastPassTime = 5s;  // for the rows that wait when the process ends
+constexpr auto kLastPassTime = 5s;  // at the end of the process
 constexpr std::int64_t kLeaseTime = microseconds(3s).count();
 
 constexpr const char* kTakeRoom =
@@ -107,7 +107,7 @@ Result<bool> Outbox::append(const OutboxRow& row) {
   });
   if (!appended) return appended.error();
   note_room(bytes.has_value(), bytes.value_or(0));
-  if (bytes) wake(Haste::none);
+  if (bytes) wake(false);
   return bytes.has_value();
 }
 
@@ -117,7 +117,7 @@ void Outbox::note_room(bool has_room, std::int64_t bytes) {
     options_.lost();
     if (lost_++ > 0) return;
     log::error(format(
-        "etcd_outbox_bytes: {} bytes wait for etcd: asynchronous jobs are refused, and all else is lost",
+        "etcd_outbox_bytes: {} bytes wait for etcd: asynchronous jobs are refused, other writes are lost",
         options_.max_bytes));
   } else if (lost_ > 0 && static_cast<std::size_t>(bytes) < options_.max_bytes / 2) {
     log::warning(format("etcd_outbox_bytes: there is room again; {} writes were lost", lost_));
@@ -146,9 +146,9 @@ Result<void> Outbox::flush() {
     if (is_done) return {};
     if (failure) return Error{ErrorKind::unavailable, *std::move(failure)};
     if (steady_clock::now() >= deadline) {
-      return Error{ErrorKind::unavailable, "writes that came before still wait"};
+      return Error{ErrorKind::unavailable, "earlier writes still wait for etcd"};
     }
-    wake(Haste::urgent);
+    wake(true);
     lock.lock();
     progress_.wait_for(lock, kPollTime, [&] { return passes_ != seen; });
   }
@@ -159,12 +159,12 @@ bool Outbox::take_lease() {
   return taken && *taken > 0;
 }
 
-void Outbox::wake(Haste haste) {
+void Outbox::wake(bool is_urgent) {
   {
     const std::lock_guard lock(mutex_);
     has_work_ = true;
-    is_urgent_ = is_urgent_ || haste == Haste::urgent;
-    if (!is_resting_ && haste == Haste::none) return;
+    is_urgent_ = is_urgent_ || is_urgent;
+    if (!is_idle_ && !is_urgent) return;
   }
   work_.notify_one();
 }
@@ -175,9 +175,9 @@ void Outbox::run() {
     if (is_failing_) {
       work_.wait_for(lock, kFailurePause, [this] { return is_stopping_; });
     } else {
-      is_resting_ = true;
+      is_idle_ = true;
       work_.wait_for(lock, kRowsEvery, [this] { return is_stopping_ || has_work_; });
-      is_resting_ = false;
+      is_idle_ = false;
       if (has_work_) work_.wait_for(lock, kGroupTime, [this] { return is_stopping_ || is_urgent_; });
     }
     has_work_ = false;

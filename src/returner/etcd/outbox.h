@@ -15,7 +15,7 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/store/store.h"
-#include "returner/jids.h"
+#include "returner/stored.h"
 
 namespace rest_fcgi::returner {
 
@@ -29,46 +29,43 @@ struct OutboxRow {
   bool is_placeholder = false;
 };
 
-/// The writes that wait for etcd, in the store's table `outbox`. All processes of the store share it. The
-/// thread of one of them delivers the rows in their order, and deletes those that were delivered. That
-/// process holds a lease, which it renews once a second while it delivers; when it dies, another process
-/// takes the lease over after three seconds. Without rows the lease is not renewed, and nothing is written. A
-/// process may die between the delivery of rows and their deletion: the next one delivers these rows again.
-/// Thread-safe.
+/// The writes that wait for etcd, in the store's table `outbox`. All processes of the store share it. A
+/// thread of the process that holds the lease delivers the rows in order, and deletes delivered rows. It
+/// renews the lease once a second; three seconds after its death another process takes the lease. Without
+/// rows nothing is written. If a process dies between delivery and deletion, the next process delivers the
+/// rows again. Thread-safe.
 class Outbox {
  public:
   struct Options {
-    std::string name;            ///< of this process in the lease, and of no other
+    std::string name;            ///< of this process, in the lease
     std::size_t max_bytes = 0;   ///< of all rows
-    std::function<void()> lost;  ///< is called for each row that finds no room; quick, on any thread
-    /// Writes rows into etcd, in their order. Errors: etcd may have some of them.
+    std::function<void()> lost;  ///< called for each row without room; must be quick; on any thread
+    /// Writes rows into etcd, in order. After an error etcd may have some of them.
     std::function<Result<void>(const std::vector<OutboxRow>&)> deliver;
   };
 
-  /// Errors: internal, where no thread can be had.
+  /// Errors: internal, without a thread.
   [[nodiscard]] static Result<std::unique_ptr<Outbox>> start(std::shared_ptr<store::Store> store,
                                                              Options options);
 
-  /// Delivers what is left, unless etcd fails. The other rows stay for another process, or the next start.
+  /// Delivers the rows, unless etcd fails. Other rows stay for another process, or the next start.
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  /// Commits a row. Returns false where it finds no room, which the log says once. Errors: unavailable, where
-  /// the store cannot be written.
+  /// Commits a row. Returns false without room, which is logged once. Errors: unavailable, if the store
+  /// cannot be written.
   [[nodiscard]] Result<bool> append(const OutboxRow& row);
 
-  /// Waits until all rows that were appended before, by any process, are delivered. Errors: unavailable, with
-  /// the cause, where etcd cannot be written.
+  /// Waits until all earlier rows of all processes are delivered. Errors: unavailable, with the cause, if
+  /// etcd cannot be written.
   [[nodiscard]] Result<void> flush();
 
  private:
-  enum class Haste { none, urgent };
-
   Outbox(std::shared_ptr<store::Store> store, Options options);
-  /// Takes or renews the lease. Returns false where another process holds it.
+  /// Takes or renews the lease. Returns false if another process holds it.
   bool take_lease();
-  void wake(Haste haste);
+  void wake(bool is_urgent);
   void note_room(bool has_room, std::int64_t bytes);
 
   // On the thread:
@@ -81,17 +78,17 @@ class Outbox {
   const std::shared_ptr<store::Store> store_;
   const Options options_;
   std::atomic<bool> is_delivering_{false};
-  bool is_failing_ = false;  // the log says so; only the thread uses it
+  bool is_failing_ = false;  // and logged; of the thread
 
   std::mutex mutex_;
   std::condition_variable work_;      // for the thread
-  std::condition_variable progress_;  // for those that flush
-  std::uint64_t passes_ = 0;          // of the thread; guarded by mutex_, as all that follows
-  bool is_resting_ = false;           // the thread waits for a row
+  std::condition_variable progress_;  // for `flush`
+  std::uint64_t passes_ = 0;          // of the thread; guarded by mutex_, as the following members
+  bool is_idle_ = false;              // the thread waits for a row
   bool has_work_ = false;
   bool is_urgent_ = false;  // a caller waits for the delivery
   bool is_stopping_ = false;
-  std::uint64_t lost_ = 0;  // rows, since there was no room
+  std::uint64_t lost_ = 0;  // rows without room, since the outbox was full
 
   store::Store::Registration renewal_;
   Thread thread_;  // ends first

@@ -22,7 +22,7 @@
 #include "rest_fcgi/returner/returner.h"
 #include "rest_fcgi/store/store.h"
 #include "returner/etcd/layout.h"
-#include "returner/jids.h"
+#include "returner/stored.h"
 
 namespace rest_fcgi::returner {
 
@@ -33,12 +33,13 @@ struct EtcdPair {
   std::string value;
 };
 
-/// Puts that belong together, and are left out where a guard says so. Plain value.
+/// Puts under a common condition.
 struct EtcdWrite {
+  /// When the puts are left out.
   enum class Unless {
     never,
-    exists,   ///< left out where there is the key `guard`
-    greater,  ///< left out where the value of the key `guard` is greater than `than`, as bytes compare
+    exists,   ///< the key `guard` exists
+    greater,  ///< the value of the key `guard` is greater than `than`, as bytes
   };
   Unless unless = Unless::never;
   std::string guard{};
@@ -46,50 +47,48 @@ struct EtcdWrite {
   std::vector<EtcdPair> puts{};
 };
 
-/// Which loads to walk over, in the order of their jids.
+/// Which loads to visit, in the order of their jids.
 struct EtcdWalk {
   JidKeys keys;
   bool newest_first = false;
-  WallTime now;  ///< hardly any job is newer
+  WallTime now;
 };
 
-/// What the returner needs of etcd. Abstract because a cluster has two APIs, each with data of its own: v3,
-/// with transactions and leases, and v2; and for tests. Thread-safe. Errors are those of `etcd::Client`; each
-/// request has 5 s for reading, 4 s for writing, which is time for two members that do not answer.
+/// The reads and writes of a job cache. Abstract because of API v3, API v2, and tests. Thread-safe. Errors:
+/// those of `etcd::Client`. A read takes at most 5 s and a write 4 s, enough for two silent members.
 class EtcdStore {
  public:
   using Visitor = std::function<void(const std::string& key, const std::string& value)>;
-  /// Gets a jid and its stored load; returns false to end the walk.
+  /// Takes a jid and its stored load; returns false to end the walk.
   using LoadVisitor = std::function<bool(const std::string& jid, const std::string& stored)>;
 
   virtual ~EtcdStore() = default;
 
-  /// The values of these keys, in their order; absent where there is no such key.
+  /// Returns the values of the keys, in their order; absent for a missing key.
   [[nodiscard]] virtual Result<std::vector<std::optional<std::string>>> get(
       const std::vector<std::string>& keys) = 0;
 
-  /// Visits all keys below `folder`, which ends with a slash, in their order.
+  /// Visits all keys below `folder`, which ends with a slash, in order.
   [[nodiscard]] virtual Result<void> visit(const std::string& folder, const Visitor& visitor) = 0;
 
-  /// Visits the loads of jobs. A job of which there are only returns has what `load_or_returned` gives.
+  /// Visits the loads of jobs. For a job without a load, it visits the result of `load_or_returned`.
   [[nodiscard]] virtual Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
                                                 const LoadVisitor& visitor) = 0;
 
-  /// All of it, in as few transactions as there are: in v3 in one. No key is put twice in it. What is written
-  /// goes after the store's time to live.
+  /// Executes all writes with the store's time to live; in API v3 as one transaction. Each key may be put
+  /// once.
   [[nodiscard]] virtual Result<void> write(const std::vector<EtcdWrite>& writes) = 0;
 
-  /// Puts it where there is neither that key nor `taken_by`, for a time. Says whether it is there now, with
-  /// this value.
+  /// Puts a pair for a time, unless its key or `taken_by` exists. Returns whether the key has this value now.
   [[nodiscard]] virtual Result<bool> claim(const EtcdPair& claim, const std::string& taken_by,
                                            std::chrono::seconds ttl) = 0;
 
-  /// Puts it where the key's value is `before`. Says whether it was.
+  /// Puts a pair if the key has the value `before`. Returns whether it had.
   [[nodiscard]] virtual Result<bool> replace(const EtcdPair& pair, const std::string& before) = 0;
 };
 
-/// Returns the stored load of a job; or where there is none, what `load_of_return` makes of the first of its
-/// returns, with all minions that returned; absent where there is neither. Errors: those of the store.
+/// Returns the stored load of a job. Without a load, it is the result of `load_of_return` for its first
+/// return. Absent without either. Errors: those of the store.
 [[nodiscard]] Result<std::optional<std::string>> load_or_returned(EtcdStore& store, const EtcdLayout& layout,
                                                                   const std::string& jid);
 
@@ -99,35 +98,32 @@ class EtcdStore {
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v2(const etcd::Options& options,
                                                                     std::chrono::seconds ttl);
 
-/// The job cache in an etcd cluster, in the layout of Salt's own etcd returner. Each write is a row of the
-/// store's outbox before the call returns. Every read waits until etcd has the rows that were there before,
-/// and finds what others have in etcd. Jids are 20 digits and begin with a year from 1100 to 2899;
-/// `save_load`, `save_job` and `prep_jid` refuse others: invocation. A claim of `prep_jid` lasts for an hour,
-/// or until the job is gone. Jobs go by their time to live, which etcd looks after. The clock must outlive
-/// it. Errors: configuration, internal.
+/// Opens the job cache in an etcd cluster, in the layout of Salt's etcd returner. A write is in the outbox
+/// when the call returns. A read first waits until etcd has all earlier writes. `save_load`, `save_job` and
+/// `prep_jid` refuse jids without a key: invocation. `prep_jid` reserves a jid for an hour. etcd deletes jobs
+/// after their time to live. The clock must outlive it. Errors: configuration, internal.
 [[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner(const EtcdOptions& options,
                                                                    std::shared_ptr<store::Store> store,
                                                                    const Clock& clock);
 
-/// The same over given clients of etcd; for tests.
+/// The same over given stores, for tests.
 [[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner_over(const EtcdOptions& options,
                                                                         std::shared_ptr<store::Store> store,
                                                                         const Clock& clock,
                                                                         std::unique_ptr<EtcdStore> writing,
                                                                         std::unique_ptr<EtcdStore> reading);
 
-/// Returns a function that writes rows of the outbox into etcd, several transactions at once. What is written
-/// twice is the same as once. A return whose job etcd does not have is dropped. What etcd refuses is left
-/// out: the log says so, and `lost` is called, on any thread. `store` must outlive the function, which only
-/// one thread may call.
+/// Returns a function that writes rows of the outbox into etcd, in several transactions at once. It may write
+/// a row twice. It drops returns without a job in etcd. What etcd refuses is logged, and `lost` is called on
+/// any thread. `store` must outlive the function, which is for one thread.
 [[nodiscard]] std::function<Result<void>(const std::vector<OutboxRow>&)> make_etcd_delivery(
     EtcdStore& store, const EtcdOptions& options, std::function<void()> lost);
 
-/// What is known of the jobs of late, by what names them and sorts as their jids do. Not synchronized.
+/// A bounded map of the newest jobs. Keys have the order of jids. Not synchronized.
 template <class Key, class Known>
 class RecentJobs {
  public:
-  /// `bytes`: what it takes.
+  /// `bytes` is the size of `known`.
   const Known& put(const Key& key, Known known, std::size_t bytes) {
     Entry& entry = jobs_[key];
     bytes_ += bytes - entry.bytes;
@@ -140,7 +136,7 @@ class RecentJobs {
     return found == jobs_.end() ? nullptr : &found->second.known;
   }
 
-  /// Drops the oldest jobs beyond what is kept in mind.
+  /// Drops the oldest jobs beyond the bounds.
   void trim() {
     constexpr std::size_t kMost = 4096;
     constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
@@ -158,14 +154,14 @@ class RecentJobs {
   std::size_t bytes_ = 0;
 };
 
-/// Calls `call(0)` to `call(count - 1)`, at most `most` of them at a time, and comes back when none is under
-/// way. Returns the first error, after which none begins any more.
+/// Calls `call(0)` to `call(count - 1)`, at most `most` of them at the same time, and waits for all. Returns
+/// the first error; no call starts after it.
 template <class Call>
 [[nodiscard]] Result<void> at_once(std::size_t count, std::size_t most, const Call& call) {
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   Result<void> all;
-  const auto one_after_the_other = [&] {
+  const auto run_calls = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
       Result<void> done = call(i);
       if (done) continue;
@@ -176,12 +172,12 @@ template <class Call>
   };
   std::vector<Thread> others;
   for (std::size_t i = 1; i < std::min(count, most); ++i) {
-    auto thread = Thread::start("etcd", one_after_the_other);
+    auto thread = Thread::start("etcd", run_calls);
     if (!thread) break;
     others.push_back(*std::move(thread));
   }
-  one_after_the_other();
-  others.clear();  // which waits for them
+  run_calls();
+  others.clear();  // waits for the threads
   return all;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/etcd/client.h"
 #include "returner/etcd/store.h"
 
@@ -11,8 +12,8 @@ namespace {
 using etcd::NodeV2;
 using etcd::PutV2;
 
-constexpr int kMostPuts = 8;            // of one key that others come before
-constexpr std::size_t kGetsAtOnce = 8;  // requests
+constexpr int kMostPuts = 8;          // of a key that others change at the same time
+constexpr std::size_t kMostGets = 8;  // at the same time
 constexpr std::size_t kLoadsOfWalk = 64;
 
 etcd::Deadline soon_v2() {
@@ -29,7 +30,7 @@ void visit_leaves(const NodeV2& node, const EtcdStore::Visitor& visitor) {
   }
 }
 
-/// Each put is alone: a reader may see some of a return without the rest, as with Salt's own returner.
+/// Each put is a request of its own: a reader may see a part of a return, as with Salt's own returner.
 class StoreV2 : public EtcdStore {
  public:
   StoreV2(std::unique_ptr<etcd::Client> client, std::chrono::seconds ttl)
@@ -37,7 +38,7 @@ class StoreV2 : public EtcdStore {
 
   Result<std::vector<std::optional<std::string>>> get(const std::vector<std::string>& keys) override {
     std::vector<std::optional<std::string>> values(keys.size());
-    const Result<void> read = at_once(keys.size(), kGetsAtOnce, [&](std::size_t i) -> Result<void> {
+    const Result<void> read = at_once(keys.size(), kMostGets, [&](std::size_t i) -> Result<void> {
       Result<std::optional<std::string>> value = value_of(keys[i]);
       if (!value) return std::move(value).error();
       values[i] = *std::move(value);
@@ -63,14 +64,14 @@ class StoreV2 : public EtcdStore {
     for (const NodeV2& child : (*folder)->nodes) {
       std::string name = child.key.substr(child.key.rfind('/') + 1);
       if (!is_like_jid(name)) continue;
-      const JidKey key = least_key(name);
+      const JidKey key = nearest_key(name);
       if (key >= walk.keys.least && key <= walk.keys.greatest) jids.push_back(std::move(name));
     }
     std::sort(jids.begin(), jids.end());
     if (walk.newest_first) std::reverse(jids.begin(), jids.end());
     for (std::size_t begin = 0; begin < jids.size(); begin += kLoadsOfWalk) {
       std::vector<std::optional<std::string>> loads(std::min(kLoadsOfWalk, jids.size() - begin));
-      Result<void> read = at_once(loads.size(), kGetsAtOnce, [&](std::size_t i) -> Result<void> {
+      Result<void> read = at_once(loads.size(), kMostGets, [&](std::size_t i) -> Result<void> {
         auto load = load_or_returned(*this, layout, jids[begin + i]);
         if (!load) return std::move(load).error();
         loads[i] = *std::move(load);
@@ -96,9 +97,9 @@ class StoreV2 : public EtcdStore {
     if (!taken) return taken.error();
     if (*taken) return false;
     const PutV2 put{.key = claim.key, .value = claim.value, .ttl = ttl, .must_be_new = true};
-    Result<bool> done = compared(put);
+    Result<bool> done = try_put(put);
     if (!done || *done) return done;
-    // A try whose answer was lost may have put it.
+    // An earlier attempt, whose answer was lost, may have put it.
     const auto found = value_of(claim.key);
     return found ? Result<bool>(*found == claim.value) : found.error();
   }
@@ -127,7 +128,8 @@ class StoreV2 : public EtcdStore {
       if (*done) return {};
     }
     if (guards_itself && write.unless != EtcdWrite::Unless::never)
-      return Error{ErrorKind::unavailable, "others write the same key again and again"};
+      return Error{ErrorKind::unavailable,
+                   format("{}: other writers changed the key {} times", write.guard, kMostPuts)};
     for (const EtcdPair& pair : write.puts) {
       const auto put = client_->put_v2({.key = pair.key, .value = pair.value, .ttl = ttl_}, soon_v2());
       if (!put) return put.error();
@@ -135,7 +137,7 @@ class StoreV2 : public EtcdStore {
     return {};
   }
 
-  /// Puts what the guard itself is about, where its value is still that one. False where it is not.
+  /// Puts a pair if the key still has this value. Returns whether it had.
   [[nodiscard]] Result<bool> put_unless_changed(const EtcdPair& pair,
                                                 const std::optional<std::string>& before) {
     PutV2 put{.key = pair.key, .value = pair.value, .ttl = ttl_};
@@ -144,11 +146,11 @@ class StoreV2 : public EtcdStore {
     } else {
       put.must_be_new = true;
     }
-    return compared(put);
+    return try_put(put);
   }
 
-  /// False where the comparison that it asks for failed.
-  [[nodiscard]] Result<bool> compared(const PutV2& put) {
+  /// Returns whether the condition of the put was true.
+  [[nodiscard]] Result<bool> try_put(const PutV2& put) {
     const Result<void> done = client_->put_v2(put, soon_v2());
     if (done) return true;
     if (done.error().kind == ErrorKind::invocation || done.error().kind == ErrorKind::not_found) return false;

@@ -22,13 +22,13 @@ using std::chrono::seconds;
 
 constexpr seconds kLongestShared{60};
 constexpr std::size_t kMostRanges = 128;     // in one transaction, which is etcd's limit
-constexpr std::size_t kReadsAtOnce = 4;      // requests
+constexpr std::size_t kMostReads = 4;        // at the same time
 constexpr std::int64_t kFirstPage = 128;     // keys
-constexpr std::int64_t kLargestPage = 4096;  // a busy member answers well within one try
+constexpr std::int64_t kLargestPage = 4096;  // keys; a busy member answers in time
 constexpr std::size_t kBytesOfPage = 1024 * 1024;
-constexpr char kAfterSlash = '/' + 1;       // begins what comes after all that lies in a folder
-constexpr char kAfterSuffix = '~';          // is behind what Salt's `unique_jid` appends to a jid
-constexpr std::string_view kNext{"\0", 1};  // makes the next key of a key
+constexpr char kAfterSlash = '/' + 1;       // a folder's name and this follow all keys in the folder
+constexpr char kAfterSuffix = '~';          // a jid and this follow the jid with any suffix of `unique_jid`
+constexpr std::string_view kNext{"\0", 1};  // a key and this are the next key
 
 etcd::Deadline read_deadline() {
   return std::chrono::steady_clock::now() + seconds(5);
@@ -38,8 +38,7 @@ etcd::Deadline write_deadline() {
   return std::chrono::steady_clock::now() + seconds(4);
 }
 
-/// Holds where that key is there.
-Compare is_there(std::string key) {
+Compare exists(std::string key) {
   return {.key = std::move(key), .target = Compare::Target::version, .result = Compare::Result::greater};
 }
 
@@ -56,12 +55,12 @@ RequestOp put(const EtcdPair& pair, std::int64_t lease) {
   return {etcd::PutRequest{.key = pair.key, .value = pair.value, .lease = lease}};
 }
 
-/// Makes a transaction of its own. The puts are in the branch where the guard does not hold: no value of an
-/// absent key compares, and the puts are to be done then, too.
+/// Returns a nested transaction. The puts are in the branch for a false guard, since a comparison with a
+/// missing key is false.
 RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   TxnRequest txn;
   if (write.unless == EtcdWrite::Unless::exists) {
-    txn.compare.push_back(is_there(write.guard));
+    txn.compare.push_back(exists(write.guard));
   } else if (write.unless == EtcdWrite::Unless::greater) {
     txn.compare.push_back(has_value(Compare::Result::greater, write.guard, write.than));
   }
@@ -70,10 +69,10 @@ RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   return {std::move(txn)};
 }
 
-/// The first part of a key below a folder, and where to go on behind all that begins with it.
+/// A key or folder directly below a folder.
 struct Child {
   std::string name;
-  std::string next;
+  std::string next;  ///< the first key after it
 };
 
 Child child_in(const std::string& folder, const std::string& key) {
@@ -82,15 +81,15 @@ Child child_in(const std::string& folder, const std::string& key) {
   return {key.substr(folder.size(), slash - folder.size()), key.substr(0, slash) + kAfterSlash};
 }
 
-/// The lease of what is written with a time to live. What is written within a tenth of that time shares one,
-/// which lives longer by as much, so that nothing goes too early. Thread-safe; borrows the client.
+/// The lease of writes with a time to live. The writes within a tenth of that time share a lease, which lives
+/// longer by a tenth. The client must outlive it. Thread-safe.
 class SharedLease {
  public:
-  /// `ttl` 0: for ever, without a lease.
+  /// `ttl` 0: no lease.
   SharedLease(etcd::Client& client, seconds ttl)
       : client_(client), ttl_(ttl), shared_(std::clamp(ttl / 10, seconds(1), kLongestShared)) {}
 
-  /// The one for what is written now; 0 where there is none. Errors: those of the client.
+  /// Returns the lease for writes of now; 0: none. Errors: those of the client.
   [[nodiscard]] Result<std::int64_t> current() {
     if (ttl_.count() == 0) return std::int64_t{0};
     const std::lock_guard lock(mutex_);
@@ -103,7 +102,7 @@ class SharedLease {
     return id_;
   }
 
-  /// That one is gone: the next call gets another one.
+  /// Has the next call grant another lease instead of this one.
   void forget(std::int64_t id) {
     const std::lock_guard lock(mutex_);
     if (id_ == id) id_ = 0;
@@ -167,8 +166,8 @@ class StoreV3 : public EtcdStore {
     const Result<etcd::TxnReply> reply = leased([&](std::int64_t lease) {
       TxnRequest txn;
       for (const EtcdWrite& write : writes) txn.success.push_back(guarded(write, lease));
-      // etcd holds only the puts of the outer transaction against its quota, also those of the branch that is
-      // not taken (`costTxn`). This one is never carried out: there is nothing to compare that could fail.
+      // etcd counts only puts of the outer transaction against its quota (`costTxn`), in both branches. This
+      // branch never runs, since there is no comparison.
       if (!writes.empty()) txn.failure.push_back(put({writes.front().puts.front().key, {}}, 0));
       return txn;
     });
@@ -185,11 +184,11 @@ class StoreV3 : public EtcdStore {
     const Result<etcd::TxnReply> reply = client_->txn(txn, write_deadline());
     if (!reply) return reply.error();
     if (reply->succeeded) return true;
-    // A try whose answer was lost may have put it.
+    // An earlier attempt, whose answer was lost, may have put it.
     const std::vector<etcd::KeyValue>& found = reply->responses.front()->kvs;
-    const bool ours = !found.empty() && found.front().value == claim.value;
-    if (!ours) static_cast<void>(client_->lease_revoke(*lease, write_deadline()));
-    return ours;
+    const bool is_ours = !found.empty() && found.front().value == claim.value;
+    if (!is_ours) static_cast<void>(client_->lease_revoke(*lease, write_deadline()));
+    return is_ours;
   }
 
   Result<bool> replace(const EtcdPair& pair, const std::string& before) override {
@@ -202,18 +201,18 @@ class StoreV3 : public EtcdStore {
     return reply ? Result<bool>(reply->succeeded) : reply.error();
   }
 
-  /// What the ranges hold, in their order, asked for in several transactions at once.
+  /// Reads ranges in several transactions at once. Returns their replies in order.
   [[nodiscard]] Result<std::vector<etcd::RangeReply>> ranges(const std::vector<RangeRequest>& requests) {
     std::vector<etcd::RangeReply> replies(requests.size());
     const std::size_t count = (requests.size() + kMostRanges - 1) / kMostRanges;
-    const Result<void> all = at_once(count, kReadsAtOnce, [&](std::size_t i) {
+    const Result<void> all = at_once(count, kMostReads, [&](std::size_t i) {
       return read(requests, i * kMostRanges, std::min(requests.size(), (i + 1) * kMostRanges), replies);
     });
     return all ? Result(std::move(replies)) : all.error();
   }
 
  private:
-  /// The ranges from `begin` to `end`, in one transaction, or in more where the answer would be too large.
+  /// Reads the ranges from `begin` to `end` in one transaction, or in more if the answer is too large.
   [[nodiscard]] Result<void> read(const std::vector<RangeRequest>& requests, std::size_t begin,
                                   std::size_t end, std::vector<etcd::RangeReply>& replies) {
     TxnRequest txn;
@@ -229,7 +228,7 @@ class StoreV3 : public EtcdStore {
     return {};
   }
 
-  /// Sends a transaction that names a lease: where that lease is gone meanwhile, again with another one.
+  /// Sends a transaction with a lease. If the lease was revoked, repeats it with another one.
   template <class MakeTxn>
   Result<etcd::TxnReply> leased(const MakeTxn& make_txn) {
     Result<etcd::TxnReply> reply = Error{};
@@ -247,19 +246,18 @@ class StoreV3 : public EtcdStore {
   SharedLease lease_;
 };
 
-/// Returns how far apart they are.
 std::uint64_t distance(JidKey from, JidKey to) {
   return static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
 }
 
-constexpr std::uint64_t kFirstWidth = 1'000'000;  // jids of a second
+constexpr std::uint64_t kFirstWidth = 1'000'000;  // a second
 constexpr std::uint64_t kMostWidth = std::numeric_limits<JidKey>::max();
 constexpr std::size_t kMostLoads = 512;  // of a stretch
 
-/// Walks over loads in stretches of time, whose width follows the number of jobs that were found. A stretch
-/// is divided into parts. One request looks for the first job of each of many parts: the first key of a job
-/// is its load, in most cases. The rest of these parts is divided again. An etcd before 3.5 looks at every
-/// key of a range, also where a request wants one key alone; therefore the parts are small.
+/// Visits loads in stretches of time, whose width follows the number of found jobs. A stretch is divided into
+/// parts. One request looks for the first job of each part, whose first key is its load in most cases; the
+/// rest of the part is divided again. Before etcd 3.5 a range with limit 1 costs as much as the whole range;
+/// therefore the parts are small.
 class LoadWalk {
  public:
   LoadWalk(StoreV3& store, const EtcdLayout& layout, const EtcdWalk& walk,
@@ -268,7 +266,7 @@ class LoadWalk {
 
   Result<void> run() {
     const auto [from, to] = walk_.keys;
-    // Hardly any job lies behind tomorrow: of a host whose clock is ahead.
+    // Only a host whose clock is ahead makes jobs after tomorrow.
     const JidKey tomorrow = key_at(walk_.now + std::chrono::hours(24));
     if (!walk_.newest_first || to <= tomorrow) return stretches(from, to, kFirstWidth);
     Result<void> walked = stretches(std::max(from, tomorrow + 1), to, kMostWidth);
@@ -276,8 +274,8 @@ class LoadWalk {
   }
 
  private:
-  using Loads = std::map<std::string, std::optional<std::string>>;  // by jid; absent: not read so far
-  /// Keys that were not looked at: from `from` on, up to those of `last`.
+  using Loads = std::map<std::string, std::optional<std::string>>;  // by jid; absent: not read yet
+  /// Keys to look at: from `from` on, up to those of the jid `last`.
   struct Part {
     std::string from;
     JidKey first;
@@ -307,7 +305,7 @@ class LoadWalk {
     return {};
   }
 
-  /// Finds all loads between two jids. Returns false where they are too many, and some are missing.
+  /// Finds all loads between two jids. Returns false if they are too many, and some are missing.
   [[nodiscard]] Result<bool> scan(JidKey first, JidKey last, Loads& loads) {
     std::vector<Part> parts{{jobs_ + jid_of(first), first, last}};
     while (!parts.empty()) {
@@ -328,7 +326,7 @@ class LoadWalk {
           const bool is_load = found.key == layout_.load(child.name);
           loads[child.name] = is_load ? std::optional(found.value) : std::nullopt;
         }
-        const JidKey seen = std::clamp(least_key(child.name), parts[i].first, parts[i].last);
+        const JidKey seen = std::clamp(nearest_key(child.name), parts[i].first, parts[i].last);
         if (child.next < end_of(parts[i].last)) rest.push_back({std::move(child.next), seen, parts[i].last});
       }
       parts = std::move(rest);
@@ -351,24 +349,24 @@ class LoadWalk {
     }
   }
 
-  /// Returns how far from `end` the nearest eighth of these loads lies.
+  /// Returns the distance from `end` that holds the nearest eighth of these loads.
   [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, JidKey end) const {
     const auto rank = static_cast<std::ptrdiff_t>(loads.size() / 8);
     if (!walk_.newest_first) {
-      return distance(end, std::max(end, least_key(std::next(loads.begin(), rank)->first)));
+      return distance(end, std::max(end, nearest_key(std::next(loads.begin(), rank)->first)));
     }
-    return distance(std::min(end, least_key(std::next(loads.rbegin(), rank)->first)), end);
+    return distance(std::min(end, nearest_key(std::next(loads.rbegin(), rank)->first)), end);
   }
 
   [[nodiscard]] std::string end_of(JidKey last) const { return jobs_ + jid_of(last) + kAfterSuffix; }
 
-  /// Sets `done_` where the visitor has enough.
+  /// Visits the loads. Sets `done_` if the visitor ends the walk.
   [[nodiscard]] Result<void> show(Loads& loads) {
     std::vector<Loads::iterator> missing;
     for (auto at = loads.begin(); at != loads.end(); ++at) {
       if (!at->second) missing.push_back(at);
     }
-    Result<void> made = at_once(missing.size(), kReadsAtOnce, [&](std::size_t i) -> Result<void> {
+    Result<void> made = at_once(missing.size(), kMostReads, [&](std::size_t i) -> Result<void> {
       auto load = load_or_returned(store_, layout_, missing[i]->first);
       if (!load) return std::move(load).error();
       missing[i]->second = *std::move(load);

@@ -15,7 +15,6 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/thread.h"
 #include "returner/etcd/layout.h"
-#include "returner/etcd/watched_jobs.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -24,30 +23,29 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-// Of events for other hosts.
-constexpr std::size_t kMostWaiting = 1024 * 1024;  // bytes; one request to etcd takes 1.5 MiB
+// For events to other hosts:
+constexpr std::size_t kMostWaiting = 1024 * 1024;  // bytes; etcd takes requests of 1.5 MiB
 constexpr milliseconds kEventsGroupTime{10};
 constexpr milliseconds kEventsPause{1000};  // after a failure
 constexpr milliseconds kLookEvery{1000};    // for listeners
 
-// Of what other hosts do.
-constexpr milliseconds kSlice{200};      // in which a stop is noticed
-constexpr seconds kStartsUp{3};          // until the listener is asked whether it is wanted
-constexpr seconds kMendTime{2};          // for a connection to a busy member
-constexpr seconds kBeginTime{2};         // for beginning anew
-constexpr seconds kOthersWait{1};        // for another start; a failure stands for as long
-constexpr seconds kLookUpTime{5};        // for all loads of one batch
+// For changes in etcd:
+constexpr milliseconds kSlice{200};   // a stop is noticed within this time
+constexpr seconds kMinimumLife{3};    // then the listener is asked whether it wants more
+constexpr seconds kReconnectTime{2};  // to a busy member
+constexpr seconds kBeginTime{2};
+constexpr seconds kStartWait{1};         // for another thread's start; a failure stands for this time
+constexpr seconds kLookUpTime{5};        // for all loads of one transaction
 constexpr seconds kListenEvery{20};      // the key of this listener is put again
 constexpr seconds kListenAgainAfter{2};  // the same, after a failure
 
-/// API v3's watch of all that begins with the folder.
 class ChangesV3 : public EtcdChanges {
  public:
   ChangesV3(std::unique_ptr<etcd::Client> client, std::string folder)
       : client_(std::move(client)), folder_(std::move(folder)) {}
 
   Result<void> begin(etcd::Deadline deadline) override {
-    // Says also whether that may be read: a watch is refused only later.
+    // This also checks the permission: a watch would be refused later.
     const std::string end = etcd::prefix_end(folder_);
     const auto now = client_->range({.key = folder_, .range_end = end, .limit = 1}, deadline);
     if (!now) return now.error();
@@ -87,14 +85,13 @@ class ChangesV3 : public EtcdChanges {
   std::unique_ptr<etcd::Watcher> watcher_;  // uses the client
 };
 
-/// Tells events that are no job's to the other listeners of a cluster. One key of this process gets batches
-/// of events as its values, one after the other; a listener that watches the key sees each of them. It looks
-/// at most once a second for listeners, and writes nothing where there is none. Thread-safe; its thread
-/// starts with the first event.
+/// Sends events to the other listeners of a cluster. It puts batches of events into one key of this process,
+/// one after another; listeners watch the key. It looks for listeners at most once a second, and writes
+/// nothing if there are none. Its thread starts with the first event. Thread-safe.
 class EtcdEvents {
  public:
-  /// `store`'s time to live is that of the keys, and has to be longer than the time between two calls of
-  /// `listen`. No other process has this `name`.
+  /// `store` has a longer time to live than the time between two calls of `listen`. `name` is that of this
+  /// process.
   EtcdEvents(std::unique_ptr<EtcdStore> store, const EtcdLayout& layout, const std::string& name)
       : store_(std::move(store)),
         listeners_(layout.listeners()),
@@ -106,8 +103,7 @@ class EtcdEvents {
 
   [[nodiscard]] const std::string& key() const noexcept { return key_; }
 
-  /// Does not wait. Where too much waits already, or etcd refuses the event, the listeners hear that they
-  /// missed something.
+  /// Does not wait. If too many events wait, or etcd refuses the event, listeners get `lost`.
   void publish(std::string_view tag, const Json& data, std::string_view user) {
     std::string text;
     JsonWriter writer(text);
@@ -122,14 +118,14 @@ class EtcdEvents {
     start();
   }
 
-  /// Tells the listeners that they missed an event.
+  /// Sends `lost` to the listeners.
   void drop() {
     const std::lock_guard lock(mutex_);
     dropped_ = true;
     start();
   }
 
-  /// Tells the other processes, for a time to live, that this one listens.
+  /// Puts the key of this listener.
   [[nodiscard]] Result<void> listen() { return put(own_listener_, numbered({})); }
 
  private:
@@ -137,7 +133,7 @@ class EtcdEvents {
   void start() {
     came_.notify_one();
     if (thread_.joinable()) return;
-    // Where no thread can be had, the next event tries again.
+    // Without a thread, the next event tries again.
     auto thread = Thread::start("etcd-events", [this] { run(ending_.get_token()); });
     if (thread) thread_ = *std::move(thread);
   }
@@ -151,15 +147,15 @@ class EtcdEvents {
       lock.unlock();
       const Result<void> sent = send();
       if (!sent && !failing) {
-        log::warning(format("etcd: events are not told to other hosts so far: {}", sent.error().message));
+        log::warning(format("etcd: events cannot be sent to other hosts: {}", sent.error().message));
       }
       failing = !sent;
       lock.lock();
     }
   }
 
-  /// Sends what waits. Errors: the same value is sent again. etcd may have put it without an answer, and
-  /// listeners pass over a value that does not change.
+  /// Sends the waiting events. After an error the same value is sent again: etcd may have put it, and
+  /// listeners ignore an unchanged value.
   [[nodiscard]] Result<void> send() {
     const Result<bool> heard = has_listeners();
     if (!heard) return heard.error();
@@ -191,12 +187,12 @@ class EtcdEvents {
     return found;
   }
 
-  /// Later values are greater, as bytes compare.
+  /// Returns an object that is greater than all earlier ones, as bytes.
   [[nodiscard]] std::string numbered(std::string_view rest_of_object) {
     return format(R"({{"number": "{:020}"{}}})", ++puts_, rest_of_object);
   }
 
-  /// Puts a numbered value in place of any older one. A put that etcd carries out late replaces no later one.
+  /// Puts a numbered value, unless the key has a later one: etcd may execute an earlier put late.
   [[nodiscard]] Result<void> put(const std::string& key, const std::string& value) {
     return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
   }
@@ -209,20 +205,18 @@ class EtcdEvents {
   std::string waiting_;   // events as JSON, with commas; guarded by mutex_
   bool dropped_ = false;  // since the last batch was made; guarded by mutex_
   std::atomic<std::uint64_t> puts_{0};
-  std::string batch_;                  // being sent; only the thread uses it
-  std::optional<SteadyTime> none_at_;  // when there was no listener; only the thread uses it
+  std::string batch_;                  // being sent; of the thread
+  std::optional<SteadyTime> none_at_;  // when there was no listener; of the thread
   std::condition_variable_any came_;
   std::stop_source ending_;
   Thread thread_;  // guarded by mutex_
 };
 
-/// Tells a batch of another process.
-void tell_events(std::string_view value, ClusterListener& listener) {
+void pass_events_on(std::string_view value, ClusterListener& listener) {
   JsonDocument document;
-  if (!document.parse(value, JsonLimits::none()))
-    return listener.lost("an event of another host cannot be read");
+  if (!document.parse(value, JsonLimits::none())) return listener.lost("malformed event of another host");
   const JsonValue batch = document.root();
-  if (batch.find("dropped")) listener.lost("another host had more events than it could tell");
+  if (batch.find("dropped")) listener.lost("another host lost an event");
   const auto events = batch.find("events");
   for (const JsonValue event : events ? events->elements() : JsonValue().elements()) {
     const auto tag = event.find("tag");
@@ -233,7 +227,6 @@ void tell_events(std::string_view value, ClusterListener& listener) {
   }
 }
 
-/// One thread watches the cluster while the listener wants it.
 class EtcdWatch : public Watch {
  public:
   EtcdWatch(const EtcdOptions& options, const std::string& name, std::unique_ptr<EtcdChanges> changes,
@@ -245,25 +238,25 @@ class EtcdWatch : public Watch {
         changes_(std::move(changes)),
         jobs_(options, listener,
               [this](const std::string& key, std::int64_t revision) { return look_up(key, revision); }) {
-    losses_->hear([this] {
+    losses_->set_callback([this] {
       own_loss_ = true;
       events_.drop();
     });
   }
 
   ~EtcdWatch() override {
-    losses_->hear({});
+    losses_->set_callback({});
     ending_ = true;
   }
 
   Result<void> start(SteadyTime deadline) override {
     std::unique_lock lock(mutex_);
-    // Callers do not wait for long: a cluster that does not answer must not take all threads.
-    if (!begun_.wait_for(lock, kOthersWait, [this] { return !is_beginning_; })) {
-      return Error{ErrorKind::unavailable, "etcd has not answered so far"};
+    // A silent cluster must not block all threads.
+    if (!begun_.wait_for(lock, kStartWait, [this] { return !is_beginning_; })) {
+      return Error{ErrorKind::unavailable, "etcd does not answer"};
     }
-    if (!is_hearing_) {
-      if (failed_ && steady_clock::now() < started_at_ + kOthersWait) return *failed_;
+    if (!is_running_) {
+      if (failed_ && steady_clock::now() < started_at_ + kStartWait) return *failed_;
       is_beginning_ = true;
       lock.unlock();
       Result<void> begun = begin(deadline);
@@ -275,8 +268,8 @@ class EtcdWatch : public Watch {
       if (!begun) return begun;
       auto thread = Thread::start("etcd-watch", [this] { run(); });
       if (!thread) return std::move(thread).error();
-      is_hearing_ = true;
-      thread_ = *std::move(thread);  // the one before has ended, or does so without the lock
+      is_running_ = true;
+      thread_ = *std::move(thread);  // the earlier thread ends without the lock
     }
     started_at_ = steady_clock::now();
     return {};
@@ -288,12 +281,12 @@ class EtcdWatch : public Watch {
 
  private:
   void run() {
-    while (!ending_ && !ends()) go_on();
+    while (!ending_ && !ends()) run_slice();
   }
 
   /// REQUIRES: no thread runs.
   Result<void> begin(SteadyTime deadline) {
-    own_loss_ = false;  // it was before this start
+    own_loss_ = false;
     const SteadyTime now = steady_clock::now();
     if (Result<void> begun = changes_->begin(deadline); !begun) return begun;
     if (Result<void> heard = events_.listen(); !heard) return heard;
@@ -305,37 +298,37 @@ class EtcdWatch : public Watch {
     return {};
   }
 
-  void go_on() {
+  void run_slice() {
     const SteadyTime until = steady_clock::now() + kSlice;
     if (lost_.empty()) {
-      const auto changes = changes_->next(failing_ ? until + kMendTime : until);
+      const auto changes = changes_->next(failing_ ? until + kReconnectTime : until);
       changes ? take(*changes) : fail(changes.error());
     } else {
-      begin_anew();
+      begin_again();
     }
     look_up_until_ = steady_clock::now() + kLookUpTime;
-    if (own_loss_.exchange(false)) listener_.lost("etcd did not keep a job or return");
+    if (own_loss_.exchange(false)) listener_.lost("etcd refused a job or return");
     const SteadyTime now = steady_clock::now();
     jobs_.settle(now);
     if (now >= listen_at_ && !ending_) listen();
-    // An error may come at once.
+    // An error may come without waiting.
     if (failing_ || !lost_.empty()) std::this_thread::sleep_until(until);
   }
 
   Result<std::optional<std::string>> look_up(const std::string& key, std::int64_t revision) {
     if (ending_ || steady_clock::now() >= look_up_until_) {
-      return Error{ErrorKind::timeout, "etcd has not answered in time"};
+      return Error{ErrorKind::timeout, "etcd did not answer in time"};
     }
     return changes_->value_at(key, revision, look_up_until_);
   }
 
   void take(const std::vector<EtcdChange>& changes) {
     look_up_until_ = steady_clock::now() + kLookUpTime;
-    if (std::exchange(failing_, false)) log::info("etcd: what other hosts do is heard again");
+    if (std::exchange(failing_, false)) log::info("etcd: the watch works again");
     jobs_.take(changes, steady_clock::now());
     for (const EtcdChange& change : changes) {
       const bool is_event = change.key.starts_with(layout_.events()) && change.key != events_.key();
-      if (is_event && !change.is_same) tell_events(change.value, listener_);
+      if (is_event && !change.is_same) pass_events_on(change.value, listener_);
     }
   }
 
@@ -345,16 +338,16 @@ class EtcdWatch : public Watch {
       return;
     }
     if (std::exchange(failing_, true)) return;
-    log::warning(format("etcd: what other hosts do comes late: {}", error.message));
+    log::warning(format("etcd: the watch waits: {}", error.message));
     if (error.kind != ErrorKind::unavailable && error.kind != ErrorKind::timeout) {
-      listener_.lost(error.message);  // it may last
+      listener_.lost(error.message);
     }
   }
 
-  void begin_anew() {
+  void begin_again() {
     if (!changes_->begin(steady_clock::now() + kBeginTime)) return;
     jobs_.forget();
-    log::warning(format("etcd: some of what other hosts did is not known: {}", lost_));
+    log::warning(format("etcd: the watch lost changes: {}", lost_));
     listener_.lost(std::exchange(lost_, {}));
   }
 
@@ -364,38 +357,37 @@ class EtcdWatch : public Watch {
     listen_at_ = now + (heard ? kListenEvery : kListenAgainAfter);
     if (!heard) return;
     if (now - std::exchange(listened_at_, now) < kListeningTtl) return;
-    listener_.lost("etcd could not be written for so long that other hosts may not have told their events");
+    listener_.lost("etcd could not be written for a long time: events of other hosts may be missing");
   }
 
-  /// Returns whether the listener wants no more.
   [[nodiscard]] bool ends() {
     const std::lock_guard lock(mutex_);
-    is_hearing_ = steady_clock::now() < started_at_ + kStartsUp || listener_.wanted();
-    return !is_hearing_;
+    is_running_ = steady_clock::now() < started_at_ + kMinimumLife || listener_.wanted();
+    return !is_running_;
   }
 
   const EtcdLayout layout_;
   ClusterListener& listener_;
-  EtcdEvents events_;  // synchronizes itself, as the next three do
+  EtcdEvents events_;
   const std::shared_ptr<EtcdLosses> losses_;
   std::atomic<bool> own_loss_{false};
   std::atomic<bool> ending_{false};
 
-  // Of the thread; while none runs, of the caller that starts one:
+  // Of the thread; before its start, of the caller of `start`:
   const std::unique_ptr<EtcdChanges> changes_;
   WatchedJobs jobs_;
-  std::string lost_;      // why changes were missed; empty: none were
-  bool failing_ = false;  // the log says so
+  std::string lost_;      // why changes are missing; empty: none are
+  bool failing_ = false;  // and logged
   SteadyTime look_up_until_{};
   SteadyTime listened_at_{};
   SteadyTime listen_at_{};
 
   std::mutex mutex_;
   std::condition_variable begun_;
-  bool is_beginning_ = false;    // a caller waits for the cluster; guarded by mutex_, as are the next ones
-  bool is_hearing_ = false;      // the thread runs
+  bool is_beginning_ = false;    // a caller starts the watch; guarded by mutex_, as the following members
+  bool is_running_ = false;      // the thread
   SteadyTime started_at_{};      // or failed to start
-  std::optional<Error> failed_;  // when it was started last
+  std::optional<Error> failed_;  // of the last start
   Thread thread_;
 };
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "returner/etcd/watched_jobs.h"
-
 #include <chrono>
 #include <cstddef>
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "returner/etcd/watch.h"
 
 namespace rest_fcgi::returner {
 namespace {
@@ -13,10 +12,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t kFieldsOfReturn = 9;  // with `_stamp`, which is written last
+constexpr std::size_t kFieldsOfReturn = 9;  // with `_stamp`, which Salt writes last
 constexpr milliseconds kSettleEvery{100};
-constexpr seconds kQuiet{1};        // after which no more fields come
-constexpr seconds kLoadIsLate{10};  // then it does not come
+constexpr seconds kQuiet{1};        // without a field: the return is whole
+constexpr seconds kLoadIsLate{10};  // a return does not wait longer for its load
 
 std::size_t bytes_of(const Load& load) {
   std::size_t bytes = load.arg.text().size() + load.tgt.text().size() + load.user.size();
@@ -35,7 +34,7 @@ WatchedJobs::WatchedJobs(const EtcdOptions& options, ClusterListener& listener, 
 void WatchedJobs::take(const std::vector<EtcdChange>& changes, SteadyTime now) {
   jobs_.trim();
   const std::string jobs = layout_.jobs();
-  std::map<Place, std::size_t> touched;  // how many of its fields came
+  std::map<Place, std::size_t> touched;  // the number of new fields
   for (const EtcdChange& change : changes) {
     if (!change.key.starts_with(jobs)) continue;
     const std::size_t slash = change.key.find('/', jobs.size());
@@ -59,8 +58,8 @@ void WatchedJobs::take(const std::vector<EtcdChange>& changes, SteadyTime now) {
     const auto& fields = pending->second.fields;
     if (!fields.contains("return")) continue;
     if (count == 1 && (fields.size() < kFieldsOfReturn || !fields.contains("_stamp"))) continue;
-    pending->second.whole = true;
-    tell(pending, false);
+    pending->second.is_whole = true;
+    pass_on(pending, false);
   }
 }
 
@@ -69,36 +68,35 @@ void WatchedJobs::settle(SteadyTime now) {
   settled_at_ = now;
   for (auto at = pending_.begin(); at != pending_.end();) {
     Pending& pending = at->second;
-    if (!pending.whole && now >= pending.last + kQuiet) {
-      pending.whole = pending.fields.contains("return");
-      at = pending.whole ? tell(at, false) : pending_.erase(at);
+    if (!pending.is_whole && now >= pending.last + kQuiet) {
+      pending.is_whole = pending.fields.contains("return");
+      at = pending.is_whole ? pass_on(at, false) : pending_.erase(at);
     } else {
-      at = pending.whole && now >= pending.first + kLoadIsLate ? tell(at, true) : std::next(at);
+      at = pending.is_whole && now >= pending.first + kLoadIsLate ? pass_on(at, true) : std::next(at);
     }
   }
-  if (!no_look_up_.empty()) listener_.lost(std::exchange(no_look_up_, {}));
+  if (!look_up_error_.empty()) listener_.lost(std::exchange(look_up_error_, {}));
 }
 
 void WatchedJobs::take_load(const std::string& jid, const EtcdChange& change) {
-  // One that is written over an older one is no new job: its minions became more, or a Salt master put a
-  // return there.
+  // A replaced load is no new job: it got more minions, or a Salt master wrote a return over it.
   if (!change.is_new) return;
   std::optional<Load> load = load_in(jid, decoded(change.value), unicode_errors_);
   if (!load) return;
   const std::size_t bytes = bytes_of(*load);
   listener_.job(jobs_.put(jid, *std::move(load), bytes));
   for (auto at = pending_.lower_bound({jid, {}}); at != pending_.end() && at->first.first == jid;) {
-    at = at->second.whole ? tell(at, false) : std::next(at);
+    at = at->second.is_whole ? pass_on(at, false) : std::next(at);
   }
 }
 
-WatchedJobs::Returns::iterator WatchedJobs::tell(Returns::iterator pending, bool at_any_rate) {
+WatchedJobs::Returns::iterator WatchedJobs::pass_on(Returns::iterator pending, bool needs_no_load) {
   const auto& [jid, minion] = pending->first;
   if (!pending->second.differs) return pending_.erase(pending);
-  const Result<const Load*> stored = find(jid, at_any_rate ? 0 : pending->second.revision);
+  const Result<const Load*> stored = find(jid, needs_no_load ? 0 : pending->second.revision);
   const Load* load = stored ? *stored : nullptr;
-  if (load == nullptr && !at_any_rate) return std::next(pending);
-  if (!stored) no_look_up_ = format("whose job {} is cannot be looked up: {}", jid, stored.error().message);
+  if (load == nullptr && !needs_no_load) return std::next(pending);
+  if (!stored) look_up_error_ = format("the load of job {} cannot be read: {}", jid, stored.error().message);
   const auto& fields = pending->second.fields;
   JobReturn ret{.minion = minion};
   for (const auto& [name, text] : fields) read_field(ret, name, text, unicode_errors_);
@@ -117,7 +115,7 @@ WatchedJobs::Returns::iterator WatchedJobs::tell(Returns::iterator pending, bool
 
 Result<const Load*> WatchedJobs::find(const std::string& jid, std::int64_t revision) {
   if (const Load* const known = jobs_.find(jid)) return known;
-  // One that is written later than that is told by its own change, and its returns behind it.
+  // A later load comes with its own change, before its returns.
   const auto stored = look_up_(layout_.load(jid), revision);
   if (!stored) return stored.error();
   std::optional<Load> load;

@@ -12,7 +12,6 @@
 #include "rest_fcgi/master/events.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/returner/returner.h"
-#include "rest_fcgi/returner/watch.h"
 
 /// The events of a Salt master of the release series 3008 (salt/master.py, salt/minion.py,
 /// salt/client/mixins.py). Secrets are hidden by the rules of `master::secrecy_of` and
