@@ -46,10 +46,7 @@ class WatchConnection {
   [[nodiscard]] Tried<std::vector<WatchReply>> read(Deadline deadline) {
     const SteadyTime suspicious_at = heard_at_ + 2 * cluster_.try_timeout();
     Result<std::string> bytes = stream_.bytes->read(std::min(deadline, suspicious_at));
-    if (!bytes) {
-      const std::string last = lines_.rest();
-      return last.empty() ? transport_failure(std::move(bytes).error()) : split(last + "\n");
-    }
+    if (!bytes) return read_rest(transport_failure(std::move(bytes).error()));
     if (!bytes->empty()) {
       has_answered_ = true;
       heard_at_ = steady_clock::now();
@@ -70,6 +67,17 @@ class WatchConnection {
   [[nodiscard]] const Cluster::Stream& stream() const noexcept { return stream_; }
 
  private:
+  /// Reads what came after the last newline. Returns `end` if that is no whole message.
+  [[nodiscard]] Tried<std::vector<WatchReply>> read_rest(Failure end) {
+    const std::string rest = lines_.rest();
+    if (rest.empty()) return end;
+    Tried<std::vector<WatchReply>> replies = split(rest + "\n");
+    const auto* failure = std::get_if<Failure>(&replies);
+    const bool is_partial = failure != nullptr && failure->error.kind == ErrorKind::internal;
+    if (is_partial && stream_.bytes->status() == 200) return end;
+    return replies;
+  }
+
   [[nodiscard]] Tried<std::vector<WatchReply>> split(std::string_view bytes) {
     const long status = stream_.bytes->status();
     lines_.append(bytes);

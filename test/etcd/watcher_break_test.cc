@@ -93,6 +93,15 @@ TEST_CASE("a broken watch continues after the last complete revision") {
   CHECK(starts(server) == std::vector<std::string>{"3", "6"});
 }
 
+TEST_CASE("a message that a break cuts off is no malformed reply") {
+  const ScriptedEtcd server({{"/v3/watch", in_turn({ended(kCreated + changes(5, 1).substr(0, 40)), ""})}});
+  const auto client = client_of(options_of(server));
+  Watcher watcher(*client, {.key = "a", .start_revision = 3});
+  const auto events = watcher.next(in(seconds(2)));
+  const bool is_malformed = !events && events.error().kind == ErrorKind::internal;
+  CHECK_FALSE(is_malformed);
+}
+
 TEST_CASE("a progress notification moves the next revision") {
   const std::string progress = "{\"result\":{\"header\":{\"cluster_id\":\"7\",\"revision\":\"50\"}}}\n";
   const ScriptedEtcd server(
