@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Records what Salt answers to the rows of the behaviour tables: its own NetapiClient in test/vectors/salt-LINE.json,
-and its salt-api in rest-LINE.json.
+"""Records Salt's answers to the rows of the tables: those of NetapiClient in test/vectors/salt-SERIES.json, and those
+of salt-api in rest-SERIES.json.
 
-Installs the newest release of each series, starts a master, minions and salt-api, and asks each row until it is answered
-the same way twice. A row whose answer is another one than before is named.
+Installs the newest release of each series, starts a master, minions and salt-api, and asks each row until two answers
+are equal. Prints the rows whose answer has changed.
 
-usage: record_salt.py [--installed] [LINE ...]   --installed takes the newest release that is there already
+usage: record_salt.py [--installed] [SERIES ...]   --installed uses the newest installed release
 """
 
 import argparse
@@ -33,7 +33,7 @@ AT_ONCE = 4
 
 
 def all_answers(ask, table):
-    """To each row of a table by its name; Unanswered where there is none."""
+    """Returns the answers by row name; Unanswered for a row without one."""
 
     def answer(row):
         try:
@@ -50,7 +50,7 @@ def record(series, fresh):
     """Returns whether all rows were answered."""
     folder = salts.installed(series, fresh=fresh)
     tables = (rows.all_rows, oracle.Recording(series)), (rest_rows.all_rows, salt_api.recording(series))
-    home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))  # a short path, for unix sockets
+    home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))  # a short path for unix sockets
     salt = api = None
     try:
         salt = Salt(folder, home, series)
@@ -73,7 +73,7 @@ def write(release, table, recording, answers):
         answer, before = answers[row.name], recording.before(row)
         if isinstance(answer, Unanswered):
             print(f"{release}: no answer: {answer}")
-            answer = before  # what was recorded stays
+            answer = before  # keeps the recorded answer
         elif before not in (None, answer):
             print(f"{release}: another answer: {row.name}")
         if answer:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs tests and sums them up in one line, `N passed, N failed`. Exit status 0 only if none failed.
+"""Runs tests and prints one line with the sum, `N passed, N failed`. The exit status is 0 only if no test failed.
 
-Most tests wait most of the time: unit tests run in parts side by side, and then pytest's in several processes where
-there is pytest-xdist. Files of tests share what they start, and so stay together. The two kinds do not run at once: unit
-tests know how soon something happens, and some of the others start thousands of threads. With REST_FCGI_COUNTS=FILE the
-sums are added to that file, a line a run, and what failed to FILE.failed.
+Most tests wait most of the time. Unit tests therefore run in parallel parts, and pytest runs in several processes if
+pytest-xdist is installed; tests of one file share fixtures and stay together. Unit tests and pytest do not run at once,
+because unit tests measure short times and some wire tests start thousands of threads. REST_FCGI_COUNTS=FILE appends the
+sums of a run to that file, and the failures to FILE.failed.
 
 usage: run.py [--unit PROGRAM] [--select EXPRESSION] [--workers N] [PYTEST_PATH ...]
 """
@@ -27,24 +27,24 @@ DOCTEST_FAILURE = re.compile(r"^={79}\n(.+?:\d+:\nTEST (?:CASE|SUITE):.+?)(?=^={
 
 Count = collections.namedtuple("Count", "passed failed skipped")
 CRASH = Count(0, 1, 0)
-failures = []  # what failed, and how: said again at the end
+failures = []  # failures with their output, printed again at the end
 
 
 def judge(status, count):
-    """`count`, and one failure more where a runner says that something failed and no test says what."""
+    """Returns `count` with one more failure if the runner failed but named no test."""
     if status != 0 and count.failed == 0:
         return count._replace(failed=1)
     return count
 
 
-SHARDS = 6  # of the unit tests: they wait, most of the time
-LIMIT = 20 * 60  # seconds, for a part of them; a test that hangs is told by its name then
-TEST_LIMIT = 10 * 60  # seconds, for a test of pytest's with what it starts; it fails then, with the stack of each thread
-ORDER = ["--order-by=rand", "--rand-seed=10"]  # spreads those that wait evenly
+SHARDS = 6  # parts of the unit tests, which mostly wait
+LIMIT = 20 * 60  # seconds for one part of the unit tests; the name of a hanging test is printed
+TEST_LIMIT = 10 * 60  # seconds for one pytest test with its fixtures; then it fails with the stack of each thread
+ORDER = ["--order-by=rand", "--rand-seed=10"]  # distributes waiting tests evenly
 
 
 class Doctest:
-    """A program of unit tests, which runs in parts side by side."""
+    """A program of unit tests that runs in parallel parts."""
 
     def __init__(self, program):
         self._program = program
@@ -60,13 +60,13 @@ class Doctest:
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT), output, last - first + 1
 
     def counts(self):
-        """Waits for all of it and prints what it said. A summary is the last thing of a run without a crash; it takes the
-        cases of the other parts for passed ones."""
+        """Waits for all parts and prints their output. A part without a crash ends with a summary, in which tests of
+        other parts count as skipped."""
         for child, output, size in self._parts:
             try:
                 child.wait(LIMIT)
             except subprocess.TimeoutExpired:
-                child.send_signal(signal.SIGABRT)  # doctest says which test crashed
+                child.send_signal(signal.SIGABRT)  # doctest names the test that crashed
                 child.wait()
             output.seek(0)
             text = output.read()
@@ -81,7 +81,7 @@ class Doctest:
 
 
 def count_junit(report):
-    """The tests in pytest's JUnit report."""
+    """Returns the counts of a JUnit report."""
     count = CRASH._replace(failed=0)
     root = xml.etree.ElementTree.parse(report).getroot()
     for case in root.iter("testcase"):
@@ -95,14 +95,14 @@ def count_junit(report):
 
 
 def side_by_side(workers):
-    """pytest's options for that."""
+    """Returns options that let pytest use several processes."""
     if workers < 2 or not importlib.util.find_spec("xdist"):
         return []
     return ["-n", str(workers), "--dist", "loadgroup"]
 
 
 def limited():
-    """pytest's options that end a test which hangs. Tests that were told to take long have no limit."""
+    """Returns options that end a hanging test. Long runs have no limit."""
     if {"REST_FCGI_LONG", "SOAK_SECONDS"} & os.environ.keys() or not importlib.util.find_spec("pytest_timeout"):
         return []
     return [f"--timeout={TEST_LIMIT}", "--timeout-method=signal"]

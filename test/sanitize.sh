@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the tests of a build with sanitizers: BUILD is its folder, SAN its -fsanitize. Any report ends the program
-# with an error, which fails the test that ran it.
+# Runs the tests of a build with sanitizers. BUILD is its folder, and SAN its -fsanitize. Each report ends the program
+# with an error, which fails the test.
 set -eu
 
 export ASAN_OPTIONS='abort_on_error=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1'
@@ -11,13 +11,13 @@ TSAN_OPTIONS="$TSAN_OPTIONS:suppressions=$PWD/test/tsan.supp"
 export REST_FCGI_BINARY="$BUILD/rest_fcgi" REST_FCGI_SANITIZED="$SAN"
 
 if [ "$SAN" = thread ]; then
-  # The thread sanitizer of older compilers fails where the kernel spreads addresses widely (vm.mmap_rnd_bits).
+  # The thread sanitizer of older compilers fails with a high vm.mmap_rnd_bits of the kernel.
   fixed=
   if setarch "$(uname -m)" -R true 2>/dev/null; then fixed="setarch $(uname -m) -R"; fi
   parts='load jobs process fastcgi streams' # threads share data in these
 else
   fixed=
-  # These parse bytes from outside, or handle memory for libraries written in C.
+  # Components that parse untrusted bytes, or handle memory of C libraries.
   parts='etcd etcd_events fastcgi hostile_bodies http_hostile jobs load mutual_tls pam_helper process python_modules rest
     rest_sessions rest_wsgi run_helper shared_store slow_peers stream_clients streams web_servers yaml_replies'
 fi

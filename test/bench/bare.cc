@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What rest_fcgi is measured against: libfcgi and nothing else. Usage: bare SOCKET THREADS
+// The rival of rest_fcgi: a responder with libfcgi alone. Usage: bare SOCKET THREADS
 #include "bare.h"
 
 #include <cstdlib>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A responder as libfcgi's users write it, which reads the body and gives a constant reply: for bare.cc,
-// least.cc.
+// A plain libfcgi responder that reads the body and sends a constant reply, for bare.cc and least.cc.
 #pragma once
 
 #include <fcgiapp.h>
@@ -20,8 +19,8 @@ inline constexpr char kReply[] =
     "\r\n"
     "{\"return\": [{\"ms-0\": true, \"ms-1\": true, \"ms-2\": true}]}";
 
-inline constexpr int kMostBytes = 65536;        // that are read at once
-inline constexpr std::size_t kBehindBody = 64;  // simdjson reads beyond the end
+inline constexpr int kMostBytes = 65536;        // bytes per read
+inline constexpr std::size_t kBehindBody = 64;  // simdjson reads beyond the end of its input
 
 inline int listen_at(const char* path) {
   FCGX_Init();
@@ -34,8 +33,8 @@ inline int listen_at(const char* path) {
   return socket;
 }
 
-/// What one thread does. `work` is called before each reply, with what was read last of the body: all of it
-/// where that has no more than `kMostBytes`.
+/// The loop of one thread. Calls `work` before each reply with the last part of the body, which is the whole
+/// body up to `kMostBytes`.
 template <class Work>
 void serve(int socket, Work work) {
   FCGX_Request request;

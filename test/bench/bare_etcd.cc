@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What storing jobs in etcd is measured against: a loop that sends requests which were written down before,
-// one after the other over one kept connection, and looks at nothing but their status. Prints the seconds it
-// took. Usage: bare_etcd URL FILE, with a line `PATH LENGTH` before each body in the file.
+// The rival for jobs in etcd: sends recorded requests one after the other over a kept connection and checks
+// only their status. Prints the seconds. Usage: bare_etcd URL FILE. The file has a line `PATH LENGTH` before
+// each body.
 #include <chrono>
 #include <cstdlib>
 #include <fstream>

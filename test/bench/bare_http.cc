@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the HTTP listener is measured against: a responder as users of Boost.Beast write it, with one thread,
-// kept connections and a constant reply of the same size as ours, whatever is asked.
-// Usage: bare_http PORT BODY
+// The rival of the HTTP listener: a plain Boost.Beast server with one thread, kept connections and a constant
+// reply of the same size as ours. Usage: bare_http PORT BODY
 #include <cstdlib>
 #include <iostream>
 #include <memory>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the engine `salt` is measured against: loops that do with ZeroMQ and the event bus what one request
-// needs, and nothing else. They publish `test.ping` with a token, as the engine does.
+// The rival of the engine `salt`: loops with the ZeroMQ and event bus work of one request and nothing else.
+// They publish `test.ping` with a token, like the engine.
 //
-// Usage: bare_salt publish URI TARGET CONNECTIONS SECONDS   prints jobs a second, published over kept
-// connections
-//        bare_salt wait URI TARGET EVENT_SOCKET SECONDS     prints the median time in ms from a job to its
-//        one return
-#define MSGPACK_NO_BOOST  // msgpack-cxx brings what it would use of it
+// Usage:
+// - bare_salt publish URI TARGET CONNECTIONS SECONDS: publishes over kept connections and prints jobs a
+// second.
+// - bare_salt wait URI TARGET EVENT_SOCKET SECONDS: prints the median time in ms from a job to its return.
+#define MSGPACK_NO_BOOST  // msgpack-cxx includes the rest
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -36,7 +36,7 @@ constexpr std::string_view kEauth = "auto";
 constexpr std::string_view kUser = "saltdev";
 constexpr std::chrono::milliseconds kPatience{10'000};
 
-/// `{"enc": "clear", "load": {...}, "version": 3}`; `pack_load` packs the load's map.
+/// Returns `{"enc": "clear", "load": {...}, "version": 3}`; `pack_load` packs the map of the load.
 template <class PackLoad>
 std::string message_of(const PackLoad& pack_load) {
   msgpack::sbuffer buffer;
@@ -111,7 +111,7 @@ class Connection {
     return field(*reply, "token").as<std::string>();
   }
 
-  /// The new job's id.
+  /// Returns the id of the new job.
   std::string publish(const std::string& message) {
     const auto reply = ask(message);
     return field(field(*reply, "load"), "jid").as<std::string>();
@@ -121,7 +121,7 @@ class Connection {
   zmq::socket_t socket_;
 };
 
-/// The master's event bus as a stream of bytes; who knows what to look for needs no more.
+/// The byte stream of the master's event bus, without parsing.
 class EventBus {
  public:
   explicit EventBus(const std::string& path) {
@@ -137,7 +137,7 @@ class EventBus {
   EventBus& operator=(const EventBus&) = delete;
   ~EventBus() { ::close(socket_); }
 
-  /// Reads on until that has come, and forgets what came up to it.
+  /// Reads until the text has arrived, and drops everything up to it.
   void wait_for(std::string_view text) {
     std::size_t at = 0;
     while ((at = seen_.find(text)) == std::string::npos) {

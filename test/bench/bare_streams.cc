@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What event streams are measured against: a loop that writes the same bytes to as many sockets, and does
-// nothing else. It takes whatever is posted for an event's mark, and puts it where the marks of a sample
-// event stand. Usage: bare_streams PORT SAMPLE_FILE
+// The rival of event streams: writes the same bytes to as many sockets. A posted body becomes the mark of an
+// event; it replaces the marks of a sample event. Usage: bare_streams PORT SAMPLE_FILE
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -34,10 +33,10 @@ constexpr std::string_view kSocket =
 constexpr std::string_view kReady = "\x81\x02ok";
 constexpr std::string_view kTaken = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
 
-/// The bytes of all events for one kind of listener. Those that all have are forgotten now and then.
+/// The bytes of all events for one kind of listener. Bytes that all listeners have are dropped now and then.
 struct Log {
   std::string bytes;
-  std::uint64_t begins = 0;  // how many were forgotten
+  std::uint64_t begins = 0;  // number of dropped bytes
 
   [[nodiscard]] std::uint64_t end() const { return begins + bytes.size(); }
 };
@@ -100,7 +99,7 @@ class Server {
     const auto size = ::recv(peer.fd, room, sizeof room, 0);
     if (size <= 0) return gone(peer);
     peer.input.append(room, static_cast<std::size_t>(size));
-    if (peer.kind == ws) return listen(peer, kReady);  // whatever it says
+    if (peer.kind == ws) return listen(peer, kReady);  // the request is ignored
     const auto end = peer.input.find("\r\n\r\n");
     if (end == std::string::npos) return;
     if (peer.input.starts_with("POST")) {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The benchmark: runs the cases, each beside its rival in turns, and writes report.md, its pictures and figures.json.
+"""The benchmark: runs cases in turns with their rivals, and writes report.md, its pictures and figures.json.
 
-    bench.py run [CASE ...]    such as `ping 'mem*'`; all of them for none. What other cases gave before is kept.
-    bench.py check             compares what the last runs gave with the goals; exit status 1 where one falls short
-    bench.py list              names the cases
+bench.py run [CASE ...] runs cases such as `ping 'mem*'`, by default all; results of other cases are kept. bench.py
+check compares the last results with the goals, and exits with status 1 if one falls short. bench.py list prints the
+cases.
 
-BENCH_SECONDS is the length of a round, BENCH_ROUNDS their number, BENCH_BUILD the build tree.
+BENCH_SECONDS is the length of a round, BENCH_ROUNDS the number of rounds, and BENCH_BUILD the build tree.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ FIGURES = FOLDER / "figures.json"
 
 
 def stored():
-    """`{case: {"when": ..., "commit": ..., "rounds": ..., "figures": [Figure]}}` of the last run of each case."""
+    """Returns `{case: {"when": ..., "commit": ..., "rounds": ..., "figures": [Figure]}}` of the last run of each case."""
     if not FIGURES.exists():
         return {}
     runs = json.loads(FIGURES.read_text())
@@ -75,7 +75,7 @@ def run(words):
         except Unavailable as reason:
             print(f"  left out: {reason}", flush=True)
             continue
-        except Exception as error:  # the others are measured yet
+        except Exception as error:  # the other cases still run
             failed.append(name)
             print(f"  FAILED: {type(error).__name__}: {str(error)[:2000]}", flush=True)
             continue
@@ -105,7 +105,7 @@ def check():
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs ends with us
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the started programs
     match sys.argv[1:]:
         case ["run", *words]:
             sys.exit(run(words))

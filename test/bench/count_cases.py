@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What can be counted, and is the same however busy the machine is: instructions by callgrind, and system calls by strace.
+"""Costs that do not depend on the load of the machine: instructions by callgrind, and system calls by strace.
 
-The processor's own counters are not there in most virtual machines. Instructions are those of programs, not the kernel's."""
+Most virtual machines have no hardware counters. Instructions of the kernel are not counted.
+"""
 
 import json
 import re
@@ -32,11 +33,11 @@ def ask(address, body, times):
     request = fastcgi.request(body.encode())
     for _ in range(times):
         assert fastcgi.talk(address, request, STARTS).ended
-    time.sleep(0.2)  # what is written behind belongs to them
+    time.sleep(0.2)  # includes work after the answer
 
 
 class Counted:
-    """A program that is counted while it answers. It ends with the case."""
+    """A program under callgrind or strace. It ends with the case."""
 
     def __init__(self, bench, argv, address):
         self._folder, self.address = bench.folder("counted"), str(address)
@@ -47,7 +48,7 @@ class Counted:
         self._dumps = 0
 
     def instructions(self, body):
-        """For one request."""
+        """Returns the instructions per request."""
         times = times_of(body)
         ask(self.address, body, 2)
         self._control("-z")
@@ -67,7 +68,7 @@ class Counted:
 
 
 def system_calls(pid, address, body):
-    """For one request, those of all threads."""
+    """Returns the system calls per request, of all threads."""
     times = times_of(body)
     ask(address, body, 2)
     tracing = subprocess.Popen(["strace", "-f", "-c", "-U", "calls,name", "-p", str(pid)], stderr=subprocess.PIPE, text=True)

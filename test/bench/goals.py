@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The goals, as a table, and whether figures reach them.
+"""A table of goals, and the check of figures against it.
 
-A goal of CPU stands as a ratio to the bare rival of the same run: 24 us where the bare loop takes 22.
+A goal for CPU is a ratio to the bare rival of the same run, for example 24 us where the bare loop takes 22.
 """
 
 import dataclasses
@@ -10,20 +10,20 @@ import itertools
 import math
 import statistics
 
-BUSY = 0.10  # of the machine taken by others: rates say nothing any more
-BUSY_CPU = 0.35  # the same for CPU a request, which caches and clock rates change even so
-STEADY = ("RSS", "anonymous", "size", "share")  # others change nothing of them
+BUSY = 0.10  # share of the machine used by others, above which rates mean nothing
+BUSY_CPU = 0.35  # the same for CPU per request, which caches and clock rates affect
+STEADY = ("RSS", "anonymous", "size", "share")  # figures that the load of the machine does not affect
 
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
     text: str
     case: str
-    at: str  # a pattern of the points that it is for
+    at: str  # pattern of the points
     what: str
-    measure: str  # of ratio, ours, added and growth
+    measure: str  # ratio, ours, added or growth
     limit: float
-    least: bool = False  # the limit is the least that is good, and not the most
+    least: bool = False  # the limit is a minimum instead of a maximum
 
     def value(self, figure):
         return {"ratio": figure.ratio, "added": figure.added if figure.rival else None, "ours": figure.middle}[self.measure]
@@ -73,7 +73,7 @@ GOALS = (
 
 
 def curves(figures):
-    """`{(case, what): [(size, figure)]}` of all that was measured at sizes."""
+    """Returns `{(case, what): [(size, figure)]}` of all figures with sizes."""
     found = {}
     for figure in figures:
         if figure.at.isdigit():
@@ -82,7 +82,7 @@ def curves(figures):
 
 
 def exponent(points):
-    """The steepest that cost grows between two sizes: 1 is linear."""
+    """Returns the steepest growth of cost between two sizes; 1 is linear."""
     steps = itertools.pairwise((size, max(figure.middle, 1e-9)) for size, figure in points)
     return max(math.log(y2 / y1) / math.log(x2 / x1) for (x1, y1), (x2, y2) in steps)
 
@@ -92,11 +92,11 @@ class Verdict:
     goal: Goal
     at: str
     value: float
-    word: str  # "reached", "falls short", "cannot tell", "not measured"
+    word: str  # Returns "reached", "falls short", "cannot tell" or "not measured".
 
 
 def judge(goal, value, busy, spread, at):
-    """What falls short by less than rounds differ, or where others had the machine, may be the machine's doing."""
+    """The machine may be the cause if the difference is within that of rounds, or if others used the machine."""
     word = "reached" if goal.met(value) else "falls short"
     too_busy = goal.what not in STEADY and busy > (BUSY_CPU if "CPU" in goal.what or goal.what == "speed" else BUSY)
     off = abs(value - goal.limit) / goal.limit if goal.limit else 1

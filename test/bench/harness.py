@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the cases share: rivals that are asked in turns, load from wrk, processor time of a process by the kernel's own
-clock, and what is kept of each round.
+"""Shared parts of the cases: rivals in turns, load from wrk, CPU time of processes, and the figures.
 
-A case measures one thing at several points; a figure is what it measured there of ours, and of the rival beside it.
-What else the machine does hits both alike, since they take turns; how much that was is kept with the figure.
+A case measures one quantity at several points. A figure has our value and that of the rival. Both take turns, so that
+other load affects both; its share is kept with the figure.
 """
 
 import contextlib
@@ -38,16 +37,16 @@ PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
 
 @dataclasses.dataclass
 class Figure:
-    """One thing measured at one point. `at` is a name, or a number where the picture shows how cost grows."""
+    """One quantity at one point. `at` is a name, or a number if the picture shows growth."""
 
     case: str
     at: str
     what: str  # "rate", "CPU", "99%", "RSS" ...
     unit: str
     ours: list
-    rival: list  # empty where nothing stands beside it
+    rival: list  # empty without a rival
     rival_name: str = ""
-    busy: float = 0  # the share of the machine that others took meanwhile
+    busy: float = 0  # share of the machine that others used
 
     @property
     def middle(self):
@@ -55,7 +54,7 @@ class Figure:
 
     @property
     def ratio(self):
-        """Of medians; None without a rival."""
+        """Returns the ratio of medians; None without a rival."""
         return self.middle / statistics.median(self.rival) if self.rival and statistics.median(self.rival) else None
 
     @property
@@ -64,7 +63,7 @@ class Figure:
 
     @property
     def spread(self):
-        """How far apart two rounds are that should give the same, as a share."""
+        """Returns the relative difference of rounds that should be equal."""
         return max((max(values) - min(values)) / statistics.median(values) for values in (self.ours, self.rival) if values and statistics.median(values))
 
 
@@ -72,7 +71,7 @@ CASES = {}
 
 
 def case(name, title):
-    """Registers a case: a function of a Bench."""
+    """Decorator that registers a case, a function of a Bench."""
 
     def register(function):
         CASES[name] = (title, function)
@@ -82,19 +81,19 @@ def case(name, title):
 
 
 def cpu(pids):
-    """Seconds of processors that processes have had, those of their ended threads as well (clock_getcpuclockid(3))."""
+    """Returns the CPU seconds of processes, including ended threads (clock_getcpuclockid(3))."""
     return sum(time.clock_gettime((~pid << 3) | 2) for pid in pids)
 
 
 def machine():
-    """Seconds of processors that all have had since the start, with what a hypervisor took."""
+    """Returns the CPU seconds of the whole machine since its start, including those of the hypervisor."""
     fields = [int(field) for field in open("/proc/stat").readline().split()[1:9]]
     user, nice, system, _, _, irq, softirq, steal = fields
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 def own():
-    """The same of this process and all that come of it, ended ones as well."""
+    """Returns the CPU seconds of this process and its descendants, including ended ones."""
     total = 0
     for pid in family(os.getpid()):
         with contextlib.suppress(OSError):
@@ -104,7 +103,7 @@ def own():
 
 
 class Others:
-    """What other programs take of the machine from now on."""
+    """Measures the share of other programs from now on."""
 
     def __init__(self):
         self._began, self._machine, self._own = time.monotonic(), machine(), own()
@@ -115,18 +114,18 @@ class Others:
 
 
 def status(pid, field):
-    """A number from /proc/PID/status."""
+    """Returns a number from /proc/PID/status."""
     return int(re.search(rf"^{field}:\s+(\d+)", open(f"/proc/{pid}/status").read(), re.MULTILINE)[1])
 
 
 def memory(pid):
-    """MiB of a process: all that is resident, and what is its own and no file's."""
+    """Returns the MiB of a process: all resident memory, and the anonymous part."""
     text = open(f"/proc/{pid}/smaps_rollup").read()
     return {what: int(re.search(rf"^{name}:\s+(\d+)", text, re.MULTILINE)[1]) / 1024 for what, name in (("RSS", "Rss"), ("anonymous", "Anonymous"))}
 
 
 class Request:
-    """What wrk sends again and again, and the status that it has to get."""
+    """The request of wrk and the expected status."""
 
     def __init__(self, method="POST", path="/", body="", headers=None, status=200):
         self.method, self.path, self.status = method, path, status
@@ -143,14 +142,15 @@ class Request:
         return self._script.name
 
     def reply(self, api):
-        """One answer, as it has to be."""
+        """Sends the request once and checks its status."""
         reply = api.request(self.method, self.path, self.body or None, self.headers)
         assert reply.status == self.status, reply
         return reply.text
 
 
 def load(api, pids, request, connections, seconds=None):
-    """One run of wrk: requests a second, microseconds that one takes, and microseconds of CPU of those processes for one."""
+    """Runs wrk once. Returns requests a second, microseconds per request, and CPU microseconds of the processes per
+    request."""
     seconds = seconds or SECONDS
     argv = ["wrk", "-t1", f"-c{connections}", f"-d{max(round(seconds), 1)}s", "--timeout", "30s", "--latency"]  # whole seconds
     used = cpu(pids)
@@ -159,7 +159,7 @@ def load(api, pids, request, connections, seconds=None):
     good = request.status < 400
     assert ("Non-2xx" in out) != good and "Socket errors" not in out, out
     count = int(re.search(r"(\d+) requests in", out)[1])
-    if count == 0:  # large ones on a machine that others have
+    if count == 0:  # allows for large answers on a busy machine
         return load(api, pids, request, connections, 4 * seconds)
     took = {}
     for share in ("50%", "99%"):
@@ -172,7 +172,7 @@ UNITS = {"rate": "/s", "CPU": "us", "time": "ms", "50%": "us", "99%": "us", "RSS
 
 
 class Bench:
-    """Where a case works: a folder, what ends with it, and where its figures go."""
+    """The environment of a case: a folder, programs that end with it, and its figures."""
 
     def __init__(self, name, directory):
         self.name, self.directory, self.figures = name, directory, []
@@ -187,7 +187,7 @@ class Bench:
         self._stack.close()
 
     def ends(self, something):
-        """`something` is stopped at the end of the case."""
+        """Stops `something` at the end of the case."""
         self._stack.callback(something.stop)
         return something
 
@@ -198,7 +198,8 @@ class Bench:
         return folder
 
     def responder(self, minions=5, binary=None, **changes):
-        """Ours with everything on: logins from a file, audit lines, jobs in SQLite. It ends with the case."""
+        """Starts the responder with everything on: logins from a file, audit lines, jobs in SQLite. It ends with the
+        case."""
         directory = self.folder("ours")
         users = directory / "passwords"
         users.write_text("saltdev:" + subprocess.run(["openssl", "passwd", "-6", "saltdev"], capture_output=True, text=True, check=True).stdout)
@@ -209,11 +210,11 @@ class Bench:
         return self.ends(Daemon(directory, options, binary=binary))
 
     def program(self, name, *arguments, address):
-        """A bare rival, built from the C++ file of that name. It ends with the case."""
+        """Starts a bare rival from the C++ file of that name. It ends with the case."""
         return self.ends(Rival(Process([BUILD / name, *map(str, arguments)], self.folder(name) / "log", address)))
 
     def add(self, at, what, ours, rival=(), rival_name="", unit=None, busy=None):
-        """Keeps a figure, and says it. `busy` is by default what others had since the case began."""
+        """Keeps and prints a figure. `busy` is by default the share of others since the begin of the case."""
         busy = self._others.share() if busy is None else busy
         figure = Figure(self.name, str(at), what, UNITS[what] if unit is None else unit, list(ours), list(rival), rival_name, busy)
         self.figures.append(figure)
@@ -222,11 +223,11 @@ class Bench:
         return figure
 
     def in_turns(self, at, rivals, rounds=None, keep=("rate", "CPU", "99%")):
-        """`rivals` are functions by name, each of which measures one round; the first is ours, and the second, where there
-        is one, its rival. Keeps a figure of each name in `keep`."""
+        """Runs `rivals` in turns. Each is a function that measures one round; the first is ours, the second the rival.
+        Keeps a figure for each name in `keep`."""
         runs = {name: [] for name in rivals}
         for once in rivals.values():
-            once()  # warm
+            once()  # warm-up
         others_of_machine = Others()
         for _ in range(rounds or ROUNDS):
             for name, once in rivals.items():
@@ -239,7 +240,7 @@ class Bench:
 
 
 class Rival:
-    """A process that is stopped with SIGKILL: libfcgi's accept loop takes SIGTERM for nothing in particular."""
+    """A process that ends with SIGKILL, because libfcgi's accept loop ignores SIGTERM."""
 
     def __init__(self, process):
         self._process, self.pid = process, process.pid
@@ -249,7 +250,7 @@ class Rival:
 
 
 def chosen(words):
-    """The names of the cases that the words mean, such as `ping` and `mem*`; all of them for none."""
+    """Returns the cases for words such as `ping` and `mem*`; all cases without words."""
     names = [name for name in CASES if not words or any(fnmatch.fnmatch(name, word) for word in words)]
     for word in words:
         if not fnmatch.filter(CASES, word):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The inner parts by themselves: a lowstate list that is parsed and checked, and a master's returns that
-// become JSON text. Sizes are the bytes that go in.
-#define MSGPACK_NO_BOOST  // msgpack-cxx brings what it would use of it
+// Inner parts alone: parsing and checking of lowstate, and transcoding of returns to JSON. Sizes are input
+// bytes.
+#define MSGPACK_NO_BOOST  // msgpack-cxx includes the rest
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace rest_fcgi;
 
-/// Chunks of up to 10 kB with arguments of many kinds, `size` bytes in all.
+/// Returns chunks of up to 10 kB with arguments of many kinds, `size` bytes in all.
 std::string lowstate_list(std::size_t size) {
   const std::size_t chunks = std::max<std::size_t>(size / 10'000, 1);
   std::string text = "[";
@@ -41,7 +41,7 @@ std::string lowstate_list(std::size_t size) {
   return text + "]";
 }
 
-/// What a minion may return: packages with their versions.
+/// Returns a typical return of a minion: packages with their versions.
 std::string packed_return(std::size_t size) {
   msgpack::sbuffer buffer;
   msgpack::packer<msgpack::sbuffer> packer(buffer);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The inner parts by themselves: inner.cc, by Google Benchmark."""
+"""Inner parts alone: inner.cc with Google Benchmark."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ def inner(bench):
     for run in json.loads(out)["benchmarks"]:
         if run["run_type"] == "iteration":
             name, size = run["run_name"].split("/")
-            # By the processor's time, which others on the machine take none of.
+            # CPU time, which other programs do not affect.
             speeds.setdefault((name, size), []).append(run["bytes_per_second"] / 1e6)
     for (name, size), found in speeds.items():
         if size == LARGEST:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs: how large one is in SQLite, how many a second are stored in a real etcd, and pages of jobs.list_jobs."""
+"""Jobs: their size in SQLite, the rate of stored jobs with a real etcd, and pages of jobs.list_jobs."""
 
 import concurrent.futures
 import http.client
@@ -20,7 +20,7 @@ from support.process import wait_until
 CLIENTS = 8
 JOBS = 500
 MINIONS = 3
-SALT_RETURNS = 100  # one takes it tens of milliseconds
+SALT_RETURNS = 100  # one takes tens of milliseconds
 JOBS_PREFIX = b"/salt/return/jobs/"
 PING_BODY = json.dumps([{**LOGIN, **PING}]).encode()
 PAGE = 100
@@ -42,7 +42,7 @@ def database(responder):
 
 
 def bare_rows(path, count=20_000, group=100):
-    """Microseconds of CPU for a job in SQLite itself: the rows of one that is there, again and again, in groups."""
+    """Returns the CPU microseconds per job of SQLite alone, which inserts the rows of one job in groups."""
     with sqlite3.connect(path) as connection:
         (first,) = connection.execute("SELECT min(jid) FROM job").fetchone()
         columns = [row[1] for row in connection.execute("PRAGMA table_info(job)")][1:]
@@ -69,7 +69,7 @@ def jobs(bench):
         kept, forgotten = (load(front, [ours.pid], request, 8)["CPU"] for front, ours in fronts)
         return {"CPU": kept - forgotten}
 
-    cost()  # so that there is a job
+    cost()  # stores a job
     copy = bench.folder("copy") / "state.db"
     with sqlite3.connect(database(with_sqlite)) as connection, sqlite3.connect(copy) as other:
         connection.backup(other)
@@ -83,7 +83,7 @@ def jobs(bench):
 
 
 def page_costs(responder, **kwargs):
-    """Microseconds of CPU for a page, a few pages at a time."""
+    """Returns the CPU microseconds per page."""
     body = json.dumps([{**LOGIN, "client": "runner", "fun": "jobs.list_jobs", "kwarg": {"limit": PAGE, **kwargs}}]).encode()
 
     def cost(count=10):
@@ -92,7 +92,7 @@ def page_costs(responder, **kwargs):
             assert len(ask(responder, body)[0]) == PAGE
         return (cpu([responder.pid]) - used) / count * 1e6
 
-    cost()  # warm
+    cost()  # warm-up
     return [cost() for _ in range(ROUNDS)]
 
 
@@ -115,7 +115,7 @@ def pages(bench):
 
 
 class Recorder(http.server.ThreadingHTTPServer):
-    """Hands requests on to an etcd, and writes down those that change something."""
+    """Forwards requests to an etcd and records those that write."""
 
     daemon_threads = True
 
@@ -158,13 +158,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def stored(etcd):
-    """How many keys of jobs there are."""
+    """Returns the number of keys of jobs."""
     asked = {"key": base64_text(JOBS_PREFIX), "range_end": base64_text(prefix_end(JOBS_PREFIX)), "count_only": True}
     return int(etcd.post("kv/range", asked).get("count", 0))
 
 
 def store(bench, etcd, port):
-    """Runs all jobs through a responder; returns a second, until all of them are stored."""
+    """Runs all jobs through a responder until all are stored. Returns the rate."""
     options = {"master_job_cache": "etcd", "etcd.host": "127.0.0.1", "etcd.port": port, "etcd.require_v2": False}
     ours = bench.responder(minions=MINIONS, **options)
     ask(ours)
@@ -186,7 +186,7 @@ def replay(etcd, file):
 
 
 def salts_own(home, etcd):
-    """Returns a second by Salt's own returner, without the time that its Python takes to start."""
+    """Returns the rate of Salt's own returner, without the start of its Python."""
     ret = {"jid": "20261120231500123456", "fun": "test.ping", "fun_args": [], "return": True, "retcode": 0, "success": True, "cmd": "_return"}
     calls = [["returner", {**ret, "id": f"m{number}"}] for number in range(SALT_RETURNS)]
     options = {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": False}

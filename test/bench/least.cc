@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The least that a ping takes: a responder as bare.cc is, which does besides what no ping with eauth, audit
-// lines and jobs in SQLite goes without, and nothing else. The body is parsed, a digest made of the password,
-// the password file's age asked for, a line written to the audit log, and a row of the job handed to a thread
-// that stores rows in groups. Nothing is checked, and what is not stored yet is lost where the process ends.
-// It is the least work, written plainly, and no bound: how threads hand rows over can be done better.
-// Usage: least SOCKET THREADS FOLDER
+// A lower reference for a ping: bare.cc with the unavoidable work of a ping with eauth, audit lines and jobs
+// in SQLite. It parses the body, hashes the password, checks the age of the password file, writes an audit
+// line, and passes a job row to a thread that stores rows in groups. It checks nothing, and a crash loses
+// unstored rows. A better design may be faster. Usage: least SOCKET THREADS FOLDER
 #include <fcntl.h>
 #include <simdjson.h>
 #include <sqlite3.h>
@@ -38,7 +36,7 @@ void must(bool went, std::string_view what) {
   std::abort();
 }
 
-/// The jobs' rows, of the same columns and size as those of the SQLite job cache, in groups of 25 ms.
+/// Stores job rows with the columns and size of the SQLite job cache, in groups of 25 ms.
 class Rows {
  public:
   explicit Rows(const std::string& path) {
@@ -54,7 +52,7 @@ class Rows {
     must(sqlite3_prepare_v2(db_, insert, -1, &insert_, nullptr) == SQLITE_OK, "sqlite3_prepare_v2");
   }
 
-  /// Returns the job's number.
+  /// Returns the number of the job.
   std::int64_t add() {
     const std::lock_guard lock(mutex_);
     added_.push_back(++last_);
@@ -91,7 +89,7 @@ class Rows {
   std::int64_t last_ = kFirstJob;    // guarded by mutex_
 };
 
-/// What one thread needs for that. The folder's files outlive it.
+/// The state of one thread. The files of the folder outlive it.
 class Ping {
  public:
   Ping(const std::string& folder, Rows& rows)
@@ -120,7 +118,7 @@ class Ping {
   void digest(std::string_view password) {
     std::array<unsigned char, EVP_MAX_MD_SIZE> out{};
     EVP_DigestInit_ex(context_.get(), sha256_, nullptr);
-    EVP_DigestUpdate(context_.get(), out.data(), out.size());  // as long as a key
+    EVP_DigestUpdate(context_.get(), out.data(), out.size());  // length of a key
     EVP_DigestUpdate(context_.get(), password.data(), password.size());
     EVP_DigestFinal_ex(context_.get(), out.data(), nullptr);
   }

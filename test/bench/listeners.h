@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one listener of an event stream hears, and how late: for stream_listeners.cc.
+// What one listener of an event stream receives, and when, for stream_listeners.cc.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@
 
 namespace bench {
 
-/// An event's mark is a text in its data: who fired it, its number among his, and when, each as wide as it
-/// can get, so that all events are as long: `@@02-0000001234-0000012345678901234`.
+/// The mark of an event is a text in its data: the number of the source, the number of the event and the
+/// time. All have full width, so that all events have one length: `@@02-0000001234-0000012345678901234`.
 constexpr std::string_view kMark = "@@";
 constexpr std::size_t kMarkSize = 2 + 2 + 1 + 10 + 1 + 19;
 
@@ -39,7 +39,7 @@ inline std::uint64_t parse_number(std::string_view digits) {
   return number;
 }
 
-/// Times in microseconds, each to about a hundredth.
+/// A histogram of times in microseconds, exact to about 1 %.
 class Times {
  public:
   void add(std::uint64_t micros) {
@@ -48,7 +48,7 @@ class Times {
     ++total_;
   }
 
-  /// The time that a share of all stayed below, in ms.
+  /// Returns the quantile in ms.
   [[nodiscard]] double at(double share) const {
     const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(total_));
     std::uint64_t seen = 0;
@@ -61,7 +61,7 @@ class Times {
   [[nodiscard]] double most() const { return static_cast<double>(most_) / 1000; }
 
  private:
-  static constexpr unsigned kFine = 6;  // bits of a number that count
+  static constexpr unsigned kFine = 6;  // significant bits
 
   static std::size_t slot(std::uint64_t value) {
     const auto width = static_cast<unsigned>(std::bit_width(value));
@@ -80,7 +80,7 @@ class Times {
   std::uint64_t most_ = 0;
 };
 
-/// Which of the events of each source came: once, in order?
+/// Checks that the events of each source arrive once and in order.
 class Tally {
  public:
   void hear(unsigned source, std::uint64_t number) {
@@ -111,10 +111,10 @@ class Tally {
   std::uint64_t heard_ = 0, twice_ = 0, late_ = 0;
 };
 
-/// Finds marks in a text that comes in pieces.
+/// Finds marks in a text that arrives in pieces.
 class Marks {
  public:
-  /// `before` is what stands before a mark where it counts: an event may have it in several places.
+  /// `before` is the text before a mark that counts; an event may contain its mark several times.
   explicit Marks(std::string_view before) : before_(std::string(before) + std::string(kMark)) {}
 
   template <class Heard>
@@ -139,13 +139,13 @@ class Marks {
   std::string text_;
 };
 
-/// Takes the payloads out of chunks of HTTP, or out of a server's WebSocket frames.
+/// Extracts payloads from HTTP chunks or from WebSocket frames of a server.
 class Unframed {
  public:
   enum class Form { chunks, frames, none };
   explicit Unframed(Form form) : form_(form) {}
 
-  /// Calls `payload(text, opcode)` for each that is whole; of chunks and unframed text the opcode is 1.
+  /// Calls `payload(text, opcode)` for each whole payload. The opcode is 1 for chunks and unframed text.
   template <class Payload>
   void add(std::string_view bytes, const Payload& payload) {
     if (form_ == Form::none) return payload(bytes, 1);
@@ -157,7 +157,7 @@ class Unframed {
   }
 
  private:
-  /// Its size with all around it, or 0 where it is not whole.
+  /// Returns the size with framing, or 0 for an incomplete one.
   template <class Payload>
   std::size_t chunk(std::size_t at, const Payload& payload) {
     const std::size_t line = bytes_.find("\r\n", at);

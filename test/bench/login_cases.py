@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How long refusals take, by what is wrong, as test/wire/test_login_times.py tries it: a figure of Kolmogorov and Smirnov,
-beside it that of the first sort against itself, which is what the machine alone makes of it, and a picture."""
+"""The times of refusals by cause, like test/wire/test_login_times.py: a Kolmogorov-Smirnov distance, the distance of
+the first kind to itself for comparison, and a picture."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ from harness import BUILD, ROUNDS, case
 from support import login_times
 from support.daemon import Daemon, merge
 
-TRIES = 100 * ROUNDS  # of each sort; a thousandth more is seen with 2,000
+TRIES = 100 * ROUNDS  # of each kind; 2,000 tries show one more thousandth
 
 
 @case("logins", "How far apart the times of two sorts of refusals are, from 0 to 1, against one sort with itself")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a call of a module in Python takes where that Python has Salt, against Salt's exceptions alone in the same Python."""
+"""The cost of a call of a Python module in a Python with Salt, compared with Salt's exceptions alone."""
 
 import json
 import os
@@ -16,13 +16,13 @@ MODULE = "from salt.exceptions import CommandExecutionError\ndef ping():\n    re
 
 
 def processors(pid):
-    """Seconds of processors of a process and all that came of it, ended ones as well."""
+    """Returns the CPU seconds of a process and its descendants, including ended ones."""
     fields = [open(f"/proc/{one}/stat").read().rpartition(")")[2].split()[11:15] for one in family(pid)]
     return sum(int(field) for four in fields for field in four) / os.sysconf("SC_CLK_TCK")
 
 
 def timed(call, used):
-    """Milliseconds and milliseconds of CPU of a call, from CALLS of them."""
+    """Returns milliseconds and CPU milliseconds per call, from CALLS calls."""
     began, had = time.monotonic(), used()
     for _ in range(CALLS):
         call()
@@ -53,7 +53,7 @@ def python(bench):
 
         rivals = {"ours": lambda: timed(call, lambda: processors(ours.pid)), "import": lambda: timed(alone, of_children)}
         runs = {name: [] for name in rivals}
-        for _ in range(ROUNDS_OF_CALLS + 1):  # the first one warms
+        for _ in range(ROUNDS_OF_CALLS + 1):  # warm-up
             for name, once in rivals.items():
                 runs[name].append(once())
         for what in ("time", "CPU"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What was measured as a page and as pictures: report.md, ratios.svg and growth.svg."""
+"""Writes the figures as report.md, ratios.svg and growth.svg."""
 
 import html
 import math
@@ -45,7 +45,7 @@ def case_table(figures):
 
 
 def write(folder, figures, titles, notes):
-    """`titles` are those of the cases; `notes` are lines about the run."""
+    """`titles` maps cases to titles; `notes` are lines about the run."""
     parts = ["# Benchmark", "", *notes, "", "## Goals", "", goal_table(figures), ""]
     parts += ["![ratios](ratios.svg)", "", "![how cost grows](growth.svg)", ""]
     for name, title in titles.items():
@@ -71,7 +71,7 @@ def svg(width, height, parts):
 
 
 def ratios(figures):
-    """A bar for each ratio to a rival, on a scale of powers of two; 1 is as good as the rival. Blue is the better side."""
+    """Draws a bar for each ratio to a rival, on a logarithmic scale of base 2. 1 is equal; blue is better."""
     shown = [figure for figure in figures if figure.ratio]
     left, middle, step, top = 420, 700, 18, 40
     parts = [text(20, 22, "ours / rival: rates to the right of 1 are better, all else to the left", size=14)]
@@ -80,7 +80,7 @@ def ratios(figures):
         x = middle + 60 * power
         parts += [line(x, top, x, bottom, INK if power == 0 else PALE), text(x, top - 4, number(2.0**power), anchor="middle", size=10)]
     for row, figure in enumerate(shown):
-        # A difference of two costs that are alike may be less than nothing.
+        # The difference of two similar costs may be negative.
         y, length = top + step * row, 60 * math.log2(max(min(figure.ratio, 16), 1 / 16))
         better = (figure.ratio >= 1) == (figure.what in ("rate", "speed"))
         parts.append(text(left, y + 13, f"{figure.case}: {figure.at}, {figure.what}", anchor="end", size=11))
@@ -90,7 +90,7 @@ def ratios(figures):
 
 
 def growth(figures):
-    """A panel for each case: cost over size, both on logarithmic scales, so that what is linear rises by a decade a decade."""
+    """Draws a panel for each case: cost over size, on logarithmic scales, so that linear growth has slope 1."""
     panels = {}
     for (case, what), points in curves(figures).items():
         panels.setdefault(case, {})[what] = points
@@ -118,7 +118,7 @@ def growth(figures):
 
 
 def span(values):
-    """The powers of ten around them."""
+    """Returns the enclosing powers of ten."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return low, max(high, low + 1)
 

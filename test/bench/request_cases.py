@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Requests: embedded pings with everything on behind nginx and over the HTTP port, what is refused, and how cost grows
-with chunks, bodies, returns and minions."""
+"""Requests: pings with everything on, behind nginx and over the HTTP port, refusals, and growth with chunks, bodies,
+returns and minions."""
 
 import crypt
 import json
@@ -17,7 +17,7 @@ from support.process import free_port
 CROWDS = (1, 8, 64, 256)
 WAYS = {"new": "unix.conf", "kept": "unix_keepalive.conf"}  # connections from nginx to the responder
 CACHES = {"CPU, jobs in SQLite": {}, "CPU, jobs in memory": {"master_job_cache": "memory"}}
-THREADS = 320  # of the bare responder: each kept connection has one
+THREADS = 320  # threads of the bare responder, one per kept connection
 
 
 def bare(bench, program="bare", *more):
@@ -32,12 +32,12 @@ def behind_nginx(bench, rival, way):
 
 
 def against(bench, name, other, request, crowds, ways=tuple(WAYS), ours=None, keep=("rate", "CPU", "99%")):
-    """The same request to ours and to another responder, each behind an nginx of its own."""
+    """The same request to ours and to a rival, each behind its own nginx."""
     ours = ours or bench.responder()
     for way in ways:
         fronts = {"ours": behind_nginx(bench, ours, way), name: behind_nginx(bench, other, way)}
         request.reply(fronts["ours"])
-        accepted = Request(request.method, request.path, request.body, request.headers)  # whatever is asked, it says 200
+        accepted = Request(request.method, request.path, request.body, request.headers)  # the rival answers 200 to everything
         for crowd in crowds:
             bench.in_turns(
                 f"{way} connections, {crowd}",
@@ -146,7 +146,8 @@ def dribble(bench):
 
 
 def growth(bench, name, points, ours_of, request_of, connections=8):
-    """The CPU of one request at several sizes; all sizes take turns, so that a picture shows the sizes and not the hour."""
+    """Measures the CPU of a request at several sizes. The sizes take turns, so that the load of the machine affects
+    all."""
     servers = {size: ours_of(size) for size in points}
     fronts = {}
     for ours in servers.values():
@@ -220,5 +221,5 @@ def apache(bench):
     fcgid = bench.ends(Fcgid(bench.folder("fcgid") / "apache", {"log_level": "warning"}))
     ping_of_three = Request(body=[{**CRED, **PING}])
     ping_of_three.reply(fcgid)
-    load(fcgid, [], ping_of_three, 8)  # so that all processes are there
+    load(fcgid, [], ping_of_three, 8)  # starts all processes
     bench.in_turns("mod_fcgid, 8", {"ours": lambda: load(fcgid, sorted(fcgid.pids()), ping_of_three, 8)})

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Salt's own rest_wsgi on a port of loopback: rest_wsgi.py PORT MASTER_FILE, with Salt's Python.
+"""Salt's own rest_wsgi on a loopback port: rest_wsgi.py PORT MASTER_FILE, with Salt's Python.
 
-What it serves with hands text where PEP 3333 wants bytes, so that each answer is 500 on Python 3. Here they are bytes.
+Its server passes text where PEP 3333 requires bytes, so that every answer would be 500 on Python 3. This program
+encodes it.
 """
 
 import os

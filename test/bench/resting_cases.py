@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the responder takes when nothing happens, how soon it answers after its start, and pings beside slow requests."""
+"""The idle responder: memory, time to the first answer, and pings beside slow requests."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ def memory_at_rest(bench):
 
 
 def time_to_answer(argv, address, request):
-    """Milliseconds from the start of a program to its first answer; it is ended then."""
+    """Returns the milliseconds from the start of a program to its first answer. The program ends then."""
     began = time.monotonic()
     child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

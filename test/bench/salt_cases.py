@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The engine `salt` in front of real masters, beside bare loops that do the same with ZeroMQ and nothing else, and beside
-salt-api and rest_wsgi."""
+"""The engine `salt` in front of real masters, compared with bare ZeroMQ loops, salt-api and rest_wsgi."""
 
 import pathlib
 import subprocess
@@ -17,13 +16,13 @@ from support.salt_master import Program, Salt, master_config
 from support.simulated_minions import SimulatedMinions
 
 LINE, API_LINE = "3006", "3008"
-CONNECTIONS = 16  # of the responder's pool, when it is full
+CONNECTIONS = 16  # size of the responder's full pool
 AUTO = {"eauth": "auto", "username": "saltdev", "password": "saltdev"}
 ANSWERING, SILENT = "sim-0", "sim-1"
 
 
 class Simulated:
-    """A master with two minions that are no programs, one of which never answers, and ours in front of it behind nginx."""
+    """A master with two simulated minions, one of which never answers, and the responder in front of it behind nginx."""
 
     def __init__(self, bench):
         folder, home = salts.installed(LINE), bench.folder("salt")
@@ -69,7 +68,7 @@ def salt(bench):
 
 
 def rest_wsgi(bench, salt):
-    """Salt's, which answers one request after the other: the API and the process."""
+    """salt-api of Salt, which answers one request after the other: its Api and its process."""
     port = free_port()
     argv = [salt.folder / "bin/python", "-W", "ignore", HERE / "rest_wsgi.py", str(port), salt.master.config_path]
     process = bench.ends(Rival(Process(argv, bench.folder("rest_wsgi") / "log", ("127.0.0.1", port))))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Event streams: 1 to 1,000 listeners, half of server-sent events and half of WebSockets, at 1,000 events a second, beside
-a bare loop that writes the same bytes to as many sockets; what one of them takes; and requests beside rude peers."""
+"""Event streams: 1 to 1,000 listeners, half of them server-sent events and half WebSockets, at 1,000 events a second,
+compared with a bare loop that writes the same bytes; the memory of a listener; and requests beside hostile clients."""
 
 import contextlib
 import json
@@ -27,7 +27,7 @@ STREAMS = {"max_streams": 4000, "max_streams_per_user": 4000, "events": "everybo
 
 @contextlib.contextmanager
 def dribbling(port):
-    """300 heads that come byte by byte, and 1,000 connections on which nothing comes."""
+    """Opens 300 slow heads and 1,000 silent connections."""
     peers = [socket.create_connection(("127.0.0.1", port)) for _ in range(1300)]
 
     def dribble():
@@ -44,8 +44,8 @@ def dribbling(port):
 
 
 def crowd(pids, port, token, size, **options):
-    """Fires at listeners, of which one of a hundred reads nothing and one vanishes now and then. Microseconds of CPU for an
-    event at all of them, the 99th percentile of the time it took, and the share that was lost."""
+    """Fires events at listeners. One in a hundred does not read, and some disconnect. Returns the CPU microseconds per
+    event, the 99th percentile of the delay, and the lost share."""
     rude = size // 100
     chosen = {"sse": size - size // 2, "ws": size // 2, "deaf": rude, "vanish": rude, "rate": RATE, "seconds": max(int(SECONDS), 1), **options}
     with Listeners(BUILD, port, token, **chosen) as listeners:
@@ -58,7 +58,7 @@ def crowd(pids, port, token, size, **options):
 
 
 def streaming(bench):
-    """Ours with room for many streams, and a token."""
+    """Starts the responder with a limit for many streams. Returns a token, too."""
     ours = with_http(bench, streams=STREAMS)
     return ours, token_of(ours)
 
@@ -95,7 +95,7 @@ def listener(bench):
 
 
 class Master:
-    """A real master without minions, both interfaces of ours in front of it, and a real salt-api."""
+    """A real master without minions, a responder with both interfaces, and a real salt-api."""
 
     def __init__(self, bench):
         folder, home = salts.installed(LINE), bench.folder("salt")

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Many listeners of event streams on loopback, and who fires the events that they hear: how many came, how
-// late.
+// Many listeners of event streams on loopback, and sources of events. Counts the received events and measures
+// their delay. Prints `ready` when all listeners are connected, waits for a line on standard input, fires the
+// events, and prints the counts as JSON.
 //
 // Usage: stream_listeners KEY=VALUE...
-//   port=P token=T            the server, and a token for it
-//   sse=N ws=N                listeners of each kind; sse_path=/events ws_path=/ws, and ack=0 where /ws has
-//   no answer
-//                             to the message that says ready
-//   bus=PATH                  one listener more, on the event bus of a master
-//   deaf=N vanish=N           of the listeners: those that read nothing, and those that go without a word and
-//   come back fire=PATH sources=N       POSTs events there, over N connections; or pull=PATH fires them at a
-//   master, through its socket for that rate=R seconds=S          in all of the sources together
-//
-// Prints `ready` when all listen, waits for a line on standard input, fires, and prints what was heard as
-// JSON.
+// - port=P token=T: the server and a token.
+// - sse=N ws=N: listeners of each kind; sse_path=/events, ws_path=/ws, and ack=0 for a path without an answer
+//   to the ready message.
+// - bus=PATH: another listener on the event bus of a master.
+// - deaf=N vanish=N: listeners that do not read, and listeners that disconnect and reconnect.
+// - fire=PATH sources=N: POSTs events to that path over N connections; pull=PATH fires them through the event
+//   socket of a master instead.
+// - rate=R seconds=S: events a second of all sources together, and the duration.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -92,13 +90,13 @@ void send_all(int fd, std::string_view bytes) {
   }
 }
 
-/// A short client's frame; the key that masks it is zero, so that it stands as it is.
+/// Returns a short client frame. The masking key is zero, which leaves the payload unchanged.
 std::string frame(char opcode, std::string_view text) {
   return std::string{static_cast<char>(0x80 | opcode), static_cast<char>(0x80 | text.size()), 0, 0, 0, 0} +
          std::string(text);
 }
 
-struct All {  // what the listeners have in common
+struct All {  // shared by all listeners
   Times streams, bus;
   std::string why_ended;
 };
@@ -137,7 +135,7 @@ class Listener {
   [[nodiscard]] const Tally& tally() const { return tally_; }
   [[nodiscard]] bool on_bus() const { return kind_ == Kind::bus; }
 
-  /// Takes what is there; says whether any more may come.
+  /// Reads what is available. Returns whether more may come.
   bool read(std::string& room) {
     const auto size = ::recv(fd_, room.data(), room.size(), MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
@@ -151,7 +149,7 @@ class Listener {
     return !ended_;
   }
 
-  /// Was a deaf one dropped?
+  /// Returns whether the server dropped a deaf listener.
   [[nodiscard]] bool dropped(std::string& room) const {
     for (;;) {
       const auto size = ::recv(fd_, room.data(), room.size(), MSG_DONTWAIT);
@@ -207,7 +205,7 @@ class Listener {
   bool in_body_ = false, ready_, ended_ = false;
 };
 
-/// An event on a master's stream: a length, and a map that has the tag and the data.
+/// Returns an event in the format of a master's bus: a length, and a map with tag and data.
 std::string pushed(const std::string& mark) {
   const auto text = [](const std::string& value) {
     return std::string("\xd9") + static_cast<char>(value.size()) + value;
@@ -231,7 +229,7 @@ std::string posted(const std::string& mark) {
          body;
 }
 
-/// Reads one reply; it comes in one piece, or nearly.
+/// Reads one reply, which arrives in nearly one piece.
 void expect_ok(int fd, std::string& room) {
   std::size_t size = 0;
   while (size == 0 || room.find('}') >= size) {
@@ -242,7 +240,7 @@ void expect_ok(int fd, std::string& room) {
   }
 }
 
-/// Who fires, each on a thread of its own.
+/// Sources of events, each on its own thread.
 class Sources {
  public:
   Sources() : total_(count("rate") * count("seconds")) {
@@ -313,7 +311,7 @@ class Loop {
     }
   }
 
-  /// Until there is a line on standard input; false where there is none.
+  /// Waits for a line on standard input. Returns false at its end.
   bool await_line() {
     epoll_event event{.events = EPOLLIN, .data = {.u64 = kInput}};
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, STDIN_FILENO, &event) != 0) fail("standard input is no pipe");
@@ -395,7 +393,7 @@ class Loop {
     }
   }
 
-  /// One goes without a word, and one like it comes.
+  /// Replaces one listener by a new one of the same kind.
   void vanish() {
     const auto [at, kind] = plan_.begin()->second;
     plan_.erase(plan_.begin());
@@ -403,7 +401,7 @@ class Loop {
     ++vanished_;
   }
 
-  /// Does it have to hear all?
+  /// Returns whether the listener must receive every event.
   [[nodiscard]] bool counts(std::size_t at) const {
     const auto same = [at](const auto& one) { return one.first == at; };
     return !all_[at]->deaf() && !all_[at]->on_bus() &&

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What must not compile. Each .cc file has the mistake under MUST_NOT_COMPILE, the right way beside it, and on its
-`expect:` line what a compiler says of the mistake."""
+"""Mistakes that must not compile. Each .cc file has the mistake under MUST_NOT_COMPILE, the correct code beside it, and
+the compiler's message after `expect:`."""
 
 import os
 import pathlib

@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view kSecret = "hunter2x";
 
-/// Does a key that names a secret stand before each place where the secret does? Only in a text where a line
-/// that looks like a key cannot be the inside of something else.
+/// Returns whether a secret key name stands before each occurrence of the secret. REQUIRES: a text in which a
+/// key line cannot be inside another value.
 bool is_kept_secret(std::string_view text) {
   if (text.substr(0, text.rfind(kSecret)).find_first_of("'\"[{|>") != std::string_view::npos) return false;
   std::size_t places = 0;
@@ -78,7 +78,7 @@ embedded::Minion minion_with(std::string_view grains) {
   return minion;
 }
 
-/// Whether a compound target is one and matches.
+/// Returns whether a valid compound target matches.
 bool matches(const std::string& text, const embedded::Minion& minion) {
   const lowstate::Target target = embedded::compound_target(text);
   const auto matcher = TargetMatcher::compile(target, {});
@@ -101,7 +101,7 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
     require(does == matcher->matches(minion), "a target matches now and then");
     if (target.type != lowstate::TargetType::compound) continue;
     const std::string bracketed = "( " + std::string(text) + " )";
-    // What has as many brackets or words as there may be cannot have more.
+    // A text with the maximum number of brackets or words cannot have more.
     if (!TargetMatcher::compile(embedded::compound_target(bracketed + " or a or a"), {})) continue;
     require(matches(bracketed, minion) == does, "brackets change a target");
     require(matches("not " + bracketed, minion) != does, "what is not so is so");
@@ -251,7 +251,7 @@ void helpers(std::string_view input) {
     const auto order = process::wire::read_order(rest);
     if (!order) return;
     require(!order->argv.empty(), "an order has no program");
-    // Flags may be any number, but what is written has one form.
+    // The encoder writes one form, although the decoder accepts any flags.
     const std::string written = process::wire::to_bytes(*order);
     const auto again = process::wire::read_order(std::string_view(written).substr(process::wire::kHeader));
     require(again && process::wire::to_bytes(*again) == written, "an order is written in two ways");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The entry points of libFuzzer. FUZZ_TARGET names one of the targets; without it, the program names all of
-// them, each with how large its inputs may be.
+// The entry points of libFuzzer. FUZZ_TARGET selects a target; without it the program prints all targets with
+// the size of their largest input.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

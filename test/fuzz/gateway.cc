@@ -22,9 +22,9 @@ namespace {
 
 using Stage = gateway::RequestReader::Stage;
 
-constexpr std::size_t kMaxHead = 4000;  // which readers keep to within one `take`
+constexpr std::size_t kMaxHead = 4000;  // readers limit it within one `take`
 
-/// All requests that are in `bytes`, where they come `step` at a time.
+/// Returns all requests in `bytes`, which arrive `step` at a time.
 std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
   gateway::RequestReader reader({.max_head_size = kMaxHead, .max_body_size = 1000});
   std::vector<std::string> found;
@@ -45,7 +45,7 @@ std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
   return found;
 }
 
-/// All messages that are in `bytes`, where they come `step` at a time.
+/// Returns all messages in `bytes`, which arrive `step` at a time.
 std::vector<std::string> messages_in(std::string_view bytes, std::size_t step) {
   using Kind = gateway::WebSocketReader::Message::Kind;
   gateway::WebSocketReader reader;
@@ -66,7 +66,7 @@ std::vector<std::string> messages_in(std::string_view bytes, std::size_t step) {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-/// What a request says by the specification, of records that were found to be in order.
+/// Decodes the variables and the body of valid records by the specification.
 struct PlainRequest {
   unsigned role = 0;
   bool has_variables = false;  ///< all of them
@@ -91,7 +91,7 @@ std::size_t cut_length(std::string_view& bytes) {
   return number_in(cut(bytes, is_long ? 4 : 1)) & (is_long ? 0x7FFFFFFF : 0x7F);
 }
 
-/// Names and values are texts of C, and one without a name is none.
+/// Names and values are C strings. A variable without a name is dropped.
 void read_variables(std::string_view params, Variables& variables) {
   while (!params.empty()) {
     const std::size_t name_size = cut_length(params);
@@ -124,7 +124,7 @@ PlainRequest plainly_read(std::string_view bytes) {
   return request;
 }
 
-/// A web server that says all this, and hangs up its side.
+/// Sends all bytes like a web server and closes its direction.
 UniqueFd connection_with(std::string_view input, UniqueFd& peer) {
   std::array<int, 2> ends = {-1, -1};
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0, "there is no socket");
@@ -137,7 +137,7 @@ UniqueFd connection_with(std::string_view input, UniqueFd& peer) {
 
 constexpr std::size_t kMaxBody = 1000;
 
-/// What the gateway makes of a request has to be what stands in its records.
+/// The request of the gateway must equal the content of its records.
 void compare(gateway::Request& request, const PlainRequest& plain, bool complete) {
   http::Environ environ;
   request.take_variables(environ);

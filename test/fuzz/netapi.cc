@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::string_view kSecret = "what nobody may read";
 
-/// What files are served from, and a file beside it.
+/// A folder of static files, and a file beside it.
 const std::string& folder() {
   static const test::TempDir dir;
   static const std::string root = [] {
@@ -42,7 +42,7 @@ const std::string& folder() {
 
 constexpr lowstate::Options kLimits = {.json = {}, .max_chunks = 3};
 
-/// The text of a password in a body, where it stands there once and is long enough to be no other word.
+/// Returns the password in a body, if it occurs once and is long enough to be unique.
 void collect_passwords(JsonValue chunk, std::string_view all, std::vector<std::string_view>& found) {
   constexpr std::size_t kLeast = 6;
   if (!chunk.is(JsonValue::Kind::object)) return;
@@ -55,7 +55,7 @@ void collect_passwords(JsonValue chunk, std::string_view all, std::vector<std::s
   }
 }
 
-/// Chunks of a body, as each of the interfaces reads them.
+/// Reads the chunks of a body with each interface.
 void read_chunks(JsonValue body) {
   const std::string all(body.json().text());
   std::vector<std::string_view> passwords;
@@ -112,7 +112,7 @@ void body(std::string_view input) {
 
 namespace {
 
-/// Those that `environ` has, by what reads each.
+/// Calls each reader of headers with those in `environ`.
 void read_names(const http::Environ& environ) {
   using netapi::Media;
   constexpr std::array kOffered = {Media::json, Media::yaml, Media::html};
@@ -183,7 +183,7 @@ void headers(std::string_view input) {
 
 namespace {
 
-/// What is sent is of the form that its type says.
+/// The sent text must have the format of its media type.
 void require_form(const http::Response& response, std::string_view sent) {
   std::string_view type;
   for (const auto& [name, value] : response.headers) {

@@ -13,7 +13,7 @@
 
 namespace {
 
-/// Tries all inputs of a folder, and says how many.
+/// Runs all inputs of a folder and prints their number.
 std::size_t replay(const rest_fcgi::fuzz::Target& target, const std::filesystem::path& folder) {
   std::size_t inputs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / target.name)) {
@@ -28,7 +28,7 @@ std::size_t replay(const rest_fcgi::fuzz::Target& target, const std::filesystem:
 
 }  // namespace
 
-/// REST_FCGI_FUZZ_CORPUS is a folder of `make fuzz` whose inputs are tried as well, to see what they cover.
+/// REST_FCGI_FUZZ_CORPUS names a folder of `make fuzz` whose inputs run as well, to measure their coverage.
 TEST_CASE("what fuzzers began with, and what they found, breaks nothing") {
   const rest_fcgi::test::CapturedLog log;
   const char* corpus = std::getenv("REST_FCGI_FUZZ_CORPUS");

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Runs the targets of a fuzzer, as many at once as there are processors: run.py FUZZER FOLDER SECONDS [TARGET...]
+"""Runs fuzz targets, one per processor at a time: run.py FUZZER FOLDER SECONDS [TARGET...]
 
-FOLDER/NAME is what a target goes on from and adds to; what broke it is left in FOLDER/broke, and what it said in
-FOLDER/NAME.log. A small input that is worth keeping goes to test/fuzz/seeds/NAME, under a name that says what it is."""
+FOLDER/NAME has the corpus of a target, FOLDER/broke the inputs that broke it, and FOLDER/NAME.log its output. A small
+interesting input goes to test/fuzz/seeds/NAME under a descriptive name.
+"""
 
 import concurrent.futures
 import os
@@ -12,17 +13,17 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-RECORDED = ",".join(str(path) for path in sorted((HERE.parent / "vectors").glob("*.bin")))  # from real masters
+RECORDED = ",".join(str(path) for path in sorted((HERE.parent / "vectors").glob("*.bin")))  # recorded from real masters
 
 
 def names(fuzzer):
-    """Of all targets, with the largest input of each."""
+    """Returns all targets with the size of their largest input."""
     listed = subprocess.run([fuzzer], env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, capture_output=True, text=True, check=True)
     return dict(line.split() for line in listed.stdout.splitlines())
 
 
 def run(fuzzer, folder, seconds, name, most):
-    """Whether nothing was found, and a line that says what was done."""
+    """Returns whether nothing was found, and a line about the run."""
     corpus, broke, log = folder / name, folder / "broke", folder / f"{name}.log"
     for each in (corpus, broke):
         each.mkdir(parents=True, exist_ok=True)
@@ -30,7 +31,7 @@ def run(fuzzer, folder, seconds, name, most):
     command = [fuzzer, f"-max_total_time={seconds}", f"-max_len={most}", "-timeout=10", "-rss_limit_mb=1500", "-print_final_stats=1",
                f"-artifact_prefix={broke}/{name}-", *([f"-dict={dictionary}"] if dictionary.exists() else []), corpus,
                HERE / "seeds" / name, *([f"-seed_inputs={RECORDED}"] if name in ("msgpack", "bus") else [])]  # fmt: skip
-    # Files that targets make are in memory, and all sanitizers' findings end the run.
+    # Files of targets are in memory, and each finding of a sanitizer ends the run.
     environment = os.environ | {"FUZZ_TARGET": name, "TMPDIR": "/dev/shm", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
     with log.open("wb") as output:
         code = subprocess.run(command, env=environment, stdout=output, stderr=output, check=False).returncode

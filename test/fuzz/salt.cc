@@ -22,7 +22,7 @@ using Heard = std::vector<std::pair<std::string, std::string>>;  // tags and dat
 
 constexpr std::size_t kMaxFrame = 4000;
 
-/// All events of a stream that comes `step` bytes at a time; the last one is the error, where there is one.
+/// Returns all events of a stream that arrives `step` bytes at a time; the last one is the error, if any.
 Heard events_in(std::string_view bytes, std::size_t step) {
   salt::FrameReader frames(kMaxFrame);
   Heard heard;
@@ -41,13 +41,13 @@ Heard events_in(std::string_view bytes, std::size_t step) {
   return heard;
 }
 
-/// What a minion returned is shown as it is.
+/// The return of a minion is shown unchanged.
 bool may_return(std::string_view tag) {
   return lowstate::is_jid(tag) || tag.find("/ret/") != std::string_view::npos ||
          tag.find("/prog/") != std::string_view::npos;
 }
 
-/// A password, by its own name or inside a text, is not there.
+/// A password is hidden, both under its own name and inside a text.
 void require_discretion(JsonValue value) {
   constexpr std::string_view kInside = "--password hunter2";
   if (value.is(JsonValue::Kind::string)) {
@@ -63,7 +63,7 @@ void require_discretion(JsonValue value) {
   }
 }
 
-/// An event as listeners get it: one block of lines with one object, whatever is in it.
+/// An event for listeners is one block of lines with one object.
 void require_block(const master::Event& event) {
   const auto [fields, id] = event.block_with_id();
   const std::string block = std::string(fields).append(id);

@@ -17,8 +17,7 @@ inline void require(bool holds, const char* what) {
   if (!holds) throw std::logic_error(what);
 }
 
-/// A message goes to whoever sent the input, or into a log. Both write what is no UTF-8 in it as something
-/// else.
+/// Messages go to the sender of the input or into a log. Both replace bytes that are not UTF-8.
 inline void require_sentence(const Error& error, std::size_t most = 1000) {
   require(!error.message.empty(), "an error says nothing");
   require(error.message.size() <= most, "an error is longer than a sentence");
@@ -29,7 +28,7 @@ inline void require_json(std::string_view text) {
   require(static_cast<bool>(document.parse(text, JsonLimits::none())), "this is no JSON");
 }
 
-/// Cuts the first line off, which ends with a line feed or with `text`.
+/// Cuts off the first line, which ends with a line feed or with `text`.
 inline std::string_view next_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
@@ -37,13 +36,13 @@ inline std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-/// What stands before the first blank, and behind it.
+/// Splits at the first blank.
 inline std::pair<std::string_view, std::string_view> split(std::string_view line) {
   const std::size_t blank = std::min(line.find(' '), line.size());
   return {line.substr(0, blank), line.substr(std::min(blank + 1, line.size()))};
 }
 
-/// In which pieces an input comes the second time: it must not matter.
+/// Returns the size of pieces for the second run, whose result must be equal.
 inline std::size_t step_for(std::string_view input) {
   return 1 + input.size() % 7;
 }

@@ -5,9 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
-/// What reads bytes of strangers, each with one input. What must never happen throws, or is found by a
-/// sanitizer. `make fuzz` looks for such inputs; those that are kept in test/fuzz/seeds/NAME/ are tried by
-/// the unit tests, too.
+/// Readers of untrusted bytes, each with one input. A violation throws or is found by a sanitizer. `make
+/// fuzz` looks for such inputs; the unit tests run the inputs in test/fuzz/seeds/NAME/.
 namespace rest_fcgi::fuzz {
 
 // gateway.cc
@@ -18,19 +17,19 @@ void http(std::string_view input);
 /// Bytes of a client on a WebSocket.
 void websocket(std::string_view input);
 
-/// Bytes of a web server on a FastCGI connection, through a socket and libfcgi to an Environ.
+/// Bytes of a web server on a FastCGI connection, over a socket and libfcgi to an Environ.
 void fastcgi(std::string_view input);
 
 // netapi.cc
 
-/// A body whose Content-Type is on the first line, up to the chunks that each interface makes of it.
+/// A body with its Content-Type on the first line, up to the chunks of each interface.
 void body(std::string_view input);
 
-/// A request's headers, `NAME value` a line, and what each of them is read by.
+/// Headers of a request, `NAME value` per line, for all readers of headers.
 void headers(std::string_view input);
 
-/// A request to rest_cherrypy: `METHOD TARGET`, lines of `NAME value` for CGI variables, a blank line, the
-/// body. In it `TOKEN` is that of somebody who may do all.
+/// A request to rest_cherrypy: `METHOD TARGET`, CGI variables as lines of `NAME value`, a blank line, the
+/// body. `TOKEN` is replaced by a token with all permissions.
 void application(std::string_view input);
 
 // salt.cc
@@ -38,28 +37,28 @@ void application(std::string_view input);
 /// One value of msgpack.
 void msgpack(std::string_view input);
 
-/// Bytes of a master's event bus, up to what each kind of listener gets to see.
+/// Bytes of a master's event bus, up to the text for each kind of listener.
 void bus(std::string_view input);
 
 // engine.cc
 
-/// A master file: Salt's options and ours. One that includes others is not tried.
+/// A master file with Salt's options and ours. Files with includes are skipped.
 void config(std::string_view input);
 
-/// An expression on the first line, as a target of each type and as a pattern of a rule; then the grains of
-/// a minion.
+/// An expression on the first line, used as a target of each type and as a rule pattern; then the grains of a
+/// minion.
 void expression(std::string_view input);
 
-/// What an etcd answers: a stream of objects, or one of the replies.
+/// Replies of etcd: a stream of objects, or single replies.
 void etcd(std::string_view input);
 
-/// What the responder and its helpers say to each other. The first byte tells who speaks.
+/// Messages between the responder and its helpers. The first byte selects the sender.
 void helpers(std::string_view input);
 
 struct Target {
   std::string_view name;
   void (*run)(std::string_view input);
-  std::size_t most;  ///< bytes of an input; more than the limits that it shall reach
+  std::size_t most;  ///< largest input in bytes; more than the limits that inputs should reach
 };
 
 inline constexpr std::array kTargets{

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints the sources that changed since a commit, and those that include what did, one a line: what lint has to look
-at. Prints all where what decides about warnings changed as well. Usage: affected.py COMMIT.
-"""
+"""Prints the sources that changed since a commit and those that include a changed file, one per line, for lint. Prints
+all if a file that configures warnings changed. Usage: affected.py COMMIT."""
 
 import pathlib
 import re
@@ -16,7 +15,7 @@ RULES = (".clang-tidy", "src/standard.h")
 
 
 def changed(commit):
-    """Files, below the top, that are not as they were; also what is not committed, and what was taken away."""
+    """Returns the changed files, relative to the top, with uncommitted and removed ones."""
     names = ["diff", "--name-only", "--no-renames", commit], ["ls-files", "--others", "--exclude-standard"]
     return {
         name
@@ -26,14 +25,14 @@ def changed(commit):
 
 
 def includes(path, top):
-    """The files of the tree that one includes, whether they are there or not."""
+    """Returns the files that a file includes, whether they exist or not."""
     for name in INCLUDE.findall(path.read_text(errors="replace")):
         for folder in (path.parent, top / "include", top / "src", top):
             yield (folder / name).resolve()
 
 
 def affected(top, names):
-    """The sources of `top`, sorted, that are among the files `names` or include one, however far down."""
+    """Returns the sources of `top`, sorted, that are in `names` or include one of them, directly or not."""
     files = [path for folder in FOLDERS for path in (top / folder).rglob("*") if path.suffix in (".cc", ".h")]
     if any(rule in names for rule in RULES):
         return sorted(str(path.relative_to(top)) for path in files if path.suffix == ".cc")

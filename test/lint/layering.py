@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the rooms: who includes whom, whose library is whose, how long files are. Usage: layering.py [TOP].
+"""Checks the components: their dependencies, their libraries, and the length of files. Usage: layering.py [TOP].
 
-A room is a folder of src/ with its seams in include/rest_fcgi/. What another room may include is in MAY_INCLUDE, and
-the library that a room keeps to itself in LIBRARIES. The README's map of rooms says the same in words.
+A component is a folder of src/ with its interface in include/rest_fcgi/. MAY_INCLUDE has the components that it may
+include, and LIBRARIES the libraries of single components. src/README.md describes the components.
 """
 
 import pathlib
 import re
 import sys
 
-# room: rooms, or single headers of a room, whose seams it may include. All may include core.
+# Maps a component to the components, or single headers, whose interface it may include. All may include core.
 MAY_INCLUDE = {
     "core": [],
     "http": [],
@@ -34,8 +34,8 @@ MAY_INCLUDE = {
     "main": ["*"],
 }
 
-# The folders inside a large room: the folders, or single headers, of the same room that each may include. What lies in
-# the room's own folder may include all of them.
+# Maps a folder of a large component to the folders, or single headers, of the same component that it may include. Files
+# in the component's own folder may include all of them.
 FOLDERS = {
     "returner/etcd": ["stored.h"],
     "master/embedded/python": ["text.h"],
@@ -54,11 +54,11 @@ FOLDERS = {
     "gateway/streams": ["http/channel.h", "http/loop.h", "sys.h"],
 }
 
-# What core may hold; a further header needs three rooms that use it, and a reason.
+# The headers of core. Another header needs three components that use it, and a reason.
 CORE_HEADERS = {"access", "base64", "clock", "excerpt", "files", "format", "helper_process", "json", "json_document", "library", "log", "memory", "pattern", "result", "secret",
                 "text", "thread", "unique_fd", "users", "version"}
 
-# library: its headers, and the only rooms that include them.
+# Maps a library to its headers and to the components that may include them.
 LIBRARIES = {
     "simdjson": (r"simdjson(\.h|/.*)", "core"),
     "fmt": (r"fmt/.*", "core"),
@@ -78,7 +78,7 @@ LIBRARIES = {
     "msgpack": (r"msgpack.*|msgpack/.*", "master/salt"),
 }
 
-# The C and POSIX headers that are no library of anybody's.
+# Headers of C and POSIX, which are free for all.
 SYSTEM = re.compile(
     r"[a-z_0-9]+|(sys|netinet|arpa|net|linux)/\w+\.h|gnu/libc-version\.h|cxxabi\.h|"
     r"(dirent|dlfcn|errno|fcntl|fnmatch|glob|grp|ifaddrs|limits|malloc|netdb|poll|pthread|pwd|sched|signal|spawn|stdint|stdlib|"
@@ -90,8 +90,8 @@ MAX_LINES = {".cc": 600, ".h": 250}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
 
-def room_of(folder):
-    """The room that a folder below src/ or include/rest_fcgi/ belongs to: the longest name that fits."""
+def component_of(folder):
+    """Returns the component of a folder below src/ or include/rest_fcgi/: the longest matching name."""
     parts = pathlib.PurePosixPath(folder).parts
     for size in range(len(parts), 0, -1):
         if "/".join(parts[:size]) in MAY_INCLUDE:
@@ -100,14 +100,14 @@ def room_of(folder):
 
 
 class Source:
-    """One file, its room, and what it includes."""
+    """One file, its component and its includes."""
 
     def __init__(self, top, path):
         self.name = str(path.relative_to(top))
         self.text = path.read_text()
         base = top / "include/rest_fcgi" if self.name.startswith("include/") else top / "src"
         self.inside = path.relative_to(base)
-        self.room = "main" if self.inside.parent == pathlib.Path(".") else room_of(self.inside.parent.as_posix())
+        self.component = "main" if self.inside.parent == pathlib.Path(".") else component_of(self.inside.parent.as_posix())
         self.includes = [quoted or angled for quoted, angled in INCLUDE.findall(self.text)]
 
 
@@ -118,41 +118,41 @@ def sources(top):
                 yield Source(top, path)
 
 
-def allowed(room, header):
-    """May `room` include the seam `header`, say `auth/credentials.h`?"""
-    owner = room_of(pathlib.PurePosixPath(header).parent.as_posix())
-    if owner in (room, "core"):
+def allowed(component, header):
+    """Returns whether a component may include an interface header such as `auth/credentials.h`."""
+    owner = component_of(pathlib.PurePosixPath(header).parent.as_posix())
+    if owner in (component, "core"):
         return True
-    for entry in MAY_INCLUDE[room]:
+    for entry in MAY_INCLUDE[component]:
         if entry in ("*", owner, header) or (entry == "*/options.h" and header.endswith("/options.h")):
             return True
     return False
 
 
 def allowed_inside(source, include):
-    """May a file in one folder of a room include a header in another one?"""
-    folder = f"{source.room}/{source.inside.parent.relative_to(source.room).as_posix()}"
+    """Returns whether a file in one folder of a component may include a header in another folder."""
+    folder = f"{source.component}/{source.inside.parent.relative_to(source.component).as_posix()}"
     if folder not in FOLDERS or include.startswith(folder + "/"):
         return True
-    return any(include == f"{source.room}/{entry}" or include.startswith(f"{source.room}/{entry}/") for entry in FOLDERS[folder])
+    return any(include == f"{source.component}/{entry}" or include.startswith(f"{source.component}/{entry}/") for entry in FOLDERS[folder])
 
 
 def check_include(source, include):
-    """What is wrong with one include, or None."""
+    """Returns the error of one include, or None."""
     if include.startswith("rest_fcgi/"):
         header = include.removeprefix("rest_fcgi/")
-        if not allowed(source.room, header):
-            return f"room `{source.room}` may not include <{include}>"
+        if not allowed(source.component, header):
+            return f"component `{source.component}` may not include <{include}>"
         return None
-    for library, (headers, *rooms) in LIBRARIES.items():
+    for library, (headers, *components) in LIBRARIES.items():
         if re.fullmatch(headers, include):
-            return None if source.room in rooms else f"{library} belongs to room `{'`, `'.join(rooms)}` alone, not `{source.room}`"
-    owner = room_of(pathlib.PurePosixPath(include).parent.as_posix())
+            return None if source.component in components else f"{library} belongs to component `{'`, `'.join(components)}` alone, not `{source.component}`"
+    owner = component_of(pathlib.PurePosixPath(include).parent.as_posix())
     if owner:
-        if owner != source.room:
-            return f"<{include}> is private to room `{owner}`"
+        if owner != source.component:
+            return f"<{include}> is private to component `{owner}`"
         return None if allowed_inside(source, include) else f"<{include}> is not for this folder (FOLDERS)"
-    return None if SYSTEM.fullmatch(include) else f"<{include}> is no room's header and no library's that is listed"
+    return None if SYSTEM.fullmatch(include) else f"<{include}> is no component's header and no library's that is listed"
 
 
 def check_source(source):
@@ -160,8 +160,8 @@ def check_source(source):
     lines = source.text.count("\n")
     if lines > limit:
         yield f"{source.name}: {lines} lines, at most {limit}: which two things does it hold?"
-    if source.room is None:
-        yield f"{source.name}: no room of that name"
+    if source.component is None:
+        yield f"{source.name}: no component of that name"
         return
     for include in source.includes:
         problem = check_include(source, include)
@@ -172,11 +172,11 @@ def check_source(source):
 def check_core(found):
     for source in found:
         if source.name.startswith("include/rest_fcgi/core/") and source.inside.stem not in CORE_HEADERS:
-            yield f"{source.name}: core is a closed list; does this header have a room of its own?"
+            yield f"{source.name}: core is a closed list; does this header have a component of its own?"
 
 
 def check_cycles(graph, what):
-    """`graph` maps a name to the names it needs. Names each cycle once."""
+    """`graph` maps a name to the names it needs. Yields each cycle once."""
     state = {}
 
     def visit(name, path):
@@ -194,28 +194,28 @@ def check_cycles(graph, what):
 
 
 def graphs(found):
-    """What the rooms, and what the headers, need of each other."""
-    rooms, headers = {}, {}
+    """Returns the dependencies of components, and those of headers."""
+    components, headers = {}, {}
     for source in found:
-        if source.room is None:
+        if source.component is None:
             continue
         me = ("rest_fcgi/" if source.name.startswith("include/") else "") + source.inside.as_posix()
         for include in source.includes:
             headers.setdefault(me, set()).add(include)
-            owner = room_of(pathlib.PurePosixPath(include.removeprefix("rest_fcgi/")).parent.as_posix())
-            # `*/options.h` holds plain values; it is no use of the room.
-            if owner and owner != source.room and not include.endswith("/options.h"):
-                rooms.setdefault(source.room, set()).add(owner)
-    return rooms, headers
+            owner = component_of(pathlib.PurePosixPath(include.removeprefix("rest_fcgi/")).parent.as_posix())
+            # `*/options.h` holds plain values and does not count as a dependency.
+            if owner and owner != source.component and not include.endswith("/options.h"):
+                components.setdefault(source.component, set()).add(owner)
+    return components, headers
 
 
 def check(top):
-    """All that is wrong with the tree at `top`, as lines of text."""
+    """Returns all errors of the tree at `top` as lines of text."""
     found = list(sources(top))
     problems = [problem for source in found for problem in check_source(source)]
     problems += check_core(found)
-    rooms, headers = graphs(found)
-    return problems + [*check_cycles(rooms, "rooms"), *check_cycles(headers, "headers")]
+    components, headers = graphs(found)
+    return problems + [*check_cycles(components, "components"), *check_cycles(headers, "headers")]
 
 
 def main():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""affected.py finds what has to be looked at again."""
+"""affected.py finds the files to check again."""
 
 import affected
 import pytest

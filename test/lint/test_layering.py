@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""layering.py finds what it is there to find, and finds nothing in this tree."""
+"""layering.py finds each kind of error, and none in this tree."""
 
 import pathlib
 
@@ -11,7 +11,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def tree(tmp_path):
-    """Writes files: tree({"src/http/x.cc": "..."}) gives what is wrong with them."""
+    """Yields a function that writes files and returns the errors: tree({"src/http/x.cc": "..."})."""
 
     def write(files):
         for name, text in files.items():
@@ -47,23 +47,23 @@ def test_allowed_includes_pass(tree, name):
 
 
 BAD = {
-    "a room above": ("src/http/a.cc", "rest_fcgi/netapi/rest.h", "may not include"),
+    "a component above": ("src/http/a.cc", "rest_fcgi/netapi/rest.h", "may not include"),
     "a sibling": ("src/netapi/a.cc", "rest_fcgi/gateway/gateway.h", "may not include"),
     "more of auth than credentials": ("src/client/a.cc", "rest_fcgi/auth/authenticator.h", "may not include"),
-    "more of a room than its options": ("src/config/a.cc", "rest_fcgi/gateway/gateway.h", "may not include"),
+    "more of a component than its options": ("src/config/a.cc", "rest_fcgi/gateway/gateway.h", "may not include"),
     "an engine from the seam": ("include/rest_fcgi/master/a.h", "rest_fcgi/master/embedded/embedded.h", "may not"),
     "one engine from another": ("src/master/salt/a.cc", "rest_fcgi/master/embedded/embedded.h", "may not include"),
-    "any room from core": ("include/rest_fcgi/core/json.h", "rest_fcgi/http/application.h", "may not include"),
+    "any component from core": ("include/rest_fcgi/core/json.h", "rest_fcgi/http/application.h", "may not include"),
     "a private header": ("src/client/a.cc", "lowstate/target.h", "private"),
     "a private header from main": ("src/main.cc", "auth/tokens.h", "private"),
-    "simdjson": ("src/lowstate/a.cc", "simdjson.h", "belongs to room `core`"),
-    "fmt": ("src/netapi/a.cc", "fmt/format.h", "belongs to room `core`"),
-    "libfcgi": ("src/main.cc", "fcgiapp.h", "belongs to room `gateway`"),
-    "OpenSSL": ("src/master/embedded/a.cc", "openssl/evp.h", "belongs to room `auth`"),
-    "yaml-cpp": ("src/auth/a.cc", "yaml-cpp/yaml.h", "belongs to room `yaml`"),
-    "libyaml": ("src/auth/a.cc", "yaml.h", "belongs to room `yaml`"),
+    "simdjson": ("src/lowstate/a.cc", "simdjson.h", "belongs to component `core`"),
+    "fmt": ("src/netapi/a.cc", "fmt/format.h", "belongs to component `core`"),
+    "libfcgi": ("src/main.cc", "fcgiapp.h", "belongs to component `gateway`"),
+    "OpenSSL": ("src/master/embedded/a.cc", "openssl/evp.h", "belongs to component `auth`"),
+    "yaml-cpp": ("src/auth/a.cc", "yaml-cpp/yaml.h", "belongs to component `yaml`"),
+    "libyaml": ("src/auth/a.cc", "yaml.h", "belongs to component `yaml`"),
     "a library that nobody listed": ("src/core/a.cc", "lzma.h", "no library's that is listed"),
-    "a room that nobody planned": ("src/util/a.cc", "vector", "no room of that name"),
+    "a component that nobody planned": ("src/util/a.cc", "vector", "no component of that name"),
     "a ninth header of core": ("include/rest_fcgi/core/misc.h", "vector", "closed list"),
 }
 
@@ -87,12 +87,12 @@ def test_headers_in_a_cycle_are_named(tree):
 
 def test_components_in_a_cycle_are_named():
     graph = {"one": {"two"}, "two": {"three"}, "three": {"one"}, "four": {"two"}}
-    assert list(layering.check_cycles(graph, "rooms")) == ["rooms in a cycle: two -> three -> one -> two"]
+    assert list(layering.check_cycles(graph, "components")) == ["components in a cycle: two -> three -> one -> two"]
 
 
 def test_the_table_itself_has_no_cycle():
     graph = {
-        room: {entry.removesuffix("/credentials.h") for entry in entries if "*" not in entry}
-        for room, entries in layering.MAY_INCLUDE.items()
+        component: {entry.removesuffix("/credentials.h") for entry in entries if "*" not in entry}
+        for component, entries in layering.MAY_INCLUDE.items()
     }
-    assert list(layering.check_cycles(graph, "rooms")) == []
+    assert list(layering.check_cycles(graph, "components")) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Links between the pages lead to a file, and to a heading of it."""
+"""Links of the pages lead to existing files and headings."""
 
 import pathlib
 import re
@@ -15,7 +15,7 @@ def anchor(heading):
 
 
 def dead_links(page):
-    """The links of a page that lead to no file, or to no heading of another page."""
+    """Returns the links of a page that lead to no file or heading."""
     dead = []
     for path, heading in re.findall(r'\]\((?!https?:)([^)#\s"]*)#?([^)\s"]*)\)', page.read_text()):
         target = page.parent / path if path else page

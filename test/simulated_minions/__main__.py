@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Joins a Salt master as many minions at once, which answer a few functions without ever running anything.
+"""Joins a Salt master as many minions at once, which answer a few functions without running anything.
 
-For the Python of an environment that has Salt, of any line: `BIN/python test/simulated_minions MASTER_FILE`. Puts their
-keys among the accepted ones of the master's pki_dir, says `ready` on standard output when all are logged in and hear
-what is published, and takes the keys away again on SIGTERM. The master may start later, and may start again meanwhile.
+Usage, with the Python of a Salt environment: `BIN/python test/simulated_minions MASTER_FILE`. Adds the keys to the
+accepted ones in the master's pki_dir, prints `ready` when all have logged in and subscribed, and removes the keys on
+SIGTERM. The master may start later or restart.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def arguments():
 
 
 class Minions:
-    """All of them. For one thread."""
+    """All simulated minions. Used by one thread."""
 
     def __init__(self, options, master):
         width = len(str(options.count - 1))
@@ -69,8 +69,8 @@ class Minions:
                 (self._keys / minion).unlink()
 
     def join(self):
-        """Comes back when all that answer at all can. Raises Refused."""
-        recv_monitor_message(self._monitor)  # what is sent over the connection next is the subscription
+        """Returns when all minions that answer are ready. Raises Refused."""
+        recv_monitor_message(self._monitor)  # the next message on the connection is the subscription
         self._published.disable_monitor()
         self._monitor.close()
         for minion in self._talking or self._ids[:1]:
@@ -80,7 +80,7 @@ class Minions:
         self._settle()
 
     def serve(self):
-        """Answers until something is raised."""
+        """Answers until an exception."""
         while True:
             self._poll()
 
@@ -99,8 +99,7 @@ class Minions:
             self._poll()
 
     def _tell_start(self, minion):
-        """As each real one does when it is there. The answer comes of a worker of the master, which a login's need not,
-        so then there are some."""
+        """Fires minion_start, like a real minion. A worker of the master answers it, which shows that workers run."""
         event = {"cmd": "_minion_event", "pretag": None, "tag": f"salt/minion/{minion}/start", "data": "started"}
         self._connections.send(lambda: self._identity.seal(minion, event), lambda reply: None)
 
@@ -124,7 +123,7 @@ class Minions:
             self._start(job)
 
     def _start(self, job):
-        """Nothing, for what is still not understood, or was heard twice."""
+        """Ignores a message that cannot be decrypted, and repeated ones."""
         if not job:
             return
         ret, due = self._functions.run(job), time.monotonic() + self._options.delay
@@ -138,7 +137,7 @@ class Minions:
                 self._return(minion, ret)
 
     def _find(self, minion, jid):
-        """What a minion knows of a job that it runs; nothing of others."""
+        """Returns the description of a running job; nothing for other jobs."""
         return {"jid": jid, "pid": 1} if (minion, jid) in self._running else {}
 
     def _return(self, minion, ret):
@@ -147,7 +146,7 @@ class Minions:
 
     def _send(self, minion, ret, again=True):
         def answered(reply):
-            if again and reply.endswith(b"bad load"):  # the master knows of no such session
+            if again and reply.endswith(b"bad load"):  # the master does not know the session
                 self._log_in(minion, then=lambda: self._send(minion, ret, again=False))
 
         self._connections.send(lambda: self._identity.seal(minion, ret), answered)

@@ -6,11 +6,11 @@ import time
 
 import zmq
 
-PATIENCE = 20  # seconds until a connection is given up that got no answer
+PATIENCE = 20  # seconds until a connection without an answer is closed
 
 
 class Connections:
-    """Sends messages over as many connections as there are, in order. For one thread, which polls."""
+    """Sends messages over several connections, in order. Used by one thread, which polls."""
 
     def __init__(self, context, address, count, poller):
         self._context, self._address, self._poller = context, address, poller
@@ -19,16 +19,16 @@ class Connections:
         self._idle = [self._connect() for _ in range(count)]
 
     def __len__(self):
-        """How many messages have had no answer yet."""
+        """Returns the number of messages without an answer."""
         return len(self._waiting) + len(self._busy)
 
     def send(self, make, answered):
-        """`make()` gives the message when a connection is free for it; `answered(reply)` takes the reply to it."""
+        """`make()` returns the message when a connection is free; `answered(reply)` receives the reply."""
         self._waiting.append((make, answered))
         self._pump()
 
     def receive(self, ready):
-        """Takes the replies on those of the sockets that are connections of this."""
+        """Reads the replies on those sockets that belong to this object."""
         for socket in ready:
             if socket in self._busy:
                 _, answered, _ = self._busy.pop(socket)
@@ -37,7 +37,7 @@ class Connections:
         self._pump()
 
     def renew(self):
-        """Gives up what waited too long, and sends it once more."""
+        """Closes connections that waited too long and sends their messages again."""
         now = time.monotonic()
         for socket, (make, answered, since) in list(self._busy.items()):
             if now - since > PATIENCE:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who the simulated minions are to the master: one pair of keys for all of them, and what each was given at login."""
+"""The identity of the simulated minions: one key pair for all of them, and the keys from the login of each."""
 
 import time
 import uuid
@@ -10,17 +10,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from salt.utils.rsax931 import RSAX931Signer
 
-VERSION = 3  # of the minions' protocol; the living masters take no other
-ALGORITHMS = {"enc_algo": "OAEP-SHA1", "sig_algo": "PKCS1v15-SHA1"}  # all lines know these
+VERSION = 3  # protocol version of minions; supported masters accept no other
+ALGORITHMS = {"enc_algo": "OAEP-SHA1", "sig_algo": "PKCS1v15-SHA1"}  # known to all release series
 
 
 class Refused(Exception):
-    """The master does not take a minion."""
+    """The master refuses a minion."""
 
 
 class Identity:
-    """A pair of RSA keys, and the AES keys that the master handed out: one for what it publishes, the same for all,
-    and one for each minion's own messages."""
+    """An RSA key pair and the AES keys from the master: one for publications, and one per minion for its own messages."""
 
     def __init__(self):
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -35,12 +34,12 @@ class Identity:
         self._sessions = {}
 
     def login(self, minion):
-        """What a minion asks for its keys with."""
+        """Returns the message that asks for keys."""
         load = {"cmd": "_auth", "id": minion, "nonce": uuid.uuid4().hex, "pub": self.public_key, **ALGORITHMS}
         return salt.payload.dumps({"enc": "clear", "load": load, "version": VERSION})
 
     def logged_in(self, minion, reply):
-        """Takes the keys from the master's reply. Raises Refused."""
+        """Reads the keys from the master's reply. Raises Refused."""
         reply = salt.payload.loads(reply)
         load = salt.payload.loads(reply["load"]) if isinstance(reply, dict) and "load" in reply else {}
         if load.get("enc") != "pub":
@@ -51,7 +50,7 @@ class Identity:
             self._published = salt.crypt.Crypticle({}, published)
 
     def job(self, payload):
-        """A published job; None where it was published with a key that is not the present one."""
+        """Decrypts a published job. Returns None if it was encrypted with an older key."""
         payload = salt.payload.loads(payload)
         try:
             return self._published.loads(payload["load"])
@@ -59,7 +58,7 @@ class Identity:
             return None
 
     def seal(self, minion, load):
-        """A message of a minion, as the master takes it."""
+        """Encrypts a message of a minion."""
         load = {"id": minion, **load, "nonce": uuid.uuid4().hex, "ts": int(time.time()), "tok": self._token}
         sealed = self._sessions[minion].dumps(load)
         return salt.payload.dumps({"enc": "aes", "load": sealed, "version": VERSION, "id": minion, **ALGORITHMS})

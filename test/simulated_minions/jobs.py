@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""Which of the minions a job is for, and what they make of it."""
+"""The targets of jobs, and the returns of the minions."""
 
 import fnmatch
 
 
 def matched(job, minions):
-    """Those that the job's target is for."""
+    """Returns the minions of a target."""
     tgt, kind = job["tgt"], job.get("tgt_type", "glob")
     if kind == "glob":
         return [minion for minion in minions if fnmatch.fnmatchcase(minion, tgt)]
     if kind == "list":
         wanted = set(tgt.split(",") if isinstance(tgt, str) else tgt)
         return [minion for minion in minions if minion in wanted]
-    return []  # other targets are for minions that know more of themselves
+    return []  # other target types need data of the minions
 
 
 class Functions:
-    """The few functions that they have."""
+    """The functions of the simulated minions."""
 
     def __init__(self, echo_bytes):
         self._echo = "x" * echo_bytes if echo_bytes else None
         self._functions = {
-            "saltutil.find_job": lambda jid: {},  # which job each runs is not known here
+            "saltutil.find_job": lambda jid: {},  # this function does not know the running jobs
             "sys.list_functions": lambda *names: list(names or self._functions),
             "test.arg_clean": lambda *args, **kwargs: {"args": list(args), "kwargs": kwargs},
             "test.echo": lambda text: text if self._echo is None else self._echo,
@@ -29,7 +29,7 @@ class Functions:
         }
 
     def run(self, job):
-        """What a return says, but for whose it is."""
+        """Returns the parts of a return that are equal for all minions."""
         args, kwargs = arguments(job)
         ret = {"cmd": "_return", "jid": job["jid"], "fun": job["fun"], "user": job.get("user", "")}
         ret["fun_args"] = [*args, kwargs] if kwargs else args
@@ -47,7 +47,7 @@ class Functions:
 
 
 def arguments(job):
-    """The positional ones, and those with a name."""
+    """Returns positional and keyword arguments."""
     args, kwargs = list(job.get("arg", [])), {}
     if args and isinstance(args[-1], dict) and args[-1].get("__kwarg__"):
         kwargs = {name: value for name, value in args.pop().items() if name != "__kwarg__"}

@@ -8,8 +8,8 @@
 
 namespace rest_fcgi::test {
 
-/// Catches the log, from `info` on, until it goes; then logging is as at the start of the process. One at a
-/// time.
+/// Captures the log from level `info` on until its end, which restores the logging of the process start. One
+/// at a time.
 class CapturedLog {
  public:
   CapturedLog() {

@@ -31,7 +31,8 @@ Certificates make_certificates(const std::string& directory) {
     more.insert(more.begin(), by.begin(), by.end());
     make_pair(directory, name, more);
   };
-  // A server of etcd is also a client: its gateway talks to itself.
+  // The server certificate is also a client certificate, because the gateway of etcd connects to its own
+  // server.
   signed_pair("server", {"-addext", "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost", "-addext",
                          "extendedKeyUsage=serverAuth,clientAuth"});
   signed_pair("client", {"-addext", "extendedKeyUsage=clientAuth"});

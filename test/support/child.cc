@@ -41,7 +41,7 @@ class FileActions {
 }  // namespace
 
 Child::Child(const std::vector<std::string>& argv, const std::string& log_file) {
-  // Of util-linux, which every Debian has. A test that crashes leaves nothing running.
+  // setpriv is part of util-linux. A test that crashes leaves no process.
   std::vector<std::string> texts{"setpriv", "--pdeathsig", "KILL", "--"};
   texts.insert(texts.end(), argv.begin(), argv.end());
   std::vector<char*> pointers;

@@ -9,11 +9,11 @@
 
 namespace rest_fcgi::test {
 
-/// A program that a test started. It ends with the test: killed by the destructor, or by the kernel when the
-/// thread that started it has ended. Not synchronized.
+/// A program that a test starts. The destructor kills it, or the kernel does when the starting thread ends.
+/// Not synchronized.
 class Child {
  public:
-  /// Starts it, found in PATH, with its output appended to a file. Throws where that cannot be.
+  /// Starts the program from PATH and appends its output to a file. Throws on failure.
   Child(const std::vector<std::string>& argv, const std::string& log_file);
   ~Child();
   Child(const Child&) = delete;
@@ -22,10 +22,10 @@ class Child {
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] bool running();
 
-  /// To one that has ended: nothing.
+  /// Does nothing if the program has ended.
   void signal(int number);
 
-  /// Its exit status, once it has ended; 128 and more: of a signal.
+  /// The exit status after the end; 128 plus the number for a signal.
   int wait();
 
  private:
@@ -33,7 +33,7 @@ class Child {
   std::optional<int> status_;
 };
 
-/// Runs a program to its end, and throws where it fails.
+/// Runs a program to its end. Throws if it fails.
 void run_program(const std::vector<std::string>& argv, const std::string& log_file);
 
 }  // namespace rest_fcgi::test

@@ -8,7 +8,7 @@
 
 namespace rest_fcgi::test {
 
-/// A door at which threads wait until a test opens it. Thread-safe.
+/// A gate at which threads wait until a test opens it. Thread-safe.
 class Door {
  public:
   void pass() {
@@ -23,7 +23,7 @@ class Door {
     open_ = true;
     changed_.notify_all();
   }
-  /// How many wait; waits until there are `count`, but not for ever.
+  /// Waits, with a limit, until `count` threads wait. Returns their number.
   std::size_t waiting(std::size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::seconds(20), [&] { return inside_ >= count; });

@@ -20,11 +20,10 @@
 
 namespace rest_fcgi::test {
 
-/// An embedded engine with minions ms-0 to ms-2 (or those given), and the users of its external_auth: `fred`
-/// may do all, `joe` runs all of the runner `jobs`, `ann` runs `test.ping` and `test.arg` on `G@role:web`
-/// alone, `hal` `test.ping` and the runner `manage.up`, `gus` `test.ping` and on ms-0 `pillar.get`, `bob`
-/// runs the runner `manage.up`, `dan` the runner `test.arg` with anything but 99, `eve` nothing. Everybody's
-/// password is `secret`.
+/// An embedded engine with minions ms-0 to ms-2 (or given ones) and users of external_auth. `fred` may run
+/// everything, `joe` the runners `jobs`, `ann` `test.ping` and `test.arg` on `G@role:web`, `hal` `test.ping`
+/// and the runner `manage.up`, `gus` `test.ping`, and `pillar.get` on ms-0, `bob` the runner `manage.up`,
+/// `dan` the runner `test.arg` with any argument but 99, `eve` nothing. Every password is `secret`.
 class EmbeddedEngine {
  public:
   using Returns = std::map<std::string, master::Return>;
@@ -44,7 +43,7 @@ class EmbeddedEngine {
     runtime->announce_minions();
   }
 
-  /// Another master over the same runtime.
+  /// Returns another master on the same runtime.
   [[nodiscard]] std::shared_ptr<master::Master> reloaded() const { return reloaded(options_); }
   [[nodiscard]] std::shared_ptr<master::Master> reloaded(const embedded::Options& options) const {
     auth::Options auth;
@@ -59,8 +58,7 @@ class EmbeddedEngine {
     return *made;
   }
 
-  /// The chunk that a JSON object without credentials describes; they are added, for `user`. Lives as long as
-  /// this.
+  /// Returns the chunk of a JSON object with added credentials of `user`. It lives as long as this object.
   const lowstate::Chunk& chunk(std::string_view members, std::string_view user = "fred",
                                std::string_view password = "secret") {
     return read(format(R"([{{"eauth": "sharedsecret", "username": "{}", "password": "{}", {}}}])", user,
@@ -81,7 +79,7 @@ class EmbeddedEngine {
     return request.chunks.front();
   }
 
-  /// Why the chunk is not admitted.
+  /// Returns the error of a chunk that must be refused.
   Error refusal(std::string_view members, std::string_view user = "fred",
                 std::string_view password = "secret") {
     const Result<master::Permit> permit = master->admit(chunk(members, user, password), soon());
@@ -95,7 +93,7 @@ class EmbeddedEngine {
     return *std::move(permit);
   }
 
-  /// Publishes, and waits for one return of each minion.
+  /// Publishes and waits for one return of each minion.
   std::pair<master::Job, Returns> publish(std::string_view members,
                                           const master::Publication& publication = {}) {
     auto mailbox = std::make_shared<master::Returns>();
@@ -112,7 +110,7 @@ class EmbeddedEngine {
     return {*job, std::move(returns)};
   }
 
-  /// What each minion returned, as one JSON object.
+  /// Returns the returns of all minions as one JSON object.
   std::string call(std::string_view members, const master::Publication& publication = {}) {
     std::string text;
     JsonWriter writer(text);
@@ -145,7 +143,7 @@ class EmbeddedEngine {
     return begun(master->wheel_async(permit));
   }
 
-  /// Asks again and again until `done`; false where that takes too long.
+  /// Repeats a call until `done`. Returns false after a limit.
   template <class Done>
   static bool eventually(const Done& done) {
     const SteadyTime deadline = soon();

@@ -7,7 +7,7 @@
 
 namespace rest_fcgi::test {
 
-/// Gives an environment variable another value for as long as this lives.
+/// Sets an environment variable for the lifetime of this object.
 class ScopedVariable {
  public:
   ScopedVariable(std::string name, const std::string& value) : name_(std::move(name)) {

@@ -20,7 +20,7 @@
 namespace rest_fcgi::test {
 namespace {
 
-/// What takes less than a second counts as stuck after that; sanitizers and busy machines are slow.
+/// Limit of operations that take less than a second; sanitizers and busy machines are slow.
 constexpr std::chrono::seconds kPatience{60};
 
 void await(const std::string& what, const std::function<bool()>& condition) {
@@ -39,7 +39,7 @@ bool runs(const std::vector<std::string>& argv) {
   }
 }
 
-/// A test does not ask what a power failure leaves.
+/// No test cuts the power of etcd.
 bool may_leave_fsync_out() {
   static const bool may = runs({"etcd", "--unsafe-no-fsync", "--version"});
   return may;
@@ -73,7 +73,7 @@ EtcdCluster::EtcdCluster(EtcdOptions options) : options_(std::move(options)) {
       start_all();
       break;
     } catch (const std::runtime_error&) {
-      // Somebody else may have taken a port just now.
+      // Another process may have taken a port meanwhile.
       if (tries == 2) throw;
     }
   }
@@ -124,7 +124,7 @@ std::vector<std::string> EtcdCluster::argv(std::size_t member) const {
                                "--listen-client-urls=" + client, "--advertise-client-urls=" + url(member),
                                "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
                                "--initial-cluster=" + initial_cluster(), "--initial-cluster-state=new",
-                               // Elections are quick, and yet a busy machine causes none.
+                               // Elections are short, but a busy machine causes none.
                                "--heartbeat-interval=50", "--election-timeout=500", "--bcrypt-cost=4"};
   if (may_leave_fsync_out()) all.emplace_back("--unsafe-no-fsync");
   if (options_.enable_v2) all.emplace_back("--enable-v2");
@@ -172,7 +172,7 @@ void EtcdCluster::freeze(std::size_t member) {
   Child& process = *members_.at(member).process;
   process.signal(SIGSTOP);
   siginfo_t stopped{};
-  ::waitid(P_PID, static_cast<id_t>(process.pid()), &stopped, WSTOPPED);  // all of its threads
+  ::waitid(P_PID, static_cast<id_t>(process.pid()), &stopped, WSTOPPED);  // all threads
   members_[member].frozen = true;
 }
 void EtcdCluster::thaw(std::size_t member) {
@@ -235,7 +235,7 @@ void EtcdCluster::set_up_auth() {
       {"role/add", R"({"name":"root"})"},
       {"user/grant", R"({"user":"root","role":"root"})"},
       {"role/add", R"({"name":"salt"})"},
-      // From "/salt/" to "/salt0", in base64.
+      // The range from "/salt/" to "/salt0", in base64.
       {"role/grant",
        R"({"name":"salt","perm":{"permType":"READWRITE","key":"L3NhbHQv","range_end":"L3NhbHQw"}})"},
       {"user/add", R"({"name":"larry","password":"123pass"})"},
@@ -257,7 +257,7 @@ void EtcdCluster::set_up_auth_v2() {
   put("roles/salt", R"({"role":"salt","permissions":{"kv":{"read":["/salt/*"],"write":["/salt/*"]}}})", "");
   put("users/larry", R"({"user":"larry","password":"123pass","roles":["salt"]})", "");
   put("enable", "", "");
-  // Who gives no name would otherwise go on as a guest, who may do everything. That is root:rootpw.
+  // A client without a name would be a guest with all permissions. The credentials are root:rootpw.
   put("roles/guest", R"({"role":"guest","revoke":{"kv":{"read":["/*"],"write":["/*"]}}})",
       "Authorization: Basic cm9vdDpyb290cHc=\r\n");
 }

@@ -18,22 +18,21 @@ class Child;
 
 struct EtcdOptions {
   std::size_t members = 1;
-  /// Users `root` (password `rootpw`) and `larry` (`123pass`), who may read and write below `/salt/`; of the
-  /// API v2, too, where that is on.
+  /// Users `root` (password `rootpw`) and `larry` (`123pass`), who has permission below `/salt/`; also in an
+  /// enabled API v2.
   bool auth = false;
   bool tls = false;
-  bool ask_client_cert = false;  ///< with `tls`: members want one that the authority has signed
+  bool ask_client_cert = false;  ///< with `tls`: members require a client certificate of the authority
   bool enable_v2 = false;
-  std::vector<std::string> arguments{};  ///< more of etcd's own, such as `--auth-token-ttl=2`
+  std::vector<std::string> arguments{};  ///< further options of etcd, such as `--auth-token-ttl=2`
 };
 
-/// Real members of one etcd cluster, on loopback and in a directory of their own; a single one is a cluster,
-/// too. They end with this object, and a member also with the thread that (re)started it. Not synchronized.
-///
-/// A test begins with `if (no_etcd()) return;`.
+/// Real members of one etcd cluster (or a single one) on loopback, in their own directory. They end with this
+/// object; a member also ends with the thread that (re)started it. Not synchronized. A test begins with `if
+/// (no_etcd()) return;`.
 class EtcdCluster {
  public:
-  /// Comes back when all members are healthy; throws where that takes too long.
+  /// Returns when all members are healthy. Throws after a limit.
   explicit EtcdCluster(EtcdOptions options = {});
   ~EtcdCluster();
   EtcdCluster(const EtcdCluster&) = delete;
@@ -51,29 +50,29 @@ class EtcdCluster {
 
   void kill(std::size_t member);    ///< SIGKILL
   void stop(std::size_t member);    ///< SIGTERM, and waits
-  void freeze(std::size_t member);  ///< it says nothing any more, but its connections stand
+  void freeze(std::size_t member);  ///< stops the process; its connections stay open
   void thaw(std::size_t member);
-  void start(std::size_t member);    ///< one that was killed or stopped; does not wait
-  void restart(std::size_t member);  ///< the same, and comes back when it is healthy
+  void start(std::size_t member);    ///< starts a stopped member without waiting
+  void restart(std::size_t member);  ///< the same, and waits until it is healthy
   [[nodiscard]] bool running(std::size_t member);
 
   void await_healthy(std::size_t member);
-  /// Who leads, as a member that answers says; comes back when there is one.
+  /// Waits for a leader. Returns its number, as reported by a member.
   std::size_t leader();
-  /// A member that does not lead.
+  /// Returns the number of a member that does not lead.
   [[nodiscard]] std::size_t follower();
 
-  /// Posts to the API v3 as nobody's client, say `/v3/kv/put`; as `root` where there is `auth`. Throws where
-  /// the status is not 200.
+  /// Posts to the API v3 without the client under test, for example `/v3/kv/put`, as `root` with `auth`.
+  /// Throws unless the status is 200.
   std::string post(const std::string& path, const std::string& body, std::size_t member = 0);
-  /// Any request; always without TLS.
+  /// Any request, without TLS.
   [[nodiscard]] HttpAnswer request(const HttpRequest& request, std::size_t member = 0) const;
 
  private:
   struct Member {
     std::uint16_t client = 0;  ///< ports
     std::uint16_t peer = 0;
-    std::uint16_t plain = 0;  ///< for the test itself, without TLS
+    std::uint16_t plain = 0;  ///< port of the test itself, without TLS
     bool frozen = false;
     std::unique_ptr<Child> process{};
   };
@@ -93,7 +92,7 @@ class EtcdCluster {
   bool has_auth_ = false;
 };
 
-/// True where there is no etcd; the test is then skipped aloud, or fails with CI=true.
+/// Returns true without etcd. The test is then skipped, or fails with CI=true.
 [[nodiscard]] bool no_etcd();
 
 }  // namespace rest_fcgi::test

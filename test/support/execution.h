@@ -25,7 +25,7 @@ class Execution {
     REQUIRE(minion_.grains.parse(grains).ok());
   }
 
-  /// Keeps jobs as these options say.
+  /// Keeps jobs according to the options.
   void keep_jobs(const returner::Options& options) {
     auto returners = returner::Returners::make(options, store_, system_clock());
     REQUIRE(returners);
@@ -52,12 +52,12 @@ class Execution {
   [[nodiscard]] const embedded::Modules& modules() const noexcept { return *modules_; }
   [[nodiscard]] embedded::Engine engine() noexcept { return {*modules_, *jobs_}; }
 
-  /// The return's JSON text.
+  /// Returns the JSON text of the return.
   std::string ret(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}") {
     return run(fun, args, kwargs).ret.text();
   }
 
-  /// The first line of a return that is a text, without quotes.
+  /// Returns the first line of a text return, without quotes.
   std::string sentence(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}") {
     const std::string text = ret(fun, args, kwargs);
     JsonDocument document;

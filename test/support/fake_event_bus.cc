@@ -24,7 +24,7 @@ void check(bool good, const char* what) {
   if (!good) throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// False where the reader is gone.
+/// Returns false if the reader is gone.
 bool send_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -11,12 +11,13 @@
 
 namespace rest_fcgi::test {
 
-/// A map of the event bus: `{"head": {}, "body": tag LF LF data}`, in the framing of a line.
+/// Returns a map of the event bus, `{"head": {}, "body": tag LF LF data}`, in the framing of a release
+/// series.
 [[nodiscard]] std::string event_frame(std::string_view tag, std::string_view data,
                                       salt::Framing framing = salt::Framing::bare);
 
-/// A master's event bus on a unix socket, or on loopback. Needs no thread of its own: who has connected by
-/// the time of a call is part of it, so what is sent after a reader joined reaches that reader. Thread-safe.
+/// A master's event bus on a unix socket or on loopback, without a thread: each call first accepts the
+/// waiting readers, so that a reader receives everything after its connect. Thread-safe.
 class FakeEventBus {
  public:
   /// Starts. Without a path it listens at a free TCP port of 127.0.0.1.
@@ -25,16 +26,16 @@ class FakeEventBus {
   FakeEventBus(const FakeEventBus&) = delete;
   FakeEventBus& operator=(const FakeEventBus&) = delete;
 
-  /// Listens again, at the same place.
+  /// Listens again at the same place.
   void start();
 
-  /// As when a master ends: every reader sees the end, and the socket is gone.
+  /// Behaves like a master that ends: every reader sees the end, and the socket is gone.
   void stop();
 
-  /// Every reader sees the end, and may connect again.
+  /// Closes every reader's connection. Readers may connect again.
   void close_all();
 
-  /// To all readers. Waits while one of them does not read.
+  /// Sends to all readers. Waits for readers that do not read.
   void send(std::string_view tag, std::string_view data);
   void send_bytes(std::string_view bytes);
 

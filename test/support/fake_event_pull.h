@@ -16,8 +16,7 @@
 
 namespace rest_fcgi::test {
 
-/// The socket where a master takes events. Needs no thread: what is written lies in the socket until a test
-/// asks for it. Not synchronized.
+/// The socket of a master for events, without a thread: written events wait in the socket. Not synchronized.
 class FakeEventPull {
  public:
   explicit FakeEventPull(std::string path) : path_(std::move(path)) { start(); }
@@ -25,7 +24,7 @@ class FakeEventPull {
   FakeEventPull(const FakeEventPull&) = delete;
   FakeEventPull& operator=(const FakeEventPull&) = delete;
 
-  /// Listens again, at the same place.
+  /// Listens again at the same place.
   void start() {
     sockaddr_un address{AF_UNIX, {}};
     path_.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -37,20 +36,20 @@ class FakeEventPull {
     }
   }
 
-  /// As when a master ends: the socket's file stays, and nobody is behind it.
+  /// Behaves like a master that ends: the socket file stays without a listener.
   void stop() {
     accept_all();
     writers_.clear();
     listener_.reset();
   }
 
-  /// Ends the connections that there are.
+  /// Closes the open connections.
   void close_all() {
     accept_all();
     writers_.clear();
   }
 
-  /// All that came since the last call, in order of the connections.
+  /// Returns everything that arrived since the last call, in order of the connections.
   [[nodiscard]] std::string received() {
     accept_all();
     std::string bytes;
@@ -64,7 +63,7 @@ class FakeEventPull {
     return bytes;
   }
 
-  /// How many connections there were since the last `close_all`.
+  /// Returns the number of connections since the last `close_all`.
   [[nodiscard]] std::size_t connections() {
     accept_all();
     return writers_.size();

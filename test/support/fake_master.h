@@ -19,43 +19,42 @@
 
 namespace rest_fcgi::test {
 
-/// A master whose minions do what a test tells them. Without being told: everybody may do everything whose
-/// password is not `wrong`, each minion returns true at once, and runs no job any more when asked. It writes
-/// down what it was asked to start. Set the public members before the first call; the rest is thread-safe.
+/// A master whose minions follow a test. By default every user with a password other than `wrong` may do
+/// everything, each minion returns true at once, and find_job reports no running job. It records what was
+/// started. Set the public members before the first call; everything else is thread-safe.
 class FakeMaster final : public master::Master {
  public:
   using Returns = std::shared_ptr<master::Addressee>;
   using What = master::Publication::What;
 
-  std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< whom every target matches
+  std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< every target matches them
   std::vector<std::string> missing;
-  std::vector<std::string> below_syndic;  ///< of `minions`, whom the master itself calls missing
-  std::vector<std::string> gone;          ///< whom a call does not reach, though a ping did
-  std::vector<std::string> at_once;       ///< what the first minions return with the job, as JSON ...
-  What at_once_to = What::call;           ///< ... to publications of this kind
-  /// What one minion does about one publication, of the job `jid`.
+  std::vector<std::string> below_syndic;  ///< part of `minions` that the master calls missing
+  std::vector<std::string> gone;          ///< minions that answer a ping but get no call
+  std::vector<std::string> at_once;  ///< returns of the first minions that come with the job, as JSON ...
+  What at_once_to = What::call;      ///< ... for publications of this kind
+  /// Called for each minion and publication, with its `jid`.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
       on_minion;
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
   bool has_ssh = true;
-  bool says_at_once = true;  ///< whether the caller may start a wheel that nobody waits for
-  /// Asked whose a token is, with the deadline; an error is the answer.
+  bool says_at_once = true;  ///< whether the caller may start an asynchronous wheel
+  /// Called with a token and the deadline; an error becomes the answer.
   std::function<std::optional<Error>(SteadyTime deadline)> on_session;
-  std::string wheel_data = "{}";                            ///< `data` of what a wheel gives, as JSON
-  std::string ssh_reply = R"({"web1": {"return": true}})";  ///< what the client ssh gives, as JSON
-  /// Asked with a word from `started()` before something is started: an error keeps it from starting.
+  std::string wheel_data = "{}";                            ///< `data` of a wheel's return, as JSON
+  std::string ssh_reply = R"({"web1": {"return": true}})";  ///< return of the client ssh, as JSON
+  /// Called with a word of `started()` before a start; an error prevents it.
   std::function<std::optional<Error>(const std::string& what)> on_start;
 
-  /// What was started, in order: `call ms-0,ms-1`, `ping ms-0`, `find_job ms-2`, `async`, `runner`, `wheel`,
-  /// ...
+  /// The starts in order: `call ms-0,ms-1`, `ping ms-0`, `find_job ms-2`, `async`, `runner`, `wheel`, ...
   [[nodiscard]] std::vector<std::string> started() const;
 
-  /// What was fired: `salt/netapi/hook/x {"a": 1}`. An error of `on_fire` keeps it from being fired.
+  /// Fired events: `salt/netapi/hook/x {"a": 1}`. An error of `on_fire` prevents one.
   std::function<std::optional<Error>(std::string_view tag)> on_fire;
   [[nodiscard]] std::vector<std::string> fired() const;
 
-  /// Does something on another thread after a while. Before this master goes, all of it is done.
+  /// Runs something on another thread after a delay. The destructor waits for it.
   void later(std::chrono::milliseconds delay, std::function<void()> action);
 
   ~FakeMaster() override;
@@ -73,7 +72,7 @@ class FakeMaster final : public master::Master {
   Result<master::WheelReply> wheel(const master::Permit& permit) override;
   Result<master::Started> wheel_async(const master::Permit& permit) override;
   Result<master::SshReply> ssh(const master::Permit& permit, std::size_t max_bytes) override;
-  /// Each login gets a token of its own, `f0` and 62 digits, for `user` with the back end `eauth`.
+  /// Each login gets its own token, `f0` and 62 digits, for `user` with the back end `eauth`.
   Result<master::Session> login(const auth::Credentials& credentials, SteadyTime deadline) override;
   Result<master::Session> session(SecretView token, SteadyTime deadline) override;
   Result<void> logout(SecretView token, SteadyTime deadline) override;
@@ -82,14 +81,14 @@ class FakeMaster final : public master::Master {
   Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
                                                       std::string_view after) override;
 
-  /// What happens at it.
+  /// The events of this master.
   const std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock());
-  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< of all sessions
-  /// When sessions end: 12 hours behind what a ManualClock begins with.
+  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< visible events of all sessions
+  /// The end of sessions: 12 hours after the start of a ManualClock.
   WallTime expire{std::chrono::seconds(1700000000) + std::chrono::hours(12)};
 
  private:
-  /// Writes down that it starts, and gives the new job's id.
+  /// Records a start and returns the id of the new job.
   Result<std::string> start(const std::string& what);
   Result<master::Started> start_function(const std::string& what, const std::string& prefix);
 
@@ -98,15 +97,15 @@ class FakeMaster final : public master::Master {
   std::vector<std::string> fired_;    // guarded by mutex_
   std::uint64_t jobs_ = 0;            // guarded by mutex_
   std::vector<std::thread> threads_;  // guarded by mutex_
-  /// Token to user and eauth of those who are logged in.
+  /// Maps tokens of logged-in users to user and eauth.
   std::map<std::string, std::pair<std::string, std::string>, std::less<>> sessions_;  // guarded by mutex_
   std::uint64_t logins_ = 0;                                                          // guarded by mutex_
 };
 
-/// The id of the n-th job of a FakeMaster, counted from 1.
+/// Returns the id of the n-th job of a FakeMaster, counted from 1.
 [[nodiscard]] std::string fake_jid(std::uint64_t n);
 
-/// A return of that minion.
+/// Returns a return of that minion.
 [[nodiscard]] master::Return returned(const std::string& minion, std::string json = "true", int retcode = 0);
 
 }  // namespace rest_fcgi::test

@@ -17,14 +17,14 @@
 namespace rest_fcgi::test {
 namespace {
 
-/// Before any test: they use ZeroMQ without a pool, too.
+/// Initialized before any test, because some tests use ZeroMQ without a pool.
 [[maybe_unused]] const bool zmq_is_loaded = salt::load_zmq().ok();
 
 using Frames = FakeRetPort::Frames;
 
 constexpr const char* kAnswers = "inproc://answers";
 
-/// All frames of a message that has arrived.
+/// Returns all frames of a message that has arrived.
 Frames receive(zmq::socket_t& socket) {
   Frames frames;
   zmq::message_t frame;
@@ -53,8 +53,7 @@ FakeRetPort::FramesHandler with_frames(FakeRetPort::Handler handler) {
 
 }  // namespace
 
-/// From one start to the next stop. The first frame of what passes between its threads is ZeroMQ's name of
-/// the connection.
+/// From one start to the next stop. Messages between its threads begin with ZeroMQ's name of the connection.
 class FakeRetPort::Running {
  public:
   Running(const std::string& uri, const FramesHandler& handler, std::size_t workers)
@@ -101,12 +100,12 @@ class FakeRetPort::Running {
       if (answer.size() == 1) break;
       send(router_, answer);
     }
-    // Now, not when the workers are done, too.
+    // Closes the port at once, while workers may still run.
     router_.close();
     end();
   }
 
-  /// Made before its thread starts, so that a test may forbid files from then on.
+  /// Created before its thread starts, because a test may forbid new files then.
   zmq::socket_t worker_socket() {
     zmq::socket_t answers(context_, zmq::socket_type::push);
     answers.set(zmq::sockopt::linger, 0);
@@ -125,7 +124,7 @@ class FakeRetPort::Running {
     }
   }
 
-  /// For the next worker that is free.
+  /// For the next free worker.
   void put(Frames message) {
     const std::scoped_lock lock(mutex_);
     ++messages_;
@@ -140,7 +139,7 @@ class FakeRetPort::Running {
     arrived_.notify_all();
   }
 
-  /// None: it ends.
+  /// nullopt ends the worker.
   Frames take() {
     std::unique_lock lock(mutex_);
     arrived_.wait(lock, [this] { return ended_ || !queue_.empty(); });

@@ -10,15 +10,15 @@
 
 namespace rest_fcgi::test {
 
-/// A master's `ret_port` on loopback: a ROUTER and workers, each with one message at a time. Unlike a
-/// master's, a worker that is busy is given nothing. The handler runs in the workers' threads; `stop` and the
-/// destructor wait for it. Not synchronized.
+/// A master's `ret_port` on loopback: a ROUTER and workers with one message at a time each. Unlike a master,
+/// it gives no message to a busy worker. The handler runs in the worker threads; `stop` and the destructor
+/// wait for it. Not synchronized.
 class FakeRetPort {
  public:
-  /// The body of a request, and its answer; none: there will be no answer.
+  /// Takes the body of a request and returns the answer; nullopt sends none.
   using Handler = std::function<std::optional<std::string>(std::string)>;
   using Frames = std::vector<std::string>;
-  /// All frames that a connection sent and that it is sent; none: there will be no answer.
+  /// Takes all frames of a message and returns all frames of the answer; nullopt sends none.
   using FramesHandler = std::function<Frames(Frames)>;
 
   /// Starts at a free port.
@@ -28,19 +28,19 @@ class FakeRetPort {
   FakeRetPort(const FakeRetPort&) = delete;
   FakeRetPort& operator=(const FakeRetPort&) = delete;
 
-  /// Goes on at the same port.
+  /// Listens again at the same port.
   void start();
 
   /// Breaks all connections and closes the port.
   void stop();
 
-  /// Where it listens, or did: `tcp://127.0.0.1:PORT`.
+  /// The address, also after `stop`: `tcp://127.0.0.1:PORT`.
   [[nodiscard]] std::string uri() const { return uri_; }
 
-  /// How many messages came until now.
+  /// The number of messages so far.
   [[nodiscard]] std::size_t messages() const;
 
-  /// On how many connections.
+  /// The number of connections so far.
   [[nodiscard]] std::size_t connections() const;
 
  private:

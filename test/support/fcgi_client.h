@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-/// A raw FastCGI client (FastCGI Specification 1.0): records go out exactly as a test wants them, wrong ones
-/// too.
+/// A raw FastCGI client (FastCGI Specification 1.0) that sends records unchanged, also malformed ones.
 namespace rest_fcgi::test {
 
 /// Types of records.
@@ -25,28 +24,28 @@ inline constexpr int kMaxType = 11;
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-/// What came back for one request.
+/// The answer to one request.
 struct FcgiReply {
   std::string head;  ///< without the blank line
   std::string body;
-  bool ended = false;   ///< FCGI_END_REQUEST came
-  bool closed = false;  ///< the connection ended before that
+  bool ended = false;   ///< FCGI_END_REQUEST arrived
+  bool closed = false;  ///< the connection ended before FCGI_END_REQUEST
 
   [[nodiscard]] int status() const;
   [[nodiscard]] std::string header(std::string_view name) const;
 };
 
-/// Bytes of records. `id` is the request's.
+/// Returns the bytes of records. `id` is that of the request.
 std::string record(int type, std::string_view content, int id = 1);
 std::string begin_request(bool keep, int role = 1, int id = 1);
 std::string params(const Variables& variables, int id = 1);  ///< with the end of the stream
 std::string name_values(const Variables& variables);
 std::string stdin_stream(std::string_view body, int id = 1);  ///< with the end of the stream
 
-/// A whole request: POST of `body` with its CONTENT_LENGTH, and `more` variables.
+/// Returns a whole POST of `body` with its CONTENT_LENGTH and `more` variables.
 std::string post(std::string_view body, const Variables& more = {}, bool keep = false);
 
-/// One connection. Owns it. Not synchronized.
+/// Owns one connection. Not synchronized.
 class FcgiClient {
  public:
   static FcgiClient unix_socket(const std::string& path);
@@ -57,18 +56,18 @@ class FcgiClient {
 
   [[nodiscard]] bool connected() const noexcept { return fd_ >= 0; }
 
-  /// False: the other side is gone.
+  /// Returns false if the peer is gone.
   bool send(std::string_view bytes);
 
-  /// Reads until the request ends, the connection does, or 20 s are over.
+  /// Reads until the end of the request or connection, or for 20 s.
   FcgiReply reply();
 
   FcgiReply request(std::string_view bytes);
 
-  /// Does the other side close the connection within `time`? Throws away what it sends.
+  /// Returns whether the peer closes the connection within `time`. Discards what it sends.
   bool closed_within(std::chrono::milliseconds time);
 
-  /// Reads up to `size` bytes as they come.
+  /// Reads up to `size` bytes.
   std::string read_some(std::size_t size);
 
   void close();

@@ -11,7 +11,7 @@
 
 namespace rest_fcgi::test {
 
-/// Those that the program started, and none of the thread sanitizer's own.
+/// Threads of the program, without those of the thread sanitizer.
 inline std::ptrdiff_t threads_of_this_process() {
 #ifdef __SANITIZE_THREAD__
   constexpr std::ptrdiff_t kForeign = 1;
@@ -22,9 +22,8 @@ inline std::ptrdiff_t threads_of_this_process() {
   return std::distance(begin, std::filesystem::directory_iterator()) - kForeign;
 }
 
-/// fork(2), once this process has no other thread. A lock that another one holds at that moment, of malloc or
-/// of a library, stays locked in the child for ever; and what counts as ended in an earlier test may still be
-/// on its way out. Throws where others go on.
+/// Calls fork(2) when this process has one thread. A lock of malloc or of a library that another thread holds
+/// would stay locked in the child. Waits for threads of earlier tests that are ending. Throws if others stay.
 inline pid_t fork_alone() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (threads_of_this_process() > 1) {

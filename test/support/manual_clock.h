@@ -8,7 +8,7 @@
 
 namespace rest_fcgi::test {
 
-/// A clock that stands still until a test turns it. Thread-safe.
+/// A clock that moves only when a test moves it. Thread-safe.
 class ManualClock final : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override {
@@ -20,7 +20,7 @@ class ManualClock final : public Clock {
 
   void advance(std::chrono::microseconds time) { passed_ = passed_.load() + time; }
 
-  /// The calendar alone, as somebody who sets the system's clock.
+  /// Moves the calendar time only, like a change of the system clock.
   void set_back(std::chrono::microseconds time) { set_back_ = set_back_.load() + time; }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace rest_fcgi::test {
 
-/// A new directory of its own that goes, with all that is in it, at the end of the test. Not synchronized.
+/// A new directory that is removed at the end of the test. Not synchronized.
 class TempDir {
  public:
   TempDir() {
@@ -27,10 +27,10 @@ class TempDir {
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// The full name of something in it.
+  /// Returns the full path of a name in it.
   [[nodiscard]] std::string operator/(std::string_view name) const { return (path_ / name).string(); }
 
-  /// Writes a file, and says its full name.
+  /// Writes a file. Returns its full path.
   std::string write(std::string_view name, std::string_view content) const {
     std::ofstream(path_ / name, std::ios::binary) << content;
     return *this / name;

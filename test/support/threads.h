@@ -10,8 +10,8 @@
 
 namespace rest_fcgi::test {
 
-/// While one of these lives, no thread can be started that takes the usual stack: it would be larger than the
-/// memory that there is. One at a time.
+/// Prevents the start of threads with the default stack size for the lifetime of this object, by a stack size
+/// beyond memory. One at a time.
 class NoThreads {
  public:
   NoThreads() {
@@ -31,7 +31,8 @@ class NoThreads {
   pthread_attr_t usual_{};
 };
 
-/// How many threads of this process have that name. One that was just started names itself a moment later.
+/// Returns the number of threads of this process with that name. A new thread sets its name a moment after
+/// its start.
 inline int threads_named(const std::string& wanted) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -39,7 +39,7 @@ inline constexpr std::array<std::string_view, 25> kVectorFiles = {
     "25-stream-3008.3.bin",
 };
 
-/// What a real master sent or took; test/vectors/README.md says what each file is.
+/// Data from a real master; test/vectors/README.md describes each file.
 inline std::string vector_file(std::string_view name) {
   const auto path = std::filesystem::path(__FILE__).parent_path() / "../vectors" / name;
   std::ifstream file(path, std::ios::binary);
@@ -49,7 +49,7 @@ inline std::string vector_file(std::string_view name) {
   return content.str();
 }
 
-/// The data of an event, from a file that is a frame of the event bus: all that stands behind the tag.
+/// Returns the data of an event, from a file with a frame of the event bus.
 inline std::string event_data(std::string_view name) {
   const std::string frame = vector_file(name);
   return frame.substr(frame.find("\n\n") + 2);

@@ -9,7 +9,7 @@
 
 namespace rest_fcgi::test {
 
-/// All of a response's body, also of one that is pulled; as far as it comes.
+/// Returns the body of a response, also of a stream, as far as it goes.
 inline std::string whole_body(const http::Response& response) {
   const auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
   if (stream == nullptr) return response.text();

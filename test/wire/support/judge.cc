@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// Says whether the embedded engine would run calls. A line of standard input is {"master": a master file's
-/// content, "calls": [{"groups": names, "low": a chunk}, ...]}; one of standard output is ["yes", "no", ...],
-/// the error of a call that is refused for another reason than a missing permission, or the mistake of the
-/// master file.
+/// Prints whether the embedded engine would run calls. Each input line is {"master": content of a master
+/// file, "calls":
+/// [{"groups": names, "low": a chunk}, ...]}. Each output line is ["yes", "no", ...], with the error of a
+/// call that is refused for another reason than permission, or the error of the master file.
 
 #include <iostream>
 #include <map>
