@@ -11,7 +11,7 @@ import pytest
 
 from support import apache as apaches
 from support.api import chunk, local
-from support.process import wait_until
+from support.process import join, wait_until
 
 EVERYBODY = {"ms-0": True, "ms-1": True, "ms-2": True}
 INTERRUPTED = "Job interrupted"
@@ -45,7 +45,7 @@ def occupied(apache):
     finally:
         for pid in apache.pids():
             os.kill(pid, signal.SIGKILL)
-        endless.join()
+        join([endless])
 
 
 def start_job(apache, seconds):

@@ -99,10 +99,10 @@ def test_salt_issue_29817_descriptors_and_threads_are_released(start, front):
         return int(daemon.status("Threads")) < 16 and daemon.open_files()
 
     at_once(16, mixed)
-    files = wait_until(at_rest, "idle threads end")
+    files = wait_until(at_rest, "idle threads end", 4 * PATIENCE)
     for _ in range(16):
         at_once(16, mixed)
-    wait_until(lambda: 0 < at_rest() <= files + READERS, "as many files are open as before")
+    wait_until(lambda: 0 < at_rest() <= files + READERS, "as many files are open as before", 4 * PATIENCE)
 
 
 def resident(daemon):

@@ -10,7 +10,7 @@ from support import fastcgi
 from support.api import local
 from support.daemon import LONG, SANITIZED
 from support.passwords import hashed
-from support.process import sent, unanswered
+from support.process import join, sent, unanswered
 
 USERS = [f"user{number}" for number in range(200)]
 SPREADS = {
@@ -53,7 +53,7 @@ class Guesser:
 
     def __exit__(self, *failure):
         self._over.set()
-        self._thread.join()
+        join([self._thread], 600)
 
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")

@@ -21,7 +21,7 @@ import pytest
 from support.api import CRED, JSON, chunk, local
 from support.daemon import LONG, SANITIZED
 from support.disk import Disk, private_mounts
-from support.process import PATIENCE, wait_until
+from support.process import PATIENCE, join, wait_until
 from support.relay import Relay
 from support.rest import api_of, serving
 
@@ -120,8 +120,7 @@ def live_and_lose_power(daemon, port, disk, life, chance):
     disk.cut()
     daemon.kill(signal.SIGKILL)
     daemon.wait()
-    for thread in threads:
-        thread.join()
+    join(threads)
     disk.power_up()
     return acknowledged, when
 

@@ -16,7 +16,7 @@ import pytest
 from support import daemon as daemons
 from support import fastcgi
 from support.api import chunk, local
-from support.process import PATIENCE, Process, wait_until
+from support.process import PATIENCE, Process, join, wait_until
 
 
 def in_background(function, *args):
@@ -26,7 +26,7 @@ def in_background(function, *args):
     thread.start()
 
     def wait():
-        thread.join()
+        join([thread])
         return result[0]
 
     return wait

@@ -19,7 +19,7 @@ from support.daemon import NEEDS_PTRACE, ROOT, SANITIZED, SOAK_SECONDS, Daemon, 
 from support.fired_events import Firing
 from support.nginx import Nginx
 from support.passwords import hashed
-from support.process import PATIENCE, free_port, short_directory, wait_until
+from support.process import PATIENCE, free_port, join, short_directory, wait_until
 from support.rest import login, session
 from support.salt_engine import Engine
 from support.salt_master import Salt
@@ -175,10 +175,9 @@ class Load:
 
     def __exit__(self, *_):
         self._over.set()
-        for thread in self._threads:
-            thread.join()
+        join(self._threads)
         self._last.set()
-        self._firing.join()
+        join([self._firing])
 
 
 def fill_log(place):

@@ -65,7 +65,7 @@ def test_curl_prints_events_at_once(rest, way_in, tmp_path):
             assert curl.wait(PATIENCE) == 0, "the stream ends in order"
     finally:
         curl.kill()
-        curl.wait()
+        curl.wait(PATIENCE)
     tags = [line for line in output.read_text().splitlines() if line.startswith("tag: ")]
     assert tags == ["tag: salt/netapi/hook/test"] * 3
     # The command of Salt's manual. The first event follows the line `retry: 400`.

@@ -10,9 +10,9 @@ import pytest
 from support import daemon as daemons
 from support.api import JSON
 from support.daemon import merge
-from support.process import PATIENCE
+from support.process import PATIENCE, join
 from support.rest import api_of, login, serving, session
-from support.streams import PING, PONG, Sse, WebSocket, about, hook, tagged, until
+from support.streams import PING, PONG, Sse, WebSocket, about, hook, tagged, until, until_end
 
 CANARY = "canary-7f3a"
 LIMITED = {"file": {"saltdev": [".*", "@runner", "@wheel", "@jobs"], "limited": ["test.echo"], "nobody": []}}
@@ -129,7 +129,7 @@ def test_logout_closes_streams_of_all_processes_within_a_second(serve, module):
         closed = []
         seconds = took(lambda: closed.extend(socket.closed() for socket in sockets))
         assert set(closed) == {(4401 if module == "rest_cherrypy" else 1008, "The session has ended.")}
-        before = [event["tag"] for event in iter(events.event, None)]  # the view asks for minions before
+        before = [event["tag"] for event in until_end(events)]  # the view asks for minions before
         assert all(tag.startswith("salt/run/") for tag in before)
         return seconds
 
@@ -176,9 +176,8 @@ def test_a_reload_keeps_streams_and_a_stop_closes_them(serve, module):
     stopped = threading.Thread(target=daemon.stop)
     stopped.start()
     assert socket.closed()[0] == 1001
-    while events.event():
-        pass
-    stopped.join()
+    until_end(events)
+    join([stopped])
     assert time.monotonic() - since < PATIENCE
 
 

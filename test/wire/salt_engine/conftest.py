@@ -144,4 +144,4 @@ def bus(salt):
     wait_until(lambda: path.read_text().startswith("reading"), "the bus is read", 4 * PATIENCE)
     yield path.read_text
     reader.terminate()
-    reader.wait()
+    reader.wait(PATIENCE)

@@ -156,7 +156,7 @@ def test_a_hook_is_an_event_on_the_bus_of_the_master(salt, start_engine):
         wait_until(lambda: '"tag": "salt/netapi/hook/some/tag"' in output.read_text(), "it hears")
     finally:
         listener.kill()
-        listener.wait()
+        listener.wait(PATIENCE)
     (event,) = [json.loads(line) for line in output.read_text().splitlines() if "hook/some/tag" in line]
     assert event["data"]["post"] == body
     assert json.loads(event["data"]["body"]) == body

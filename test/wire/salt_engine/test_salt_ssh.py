@@ -18,7 +18,7 @@ from support import fastcgi
 from support.api import CRED
 from support.daemon import CLIENTS, merge
 from support.netapi import Netapi
-from support.process import PATIENCE, gone, wait_until
+from support.process import PATIENCE, gone, join, wait_until
 from support.salt_master import family
 from support.sshd import Sshd
 
@@ -292,7 +292,7 @@ def test_ssh_shows_no_secret_in_arguments_log_and_audit(stand_in, tmp_path):
     wait_until((tmp_path / "runs").exists, "it runs")
     seen = list(arguments_below(engine.pid))
     (tmp_path / "seen").touch()
-    asking.join()
+    join([asking])
     assert any(b"salt_ssh_client.py" in one for one in seen)
     assert not [one for one in seen if b"c4n4ry" in one or b"s3cret-of" in one]
     assert json.loads((tmp_path / "request").read_text())["arg"] == ["c4n4ry-arg"]

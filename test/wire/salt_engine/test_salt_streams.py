@@ -10,6 +10,7 @@ import secrets
 import signal
 import subprocess
 import threading
+import time
 import types
 
 import pytest
@@ -20,7 +21,7 @@ from support import salts
 from support.api import CRED, JSON, Api
 from support.daemon import merge
 from support.fired_events import Firing
-from support.process import PATIENCE, free_port, meanwhile, wait_until
+from support.process import PATIENCE, free_port, line_of, meanwhile, wait_until
 from support.rest import login, session
 from support.salt_master import MINIONS, SECRET
 from support.streams import Sse, WebSocket, hook, tagged, until
@@ -42,7 +43,7 @@ def fire(salt):
     def put(tag, data=None):
         program.stdin.write(json.dumps({"tag": tag, "data": data or {}}) + "\n")
         program.stdin.flush()
-        assert program.stdout.readline() == "fired\n"
+        assert line_of(program.stdout) == "fired\n"
 
     yield put
     program.kill()
@@ -228,10 +229,12 @@ def test_web_sockets_of_rest_cherrypy_behave_like_salt_api(ours, theirs):
 
 def of_job(socket, jid):
     """Reads views until the job is complete. Returns its entry. Raises TimeoutError if no frame arrives."""
-    while True:
+    end = time.monotonic() + 2 * PATIENCE
+    while time.monotonic() < end:
         found = socket.event().get("jobs", {}).get(jid, {})
         if found.get("state") == "complete":
             return found
+    raise TimeoutError(f"the view does not show the end of job {jid}")
 
 
 def minions_of(socket):

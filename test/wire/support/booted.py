@@ -115,7 +115,7 @@ class Booted:
     def stop(self):
         """Kills process 1, which ends every process of the host."""
         self._process.kill()
-        self._process.wait()
+        self._process.wait(PATIENCE)
         for group in self._groups:
             wait_until(lambda group=group: self._left(group), "its processes are gone")
 

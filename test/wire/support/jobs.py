@@ -10,7 +10,7 @@ import time
 
 from . import fastcgi
 from .api import CRED
-from .process import wait_until
+from .process import join, wait_until
 
 
 def call(address, *chunks):
@@ -56,8 +56,7 @@ class Clients:
 
     def stop(self):
         self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        join(self._threads)
 
     def _work(self, number):
         for turn in itertools.count():

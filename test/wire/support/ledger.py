@@ -22,7 +22,7 @@ import time
 
 from . import fastcgi
 from .api import CRED, JSON
-from .process import PATIENCE, wait_until
+from .process import PATIENCE, join, wait_until
 
 MINION = "ms-0"
 
@@ -157,8 +157,7 @@ def load(ledger, *exchanges, threads=4, clients=("local", "local", "local_async"
         yield
     finally:
         stop.set()
-        for worker in workers:
-            worker.join()
+        join(workers)
     assert not failures, failures
 
 

@@ -44,7 +44,7 @@ class _Child:
                 raise Unanswered("no answer in time")
             piece = os.read(self._process.stdout.fileno(), 1 << 16)
             if not piece:
-                raise Unanswered(f"NetapiClient ended with {self._process.wait()}")
+                raise Unanswered(f"NetapiClient ended with {self._process.wait(PATIENCE)}")
             line += piece
         return line
 
@@ -53,7 +53,7 @@ class _Child:
         process, self._process = self._process, None
         if process:
             process.kill()
-            process.wait()
+            process.wait(PATIENCE)
             process.stdin.close()
             process.stdout.close()
 

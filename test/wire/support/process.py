@@ -74,6 +74,20 @@ def sent(address, data):
     return connection
 
 
+def join(threads, seconds=8 * PATIENCE):
+    """Waits for the end of threads. Fails the test if one still runs after `seconds` in all."""
+    end = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0, end - time.monotonic()))
+    assert not any(thread.is_alive() for thread in threads), f"threads did not end within {seconds} s"
+
+
+def line_of(stream, seconds=4 * PATIENCE):
+    """Reads a line from the pipe of a child. Fails the test if none arrives. REQUIRES: the child writes one line at a time."""
+    assert select.select([stream], [], [], seconds)[0], f"no line within {seconds} s"
+    return stream.readline()
+
+
 @contextlib.contextmanager
 def meanwhile(do, every):
     """Calls `do` every `every` seconds in its own thread until the `with` ends."""
@@ -89,7 +103,7 @@ def meanwhile(do, every):
         yield
     finally:
         stop.set()
-        thread.join()
+        join([thread])
 
 
 def command_lines():

@@ -139,7 +139,7 @@ class Program:
             if time.monotonic() > end:  # a parent that ends first may leave children
                 send(pids, signal.SIGKILL)
             time.sleep(0.01)
-        self._child.wait()
+        self._child.wait(PATIENCE)
         self._child = None
 
     def abandon(self, path):
@@ -149,7 +149,7 @@ class Program:
         rest = [pid for pid in pids if pid != orphan]
         send(rest, signal.SIGSTOP)
         send(rest, signal.SIGKILL)
-        self._child.wait()
+        self._child.wait(PATIENCE)
         self._child = None
         wait_until(lambda: all(map(gone, rest)), "the others have ended")
         return orphan

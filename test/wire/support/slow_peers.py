@@ -98,7 +98,7 @@ def besieging(port, credentials, tls=False, heads=220, bodies=220, readers=50, h
     argv = [sys.executable, __file__, *map(str, words)]
     child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
-        assert child.stdout.readline() == b"ready\n", "not all of them got in"
+        assert select.select([child.stdout], [], [], 4 * PATIENCE)[0] and child.stdout.readline() == b"ready\n", "not all clients connected"
         yield
         assert child.poll() is None, "they are still there"
     finally:

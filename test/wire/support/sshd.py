@@ -66,4 +66,4 @@ class Sshd:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(10)
         self._child.kill()
-        self._child.wait()
+        self._child.wait(10)

@@ -6,6 +6,8 @@ import json
 import subprocess
 import threading
 
+from .process import PATIENCE, join, line_of
+
 MARK = "@@00-0000000000-0000000000000000000"  # the same as in listeners.h
 
 
@@ -15,22 +17,22 @@ class Listeners:
     def __init__(self, build, port, token, **options):
         argv = [build / "stream_listeners", f"port={port}", f"token={token}", *(f"{key}={value}" for key, value in options.items())]
         self._child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        line = self._child.stdout.readline()
+        line = line_of(self._child.stdout)
         if line != "ready\n":
-            self._child.wait()
+            self._child.wait(PATIENCE)
             raise AssertionError(f"not all of them got a stream: {options}")
 
     def fire(self):
         """Fires events. Returns the counts of the program."""
         self._child.stdin.write("go\n")
         self._child.stdin.flush()
-        return json.loads(self._child.stdout.readline())
+        return json.loads(line_of(self._child.stdout, 1200))
 
     def close(self):
         """Disconnects all listeners."""
         self._child.stdin.close()
         self._child.stdout.close()
-        self._child.wait()
+        self._child.wait(PATIENCE)
 
     def __enter__(self):
         return self
@@ -51,7 +53,7 @@ def sample(api, token, path):
     lines = []
     while not lines or not lines[-1].startswith(b"data: ") or MARK.encode() not in lines[-1]:
         lines.append(stream.readline())
-    hook.join()
+    join([hook])
     connection.close()
     begin = max((at for at, line in enumerate(lines[:-1]) if line == b"\n"), default=-1) + 1
     return b"".join(lines[begin:]) + b"\n"

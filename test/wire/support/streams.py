@@ -23,6 +23,12 @@ def hook(api, token, path="/hook/test", **data):
     assert (reply.status, reply.json) == (200, {"success": True}), reply
 
 
+def _check(end):
+    """Raises TimeoutError after a time of time.monotonic(). Pings and comments would keep a read alive for ever."""
+    if time.monotonic() > end:
+        raise TimeoutError(f"the stream does not end or answer within {SILENCE} s")
+
+
 class Sse:
     """A stream of server-sent events, open if `status` is 200. An event is {"tag": ..., "data": {...}}."""
 
@@ -38,13 +44,14 @@ class Sse:
     def block(self):
         """Returns the fields of the next event without comments; None at the end of the stream."""
         assert self.status == 200, (self.status, self.reply.read())
-        fields = {}
+        fields, end = {}, time.monotonic() + SILENCE
         while line := self.reply.readline().decode():
             name, _, value = line.rstrip("\n").partition(": ")
             if line == "\n" and "data" in fields:
                 return fields
             if not line.startswith(":") and line != "\n":
                 fields[name] = value
+            _check(end)
         return None
 
     def event(self):
@@ -149,10 +156,12 @@ class WebSocket:
 
     def text(self):
         """Returns the next text and answers pings; None after the close frame, which is in `end`."""
+        end = time.monotonic() + SILENCE
         while True:
             opcode, payload = self.frame()
             if opcode == PING:
                 self.send(payload, PONG)
+                _check(end)
             elif opcode == CLOSE:
                 self.end = (struct.unpack(">H", payload[:2])[0] if payload else None, payload[2:].decode())
                 return None
@@ -169,15 +178,17 @@ class WebSocket:
 
     def texts_until(self, part):
         """Returns the texts up to the first one that contains `part`."""
-        texts = [self.text()]
+        texts, end = [self.text()], time.monotonic() + SILENCE
         while part not in texts[-1]:
+            _check(end)
             texts.append(self.text())
         return texts
 
     def closed(self):
         """Reads to the close frame. Returns its code and reason."""
+        end = time.monotonic() + SILENCE
         while self.text() is not None:
-            pass
+            _check(end)
         return self.end
 
     def silent(self, seconds=0.4):
@@ -214,6 +225,15 @@ def until(stream, wanted, seconds=PATIENCE):
         if wanted(event):
             return events
     raise AssertionError(f"waited {seconds} s in vain: {events}")
+
+
+def until_end(stream, seconds=SILENCE):
+    """Returns the events up to the end of the stream. Fails if it does not end."""
+    events, end = [], time.monotonic() + seconds
+    while event := stream.event():
+        events.append(event)
+        _check(end)
+    return events
 
 
 def tagged(end):

@@ -12,7 +12,7 @@ import threading
 import time
 
 from . import daemon as daemons
-from .process import PATIENCE, wait_until
+from .process import PATIENCE, join, wait_until
 
 # Executes the program with the sockets as descriptors from 3 on, and LISTEN_PID set (sd_listen_fds(3)).
 HAND_OVER = """
@@ -102,7 +102,7 @@ class Unit:
     def stop(self):
         self._stopping = True
         self.send_signal(signal.SIGTERM)
-        self._keeper.join()
+        join([self._keeper])
         for one in self._sockets:
             one.close()
         assert self.ends[-1] in (0, -signal.SIGTERM), self.log()  # by the signal, shortly after its start
