@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Nobody but the authenticator makes an identity.
+// Only the authenticator makes an identity.
 // expect: private
 #include "rest_fcgi/auth/credentials.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text becomes JSON by a writer, or by the word `trusted`.
+// Text becomes JSON only through a writer or through `trusted`.
 // expect: private|convert
 #include <string>
 

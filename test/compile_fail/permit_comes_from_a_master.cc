@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Nobody but a master gives leave to run a chunk.
+// Only a master permits a chunk.
 // expect: private|protected
 #include "rest_fcgi/master/master.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A failure cannot be overlooked.
+// A result cannot be ignored.
 // expect: nodiscard|unused
 #include "rest_fcgi/core/result.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A secret is not copied by accident; `copy` says that it is meant.
+// A secret is not copied by accident; only `copy` copies it.
 // expect: deleted
 #include "rest_fcgi/core/secret.h"
 

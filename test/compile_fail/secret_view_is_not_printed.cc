@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Nor can a look at somebody else's.
+// A view of a secret cannot be written to a stream.
 // expect: operator<<|invalid operands
 #include <iostream>
 

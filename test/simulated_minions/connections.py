@@ -6,7 +6,7 @@ import time
 
 import zmq
 
-PATIENCE = 20  # seconds until a connection without an answer is closed
+TIMEOUT = 20  # seconds until a connection without an answer is closed
 
 
 class Connections:
@@ -40,7 +40,7 @@ class Connections:
         """Closes connections that waited too long and sends their messages again."""
         now = time.monotonic()
         for socket, (make, answered, since) in list(self._busy.items()):
-            if now - since > PATIENCE:
+            if now - since > TIMEOUT:
                 del self._busy[socket]
                 self._poller.unregister(socket)
                 socket.close()

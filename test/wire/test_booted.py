@@ -19,7 +19,7 @@ from support import fastcgi
 from support.api import CRED
 from support.booted import Booted, BootFailed
 from support.daemon import ROOT, SANITIZED, merge
-from support.process import PATIENCE, short_directory, wait_until
+from support.process import TIMEOUT, short_directory, wait_until
 
 THIEF = pathlib.Path(__file__).with_name("support") / "thief.py"
 SECRET = "s3cret-of-the-responder"
@@ -62,7 +62,7 @@ class Host:
 
     def run(self, fun, *arg, **kwarg):
         low = {**CRED, "client": "local", "tgt": "ms-0", "fun": fun, "arg": list(arg), "kwarg": kwarg}
-        answer = fastcgi.talk(self.address, fastcgi.request(json.dumps([low]).encode()), 4 * PATIENCE)
+        answer = fastcgi.talk(self.address, fastcgi.request(json.dumps([low]).encode()), 4 * TIMEOUT)
         assert answer.status == 200, (answer.status, answer.body, self.booted.run("systemctl", "status", "rest_fcgi*", check=False))
         return json.loads(answer.body)["return"][0]["ms-0"]
 
@@ -284,7 +284,7 @@ def test_a_responder_out_of_memory_restarts_without_a_wrong_or_lost_answer(short
 
     def ask(**low):
         body = json.dumps([{**CRED, **low}])
-        answer = fastcgi.talk(host.address, fastcgi.request(body.encode()), 4 * PATIENCE)
+        answer = fastcgi.talk(host.address, fastcgi.request(body.encode()), 4 * TIMEOUT)
         return (answer.status, json.loads(answer.body)["return"]) if answer.ended else ("cut off", None)
 
     def large(_=None):

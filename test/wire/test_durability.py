@@ -3,7 +3,6 @@
 
 import signal
 import sqlite3
-import subprocess
 
 import pytest
 from support.daemon import KILLS, run
@@ -88,10 +87,6 @@ def test_an_unusable_database_prevents_the_start(start, content):
     assert content is None or database.read_bytes() == content
 
 
-def refused_async(address):
-    return refused(address, ASYNC_PING)
-
-
 ASYNC_PING = {"client": "local_async", "tgt": "*", "fun": "test.ping"}
 PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
 
@@ -103,42 +98,11 @@ def test_a_locked_database_refuses_asynchronous_jobs_only_and_is_logged_once(sta
         other.execute("BEGIN IMMEDIATE")
         assert [call(daemon.address, PING) for _ in range(20)] == [[ALL_PONG]] * 20
         assert kept in runner(daemon.address, "jobs.list_jobs")
-        assert "database is locked" in refused_async(daemon.address)
+        assert "database is locked" in refused(daemon.address, ASYNC_PING)
         other.execute("ROLLBACK")
     assert start_async(daemon.address) in runner(daemon.address, "jobs.list_jobs")
     assert daemon.log().count("cannot be written: database is locked") == 1
     assert daemon.log().count("it can be written again") == 1
-
-
-@pytest.fixture
-def small_disk(directory):
-    """A file system of 1 MiB."""
-    path = directory / "disk"
-    path.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", path], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip(f"mounting a small file system needs root: {mounted.stderr.decode().strip()}")
-    yield path
-    subprocess.run(["umount", path], check=True)
-
-
-def test_a_full_disk_refuses_asynchronous_jobs_only(small_disk, start):
-    daemon = start({"cachedir": str(small_disk)})
-    kept = start_async(daemon.address)
-    with open(small_disk / "filler", "wb", buffering=0) as filler:
-        with pytest.raises(OSError):
-            while True:
-                filler.write(b"x" * 4096)
-    large = {"client": "local", "tgt": "*", "fun": "test.arg", "arg": ["x" * 2000]}
-    for _ in range(100):
-        assert call(daemon.address, large)[0]["ms-0"]
-    assert "full" in refused_async(daemon.address)
-    assert daemon.log().count("it cannot be written: ") == 1
-    (small_disk / "filler").unlink()
-    again = start_async(daemon.address)
-    assert {kept, again} <= runner(daemon.address, "jobs.list_jobs").keys()
-    assert daemon.log().count("it can be written again") == 1
-    assert daemon.stop() == 0
 
 
 def test_a_removed_database_is_replaced_by_a_new_one(start):

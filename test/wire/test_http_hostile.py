@@ -12,7 +12,7 @@ import pytest
 from support.api import Api, local
 from support.daemon import NEEDS_PTRACE, SANITIZED
 from support.nginx import certificate
-from support.process import PATIENCE, answers, connect, free_port, meanwhile, wait_until
+from support.process import TIMEOUT, answers, connect, free_port, meanwhile, wait_until
 from support.rest import login
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n"
@@ -113,12 +113,12 @@ def is_served(api):
     """Checks that a valid request is answered soon."""
     began = time.monotonic()
     assert api.request("GET", "/").json["return"] == "Welcome"
-    assert time.monotonic() - began < PATIENCE / 3
+    assert time.monotonic() - began < TIMEOUT / 3
 
 
-def send(port, data, patience=PATIENCE):
+def send(port, data, timeout=TIMEOUT):
     """Sends as many bytes as the peer accepts. Returns the connection."""
-    connection = connect(("127.0.0.1", port), patience)
+    connection = connect(("127.0.0.1", port), timeout)
     with contextlib.suppress(ConnectionError, TimeoutError):
         connection.sendall(data)
     return connection
@@ -134,7 +134,7 @@ def test_each_malformed_request_gets_its_status_and_a_closed_connection(daemon, 
 
 
 @contextlib.contextmanager
-def besieged(daemon):
+def hostile_connections(daemon):
     """Opens 300 slow heads, 300 half bodies, 1,000 silent connections, clients that never read, garbage instead of TLS,
     and connections that close at once."""
     token = login(daemon.api)
@@ -179,7 +179,7 @@ def test_hostile_connections_delay_no_other_client_and_leave_no_memory(daemon, d
     first = None
     idle = daemon.open_files()
     for _ in range(2):
-        with besieged(daemon):
+        with hostile_connections(daemon):
             for _ in range(20):
                 is_served(daemon.api)
                 is_served_with_tls()

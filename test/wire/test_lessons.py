@@ -13,7 +13,7 @@ import pytest
 from support import fastcgi
 from support.api import CRED, JSON, chunk, local
 from support.daemon import ROOT, merge
-from support.opened import Opened
+from support.access_watch import AccessWatch
 from support.process import connect
 from support.rest import api_of, serving
 
@@ -39,8 +39,8 @@ def bait(directory):
     folder.mkdir()
     for name in ("file", "file.p", "0" * 64):
         (folder / name).write_text("bait")
-    with contextlib.closing(Opened(folder)) as opened:
-        yield folder, opened
+    with contextlib.closing(AccessWatch(folder)) as watch:
+        yield folder, watch
 
 
 def paths_to(folder):
@@ -60,7 +60,7 @@ KEYS += ["subset", "metadata", "full_return", "roster_file", "service", "filenam
 
 
 def test_cve_2018_15750_cve_2020_11652_cve_2021_25282_cve_2024_22231_no_value_of_a_request_opens_a_file(start, front, bait):
-    folder, opened = bait
+    folder, watch = bait
     changes = merge(serving(), {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"], "login_guard": {"tries": 0}}})
     daemon = start(changes)
     wsgi, rest = front(daemon), api_of(changes)
@@ -78,9 +78,9 @@ def test_cve_2018_15750_cve_2020_11652_cve_2021_25282_cve_2024_22231_no_value_of
             rest.request("GET", url + clean, headers={"X-Auth-Token": token})
             rest.request("GET", url, headers={"X-Auth-Token": clean})
             rest.request("GET", url, headers={"Cookie": f"session_id={clean}"})
-    assert opened.count() == 0
+    assert watch.count() == 0
     (folder / "file").read_text()
-    assert opened.count() > 0, "what is opened is seen"
+    assert watch.count() > 0, "an access is counted"
 
 
 def test_an_options_request_opens_no_session(on_port):

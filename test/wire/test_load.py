@@ -9,11 +9,11 @@ import pytest
 from support import fastcgi
 from support.api import CRED, local
 from support.daemon import NEEDS_PTRACE, SANITIZED, merge
-from support.process import PATIENCE, connect, sent, wait_until
+from support.process import TIMEOUT, connect, sent, wait_until
 from support.rest import api_of, serving
 
 
-def at_once(count, function):
+def in_parallel(count, function):
     """Returns the results of `function` for 0 ... count-1, all called in parallel."""
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
         return list(pool.map(function, range(count)))
@@ -24,7 +24,7 @@ def test_cve_2012_6687_two_thousand_parallel_requests_are_answered(start):
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[1])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
     for connection in connections:
-        connection.settimeout(8 * PATIENCE)
+        connection.settimeout(8 * TIMEOUT)
     assert [fastcgi.receive(connection).status for connection in connections] == [200] * 2000
 
 
@@ -35,7 +35,7 @@ def test_two_thousand_requests_use_less_than_a_hundred_megabytes(start):
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
     # Each request has a thread, which waits for one of 256 workers.
-    wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight", 4 * PATIENCE)
+    wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight", 4 * TIMEOUT)
     assert resident(daemon) < 100_000
     for connection in connections:
         connection.close()
@@ -45,7 +45,7 @@ def test_salt_issue_55953_parallel_calls_get_their_own_returns(api):
     def echo(number):
         return api.run(local("test.echo", tgt=f"ms-{number % 3}", arg=[f"marker {number}"]))
 
-    replies = at_once(400, echo)
+    replies = in_parallel(400, echo)
     assert replies == [[{f"ms-{number % 3}": f"marker {number}"}] for number in range(400)]
 
 
@@ -68,7 +68,7 @@ def test_parallel_calls_keep_the_identity_of_their_users(start, front, tmp_path)
         stolen = api.post(local("test.arg", tgt=f"ms-{number % 3}", **{**good, "password": f"of {other}"}))
         return allowed.ret[0][f"ms-{number % 3}"]["kwargs"]["__pub_user"], elsewhere.status, stolen.status
 
-    assert at_once(120, who) == [(names[number % 60], 401, 401) for number in range(120)]
+    assert in_parallel(120, who) == [(names[number % 60], 401, 401) for number in range(120)]
 
 
 READERS = 2 * 4  # descriptors of the read connections of the store
@@ -98,11 +98,11 @@ def test_salt_issue_29817_descriptors_and_threads_are_released(start, front):
     def at_rest():
         return int(daemon.status("Threads")) < 16 and daemon.open_files()
 
-    at_once(16, mixed)
-    files = wait_until(at_rest, "idle threads end", 4 * PATIENCE)
+    in_parallel(16, mixed)
+    files = wait_until(at_rest, "idle threads end", 4 * TIMEOUT)
     for _ in range(16):
-        at_once(16, mixed)
-    wait_until(lambda: 0 < at_rest() <= files + READERS, "as many files are open as before", 4 * PATIENCE)
+        in_parallel(16, mixed)
+    wait_until(lambda: 0 < at_rest() <= files + READERS, "as many files are open as before", 4 * TIMEOUT)
 
 
 def resident(daemon):

@@ -116,7 +116,7 @@ def test_plain_http_to_the_tls_port_is_refused_in_json(daemon, front):
 
 
 def test_nginx_answers_504_in_json_after_its_timeout(start, front):
-    nginx = front(start({"rest_fcgi": {"shutdown_timeout": 1}}), patience=1)
+    nginx = front(start({"rest_fcgi": {"shutdown_timeout": 1}}), timeout=1)
     reply = nginx.post(local("test.sleep", arg=[30]))
     assert (reply.status, reply.json) == (504, {"return": "504: Gateway Time-out"})
     assert "retry-after" not in reply.headers

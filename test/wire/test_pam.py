@@ -12,7 +12,7 @@ import time
 import pytest
 
 from support import daemon as daemons
-from support.process import gone, wait_until
+from support.process import has_ended, wait_until
 
 HELPER = daemons.BINARY.parent / "rest_fcgi_pam"
 PASSWORD = "correct horse " + secrets.token_hex(4)
@@ -184,4 +184,4 @@ def test_a_helper_has_no_password_in_its_arguments_and_ends_with_the_responder(s
         assert PASSWORD.encode() not in shown
         assert str(HELPER).encode() in shown
     assert served.stop() == 0
-    wait_until(lambda: all(gone(pid) for pid in helpers), "helpers have ended")
+    wait_until(lambda: all(has_ended(pid) for pid in helpers), "helpers have ended")

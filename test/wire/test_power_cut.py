@@ -21,7 +21,7 @@ import pytest
 from support.api import CRED, JSON, chunk, local
 from support.daemon import LONG, SANITIZED
 from support.disk import Disk, private_mounts
-from support.process import PATIENCE, join, wait_until
+from support.process import TIMEOUT, join, wait_until
 from support.relay import Relay
 from support.rest import api_of, serving
 
@@ -54,7 +54,7 @@ class Session:
     """A connection to the HTTP port. Raises OSError without an answer."""
 
     def __init__(self, port):
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
 
     def ask(self, method, path, body=None, token=None):
         """Returns the status and the value of `return`."""

@@ -16,7 +16,7 @@ import pytest
 from support import daemon as daemons
 from support import fastcgi
 from support.api import chunk, local
-from support.process import PATIENCE, Process, join, wait_until
+from support.process import TIMEOUT, Process, join, wait_until
 
 
 def in_background(function, *args):
@@ -33,7 +33,7 @@ def in_background(function, *args):
 
 
 # Longer than any test, so that an unnecessary wait fails the test.
-PATIENT = {"rest_fcgi": {"shutdown_timeout": 3600}}
+LONG_SHUTDOWN = {"rest_fcgi": {"shutdown_timeout": 3600}}
 
 
 def await_job(daemon):
@@ -44,7 +44,7 @@ def await_job(daemon):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 def test_mapserver_issue_7504_an_idle_process_ends_at_once_with_status_0(start, number):
-    daemon = start(PATIENT)
+    daemon = start(LONG_SHUTDOWN)
     daemon.kill(number)
     assert daemon.wait() == 0
     assert not os.path.exists(daemon.address)
@@ -52,11 +52,11 @@ def test_mapserver_issue_7504_an_idle_process_ends_at_once_with_status_0(start, 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_running_request_is_answered_before_the_end(start, front, number):
-    daemon = start(PATIENT)
+    daemon = start(LONG_SHUTDOWN)
     reply = in_background(front(daemon).post, local("test.sleep", arg=[10]))
     await_job(daemon)
     daemon.kill(number)
-    assert daemon.wait(2 * PATIENCE) == 0
+    assert daemon.wait(2 * TIMEOUT) == 0
     assert reply().ret == [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from support.api import CRED, JSON, local
 from support.daemon import merge
-from support.process import PATIENCE, free_port, wait_until
+from support.process import TIMEOUT, free_port, wait_until
 from support.rest import WAYS_IN, api_of, login, running, serving, session
 from support.salt_master import MINIONS, SECRET
 
@@ -83,7 +83,7 @@ def test_salt_issue_56168_a_token_from_the_path_token_is_a_session(api):
 
 def test_requests_of_one_session_run_in_parallel(api, token, tmp_path):
     wait_for_four = f"touch {tmp_path}/$$; while [ $(ls {tmp_path} | wc -l) -lt 4 ]; do sleep 0.01; done"
-    shell = {"python_shell": True, "timeout": PATIENCE}
+    shell = {"python_shell": True, "timeout": TIMEOUT}
     low = {"client": "local", "tgt": "ms-0", "fun": "cmd.run", "arg": [wait_for_four], "kwarg": shell}
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         replies = list(pool.map(lambda _: post(api, "/", [low], token), range(4)))
@@ -191,7 +191,7 @@ def test_rest_tornado_listens_on_all_addresses_by_default(start):
     port = free_port()
     start({"rest_fcgi": {"netapi": ["rest_tornado"]}, "rest_tornado": {"port": port, "disable_ssl": True}})
     for address in ["127.0.0.1"] + ["::1"] * socket.has_ipv6:
-        connection = http.client.HTTPConnection(address, port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection(address, port, timeout=TIMEOUT)
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         connection.close()

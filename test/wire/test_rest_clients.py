@@ -4,8 +4,7 @@
 import pytest
 
 from support.client_checks import CHECKS, Place
-from support.rest import WAYS_IN, running
-
+from support.rest import running
 
 NOT_OF_TORNADO = ("pepper_takes_a_token_for_run",)  # rest_tornado has no /token
 TORNADO = [check for check in CHECKS if check.__name__.startswith("pepper") and check.__name__ not in NOT_OF_TORNADO]
@@ -17,8 +16,10 @@ def rest(request):
         yield one
 
 
-@pytest.mark.parametrize("way_in", WAYS_IN)
-@pytest.mark.parametrize("check", CHECKS, ids=[check.__name__ for check in CHECKS])
+PLACES = [("http", check) for check in CHECKS] + [("fastcgi", check) for check in CHECKS if check not in TORNADO]
+
+
+@pytest.mark.parametrize("way_in, check", PLACES, ids=[f"{way_in}-{check.__name__}" for way_in, check in PLACES])
 def test_clients_of_salt_api_work(rest, check, way_in, tmp_path):
     check(Place(f"http://127.0.0.1:{rest.ways[way_in].port}", tmp_path))
 

@@ -11,7 +11,7 @@ import pytest
 
 from support.api import CRED, JSON
 from support.daemon import LONG, NEEDS_PTRACE, SANITIZED, merge
-from support.process import PATIENCE, wait_until
+from support.process import TIMEOUT, wait_until
 from support.rest import api_of, serving
 
 THREADS = 4
@@ -21,7 +21,7 @@ GROWTH = 1.05  # allowance for fragmentation of the allocator
 
 def turns(port, count):
     """Opens, uses and ends `count` sessions over one connection."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2 * PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2 * TIMEOUT)
 
     def ask(method, path, body=None, headers=None):
         connection.request(method, path, body, headers or {})

@@ -13,7 +13,7 @@ import pytest
 
 from support import daemon as daemons
 from support.api import chunk, local
-from support.process import Process, gone, socket_of, wait_until
+from support.process import Process, has_ended, socket_of, wait_until
 
 HELPER = daemons.BINARY.parent / "rest_fcgi_run"
 TGT = "ms-0"
@@ -47,7 +47,7 @@ class Tree:
 
     def left(self):
         pids = [(self.folder / name).read_text().strip() for name in ("child", "grandchild", "daemon")]
-        return [pid for pid in pids if not gone(pid)]
+        return [pid for pid in pids if not has_ended(pid)]
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import json
 import time
 
 import pytest
-from support import fastcgi
 from support.api import local
 from support.daemon import LONG, SANITIZED, merge
 from support.jobs import Clients, call, runner
@@ -52,17 +51,6 @@ def test_each_of_four_processes_finds_every_job_once(four):
         assert set(answered) <= jobs.keys()
         said = [argument for job in jobs.values() if job["Function"] == "test.arg" for argument in job["Arguments"]]
         assert words <= set(said)
-
-
-def wrong_password(address, user="alice", remote="192.0.2.7"):
-    low = {"client": "local", "tgt": "ms-0", "fun": "test.ping", "eauth": "sharedsecret", "username": user, "password": "wrong"}
-    return fastcgi.talk(address, fastcgi.request(json.dumps([low]).encode(), REMOTE_ADDR=remote)).status
-
-
-def test_four_processes_share_the_count_of_failed_logins(four):
-    assert [wrong_password(address) for address in four.addresses] == [401, 401, 401, 429]
-    assert {wrong_password(address) for address in four.addresses} == {429}
-    assert wrong_password(four.addresses[3], remote="198.51.100.1") == 401
 
 
 def test_a_logout_takes_effect_in_all_processes_within_a_second(four):

@@ -14,7 +14,7 @@ from support import fastcgi
 from support.api import CRED, JSON, chunk, local
 from support.daemon import NEEDS_PTRACE, merge
 from support.disk import fill, private_mounts, small
-from support.jobs import call
+from support.jobs import call, refused, runner
 from support.ledger import Ledger, await_answers, load, over_http
 from support.limits import Faults, limited
 from support.process import wait_until
@@ -57,6 +57,22 @@ def found_by(api):
 
 def log_in(api):
     return api.request("POST", "/login", json.dumps(CRED), JSON)
+
+
+def test_a_full_disk_refuses_asynchronous_jobs_only(small_disk, start):
+    daemon = start({"cachedir": str(small_disk / "cache")})
+    start_job = {"client": "local_async", "tgt": "*", "fun": "test.ping"}
+    kept = call(daemon.address, start_job)[0]["jid"]
+    filler = fill(small_disk)
+    large = {"client": "local", "tgt": "*", "fun": "test.arg", "arg": ["x" * 2000]}
+    for _ in range(100):
+        assert call(daemon.address, large)[0]["ms-0"]
+    assert "full" in refused(daemon.address, start_job)
+    assert daemon.log().count("it cannot be written: ") == 1
+    filler.unlink()
+    again = call(daemon.address, start_job)[0]["jid"]
+    assert {kept, again} <= runner(daemon.address, "jobs.list_jobs").keys()
+    assert daemon.log().count("it can be written again") == 1
 
 
 def test_a_full_disk_refuses_logins_and_keeps_sessions(small_disk, start):

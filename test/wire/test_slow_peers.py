@@ -15,7 +15,7 @@ from support.api import CRED, JSON, Api, local
 from support.daemon import QUIET, ROOT
 from support.nginx import certificate
 from support.process import free_port
-from support.slow_peers import besieging
+from support.slow_peers import slow_clients
 
 TURNS, EACH = (10, 100) if QUIET else (4, 10)
 BODY = json.dumps([local("test.ping", tgt="ms-0")])
@@ -94,7 +94,7 @@ def test_slow_clients_do_not_slow_other_clients(front_ends, name, capsys):
     api = getattr(front_ends, name)()
     turn(api)
     without = turns(api)
-    with besieging(api.port, CRED, tls=bool(api.ca), **FEWER.get(name, {})):
+    with slow_clients(api.port, CRED, tls=bool(api.ca), **FEWER.get(name, {})):
         beside = turns(api)
     after = turns(api)
     rate = beside / statistics.median([without, after])

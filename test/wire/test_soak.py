@@ -19,7 +19,7 @@ from support.daemon import NEEDS_PTRACE, ROOT, SANITIZED, SOAK_SECONDS, Daemon, 
 from support.fired_events import Firing
 from support.nginx import Nginx
 from support.passwords import hashed
-from support.process import PATIENCE, free_port, join, short_directory, wait_until
+from support.process import TIMEOUT, free_port, join, short_directory, wait_until
 from support.rest import login, session
 from support.salt_engine import Engine
 from support.salt_master import Salt
@@ -261,6 +261,6 @@ def test_a_long_running_process_does_not_grow(place, capsys):
     assert min(load.done["one_of_each"], load.done["listen"], load.fired) > SOAK_SECONDS / 10
     wait_until(lambda: all(one.heard == load.fired or one.wrong for one in stayers), "those who stay have heard all")
     assert [one.wrong for one in stayers] == [None] * STAY
-    wait_until(lambda: place.daemon.open_files() <= idle + STAY + READERS, "all descriptors are closed", 2 * PATIENCE)
+    wait_until(lambda: place.daemon.open_files() <= idle + STAY + READERS, "all descriptors are closed", 2 * TIMEOUT)
     most_grown, most_leaked = allowed(size)
     assert SANITIZED or (grew <= most_grown and leaked <= most_leaked)

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from support.browser import pages
 from support.foreign_clients import STREAM_CLIENT, require
-from support.process import PATIENCE, wait_until
+from support.process import TIMEOUT, wait_until
 from support.rest import login, running
 from support.streams import hook
 
@@ -62,10 +62,10 @@ def test_curl_prints_events_at_once(rest, way_in, tmp_path):
             wait_until(lambda: f'"post": {{"number": {number}}}' in output.read_text(), "it is printed at once")
         if rest.module == "rest_cherrypy":  # rest_tornado has no logout
             api.request("POST", "/logout", headers={"X-Auth-Token": token})
-            assert curl.wait(PATIENCE) == 0, "the stream ends in order"
+            assert curl.wait(TIMEOUT) == 0, "the stream ends in order"
     finally:
         curl.kill()
-        curl.wait(PATIENCE)
+        curl.wait(TIMEOUT)
     tags = [line for line in output.read_text().splitlines() if line.startswith("tag: ")]
     assert tags == ["tag: salt/netapi/hook/test"] * 3
     # The command of Salt's manual. The first event follows the line `retry: 400`.

@@ -10,7 +10,7 @@ import pytest
 from support import daemon as daemons
 from support.api import JSON
 from support.daemon import merge
-from support.process import PATIENCE, join
+from support.process import TIMEOUT, join
 from support.rest import api_of, login, serving, session
 from support.streams import PING, PONG, Sse, WebSocket, about, hook, tagged, until, until_end
 
@@ -178,7 +178,7 @@ def test_a_reload_keeps_streams_and_a_stop_closes_them(serve, module):
     assert socket.closed()[0] == 1001
     until_end(events)
     join([stopped])
-    assert time.monotonic() - since < PATIENCE
+    assert time.monotonic() - since < TIMEOUT
 
 
 def test_a_limited_user_receives_the_events_of_own_jobs_only(serve, module):

@@ -18,7 +18,7 @@ from support import daemon as daemons
 from support.api import JSON, Api, local
 from support.jobs import runner
 from support.ledger import Ledger, await_answers, load, over_fastcgi, over_http
-from support.process import PATIENCE, free_port, wait_until
+from support.process import TIMEOUT, free_port, wait_until
 from support.rest import login, session
 from support.streams import Sse, WebSocket, hook
 from support.units import Unit
@@ -141,7 +141,7 @@ def test_no_request_fails_and_no_stream_ends_during_reloads(unit, front, directo
     assert [one.numbers for one in heard] == [list(range(RELOADS))] * LISTENERS
     assert unit.replace() == 0
     for one in heard:
-        one.join(PATIENCE)
+        one.join(TIMEOUT)
     assert [one.end for one in heard] == [(1001, "the server stops"), "whole"] * (LISTENERS // 2)
 
 

@@ -14,7 +14,7 @@ import subprocess
 import pytest
 from salt_api import WAYS
 from support import salts
-from support.process import PATIENCE, free_port, short_directory, wait_until
+from support.process import TIMEOUT, free_port, short_directory, wait_until
 from support.salt_engine import Engine
 from support.salt_master import DEAD, Salt
 
@@ -141,7 +141,7 @@ def bus(salt):
     path = salt.home / f"events-{secrets.token_hex(4)}"
     with open(path, "w") as events, open(salt.home / "events.log", "a") as log:
         reader = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=events, stderr=log)
-    wait_until(lambda: path.read_text().startswith("reading"), "the bus is read", 4 * PATIENCE)
+    wait_until(lambda: path.read_text().startswith("reading"), "the bus is read", 4 * TIMEOUT)
     yield path.read_text
     reader.terminate()
-    reader.wait(PATIENCE)
+    reader.wait(TIMEOUT)

@@ -11,9 +11,9 @@ from comparison import in_any_order, neutral
 from oracle import Recording, settled
 from rest_row import CRED, LIMITED
 from support import salts
-from support.netapi import PATIENCE as ANSWER
+from support.netapi import TIMEOUT as ANSWER
 from support.netapi import Unanswered
-from support.process import PATIENCE, wait_until
+from support.process import TIMEOUT, wait_until
 from support.salt_master import Program
 
 WAYS = ("rest_cherrypy", "rest_tornado")
@@ -133,7 +133,7 @@ class SaltApi:
         try:
             self._api.start()
             for server in self.servers.values():
-                wait_until(server.is_up, f"{server.way} answers; salt-api says: {self._api.log()}", 4 * PATIENCE)
+                wait_until(server.is_up, f"{server.way} answers; salt-api says: {self._api.log()}", 4 * TIMEOUT)
         except BaseException:
             self.stop()
             raise

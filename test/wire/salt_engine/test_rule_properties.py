@@ -11,7 +11,7 @@ import pytest
 
 from support import salts
 from support.daemon import BINARY, LONG
-from support.process import PATIENCE
+from support.process import TIMEOUT
 
 JUDGE = BINARY.with_name("judge")
 ROWS = pathlib.Path(__file__).with_name("rule_rows.json")
@@ -27,7 +27,7 @@ def test_rules_permit_nothing_that_salt_refuses(tmp_path):
     hypothesis = salts.required("Hypothesis", lambda: salts.hypothesis(salt))
     argv = [salt / "bin/python", salts.RULES, JUDGE, tmp_path, str(EXAMPLES), ROWS]
     env = {**os.environ, "PYTHONPATH": str(hypothesis)}
-    limit = (60 if LONG else 10) * PATIENCE
+    limit = (60 if LONG else 10) * TIMEOUT
     done = subprocess.run(argv, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=limit)
     assert done.returncode == 0, done.stderr[-4000:]
     reasons = json.loads(done.stdout)["reasons"]

@@ -13,7 +13,7 @@ from comparison import JID
 from rows import call, local
 from support.daemon import LONG
 from support.ledger import MINION, Ledger, await_answers, load, over_fastcgi
-from support.process import PATIENCE, command_lines, gone, wait_until
+from support.process import TIMEOUT, command_lines, has_ended, wait_until
 
 EVERY_LINE = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
 ONE_LINE = pytest.mark.parametrize("salt", ["3006"], indirect=True)
@@ -40,7 +40,7 @@ def await_all(engine, salt):
         reply = engine.post(local("test.ping", timeout=3, gather_job_timeout=2))
         return reply.status == 200 and reply.ret == [each(salt)]
 
-    wait_until(answered, "all minions answer through the responder", 6 * PATIENCE)
+    wait_until(answered, "all minions answer through the responder", 6 * TIMEOUT)
 
 
 def timed(function):
@@ -73,7 +73,7 @@ def test_a_master_that_starts_later_is_found(breakable, start_engine):
     engine = start_engine()
     for low in (local("test.ping"), call("runner", "manage.up"), call("wheel", "key.list_all")):
         reply, seconds = timed(lambda low=low: engine.post(low))
-        assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < PATIENCE / 2
+        assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < TIMEOUT / 2
     breakable.heal()
     await_all(engine, breakable)
 
@@ -83,7 +83,7 @@ def test_salt_issue_21740_a_stopped_master_is_not_available(breakable, engine):
     engine.run(local("test.ping", "ms-0"))
     breakable.master.stop(signal.SIGTERM)
     reply, seconds = timed(lambda: engine.post(local("test.ping")))
-    assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < PATIENCE / 2
+    assert (reply.status, reply.text) == (503, NOT_AVAILABLE) and seconds < TIMEOUT / 2
 
 
 @pytest.mark.parametrize("salt", ["3007", "3008"], indirect=True)
@@ -94,7 +94,7 @@ def test_the_responder_leaves_an_orphaned_event_process_for_that_of_the_next_mas
     try:
         breakable.heal()
         await_all(engine, breakable)
-        assert not gone(orphan)
+        assert not has_ended(orphan)
         assert engine.log().count("an earlier one left behind") == 1
     finally:
         os.kill(orphan, signal.SIGKILL)
@@ -184,7 +184,7 @@ def test_a_stopped_worker_of_the_master_delays_few_requests(breakable, start_eng
         answers = list(pool.map(lambda low: timed(lambda: engine.post(low)), chunks))
     statuses = collections.Counter(reply.status for reply, _ in answers)
     assert statuses[200] >= 6 and set(statuses) <= {200, 503, 504}, statuses
-    assert max(seconds for _, seconds in answers) < 30 + PATIENCE
+    assert max(seconds for _, seconds in answers) < 30 + TIMEOUT
     await_all(engine, breakable)
     assert max(record.counts().values()) == 1
 
@@ -195,7 +195,7 @@ def test_salt_issue_53147_a_stopped_master_times_out(breakable, start_engine, re
     engine.run(record.chunk("before"))
     with standing_still(breakable.master.pids):
         reply, seconds = timed(lambda: engine.post(record.chunk("during")))
-    assert reply.status == 504 and seconds < 20 + PATIENCE
+    assert reply.status == 504 and seconds < 20 + TIMEOUT
     await_all(engine, breakable)
     engine.run(record.chunk("after"))
     counts = record.counts()

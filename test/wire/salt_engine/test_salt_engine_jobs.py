@@ -6,7 +6,7 @@ import time
 import pytest
 from comparison import JID
 from rows import call, local, user
-from support.process import PATIENCE, wait_until
+from support.process import TIMEOUT, wait_until
 
 EVERY_LINE = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
 ONE_LINE = pytest.mark.parametrize("salt", ["3006"], indirect=True)
@@ -104,7 +104,7 @@ def test_request_timeout_names_the_job_that_continues(start_engine, engine):
     hurried = start_engine({"rest_fcgi": {"request_timeout": 10}})
     begun = time.monotonic()
     reply = hurried.post(local("test.sleep", "ms-0", arg=[60]))
-    assert reply.status == 504 and time.monotonic() - begun < 10 + PATIENCE
+    assert reply.status == 504 and time.monotonic() - begun < 10 + TIMEOUT
     jid = JID.search(reply.text)[0]
 
     def runs():

@@ -17,7 +17,7 @@ def test_parallel_jobs_have_their_own_returns(salt, start_engine, count):
 
     def echo(number):
         minion = minions[number % len(minions)]
-        (ret,) = engine.run(local("test.arg", minion, arg=[f"request {number}"], timeout=90), patience=180)
+        (ret,) = engine.run(local("test.arg", minion, arg=[f"request {number}"], timeout=90), timeout=180)
         (returned,) = ret.items()
         return (
             returned[0] == minion and returned[1]["args"] == [f"request {number}"],

@@ -13,7 +13,7 @@ from answers import Answers, asked, chosen_rows  # noqa: F401
 from comparison import check_differences, expected, of_engine, silent
 from rows import all_rows, local
 from support import salts
-from support.process import PATIENCE
+from support.process import TIMEOUT
 from support.salt_master import MINIONS
 
 ROWS = list(all_rows())
@@ -45,7 +45,7 @@ class Asking:
             differs = row.ours and self._salt.series not in row.alike
             if differs or not (late or MASTER_TOO_SLOW in reply.text):
                 break
-            ping = local("test.ping", sorted(late or MINIONS), tgt_type="list", timeout=PATIENCE)
+            ping = local("test.ping", sorted(late or MINIONS), tgt_type="list", timeout=TIMEOUT)
             self._engine.post(ping, address=address)
         return reply, (status, value)
 

@@ -11,7 +11,7 @@ from support import daemon as daemons
 from support import fastcgi, salts
 from support.api import CRED
 from support.disk import Disk, private_mounts
-from support.process import PATIENCE, wait_until
+from support.process import TIMEOUT, wait_until
 
 pytestmark = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
 
@@ -150,13 +150,13 @@ def test_a_hook_is_an_event_on_the_bus_of_the_master(salt, start_engine):
     with open(output, "w") as heard:
         listener = subprocess.Popen(argv, stdout=heard)
     try:
-        wait_until(lambda: output.read_text().startswith("reading"), "it listens", 4 * PATIENCE)
+        wait_until(lambda: output.read_text().startswith("reading"), "it listens", 4 * TIMEOUT)
         body = {"n": 1, "text": "\u00e4 \U0001f600", "list": [None, 1.5, {}]}
         assert send(engine, "/hook/some/tag", body, session["token"]) == (200, {"success": True})
         wait_until(lambda: '"tag": "salt/netapi/hook/some/tag"' in output.read_text(), "it hears")
     finally:
         listener.kill()
-        listener.wait(PATIENCE)
+        listener.wait(TIMEOUT)
     (event,) = [json.loads(line) for line in output.read_text().splitlines() if "hook/some/tag" in line]
     assert event["data"]["post"] == body
     assert json.loads(event["data"]["body"]) == body

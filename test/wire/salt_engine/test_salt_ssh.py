@@ -18,7 +18,7 @@ from support import fastcgi
 from support.api import CRED
 from support.daemon import CLIENTS, merge
 from support.netapi import Netapi
-from support.process import PATIENCE, gone, join, wait_until
+from support.process import TIMEOUT, has_ended, join, wait_until
 from support.salt_master import family
 from support.sshd import Sshd
 
@@ -307,15 +307,15 @@ def test_ssh_limits_time_and_output_and_leaves_no_process(stand_in, tmp_path):
     began = time.monotonic()
     reply = engine.post(ssh("*", "test.ping"))
     assert reply.status == 504 and len(reply.json["jid"]) == 20, reply
-    assert time.monotonic() - began < 10 + PATIENCE
-    assert gone(int((tmp_path / "child").read_text()))
+    assert time.monotonic() - began < 10 + TIMEOUT
+    assert has_ended(int((tmp_path / "child").read_text()))
     engine = stand_in(
         f"setsid sleep 1000 > /dev/null 2>&1 & echo $! > {tmp_path}/child; printf '{{\"return\": \"'; head -c 9000 /dev/zero | tr '\\0' x; printf '\"}}'",
         rest_fcgi={"max_reply_bytes": 5000},
     )
     reply = engine.post(ssh("*", "test.ping"))
     assert reply.status == 507 and "max_reply_bytes" in reply.json["return"], reply
-    assert gone(int((tmp_path / "child").read_text()))
+    assert has_ended(int((tmp_path / "child").read_text()))
 
 
 def test_killing_the_responder_ends_salt_ssh(stand_in, tmp_path):
@@ -326,7 +326,7 @@ def test_killing_the_responder_ends_salt_ssh(stand_in, tmp_path):
     child = int(wait_until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().strip(), "it runs"))
     os.kill(engine.pid, 9)
     engine.wait()
-    wait_until(lambda: gone(child), "it has ended")
+    wait_until(lambda: has_ended(child), "it has ended")
     connection.close()
 
 

@@ -21,7 +21,7 @@ from support import salts
 from support.api import CRED, JSON, Api
 from support.daemon import merge
 from support.fired_events import Firing
-from support.process import PATIENCE, free_port, line_of, meanwhile, wait_until
+from support.process import TIMEOUT, free_port, line_of, meanwhile, wait_until
 from support.rest import login, session
 from support.salt_master import MINIONS, SECRET
 from support.streams import Sse, WebSocket, hook, tagged, until
@@ -82,8 +82,8 @@ def theirs(salt, ws4py):
     (home / "master").mkdir(parents=True)
     own = {name: str(home / name) for name in ("api_logfile", "api_pidfile")}
     ports = {"rest_cherrypy": {"port": free_port()}, "rest_tornado": {"port": free_port(), "websockets": True}}
-    no_patience = {"timeout": 1, "gather_job_timeout": 1}  # the only thread of rest_tornado waits for the minion that does not run
-    config = merge(salt.config, {**own, **ports, **no_patience})
+    short_timeouts = {"timeout": 1, "gather_job_timeout": 1}  # the only thread of rest_tornado waits for the minion that does not run
+    config = merge(salt.config, {**own, **ports, **short_timeouts})
     (home / "master/master").write_text(json.dumps(config))
     api = SaltApi(types.SimpleNamespace(folder=salt.folder, home=home, config=config, places=()), [ws4py])
     yield {way: Api("127.0.0.1", server.port) for way, server in api.servers.items()}
@@ -106,7 +106,7 @@ class Heard(threading.Thread):
                 self.begun = self.begun or event["tag"] == BEGIN
 
     def result(self):
-        self.join(PATIENCE)
+        self.join(TIMEOUT)
         assert not self.is_alive(), f"no end after {self.events}"
         return self.events
 
@@ -127,7 +127,7 @@ def begin(heard, fire):
         fire(BEGIN)
         return all(one.begun for one in heard.values())
 
-    wait_until(all_hear, "all listen", 2 * PATIENCE)
+    wait_until(all_hear, "all listen", 2 * TIMEOUT)
 
 
 def finish(heard, fire):
@@ -137,7 +137,7 @@ def finish(heard, fire):
         fire(END)
         return not any(one.is_alive() for one in heard)
 
-    wait_until(all_have_ended, "all hear the end", 2 * PATIENCE)
+    wait_until(all_have_ended, "all hear the end", 2 * TIMEOUT)
 
 
 def between(events):
@@ -229,7 +229,7 @@ def test_web_sockets_of_rest_cherrypy_behave_like_salt_api(ours, theirs):
 
 def of_job(socket, jid):
     """Reads views until the job is complete. Returns its entry. Raises TimeoutError if no frame arrives."""
-    end = time.monotonic() + 2 * PATIENCE
+    end = time.monotonic() + 2 * TIMEOUT
     while time.monotonic() < end:
         found = socket.event().get("jobs", {}).get(jid, {})
         if found.get("state") == "complete":
@@ -253,8 +253,8 @@ def test_formatted_views_equal_those_of_salt_api(salt, ours, theirs, way, path):
     mine, their = (WebSocket(apis[way], path.format(login(apis[way]))).ready() for apis in (ours, theirs))
     if way == "rest_tornado":
         minions_of(mine)  # on a busy host grains come from a job that runs first
-    patience, tries = (TRIES_3006 if salt.series == "3006" else TRIES)[way]
-    their.patience(patience)
+    timeout, tries = (TRIES_3006 if salt.series == "3006" else TRIES)[way]
+    their.set_timeout(timeout)
     for _ in range(tries):
         jid = salt.netapi({**CRED, "client": "local_async", "tgt": "ms-*", "fun": "test.ping"})["return"]["jid"]
         job = of_job(mine, jid)
@@ -268,7 +268,7 @@ def test_formatted_views_equal_those_of_salt_api(salt, ours, theirs, way, path):
     else:
         assert tries == 1, "salt-api has shown no whole job"
     if way == "rest_cherrypy":
-        their.patience(PATIENCE)
+        their.set_timeout(TIMEOUT)
         salt.netapi({**CRED, "client": "local_async", "tgt": "ms-0", "fun": "grains.items"})
         assert minions_of(mine) == minions_of(their)
 

@@ -58,7 +58,7 @@ def logout(api, token):
     """Returns the close code after a logout; None if the socket stays open."""
     socket = WebSocket(api, "/ws", token)
     assert api.request("POST", "/logout", headers=session(token)).status == 200
-    socket.patience(15)
+    socket.set_timeout(15)
     with contextlib.suppress(TimeoutError):
         return socket.closed()[0]
     return None

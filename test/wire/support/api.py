@@ -6,7 +6,7 @@ import http.client
 import json
 import ssl
 
-from .process import PATIENCE, connect
+from .process import TIMEOUT, connect
 
 CRED = {"eauth": "file", "username": "saltdev", "password": "x"}
 JSON = {"Content-Type": "application/json"}
@@ -63,7 +63,7 @@ class Api:
         """The URL for a browser."""
         return f"https://localhost:{self.port}" if self.ca else f"http://{self.host}:{self.port}"
 
-    def connection(self, timeout=2 * PATIENCE):
+    def connection(self, timeout=2 * TIMEOUT):
         if self.ca:
             context = ssl.create_default_context(cafile=str(self.ca))
             return http.client.HTTPSConnection("localhost", self.port, timeout=timeout, context=context)

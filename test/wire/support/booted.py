@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 
 from .make import install
-from .process import PATIENCE, wait_until
+from .process import TIMEOUT, wait_until
 
 # A tmpfs takes all writes. The cgroup namespace begins in its own group.
 BOOT = r"""
@@ -44,7 +44,7 @@ mount -t tmpfs tmpfs "$root/tmp"
 printf '[Unit]\nDefaultDependencies=no\n' > "$root/etc/systemd/system/booted.target"
 echo $$ > "$home/begun"
 cd "$root"
-pivot_root . .  # and not chroot, in which nobody may make a namespace of users
+pivot_root . .  # chroot would forbid user namespaces
 umount --lazy .
 exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --unit=booted.target --log-target=null
 """
@@ -104,7 +104,7 @@ class Booted:
     def run(self, *argv, check=True, stdin=""):
         """Runs a program on the host as root. Returns its output."""
         enter = ["nsenter", "-t", str(self.init), *SPACES, "--root", "--wd=/"]
-        done = subprocess.run([*enter, *argv], input=stdin, capture_output=True, text=True, timeout=2 * PATIENCE)
+        done = subprocess.run([*enter, *argv], input=stdin, capture_output=True, text=True, timeout=2 * TIMEOUT)
         assert done.returncode == 0 or not check, (argv, done)
         return done.stdout + ("" if check else done.stderr)
 
@@ -115,7 +115,7 @@ class Booted:
     def stop(self):
         """Kills process 1, which ends every process of the host."""
         self._process.kill()
-        self._process.wait(PATIENCE)
+        self._process.wait(TIMEOUT)
         for group in self._groups:
             wait_until(lambda group=group: self._left(group), "its processes are gone")
 

@@ -12,7 +12,7 @@ import urllib.parse
 
 import pytest
 
-from .process import PATIENCE, free_port, wait_until
+from .process import TIMEOUT, free_port, wait_until
 
 ETCD = shutil.which("etcd")
 ROOT = ("root", "rootpw")
@@ -107,11 +107,11 @@ class Member:
     def end(self, number):
         if self.running:
             self.process.send_signal(number)
-        self.process.wait(PATIENCE)
+        self.process.wait(TIMEOUT)
 
     def request(self, method, path, body="", headers=None):
         """Returns status and body. Raises OSError without an answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.plain, timeout=PATIENCE)
+        connection = http.client.HTTPConnection("127.0.0.1", self.plain, timeout=TIMEOUT)
         try:
             connection.request(method, path, body, headers or {})
             reply = connection.getresponse()
@@ -195,7 +195,7 @@ class Etcd:
         self.await_healthy(number)
 
     def await_healthy(self, number):
-        wait_until(self.members[number].healthy, f"etcd's member {number} is healthy", 2 * PATIENCE)
+        wait_until(self.members[number].healthy, f"etcd's member {number} is healthy", 2 * TIMEOUT)
 
     def kill(self, number):
         self.members[number].end(signal.SIGKILL)
@@ -220,7 +220,7 @@ class Etcd:
 
     def leader(self):
         """Waits for a leader. Returns its number."""
-        return wait_until(self._leader_now, "etcd has a leader", 2 * PATIENCE)[0]
+        return wait_until(self._leader_now, "etcd has a leader", 2 * TIMEOUT)[0]
 
     def _answering(self):
         return next(member for member in self.members if member.running and not member.frozen)

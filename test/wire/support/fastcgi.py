@@ -7,7 +7,7 @@ padding.
 
 import struct
 
-from .process import PATIENCE, connect
+from .process import TIMEOUT, connect
 
 BEGIN_REQUEST, ABORT_REQUEST, END_REQUEST, PARAMS, STDIN, STDOUT, STDERR = range(1, 8)
 RESPONDER = 1
@@ -117,8 +117,8 @@ def send(connection, data):
         pass
 
 
-def talk(address, data, patience=PATIENCE):
-    """Sends bytes over a new connection. Returns the answer. Each read may take `patience` seconds."""
-    with connect(address, patience) as connection:
+def talk(address, data, timeout=TIMEOUT):
+    """Sends bytes over a new connection. Returns the answer. Each read may take `timeout` seconds."""
+    with connect(address, timeout) as connection:
         send(connection, data)
         return receive(connection)

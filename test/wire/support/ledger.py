@@ -22,7 +22,7 @@ import time
 
 from . import fastcgi
 from .api import CRED, JSON
-from .process import PATIENCE, join, wait_until
+from .process import TIMEOUT, join, wait_until
 
 MINION = "ms-0"
 
@@ -32,7 +32,7 @@ def over_fastcgi(address):
     whole reply."""
 
     def exchange(body):
-        answer = fastcgi.talk(address, fastcgi.request(body.encode()), 4 * PATIENCE)
+        answer = fastcgi.talk(address, fastcgi.request(body.encode()), 4 * TIMEOUT)
         if not answer.ended:
             raise ConnectionError("the reply is not whole")
         return answer.status, answer.body
@@ -165,6 +165,6 @@ def await_answers(ledger, more=20):
     """Waits until `more` requests are answered."""
     before = ledger.count("answered")
     try:
-        wait_until(lambda: ledger.count("answered") >= before + more, f"{more} more requests are answered", 2 * PATIENCE)
+        wait_until(lambda: ledger.count("answered") >= before + more, f"{more} more requests are answered", 2 * TIMEOUT)
     except AssertionError as error:
         raise AssertionError(f"{error}: {ledger}") from error

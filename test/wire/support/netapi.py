@@ -10,7 +10,7 @@ import time
 
 from .salts import NETAPI
 
-PATIENCE = 150  # seconds for one answer; longer than the timeouts of Salt
+TIMEOUT = 150  # seconds for one answer; longer than the timeouts of Salt
 
 
 class Unanswered(Exception):
@@ -44,7 +44,7 @@ class _Child:
                 raise Unanswered("no answer in time")
             piece = os.read(self._process.stdout.fileno(), 1 << 16)
             if not piece:
-                raise Unanswered(f"NetapiClient ended with {self._process.wait(PATIENCE)}")
+                raise Unanswered(f"NetapiClient ended with {self._process.wait(TIMEOUT)}")
             line += piece
         return line
 
@@ -53,7 +53,7 @@ class _Child:
         process, self._process = self._process, None
         if process:
             process.kill()
-            process.wait(PATIENCE)
+            process.wait(TIMEOUT)
             process.stdin.close()
             process.stdout.close()
 
@@ -69,7 +69,7 @@ class Netapi:
         for child in self._children:
             self._idle.put(child)
 
-    def __call__(self, low, seconds=PATIENCE):
+    def __call__(self, low, seconds=TIMEOUT):
         """Returns {"return": value} or {"error": class, "message": text} for a chunk. Raises Unanswered."""
         child = self._idle.get()
         try:

@@ -64,7 +64,7 @@ def write_site(site, port, addresses, http_port, directory):
     )
 
 
-def limit_patience(path, seconds):
+def limit_timeout(path, seconds):
     text, count = re.subn(r"fastcgi_read_timeout \d+s;", f"fastcgi_read_timeout {seconds}s;", path.read_text())
     assert count == 1
     path.write_text(text)
@@ -73,8 +73,8 @@ def limit_patience(path, seconds):
 class Nginx(Api):
     """A private nginx in front of the responders at `addresses`, with the interface of `Api`."""
 
-    def __init__(self, directory, addresses, sample="unix.conf", http="", patience=None, http_port=None):
-        """`patience` replaces fastcgi_read_timeout, in seconds. `http_port` is the HTTP port of the responder."""
+    def __init__(self, directory, addresses, sample="unix.conf", http="", timeout=None, http_port=None):
+        """`timeout` replaces fastcgi_read_timeout, in seconds. `http_port` is the HTTP port of the responder."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         tls = "tls" in sample
@@ -84,8 +84,8 @@ class Nginx(Api):
         samples = directory / "rest_fcgi"
         shutil.copytree(ROOT / "nginx", samples)
         write_site(samples / "site", port, addresses, http_port, directory)
-        if patience:
-            limit_patience(samples / "location.conf", patience)
+        if timeout:
+            limit_timeout(samples / "location.conf", timeout)
         user = "user root root;" if os.geteuid() == 0 else ""  # only root may read the folders of the tests
         (directory / "nginx.conf").write_text(MAIN.format(dir=directory, sample=sample, http=http, user=user))
         super().__init__("127.0.0.1", port, ca=directory / "cert.pem" if tls else None)

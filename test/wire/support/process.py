@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-PATIENCE = 30  # seconds until an operation of milliseconds counts as stuck; sanitizers are slow
+TIMEOUT = 30  # seconds until an operation of milliseconds counts as stuck; sanitizers are slow
 
 
 def short_directory():
@@ -24,7 +24,7 @@ def short_directory():
     return pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))
 
 
-def wait_until(condition, what, seconds=PATIENCE):
+def wait_until(condition, what, seconds=TIMEOUT):
     """Returns the first true value of `condition`. Fails the test after `seconds`."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -51,7 +51,7 @@ def free_port():
                 return port
 
 
-def connect(address, timeout=PATIENCE):
+def connect(address, timeout=TIMEOUT):
     """Connects to the path of a unix socket or to a (host, port)."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
     connection = socket.socket(family, socket.SOCK_STREAM)
@@ -69,12 +69,12 @@ def sent(address, data):
     connection = socket.socket(socket.AF_UNIX)
     connection.setblocking(False)
     connection.connect(address)
-    connection.settimeout(PATIENCE)
+    connection.settimeout(TIMEOUT)
     connection.sendall(data)
     return connection
 
 
-def join(threads, seconds=8 * PATIENCE):
+def join(threads, seconds=8 * TIMEOUT):
     """Waits for the end of threads. Fails the test if one still runs after `seconds` in all."""
     end = time.monotonic() + seconds
     for thread in threads:
@@ -82,7 +82,7 @@ def join(threads, seconds=8 * PATIENCE):
     assert not any(thread.is_alive() for thread in threads), f"threads did not end within {seconds} s"
 
 
-def line_of(stream, seconds=4 * PATIENCE):
+def line_of(stream, seconds=4 * TIMEOUT):
     """Reads a line from the pipe of a child. Fails the test if none arrives. REQUIRES: the child writes one line at a time."""
     assert select.select([stream], [], [], seconds)[0], f"no line within {seconds} s"
     return stream.readline()
@@ -118,7 +118,7 @@ def processes_of(program):
     return [pid for pid, arguments in command_lines() if arguments[0] == bytes(program)]
 
 
-def gone(pid):
+def has_ended(pid):
     """Returns whether a process has ended. A zombie has."""
     try:
         return open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] == "Z"
@@ -188,7 +188,7 @@ class Process:
     def kill(self, number):
         self._child.send_signal(number)
 
-    def wait(self, seconds=PATIENCE):
+    def wait(self, seconds=TIMEOUT):
         """Waits for the end. Returns the exit status, negative for a signal. Raises subprocess.TimeoutExpired."""
         return self._child.wait(seconds)
 

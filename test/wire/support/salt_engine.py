@@ -20,10 +20,10 @@ class Engine(Daemon):
         """Writes the master's file with changes."""
         self.config_path.write_text(json.dumps(merge(self.salt.config, changes or {}), indent=1))
 
-    def send(self, text, address="127.0.0.1", patience=120):
+    def send(self, text, address="127.0.0.1", timeout=120):
         """Sends a body that need not be JSON."""
         data = fastcgi.request(text.encode(), REMOTE_ADDR=address)
-        answer = fastcgi.talk(self.address, data, patience)
+        answer = fastcgi.talk(self.address, data, timeout)
         assert answer.ended, f"no whole answer to {text[:200]}: {self.log()[-2000:]}"
         return Reply(answer.status, {}, answer.body)
 

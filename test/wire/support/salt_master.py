@@ -18,7 +18,7 @@ import time
 from .api import CRED
 from .daemon import CLIENTS, merge, file_eauth
 from .netapi import Netapi, Unanswered
-from .process import PATIENCE, free_port, gone, wait_until
+from .process import TIMEOUT, free_port, has_ended, wait_until
 
 SECRET = "s3cret-of-the-master"
 MINIONS = ("ms-0", "ms-1", "ms-2.example.org")
@@ -134,12 +134,12 @@ class Program:
         if number == signal.SIGKILL:
             send(pids, signal.SIGSTOP)
         send(pids if number == signal.SIGKILL else pids[:1], number)
-        end = time.monotonic() + PATIENCE / 3
-        while not all(map(gone, pids)):
+        end = time.monotonic() + TIMEOUT / 3
+        while not all(map(has_ended, pids)):
             if time.monotonic() > end:  # a parent that ends first may leave children
                 send(pids, signal.SIGKILL)
             time.sleep(0.01)
-        self._child.wait(PATIENCE)
+        self._child.wait(TIMEOUT)
         self._child = None
 
     def abandon(self, path):
@@ -149,9 +149,9 @@ class Program:
         rest = [pid for pid in pids if pid != orphan]
         send(rest, signal.SIGSTOP)
         send(rest, signal.SIGKILL)
-        self._child.wait(PATIENCE)
+        self._child.wait(TIMEOUT)
         self._child = None
-        wait_until(lambda: all(map(gone, rest)), "the others have ended")
+        wait_until(lambda: all(map(has_ended, rest)), "the others have ended")
         return orphan
 
     def log(self):
@@ -257,7 +257,7 @@ class Salt:
         keys = [(f"{socket.gethostname()}.{end}", f"HOST.{end}") for end in ("pem", "pub")]
         return [(str(self.home), "HOME"), (str(self.folder), "SALT"), *keys]
 
-    def await_minions(self, *minions, seconds=20 * PATIENCE):
+    def await_minions(self, *minions, seconds=20 * TIMEOUT):
         """Waits until these minions, or all, answer a ping. Restarts a minion that does not answer for long: minions of
         3007 that were connected to a killed master sometimes lose all returns for the next one."""
         wanted = set(minions or self.minions)
@@ -274,7 +274,7 @@ class Salt:
             except Unanswered:
                 return False
             heard = {minion for minion, value in answer.items() if value is True} if isinstance(answer, dict) else set()
-            if time.monotonic() - started > 3 * PATIENCE:
+            if time.monotonic() - started > 3 * TIMEOUT:
                 started = time.monotonic()
                 self._start_again(wanted - heard)
             return heard >= wanted

@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 
-from .salts import CALLS, PATIENCE
+from .salts import CALLS, TIMEOUT
 
 
 def run(python, minion, pillar, calls, extension_modules=None):
@@ -20,7 +20,7 @@ def run(python, minion, pillar, calls, extension_modules=None):
             input=json.dumps(request),
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             check=False,
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         )

@@ -5,7 +5,7 @@ import contextlib
 import signal
 import socket
 
-from .process import PATIENCE, wait_until
+from .process import TIMEOUT, wait_until
 from .salt_master import Program, Salt, minion_config
 
 SYNDIC = "syndic-0"
@@ -23,7 +23,7 @@ class BareSalt(Salt):
             with contextlib.suppress(OSError), socket.create_connection(address, 1):
                 return True
 
-        wait_until(listens, f"{address} is listened at", 2 * PATIENCE)
+        wait_until(listens, f"{address} is listened at", 2 * TIMEOUT)
 
     def add_minion(self, minion, **changes):
         """Starts another minion."""

@@ -30,7 +30,7 @@ API = ["cherrypy"]
 MORE = {series: API for series in SERIES} | {SERIES[0]: [*API, "etcd3-py", "python-etcd"]}
 WS4PY = "ws4py==0.6.0"  # needed for WebSockets of rest_cherrypy in salt-api
 HYPOTHESIS = "hypothesis==6.140.2"  # used for random rules; in its own folder, to keep the Salt environment unchanged
-PATIENCE = 1200  # seconds; an index may be slow
+TIMEOUT = 1200  # seconds; an index may be slow
 NEWEST = bool(os.environ.get("REST_FCGI_NEWEST_SALT"))
 
 
@@ -67,7 +67,7 @@ def _is_ours(path):
 
 def run(*argv):
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"{argv[0]}: {error}") from error
     if done.returncode != 0:

@@ -6,7 +6,7 @@ import queue
 import subprocess
 import threading
 
-from .process import PATIENCE
+from .process import TIMEOUT
 
 PROGRAM = pathlib.Path(__file__).parents[2] / "simulated_minions"
 
@@ -14,7 +14,7 @@ PROGRAM = pathlib.Path(__file__).parents[2] / "simulated_minions"
 class SimulatedMinions:
     """The minions have joined after the constructor. Their accepted keys are removed at the end."""
 
-    def __init__(self, folder, config_path, log_path, *options, seconds=6 * PATIENCE):
+    def __init__(self, folder, config_path, log_path, *options, seconds=6 * TIMEOUT):
         """`folder` is the environment of a Salt, `config_path` the master's file, and `options` those of the program."""
         argv = [folder / "bin/python", "-W", "ignore", PROGRAM, *map(str, options), config_path]
         with open(log_path, "ab") as log:
@@ -36,5 +36,5 @@ class SimulatedMinions:
 
     def stop(self):
         self._child.terminate()
-        self._child.wait(PATIENCE)
+        self._child.wait(TIMEOUT)
         self._child.stdout.close()

@@ -18,7 +18,7 @@ import sys
 TICK = 0.5  # seconds between two bytes
 LARGE = 900_000  # size in bytes of a slowly read reply
 HEAD = "POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-PATIENCE = 60
+TIMEOUT = 60
 
 
 def request(credentials, fun, *arg):
@@ -40,7 +40,7 @@ class Peers:
         made = socket.socket()
         if receive_buffer:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        made.settimeout(PATIENCE)
+        made.settimeout(TIMEOUT)
         made.connect(("127.0.0.1", self._port))
         return self._tls.wrap_socket(made, server_hostname="localhost") if self._tls else made
 
@@ -75,7 +75,7 @@ class Peers:
         """Waits for the replies, whose cost is not measured."""
         for kind, peer in self._open:
             if kind == "reader":
-                peer.settimeout(PATIENCE)
+                peer.settimeout(TIMEOUT)
                 peer.recv(1)  # with TLS this may be a session ticket
                 peer.setblocking(False)
 
@@ -92,18 +92,18 @@ class Peers:
 
 
 @contextlib.contextmanager
-def besieging(port, credentials, tls=False, heads=220, bodies=220, readers=50, hanging_up=10):
+def slow_clients(port, credentials, tls=False, heads=220, bodies=220, readers=50, hanging_up=10):
     """Runs the slow clients while the block runs."""
     words = [port, "tls" if tls else "plain", heads, bodies, readers, hanging_up, json.dumps(credentials)]
     argv = [sys.executable, __file__, *map(str, words)]
     child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
-        assert select.select([child.stdout], [], [], 4 * PATIENCE)[0] and child.stdout.readline() == b"ready\n", "not all clients connected"
+        assert select.select([child.stdout], [], [], 4 * TIMEOUT)[0] and child.stdout.readline() == b"ready\n", "not all clients connected"
         yield
         assert child.poll() is None, "they are still there"
     finally:
         child.stdin.close()
-        child.wait(PATIENCE)
+        child.wait(TIMEOUT)
         child.stdout.close()
 
 

@@ -93,8 +93,8 @@ async def by_websockets(session, url, path, count):
     """This client sends pings and asks for compression."""
     headers = {"X-Auth-Token": session.auth["token"]}
     place = url.replace("http", "ws", 1) + path
-    patience = {"open_timeout": 60, "ping_timeout": 60, "close_timeout": 60}
-    async with websockets.connect(place, additional_headers=headers, ping_interval=0.2, **patience) as socket:
+    timeouts = {"open_timeout": 60, "ping_timeout": 60, "close_timeout": 60}
+    async with websockets.connect(place, additional_headers=headers, ping_interval=0.2, **timeouts) as socket:
         await socket.send(READY)
         if first_answer(path):
             assert await socket.recv() == "server received message"

@@ -6,7 +6,7 @@ import json
 import subprocess
 import threading
 
-from .process import PATIENCE, join, line_of
+from .process import TIMEOUT, join, line_of
 
 MARK = "@@00-0000000000-0000000000000000000"  # the same as in listeners.h
 
@@ -19,7 +19,7 @@ class Listeners:
         self._child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         line = line_of(self._child.stdout)
         if line != "ready\n":
-            self._child.wait(PATIENCE)
+            self._child.wait(TIMEOUT)
             raise AssertionError(f"not all of them got a stream: {options}")
 
     def fire(self):
@@ -32,7 +32,7 @@ class Listeners:
         """Disconnects all listeners."""
         self._child.stdin.close()
         self._child.stdout.close()
-        self._child.wait(PATIENCE)
+        self._child.wait(TIMEOUT)
 
     def __enter__(self):
         return self

@@ -9,12 +9,12 @@ import struct
 import time
 
 from .api import JSON
-from .process import PATIENCE
+from .process import TIMEOUT
 from .rest import session
 
 READY = "websocket client ready"
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
-SILENCE = 4 * PATIENCE  # seconds; a stream without events sends something every 30
+SILENCE = 4 * TIMEOUT  # seconds; a stream without events sends something every 30
 
 
 def hook(api, token, path="/hook/test", **data):
@@ -193,16 +193,16 @@ class WebSocket:
 
     def silent(self, seconds=0.4):
         """Returns whether no data arrives."""
-        self.patience(seconds)
+        self.set_timeout(seconds)
         try:
             self._more()
             return False
         except TimeoutError:
             return True
         finally:
-            self.patience(SILENCE)
+            self.set_timeout(SILENCE)
 
-    def patience(self, seconds):
+    def set_timeout(self, seconds):
         """Sets the timeout of reads in seconds. Then they raise TimeoutError."""
         self._socket.settimeout(seconds)
 
@@ -215,7 +215,7 @@ class WebSocket:
         self._socket.close()
 
 
-def until(stream, wanted, seconds=PATIENCE):
+def until(stream, wanted, seconds=TIMEOUT):
     """Returns the events up to the first one with `wanted(event)`. Fails at the end of the stream."""
     events, end = [], time.monotonic() + seconds
     while time.monotonic() < end:

@@ -12,7 +12,7 @@ import threading
 import time
 
 from . import daemon as daemons
-from .process import PATIENCE, join, wait_until
+from .process import TIMEOUT, join, wait_until
 
 # Executes the program with the sockets as descriptors from 3 on, and LISTEN_PID set (sd_listen_fds(3)).
 HAND_OVER = """
@@ -96,7 +96,7 @@ class Unit:
         `binary` if given. Returns the exit status."""
         self.binary, before = binary or self.binary, self.starts
         self.send_signal(number)
-        wait_until(lambda: self.starts > before, "the next one is started", 2 * PATIENCE)
+        wait_until(lambda: self.starts > before, "the next one is started", 2 * TIMEOUT)
         return self.ends[before - 1]
 
     def stop(self):

@@ -9,7 +9,7 @@ IN_ACCESS, IN_MODIFY, IN_OPEN, IN_CREATE, IN_DELETE = 0x1, 0x2, 0x20, 0x100, 0x2
 EVENT = struct.Struct("iIII")
 
 
-class Opened:
+class AccessWatch:
     """Watches a file, or a folder and its files."""
 
     def __init__(self, *paths):
