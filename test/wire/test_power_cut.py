@@ -19,13 +19,13 @@ import time
 import pytest
 
 from support.api import CRED, JSON, chunk, local
-from support.daemon import LONG, SANITIZED
+from support.daemon import LONG
 from support.disk import Disk, private_mounts
 from support.process import TIMEOUT, join, wait_until
 from support.relay import Relay
 from support.rest import api_of, serving
 
-CUTS = int(os.environ.get("CUTS", 1000 if LONG else 6 if SANITIZED else 15))
+CUTS = int(os.environ.get("CUTS", 1000 if LONG else 6))
 WITHOUT_ETCD = CUTS // 5  # each takes some seconds
 LIVES = 25  # cuts per disk; a new disk keeps the checks after each cut short
 WRITTEN_BY_THEN = 3.0  # seconds; the promise is one, but machines may be slow

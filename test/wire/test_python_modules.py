@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Execution modules in Salt's format: the same results as on a real minion, broken modules, and replaced functions."""
 
-import json
 import os
 import pathlib
-import re
 import signal
 import textwrap
 
@@ -12,7 +10,6 @@ import pytest
 
 from support import salt_minion, salts
 from support.api import local
-from support.daemon import master_config, run
 from support.process import wait_until
 
 TGT = "ms-0"
@@ -313,12 +310,6 @@ def test_values_that_json_lacks_are_replaced_one_by_one(start, front, modules):
         assert call(api, "odd.deep", levels)["b"] == 2
 
 
-def test_the_time_limit_includes_calls_of_other_functions(start, front, modules):
-    write(modules, "slow.py", "def fun():\n    return __salt__['cmd.run']('sleep 1000')\n")
-    api = front(start(with_modules(modules, script_timeout=1)))
-    assert "took longer than 1 seconds" in call(api, "slow.fun")
-
-
 def test_a_reload_loads_changed_modules(start, front, modules):
     write(modules, "shop.py", "def one():\n    return 1\n")
     daemon = start(with_modules(modules))
@@ -327,14 +318,6 @@ def test_a_reload_loads_changed_modules(start, front, modules):
     daemon.kill(signal.SIGHUP)
     wait_until(lambda: call(api, "shop.two") == 2, "the new function is there")
     assert call(api, "shop.one") == "'shop.one' is not available."
-
-
-def test_a_function_of_a_module_needs_permission(start, front, modules):
-    write(modules, "shop.py", "def one():\n    return __salt__['cmd.run']('echo 1')\ndef two():\n    return 2\n")
-    changes = {**with_modules(modules), "external_auth": {"file": {"bob": ["shop.one"]}}}
-    api = front(start(changes))
-    assert api.post({**local("shop.one", tgt=TGT), "username": "bob"}).ret == [{TGT: "1"}]
-    assert api.post({**local("shop.two", tgt=TGT), "username": "bob"}).status == 401
 
 
 SALTED = """
@@ -386,24 +369,6 @@ def test_a_module_that_imports_a_missing_salt_names_the_key_python(start, front,
     answer = call(api, "salted.uses")
     assert answer.startswith("'salted' __virtual__ returned False: No module named 'salt.utils': ")
     assert "rest_fcgi: embedded: python" in answer
-
-
-@pytest.mark.parametrize(
-    ("python", "why"),
-    [
-        ("/bin/true", "expected a Python 3.9 or newer: it does not answer as one"),
-        ("/bin/sh", "expected a Python 3.9 or newer: "),
-        ("/etc/passwd", "expected the absolute path of an executable file, a Python 3.9 or newer: Permission denied"),
-        ("/nosuch", "expected the absolute path of an executable file, a Python 3.9 or newer: No such file or directory"),
-    ],
-)
-def test_the_key_python_refuses_other_programs_at_the_start(directory, python, why):
-    master = directory / "master"
-    master.write_text(json.dumps(master_config(directory, with_modules(python=python)), indent=1))
-    result = run("--config", master, "--check-config")
-    assert result.returncode == 78, result.stderr
-    assert re.search(r"master:\d+: rest_fcgi: embedded: python: found \W?" + python, result.stderr), result.stderr
-    assert why in result.stderr
 
 
 ASKS = """

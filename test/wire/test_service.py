@@ -149,14 +149,6 @@ def test_the_units_run_jobs_as_another_user(root):
     assert f"Wants={UNITS[4]}\n" in (units / UNITS[0]).read_text()
 
 
-def test_the_check_of_units_finds_missing_programs_and_misspelled_settings(prefix):
-    (prefix / "lib/rest_fcgi/rest_fcgi_pam").unlink()
-    assert verify(prefix, UNITS[3])[0] != 0
-    unit = prefix / "lib/systemd/system" / UNITS[0]
-    unit.write_text(unit.read_text().replace("NoNewPrivileges", "NoNewPriviliges"))
-    assert "NoNewPriviliges" in verify(prefix, UNITS[0])[1]
-
-
 SERVICES = [UNITS[0], UNITS[3], UNITS[5]]
 
 

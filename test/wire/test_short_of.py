@@ -159,14 +159,14 @@ def test_missing_threads_refuse_requests_but_lose_none(start, directory, capsys)
     api, ledger = api_of(served), Ledger(directory)
     with load(ledger, over_http(api, "/run"), threads=2):
         await_answers(ledger)
-        faults.set("no_threads", 1)
+        faults.set_no_threads(1)
         threads = int(daemon.status("Threads"))
         slow = json.dumps([local("test.sleep", tgt="ms-0", arg=[0.3])])
         with concurrent.futures.ThreadPoolExecutor(64) as pool:
             replies = pool.map(lambda _: api.request("POST", "/run", slow, JSON), range(64))
             statuses = collections.Counter(reply.status for reply in replies)
             assert int(daemon.status("Threads")) <= threads
-            faults.set("no_threads", 0)
+            faults.set_no_threads(0)
             list(pool.map(lambda _: api.request("POST", "/run", slow, JSON), range(64)))
             assert int(daemon.status("Threads")) > threads, "it needs no more: this shows nothing"
         await_answers(ledger)

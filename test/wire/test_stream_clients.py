@@ -33,6 +33,7 @@ def ran(client, api, path):
     return json.loads(done.stdout)
 
 
+@CHERRYPY
 @pytest.mark.parametrize("way_in", ["fastcgi", "http"])
 def test_pepper_receives_every_event_in_order(rest, way_in):
     assert ran("pepper", rest.ways[way_in], "/events") == list(range(COUNT))
@@ -48,6 +49,7 @@ def test_websocket_clients_receive_every_event_in_order(rest, path, client):
     assert ran(client, rest.ways["http"], path) == list(range(COUNT))
 
 
+@CHERRYPY
 @pytest.mark.parametrize("way_in", ["fastcgi", "http"])
 def test_curl_prints_events_at_once(rest, way_in, tmp_path):
     api = rest.ways[way_in]
@@ -60,9 +62,8 @@ def test_curl_prints_events_at_once(rest, way_in, tmp_path):
         for number in range(3):
             hook(api, token, number=number)
             wait_until(lambda: f'"post": {{"number": {number}}}' in output.read_text(), "it is printed at once")
-        if rest.module == "rest_cherrypy":  # rest_tornado has no logout
-            api.request("POST", "/logout", headers={"X-Auth-Token": token})
-            assert curl.wait(TIMEOUT) == 0, "the stream ends in order"
+        api.request("POST", "/logout", headers={"X-Auth-Token": token})
+        assert curl.wait(TIMEOUT) == 0, "the stream ends in order"
     finally:
         curl.kill()
         curl.wait(TIMEOUT)

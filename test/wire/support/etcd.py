@@ -91,14 +91,12 @@ class Member:
         self.port, self.peer = free_port(), free_port()
         self.plain = free_port() if tls else self.port  # port of the test itself, without TLS
         self.process = None
-        self.frozen = False
 
     @property
     def running(self):
         return self.process is not None and self.process.poll() is None
 
     def start(self, argv):
-        self.frozen = False
         with open(self.log, "ab") as log:
             # etcd ends with the tests, even if they are killed.
             argv = ["setpriv", "--pdeathsig", "KILL", "--", *argv]
@@ -129,7 +127,7 @@ class Member:
             return False
 
     def status(self):
-        if not self.running or self.frozen:
+        if not self.running:
             return {}
         try:
             return json.loads(self.request("POST", "/v3/maintenance/status", "{}")[1])
@@ -203,15 +201,6 @@ class Etcd:
     def stop(self, number):
         self.members[number].end(signal.SIGTERM)
 
-    def freeze(self, number):
-        """Stops the process. Its connections stay open."""
-        self.members[number].process.send_signal(signal.SIGSTOP)
-        self.members[number].frozen = True
-
-    def thaw(self, number):
-        self.members[number].process.send_signal(signal.SIGCONT)
-        self.members[number].frozen = False
-
     def _leader_now(self):
         states = [member.status() for member in self.members]
         named = [state["leader"] for state in states if "leader" in state]
@@ -223,7 +212,7 @@ class Etcd:
         return wait_until(self._leader_now, "etcd has a leader", 2 * TIMEOUT)[0]
 
     def _answering(self):
-        return next(member for member in self.members if member.running and not member.frozen)
+        return next(member for member in self.members if member.running)
 
     def post(self, path, body, member=None):
         """Posts to the API v3, for example "kv/put", as ROOT with authentication. Returns the reply."""

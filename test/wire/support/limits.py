@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Resource limits of a running responder, and faults of its clock and threads (faults.c)."""
+"""Resource limits of a running responder, and faults of its threads (faults.c)."""
 
 import contextlib
 import mmap
@@ -15,7 +15,6 @@ import pytest
 from .daemon import SANITIZED
 
 _SOURCE = pathlib.Path(__file__).with_name("faults.c")
-_FIELDS = {"clock_offset": 0, "no_threads": 8}  # offsets in the mapped file
 
 
 @contextlib.contextmanager
@@ -50,6 +49,6 @@ class Faults:
             patch.setenv("REST_FCGI_TEST_FAULTS", str(self._file))
             yield
 
-    def set(self, name, value):
-        """`clock_offset` is in seconds; `no_threads` is 1 to let pthread_create fail."""
-        struct.pack_into("l", self._memory, _FIELDS[name], value)
+    def set_no_threads(self, value):
+        """Turns the failure of pthread_create on (1) or off (0)."""
+        struct.pack_into("l", self._memory, 0, value)

@@ -134,10 +134,6 @@ class WebSocket:
     def send(self, payload, opcode=TEXT, fin=True, mask=True):
         self._socket.sendall(frame_of(payload, opcode, fin, mask))
 
-    def send_at_once(self, *frames):
-        """Sends frames in one piece. Each is a tuple of arguments for `send`."""
-        self._socket.sendall(b"".join(frame_of(*one) for one in frames))
-
     def ready(self):
         """Sends the ready message."""
         self.send(READY)
