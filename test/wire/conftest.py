@@ -5,6 +5,7 @@ REST_FCGI_BINARY=PATH selects another binary. With REST_FCGI_URL=http://127.0.0.
 their own use a running one, for example under a debugger. It needs the configuration of support/daemon.py.
 """
 
+import contextlib
 import os
 import shutil
 import urllib.parse
@@ -129,6 +130,18 @@ def front(directory):
 @pytest.fixture
 def nginx(daemon, front):
     return front(daemon)
+
+
+@pytest.fixture
+def keep():
+    """Stops servers at the end of the test: keep(Fcgid(...)) returns its argument."""
+    with contextlib.ExitStack() as cleanup:
+
+        def keeper(server):
+            cleanup.callback(server.stop)
+            return server
+
+        yield keeper
 
 
 @pytest.fixture

@@ -15,25 +15,20 @@ PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 
 @pytest.fixture
-def behind(directory, start):
+def behind(directory, start, keep):
     """Starts Apache with a sample: behind("fcgid.conf", changes)."""
-    started = []
 
     def starter(sample, changes=None, **options):
-        home = directory / f"apache{len(started)}"
+        home = directory / "apache"
         if sample == "fcgid.conf":
-            started.append(apaches.Fcgid(home, changes, **options))
-        else:
-            group = {"rest_fcgi": {"socket_group": apaches.USER}} if apaches.AS_USER else {}
-            port = free_port() if sample == "proxy_http.conf" else None
-            own = daemons.merge(group, {"rest_fcgi": {"netapi": ["rest_wsgi"]}, "rest_wsgi": {"port": port}} if port else {})
-            daemon = start(daemons.merge(own, changes or {}), tcp="tcp" in sample)
-            started.append(apaches.Proxying(home, daemon, http_port=port, **options))
-        return started[-1]
+            return keep(apaches.Fcgid(home, changes, **options))
+        group = {"rest_fcgi": {"socket_group": apaches.USER}} if apaches.AS_USER else {}
+        port = free_port() if sample == "proxy_http.conf" else None
+        own = daemons.merge(group, {"rest_fcgi": {"netapi": ["rest_wsgi"]}, "rest_wsgi": {"port": port}} if port else {})
+        daemon = start(daemons.merge(own, changes or {}), tcp="tcp" in sample)
+        return keep(apaches.Proxying(home, daemon, http_port=port, **options))
 
-    yield starter
-    for apache in started:
-        apache.stop()
+    return starter
 
 
 @pytest.fixture(params=SAMPLES)

@@ -18,17 +18,9 @@ INTERRUPTED = "Job interrupted"
 
 
 @pytest.fixture
-def fcgid(directory):
+def fcgid(directory, keep):
     """Starts Apache with mod_fcgid: fcgid({"rest_fcgi": ...})."""
-    started = []
-
-    def starter(changes=None, **options):
-        started.append(apaches.Fcgid(directory / f"apache{len(started)}", changes, **options))
-        return started[-1]
-
-    yield starter
-    for apache in started:
-        apache.stop()
+    return lambda changes=None, **options: keep(apaches.Fcgid(directory / "apache", changes, **options))
 
 
 @contextlib.contextmanager

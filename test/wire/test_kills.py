@@ -60,10 +60,8 @@ def ledger(directory):
 
 
 @pytest.fixture
-def unit(directory):
-    one = Unit(directory / "unit", {"log_level": "warning"})
-    yield one
-    one.stop()
+def unit(directory, keep):
+    return keep(Unit(directory / "unit", {"log_level": "warning"}))
 
 
 def test_killing_the_responder_loses_no_answered_request(unit, front, ledger, capsys):
@@ -82,10 +80,8 @@ def test_killing_the_responder_loses_no_answered_request(unit, front, ledger, ca
 
 
 @pytest.fixture
-def fcgid(directory):
-    one = apaches.Fcgid(directory / "apache", {"rest_fcgi": {"embedded": {"run_helper": str(own_copy("rest_fcgi_run", directory))}}})
-    yield one
-    one.stop()
+def fcgid(directory, keep):
+    return keep(apaches.Fcgid(directory / "apache", {"rest_fcgi": {"embedded": {"run_helper": str(own_copy("rest_fcgi_run", directory))}}}))
 
 
 def test_killing_processes_of_mod_fcgid_loses_no_answered_request(fcgid, ledger, capsys):

@@ -85,19 +85,14 @@ def test_the_login_guard_tells_clients_behind_the_nginx_sample_apart(start, fron
 
 
 @pytest.fixture
-def over_apache(directory, start):
-    started = []
-
+def over_apache(directory, start, keep):
     def starter(changes, more=""):
         if apaches.AS_USER:
             changes["rest_fcgi"]["socket_group"] = apaches.USER
         port = port_of(changes)
-        started.append(apaches.Proxying(directory / "apache", start(changes), port, port, more=APACHE_CLIENTS + more))
-        return started[-1]
+        return keep(apaches.Proxying(directory / "apache", start(changes), port, port, more=APACHE_CLIENTS + more))
 
-    yield starter
-    for apache in started:
-        apache.stop()
+    return starter
 
 
 @pytest.mark.parametrize("style", APACHE)

@@ -109,19 +109,16 @@ def test_a_missing_helper_is_named_in_the_return(start, front, directory):
 
 
 @pytest.fixture
-def activated(directory):
+def activated(directory, keep):
     """A socket that starts a helper for each connection, like systemd: activated("--peer", "root")."""
-    started = []
 
     def starter(*args, before=(), program=HELPER):
-        address = str(directory / f"run{len(started)}.sock")
+        address = str(directory / "run.sock")
         argv = ["systemd-socket-activate", "-l", address, "--accept", "--inetd", *before, program, *args]
-        started.append(Process(argv, directory / f"run{len(started)}.log", address))
+        keep(Process(argv, directory / "run.log", address))
         return address
 
-    yield starter
-    for process in started:
-        process.stop()
+    return starter
 
 
 def test_jobs_run_behind_a_socket_and_end_with_the_server(start, front, tree, activated):

@@ -31,8 +31,8 @@ def own_port(port, **more):
 class FrontEnds:
     """Each method starts a responder with rest_cherrypy and returns an Api."""
 
-    def __init__(self, directory, start, front):
-        self.directory, self._start, self._front, self.started = directory, start, front, []
+    def __init__(self, directory, start, front, keep):
+        self.directory, self._start, self._front, self._keep = directory, start, front, keep
 
     def http(self):
         port = free_port()
@@ -54,12 +54,10 @@ class FrontEnds:
 
     def apache(self):
         daemon = self._start({"rest_fcgi": {**OVER_FASTCGI["rest_fcgi"], "socket_group": apaches.USER}})
-        self.started.append(apaches.Proxying(self.directory / "apache", daemon, more=APACHE_LIMITS))
-        return self.started[-1]
+        return self._keep(apaches.Proxying(self.directory / "apache", daemon, more=APACHE_LIMITS))
 
     def mod_fcgid(self):
-        self.started.append(apaches.Fcgid(self.directory / "apache", OVER_FASTCGI, more=APACHE_LIMITS))
-        return self.started[-1]
+        return self._keep(apaches.Fcgid(self.directory / "apache", OVER_FASTCGI, more=APACHE_LIMITS))
 
 
 (APACHE_LIMITS,) = re.findall(r"```apache\n(.*?)```", (ROOT / "apache/README.md").read_text(), re.DOTALL)
@@ -69,11 +67,8 @@ FEWER = {"mod_fcgid": {"heads": 230, "bodies": 230, "readers": 30, "hanging_up":
 
 
 @pytest.fixture
-def front_ends(directory, start, front):
-    made = FrontEnds(directory, start, front)
-    yield made
-    for apache in made.started:
-        apache.stop()
+def front_ends(directory, start, front, keep):
+    return FrontEnds(directory, start, front, keep)
 
 
 def turn(api):

@@ -26,26 +26,21 @@ def serving(port, prefix):
 
 
 @pytest.fixture
-def over_apache(directory, start):
+def over_apache(directory, start, keep):
     """Starts Apache with a sample, and the responder behind it."""
-    started = []
 
     def starter(sample, prefix, tls=False):
         home, mount = directory / "apache", f"{prefix}/"
         if sample == "fcgid.conf":
-            started.append(apaches.Fcgid(home, serving(None, prefix), mount=mount, tls=tls))
-            return started[-1]
+            return keep(apaches.Fcgid(home, serving(None, prefix), mount=mount, tls=tls))
         over_http, port = sample == "proxy_http.conf", free_port()
         changes = serving(port, prefix if over_http else "")
         if apaches.AS_USER:
             changes["rest_fcgi"]["socket_group"] = apaches.USER
         daemon = start(changes, tcp="tcp" in sample)
-        started.append(apaches.Proxying(home, daemon, port if over_http else None, port, mount=mount, tls=tls))
-        return started[-1]
+        return keep(apaches.Proxying(home, daemon, port if over_http else None, port, mount=mount, tls=tls))
 
-    yield starter
-    for apache in started:
-        apache.stop()
+    return starter
 
 
 class Client:
