@@ -128,23 +128,21 @@ Result<QuestionTarget> read_target(const std::string& tgt, const Minions& minion
 }
 
 /// Explains one question. Borrows.
-class Explainer {
- public:
-  Explainer(const Question& question, const QuestionTarget& target, const auth::Permissions& permissions,
-            const RuleTargets& rule_targets, const Minions& minions)
-      : question_(question),
-        target_(target),
-        permissions_(permissions),
-        rule_targets_(rule_targets),
-        minions_(minions) {}
+struct Explainer {
+  const Question& question;
+  const QuestionTarget& target;
+  const auth::Permissions& permissions;
+  const RuleTargets& rule_targets;
+  const Minions& minions;
+  const std::vector<std::string> pillar_functions = native_names("pillar");
 
   /// Adds the explanation of one back end.
   void explain(const std::string& eauth, bool is_on, Explanation& explanation) const {
     const auto line = [&explanation](std::string_view text) { (explanation.text += text) += '\n'; };
-    const std::string& user = question_.user;
+    const std::string& user = question.user;
     const std::vector<std::string> groups =
         eauth == "pam" ? group_names_of(user) : std::vector<std::string>();
-    line(format("{}: may {} run {} on {}?", eauth, user, question_.fun, question_.tgt));
+    line(format("{}: may {} run {} on {}?", eauth, user, question.fun, question.tgt));
     if (!groups.empty()) line(format("  groups of {}: {}", user, joined(groups)));
     const std::vector<Finding> findings = find({eauth, user, groups});
     bool is_allowed = false;
@@ -165,42 +163,34 @@ class Explainer {
     explanation.allowed = explanation.allowed || is_allowed;
   }
 
- private:
   [[nodiscard]] std::vector<Finding> find(const auth::Subject& subject) const {
-    const auth::FunctionCall call{question_.fun, {}};
-    if (!target_.is_local) return permissions_.explain_master(subject, target_.form, call);
-    return permissions_.explain_local(subject, call, [this](std::string_view compound) {
-      return rule_targets_.match_all(compound, minions_, target_.selection);
+    const auth::FunctionCall call{question.fun, {}};
+    if (!target.is_local) return permissions.explain_master(subject, target.form, call);
+    return permissions.explain_local(subject, call, [this](std::string_view compound) {
+      return rule_targets.match_all(compound, minions, target.selection);
     });
   }
 
   [[nodiscard]] std::string verdict(const Finding& finding) const {
     if (finding.kind == Finding::Kind::allows) return "allows it";
     if (finding.kind == Finding::Kind::other_arguments) return "allows it with certain arguments only";
-    const std::string& tgt = question_.tgt;
-    if (target_.selection.positions.empty()) return format("does not allow it: no minion matches '{}'", tgt);
-    const auto outside = rule_targets_.minions_outside(finding.scope, minions_, target_.selection);
+    const std::string& tgt = question.tgt;
+    if (target.selection.positions.empty()) return format("does not allow it: no minion matches '{}'", tgt);
+    const auto outside = rule_targets.minions_outside(finding.scope, minions, target.selection);
     return format("does not allow it: '{}' also matches {}", tgt, shown(outside));
   }
 
   /// Returns whether the target looks into pillar that the user may not read.
   [[nodiscard]] bool pillar_is_hidden(const auth::Subject& subject) const {
-    if (!target_.is_local) return false;
+    if (!target.is_local) return false;
     const auto allows = [&](const auth::FunctionCall& call, const auth::TargetsWithin& within) {
-      const std::vector<Finding> found = permissions_.explain_local(subject, call, within);
+      const std::vector<Finding> found = permissions.explain_local(subject, call, within);
       return std::any_of(found.begin(), found.end(),
                          [](const Finding& finding) { return finding.kind == Finding::Kind::allows; });
     };
-    return !select_visible(minions_, compound_target(question_.tgt),
-                           make_pillar_check(minions_, rule_targets_, pillar_functions_, allows));
+    return !select_visible(minions, compound_target(question.tgt),
+                           make_pillar_check(minions, rule_targets, pillar_functions, allows));
   }
-
-  const Question& question_;
-  const QuestionTarget& target_;
-  const auth::Permissions& permissions_;
-  const RuleTargets& rule_targets_;
-  const Minions& minions_;
-  const std::vector<std::string> pillar_functions_ = native_names("pillar");
 };
 
 }  // namespace
@@ -229,7 +219,7 @@ Result<Explanation> explain(const Options& options, const auth::Options& auth, c
   const auto target = read_target(question.tgt, **minions);
   if (!target) return target.error();
   const std::vector<std::string> on = (*authenticator)->eauths();
-  const Explainer explainer(question, *target, **permissions, *rule_targets, **minions);
+  const Explainer explainer{question, *target, **permissions, *rule_targets, **minions};
   Explanation explanation;
   for (const auth::EauthOptions& eauth : auth.external_auth) {
     explainer.explain(eauth.name, std::find(on.begin(), on.end(), eauth.name) != on.end(), explanation);

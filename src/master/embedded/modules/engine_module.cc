@@ -102,7 +102,7 @@ bool is_pattern(std::string_view name) {
 
 Functions starting_with(const Modules& modules, const std::string& prefix) {
   Functions found = modules.all();
-  std::erase_if(found, [&prefix](const auto* function) { return !function->name().starts_with(prefix); });
+  std::erase_if(found, [&prefix](const auto* function) { return !function->name.starts_with(prefix); });
   return found;
 }
 
@@ -141,7 +141,7 @@ Reply with_found(const Call& call, const std::vector<JsonValue>& names,
     functions.insert(functions.end(), more.begin(), more.end());
   }
   Found found;
-  for (const LoadedFunction* function : functions) found.emplace(function->name(), function);
+  for (const LoadedFunction* function : functions) found.emplace(function->name, function);
   return Returned{use(found)};
 }
 
@@ -164,7 +164,7 @@ Reply list_modules(const Call& call) {
 Reply doc(const Call& call) {
   return with_found(call, call.varargs, by_any_name, [](const Found& found) {
     return written_object([&found](JsonWriter& writer) {
-      for (const auto& [name, function] : found) writer.key(name).string(function->doc());
+      for (const auto& [name, function] : found) writer.key(name).string(function->doc);
     });
   });
 }
@@ -172,7 +172,7 @@ Reply doc(const Call& call) {
 Reply argspec(const Call& call) {
   return with_found(call, {call["module"]}, by_pattern_or_function, [](const Found& found) {
     return written_object([&found](JsonWriter& writer) {
-      for (const auto& [name, function] : found) writer.key(name).json(function->argspec());
+      for (const auto& [name, function] : found) writer.key(name).json(function->argspec);
     });
   });
 }

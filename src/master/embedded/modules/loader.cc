@@ -21,13 +21,13 @@ std::string_view module_of(std::string_view name) {
 
 const LoadedFunction* find_in(const FunctionTable& functions, std::string_view name) {
   const auto found = functions.find(name);
-  return found == functions.end() ? nullptr : found->second.get();
+  return found == functions.end() ? nullptr : &found->second;
 }
 
-/// Returns false, and leaves `function` alone, if the table has a function of that name.
-bool add_to(FunctionTable& functions, std::unique_ptr<const LoadedFunction>& function) {
-  const std::string_view name = function->name();
-  return functions.try_emplace(name, std::move(function)).second;
+/// Returns false if the table has a function of that name.
+bool add_to(FunctionTable& functions, LoadedFunction function) {
+  const std::string name = function.name;
+  return functions.emplace(name, std::move(function)).second;
 }
 
 StringMap find_installed_modules(const std::string& folder) {
@@ -60,10 +60,9 @@ bool reports_failure(const Json& value) {
 std::string failure_text(const LoadedFunction& function, const Raised& raised) {
   switch (raised.kind) {
     case Raised::Kind::type_error:
-      return format("Passed invalid arguments to {}: {}\n{}", function.name(), raised.message,
-                    function.doc());
+      return format("Passed invalid arguments to {}: {}\n{}", function.name, raised.message, function.doc);
     case Raised::Kind::invocation:
-      return format("ERROR executing '{}': {}", function.name(), raised.message);
+      return format("ERROR executing '{}': {}", function.name, raised.message);
     case Raised::Kind::command:
       return "ERROR: " + raised.message;
     case Raised::Kind::exception:
@@ -83,9 +82,16 @@ Json not_available(const Modules& modules, std::string_view fun, const std::stri
   const auto similar = modules.matching(std::string(fun) + "*");
   if (similar.empty()) return sentence;
   return written_object([&](JsonWriter& writer) {
-    for (const LoadedFunction* function : similar) writer.key(function->name()).string(function->doc());
+    for (const LoadedFunction* function : similar) writer.key(function->name).string(function->doc);
     writer.key(fun).json(sentence);
   });
+}
+
+Reply run(const LoadedFunction& function, const Context& context, std::span<const JsonValue> args,
+          std::span<const JsonMember> kwargs) {
+  if (function.run) return function.run(context, args, kwargs);
+  const lowstate::Arguments sorted = lowstate::sort_arguments(args, kwargs);
+  return function.call(context, sorted.positional, sorted.keywords);
 }
 
 /// Not inlined into `execute`, which needs little stack while a function runs.
@@ -130,29 +136,26 @@ Result<void> Modules::load() {
   broken_ = std::move(index.broken);
   StringMap files_of_functions;
   for (ModuleFolder& folder : *folders) {
-    for (auto& script : folder.scripts) {
-      const std::string path = script->path();
-      add_from_folder(std::move(script), path);
-    }
+    for (auto& [path, script] : folder.scripts) add_from_folder(std::move(script), path);
     for (const PythonFile& file : folder.python) {
-      for (auto& function : index.functions[file.path]) {
-        const LoadedFunction& added = *function;
-        if (add_from_folder(std::move(function), file.path) && added.is_listed())
-          files_of_functions.emplace(added.name(), file.path);
+      for (const LoadedFunction& function : index.functions[file.path]) {
+        if (add_from_folder(function, file.path) && function.is_listed)
+          files_of_functions.emplace(function.name, file.path);
       }
     }
   }
-  for (auto& function : native_functions()) {
-    if (!broken_.contains(function->module())) add_to(functions_, function);
+  for (LoadedFunction& function : native_functions()) {
+    if (!broken_.contains(function.module())) add_to(functions_, std::move(function));
   }
   python_->set_functions(files_of_functions, functions_);
   return {};
 }
 
-bool Modules::add_from_folder(std::unique_ptr<const LoadedFunction> function, std::string_view path) {
-  if (add_to(functions_, function)) return true;
-  log::warning(format("rest_fcgi: embedded: module_dirs: {} of {} is left out: an earlier file has it",
-                      function->name(), path));
+bool Modules::add_from_folder(LoadedFunction function, std::string_view path) {
+  const std::string name = function.name;
+  if (add_to(functions_, std::move(function))) return true;
+  log::warning(
+      format("rest_fcgi: embedded: module_dirs: {} of {} is left out: an earlier file has it", name, path));
   return false;
 }
 
@@ -167,8 +170,8 @@ const FunctionTable& Modules::installed() const {
     PythonIndex index = python_->index(files);
     why_not_listed_ = std::move(index.why_not);
     for (auto& [path, functions] : index.functions) {
-      for (auto& function : functions) {
-        if (find_in(functions_, function->name()) == nullptr) add_to(installed_functions_, function);
+      for (LoadedFunction& function : functions) {
+        if (!functions_.contains(function.name)) add_to(installed_functions_, std::move(function));
       }
     }
     are_listed_ = why_not_listed_.empty();
@@ -186,10 +189,10 @@ std::vector<const LoadedFunction*> Modules::all() const {
   std::vector<const LoadedFunction*> all;
   for (const FunctionTable* functions : {&functions_, &installed()}) {
     for (const auto& [name, function] : *functions) {
-      if (function->is_listed()) all.push_back(function.get());
+      if (function.is_listed) all.push_back(&function);
     }
   }
-  std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->name() < b->name(); });
+  std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
   return all;
 }
 
@@ -214,7 +217,7 @@ bool Modules::is_broken(std::string_view module) const {
 
 std::vector<const LoadedFunction*> Modules::matching(std::string_view glob) const {
   std::vector<const LoadedFunction*> matching = all();
-  std::erase_if(matching, [glob](const auto* function) { return !glob_match(glob, function->name()); });
+  std::erase_if(matching, [glob](const auto* function) { return !glob_match(glob, function->name); });
   return matching;
 }
 
@@ -231,7 +234,7 @@ std::string Modules::not_available(std::string_view name) const {
 }
 
 bool Modules::is_quick(std::string_view name) const {
-  if (const LoadedFunction* function = find_in(functions_, name)) return function->is_quick();
+  if (const LoadedFunction* function = find_in(functions_, name)) return function->is_quick;
   const std::lock_guard lock(mutex_);
   return are_listed_ && find_in(installed_functions_, name) == nullptr;
 }
@@ -241,7 +244,7 @@ master::Return execute(const Engine& engine, const Minion& minion, std::string_v
                        const JobContext& job, const std::stop_token& stop) {
   const LoadedFunction* function = engine.modules.find(fun);
   if (function == nullptr) return failure(minion, not_available(engine.modules, fun, ""));
-  Reply reply = function->run({engine, minion, job, stop}, args, kwargs);
+  Reply reply = run(*function, {engine, minion, job, stop}, args, kwargs);
   if (const auto* raised = std::get_if<Raised>(&reply)) {
     return return_of(*raised, engine, minion, fun, *function);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,7 +10,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -73,51 +73,25 @@ struct Context {
 };
 
 /// An execution function: native, a script, or in Python. Immutable; shared by all threads.
-class LoadedFunction {
- public:
-  virtual ~LoadedFunction() = default;
-  LoadedFunction(const LoadedFunction&) = delete;
-  LoadedFunction& operator=(const LoadedFunction&) = delete;
+struct LoadedFunction {
+  using Call = std::function<Reply(const Context& context, std::span<const JsonValue> args,
+                                   std::span<const JsonMember> kwargs)>;
 
-  /// With its module: `test.ping`.
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  [[nodiscard]] std::string_view module() const noexcept {
-    return std::string_view(name_).substr(0, name_.find('.'));
-  }
-  /// As `sys.doc` shows it.
-  [[nodiscard]] const std::string& doc() const noexcept { return doc_; }
-  /// As `sys.argspec` shows it.
-  [[nodiscard]] const Json& argspec() const noexcept { return argspec_; }
-  /// Returns false if the module's `__virtual__` refused this host. The function can be called all the same,
-  /// since `__virtual__` may accept a minion with grains of its own.
-  [[nodiscard]] bool is_listed() const noexcept { return is_listed_; }
-  [[nodiscard]] virtual bool is_quick() const noexcept { return false; }
+  std::string name;  ///< with its module: `test.ping`
+  std::string doc;   ///< as `sys.doc` shows it
+  Json argspec;      ///< as `sys.argspec` shows it
+  Call call;         ///< for calls of other functions: arguments stay as they are
+  Call run = {};     ///< for jobs; empty: `call` with sorted arguments, see lowstate::sort_arguments
+  bool is_quick = false;
+  /// False if the module's `__virtual__` refused this host. The function can be called all the same, since
+  /// `__virtual__` may accept a minion with grains of its own.
+  bool is_listed = true;
 
-  /// Runs it as a job does: texts `name=value` are keyword arguments, and functions with `**kwargs` also get
-  /// the job.
-  [[nodiscard]] virtual Reply run(const Context& context, std::span<const JsonValue> args,
-                                  std::span<const JsonMember> kwargs) const {
-    const lowstate::Arguments sorted = lowstate::sort_arguments(args, kwargs);
-    return call(context, sorted.positional, sorted.keywords);
-  }
-  /// Calls it as other functions do: arguments stay as they are.
-  [[nodiscard]] virtual Reply call(const Context& context, std::span<const JsonValue> args,
-                                   std::span<const JsonMember> kwargs) const = 0;
-
- protected:
-  LoadedFunction(std::string name, std::string doc, Json argspec, bool is_listed = true)
-      : name_(std::move(name)), doc_(std::move(doc)), argspec_(std::move(argspec)), is_listed_(is_listed) {}
-
- private:
-  const std::string name_;
-  const std::string doc_;
-  const Json argspec_;
-  const bool is_listed_;
+  [[nodiscard]] std::string_view module() const { return std::string_view(name).substr(0, name.find('.')); }
 };
 
-using LoadedFunctions = std::vector<std::unique_ptr<const LoadedFunction>>;
-using FunctionTable =
-    std::unordered_map<std::string_view, std::unique_ptr<const LoadedFunction>>;  ///< by name
+using LoadedFunctions = std::vector<LoadedFunction>;
+using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< by name
 using StringMap = std::map<std::string, std::string, std::less<>>;
 
 /// All execution functions of one configuration. The first function of a name wins: those in module folders,
@@ -161,7 +135,7 @@ class Modules {
  private:
   explicit Modules(const ModuleOptions& options);
   Result<void> load();
-  bool add_from_folder(std::unique_ptr<const LoadedFunction> function, std::string_view path);
+  bool add_from_folder(LoadedFunction function, std::string_view path);
   const FunctionTable& installed() const;
 
   const ModuleOptions options_;

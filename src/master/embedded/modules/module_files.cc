@@ -150,6 +150,51 @@ void read_python(const fs::path& path, const fs::path& file, ModuleFolder& folde
   folder.python.push_back(std::move(found));
 }
 
+/// Returns the comment at the start of a script, after its `#!` line.
+std::string script_doc(std::string_view text) {
+  std::string doc;
+  if (text.starts_with("#!")) next_token(text, '\n');
+  while (text.starts_with('#') || (doc.empty() && text.starts_with('\n'))) {
+    std::string_view line = next_token(text, '\n');
+    if (line.empty()) continue;
+    line.remove_prefix(line.starts_with("# ") ? 2 : 1);
+    doc.append(line).append("\n");
+  }
+  return std::string(stripped(doc));
+}
+
+/// Runs a script: it reads the call as a JSON object from standard input, and prints its return as JSON.
+Reply run_script(const std::string& name, const std::string& path, const ScriptSettings& settings,
+                 const Context& context, std::span<const JsonValue> args,
+                 std::span<const JsonMember> kwargs) {
+  Program program = settings.program;
+  program.argv = {path};
+  program.time_limit = time_left(context, settings.timeout);
+  program.input = input_for(context, args, kwargs);
+  const Result<Ended> ended = context.engine.modules.programs().run(program, context.stop);
+  const std::string what = format("The script {}", name);
+  if (!ended) return failed(format("{} cannot be run", what), ended.error().message);
+  if (auto failure = failure_of(what, *ended, settings)) return *std::move(failure);
+  if (ended->output_cut) {
+    return failed(format("{} printed more than {} bytes", what, ended->output.size()), ended->errors);
+  }
+  log_errors(name, *ended);
+  const std::string_view output = stripped(ended->output);
+  if (output.empty()) return Returned{};
+  JsonDocument document;
+  Result<void> parsed = document.parse(output);
+  if (!parsed) parsed = document.parse(repaired(output));
+  if (!parsed) return failed(format("{} printed text that is no JSON value", what), parsed.error().message);
+  return Returned{document.root().json()};
+}
+
+LoadedFunction script_function(const std::string& name, const std::string& path,
+                               const ScriptSettings& settings) {
+  return {name, script_doc(read_text(path, kDocBytes).value_or("")),
+          Json::trusted(R"({"args": null, "defaults": null, "varargs": true, "kwargs": true})"),
+          std::bind_front(run_script, name, path, settings)};
+}
+
 void read_script(const fs::path& path, const fs::path& file, const ScriptSettings& settings,
                  ModuleFolder& folder) {
   const std::string name = path.filename();
@@ -161,8 +206,7 @@ void read_script(const fs::path& path, const fs::path& file, const ScriptSetting
   } else if (const auto suspected = reason_for_distrust(file)) {
     log_left_out(path, *suspected);
   } else {
-    folder.scripts.push_back(std::make_unique<ScriptFunction>(
-        name, file, script_doc(read_text(file, kDocBytes).value_or("")), settings));
+    folder.scripts.emplace_back(file, script_function(name, file, settings));
   }
 }
 
@@ -254,36 +298,6 @@ void log_errors(std::string_view function, const Ended& ended) {
   if (!errors.empty()) log::warning(format("{} wrote to standard error: {}", function, errors));
 }
 
-ScriptFunction::ScriptFunction(std::string name, std::string path, std::string doc,
-                               const ScriptSettings& settings)
-    : LoadedFunction(std::move(name), std::move(doc),
-                     Json::trusted(R"({"args": null, "defaults": null, "varargs": true, "kwargs": true})")),
-      path_(std::move(path)),
-      settings_(settings) {}
-
-Reply ScriptFunction::call(const Context& context, std::span<const JsonValue> args,
-                           std::span<const JsonMember> kwargs) const {
-  Program program = settings_.program;
-  program.argv = {path_};
-  program.time_limit = time_left(context, settings_.timeout);
-  program.input = input_for(context, args, kwargs);
-  const Result<Ended> ended = context.engine.modules.programs().run(program, context.stop);
-  const std::string what = format("The script {}", name());
-  if (!ended) return failed(format("{} cannot be run", what), ended.error().message);
-  if (auto failure = failure_of(what, *ended, settings_)) return *std::move(failure);
-  if (ended->output_cut) {
-    return failed(format("{} printed more than {} bytes", what, ended->output.size()), ended->errors);
-  }
-  log_errors(name(), *ended);
-  const std::string_view output = stripped(ended->output);
-  if (output.empty()) return Returned{};
-  JsonDocument document;
-  Result<void> parsed = document.parse(output);
-  if (!parsed) parsed = document.parse(repaired(output));
-  if (!parsed) return failed(format("{} printed text that is no JSON value", what), parsed.error().message);
-  return Returned{document.root().json()};
-}
-
 Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                       const ScriptSettings& settings) {
   std::vector<ModuleFolder> folders;
@@ -299,18 +313,6 @@ Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& optio
     folders.push_back(*std::move(folder));
   }
   return folders;
-}
-
-std::string script_doc(std::string_view text) {
-  std::string doc;
-  if (text.starts_with("#!")) next_token(text, '\n');
-  while (text.starts_with('#') || (doc.empty() && text.starts_with('\n'))) {
-    std::string_view line = next_token(text, '\n');
-    if (line.empty()) continue;
-    line.remove_prefix(line.starts_with("# ") ? 2 : 1);
-    doc.append(line).append("\n");
-  }
-  return std::string(stripped(doc));
 }
 
 }  // namespace rest_fcgi::embedded

@@ -37,22 +37,6 @@ struct ScriptSettings {
 /// Logs the end of what a program wrote to standard error.
 void log_errors(std::string_view function, const Ended& ended);
 
-/// An execution function that is an executable file. It reads the call as a JSON object from standard input,
-/// and prints what it returns as JSON.
-class ScriptFunction final : public LoadedFunction {
- public:
-  ScriptFunction(std::string name, std::string path, std::string doc, const ScriptSettings& settings);
-
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
-  [[nodiscard]] Reply call(const Context& context, std::span<const JsonValue> args,
-                           std::span<const JsonMember> kwargs) const override;
-
- private:
-  const std::string path_;
-  const ScriptSettings settings_;
-};
-
 struct PythonFile {
   std::string module;
   std::string path;
@@ -64,7 +48,7 @@ struct PythonFile {
                                                             std::error_code& error);
 
 struct ModuleFolder {
-  std::vector<std::unique_ptr<ScriptFunction>> scripts;
+  std::vector<std::pair<std::string, LoadedFunction>> scripts;  ///< with their paths
   std::vector<PythonFile> python;
 };
 
@@ -73,9 +57,6 @@ struct ModuleFolder {
 /// configuration, for a folder that cannot be read.
 [[nodiscard]] Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                                     const ScriptSettings& settings);
-
-/// Returns the comment at the start of a script, after its `#!` line.
-[[nodiscard]] std::string script_doc(std::string_view text);
 
 /// The functions of Python files.
 struct PythonIndex {

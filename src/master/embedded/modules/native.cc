@@ -47,35 +47,30 @@ Json argspec_of(const Signature& signature) {
   });
 }
 
-class NativeFunction final : public LoadedFunction {
- public:
-  explicit NativeFunction(const Function& function)
-      : LoadedFunction(std::string(name_of(function)), documentation(function),
-                       argspec_of(parse_usage(function.usage))),
-        function_(function),
-        signature_(parse_usage(function.usage)),
-        default_values_(own_document(defaults_of(signature_))) {
-    for (const JsonValue value : default_values_.root().elements()) defaults_.push_back(value);
+/// A native function, ready to be called. Immutable.
+struct Native {
+  explicit Native(const Function& its_function)
+      : function(its_function),
+        signature(parse_usage(function.usage)),
+        default_values(own_document(defaults_of(signature))) {
+    for (const JsonValue value : default_values.root().elements()) defaults.push_back(value);
   }
 
-  [[nodiscard]] bool is_quick() const noexcept override { return function_.is_quick; }
-
   [[nodiscard]] Reply run(const Context& context, std::span<const JsonValue> args,
-                          std::span<const JsonMember> kwargs) const override;
+                          std::span<const JsonMember> kwargs) const;
   [[nodiscard]] Reply call(const Context& context, std::span<const JsonValue> args,
-                           std::span<const JsonMember> kwargs) const override;
+                           std::span<const JsonMember> kwargs) const;
 
- private:
-  const Function& function_;
-  const Signature signature_;
-  const JsonDocument default_values_;
-  std::vector<JsonValue> defaults_;  // of the last parameters; look into default_values_
+  const Function& function;
+  const Signature signature;
+  const JsonDocument default_values;
+  std::vector<JsonValue> defaults;  // of the last parameters; look into default_values
 };
 
-Reply NativeFunction::run(const Context& context, std::span<const JsonValue> args,
-                          std::span<const JsonMember> kwargs) const {
+Reply Native::run(const Context& context, std::span<const JsonValue> args,
+                  std::span<const JsonMember> kwargs) const {
   const lowstate::Arguments sorted = lowstate::sort_arguments(args, kwargs);
-  if (signature_.takes_keywords) {
+  if (signature.takes_keywords) {
     const JsonDocument publication = own_document(
         written_object([&context](JsonWriter& writer) { write_publication(writer, context.job); }));
     std::vector<JsonMember> keywords = sorted.keywords;
@@ -83,7 +78,7 @@ Reply NativeFunction::run(const Context& context, std::span<const JsonValue> arg
     return call(context, sorted.positional, lowstate::as_dictionary(keywords));
   }
   std::vector<std::string> invalid;
-  const auto& known = signature_.parameters;
+  const auto& known = signature.parameters;
   for (const auto& [key, value] : sorted.keywords) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     invalid.push_back(std::string(key) + '=' + value.python_str());
@@ -92,16 +87,16 @@ Reply NativeFunction::run(const Context& context, std::span<const JsonValue> arg
   return Raised::invocation_error("The following keyword arguments are not valid: " + joined(invalid));
 }
 
-Reply NativeFunction::call(const Context& context, std::span<const JsonValue> args,
-                           std::span<const JsonMember> kwargs) const {
-  auto result = python_bind(signature_, args, kwargs);
+Reply Native::call(const Context& context, std::span<const JsonValue> args,
+                   std::span<const JsonMember> kwargs) const {
+  auto result = python_bind(signature, args, kwargs);
   if (auto* raised = std::get_if<Raised>(&result)) return std::move(*raised);
   auto& bound = std::get<BoundArguments>(result);
-  for (std::size_t i = signature_.required; i < bound.values.size(); ++i) {
-    if (!bound.given[i]) bound.values[i] = defaults_[i - signature_.required];
+  for (std::size_t i = signature.required; i < bound.values.size(); ++i) {
+    if (!bound.given[i]) bound.values[i] = defaults[i - signature.required];
   }
-  Reply reply = function_.run({std::move(bound), context});
-  if (auto* returned = std::get_if<Returned>(&reply)) returned->out = function_.out;
+  Reply reply = function.run({std::move(bound), context});
+  if (auto* returned = std::get_if<Returned>(&reply)) returned->out = function.out;
   return reply;
 }
 
@@ -134,8 +129,8 @@ void write_minion_options(JsonWriter& writer, std::string_view id) {
 
 std::vector<std::string> native_names(std::string_view module) {
   std::vector<std::string> names;
-  for (const auto& function : native_functions()) {
-    if (function->module() == module) names.push_back(function->name());
+  for (const LoadedFunction& function : native_functions()) {
+    if (function.module() == module) names.push_back(function.name);
   }
   return names;
 }
@@ -144,7 +139,12 @@ LoadedFunctions native_functions() {
   LoadedFunctions all;
   for (const std::span<const Function> table :
        {cmd_functions(), data_functions(), engine_functions(), stub_functions(), test_functions()}) {
-    for (const Function& function : table) all.push_back(std::make_unique<const NativeFunction>(function));
+    for (const Function& function : table) {
+      const auto native = std::make_shared<const Native>(function);
+      all.push_back({std::string(name_of(function)), documentation(function), argspec_of(native->signature),
+                     std::bind_front(&Native::call, native), std::bind_front(&Native::run, native),
+                     function.is_quick});
+    }
   }
   return all;
 }

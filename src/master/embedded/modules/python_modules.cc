@@ -69,24 +69,6 @@ Reply reply_of(const JsonValue& answer) {
                   std::string(member_of(answer, "out").text())};
 }
 
-class PythonFunction final : public LoadedFunction {
- public:
-  PythonFunction(const PythonRunner& python, std::string path, const JsonMember& described, bool is_listed)
-      : LoadedFunction(std::string(described.key), std::string(member_of(described.value, "doc").text()),
-                       member_of(described.value, "argspec").json(), is_listed),
-        python_(python),
-        path_(std::move(path)) {}
-
-  [[nodiscard]] Reply call(const Context& context, std::span<const JsonValue> args,
-                           std::span<const JsonMember> kwargs) const override {
-    return python_.call(context, path_, name(), args, kwargs);
-  }
-
- private:
-  const PythonRunner& python_;
-  const std::string path_;
-};
-
 }  // namespace
 
 /// Reads the lines of a loader: replies to those that call functions, and keeps the last line.
@@ -145,7 +127,7 @@ void PythonRunner::set_functions(const StringMap& python, const FunctionTable& a
   python_ = object_of(python);
   native_ = written_array([&](JsonWriter& writer) {
     for (const auto& [name, function] : all) {
-      if (!python.contains(name) && function->is_listed()) writer.string(name);
+      if (!python.contains(name) && function.is_listed) writer.string(name);
     }
   });
 }
@@ -246,8 +228,17 @@ void PythonRunner::add_module(const JsonValue& module, const StringMap& modules,
   const JsonValue missing = member_of(module, "missing");
   const bool is_there = missing.is(JsonValue::Kind::null);
   if (!is_there) log::info(format("{}: __virtual__ returned False {}", path, missing.text()));
-  for (const JsonMember function : member_of(module, "functions").members()) {
-    index.functions[path].push_back(std::make_unique<const PythonFunction>(*this, path, function, is_there));
+  for (const auto& [name, function] : member_of(module, "functions").members()) {
+    LoadedFunction loaded{std::string(name),
+                          std::string(member_of(function, "doc").text()),
+                          member_of(function, "argspec").json(),
+                          {}};
+    loaded.call = [this, path, fun = loaded.name](const Context& context, std::span<const JsonValue> args,
+                                                  std::span<const JsonMember> kwargs) {
+      return call(context, path, fun, args, kwargs);
+    };
+    loaded.is_listed = is_there;
+    index.functions[path].push_back(std::move(loaded));
   }
 }
 

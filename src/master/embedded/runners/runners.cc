@@ -80,7 +80,7 @@ Result<Json> doc_wheel(const MasterContext&, const BoundArguments&) {
 Result<Json> doc_execution(const MasterContext& context, const BoundArguments&) {
   return written_object([&context](JsonWriter& writer) {
     for (const LoadedFunction* function : context.data.modules->all()) {
-      writer.key(function->name()).string(function->doc());
+      writer.key(function->name).string(function->doc);
     }
   });
 }

@@ -112,24 +112,31 @@ std::string_view installation() {
   return id;
 }
 
-/// Adds `{status: {name: fingerprint}}`. Minions of this process and the master have no key. Their
+using NamesByStatus = std::vector<std::pair<std::string_view, Names>>;
+
+/// Returns `{status: {name: fingerprint}}`. Minions of this process and the master have no key. Their
 /// fingerprint is a digest of the installation and the name, since clients parse it.
-Result<void> write_fingers(JsonWriter& writer, std::string_view status, const Names& names,
-                           const GeneratedKeys::Keys& generated, JsonValue hash_type) {
-  if (names.empty()) return {};
-  const bool is_left_out = hash_type.is(JsonValue::Kind::null);
-  writer.key(status).begin_object();
-  for (const std::string_view name : names) {
-    const auto found = generated.find(name);
-    const std::string text = found == generated.end() ? format("rest_fcgi key {} {}", installation(), name)
-                                                      : std::string(auth::pem_body(found->second));
-    const auto finger =
-        auth::fingerprint_of(text, is_left_out ? std::string_view("sha256") : hash_type.text());
-    if (!finger) return finger.error();
-    writer.key(name).string(*finger);
+Result<Json> fingers(const NamesByStatus& all, const GeneratedKeys::Keys& generated, JsonValue hash_type) {
+  const std::string_view hash = hash_type.is(JsonValue::Kind::null) ? "sha256" : hash_type.text();
+  std::string json;
+  JsonWriter writer(json);
+  writer.begin_object();
+  for (const auto& [status, names] : all) {
+    if (names.empty()) continue;
+    writer.key(status).begin_object();
+    for (const std::string_view name : names) {
+      const auto key = generated.find(name);
+      const bool has_key = status == kAccepted && key != generated.end();
+      const std::string text = has_key ? std::string(auth::pem_body(key->second))
+                                       : format("rest_fcgi key {} {}", installation(), name);
+      const auto finger = auth::fingerprint_of(text, hash);
+      if (!finger) return finger.error();
+      writer.key(name).string(*finger);
+    }
+    writer.end_object();
   }
   writer.end_object();
-  return {};
+  return Json::trusted(std::move(json));
 }
 
 Result<Json> finger(const MasterContext& context, const BoundArguments& arguments) {
@@ -137,22 +144,11 @@ Result<Json> finger(const MasterContext& context, const BoundArguments& argument
   const Result<Names> ids = matching(accepted.ids, arguments["match"]);
   if (!ids) return ids.error();
   const Result<Names> local = matching({std::begin(kLocalKeys), std::end(kLocalKeys)}, arguments["match"]);
-  Result<void> written;
-  Json all = written_object([&](JsonWriter& writer) {
-    written = write_fingers(writer, kAccepted, *ids, accepted.generated, arguments["hash_type"]);
-    if (written) written = write_fingers(writer, "local", *local, {}, arguments["hash_type"]);
-  });
-  if (!written) return std::move(written).error();
-  return all;
+  return fingers({{kAccepted, *ids}, {"local", *local}}, accepted.generated, arguments["hash_type"]);
 }
 
 Result<Json> finger_master(const MasterContext&, const BoundArguments& arguments) {
-  Result<void> written;
-  Json all = written_object([&](JsonWriter& writer) {
-    written = write_fingers(writer, "local", {kLocalKeys[1]}, {}, arguments["hash_type"]);
-  });
-  if (!written) return std::move(written).error();
-  return all;
+  return fingers({{"local", {kLocalKeys[1]}}}, {}, arguments["hash_type"]);
 }
 
 Result<Json> master_key(const MasterContext&, const BoundArguments&) {
