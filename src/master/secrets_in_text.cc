@@ -9,8 +9,8 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/master/secrets.h"
 
-// Values of secrets in texts such as bodies, command lines and headers. A text may be large and may be made
-// to take long: each byte is looked at a few times at most.
+// Finds secrets in texts such as bodies, command lines and headers. A text may be large and hostile, so each
+// byte is read only a few times.
 
 namespace rest_fcgi::master {
 namespace {
@@ -29,34 +29,34 @@ constexpr bool is_blank(char byte) noexcept {
 
 constexpr std::string_view kLineEnds = "\r\n";
 
-/// What ends a value of a plain text that stands in no quotation marks.
+/// These characters end a value of a plain text without quotation marks.
 constexpr std::string_view kPlainEnds = "&;, \t\r\n";
 
-/// What follows a quotation mark that ends a value.
+/// These characters follow a quotation mark that ends a value.
 constexpr std::string_view kBehindQuote = "&;, \t\r\n)]}>/?:";
 
-/// Returns whether the value that follows may hold blanks and `;`, wherever it stands.
+/// Returns whether the value after this name may contain blanks and `;`.
 bool is_header_of_many_words(std::string_view name) {
   const std::string small = lower(name);
   return small.ends_with("authorization") || small.ends_with("cookie") || small.ends_with("cookies");
 }
 
-/// A start tag of XML, or the headers of a part of a multipart body, are at most that long behind their name.
+/// Largest rest of an XML start tag, or of the headers of a part of a multipart body, after the name.
 constexpr std::size_t kMostOfTag = 1024;
 
-/// Where a name or value lies in the text.
+/// The place of a name or value in the text.
 struct Span {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
-/// A quotation mark with its backslashes, as in `\"` of JSON within JSON.
+/// A quotation mark with its backslashes, such as `\"` of JSON inside JSON.
 struct Quote {
-  char mark = 0;  ///< 0: there is none
+  char mark = 0;  ///< 0: no mark
   std::size_t backslashes = 0;
 };
 
-/// Finds the value that follows a name. Borrows the text.
+/// Finds the value after a name. Borrows the text.
 class ValueFinder {
  public:
   ValueFinder(std::string_view text, TextKind kind) : text_(text), kind_(kind) {
@@ -68,12 +68,12 @@ class ValueFinder {
     is_json_ = first != std::string_view::npos && std::string_view("{[\"").find(text[first]) < 3;
   }
 
-  /// Returns whether the value at `begin` is a member of a JSON object and no text in quotation marks.
+  /// Returns whether the value at `begin` is a member of a JSON object without quotation marks.
   [[nodiscard]] bool is_bare_member(const Span& name, std::size_t begin) const {
     return is_json_ && is_quote(text_[name.end]) && begin > 0 && !is_quote(text_[begin - 1]);
   }
 
-  /// `delimiter` is where `=`, `:`, or the blank behind an option lies.
+  /// `delimiter`: the place of `=`, `:`, or the blank after an option.
   [[nodiscard]] Span value_of(const Span& name, std::size_t delimiter) const {
     const char gives = text_[delimiter];
     const bool is_member = gives == ':' && (is_quote(text_[name.end]) || text_[name.end] == '\\');
@@ -104,7 +104,7 @@ class ValueFinder {
     return {at, gives == ':' ? end_of_block(name, end) : end};
   }
 
-  /// Returns the password of the URL whose `:` before its slashes is at `colon`; empty: it has none.
+  /// Returns the password of the URL whose `:` before the slashes is at `colon`; empty without a password.
   [[nodiscard]] Span password_of_url(std::size_t colon) const {
     const std::string_view rest = text_.substr(colon);
     // JSON may have a backslash before each slash.
@@ -120,7 +120,7 @@ class ValueFinder {
     return {begin + user_end + 1, begin + at_sign};
   }
 
-  /// Returns the place behind the start tag of an XML element, whose name this is; absent: it is none.
+  /// Returns the end of the XML start tag with this name; absent if the name is not in a start tag.
   [[nodiscard]] std::optional<std::size_t> behind_start_tag(const Span& name) const {
     if (name.begin == 0 || (text_[name.begin - 1] != '<' && text_[name.begin - 1] != ':'))
       return std::nullopt;
@@ -130,7 +130,7 @@ class ValueFinder {
     return has_content ? std::optional(name.end + end + 1) : std::nullopt;
   }
 
-  /// Returns where the next end tag begins; JSON may have a backslash before its slash.
+  /// Returns the beginning of the next end tag. JSON may have a backslash before its slash.
   [[nodiscard]] std::size_t end_tag(std::size_t at) const {
     for (std::size_t slash = text_.find('/', at); slash != std::string_view::npos;
          slash = text_.find('/', slash + 1)) {
@@ -140,7 +140,7 @@ class ValueFinder {
     return std::string_view::npos;
   }
 
-  /// Returns the content of the part of a multipart body whose name this is (RFC 7578); empty: it is none.
+  /// Returns the content of the part of a multipart body with this name (RFC 7578); empty for other names.
   [[nodiscard]] Span part_of(const Span& name) const {
     if (!text_.substr(0, name.begin).ends_with("name=\"")) return {};
     const std::string_view headers = text_.substr(name.end, kMostOfTag);
@@ -156,8 +156,8 @@ class ValueFinder {
   }
 
  private:
-  /// Returns the quotation mark that ends the text of which a name is part, as in `'X-Auth-Token: x'`. In
-  /// JSON each text ends with one.
+  /// Returns the quotation mark that ends the quoted text around a name, as in `'X-Auth-Token: x'`. In JSON
+  /// each text ends with one.
   [[nodiscard]] Quote quote_around(std::size_t at) const {
     if (at == 0 || !is_quote(text_[at - 1])) return {is_json_ ? '"' : char(0)};
     Quote quote{text_[at - 1]};
@@ -171,21 +171,21 @@ class ValueFinder {
     return {text_[mark], mark - at};
   }
 
-  /// Returns where the quotation mark that closes stands, before its backslashes; the text's end: nowhere.
+  /// Returns the place of the closing quotation mark with its backslashes, or the end of the text.
   [[nodiscard]] std::size_t closing(std::size_t at, const Quote& quote) const {
     const std::size_t unit = quote.backslashes + 1;
     for (std::size_t mark = text_.find(quote.mark, at); mark != std::string_view::npos;
          mark = text_.find(quote.mark, mark + 1)) {
       std::size_t run = 0;
       while (mark - run > at && text_[mark - run - 1] == '\\') ++run;
-      // What is more than the mark's own backslashes stands for backslashes of the value, two for each.
+      // Further backslashes before the mark's own ones belong to the value, two for each of its backslashes.
       const bool closes = run <= quote.backslashes || (run - quote.backslashes) / unit % 2 == 0;
       if (closes) return mark - std::min(run, quote.backslashes);
     }
     return text_.size();
   }
 
-  /// What is between quotation marks, where the value begins with one.
+  /// Returns the text between quotation marks, if the value begins with one.
   [[nodiscard]] std::optional<Span> quoted(std::size_t at) const {
     const Quote quote = quote_at(at);
     if (quote.mark == 0) return std::nullopt;
@@ -193,7 +193,7 @@ class ValueFinder {
     return Span{begin, closing(begin, quote)};
   }
 
-  /// Returns the place behind the quotation mark that closes the text `inner`, whose own one is at `at`.
+  /// Returns the end of the quotation mark that closes the text `inner`, which is at `at`.
   [[nodiscard]] std::size_t behind_quote(std::size_t at, const Span& inner) const {
     return std::min(inner.end + quote_at(at).backslashes + 1, text_.size());
   }
@@ -208,8 +208,8 @@ class ValueFinder {
     return kLineEnds.find(text_[next]) != std::string_view::npos;
   }
 
-  /// Returns the end of a value in no quotation marks; one that only begins with a quoted part goes on
-  /// behind it, and a quotation mark inside of a word, as in `it's`, ends none.
+  /// Returns the end of a value without quotation marks. A value may begin with a quoted part and continue
+  /// after it. A quotation mark inside a word, as in `it's`, does not end a value.
   [[nodiscard]] std::size_t end_of_plain(std::size_t at) const {
     const std::size_t begin = at;
     if (const auto inner = quoted(at)) at = behind_quote(at, *inner);
@@ -226,7 +226,7 @@ class ValueFinder {
     return std::min(at, text_.size());
   }
 
-  /// Returns the end of the value of `name = value` on a line of its own, as in an INI file: it may hold
+  /// Returns the end of the value of `name = value` on its own line, as in an INI file. It may contain
   /// blanks.
   [[nodiscard]] std::size_t end_of_setting(std::size_t at, std::size_t line_end) const {
     for (; at + 1 < line_end; ++at) {
@@ -235,7 +235,8 @@ class ValueFinder {
     return line_end;
   }
 
-  /// Returns where the value ends in a line of pairs such as `token: x, user: y`; `line_end`: it is no such.
+  /// Returns the end of the value in a line of pairs such as `token: x, user: y`; `line_end` for another
+  /// line.
   [[nodiscard]] std::size_t end_of_pair(std::size_t at, std::size_t line_end) const {
     for (; at + 1 < line_end; ++at) {
       if ((text_[at] != ',' && text_[at] != ';') || !is_blank(text_[at + 1])) continue;
@@ -246,7 +247,7 @@ class ValueFinder {
     return line_end;
   }
 
-  /// Returns where the line begins whose first word the name is; absent: another word is the first.
+  /// Returns the beginning of the line if the name is its first word; absent for another word.
   [[nodiscard]] std::optional<std::size_t> line_of(const Span& name) const {
     std::size_t line = name.begin;
     while (line > 0 && std::string_view(" -\"'").find(text_[line - 1]) != std::string_view::npos) --line;
@@ -273,7 +274,7 @@ class ValueFinder {
     return std::min(at, text_.size());
   }
 
-  /// Returns the place behind the bracket that closes the one at `at`; the text's end: there is none.
+  /// Returns the end of the bracket that closes the one at `at`, or the end of the text.
   [[nodiscard]] std::size_t end_of_brackets(std::size_t at) const {
     std::size_t depth = 0;
     for (; at < text_.size(); ++at) {
@@ -284,8 +285,8 @@ class ValueFinder {
     return text_.size();
   }
 
-  /// Returns the end of a YAML value: of the lines that follow, those belong to it that are indented more
-  /// than its name, and the items of a list that are indented as much.
+  /// Returns the end of a YAML value. The next lines belong to it if they are indented more than the name, or
+  /// are list items with the same indentation.
   [[nodiscard]] std::size_t end_of_block(const Span& name, std::size_t end) const {
     const auto line = line_of(name);
     if (!line || (end < text_.size() && kLineEnds.find(text_[end]) == std::string_view::npos)) return end;
@@ -307,7 +308,7 @@ class ValueFinder {
   bool is_json_ = false;
 };
 
-/// Returns the text with the byte that each `%XX` stands for.
+/// Decodes each `%XX`.
 std::string percent_decoded(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -324,7 +325,7 @@ std::string percent_decoded(std::string_view text) {
   return out;
 }
 
-/// Walks over a text, name by name.
+/// Reads a text name by name, and hides secrets.
 class Redactor {
  public:
   Redactor(std::string_view text, TextKind kind) : text_(text), values_(text, kind) {}
@@ -367,10 +368,10 @@ class Redactor {
   }
 
  private:
-  /// `user[password]=x`, as forms encode it.
+  /// Handles `user[password]=x`, as forms encode it.
   static bool is_bracket(std::string_view code) { return code == "%5D" || code == "%5d"; }
 
-  /// Hides what follows the name, where it is a secret, and returns where that ends.
+  /// Hides the value after the name if it is a secret, and returns its end.
   std::optional<std::size_t> hide(const Span& name, std::size_t delimiter) {
     const Secrecy secrecy = secrecy_of(text_.substr(name.begin, name.end - name.begin));
     if (secrecy == Secrecy::shown) return std::nullopt;
@@ -390,8 +391,8 @@ class Redactor {
     return end;
   }
 
-  /// Returns the value that a mark at `at` announces, where it is a secret: `:` in a URL, the end of a
-  /// tag's name or the name of a part in a multipart body.
+  /// Returns the secret value after a mark at `at`: `:` in a URL, the end of a tag's name, or the name of a
+  /// part in a multipart body.
   [[nodiscard]] Span marked_value(const Span& name, std::size_t at) {
     if (text_[at] == ':') return values_.password_of_url(at);
     const bool is_tag = text_[at] == '>' || text_[at] == ' ';
@@ -413,7 +414,7 @@ class Redactor {
 
   std::string_view text_;
   ValueFinder values_;
-  bool has_end_tags_ = true;  ///< none of XML was looked for and not found
+  bool has_end_tags_ = true;  ///< false: the rest of the text has no end tag
   std::string out_;
   std::size_t copied_ = 0;
 };
@@ -428,7 +429,7 @@ TextKind kind_of_body(std::string_view content_type) {
 std::optional<std::string> without_secrets(std::string_view text, TextKind kind) {
   auto shown = Redactor(text, kind).run();
   if (text.find('%') == std::string_view::npos) return shown;
-  // A form may hold JSON or another form, as in `payload=%7B%22token%22%3A...`.
+  // A form may contain JSON or another form, as in `payload=%7B%22token%22%3A...`.
   auto decoded = Redactor(percent_decoded(shown ? *shown : text), kind).run();
   return decoded ? std::move(decoded) : std::move(shown);
 }

@@ -156,8 +156,7 @@ struct Session {
   WallTime expire;
   std::string user;
   std::string eauth;
-  Json perms;  ///< the user's entries of `external_auth`, as Salt shows them after a login; `{}` if there are
-               ///< none
+  Json perms;  ///< the user's entries of `external_auth`, as Salt shows them after a login; or `{}`
   auth::EventScope events = auth::EventScope::nothing;
 };
 
