@@ -36,9 +36,9 @@ BAD_CREDENTIALS = {
     "empty token": {"token": ""},
     "short token": {"token": "0" * 39},
     "long token": {"token": "0" * 129},
-    "token that nobody got": {"token": "0" * 64},
+    "unknown token": {"token": "0" * 64},
     "token that is a path": {"token": "../../../etc/passwd"},
-    "token that is no hexadecimal": {"token": "g" * 64},
+    "token that is not hexadecimal": {"token": "g" * 64},
 }
 
 

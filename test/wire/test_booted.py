@@ -110,11 +110,11 @@ def conversation(host):
     def units():
         return re.findall(r"rest_fcgi-pam@\S+", host.booted.run("systemctl", "list-units", "--plain", "rest_fcgi-pam@*"))
 
-    wait_until(lambda: not units(), "none of before is left")
+    wait_until(lambda: not units(), "earlier helpers have ended")
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(host.booted.outside("/run/rest_fcgi/pam.sock")))
-        (unit,) = wait_until(units, "it runs")
-        yield wait_until(lambda: host.pid(unit), "it has a process")
+        (unit,) = wait_until(units, "the helper runs")
+        yield wait_until(lambda: host.pid(unit), "the helper has a process")
 
 
 def as_module(host, plan):
@@ -308,9 +308,9 @@ def test_a_responder_out_of_memory_restarts_without_a_wrong_or_lost_answer(short
             for _ in range(3):
                 before = deaths()
                 list(pool.map(large, range(11)))
-                wait_until(lambda before=before: deaths() > before, "they were too much")
+                wait_until(lambda before=before: deaths() > before, "the service was restarted")
                 # Requests that reached the restarted process may have been too much for it, too.
-                wait_until(lambda: large() == 200, "a large reply alone")
+                wait_until(lambda: large() == 200, "a single large reply fits")
         finally:
             over.set()
         beside.result()
@@ -364,7 +364,7 @@ def test_the_log_names_the_setting_that_allows_a_forbidden_port(http, unit, erro
         drop_in.write_text(f"[Service]\n{unit}\nStandardError=truncate:/tmp/said\n")
         http.booted.run("systemctl", "daemon-reload")
         http.booted.run("systemctl", "start", SERVICE, check=False)
-        said = wait_until(lambda: re.search("cannot listen on.*\n", http.booted.outside("/tmp/said").read_text()), "it says so")[0]
+        said = wait_until(lambda: re.search("cannot listen on.*\n", http.booted.outside("/tmp/said").read_text()), "the log names the port")[0]
     finally:
         shutil.rmtree(drop_in.parent)
         http.booted.run("systemctl", "daemon-reload")
@@ -387,7 +387,7 @@ def test_systemd_keeps_the_http_port_open_during_a_restart(http):
             before = times_asked(http)
             assert http.run("test.ping") is True
             http.booted.run("systemctl", "restart", SERVICE)
-            wait_until(lambda before=before: times_asked(http) > before + 1, "somebody asked meanwhile")
+            wait_until(lambda before=before: times_asked(http) > before + 1, "a client asked meanwhile")
         http.booted.run("touch", "/tmp/done")
     statuses = asked.result().split()
     assert len(statuses) > 3 and set(statuses) == {"200"}

@@ -69,7 +69,7 @@ def test_a_reload_keeps_the_count_of_failed_logins(start):
     statuses(daemon, 3, username="bob", password="wrong")
     daemon.kill(1)
     daemon.await_log("configuration reread")
-    assert ask(daemon, username="bob")[0] == 429, "who was refused still is"
+    assert ask(daemon, username="bob")[0] == 429, "bob is still refused"
     assert ask(daemon, password="wrong")[0] == 401
     assert ask(daemon)[0] == 429, "the third failure was the third"
 

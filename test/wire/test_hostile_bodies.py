@@ -103,7 +103,7 @@ FORM_SHAPES = {
 READERS = [("rest_wsgi", JSON, JSON_SHAPES), ("rest_cherrypy", YAML, YAML_SHAPES), ("rest_cherrypy", FORM, FORM_SHAPES)]
 
 
-@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
 @pytest.mark.parametrize("module, headers, shapes", READERS, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_body_uses_at_most_twenty_times_its_size_in_memory(start, front, module, headers, shapes):
     """Each body gets its own process, because a process keeps memory after a large body."""

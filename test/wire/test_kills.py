@@ -109,7 +109,7 @@ def test_killing_the_web_server_loses_no_answered_request(unit, front, directory
         before = ledger.count("cut off")
         for pid in [api.pid, *children(api.pid)]:
             kill(pid)
-        wait_until(lambda: ledger.count("cut off") > before + 10, "nobody is there any more")
+        wait_until(lambda: ledger.count("cut off") > before + 10, "clients are cut off")
     api.stop()
     ledger.close(f"{KILLS} kills of workers of {server}, and all of it", found_by(unit.address), capsys)
     assert set(ledger.statuses) == {200}

@@ -28,7 +28,7 @@ def test_cve_2012_6687_two_thousand_parallel_requests_are_answered(start):
     assert [fastcgi.receive(connection).status for connection in connections] == [200] * 2000
 
 
-@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
 def test_two_thousand_requests_use_less_than_a_hundred_megabytes(start):
     """The figure is for a program compiled with optimization."""
     daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})

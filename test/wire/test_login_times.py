@@ -12,7 +12,7 @@ TRIES = 2000 if daemons.LONG else 100
 FACTOR = 1.9
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make users and PAM services for a test")
 
-pytestmark = pytest.mark.skipif(bool(daemons.SANITIZED), reason="times of a sanitizer's program say nothing")
+pytestmark = pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer changes the times")
 
 
 @pytest.mark.parametrize("name", ["file", "sharedsecret", "token", pytest.param("pam", marks=NEEDS_ROOT)])

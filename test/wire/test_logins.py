@@ -56,7 +56,7 @@ class Guesser:
         join([self._thread], 600)
 
 
-@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer needs memory of its own")
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
 @pytest.mark.parametrize("spread", SPREADS if LONG else ["all of these"])
 def test_salt_issue_20285_two_thousand_parallel_logins_succeed_with_bounded_memory(start, directory, spread):
     """One hash per user is enough, and the number of parallel hashes is limited by cores and memory. All 200 at once

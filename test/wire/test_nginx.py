@@ -39,7 +39,7 @@ def test_the_keepalive_sample_keeps_connections(daemon, front, sample, kept):
     api = front(daemon, sample=sample)
     for _ in range(3):
         api.run(local("test.ping"))
-        wait_until(lambda: (daemon.connections() > 0) == kept, "that is so")
+        wait_until(lambda: (daemon.connections() > 0) == kept, "the connections are kept or closed")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -72,7 +72,7 @@ def test_nginx_trac_488_a_failed_request_is_not_sent_to_another_responder(start,
     daemons = [start(), start()]
     nginx = front(*daemons)
     # Connections of the start check may still wait in the accept queue.
-    wait_until(lambda: not any(daemon.connections() for daemon in daemons), "nobody is connected")
+    wait_until(lambda: not any(daemon.connections() for daemon in daemons), "no connection waits")
     connection = nginx.connection()
     connection.request("POST", "/", json.dumps([local("test.sleep", arg=[30])]), JSON)
 

@@ -12,7 +12,7 @@ from support import libpam
 from support.pam_helper import CHECK, FAILED, GOOD, REFUSED, VERIFY, ask
 
 MODULES = [path for path in pathlib.Path("/usr/lib").glob("**/security/pam_debug.so")]
-pytestmark = pytest.mark.skipif(not MODULES, reason="PAM's own modules are not here")
+pytestmark = pytest.mark.skipif(not MODULES, reason="the modules of PAM are missing")
 
 # Each stack lets users in without a password. A reader that differs from libpam in one detail would miss that.
 MISREAD = {
@@ -128,7 +128,7 @@ def test_a_stack_that_libpam_opens_without_a_password_is_refused(folder):
     assert not [stacks[service] for service, (outcome, _) in tried.items() if outcome == GOOD]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only for root are the services of this host what they are for the helper")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask about the services of this host")
 def test_services_of_this_host_without_a_password_check_are_refused(folder):
     services = sorted(path.name for path in pathlib.Path("/etc/pam.d").iterdir() if path.name.islower() and "." not in path.name)
     found = {service: (ask(None, {}, CHECK, [service])[service], ask(None, {}, VERIFY, [service])[service]) for service in services}

@@ -54,7 +54,7 @@ def blocks(directory):
     return sum(512 * path.stat().st_blocks for path in files)
 
 
-@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps what was freed")
+@pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
 @NEEDS_PTRACE
 def test_salt_issue_18055_ended_sessions_leave_no_memory_and_files(start):
     changes = serving()

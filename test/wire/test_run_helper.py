@@ -17,7 +17,7 @@ from support.process import Process, has_ended, socket_of, wait_until
 
 HELPER = daemons.BINARY.parent / "rest_fcgi_run"
 TGT = "ms-0"
-NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may run a helper as somebody else")
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a helper as another user")
 
 # A child in the process group, a daemon in its own session without descriptors, and a child of the daemon.
 TREE = """
@@ -42,7 +42,7 @@ class Tree:
     def start(self, api, then, **kwarg):
         low = local("cmd.run", tgt=TGT, arg=[TREE + then], kwarg={"python_shell": True, "cwd": str(self.folder), **kwarg})
         jid = api.run({**low, "client": "local_async"})[0]["jid"]
-        wait_until((self.folder / "all").exists, "all run")
+        wait_until((self.folder / "all").exists, "the process tree runs")
         return jid
 
     def left(self):
@@ -73,7 +73,7 @@ def test_a_stopped_or_killed_responder_leaves_no_process_of_a_job(start, front, 
     tree.start(front(daemon), "trap '' TERM; while :; do sleep 1; done")
     daemon.kill(how)
     daemon.wait(30)
-    wait_until(lambda: tree.left() == [], "all have ended")
+    wait_until(lambda: tree.left() == [], "the process tree has ended")
 
 
 @daemons.NEEDS_PTRACE
@@ -128,7 +128,7 @@ def test_jobs_run_behind_a_socket_and_end_with_the_server(start, front, tree, ac
     tree.start(api, "wait")
     daemon.kill(signal.SIGKILL)
     daemon.wait(30)
-    wait_until(lambda: tree.left() == [], "all have ended")
+    wait_until(lambda: tree.left() == [], "the process tree has ended")
 
 
 @NEEDS_ROOT

@@ -243,7 +243,7 @@ def allowed(size):
 def test_a_long_running_process_does_not_grow(place, capsys):
     one_of_each(place, place.http, 0)
     fill_log(place)
-    wait_until(lambda: place.daemon.connections() == 0, "nobody is connected")
+    wait_until(lambda: place.daemon.connections() == 0, "all connections are closed")
     idle = place.daemon.open_files()
     streams = [Sse(place.http, place.token) if at % 2 else WebSocket(place.http, "/ws", place.token).ready() for at in range(STAY)]
     stayers = [Stayer(stream) for stream in streams]
@@ -259,7 +259,7 @@ def test_a_long_running_process_does_not_grow(place, capsys):
         after = f"after {WARM:.0f} s {grew:+} KiB, of which {leaked:+.0f} all the time"
         print(f"\n  {place.engine}, {SOAK_SECONDS} s: {done}; {size} KiB, {after}; {idle} files idle")
     assert min(load.done["one_of_each"], load.done["listen"], load.fired) > SOAK_SECONDS / 10
-    wait_until(lambda: all(one.heard == load.fired or one.wrong for one in stayers), "those who stay have heard all")
+    wait_until(lambda: all(one.heard == load.fired or one.wrong for one in stayers), "the long listeners have every event")
     assert [one.wrong for one in stayers] == [None] * STAY
     wait_until(lambda: place.daemon.open_files() <= idle + STAY + READERS, "all descriptors are closed", 2 * TIMEOUT)
     most_grown, most_leaked = allowed(size)

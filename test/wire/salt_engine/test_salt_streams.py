@@ -301,7 +301,7 @@ def test_a_limited_user_sees_the_events_of_own_jobs_only(salt, ours, fire):
         assert all(jid in event["tag"] for event in events), (name, [event["tag"] for event in events])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to be another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run programs as another user")
 def test_a_hook_without_access_to_the_socket_is_fired_by_the_runner(salt, start_engine, bus, monkeypatch):
     salt.home.chmod(0o710)
     wrapper = salt.home / f"as-nobody-{secrets.token_hex(4)}"

@@ -137,7 +137,7 @@ class Unprivileged(Engine):
         self._process = Process(argv, directory / "rest_fcgi.log", self.address)
 
 
-NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the responder as somebody else")
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the responder as another user")
 CLOSED = (
     "The Salt master's event bus is closed to this responder: its user has no permission to connect to "
     "master_event_pub.ipc."
