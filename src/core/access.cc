@@ -19,7 +19,7 @@ std::string shown_group(gid_t gid) {
   return group_name(gid).value_or(std::to_string(gid));
 }
 
-std::string access_of(const struct stat& status) {
+std::string describe_access(const struct stat& status) {
   return format("mode {:04o}, owner {}, group {}", status.st_mode & 07777u, shown_user(status.st_uid),
                 shown_group(status.st_gid));
 }
@@ -29,18 +29,18 @@ std::string refused_folder(const std::string& path, const struct stat& status) {
     return format(
         "no permission to search the folder {}, which has {}: its owner, the responder's user {}, "
         "needs that right, say by chmod u+x {}",
-        path, access_of(status), shown_user(::geteuid()), path);
+        path, describe_access(status), shown_user(::geteuid()), path);
   }
   return format(
       "no permission to search the folder {}, which has {}: the responder's user {} needs that "
       "right (x), say by the group {}",
-      path, access_of(status), shown_user(::geteuid()), shown_group(status.st_gid));
+      path, describe_access(status), shown_user(::geteuid()), shown_group(status.st_gid));
 }
 
 std::string refused_file(const std::string& path, const struct stat& status) {
   const std::string user = shown_user(::geteuid());
   const std::string group = shown_group(status.st_gid);
-  const std::string found = format("no permission to read {}, which has {}: ", path, access_of(status));
+  const std::string found = format("no permission to read {}, which has {}: ", path, describe_access(status));
   const bool is_folder = S_ISDIR(status.st_mode);
   const mode_t needed = is_folder ? S_IRUSR | S_IXUSR : S_IRUSR;
   const std::string_view right = is_folder ? "rx" : "r";
@@ -60,7 +60,7 @@ std::string why_unreadable(const std::string& path, int error) {
   if (error != EACCES) return text;
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) return format("{}: {}", text, refused_file(path, status));
-  // The first folder on the way up that can be looked at is the one that cannot be searched.
+  // The first folder towards the root that can be examined is the one without search permission.
   for (std::filesystem::path folder = path; folder.has_relative_path();) {
     folder = folder.parent_path();
     if (::stat(folder.c_str(), &status) != 0) continue;

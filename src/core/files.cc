@@ -16,8 +16,8 @@
 namespace rest_fcgi {
 namespace {
 
-/// The kernel's clock for files goes in steps of up to 10 ms.
-constexpr std::chrono::milliseconds kMayChangeUnseen{20};
+/// The kernel updates time stamps of files every 10 ms at least.
+constexpr std::chrono::milliseconds kTimeStampStep{20};
 
 std::chrono::nanoseconds since_epoch(const timespec& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
@@ -27,7 +27,7 @@ bool make_folder(const std::string& path) {
   return ::mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST;
 }
 
-/// Also the folder above it. Where false is returned, errno says why.
+/// Makes the folder and, if it is missing, its parent. Returns false and sets errno on failure.
 bool make_folder_with_parent(const std::string& path) {
   if (make_folder(path)) return true;
   const std::size_t slash = path.rfind('/');
@@ -39,7 +39,7 @@ Error unusable(std::string why) {
   return {ErrorKind::configuration, std::move(why)};
 }
 
-/// The reason stays in errno.
+/// Keeps the reason in errno.
 Error failed(std::string_view what, int error) {
   Error failure{errno_kind(error), format("{}: {}", what, errno_text(error))};
   errno = error;
@@ -97,29 +97,10 @@ Result<WipedBytes> read_to_end(int fd, std::size_t most) {
   return bytes;
 }
 
-Result<WipedBytes> read_regular_file(int folder, const std::string& path, Links links, std::size_t most) {
-  const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | (links == Links::refuse ? O_NOFOLLOW : 0);
-  const UniqueFd fd(::openat(folder, path.c_str(), flags));
-  struct stat status {};
-  if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
-    const ErrorKind kind = errno == ENOENT ? ErrorKind::not_found : errno_kind();
-    return Error{kind, format("cannot be opened: {}", errno_text())};
-  }
-  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::internal, "is no regular file"};
-  return read_to_end(fd.get(), most);
-}
-
-Listing list_folder(int folder) {
-  UniqueFd fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  Listing listing(fd.is_open() ? ::fdopendir(fd.get()) : nullptr);
-  if (listing) static_cast<void>(fd.release());  // the listing closes it
-  return listing;
-}
-
 std::string file_stamp(const struct stat& status) {
   const auto changed = since_epoch(status.st_ctim);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  if (std::chrono::abs(now - changed) < kMayChangeUnseen) return {};
+  if (std::chrono::abs(now - changed) < kTimeStampStep) return {};
   const std::array<std::uint64_t, 5> numbers = {
       status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
       static_cast<std::uint64_t>(since_epoch(status.st_mtim).count()),

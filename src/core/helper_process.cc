@@ -20,12 +20,12 @@
 namespace rest_fcgi {
 namespace {
 
-Error not_there(std::string cause) {
+Error unavailable(std::string cause) {
   return {ErrorKind::unavailable, std::move(cause)};
 }
 
-/// How a child begins: our socket as its standard input and output, no signal blocked or ignored, and in a
-/// process group of its own, which keys at a terminal do not reach.
+/// How a child starts: the socket is its standard input and output, no signal is blocked or ignored, and it
+/// has its own process group, so that Ctrl-C does not reach it.
 class SpawnAttributes {
  public:
   explicit SpawnAttributes(int socket) {
@@ -37,7 +37,7 @@ class SpawnAttributes {
     ::sigfillset(&all);
     ::posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, socket, STDOUT_FILENO);
-    // Not all that libraries open here is closed on exec.
+    // Some libraries open files without O_CLOEXEC.
     ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
@@ -66,7 +66,7 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_;
 };
 
-/// Passwords and commands go to nobody but root and this process's own user.
+/// Returns whether root or this process's user is at the other end, since passwords and commands are sent.
 bool is_peer_trusted(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -76,47 +76,47 @@ bool is_peer_trusted(int socket) {
 
 }  // namespace
 
-Result<HelperProcess> HelperProcess::start(const std::string& helper, std::chrono::milliseconds patience) {
+Result<HelperProcess> HelperProcess::start(const std::string& helper, std::chrono::milliseconds timeout) {
   constexpr std::string_view kSocket = "unix:";
-  return helper.starts_with(kSocket) ? connect(helper.substr(kSocket.size()), patience) : spawn(helper);
+  return helper.starts_with(kSocket) ? connect(helper.substr(kSocket.size()), timeout) : spawn(helper);
 }
 
 Result<HelperProcess> HelperProcess::spawn(const std::string& path) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return not_there(format("there is no socket for the helper: {}", errno_text()));
+    return unavailable(format("there is no socket for the helper: {}", errno_text()));
   }
   UniqueFd ours(ends[0]);
   const UniqueFd theirs(ends[1]);
   pid_t process = 0;
   if (const int error = SpawnAttributes(theirs.get()).spawn(path, process); error != 0) {
-    return not_there(format("the helper {} cannot be started: {}", path, errno_text(error)));
+    return unavailable(format("the helper {} cannot be started: {}", path, errno_text(error)));
   }
   return HelperProcess(std::move(ours), process);
 }
 
-Result<HelperProcess> HelperProcess::connect(const std::string& path, std::chrono::milliseconds patience) {
+Result<HelperProcess> HelperProcess::connect(const std::string& path, std::chrono::milliseconds timeout) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
-    return not_there(format("the socket path {} is too long", path));
+    return unavailable(format("the socket path {} is too long", path));
   std::memcpy(address.sun_path, path.data(), path.size());
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const auto left = std::max(patience, std::chrono::milliseconds(1)).count();
+  const auto left = std::max(timeout, std::chrono::milliseconds(1)).count();
   const timeval limit{left / 1000, left % 1000 * 1000};
   const bool connected =
       socket.is_open() && ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
       ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  if (!connected) return not_there(format("the socket {} cannot be connected: {}", path, errno_text()));
+  if (!connected) return unavailable(format("the socket {} cannot be connected: {}", path, errno_text()));
   if (!is_peer_trusted(socket.get())) {
-    return not_there(format("the socket {} belongs neither to root nor to this process's user", path));
+    return unavailable(format("the socket {} belongs neither to root nor to this process's user", path));
   }
   return HelperProcess(std::move(socket), 0);
 }
 
 HelperProcess::~HelperProcess() {
   if (process_ == 0) return;
-  // One that left its group, or runs as somebody else, cannot be killed: it sees the end of its input.
+  // A child that left the group or runs as another user cannot be killed. It gets the end of its input.
   socket_.reset();
   ::kill(-process_, SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {

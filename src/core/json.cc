@@ -33,36 +33,35 @@ bool is_plain(char c) {
   return code >= 0x20 && code < 0x80 && c != '"' && c != '\\';
 }
 
-/// Are all eight bytes plain? A byte's highest bit is set in the first term from 0x80 on, and in the others
-/// where the subtraction borrows: below 0x20, and of what is 0 where the byte is a quote or a backslash.
-bool are_plain(std::uint64_t bytes) {
+/// Returns whether all eight bytes are plain. The first term has a byte's high bit set for bytes from 0x80.
+/// The other terms have it set if a subtraction borrows: for bytes below 0x20, and for a quote or backslash.
+bool all_plain(std::uint64_t bytes) {
   constexpr std::uint64_t each = 0x0101010101010101;
   const std::uint64_t quotes = bytes ^ (each * '"');
   const std::uint64_t backslashes = bytes ^ (each * '\\');
   return ((bytes | (bytes - each * 0x20) | (quotes - each) | (backslashes - each)) & (each * 0x80)) == 0;
 }
 
-/// How many bytes at the beginning are plain.
+/// Returns the number of plain bytes at the start.
 std::size_t plain_length(std::string_view text) {
   std::size_t length = 0;
   for (std::uint64_t bytes = 0; length + sizeof bytes <= text.size(); length += sizeof bytes) {
     std::memcpy(&bytes, text.data() + length, sizeof bytes);
-    if (!are_plain(bytes)) break;
+    if (!all_plain(bytes)) break;
   }
   while (length < text.size() && is_plain(text[length])) ++length;
   return length;
 }
 
-/// Room for a large text and for what closes arrays and objects behind it, which would else double the
-/// memory.
-void make_room(std::string& out, std::size_t size) {
+/// Reserves memory for a large text and the closing brackets after it. Growing later would double the memory.
+void reserve_for(std::string& out, std::size_t size) {
   constexpr std::size_t large = 1024;
   constexpr std::size_t closing = 64;
   if (size >= large) out.reserve(out.size() + size + closing);
 }
 
 void append_string(std::string& out, std::string_view value) {
-  make_room(out, value.size());
+  reserve_for(out, value.size());
   out += '"';
   while (!value.empty()) {
     const std::size_t plain = plain_length(value);
@@ -85,7 +84,7 @@ void append_string(std::string& out, std::string_view value) {
 
 std::string python_float(double value) {
   const double size = std::fabs(value);
-  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);  // else Python's repr uses an exponent
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);  // otherwise Python's repr uses an exponent
   std::array<char, 64> buffer{};
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
                                  plain ? std::chars_format::fixed : std::chars_format::scientific)
@@ -154,7 +153,7 @@ JsonWriter& JsonWriter::null() {
 
 JsonWriter& JsonWriter::raw(std::string_view text) {
   separate();
-  make_room(out_, text.size());
+  reserve_for(out_, text.size());
   out_.append(text);
   return *this;
 }

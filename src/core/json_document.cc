@@ -20,19 +20,16 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-/// Buffers beyond this are given back when a document is cleared, so that one large request does not cost
-/// every thread its size for ever.
+/// Larger buffers are freed when a document is cleared, so that one large request does not keep memory in
+/// each thread.
 constexpr std::size_t kKeptBytes = 64 * 1024;
 constexpr std::size_t kKeptNodes = 4096;
-
-/// Sorting the keys of an object takes longer than comparing each with each up to here.
-constexpr std::size_t kFewKeys = 8;
 
 constexpr std::string_view kInArray = "Expecting ',' or ']'";
 constexpr std::string_view kInObject = "Expecting ',' or '}', or a key in quotes and ':'";
 
-// simdjson looks at bytes and quotes before it looks at values, and does not say where it stumbled. So
-// `first_bad_byte` does, and this.
+// simdjson checks bytes and quotes before values and does not report the offset. `first_bad_byte` and this
+// function find it.
 std::size_t offset_of_control_character(std::string_view text) {
   bool in_string = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -43,7 +40,8 @@ std::size_t offset_of_control_character(std::string_view text) {
   return text.size();
 }
 
-/// As many values and keys as there can be at the most: each but the first stands behind one of these.
+/// Returns an upper limit for the number of values and keys: each except the first follows one of these
+/// characters.
 std::size_t most_values(std::string_view text) {
   constexpr std::string_view kBeforeValue = ",:[{";
   std::size_t count = 1;
@@ -65,11 +63,10 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-/// Walks once over what simdjson found, and writes the nodes. Lives for one `parse`.
+/// Walks over simdjson's values and adds nodes. Lives for one `parse`.
 class JsonDocument::Builder {
-  /// simdjson's parser, for one text. It is larger than most texts and made of seven pieces, which takes as
-  /// long as to parse a usual request; so one waits for the next text, and no document or thread keeps its
-  /// own.
+  /// simdjson's parser. It is large and expensive to allocate, so one parser is kept for the next text in the
+  /// whole process.
   class Parser {
    public:
     Parser() : own_(waiting_.exchange(nullptr, std::memory_order_acquire)) {
@@ -98,14 +95,14 @@ class JsonDocument::Builder {
   Builder(JsonDocument& document, const JsonLimits& limits)
       : document_(document),
         limits_(limits),
-        // simdjson's `unescape` writes bytes; strings_ is made of char.
+        // simdjson writes bytes, strings_ holds char
         next_string_(reinterpret_cast<std::uint8_t*>(document.strings_.data())) {}
 
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
   ~Builder() = default;
 
-  /// Errors: malformed. After one, the document holds what came before it.
+  /// Errors: malformed; the document is then incomplete.
   Result<void> build(std::size_t size) {
     size_ = size;
     if (!add_root()) return *std::move(problem_);
@@ -113,7 +110,7 @@ class JsonDocument::Builder {
   }
 
  private:
-  // What begins with `add` returns false where something is wrong; then problem_ says what.
+  // Functions `add…` return false on failure and set problem_.
 
   bool add_root() {
     const std::size_t levels = std::min(limits_.max_depth + 2, simdjson::DEFAULT_MAX_DEPTH);
@@ -133,7 +130,7 @@ class JsonDocument::Builder {
     return true;
   }
 
-  /// simdjson gives no value for a scalar at the root, which has to be all there is.
+  /// Adds a scalar at the root, for which simdjson has no value.
   bool add_lone_scalar() {
     const std::size_t start = here();
     const std::string_view token = trimmed({document_.text_.data() + start, size_ - start});
@@ -234,7 +231,7 @@ class JsonDocument::Builder {
     return append(*kind, token);
   }
 
-  /// A value, of an array or object only its beginning.
+  /// Adds a node; of an array or object only its start.
   bool append(JsonValue::Kind kind, std::string_view text) {
     if (document_.nodes_.size() >= limits_.max_values) {
       return fail(format("More than {} values and keys", limits_.max_values), last_);
@@ -258,13 +255,13 @@ class JsonDocument::Builder {
     return true;
   }
 
-  /// Marks keys that a later one of the same name hides. Returns how many.
+  /// Marks keys that a later equal key hides, and returns their number.
   std::uint32_t shadow_duplicates(std::uint32_t object, std::uint32_t count) {
+    if (count < 2) return 0;
     auto& nodes = document_.nodes_;
     const auto text = [&nodes](std::uint32_t key) {
       return std::string_view(nodes[key].text, nodes[key].text_size);
     };
-    if (count <= kFewKeys) return shadow_few(object, text);
     keys_.clear();
     keys_.reserve(count);
     for (std::uint32_t key = object + 1; key < nodes.size(); key = nodes[key + 1].end) keys_.push_back(key);
@@ -277,20 +274,6 @@ class JsonDocument::Builder {
       if (text(keys_[i - 1]) != text(keys_[i])) continue;
       nodes[keys_[i - 1]].flag = true;
       ++shadowed;
-    }
-    return shadowed;
-  }
-
-  /// The same for so few that each is compared with all behind it.
-  template <class TextOf>
-  std::uint32_t shadow_few(std::uint32_t object, const TextOf& text) {
-    auto& nodes = document_.nodes_;
-    std::uint32_t shadowed = 0;
-    for (std::uint32_t key = object + 1; key < nodes.size(); key = nodes[key + 1].end) {
-      std::uint32_t later = nodes[key + 1].end;
-      while (later < nodes.size() && text(key) != text(later)) later = nodes[later + 1].end;
-      nodes[key].flag = later < nodes.size();
-      if (nodes[key].flag) ++shadowed;
     }
     return shadowed;
   }
@@ -308,7 +291,7 @@ class JsonDocument::Builder {
     return last_;
   }
 
-  /// Where simdjson is; the end where it has nothing left.
+  /// Returns simdjson's position; the end if it has none.
   std::size_t here() {
     const char* at = nullptr;
     return found_.current_location().get(at) == simdjson::SUCCESS ? offset(at) : size_;
@@ -328,11 +311,10 @@ class JsonDocument::Builder {
     }
   }
 
-  /// `expected`: what to say of a text that goes on otherwise than it has to; simdjson counts up all that may
-  /// be wrong then.
+  /// `expected`: message for a wrong character, instead of simdjson's list of all possible problems.
   [[gnu::cold]] bool fail(simdjson::error_code code, std::size_t at,
                           std::string_view expected = "Expecting value") {
-    if (code == simdjson::MEMALLOC) throw std::bad_alloc();  // nothing is wrong with the text
+    if (code == simdjson::MEMALLOC) throw std::bad_alloc();  // not a mistake in the text
     const bool goes_on_wrongly = code == simdjson::TAPE_ERROR || code == simdjson::INCOMPLETE_ARRAY_OR_OBJECT;
     return fail(goes_on_wrongly ? expected : simdjson::error_message(code), at);
   }
@@ -356,7 +338,7 @@ class JsonDocument::Builder {
   std::vector<std::uint32_t> keys_;
   std::size_t size_ = 0;
   std::size_t depth_ = 0;
-  std::size_t last_ = 0;  ///< where the newest value starts, for errors that come without a place
+  std::size_t last_ = 0;  ///< start of the latest value, for errors without a position
   std::optional<Error> problem_;
 };
 
@@ -390,7 +372,7 @@ Result<void> JsonDocument::load(std::string_view text) {
 Result<void> JsonDocument::build(const JsonLimits& limits) {
   const std::size_t size = text_.size() - simdjson::SIMDJSON_PADDING;
   strings_.resize(text_.size());
-  // A vector that grows needs three times the memory for a moment.
+  // A growing vector needs three times the memory.
   if (size > kKeptBytes) nodes_.reserve(std::min(most_values({text_.data(), size}), limits.max_values));
   Result<void> result = Builder(*this, limits).build(size);
   if (!result) clear();
@@ -405,7 +387,7 @@ void JsonDocument::clear() noexcept {
   wipe(text_.data(), text_.size());
   wipe(strings_.data(), strings_.size());
   nodes_.clear();
-  // `= {}` would assign an empty list and keep the capacity.
+  // Assigning `{}` would keep the allocated memory.
   if (text_.capacity() > kKeptBytes) {
     text_ = WipedBytes();
     strings_ = WipedBytes();

@@ -9,21 +9,21 @@
 
 namespace rest_fcgi {
 
-/// One value, or one key, of a document. A value's descendants follow it directly, up to `end`.
+/// One value or key of a document. The descendants of a value follow it, up to `end`.
 struct JsonDocument::Node {
-  const char* text = nullptr;  ///< strings, keys and numbers: into text_ or strings_
+  const char* text = nullptr;  ///< of strings, keys and numbers: points into text_ or strings_
   std::uint32_t text_size = 0;
-  std::uint32_t end = 0;    ///< index of the node that follows this value and all that is inside it
-  std::uint32_t count = 0;  ///< elements or members that count
+  std::uint32_t end = 0;    ///< index after this value and its descendants
+  std::uint32_t count = 0;  ///< number of elements or members
   JsonValue::Kind kind = JsonValue::Kind::null;
-  bool flag = false;  ///< a boolean's value; a key: shadowed by a later one of the same name
+  bool flag = false;  ///< value of a boolean; for a key: hidden by a later equal key
 };
 
-/// Checks a number's grammar (RFC 8259, section 6) by ourselves, since simdjson refuses integers beyond 64
-/// bits. Absent: no number. Else whether it is an integer or a real one.
+/// Checks the grammar of a number (RFC 8259, section 6), since simdjson refuses integers beyond 64 bits.
+/// Returns integer or real; absent: malformed.
 [[nodiscard]] std::optional<JsonValue::Kind> json_number_kind(std::string_view text) noexcept;
 
-/// Does a number that has the right grammar fit a double? One that is too small does: it is 0.
+/// Returns whether a well-formed number fits a double. A number that is too small counts as 0.
 [[nodiscard]] bool is_finite_number(std::string_view text);
 
 }  // namespace rest_fcgi

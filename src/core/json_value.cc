@@ -11,7 +11,7 @@
 namespace rest_fcgi {
 namespace {
 
-/// Takes one run of digits off the front; false where there is none.
+/// Removes leading digits. Returns false if there are none.
 bool take_digits(std::string_view& text) {
   std::size_t n = 0;
   while (n < text.size() && is_digit(text[n])) ++n;
@@ -25,7 +25,7 @@ bool take(std::string_view& text, char this_one, char or_that) {
   return true;
 }
 
-/// Digits as Python writes the number that it read from them.
+/// Writes a number as Python does.
 void write_number(JsonWriter& writer, const JsonValue& value) {
   if (value.is(JsonValue::Kind::real)) {
     writer.number(value.number().value_or(0));
@@ -73,7 +73,8 @@ bool is_finite_number(std::string_view text) {
       text.find('e') != std::string_view::npos || text.find('E') != std::string_view::npos;
   if (!has_exponent && text.size() <= std::numeric_limits<double>::max_exponent10) return true;
   if (parse_number<double>(text)) return true;
-  // parse_number does not tell a number that is too small, which is 0 for Python, from one that is too large.
+  // parse_number does not distinguish numbers that are too small, which are 0 in Python, from those that are
+  // too large.
   return std::isfinite(std::strtod(std::string(text).c_str(), nullptr));
 }
 
@@ -82,7 +83,7 @@ JsonValue::Kind JsonValue::kind() const noexcept {
 }
 
 std::string_view JsonValue::type_name() const noexcept {
-  // In the order of Kind.
+  // in the order of Kind
   static constexpr std::string_view kNames[] = {"NoneType", "bool", "int", "float", "str", "list", "dict"};
   return kNames[static_cast<std::size_t>(kind())];
 }

@@ -25,9 +25,9 @@ namespace {
 
 std::mutex opening;
 
-/// Where lines go, each with one write(2): lines of several threads and processes do not mix, and threads do
-/// not wait for each other. Files take the place of each other on one descriptor, so that who writes needs no
-/// lock, and the one from before is closed. Thread-safe.
+/// Writes lines to a file descriptor, each with one write(2), so that lines of several threads and processes
+/// do not mix. A new file replaces the old one on the same descriptor, so that writing needs no lock.
+/// Thread-safe.
 class Sink {
  public:
   constexpr explicit Sink(int fd) : fd_(fd) {}
@@ -36,14 +36,14 @@ class Sink {
     const int fd = fd_.load(std::memory_order_relaxed);
     if (fd < 0) return;
     line += '\n';
-    if (!write_all(fd, line)) complain(errno);
+    if (!write_all(fd, line)) report_failure(errno);
   }
 
   [[nodiscard]] bool is_on() const noexcept { return fd_.load(std::memory_order_relaxed) >= 0; }
 
   // REQUIRES: `opening` is held
 
-  void turn_to(UniqueFd file, const std::string& path) {
+  void write_to(UniqueFd file, const std::string& path) {
     if (files_ < 0) {
       files_ = file.release();
     } else {
@@ -54,27 +54,27 @@ class Sink {
   }
 
   /// `fd`: standard error, or -1 for nowhere.
-  void turn_from_files(int fd) {
+  void write_to_fd(int fd) {
     fd_ = fd;
     path_ = "standard error";
     if (files_ >= 0) ::dup3(STDERR_FILENO, files_, O_CLOEXEC);
   }
 
  private:
-  /// Says so on standard error, at most once a second.
-  void complain(int error) {
+  /// Reports the error on standard error, at most once a second.
+  void report_failure(int error) {
     const std::lock_guard lock(opening);
     const SteadyTime now = std::chrono::steady_clock::now();
-    if (now - complained_ < std::chrono::seconds(1)) return;
-    complained_ = now;
+    if (now - reported_ < std::chrono::seconds(1)) return;
+    reported_ = now;
     static_cast<void>(write_all(
         STDERR_FILENO, format("rest_fcgi: lines cannot be written to {}: {}\n", path_, errno_text(error))));
   }
 
   std::atomic<int> fd_;
-  int files_ = -1;  // the descriptor of all files; guarded by `opening`, and so are the next two
+  int files_ = -1;  // the descriptor for files; guarded by `opening`, as are the next two members
   std::string path_;
-  SteadyTime complained_{};
+  SteadyTime reported_{};
 };
 
 /// In the order of `Level`.
@@ -82,13 +82,13 @@ constexpr std::string_view kLevels[] = {"debug", "info", "warning", "error"};
 
 std::atomic<Level> current_level{Level::warning};
 
-// Before `open`, errors go to standard error, as afterwards by default.
+// Before `open`, lines go to standard error.
 Sink log_lines(STDERR_FILENO);
 Sink audit_lines(STDERR_FILENO);
 Sink access_lines(-1);
 Sink error_lines(-1);
 
-/// UTC, in milliseconds, as ISO 8601 has it.
+/// Returns the time in ISO 8601, UTC, with milliseconds.
 std::string now_in_utc() {
   const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   const auto day = std::chrono::floor<std::chrono::days>(now);
@@ -99,7 +99,7 @@ std::string now_in_utc() {
                 time.minutes().count(), time.seconds().count(), time.subseconds().count());
 }
 
-/// The code point of a well-formed sequence of UTF-8.
+/// Returns the code point of a well-formed UTF-8 sequence.
 char32_t code_point(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence[0]);
   if (sequence.size() == 1) return first;
@@ -108,13 +108,13 @@ char32_t code_point(std::string_view sequence) {
   return code;
 }
 
-/// Does it end a line, steer a terminal, or change what a reader takes the text around it for?
+/// Returns whether the character ends a line, controls a terminal, or changes the text direction.
 bool is_deceptive(char32_t code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200B && code <= 0x200F) ||
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
-/// The message with such characters as JSON escapes them, which keeps a line that is JSON what it is.
+/// Escapes such characters as JSON does, so that a line with JSON stays valid.
 std::string escaped(std::string_view message) {
   std::string out;
   out.reserve(message.size() + 32);
@@ -164,7 +164,7 @@ Result<void> open(const Options& options) {
   struct Change {
     Sink& sink;
     const std::string& path;
-    int otherwise;  // without a path
+    int fd_without_path;  // used without a path
     UniqueFd file{};
   };
   const std::string& audit_file = options.audit_file.empty() ? options.file : options.audit_file;
@@ -181,9 +181,9 @@ Result<void> open(const Options& options) {
   const std::lock_guard lock(opening);
   for (Change& change : changes) {
     if (change.file) {
-      change.sink.turn_to(std::move(change.file), change.path);
+      change.sink.write_to(std::move(change.file), change.path);
     } else {
-      change.sink.turn_from_files(change.otherwise);
+      change.sink.write_to_fd(change.fd_without_path);
     }
   }
   current_level = options.level;

@@ -9,34 +9,33 @@
 namespace rest_fcgi {
 namespace {
 
-/// How much free memory an arena of malloc's may have at its end, while requests are answered. The end of an
-/// arena shrinks when one of its blocks is freed, whichever thread does it.
-constexpr int kKeptFree = 4 << 20;
+/// Free memory at the end of an arena that is kept while requests are answered.
+constexpr int kTrimThreshold = 4 << 20;
 
-/// Blocks from here on come from the system, and go back to it, one by one. malloc takes no larger number.
-constexpr int kAlwaysGivenBack = 32 << 20;
+/// Larger blocks are mapped and unmapped one by one. This is malloc's maximum.
+constexpr int kMmapThreshold = 32 << 20;
 
-/// free(3) looks at the end of its arena when it is given a block as large as this.
-constexpr std::size_t kLookedAt = 64 << 10;
+/// Freeing a block of this size makes free(3) trim its arena.
+constexpr std::size_t kTrimTrigger = 64 << 10;
 
 }  // namespace
 
 void keep_memory() noexcept {
-  // Threads here mostly wait. With an arena each, malloc would keep what each of them once used.
+  // Most threads here wait. With one arena each, malloc would keep the memory that each thread once used.
   ::mallopt(M_ARENA_MAX, 4);
-  ::mallopt(M_MMAP_THRESHOLD, kAlwaysGivenBack);
-  ::mallopt(M_TRIM_THRESHOLD, kKeptFree);
+  ::mallopt(M_MMAP_THRESHOLD, kMmapThreshold);
+  ::mallopt(M_TRIM_THRESHOLD, kTrimThreshold);
 }
 
 void trim_memory() noexcept {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  // malloc_trim(3) leaves the ends of all arenas but the first one alone.
-  ::mallopt(M_TRIM_THRESHOLD, kLookedAt);
-  void* volatile block = std::malloc(kLookedAt);
+  // malloc_trim(3) does not trim the ends of arenas other than the first.
+  ::mallopt(M_TRIM_THRESHOLD, kTrimTrigger);
+  void* volatile block = std::malloc(kTrimTrigger);
   std::free(block);
   ::malloc_trim(0);
-  ::mallopt(M_TRIM_THRESHOLD, kKeptFree);
+  ::mallopt(M_TRIM_THRESHOLD, kTrimThreshold);
 }
 
 }  // namespace rest_fcgi

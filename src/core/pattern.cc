@@ -12,13 +12,13 @@
 namespace rest_fcgi {
 namespace {
 
-/// What one `[seq]` says about a character, and how long it is in the pattern.
+/// The result for one character and the length of a bracket `[seq]` in the pattern.
 struct Bracket {
   bool matches = false;
   std::size_t length = 0;
 };
 
-/// Absent where the bracket is never closed: then `[` is a character like any other, as in Python.
+/// Absent if the bracket is not closed: `[` is then an ordinary character, as in Python.
 std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) {
   std::size_t i = 1;
   const bool negated = i < pattern.size() && pattern[i] == '!';
@@ -41,7 +41,7 @@ std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) 
   return Bracket{found != negated, close + 1};
 }
 
-/// Length of what matched one character of `text` at the start of `pattern`; 0 where it does not match.
+/// Returns the length of the pattern part that matches the character; 0 if it does not match.
 std::size_t match_one(std::string_view pattern, char c) {
   if (pattern.empty()) return 0;
   if (pattern[0] == '?') return 1;
@@ -58,7 +58,7 @@ std::size_t match_one(std::string_view pattern, char c) {
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  // Only the last star can still be of use: what came before it has matched as early as it could.
+  // Only the last star needs to be remembered, since everything before it matched as early as possible.
   std::size_t star = std::string_view::npos;
   std::size_t star_text = 0;
   while (t < text.size()) {
@@ -82,14 +82,13 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 
 namespace {
 
-/// A pattern may come from a request: these bounds end a match after some milliseconds, whatever the pattern
-/// is.
+/// Patterns may come from requests. These limits end a match within milliseconds.
 constexpr std::uint32_t kMatchLimit = 100000;
 constexpr std::uint32_t kDepthLimit = 1000;
 constexpr std::uint32_t kHeapLimitKiB = 1024;
 constexpr std::size_t kMaxPatternLength = 4096;
 
-/// Made once, and never given back.
+/// Lives as long as the process.
 pcre2_match_context* bounded_match_context() {
   static pcre2_match_context* const context = [] {
     pcre2_match_context* made = pcre2_match_context_create(nullptr);
@@ -105,7 +104,7 @@ struct FreeMatchData {
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
 };
 
-/// One a thread, since a match writes into it; a single pair is enough, as nobody asks for groups.
+/// Each thread needs one, since a match writes to it. One pair is enough without capture groups.
 pcre2_match_data* thread_match_data() {
   thread_local const std::unique_ptr<pcre2_match_data, FreeMatchData> data(
       pcre2_match_data_create(1, nullptr));

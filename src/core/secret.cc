@@ -15,8 +15,7 @@ void wipe(void* data, std::size_t size) noexcept {
 void append(WipedBytes& to, std::string_view bytes) {
   const std::size_t before = to.size();
   if (to.capacity() - before < bytes.size()) {
-    // What a vector does when it grows, which takes one byte at a time for an allocator that is not the
-    // usual.
+    // Grows like a vector, which would copy single bytes with this allocator.
     WipedBytes larger;
     larger.reserve(std::max(2 * before, before + bytes.size()));
     append(larger, {to.data(), before});
@@ -28,7 +27,7 @@ void append(WipedBytes& to, std::string_view bytes) {
   std::size_t left = bytes.size();
   for (std::uint64_t word = 0; left >= sizeof word; left -= sizeof word) {
     std::memcpy(&word, in, sizeof word);
-    // Keeps the compiler from making one memcpy of the loop.
+    // Prevents the compiler from replacing the loop by memcpy.
     asm volatile("" : "+r"(word));
     std::memcpy(out, &word, sizeof word);
     in += sizeof word;
@@ -42,7 +41,7 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept {
   unsigned difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned>(static_cast<unsigned char>(b[i]));
-    // Keeps the compiler from leaving the loop at the first difference.
+    // Prevents the compiler from stopping at the first difference.
     asm volatile("" : "+r"(difference));
   }
   return difference == 0;

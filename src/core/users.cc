@@ -12,11 +12,11 @@
 namespace rest_fcgi {
 namespace {
 
-constexpr std::size_t kLargestEntry = 1 << 20;  // groups list their members
-constexpr int kMostGroups = 65536;              // of one user, as the kernel has it
+constexpr std::size_t kLargestEntry = 1 << 20;  // bytes of one entry; groups list their members
+constexpr int kMostGroups = 65536;              // of one user; the kernel's limit
 
-/// Calls `ask(entry, buffer, size, result)`, one of the reentrant look-ups, with a buffer that is large
-/// enough, and gives what `take` makes of the entry.
+/// Calls `ask(entry, buffer, size, result)`, a reentrant lookup, with a buffer that is large enough, and
+/// returns `take(entry)`.
 template <class Entry, class Ask, class Take>
 auto look_up(Ask ask, Take take) -> std::optional<decltype(take(Entry{}))> {
   Entry entry{};
@@ -62,8 +62,7 @@ std::vector<gid_t> groups_of(const Account& account) {
     int count = static_cast<int>(ids.size());
     const bool fits = ::getgrouplist(account.name.c_str(), account.gid, ids.data(), &count) >= 0;
     const auto found = static_cast<std::size_t>(std::max(count, 0));
-    // One that fails for want of memory asks for no more room, and what it leaves here is the group root's
-    // id.
+    // On failure for lack of memory, the count does not exceed the size, and the ids are wrong.
     if (!fits && (found <= ids.size() || count > kMostGroups)) return {account.gid};
     ids.resize(found);
     if (fits) return ids;

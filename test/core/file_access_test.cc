@@ -16,25 +16,25 @@ struct stat status_of(mode_t mode) {
   return status;
 }
 
-TEST_CASE("a file that its group may read names that group") {
+TEST_CASE("the message about a group-readable file names the group") {
   const std::string text = refused_file("/m", status_of(S_IFREG | 0640));
   CHECK(text.starts_with(
       "no permission to read /m, which has mode 0640, owner root, group root: the responder's user "));
   CHECK(text.ends_with(" needs to be in the group root"));
 }
 
-TEST_CASE("a file that its owner alone may read names the right that is missing") {
+TEST_CASE("the message about an owner-readable file names the missing right") {
   CHECK(refused_file("/m", status_of(S_IFREG | 0600))
             .ends_with(" needs that right (r), say by chmod g+r and the group root"));
 }
 
-TEST_CASE("a folder that its owner alone may read names both rights that are missing") {
+TEST_CASE("the message about an owner-readable folder names both missing rights") {
   CHECK(
       refused_file("/d", status_of(S_IFDIR | 0700)).ends_with(" (rx), say by chmod g+rx and the group root"));
   CHECK(refused_file("/d", status_of(S_IFDIR | 0750)).ends_with(" needs to be in the group root"));
 }
 
-TEST_CASE("an owner that lacks a right is told to add it to the owner's") {
+TEST_CASE("the message about the user's own file suggests chmod u+r") {
   struct stat status = status_of(S_IFREG | 0040);
   status.st_uid = ::geteuid();
   CHECK(refused_file("/m", status).ends_with(" chmod u+r /m"));
@@ -45,7 +45,7 @@ TEST_CASE("an owner that lacks a right is told to add it to the owner's") {
   CHECK(refused_file("/m", status).find("chmod u") == std::string::npos);
 }
 
-TEST_CASE("why a file cannot be read is the system's reason, and for a lack of rights who may read it") {
+TEST_CASE("why_unreadable returns the system's reason and missing permissions") {
   const test::TempDir dir;
   const std::string file = dir.write("m", "");
   CHECK(why_unreadable(file, ENOENT) == errno_text(ENOENT));

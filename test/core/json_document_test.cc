@@ -12,7 +12,7 @@ using rest_fcgi::JsonValue;
 
 namespace {
 
-/// What the text says, written again; or the error's message.
+/// Returns the parsed text written again, or the error message.
 std::string reread(std::string_view text, const JsonLimits& limits = {}) {
   JsonDocument document;
   if (const auto result = document.parse(text, limits); !result) return result.error().message;
@@ -25,7 +25,7 @@ std::string nested(std::size_t depth) {
 
 }  // namespace
 
-TEST_CASE("JSON is written again as Python's json.dumps would") {
+TEST_CASE("JSON is written as by Python's json.dumps") {
   CHECK(reread(R"([])") == "[]");
   CHECK(reread(R"({})") == "{}");
   CHECK(reread(R"( [1,2 , 3] )") == "[1, 2, 3]");
@@ -33,7 +33,7 @@ TEST_CASE("JSON is written again as Python's json.dumps would") {
   CHECK(reread(R"("caf\u00e9 \ud83d\ude00 \/ \u001f\n")") == "\"caf\xC3\xA9 \xF0\x9F\x98\x80 / \\u001f\\n\"");
 }
 
-TEST_CASE("a scalar may stand alone") {
+TEST_CASE("a document may be a single scalar") {
   CHECK(reread("42") == "42");
   CHECK(reread(" \"x\" ") == "\"x\"");
   CHECK(reread("true") == "true");
@@ -48,11 +48,11 @@ TEST_CASE("integers keep all their digits") {
   CHECK(reread("[-0]") == "[0]");
 }
 
-TEST_CASE("reals are what Python makes of them") {
+TEST_CASE("reals are written as by Python") {
   CHECK(reread("[1.0,1e5,1E16,0.1,1e-7,-0.0,1e-400]") == "[1.0, 100000.0, 1e+16, 0.1, 1e-07, -0.0, 0.0]");
 }
 
-TEST_CASE("of duplicate keys the last wins, at any number of them") {
+TEST_CASE("of equal keys the last one counts") {
   CHECK(reread(R"({"a":1,"a":2})") == R"({"a": 2})");
   CHECK(reread(R"({"a":1,"b":{"x":1,"x":[]},"\u0061":3})") == R"({"b": {"x": []}, "a": 3})");
   JsonDocument document;
@@ -68,7 +68,7 @@ TEST_CASE("of duplicate keys the last wins, at any number of them") {
   }
 }
 
-TEST_CASE("what is no JSON is refused with the byte where it goes wrong") {
+TEST_CASE("malformed JSON is refused with the byte offset") {
   CHECK(reread("") == "Expecting value: byte 0");
   CHECK(reread("   ") == "Expecting value: byte 0");
   CHECK(reread("[1,").find("byte 3") != std::string::npos);
@@ -100,7 +100,7 @@ TEST_CASE("what is no JSON is refused with the byte where it goes wrong") {
   CHECK(reread("[\"\xC3\xA9\xFF\"]") == "Not UTF-8: byte 4");
 }
 
-TEST_CASE("numbers in a form that JSON does not have are refused") {
+TEST_CASE("malformed numbers are refused") {
   for (const char* text :
        {"[nan]", "[inf]", "[-inf]", "[01]", "[+1]", "[.5]", "[1.]", "[1e]", "[0x10]", "[1_000]"}) {
     CAPTURE(text);
@@ -133,7 +133,7 @@ TEST_CASE("the length of keys and numbers is limited") {
   CHECK(reread(R"([12345])", limits) == "Number of 5 characters, at most 4 are accepted: byte 1");
 }
 
-TEST_CASE("a text of more values and keys than are accepted is refused where they become too many") {
+TEST_CASE("the number of values and keys is limited") {
   const JsonLimits limits{.max_values = 4};
   CHECK(reread("[1, 2, 3]", limits) == "[1, 2, 3]");
   CHECK(reread("{\"a\": [true]}", limits) == "{\"a\": [true]}");
@@ -144,7 +144,7 @@ TEST_CASE("a text of more values and keys than are accepted is refused where the
   CHECK(reread("{\"a\": 1, \"b\": 2}", limits) == "More than 4 values and keys: byte 14");
 }
 
-TEST_CASE("a document is read again and again, and holds only the newest text") {
+TEST_CASE("a document can be parsed again") {
   JsonDocument document;
   REQUIRE(document.parse(R"(["first", 1])"));
   REQUIRE_FALSE(document.parse("nonsense"));
@@ -157,7 +157,7 @@ TEST_CASE("a document is read again and again, and holds only the newest text") 
   CHECK(document.root().json().text() == "[8]");
 }
 
-TEST_CASE("values say what Python would call them") {
+TEST_CASE("values have Python's type names") {
   JsonDocument document;
   REQUIRE(document.parse(R"([null,true,1,1.5,"s",[],{}])"));
   std::string names;
@@ -172,7 +172,7 @@ TEST_CASE("values have Python's str and repr") {
   CHECK(document.root().elements().begin().operator*().python_str() == "it's");
 }
 
-TEST_CASE("numbers are read where they fit") {
+TEST_CASE("numbers are converted if they fit") {
   JsonDocument document;
   REQUIRE(document.parse(R"({"i": -12, "big": 99999999999999999999, "r": 2.5, "s": "12"})"));
   const JsonValue root = document.root();

@@ -10,7 +10,7 @@ using rest_fcgi::Json;
 using rest_fcgi::JsonWriter;
 using rest_fcgi::python_float;
 
-TEST_CASE("JsonWriter puts commas and spaces where Python's json.dumps has them") {
+TEST_CASE("JsonWriter writes commas and spaces like Python's json.dumps") {
   std::string out;
   JsonWriter writer(out);
   writer.begin_object().key("a").begin_array().integer(1).string("b ").null().end_array();
@@ -18,7 +18,7 @@ TEST_CASE("JsonWriter puts commas and spaces where Python's json.dumps has them"
   CHECK(out == R"({"a": [1, "b ", null], "c": {}, " ": true, "n": 0.5})");
 }
 
-TEST_CASE("JsonWriter starts fresh behind what a text already holds") {
+TEST_CASE("JsonWriter appends to existing text") {
   std::string out = "prefix ";
   JsonWriter(out).begin_array().json(Json::string("x")).json(Json::integer(2)).end_array();
   CHECK(out == R"(prefix ["x", 2])");
@@ -30,7 +30,7 @@ TEST_CASE("strings are escaped as Python escapes them without ensure_ascii") {
   CHECK(Json::string("\xE2\x80\xA8").text() == "\"\xE2\x80\xA8\"");
 }
 
-TEST_CASE("a byte is escaped wherever it stands, and whatever stands beside it") {
+TEST_CASE("a byte is escaped at any position") {
   const auto inside = [](const std::string& text) {
     const std::string json = Json::string(text).text();
     return json.substr(1, json.size() - 2);
@@ -48,7 +48,7 @@ TEST_CASE("a byte is escaped wherever it stands, and whatever stands beside it")
   }
 }
 
-TEST_CASE("bytes that are no UTF-8 become U+FFFD") {
+TEST_CASE("bytes that are not UTF-8 become U+FFFD") {
   CHECK(Json::string("a\xFF"
                      "b")
             .text() ==
@@ -60,7 +60,7 @@ TEST_CASE("bytes that are no UTF-8 become U+FFFD") {
   CHECK(Json::string("\xF0\x9F\x98\x80\xF4\x90\x80\x80").text().substr(0, 5) == "\"\xF0\x9F\x98\x80");
 }
 
-TEST_CASE("floats have the shortest digits that read back, in Python's dress") {
+TEST_CASE("floats are written as Python's repr") {
   CHECK(python_float(1) == "1.0");
   CHECK(python_float(0.1) == "0.1");
   CHECK(python_float(-2.5) == "-2.5");
@@ -75,7 +75,7 @@ TEST_CASE("floats have the shortest digits that read back, in Python's dress") {
   CHECK(python_float(-0.0) == "-0.0");
 }
 
-TEST_CASE("what JSON has no number for becomes null") {
+TEST_CASE("NaN and infinities become null") {
   for (const double value :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     CHECK(rest_fcgi::written_json([value](JsonWriter& writer) { writer.number(value); }).text() == "null");

@@ -20,7 +20,7 @@ namespace log = rest_fcgi::log;
 
 namespace {
 
-/// A folder with a log in it. At its end logging goes to standard error again.
+/// A temporary folder with a log. Its destructor resets logging to standard error.
 class LogFolder {
  public:
   LogFolder() {
@@ -45,7 +45,7 @@ class LogFolder {
 
 }  // namespace
 
-TEST_CASE("the log has one line an entry, from its level on") {
+TEST_CASE("the log has one line for each entry at or above its level") {
   const LogFolder folder;
   REQUIRE(log::open({.level = log::Level::warning, .file = folder.file("log")}));
   log::info("too quiet");
@@ -57,21 +57,21 @@ TEST_CASE("the log has one line an entry, from its level on") {
   CHECK(text.find("Z error second\n") != std::string::npos);
 }
 
-TEST_CASE("no message can forge a line of the log") {
+TEST_CASE("line feeds in a message are escaped") {
   const LogFolder folder;
   REQUIRE(log::open({.level = log::Level::debug, .file = folder.file("log")}));
   log::debug("user a\nb\x1b[31m");
   CHECK(folder.read("log").find("user a\\u000ab\\u001b[31m\n") != std::string::npos);
 }
 
-TEST_CASE("nor can characters that other programs take for the end of a line, or that turn text around") {
+TEST_CASE("Unicode line ends and direction marks in a message are escaped") {
   const LogFolder folder;
   REQUIRE(log::open({.level = log::Level::debug, .file = folder.file("log")}));
   log::audit("\xC2\x85|\xC2\x9B|\xE2\x80\xA8|\xE2\x80\xAE|\xEF\xBB\xBF|\xC3\xA9\xF0\x9F\x98\x80|\xFF");
   CHECK(folder.read("log") == "\\u0085|\\u009b|\\u2028|\\u202e|\\ufeff|\xC3\xA9\xF0\x9F\x98\x80|\\xff\n");
 }
 
-TEST_CASE("audit lines are written at every level, to their own file") {
+TEST_CASE("audit lines are written at every level to their own file") {
   const LogFolder folder;
   REQUIRE(
       log::open({.level = log::Level::off, .file = folder.file("log"), .audit_file = folder.file("audit")}));
@@ -81,14 +81,14 @@ TEST_CASE("audit lines are written at every level, to their own file") {
   CHECK(folder.read("log").empty());
 }
 
-TEST_CASE("audit lines share the log's file where they have none of their own") {
+TEST_CASE("audit lines go to the log file by default") {
   const LogFolder folder;
   REQUIRE(log::open({.level = log::Level::error, .file = folder.file("log")}));
   log::audit("user=a");
   CHECK(folder.read("log") == "user=a\n");
 }
 
-TEST_CASE("access lines go to their file, and nowhere where there is none") {
+TEST_CASE("access lines go only to their own file") {
   const LogFolder folder;
   REQUIRE(log::open(
       {.level = log::Level::off, .file = folder.file("log"), .access_file = folder.file("access")}));
@@ -101,7 +101,7 @@ TEST_CASE("access lines go to their file, and nowhere where there is none") {
   CHECK(folder.read("log").empty());
 }
 
-TEST_CASE("warnings and errors are in the second log, too") {
+TEST_CASE("error_file gets warnings and errors") {
   const LogFolder folder;
   REQUIRE(log::open(
       {.level = log::Level::info, .file = folder.file("log"), .error_file = folder.file("errors")}));
@@ -115,7 +115,7 @@ TEST_CASE("warnings and errors are in the second log, too") {
   CHECK(folder.read("log").find("three") != std::string::npos);
 }
 
-TEST_CASE("a log that cannot be opened leaves the old one in use") {
+TEST_CASE("the old log stays in use if the new one cannot be opened") {
   const LogFolder folder;
   REQUIRE(log::open({.level = log::Level::error, .file = folder.file("log")}));
   const auto result = log::open(
@@ -126,7 +126,7 @@ TEST_CASE("a log that cannot be opened leaves the old one in use") {
   CHECK(folder.read("log").find("still here") != std::string::npos);
 }
 
-TEST_CASE("opening again follows a rotation") {
+TEST_CASE("opening again after a rotation uses the new file") {
   const LogFolder folder;
   const log::Options options{.level = log::Level::error, .file = folder.file("log")};
   REQUIRE(log::open(options));
@@ -138,7 +138,7 @@ TEST_CASE("opening again follows a rotation") {
   CHECK(folder.read("log.1").find("after") == std::string::npos);
 }
 
-TEST_CASE("levels have Salt's names") {
+TEST_CASE("level_named accepts Salt's names") {
   CHECK(log::level_named("garbage") == log::Level::debug);
   CHECK(log::level_named("info") == log::Level::info);
   CHECK(log::level_named("warning") == log::Level::warning);
@@ -168,7 +168,7 @@ TEST_CASE("lines of many threads do not mix") {
   CHECK(whole == 4 * kLines);
 }
 
-TEST_CASE("a file that is left for another one is closed, and the next one has its descriptor") {
+TEST_CASE("a new log file replaces the old one on the same descriptor") {
   const LogFolder folder;
   const auto open_files = [] {
     const auto all = std::filesystem::directory_iterator("/proc/self/fd");
@@ -186,7 +186,7 @@ TEST_CASE("a file that is left for another one is closed, and the next one has i
   }
 }
 
-TEST_CASE("a line that the disk does not take is not an end, and standard error has the reason once") {
+TEST_CASE("a failed write is reported once on standard error") {
   const LogFolder folder;
   const int before = ::dup(STDERR_FILENO);
   const int said = ::open(folder.file("said").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);

@@ -44,13 +44,13 @@ TEST_CASE("globs match as Python's fnmatchcase") {
   }
 }
 
-TEST_CASE("no glob takes long") {
+TEST_CASE("a glob with many stars is matched quickly") {
   std::string pattern;
   for (int i = 0; i < 200; ++i) pattern += "*a";
   CHECK_FALSE(glob_match(pattern + "b", std::string(5000, 'a')));
 }
 
-TEST_CASE("regular expressions match the start, or all, of a text") {
+TEST_CASE("a regular expression matches the start or the whole text") {
   const auto regex = Regex::compile("ms-[0-9]+");
   REQUIRE(regex);
   CHECK(regex->match_start("ms-12.example"));
@@ -59,13 +59,13 @@ TEST_CASE("regular expressions match the start, or all, of a text") {
   CHECK_FALSE(regex->match_start("xms-12"));
 }
 
-TEST_CASE("alternatives are all tried when the whole text has to match") {
+TEST_CASE("all alternatives are tried for a match of the whole text") {
   const auto regex = Regex::compile("a|ab");
   REQUIRE(regex);
   CHECK(regex->match_all("ab"));
 }
 
-TEST_CASE("a wrong regular expression says where") {
+TEST_CASE("a malformed regular expression names the offset") {
   const auto regex = Regex::compile("ms-(");
   REQUIRE_FALSE(regex);
   CHECK(regex.error().kind == ErrorKind::invocation);
@@ -73,7 +73,7 @@ TEST_CASE("a wrong regular expression says where") {
   CHECK_FALSE(Regex::compile(std::string(5000, 'a')));
 }
 
-TEST_CASE("a regular expression made to be slow is no match, soon") {
+TEST_CASE("a slow regular expression fails quickly") {
   const auto regex = Regex::compile("(a+)+$");
   REQUIRE(regex);
   CHECK_FALSE(regex->match_all(std::string(60, 'a') + "b"));

@@ -10,7 +10,7 @@ using rest_fcgi::Error;
 using rest_fcgi::ErrorKind;
 using rest_fcgi::Result;
 
-TEST_CASE("a failure is copied with its result, and goes with one that is moved") {
+TEST_CASE("an error is copied and moved with its result") {
   Result<std::string> failed = Error{ErrorKind::timeout, "too late", "a jid"};
   Result<std::string> copy = failed;
   CHECK(std::move(failed).error().message == "too late");
@@ -23,7 +23,7 @@ TEST_CASE("a failure is copied with its result, and goes with one that is moved"
   CHECK(failed.error().kind == ErrorKind::timeout);
 }
 
-TEST_CASE("a result without a value is a success until it is given a failure") {
+TEST_CASE("a Result<void> is a success by default") {
   Result<void> done;
   CHECK(done);
   const Result<void> failed = Error{ErrorKind::unavailable, "not now"};

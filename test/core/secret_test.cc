@@ -30,14 +30,14 @@ static_assert(!std::is_convertible_v<SecretView, std::string_view> &&
               !std::is_convertible_v<Secret, std::string>);
 static_assert(!std::is_copy_constructible_v<Secret> && std::is_nothrow_move_constructible_v<Secret>);
 
-TEST_CASE("wipe overwrites all it is given, and nothing else") {
+TEST_CASE("wipe overwrites exactly the given bytes") {
   std::array<char, 4> bytes{'a', 'b', 'c', 'd'};
   wipe(bytes.data(), 3);
   CHECK(std::string_view(bytes.data(), 4) == std::string_view("\0\0\0d", 4));
   wipe(nullptr, 0);
 }
 
-TEST_CASE("bytes are added as they are, however many") {
+TEST_CASE("append adds bytes of any number") {
   const std::string text = "0123456789abcdefghijklmnopqrstuvwxyz";
   for (std::size_t size = 0; size <= text.size(); ++size) {
     CAPTURE(size);
@@ -48,7 +48,7 @@ TEST_CASE("bytes are added as they are, however many") {
   }
 }
 
-TEST_CASE("a secret is read by reveal alone") {
+TEST_CASE("a secret is read only with reveal") {
   const Secret secret("hunter2");
   CHECK(secret.reveal().text == "hunter2");
   CHECK(SecretView(secret).reveal() == "hunter2");

@@ -10,14 +10,14 @@
 
 using namespace rest_fcgi;
 
-TEST_CASE("ASCII letters are the same in either case, and no other bytes are") {
+TEST_CASE("lower changes only ASCII letters") {
   CHECK(lower("Keep-ALIVE \xC3\x84[") == "keep-alive \xC3\x84[");
   CHECK(equal_without_case("WebSocket", "wEBsOCKET"));
   CHECK_FALSE(equal_without_case("websocket", "websockets"));
   CHECK_FALSE(equal_without_case("[", "{"));
 }
 
-TEST_CASE("a text is taken apart at separators, and its parts have no blanks around them") {
+TEST_CASE("next_token splits at separators, and trimmed removes blanks") {
   std::string_view rest = " a ,\t,b";
   CHECK(trimmed(next_token(rest, ',')) == "a");
   CHECK(trimmed(next_token(rest, ',')).empty());
@@ -26,7 +26,7 @@ TEST_CASE("a text is taken apart at separators, and its parts have no blanks aro
   CHECK(next_token(rest, ',').empty());
 }
 
-TEST_CASE("a number is all of its text") {
+TEST_CASE("parse_number needs the whole text to be a number") {
   CHECK(parse_number<int>("-7") == -7);
   CHECK(parse_number<double>("0.5") == 0.5);
   CHECK(parse_number<std::uint16_t>("65535") == 65535);
@@ -41,25 +41,25 @@ TEST_CASE("a port is a number from 1 to 65535") {
   for (const char* const text : {"", "0", "65536", "-1", "1x"}) CHECK_FALSE(parse_port(text));
 }
 
-TEST_CASE("a number may be one of another base") {
+TEST_CASE("parse_number accepts another base") {
   CHECK(parse_number<unsigned>("660", 8) == 0660);
   CHECK_FALSE(parse_number<unsigned>("680", 8));
 }
 
-TEST_CASE("names are joined with a separator between them") {
+TEST_CASE("joined puts a separator between texts") {
   using Names = std::vector<std::string>;
   CHECK(joined(Names{"a", "b", "c"}, " or ") == "a or b or c");
   CHECK(joined(Names{"a"}) == "a");
   CHECK(joined(Names{}).empty());
 }
 
-TEST_CASE("Python's white space is taken away at both ends alone") {
+TEST_CASE("stripped removes Python's white space at both ends") {
   CHECK(stripped(" \t\r\n\v\fa b ") == "a b");
   CHECK(stripped("a") == "a");
   CHECK(stripped(" \n").empty());
 }
 
-TEST_CASE("words are what stands between white space") {
+TEST_CASE("split_words splits at white space") {
   CHECK(split_words(" a\tb\n\nc ") == std::vector<std::string_view>{"a", "b", "c"});
   CHECK(split_words(" \n").empty());
 }

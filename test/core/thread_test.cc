@@ -17,7 +17,7 @@ using rest_fcgi::Thread;
 
 namespace {
 
-/// The signals that the calling thread does not take, in the order of their numbers.
+/// Returns the blocked signals of the calling thread.
 std::string blocked() {
   sigset_t mask;
   ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
@@ -31,7 +31,7 @@ constexpr std::size_t kMoreThanThereIs = std::size_t{1} << 60;
 
 }  // namespace
 
-TEST_CASE("a thread takes no signal, and who started it goes on taking what it took") {
+TEST_CASE("a thread blocks all signals, its creator does not") {
   const std::string before = blocked();
   std::string there;
   auto thread = Thread::start("quiet", [&there] { there = blocked(); });
@@ -45,7 +45,7 @@ TEST_CASE("a thread takes no signal, and who started it goes on taking what it t
   CHECK(blocked() == before);
 }
 
-TEST_CASE("where no thread can be had, that is said, and no signal is blocked") {
+TEST_CASE("a thread that cannot be started is an error") {
   const std::string before = blocked();
   auto kept = std::make_shared<int>(0);
   bool ran = false;
@@ -59,7 +59,7 @@ TEST_CASE("where no thread can be had, that is said, and no signal is blocked") 
   CHECK(kept.use_count() == 1);
 }
 
-TEST_CASE("a thread is waited for when its owner goes, or takes another one") {
+TEST_CASE("a thread is joined on destruction and assignment") {
   std::atomic<int> ended = 0;
   {
     auto first = Thread::start("first", [&ended] { ++ended; });
@@ -74,7 +74,7 @@ TEST_CASE("a thread is waited for when its owner goes, or takes another one") {
   CHECK(ended == 2);
 }
 
-TEST_CASE("a thread has its name, and what it was given goes with it") {
+TEST_CASE("a thread has its name and destroys its body") {
   std::optional<std::string> name;
   auto given = std::make_unique<int>(7);
   auto thread = Thread::start("a-name-that-is-too-long", [&name, given = std::move(given)] {

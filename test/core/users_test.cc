@@ -15,7 +15,7 @@ namespace {
 
 using Answer = std::function<int(gid_t own, gid_t* groups, int* count)>;
 
-/// What this host's groups are taken from while a test says so.
+/// The groups that the replaced functions return.
 Answer& pretended() {
   static Answer answer;
   return answer;
@@ -23,7 +23,7 @@ Answer& pretended() {
 
 }  // namespace
 
-/// In the place of libc's.
+/// Replaces libc's function.
 extern "C" int getgrouplist(const char* user, gid_t own, gid_t* groups, int* count) {
   if (pretended()) return pretended()(own, groups, count);
   static const auto real = reinterpret_cast<decltype(&getgrouplist)>(::dlsym(RTLD_NEXT, "getgrouplist"));
@@ -42,7 +42,7 @@ std::vector<gid_t> groups_where(Answer answer) {
   return groups;
 }
 
-/// A system that has fred in that many groups, from 1000.
+/// Makes the system report that many groups of fred, from 1000.
 Answer in_groups(int many) {
   return [many](gid_t own, gid_t* groups, int* count) {
     for (int i = 0; i < std::min(many, *count); ++i) groups[i] = own + static_cast<gid_t>(i);
@@ -54,13 +54,13 @@ Answer in_groups(int many) {
 
 }  // namespace
 
-TEST_CASE("root is in the group root, and nobody is who does not exist") {
+TEST_CASE("group_names_of returns groups, and none for an unknown user") {
   const auto groups = group_names_of("root");
   CHECK(std::find(groups.begin(), groups.end(), "root") != groups.end());
   CHECK(group_names_of("no such user").empty());
 }
 
-TEST_CASE("a user is in the groups that the system says, however many they are") {
+TEST_CASE("groups_of returns any number of groups") {
   for (const int many : {1, 64, 65, 5000}) {
     const auto groups = groups_where(in_groups(many));
     CHECK(groups.size() == static_cast<std::size_t>(many));
@@ -69,7 +69,7 @@ TEST_CASE("a user is in the groups that the system says, however many they are")
   }
 }
 
-TEST_CASE("groups that grow while they are looked up are all there") {
+TEST_CASE("groups_of returns groups that are added during the lookup") {
   int many = 70;
   CHECK(groups_where([&](gid_t own, gid_t* groups, int* count) {
           many += many < 80 ? 5 : 0;
@@ -77,7 +77,7 @@ TEST_CASE("groups that grow while they are looked up are all there") {
         }).size() == 80);
 }
 
-TEST_CASE("nobody is in the group root because the system cannot say who is in which") {
+TEST_CASE("groups_of returns only the primary group if the lookup fails") {
   const std::vector<gid_t> own_alone{1000};
   CHECK(groups_where([](gid_t, gid_t*, int*) { return -1; }) == own_alone);
   CHECK(groups_where(in_groups(65537)) == own_alone);

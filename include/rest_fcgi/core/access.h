@@ -6,25 +6,26 @@
 #include <cerrno>
 #include <string>
 
-/// Texts for messages that name the owner and mode of a file. They may ask the sources in nsswitch.conf.
+/// Texts for messages about the permissions of files. They may query the sources in nsswitch.conf.
 /// Thread-safe.
 namespace rest_fcgi {
 
-/// The name of a user or group, or the number where it has no name.
+/// Returns the name of a user or group, or its number if it has no name.
 [[nodiscard]] std::string shown_user(uid_t uid);
 [[nodiscard]] std::string shown_group(gid_t gid);
 
-/// "mode 0660, owner root, group salt".
-[[nodiscard]] std::string access_of(const struct stat& status);
+/// Returns mode, owner and group: "mode 0660, owner root, group salt".
+[[nodiscard]] std::string describe_access(const struct stat& status);
 
-/// Says that this process may not search a folder, and which right it needs.
+/// Returns a text that says that this process may not search a folder, and which right it needs.
 [[nodiscard]] std::string refused_folder(const std::string& path, const struct stat& status);
 
-/// Says that this process may not read a file or folder, and which group or right it needs.
+/// Returns a text that says that this process may not read a file or folder, and which group or right it
+/// needs.
 [[nodiscard]] std::string refused_file(const std::string& path, const struct stat& status);
 
-/// Returns why a file cannot be opened for reading: what the system says to `error`, and for EACCES which
-/// file or folder refuses this process, its mode, owner and group, and what this process needs.
+/// Returns why a file cannot be opened for reading. For EACCES the text also names the file or folder without
+/// permission, its mode, owner and group, and the right that this process needs.
 [[nodiscard]] std::string why_unreadable(const std::string& path, int error = errno);
 
 }  // namespace rest_fcgi

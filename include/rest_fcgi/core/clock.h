@@ -8,20 +8,19 @@ namespace rest_fcgi {
 using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-/// Where the time comes from. Abstract so that tests can turn it by hand; `system_clock()` is the real one.
-/// Thread-safe.
+/// Source of time. Tests use a clock that they set; `system_clock()` is the real one. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
 
-  /// Calendar time: for job ids, stamps and what is stored in files. It may jump.
+  /// Returns calendar time, for job ids and time stamps. It may jump.
   [[nodiscard]] virtual WallTime wall() const = 0;
 
-  /// Never goes back: for ages and deadlines inside this process.
+  /// Returns monotonic time, for ages and deadlines in this process.
   [[nodiscard]] virtual SteadyTime steady() const = 0;
 };
 
-/// The clock of this host. Lives as long as the process.
+/// Returns this host's clock, which lives as long as the process.
 inline const Clock& system_clock() {
   class SystemClock final : public Clock {
    public:

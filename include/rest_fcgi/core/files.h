@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <dirent.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,39 +16,22 @@
 
 namespace rest_fcgi {
 
-/// What the system says to an error number, by default to the calling thread's last one.
+/// Returns the system's text for an error number, by default errno.
 [[nodiscard]] std::string errno_text(int error = errno);
 
-/// What kind of error that is: unavailable where the system is short of something (room, descriptors, memory)
-/// or a disk fails, so that what was asked for may be right and another try succeed; internal for all else.
+/// Returns unavailable for errors that may pass, such as a full disk or too many open files; internal for all
+/// others.
 [[nodiscard]] ErrorKind errno_kind(int error = errno) noexcept;
 
-/// Writes all of `bytes`, however often that takes. Errors: of `errno_kind`, `cannot be written: ` and the
-/// system's reason, which also stands in errno.
+/// Writes all bytes. Errors: of `errno_kind`, with the system's reason; errno keeps it.
 Result<void> write_all(int fd, std::string_view bytes);
 
-/// All that can be read from here on, `most` bytes at the most. Errors: of `errno_kind`, with the cause;
-/// internal for more of them; the system's reason also stands in errno.
+/// Reads to the end, at most `most` bytes. Errors: of `errno_kind`, with the system's reason, which errno
+/// keeps; internal for more than `most` bytes.
 Result<WipedBytes> read_to_end(int fd, std::size_t most);
 
-enum class Links { follow, refuse };
-
-/// All bytes of a regular file, `path` being relative to the folder `folder`. Never waits for a pipe or
-/// device that somebody put in its place. Errors: those of `read_to_end`; not_found; of `errno_kind`, with
-/// the cause.
-Result<WipedBytes> read_regular_file(int folder, const std::string& path, Links links, std::size_t most);
-
-struct CloseListing {
-  void operator()(DIR* stream) const noexcept { ::closedir(stream); }
-};
-using Listing = std::unique_ptr<DIR, CloseListing>;
-
-/// What is in an open folder, for `readdir`; from its start on, however far others that list it have come.
-/// Null: errno says why.
-[[nodiscard]] Listing list_folder(int folder);
-
-/// What tells the bytes of a file from those that were in its place before. Empty where it has changed so
-/// lately that it may change again, and nobody could tell.
+/// Returns a value that changes whenever the file's content changes. Empty if the file changed within the
+/// last 20 ms, since another change would not be noticed.
 [[nodiscard]] std::string file_stamp(const struct stat& status);
 
 /// Returns why a file or folder must not be trusted, as the end of a sentence that begins with its path:

@@ -5,7 +5,7 @@
 
 namespace rest_fcgi {
 
-/// C++20's `std::format`, which g++ 12 does not have yet.
+/// C++20's `std::format`, which g++ 12 lacks.
 using fmt::format;
 
 }  // namespace rest_fcgi

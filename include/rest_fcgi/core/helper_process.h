@@ -12,22 +12,21 @@
 
 namespace rest_fcgi {
 
-/// One of the programs that run as somebody else, rest_fcgi_pam or rest_fcgi_run, at the other end of a
-/// socket: a process of ours, or one that an init system started for this connection. Moves; not
-/// synchronized.
+/// A program that runs as another user, rest_fcgi_pam or rest_fcgi_run, connected by a socket. It is a child
+/// process, or systemd started it for this connection. Moves only; not synchronized.
 class HelperProcess {
  public:
-  /// `helper` is the program's absolute path, which is started with the socket as its standard input and
-  /// output, no other descriptor of ours but standard error, and no variable but PATH; or `unix:PATH`, which
-  /// is connected within `patience`, and refused where neither root nor this process's user listens there.
-  /// Errors: unavailable, with the cause.
+  /// Starts the program at the absolute path `helper`, with the socket as its standard input and output, no
+  /// other open files except standard error, and only PATH in its environment. For `unix:PATH`, connects to
+  /// that socket within `timeout`, if root or this process's user listens there. Errors: unavailable, with
+  /// the cause.
   [[nodiscard]] static Result<HelperProcess> start(const std::string& helper,
-                                                   std::chrono::milliseconds patience);
+                                                   std::chrono::milliseconds timeout);
 
   HelperProcess(HelperProcess&& other) noexcept
       : socket_(std::move(other.socket_)), process_(std::exchange(other.process_, 0)) {}
   HelperProcess& operator=(HelperProcess&&) = delete;
-  /// Closes the socket, and ends the process where it is ours, with all of its process group.
+  /// Closes the socket and kills the child process with its process group.
   ~HelperProcess();
 
   [[nodiscard]] int socket() const noexcept { return socket_.get(); }
@@ -35,10 +34,10 @@ class HelperProcess {
  private:
   HelperProcess(UniqueFd socket, pid_t process) : socket_(std::move(socket)), process_(process) {}
   static Result<HelperProcess> spawn(const std::string& path);
-  static Result<HelperProcess> connect(const std::string& path, std::chrono::milliseconds patience);
+  static Result<HelperProcess> connect(const std::string& path, std::chrono::milliseconds timeout);
 
   UniqueFd socket_;
-  pid_t process_;  // 0: none of ours
+  pid_t process_;  // 0: not a child process
 };
 
 }  // namespace rest_fcgi

@@ -8,8 +8,8 @@
 
 namespace rest_fcgi {
 
-/// Text that is exactly one valid JSON value in UTF-8, spaced as Python's `json.dumps` spaces it (`", "` and
-/// `": "`). What an engine returns is one of these: written once, then only moved and joined. Value type.
+/// Text with exactly one valid JSON value in UTF-8, with Python's spacing (`", "` and `": "`). Engines return
+/// results in this form, and they are only moved and joined afterwards. Value type.
 class Json {
  public:
   Json() : text_("null") {}
@@ -19,7 +19,7 @@ class Json {
   static Json string(std::string_view value);
   static Json empty_object() { return Json("{}"); }
 
-  /// REQUIRES: `text` is one valid JSON value. For text that a `JsonWriter` or a `JsonValue` wrote.
+  /// REQUIRES: `text` is one valid JSON value.
   static Json trusted(std::string text) { return Json(std::move(text)); }
 
   [[nodiscard]] const std::string& text() const& noexcept { return text_; }
@@ -32,11 +32,10 @@ class Json {
   std::string text_;
 };
 
-/// Appends JSON to a text, with the commas and spaces that belong between values. It never fails: bytes that
-/// are no UTF-8 become U+FFFD, as Salt shows a command's output; NaN and infinities, which JSON lacks, become
-/// null. Borrows `out`, which must outlive it and to which nobody else appends meanwhile. Not synchronized.
+/// Appends JSON to a text and adds commas and spaces. Bytes that are not UTF-8 become U+FFFD, as in Salt's
+/// output of commands; NaN and infinities become null. Borrows `out`. Not synchronized.
 ///
-/// REQUIRES of the caller: in an object, each value follows its `key`; what is begun is ended.
+/// REQUIRES: in objects each value follows its `key`; each `begin_…` has its `end_…`.
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(out) {}
@@ -63,10 +62,10 @@ class JsonWriter {
   void separate();
 
   std::string& out_;
-  bool behind_value_ = false;  ///< in the array or object that is open
+  bool behind_value_ = false;  ///< whether the next value needs a comma
 };
 
-/// What `write` writes with the JsonWriter that it is given. REQUIRES: one whole value.
+/// Returns what `write` writes with a JsonWriter. REQUIRES: it writes one value.
 template <class Write>
 [[nodiscard]] Json written_json(const Write& write) {
   std::string text;
@@ -75,7 +74,7 @@ template <class Write>
   return Json::trusted(std::move(text));
 }
 
-/// An object of the members that `write_members` writes.
+/// Returns an object with the members that `write_members` writes.
 template <class WriteMembers>
 [[nodiscard]] Json written_object(const WriteMembers& write_members) {
   return written_json([&write_members](JsonWriter& writer) {
@@ -84,7 +83,7 @@ template <class WriteMembers>
   });
 }
 
-/// An array of the elements that `write_elements` writes.
+/// Returns an array with the elements that `write_elements` writes.
 template <class WriteElements>
 [[nodiscard]] Json written_array(const WriteElements& write_elements) {
   return written_json([&write_elements](JsonWriter& writer) {
@@ -93,7 +92,7 @@ template <class WriteElements>
   });
 }
 
-/// An array of strings.
+/// Writes an array of strings.
 template <class Texts>
 void write_strings(JsonWriter& writer, const Texts& texts) {
   writer.begin_array();
@@ -101,8 +100,8 @@ void write_strings(JsonWriter& writer, const Texts& texts) {
   writer.end_array();
 }
 
-/// `value` as Python's `repr(float)` writes it: the shortest digits that read back, `1.0`, `1e+16`, `1e-07`,
-/// `-0.0`. REQUIRES: finite.
+/// Returns `value` as Python's `repr(float)`: the shortest digits that read back, such as `1.0`, `1e+16`,
+/// `1e-07`. REQUIRES: `value` is finite.
 [[nodiscard]] std::string python_float(double value);
 
 }  // namespace rest_fcgi

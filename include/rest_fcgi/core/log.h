@@ -8,9 +8,9 @@
 
 #include "rest_fcgi/core/result.h"
 
-/// The process's log: standard error, or a file. One line an entry; line feeds, other control characters
-/// and those that turn text around are escaped as in JSON, so that no input can forge a line. Thread-safe
-/// once `open` has returned.
+/// The log of the process, to standard error or a file. Each entry is one line: line feeds, other control
+/// characters and characters that change the text direction are escaped as in JSON, so that no input can
+/// forge a line. Thread-safe after the first `open`.
 namespace rest_fcgi::log {
 
 enum class Level { debug, info, warning, error, off };
@@ -18,29 +18,28 @@ enum class Level { debug, info, warning, error, off };
 struct Options {
   Level level = Level::warning;
   std::string file;         ///< path; empty: standard error
-  std::string audit_file;   ///< path of the audit lines; empty: where the log goes, whatever its level
-  std::string access_file;  ///< path of the access lines; empty: there are none
-  std::string error_file;   ///< path of a second log, of warnings and errors alone; empty: there is none
+  std::string audit_file;   ///< path for audit lines; empty: they go to the log, whatever its level
+  std::string access_file;  ///< path for access lines; empty: none are written
+  std::string error_file;   ///< path of a second log for warnings and errors; empty: none
 };
 
-/// Salt's names: all, garbage, trace, debug, profile, info, warning or warn, error, critical, quiet. Absent:
-/// no such level.
+/// Returns the level with one of Salt's names: all, garbage, trace, debug, profile, info, warning, warn,
+/// error, err, critical, fatal, quiet, none. Absent: unknown name.
 [[nodiscard]] std::optional<Level> level_named(std::string_view name);
 
-/// Starts logging, or goes on with other options: files are opened anew, which is also what a rotation needs.
-/// Errors: configuration, where a file cannot be opened; what was open before then stays in use.
+/// Opens the log files, also again after a change of options or a log rotation. Errors: configuration, if a
+/// file cannot be opened; the open files then stay in use.
 Result<void> open(const Options& options);
 
 [[nodiscard]] bool enabled(Level level) noexcept;
 
-// Cold: the compiler puts what leads there out of the way of what answers requests.
+// Marked cold, so that the compiler moves these calls out of the way of code for requests.
 [[gnu::cold]] void debug(std::string_view message);
 [[gnu::cold]] void info(std::string_view message);
 [[gnu::cold]] void warning(std::string_view message);
 [[gnu::cold]] void error(std::string_view message);
 
-/// For what no exception may leave, such as the top of a thread. `write` writes lines; without memory for
-/// that there are none.
+/// Calls `write`, which writes log lines, and ignores exceptions. For places that must not throw.
 template <class Write>
 void safely(const Write& write) noexcept {
   try {
@@ -50,10 +49,10 @@ void safely(const Write& write) noexcept {
   }
 }
 
-/// One audit line, written whatever the level is, without a prefix of ours: it carries its own time.
+/// Writes an audit line, whatever the level, without a prefix.
 void audit(std::string line);
 
-/// One access line, where there is a file for them; again without a prefix.
+/// Writes an access line without a prefix, if there is a file for them.
 void access(std::string line);
 
 }  // namespace rest_fcgi::log

@@ -6,27 +6,26 @@
 
 #include "rest_fcgi/core/clock.h"
 
-/// What malloc(3) keeps free, and when it goes back to the system.
+/// When malloc(3) returns free memory to the system.
 namespace rest_fcgi {
 
-/// How long nothing is to be done before memory is given back.
+/// Time without work after which memory is returned.
 inline constexpr std::chrono::seconds kQuiet{1};
 
-/// Has malloc(3) keep a part of what large requests took for the next ones: fresh pages cost many times what
-/// is done with them. To be called before there are threads.
+/// Makes malloc(3) keep some free memory for the next large request, since new pages are expensive. REQUIRES:
+/// no other thread runs yet.
 void keep_memory() noexcept;
 
-/// Gives back to the system what malloc(3) keeps free: whole pages inside all arenas, and the end of the
-/// calling thread's. For a thread that had work and has none now.
+/// Returns free memory of malloc(3) to the system. Called by a thread that has become idle.
 void trim_memory() noexcept;
 
-/// Gives memory back once there was work and then none for `kQuiet`. `note_work` may be called by any thread,
-/// `look` by one.
+/// Returns memory to the system after work and then `kQuiet` without work. Any thread may call
+/// `note_work`, one thread `look`.
 class TrimWhenQuiet {
  public:
   void note_work() noexcept { worked_.store(true, std::memory_order_relaxed); }
 
-  /// To be called now and then.
+  /// Called periodically.
   void look(SteadyTime now) noexcept {
     if (worked_.exchange(false, std::memory_order_relaxed)) {
       worked_at_ = now;

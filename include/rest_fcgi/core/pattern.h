@@ -9,23 +9,22 @@
 
 namespace rest_fcgi {
 
-/// Does all of `text` match the shell-style `pattern`? Rules of Python's fnmatch.fnmatchcase, which Salt uses
-/// for targets: `*`, `?`, `[seq]`, `[!seq]`; no escape character, and `/` is a character like any other.
-/// Linear in text times pattern, whatever the pattern.
+/// Returns whether `text` matches the whole shell-style `pattern`, by the rules of Python's
+/// fnmatch.fnmatchcase, which Salt uses for targets: `*`, `?`, `[seq]`, `[!seq]`. There is no escape
+/// character, and `/` is an ordinary character. Time is at most proportional to text times pattern.
 [[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
 
-/// A regular expression in PCRE2's syntax, which is all but Python's `re`. Work and memory of a match are
-/// bounded, so that no pattern can hold a thread: a match that exceeds the bounds is no match. Immutable
-/// after construction, and cheap to copy; thread-safe.
+/// A regular expression of PCRE2, which is close to Python's `re`. Time and memory of a match are limited; a
+/// match beyond the limits fails. Immutable and cheap to copy; thread-safe.
 class Regex {
  public:
-  /// Errors: invocation, naming the offset where the pattern goes wrong.
+  /// Errors: invocation, with the offset of the mistake.
   static Result<Regex> compile(std::string_view pattern);
 
-  /// Does the start of `text` match, as Python's `re.match`?
+  /// Returns whether the start of `text` matches, as Python's `re.match`.
   [[nodiscard]] bool match_start(std::string_view text) const;
 
-  /// Does the whole of `text` match, as Python's `re.fullmatch`?
+  /// Returns whether the whole `text` matches, as Python's `re.fullmatch`.
   [[nodiscard]] bool match_all(std::string_view text) const;
 
  private:

@@ -10,10 +10,10 @@
 
 namespace rest_fcgi {
 
-/// Overwrites `size` bytes in a way that the compiler keeps.
+/// Overwrites memory in a way that the compiler does not remove.
 void wipe(void* data, std::size_t size) noexcept;
 
-/// Allocator that wipes memory before it gives it back, also when a container grows. Stateless.
+/// Allocator that wipes memory before it frees it, also when a container grows. Stateless.
 template <class T>
 struct WipingAllocator {
   using value_type = T;
@@ -25,7 +25,7 @@ struct WipingAllocator {
     wipe(data, n * sizeof(T));
     std::allocator<T>().deallocate(data, n);
   }
-  /// Bytes of a vector that was given a size have no value yet: who asks for them writes them.
+  /// Leaves elements of a resized vector uninitialized.
   template <class U>
   requires std::is_same_v<U, char>
   void construct(U* at) noexcept { ::new (static_cast<void*>(at)) U; }
@@ -35,18 +35,16 @@ struct WipingAllocator {
   }
 };
 
-/// Bytes that may hold a secret, such as a request's body. A vector, since a string keeps short texts inside
-/// itself, where no allocator wipes them.
+/// Bytes that may contain a secret. A vector, since a string keeps short texts inside itself, where the
+/// allocator does not wipe them.
 using WipedBytes = std::vector<char, WipingAllocator<char>>;
 
-/// Adds `bytes` at the end. memcpy(3) would leave some of them in vector registers, which the system may put
-/// where nobody wipes them, and the vector's own `insert` takes one at a time. REQUIRES: `bytes` are none of
-/// `to`.
+/// Appends bytes without memcpy(3), which would leave copies in vector registers. REQUIRES: `bytes` do not
+/// belong to `to`.
 void append(WipedBytes& to, std::string_view bytes);
 
-/// A secret that we own: a shared secret of the configuration, a freshly made token. It is wiped when it
-/// goes, moves but does not copy by accident, compares in constant time only, and cannot be printed,
-/// formatted or logged. Not synchronized.
+/// A secret that this object owns, such as a token. It is wiped on destruction, moves but does not copy
+/// implicitly, and cannot be printed or formatted. Not synchronized.
 class Secret {
  public:
   Secret() = default;
@@ -60,7 +58,7 @@ class Secret {
   [[nodiscard]] Secret copy() const { return Secret(reveal().text); }
   [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
 
-  /// A look at the text. A type of its own, so that the word `reveal` stands wherever a secret is read.
+  /// A view of the text. The type forces the word `reveal` into each place that reads a secret.
   struct Revealed {
     std::string_view text;
   };
@@ -70,8 +68,7 @@ class Secret {
   WipedBytes bytes_;
 };
 
-/// A secret that somebody else owns and wipes: a password or token inside the request's body. Cannot be
-/// printed.
+/// A view of a secret that another object owns and wipes, such as a password in a body. Cannot be printed.
 class SecretView {
  public:
   SecretView() = default;
@@ -85,7 +82,7 @@ class SecretView {
   std::string_view text_;
 };
 
-/// Are both the same? Takes the same time wherever they differ; only a difference in length shows.
+/// Compares in a time that depends only on the lengths.
 [[nodiscard]] bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace rest_fcgi

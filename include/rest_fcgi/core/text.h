@@ -11,13 +11,13 @@
 #include <system_error>
 #include <vector>
 
-/// Plain text taken apart, and its ASCII letters in either case.
+/// Plain text: parts, numbers, and ASCII letters in either case.
 namespace rest_fcgi {
 
 inline constexpr std::string_view kDecimalDigits = "0123456789";
 inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
 
-/// Is there something, and nothing but these characters?
+/// Returns whether the text is not empty and has only these characters.
 [[nodiscard]] constexpr bool only_of(std::string_view text, std::string_view characters) noexcept {
   return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
 }
@@ -26,7 +26,7 @@ inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
   return c >= '0' && c <= '9';
 }
 
-/// Is there something, and nothing but digits?
+/// Returns whether the text is not empty and has only digits.
 [[nodiscard]] constexpr bool only_digits(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
@@ -50,28 +50,28 @@ inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
                     [](char x, char y) { return lower(x) == lower(y); });
 }
 
-/// Without blanks and tabs at both ends.
+/// Removes spaces and tabs at both ends.
 [[nodiscard]] inline std::string_view trimmed(std::string_view text) noexcept {
   const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
   text.remove_prefix(begin);
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
-/// Without Python's white space at both ends.
+/// Removes Python's white space at both ends.
 [[nodiscard]] std::string_view stripped(std::string_view text) noexcept;
 
-/// What stands between white space, as Python's `split()` finds it. Borrows.
+/// Returns the words between white space, as Python's `split()`. Borrows.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
 
-/// Takes off what stands before the first `separator`, and that separator; all, where there is none.
+/// Removes and returns the text before the first `separator`; all if there is none.
 inline std::string_view next_token(std::string_view& rest, char separator) noexcept {
   const std::string_view part = rest.substr(0, rest.find(separator));
   rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   return part;
 }
 
-/// The number that is all of the text; absent where it is none, or too large. `base`: of an integer, if not
-/// 10; a pack, since std::from_chars takes none for a double.
+/// Returns the number that the whole text is; absent if it is malformed or out of range. `base` (integers
+/// only): 10 by default. A pack, since std::from_chars has no base for double.
 template <class Number, class... Base>
 [[nodiscard]] std::optional<Number> parse_number(std::string_view text, Base... base) noexcept {
   Number number{};
@@ -80,13 +80,13 @@ template <class Number, class... Base>
   return number;
 }
 
-/// The port from 1 to 65535 that is all of the text.
+/// Returns the port from 1 to 65535 that the whole text is.
 [[nodiscard]] inline std::optional<std::uint16_t> parse_port(std::string_view text) noexcept {
   const auto port = parse_number<std::uint16_t>(text);
   return port == 0 ? std::nullopt : port;
 }
 
-/// Texts with a separator between them.
+/// Returns the texts with a separator between them.
 template <class Texts>
 [[nodiscard]] std::string joined(const Texts& texts, std::string_view separator = ", ") {
   std::string all;

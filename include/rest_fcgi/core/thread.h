@@ -12,12 +12,10 @@
 
 namespace rest_fcgi {
 
-/// What the many threads take that answer requests and run jobs: hundreds of them have to be cheap. More
-/// where sanitizers make each frame several times as large.
+/// Stack size of threads for requests and jobs, of which there may be hundreds. Larger with sanitizers.
 extern const std::size_t kSmallStack;
 
-/// Owns a thread of its own making, and waits for its end when it goes. Signals of the process never come to
-/// such a thread: all are blocked in it, and in nothing else. Moves; not synchronized.
+/// A thread with all signals blocked, which is joined on destruction. Moves only; not synchronized.
 class Thread {
  public:
   Thread() = default;
@@ -28,9 +26,9 @@ class Thread {
   }
   ~Thread() { join(); }
 
-  /// Calls `body` on a new thread, which destroys it afterwards. An exception that leaves it ends the
-  /// process. `name` is what ps(1) shows, up to 15 bytes; `stack_bytes` of 0 are what the system gives
-  /// usually (8 MiB). Errors: internal, where no thread can be had; `body` is destroyed then without a call.
+  /// Calls `body` on a new thread and destroys it afterwards. An exception ends the process. `name` is shown
+  /// by ps(1), up to 15 bytes. `stack_bytes`: 0 for the system's default (8 MiB). Errors: internal, if no
+  /// thread can be started; `body` is then destroyed.
   template <class Body>
   [[nodiscard]] static Result<Thread> start(const std::string& name, Body body, std::size_t stack_bytes = 0) {
     auto task = std::make_unique<TaskOf<Body>>(std::move(body));
@@ -38,13 +36,12 @@ class Thread {
     return start_task(std::move(task), stack_bytes);
   }
 
-  /// Is there one that was neither waited for nor let go?
   [[nodiscard]] bool joinable() const noexcept { return joinable_; }
 
-  /// Waits for its end. Nothing where there is none.
+  /// Waits for the end of the thread, if there is one.
   void join() noexcept;
 
-  /// Lets it go on by itself. Nothing where there is none.
+  /// Lets the thread continue without an owner, if there is one.
   void detach() noexcept;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace rest_fcgi {
 
-/// Owns a file descriptor and closes it; negative means none. Moves; not synchronized.
+/// Owns a file descriptor and closes it; negative: none. Moves only; not synchronized.
 class UniqueFd {
  public:
   UniqueFd() = default;
@@ -23,7 +23,7 @@ class UniqueFd {
   [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
   explicit operator bool() const noexcept { return is_open(); }
 
-  /// Gives the descriptor away; the caller, or who closed it already, is responsible from now on.
+  /// Returns the descriptor, which the caller has to close.
   int release() noexcept { return std::exchange(fd_, -1); }
 
   void reset(int fd = -1) noexcept {

@@ -5,7 +5,7 @@
 
 namespace rest_fcgi {
 
-/// The version of this project, as `--version` and the embedded engine's `test.version` show it.
+/// The version of this project, for `--version` and `test.version`.
 inline constexpr std::string_view kVersion = "0.1.0";
 
 }  // namespace rest_fcgi

@@ -126,7 +126,7 @@ Error late() {
 }  // namespace
 
 std::string refused_socket(const std::string& path, const struct stat& status) {
-  std::string text = format("no permission to connect to {}, which has {}: ", path, access_of(status));
+  std::string text = format("no permission to connect to {}, which has {}: ", path, describe_access(status));
   if (path.ends_with("_pull.ipc")) {
     return text + format(
                       "a master takes events from its own user alone, so the responder would have to run as "
