@@ -17,7 +17,7 @@ Addresses addresses(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-TEST_CASE("addresses and networks of both kinds are found") {
+TEST_CASE("IPv4 and IPv6 addresses and networks are matched") {
   const Addresses some = addresses({"192.0.2.7", "198.51.100.0/25", "2001:db8::/33"});
   for (const char* const in : {"192.0.2.7", "::ffff:192.0.2.7", "198.51.100.127", "2001:db8:7fff::1"}) {
     CHECK_MESSAGE(some.has(in), in);
@@ -32,7 +32,7 @@ TEST_CASE("addresses and networks of both kinds are found") {
   CHECK_FALSE(addresses({}).has("192.0.2.7"));
 }
 
-TEST_CASE("what is no address is named") {
+TEST_CASE("a malformed address is named in the error") {
   for (const char* const bad :
        {"", "host", "192.0.2.0/33", "2001:db8::/129", "192.0.2.0/", "192.0.2.0/x", "1.2.3"}) {
     const auto made = Addresses::make({bad});
@@ -42,7 +42,7 @@ TEST_CASE("what is no address is named") {
   }
 }
 
-TEST_CASE("X-Forwarded-For counts, else X-Real-IP, and the peer where both are garbage") {
+TEST_CASE("client_behind uses X-Forwarded-For, then X-Real-IP, then the peer") {
   const Addresses proxies = addresses({"127.0.0.0/8", "::1"});
   const auto client = [&](std::string_view forwarded_for, std::string_view real_ip) {
     return client_behind(proxies, "127.0.0.1", forwarded_for, real_ip);
@@ -67,7 +67,7 @@ TEST_CASE("X-Forwarded-For counts, else X-Real-IP, and the peer where both are g
   CHECK(client_behind(proxies, "198.51.100.1", "", "192.0.2.7") == "198.51.100.1");
 }
 
-TEST_CASE("an address in a header may have a port and brackets, and has one form afterwards") {
+TEST_CASE("addresses in headers may have ports and brackets") {
   const Addresses proxies = addresses({"127.0.0.0/8"});
   const auto client = [&](std::string_view text) { return client_behind(proxies, "127.0.0.1", text, ""); };
   CHECK(client("192.0.2.7:4711") == "192.0.2.7");
@@ -79,14 +79,14 @@ TEST_CASE("an address in a header may have a port and brackets, and has one form
   CHECK(client("192.0.2.7, ::ffff:127.0.0.1") == "192.0.2.7");
 }
 
-TEST_CASE("loopback is known by its addresses and by localhost") {
+TEST_CASE("is_loopback accepts loopback addresses and localhost") {
   for (const char* const host : {"127.0.0.1", "127.8.8.8", "::1", "localhost", "::ffff:127.0.0.1"})
     CHECK(is_loopback(host));
   for (const char* const host : {"0.0.0.0", "::", "10.0.0.1", "salt", "", "127.0.0.1.example.org"})
     CHECK(!is_loopback(host));
 }
 
-TEST_CASE("a client behind a proxy that is believed has the address that it says, and no other client") {
+TEST_CASE("only trusted proxies can set the client's address") {
   const Addresses proxies = addresses({"127.0.0.1", "10.0.0.0/8"});
   CHECK(client_behind(proxies, "127.0.0.1", "192.0.2.7", "") == "192.0.2.7");
   CHECK(client_behind(proxies, "127.0.0.1", "2001:db8::7", "") == "2001:db8::7");

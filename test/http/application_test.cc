@@ -8,6 +8,7 @@
 using rest_fcgi::Error;
 using rest_fcgi::ErrorKind;
 using rest_fcgi::http::Environ;
+using rest_fcgi::http::http_date;
 using rest_fcgi::http::may_have_body;
 using rest_fcgi::http::reason;
 using rest_fcgi::http::Status;
@@ -20,7 +21,7 @@ TEST_CASE("a variable has the value that was set, byte for byte") {
   CHECK(request.get("HTTP_X") == "a=b \xC3\xA4");
 }
 
-TEST_CASE("a variable that was not sent reads as an empty one") {
+TEST_CASE("an unset variable is empty") {
   Environ request;
   request.set("QUERY_STRING", "");
   CHECK(request.get("QUERY_STRING").empty());
@@ -28,14 +29,14 @@ TEST_CASE("a variable that was not sent reads as an empty one") {
   CHECK(request.get("").empty());
 }
 
-TEST_CASE("a name is matched whole and in its case") {
+TEST_CASE("names of variables are matched exactly") {
   Environ request;
   request.set("HTTP_ACCEPT_LANGUAGE", "de");
   CHECK(request.get("HTTP_ACCEPT").empty());
   CHECK(request.get("http_accept_language").empty());
 }
 
-TEST_CASE("all variables can be looked at, in their order") {
+TEST_CASE("all returns variables in order") {
   Environ request;
   request.set("A", "1");
   request.set("B", "");
@@ -50,7 +51,7 @@ TEST_CASE("all variables can be looked at, in their order") {
   CHECK(request.all().empty());
 }
 
-TEST_CASE("of two values for one name the last counts") {
+TEST_CASE("the last of two values counts") {
   Environ request;
   request.set("REMOTE_ADDR", "192.0.2.1");
   request.set("SERVER_NAME", "salt");
@@ -58,13 +59,13 @@ TEST_CASE("of two values for one name the last counts") {
   CHECK(request.get("REMOTE_ADDR") == "192.0.2.2");
 }
 
-TEST_CASE("the body is empty until one is lent") {
+TEST_CASE("the body is empty by default") {
   Environ request;
   REQUIRE(request.body);
   CHECK(request.body->empty());
 }
 
-TEST_CASE("clear forgets variables, body and error") {
+TEST_CASE("clear removes variables, body and error") {
   Environ request;
   request.set("HTTP_X", std::string(100'000, 'x'));
   request.body = Error{ErrorKind::too_large, "too large", {}};
@@ -81,7 +82,7 @@ TEST_CASE("clear overwrites what variables held") {
   request.set("HTTP_X_AUTH_TOKEN", "secret");
   const std::string_view token = request.get("HTTP_X_AUTH_TOKEN");
   request.clear();
-  // Memory is kept, so that one may still look at it.
+  // The memory is kept, so it can be read.
   CHECK(token == std::string_view("\0\0\0\0\0\0", 6));
 }
 
@@ -112,7 +113,7 @@ TEST_CASE("a status has its reason phrase") {
   CHECK(reason(Status::insufficient_storage) == "Insufficient Storage");
 }
 
-TEST_CASE("a status outside the list has a reason phrase, too") {
+TEST_CASE("an unknown status has the reason phrase Unknown") {
   CHECK(reason(static_cast<Status>(299)) == "Unknown");
 }
 
@@ -121,4 +122,9 @@ TEST_CASE("204 and 304 have no body") {
   CHECK(!may_have_body(Status::not_modified));
   CHECK(may_have_body(Status::ok));
   CHECK(may_have_body(Status::not_found));
+}
+
+TEST_CASE("http_date does not depend on the locale") {
+  CHECK(http_date(std::chrono::system_clock::from_time_t(784111777)) == "Sun, 06 Nov 1994 08:49:37 GMT");
+  CHECK(http_date(std::chrono::system_clock::from_time_t(0)) == "Thu, 01 Jan 1970 00:00:00 GMT");
 }

@@ -7,7 +7,7 @@ using namespace rest_fcgi::http;
 
 namespace {
 
-/// `ABOVE BELOW` of a request with these variables.
+/// Returns the path of a request with these variables as `SCRIPT_NAME PATH_INFO`.
 std::string path(const std::string& script_name, const std::string& path_info, const std::string& uri) {
   Environ environ;
   environ.set("SCRIPT_NAME", script_name);
@@ -19,14 +19,14 @@ std::string path(const std::string& script_name, const std::string& path_info, c
 
 }  // namespace
 
-TEST_CASE("a request's path is PATH_INFO, else that of its URL, decoded once") {
+TEST_CASE("path_of uses PATH_INFO, otherwise the decoded URL") {
   CHECK(path("/salt", "/a%2Fb", "/other") == "/salt /a%2Fb");
   CHECK(path("/salt", "", "/a%2Fb%20c?x=%20") == " /a/b c");
   CHECK(path("", "", "") == " /");
   CHECK(path("", "", "?x=1") == " ");
 }
 
-TEST_CASE("three characters may be a byte") {
+TEST_CASE("percent_byte decodes %XX") {
   CHECK(percent_byte("%41") == 'A');
   CHECK(percent_byte("%fFx") == '\xff');
   for (const char* const none : {"", "%", "%4", "%4g", "%g4", "%-1", "A41", "% 4"}) {
@@ -34,7 +34,7 @@ TEST_CASE("three characters may be a byte") {
   }
 }
 
-TEST_CASE("what is no byte stays, and a plus sign is a blank where it is to be one") {
+TEST_CASE("percent_decoded keeps malformed escapes and converts plus signs on request") {
   CHECK(percent_decoded("a+%2B%zz%4") == "a++%zz%4");
   CHECK(percent_decoded("a+%2B%zz%4", Plus::blank) == "a +%zz%4");
   CHECK(percent_decoded("%00%c3%a4") == std::string("\0\xc3\xa4", 3));
