@@ -19,26 +19,26 @@ std::string shown(JsonValue value) {
                                                              : std::string(value.type_name());
 }
 
-std::optional<double> finite_number_in(std::string_view text) noexcept {
+std::optional<double> parse_finite_number(std::string_view text) noexcept {
   const auto value = parse_number<double>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<double> number_of(JsonValue value) noexcept {
-  return value.is(JsonValue::Kind::string) ? finite_number_in(stripped(value.text())) : value.number();
+  return value.is(JsonValue::Kind::string) ? parse_finite_number(stripped(value.text())) : value.number();
 }
 
 std::optional<JsonValue> ChunkReader::find(std::string_view key) const noexcept {
-  return find_set(chunk_, key);
+  return find_nonempty(chunk_, key);
 }
 
-std::optional<JsonValue> ChunkReader::find_not_blank(std::string_view key) const noexcept {
+std::optional<JsonValue> ChunkReader::find_nonblank(std::string_view key) const noexcept {
   const auto value = find(key);
   if (value && value->is(JsonValue::Kind::string) && stripped(value->text()).empty()) return std::nullopt;
   return value;
 }
 
-std::optional<JsonValue> ChunkReader::find_not_null(std::string_view key) const noexcept {
+std::optional<JsonValue> ChunkReader::find_nonnull(std::string_view key) const noexcept {
   const auto value = chunk_.find(key);
   if (!value || value->is(JsonValue::Kind::null)) return std::nullopt;
   return value;
@@ -52,7 +52,7 @@ std::string_view ChunkReader::text(std::string_view key) {
 }
 
 bool ChunkReader::flag(std::string_view key) {
-  const auto value = find_not_blank(key);
+  const auto value = find_nonblank(key);
   if (!value) return false;
   if (value->is(JsonValue::Kind::boolean)) return value->boolean();
   const std::string_view text = value->is(JsonValue::Kind::string) ? stripped(value->text()) : "";
@@ -64,19 +64,19 @@ bool ChunkReader::flag(std::string_view key) {
 }
 
 std::optional<std::chrono::milliseconds> ChunkReader::duration(std::string_view key) {
-  const auto value = find_not_blank(key);
+  const auto value = find_nonblank(key);
   if (!value) return std::nullopt;
   const auto seconds = number_of(*value);
   if (!seconds || *seconds < 0 || *seconds > kMaxSeconds) {
-    complain(format("'{}' must be a number of seconds from 0 to {}, or a string with one; found {}.", key,
-                    kMaxSeconds, shown(*value)));
+    report(format("'{}' must be a number of seconds from 0 to {}, or a string with one; found {}.", key,
+                  kMaxSeconds, shown(*value)));
     return std::nullopt;
   }
   return std::chrono::milliseconds(std::llround(*seconds * 1000));
 }
 
 std::optional<JsonValue> ChunkReader::object(std::string_view key) {
-  const auto value = find_not_blank(key);
+  const auto value = find_nonblank(key);
   if (!value || value->is(JsonValue::Kind::object)) return value;
   const std::string_view text = value->is(JsonValue::Kind::string) ? stripped(value->text()) : "";
   if (text == "{}" || text == "[]") return std::nullopt;
@@ -84,12 +84,12 @@ std::optional<JsonValue> ChunkReader::object(std::string_view key) {
   return std::nullopt;
 }
 
-void ChunkReader::complain(std::string_view sentence) {
+void ChunkReader::report(std::string_view sentence) {
   if (!error_) error_ = Error{ErrorKind::invocation, format("Lowstate chunk {}: {}", index_, sentence)};
 }
 
 void ChunkReader::refuse(std::string_view key, std::string_view accepted, JsonValue found) {
-  complain(format("'{}' must be {}; found {}.", key, accepted, found.type_name()));
+  report(format("'{}' must be {}; found {}.", key, accepted, found.type_name()));
 }
 
 }  // namespace rest_fcgi::lowstate

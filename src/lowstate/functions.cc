@@ -12,22 +12,22 @@ namespace rest_fcgi::lowstate {
 namespace {
 
 constexpr std::size_t kMaxName = 255;
-constexpr std::string_view kMarker = "__kwarg__";
-constexpr std::size_t kMaxKeywordTexts = 10000;  // of one function; each is read as YAML and kept apart
+constexpr std::string_view kKwargMarker = "__kwarg__";
+constexpr std::size_t kMaxKeywordTexts = 10000;  // of one function; each is parsed as YAML
 
 bool is_keyword_arguments(JsonValue value) {
-  const auto marker = value.find(kMarker);
+  const auto marker = value.find(kKwargMarker);
   return marker && marker->is(JsonValue::Kind::boolean) && marker->boolean();
 }
 
-/// The name of a function, whether it stands in `fun` by itself or in a list.
+/// Returns the function name, from `fun` or an element of it.
 std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
   if (!fun.is(JsonValue::Kind::string)) {
     reader.refuse("fun", "the name of a function", fun);
   } else if (fun.text().empty()) {
-    reader.complain("'fun' is empty; it must be the name of a function.");
+    reader.report("'fun' is empty; it must be the name of a function.");
   } else if (fun.text().size() > kMaxName) {
-    reader.complain(
+    reader.report(
         format("'fun' has {} bytes; the name of a function has at most {}.", fun.text().size(), kMaxName));
   }
   return fun.text();
@@ -35,8 +35,8 @@ std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
 
 using Members = std::vector<JsonMember>;
 
-/// Complains about an argument that is read as YAML and holds an alias: the value of a text `name=value`. Of
-/// runners, whose arguments are read here as on a command line, any text, also for what JSON cannot carry.
+/// Reports arguments whose YAML has an alias, in values of texts `name=value`. For runners, whose arguments
+/// are read as on a command line, reports any text that JSON cannot represent.
 void check_yaml(ChunkReader& reader, const Function& function, bool as_command_line) {
   if (function.args.size() > kMaxKeywordTexts) {
     const auto is_keyword = [](JsonValue arg) {
@@ -44,7 +44,7 @@ void check_yaml(ChunkReader& reader, const Function& function, bool as_command_l
     };
     const auto found = std::count_if(function.args.begin(), function.args.end(), is_keyword);
     if (static_cast<std::size_t>(found) > kMaxKeywordTexts) {
-      reader.complain(
+      reader.report(
           format("'arg' holds {} texts name=value; at most {} are accepted.", found, kMaxKeywordTexts));
     }
   }
@@ -57,14 +57,14 @@ void check_yaml(ChunkReader& reader, const Function& function, bool as_command_l
     if (!keyword && !as_command_line) continue;
     const Result<Json> value = yamlify_scalar(keyword ? keyword->second : text);
     if (value) continue;
-    reader.complain(format("'arg' holds a text that is read as YAML{}: {}",
-                           keyword ? format(", the value of '{}'", keyword->first) : "",
-                           value.error().message));
+    reader.report(format("'arg' holds a text that is read as YAML{}: {}",
+                         keyword ? format(", the value of '{}'", keyword->first) : "",
+                         value.error().message));
   }
 }
 
-/// Reads arguments in the form in which they come for one function: a list, or one value, which is one
-/// argument. An object among them with `"__kwarg__": true` is keyword arguments, as on Salt's wire.
+/// Reads the arguments of one function: a list, or a single argument. An object with `"__kwarg__": true` has
+/// keyword arguments, as in Salt's messages.
 void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, Members& kwargs) {
   if (!arg) return;
   const auto add = [&](JsonValue value) {
@@ -73,7 +73,7 @@ void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, 
       return;
     }
     for (const JsonMember member : value.members()) {
-      if (member.key != kMarker) kwargs.push_back(member);
+      if (member.key != kKwargMarker) kwargs.push_back(member);
     }
   };
   if (!arg->is(JsonValue::Kind::array)) {
@@ -86,18 +86,17 @@ void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, 
 
 constexpr std::size_t kMaxFunctions = 100;  // in one compound call
 
-/// What a minion is told about its job arrives as keyword arguments of these names; nobody else may claim
-/// them.
-constexpr std::string_view kPublished = "__pub_";
+/// Minions get information about the job in keyword arguments with these names. Callers must not set them.
+constexpr std::string_view kReservedPrefix = "__pub_";
 
-/// Hands over `kwargs`, of which later ones win, once they are known to be harmless.
+/// Sets the keyword arguments after checking their names. Later ones win.
 void set_kwargs(ChunkReader& reader, const Members& kwargs, Function& function) {
-  function.kwargs = as_dictionary(kwargs);
+  function.kwargs = merge_equal_keys(kwargs);
   for (const JsonMember& member : function.kwargs) {
-    if (member.key.substr(0, kPublished.size()) != kPublished) continue;
-    reader.complain(
+    if (member.key.substr(0, kReservedPrefix.size()) != kReservedPrefix) continue;
+    reader.report(
         format("the keyword argument {} is refused; names that begin with '{}' are for Salt itself.",
-               quoted(member.key), kPublished));
+               quoted(member.key), kReservedPrefix));
   }
 }
 
@@ -107,15 +106,15 @@ void read_one(ChunkReader& reader, JsonValue fun, Function& function) {
   read_arguments(reader.find("arg"), function.args, kwargs);
   if (const auto object = reader.object("kwarg")) {
     for (const JsonMember member : object->members()) {
-      if (member.key != kMarker) kwargs.push_back(member);
+      if (member.key != kKwargMarker) kwargs.push_back(member);
     }
   }
   set_kwargs(reader, kwargs, function);
   check_yaml(reader, function, false);
 }
 
-/// Gives each function the list that stands at its place in `arg`.
-void deal_arguments(ChunkReader& reader, std::vector<Function>& functions) {
+/// Gives each function its list of arguments from `arg`.
+void assign_arguments(ChunkReader& reader, std::vector<Function>& functions) {
   const auto arg = reader.find("arg");
   if (!arg) return;
   if (!arg->is(JsonValue::Kind::array)) {
@@ -123,7 +122,7 @@ void deal_arguments(ChunkReader& reader, std::vector<Function>& functions) {
     return;
   }
   if (arg->size() != functions.size()) {
-    reader.complain(
+    reader.report(
         format("'arg' must hold one list of arguments for each function in 'fun'; found {} for {} functions.",
                arg->size(), functions.size()));
     return;
@@ -141,23 +140,23 @@ void deal_arguments(ChunkReader& reader, std::vector<Function>& functions) {
 
 void read_compound(ChunkReader& reader, JsonValue fun, LocalCall& call) {
   call.compound = true;
-  if (fun.size() == 0) reader.complain("'fun' is an empty list; it must name at least one function.");
+  if (fun.size() == 0) reader.report("'fun' is an empty list; it must name at least one function.");
   if (fun.size() > kMaxFunctions) {
-    reader.complain(format("'fun' names {} functions; at most {} are accepted.", fun.size(), kMaxFunctions));
+    reader.report(format("'fun' names {} functions; at most {} are accepted.", fun.size(), kMaxFunctions));
     return;
   }
   for (const JsonValue name : fun.elements())
     call.functions.push_back({read_function_name(reader, name), {}, {}});
-  deal_arguments(reader, call.functions);
+  assign_arguments(reader, call.functions);
   const auto kwarg = reader.object("kwarg");
   if (kwarg && kwarg->size() != 0) {
-    reader.complain(
+    reader.report(
         "'kwarg' does not say which of the functions in 'fun' it is for; put an object with "
         "\"__kwarg__\": true at the end of that function's list in 'arg'.");
   }
 }
 
-/// Keys that mean something to Salt's client, or that it drops; all others are keyword arguments.
+/// Keys of Salt's client. All other keys are keyword arguments.
 constexpr std::array<std::string_view, 12> kOwnKeys{"client", "fun",      "arg",      "kwarg",
                                                     "eauth",  "username", "password", "token",
                                                     "user",   "key",      "timeout",  "full_return"};
@@ -166,10 +165,10 @@ bool is_own_key(std::string_view key) {
   return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
 }
 
-/// Names such as `__user__` and `__jid__` are how Salt tells a function who called it.
+/// Adds a keyword argument. Names such as `__user__` and `__jid__`, which Salt sets itself, are errors.
 void add_kwarg(ChunkReader& reader, JsonMember member, Members& kwargs) {
   if (member.key.substr(0, 2) == "__") {
-    reader.complain(
+    reader.report(
         format("the key {} is refused; keys that begin with '__' are for Salt itself.", quoted(member.key)));
   }
   kwargs.push_back(member);
@@ -178,9 +177,9 @@ void add_kwarg(ChunkReader& reader, JsonMember member, Members& kwargs) {
 }  // namespace
 
 void read_functions(ChunkReader& reader, Client client, LocalCall& call) {
-  const auto fun = reader.find_not_null("fun");
+  const auto fun = reader.find_nonnull("fun");
   if (!fun) {
-    reader.complain(format("'fun' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
+    reader.report(format("'fun' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
   } else if (fun->is(JsonValue::Kind::array)) {
     read_compound(reader, *fun, call);
   } else {
@@ -189,25 +188,25 @@ void read_functions(ChunkReader& reader, Client client, LocalCall& call) {
 }
 
 void read_master_function(ChunkReader& reader, Client client, Function& function) {
-  const auto fun = reader.find_not_null("fun");
+  const auto fun = reader.find_nonnull("fun");
   if (!fun) {
-    reader.complain(format("'fun' is missing; a {} chunk needs 'client' and 'fun'.", name_of(client)));
+    reader.report(format("'fun' is missing; a {} chunk needs 'client' and 'fun'.", name_of(client)));
     return;
   }
   function.name = read_function_name(reader, *fun);
   Members from_arg;
   read_arguments(reader.find("arg"), function.args, from_arg);
   Members kwargs;
-  for (const JsonMember& member : as_dictionary(from_arg)) add_kwarg(reader, member, kwargs);
+  for (const JsonMember& member : merge_equal_keys(from_arg)) add_kwarg(reader, member, kwargs);
   if (const auto object = reader.object("kwarg")) {
     for (const JsonMember member : object->members()) {
-      if (member.key != kMarker) add_kwarg(reader, member, kwargs);
+      if (member.key != kKwargMarker) add_kwarg(reader, member, kwargs);
     }
   }
   for (const JsonMember member : reader.chunk().members()) {
     if (!is_own_key(member.key)) add_kwarg(reader, member, kwargs);
   }
-  function.kwargs = as_dictionary(kwargs);
+  function.kwargs = merge_equal_keys(kwargs);
   if (client == Client::runner || client == Client::runner_async) check_yaml(reader, function, true);
 }
 

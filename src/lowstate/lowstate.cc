@@ -17,23 +17,23 @@ namespace {
 
 void read_target_type(ChunkReader& reader, TargetType& type) {
   std::string_view key = "tgt_type";
-  if (reader.find_not_blank("expr_form")) {
+  if (reader.find_nonblank("expr_form")) {
     if (!reader.has_expr_form()) {
-      reader.complain("'expr_form' is no longer read; its name today is 'tgt_type'.");
-    } else if (!reader.find_not_blank(key)) {
+      reader.report("'expr_form' is not accepted; use 'tgt_type'.");
+    } else if (!reader.find_nonblank(key)) {
       key = "expr_form";
     }
   }
-  if (!reader.find_not_blank(key)) return;
+  if (!reader.find_nonblank(key)) return;
   const std::string_view name = reader.text(key);
   if (const auto known = target_type_named(name)) {
     type = *known;
   } else {
-    reader.complain(format("'{}' is {}; accepted are {}.", key, quoted(name), all_target_types()));
+    reader.report(format("'{}' is {}; accepted are {}.", key, quoted(name), all_target_types()));
   }
 }
 
-/// Salt takes a string of ids with commas between them for a list, too.
+/// Splits ids at commas, which Salt accepts for a list, too.
 void split_at_commas(std::string_view text, std::vector<std::string_view>& list) {
   while (!text.empty()) {
     if (const std::string_view id = next_token(text, ','); !id.empty()) list.push_back(id);
@@ -42,8 +42,8 @@ void split_at_commas(std::string_view text, std::vector<std::string_view>& list)
 
 void read_list(ChunkReader& reader, JsonValue tgt, Target& target) {
   if (target.type != TargetType::list && target.type != TargetType::compound) {
-    reader.complain(format("'tgt' is a list, which needs 'tgt_type': 'list' or 'compound'; found {}.",
-                           quoted(name_of(target.type))));
+    reader.report(format("'tgt' is a list, which needs 'tgt_type': 'list' or 'compound'; found {}.",
+                         quoted(name_of(target.type))));
   }
   target.list.reserve(tgt.size());
   for (const JsonValue element : tgt.elements()) {
@@ -57,20 +57,20 @@ bool is_count(double number) {
 }
 
 void read_jid(ChunkReader& reader, std::string_view& jid) {
-  const auto value = reader.find_not_blank("jid");
+  const auto value = reader.find_nonblank("jid");
   if (!value) return;
   const bool has_text = value->is(JsonValue::Kind::string) || value->is(JsonValue::Kind::integer);
-  if (!has_text || !is_own_jid(value->text())) {
-    reader.complain(format(
+  if (!has_text || !is_allowed_jid(value->text())) {
+    reader.report(format(
         "'jid' must have 1 to {} letters, digits and any of _ - . behind the first one, and not be 'req'; "
         "found {}.",
-        kLongestOwnJid, shown(*value)));
+        kMaxJidLength, shown(*value)));
     return;
   }
   jid = value->text();
 }
 
-/// Salt's documentation puts the sign of a percentage before or after the number.
+/// Removes the percent sign, which Salt's documentation puts before or after the number.
 std::optional<std::string_view> without_percent_sign(std::string_view text) {
   if (text.empty()) return std::nullopt;
   if (text.back() == '%') return text.substr(0, text.size() - 1);
@@ -79,13 +79,13 @@ std::optional<std::string_view> without_percent_sign(std::string_view text) {
 }
 
 void read_batch(ChunkReader& reader, BatchSize& batch) {
-  const auto value = reader.find_not_blank("batch");
+  const auto value = reader.find_nonblank("batch");
   if (!value) return;
   const auto percent =
       value->is(JsonValue::Kind::string) ? without_percent_sign(value->text()) : std::nullopt;
-  const auto amount = percent ? finite_number_in(stripped(*percent)) : number_of(*value);
+  const auto amount = percent ? parse_finite_number(stripped(*percent)) : number_of(*value);
   if (!amount || !(percent ? *amount > 0 : is_count(*amount))) {
-    reader.complain(
+    reader.report(
         format("'batch' must be a number of minions from 1, or a percentage above 0 such as '10%'; found {}.",
                shown(*value)));
     return;
@@ -95,12 +95,12 @@ void read_batch(ChunkReader& reader, BatchSize& batch) {
 
 void read_subset(ChunkReader& reader, std::size_t& subset) {
   // `sub` is the older name, which wins in Salt.
-  const std::string_view key = reader.find_not_blank("sub") ? "sub" : "subset";
-  const auto value = reader.find_not_blank(key);
+  const std::string_view key = reader.find_nonblank("sub") ? "sub" : "subset";
+  const auto value = reader.find_nonblank(key);
   if (!value) return;
   const auto amount = number_of(*value);
   if (!amount || !is_count(*amount)) {
-    reader.complain(format("'{}' must be a number of minions from 1; found {}.", key, shown(*value)));
+    reader.report(format("'{}' must be a number of minions from 1; found {}.", key, shown(*value)));
     return;
   }
   subset = static_cast<std::size_t>(*amount);
@@ -113,7 +113,7 @@ void read_local_call(ChunkReader& reader, Client client, LocalCall& call) {
   call.gather_job_timeout = reader.duration("gather_job_timeout");
   call.full_return = reader.flag("full_return");
   call.ret = reader.text("ret");
-  // A batch is several jobs, so it has no use for one id; Salt drops it as well.
+  // A batch consists of several jobs; Salt drops the id, too.
   if (client != Client::local_batch) read_jid(reader, call.jid);
   call.metadata = reader.object("metadata");
   if (client == Client::local_batch) {
@@ -132,13 +132,13 @@ Result<Client> read_client(JsonValue chunk) {
   return Error{ErrorKind::invocation, "Invalid client specified: " + quoted(value.python_str())};
 }
 
-/// Returns a credential's text, which is empty where the key is absent.
+/// Returns the text of a credential; empty if it is absent.
 std::string_view read_credential(ChunkReader& reader, std::string_view key) {
   const auto value = reader.find(key);
   if (!value) return {};
   if (!value->is(JsonValue::Kind::string)) {
     reader.refuse(key, "a string", *value);
-    return {};  // not text(): a password sent as a number is one all the same
+    return {};  // not text(): a password that was sent as a number must not be used either
   }
   return value->text();
 }
@@ -149,7 +149,7 @@ auth::Credentials read_credentials(ChunkReader& reader) {
   credentials.username = read_credential(reader, "username");
   credentials.password = SecretView(read_credential(reader, "password"));
   credentials.token = SecretView(read_credential(reader, "token"));
-  // An empty token beside a login is no token. By itself it is a wrong one.
+  // An empty token beside eauth is ignored. Without eauth it is a wrong token.
   const bool has_eauth = reader.find("eauth").has_value();
   if (reader.find("token") || (!has_eauth && reader.chunk().find("token"))) {
     credentials.kind = auth::Credentials::Kind::token;
@@ -159,7 +159,7 @@ auth::Credentials read_credentials(ChunkReader& reader) {
   return credentials;
 }
 
-bool is_for_the_master(Client client) {
+bool is_master_client(Client client) {
   return client == Client::runner || client == Client::runner_async || client == Client::wheel ||
          client == Client::wheel_async;
 }
@@ -170,17 +170,17 @@ void read_master_call(ChunkReader& reader, Client client, MasterCall& call) {
   call.full_return = reader.flag("full_return");
 }
 
-Result<void> read_chunk(JsonValue value, const Reading& reading, Chunk& chunk) {
+Result<void> read_chunk(JsonValue value, const ReadOptions& reading, Chunk& chunk) {
   ChunkReader reader(chunk.index, value, reading.has_expr_form);
   if (!value.is(JsonValue::Kind::object)) {
-    reader.complain(format("it must be an object; found {}.", value.type_name()));
+    reader.report(format("it must be an object; found {}.", value.type_name()));
     return *reader.error();
   }
   const Result<Client> client = reading.client ? *reading.client : read_client(value);
   if (!client) return client.error();
   chunk.client = *client;
   if (!reading.has_credentials) chunk.credentials = read_credentials(reader);
-  if (is_for_the_master(chunk.client)) {
+  if (is_master_client(chunk.client)) {
     read_master_call(reader, chunk.client, chunk.call.emplace<MasterCall>());
   } else if (chunk.client == Client::ssh) {
     read_ssh_call(reader, chunk.call.emplace<LocalCall>());
@@ -191,16 +191,16 @@ Result<void> read_chunk(JsonValue value, const Reading& reading, Chunk& chunk) {
   return {};
 }
 
-/// Two jobs of one jid: the second could not run when the first had.
-Result<void> refuse_shared_jids(const std::vector<Chunk>& chunks) {
+/// Refuses two jobs with the same jid.
+Result<void> check_unique_jids(const std::vector<Chunk>& chunks) {
   std::map<std::string_view, std::size_t> owners;
   for (const Chunk& chunk : chunks) {
     if (!chunk.is_local() || chunk.local().jid.empty()) continue;
     const auto [owner, is_new] = owners.emplace(chunk.local().jid, chunk.index);
     if (!is_new) {
-      return Error{ErrorKind::invocation,
-                   format("Lowstate chunk {}: 'jid' must be another one than that of chunk {}.", chunk.index,
-                          owner->second)};
+      return Error{
+          ErrorKind::invocation,
+          format("Lowstate chunk {}: 'jid' must differ from that of chunk {}.", chunk.index, owner->second)};
     }
   }
   return {};
@@ -211,9 +211,9 @@ Result<void> refuse_shared_jids(const std::vector<Chunk>& chunks) {
 void read_target(ChunkReader& reader, Client client, Target& target) {
   read_target_type(reader, target.type);
   if (reader.find("delimiter")) target.delimiter = reader.text("delimiter");
-  const auto tgt = reader.find_not_null("tgt");  // an empty one matches no minion
+  const auto tgt = reader.find_nonnull("tgt");  // an empty target matches no minion
   if (!tgt) {
-    reader.complain(format("'tgt' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
+    reader.report(format("'tgt' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
     return;
   }
   target.as_sent = *tgt;
@@ -228,7 +228,7 @@ void read_target(ChunkReader& reader, Client client, Target& target) {
   }
 }
 
-std::optional<JsonValue> find_set(JsonValue object, std::string_view key) noexcept {
+std::optional<JsonValue> find_nonempty(JsonValue object, std::string_view key) noexcept {
   using Kind = JsonValue::Kind;
   const auto value = object.find(key);
   if (!value || value->is(Kind::null)) return std::nullopt;
@@ -238,7 +238,7 @@ std::optional<JsonValue> find_set(JsonValue object, std::string_view key) noexce
   return is_empty ? std::nullopt : value;
 }
 
-Result<std::vector<Chunk>> read(JsonValue body, const Options& options, const Reading& reading) {
+Result<std::vector<Chunk>> read(JsonValue body, const Options& options, const ReadOptions& reading) {
   const bool is_list = body.is(JsonValue::Kind::array);
   if (!is_list && !body.is(JsonValue::Kind::object)) {
     return Error{ErrorKind::invocation,
@@ -257,7 +257,7 @@ Result<std::vector<Chunk>> read(JsonValue body, const Options& options, const Re
     if (!read) return std::move(read).error();
     if (is_list) ++elements;
   }
-  if (Result<void> distinct = refuse_shared_jids(chunks); !distinct) return std::move(distinct).error();
+  if (Result<void> distinct = check_unique_jids(chunks); !distinct) return std::move(distinct).error();
   return chunks;
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxValues = 100000;  // keys and values in one text that is read as YAML
 
-/// Texts that Salt keeps from the YAML reader, since it would lose them.
+/// Returns whether Salt keeps the text from its YAML parser.
 bool stays_text(std::string_view text) {
   const std::string_view word = stripped(text);
   if (word.empty() || word == "---" || word == "...") return true;
@@ -29,15 +29,15 @@ bool stays_text(std::string_view text) {
          word.find_first_not_of("0123456789_") == std::string_view::npos;
 }
 
-/// Is the text a list or map of YAML without brackets, which Salt takes for text?
+/// Returns whether the text is a list or map without brackets, which Salt keeps as text.
 bool is_block(std::string_view text) {
   return !text.starts_with('[') && !text.starts_with('{') &&
          yaml::kind_of_plain(stripped(text)) == yaml::Kind::string;
 }
 
-/// Did YAML take `text` for more, or for less, than who wrote it meant? Lists and maps need their brackets,
-/// and a `#` starts a comment, which is not to cut a text short.
-bool is_lost(const yaml::Transcript& value, std::string_view text) {
+/// Returns whether YAML changed the meaning of the text: a list or map without brackets, or a text that was
+/// cut at `#`.
+bool changes_meaning(const yaml::Transcript& value, std::string_view text) {
   using yaml::Kind;
   if (value.kind == Kind::map) return !text.starts_with('{');
   if (value.kind == Kind::list) return !text.starts_with('[');
@@ -47,7 +47,7 @@ bool is_lost(const yaml::Transcript& value, std::string_view text) {
   return is_empty || text.find('#') != std::string_view::npos;
 }
 
-/// Python's `\w`. Bytes of characters beyond ASCII count as letters, as nearly all of them are.
+/// Returns whether Python's `\w` matches. Bytes of characters beyond ASCII count as letters.
 bool is_word(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
@@ -60,13 +60,13 @@ void write_value(JsonWriter& writer, JsonValue value) {
   }
 }
 
-/// The value of a text whose chunk was read, so that it holds nothing that is refused.
+/// Returns the value of a text. Texts that are invalid YAML were refused when the chunk was read.
 Json as_argument(std::string_view text) {
   Result<Json> value = yamlify_scalar(text);
   return value ? *std::move(value) : Json::string(text);
 }
 
-/// The value that a text on a command line stands for.
+/// Writes the value of a text as on a command line.
 void write_text(JsonWriter& writer, std::string_view text) {
   const Json value = as_argument(text);
   const std::string& json = value.text();
@@ -77,7 +77,7 @@ void write_text(JsonWriter& writer, std::string_view text) {
   }
 }
 
-/// `[[positional], {keyword}]`; of keys that come twice the last one counts, as in any document.
+/// Returns `[[positional], {keyword}]`. Of equal keys the last one counts.
 std::string normalized(const Function& function, bool as_command_line) {
   std::string text;
   JsonWriter writer(text);
@@ -121,26 +121,26 @@ Result<Json> yamlify_scalar(std::string_view text) {
   if (stays_text(text)) return Json::string(text);
   Result<yaml::Transcript> value = yaml::transcribe(text, {.max_values = kMaxValues});
   if (!value && value.error().kind == ErrorKind::invocation && !is_block(text)) return value.error();
-  if (!value || is_lost(*value, text)) return Json::string(text);
+  if (!value || changes_meaning(*value, text)) return Json::string(text);
   return std::move(value->json);
 }
 
 std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::string_view text) {
-  if (text.find('=') == std::string_view::npos) return std::nullopt;  // quickly, however long it is
+  if (text.find('=') == std::string_view::npos) return std::nullopt;  // fast check for long texts
   if (!is_word(text[0]) || (text[0] >= '0' && text[0] <= '9')) return std::nullopt;
   std::size_t end = 1;
   while (end < text.size() && (is_word(text[end]) || text[end] == '.' || text[end] == '-')) ++end;
   if (end == text.size() || text[end] != '=') return std::nullopt;
   std::string_view value = text.substr(end + 1);
   if (value.starts_with('=')) return std::nullopt;
-  if (value.ends_with('\n')) value.remove_suffix(1);  // Python's `$` also matches before a last line feed
+  if (value.ends_with('\n')) value.remove_suffix(1);  // Python's `$` also matches before a final line feed
   if (value.find('\n') != std::string_view::npos) return std::nullopt;
   return std::pair(text.substr(0, end), value);
 }
 
 Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs) {
   Arguments arguments;
-  if (args.empty() && kwargs.empty()) return arguments;  // most calls, on each minion
+  if (args.empty() && kwargs.empty()) return arguments;  // the usual case
   std::vector<JsonMember> keywords;
   const Json derived = written_array([&](JsonWriter& writer) {
     for (const JsonValue& arg : args) {
@@ -166,13 +166,13 @@ Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMe
     for (const JsonValue value : arguments.derived->root().elements()) (keyword++)->value = value;
   }
   keywords.insert(keywords.end(), kwargs.begin(), kwargs.end());
-  arguments.keywords = as_dictionary(keywords);
+  arguments.keywords = merge_equal_keys(keywords);
   return arguments;
 }
 
-std::vector<JsonMember> as_dictionary(const std::vector<JsonMember>& members) {
+std::vector<JsonMember> merge_equal_keys(const std::vector<JsonMember>& members) {
   std::vector<JsonMember> kept;
-  std::map<std::string_view, std::size_t> places;  // no hash table: callers choose the keys
+  std::map<std::string_view, std::size_t> places;  // not a hash table, since callers choose the keys
   for (const JsonMember& member : members) {
     const auto [place, is_new] = places.try_emplace(member.key, kept.size());
     if (is_new) {
@@ -184,9 +184,9 @@ std::vector<JsonMember> as_dictionary(const std::vector<JsonMember>& members) {
   return kept;
 }
 
-Result<std::shared_ptr<const MasterArguments>> MasterArguments::take(const Function& function,
-                                                                     bool as_command_line,
-                                                                     const KeywordFilter& keeps) {
+Result<std::shared_ptr<const MasterArguments>> MasterArguments::copy_of(const Function& function,
+                                                                        bool as_command_line,
+                                                                        const KeywordFilter& keeps) {
   auto taken = std::make_shared<MasterArguments>();
   const Result<void> copied =
       taken->document.parse(normalized(function, as_command_line), JsonLimits::none());

@@ -10,16 +10,16 @@
 namespace rest_fcgi::lowstate {
 namespace {
 
-/// All that a chunk may have. Salt takes some forty keys more, which reach into how ssh(1) is called:
-/// options, keys, forwarded ports, rosters at any path (CVE-2020-16846, CVE-2021-3148, CVE-2021-3197).
+/// The accepted keys. Salt accepts about forty more, for options of ssh(1), keys, forwarded ports and rosters
+/// at any path (CVE-2020-16846, CVE-2021-3148, CVE-2021-3197).
 constexpr std::array<std::string_view, 13> kAccepted{
     "client", "eauth", "username", "password", "token",  "tgt",        "fun",
     "arg",    "kwarg", "tgt_type", "timeout",  "roster", "roster_file"};
-constexpr std::string_view kAcceptedWords = "tgt, tgt_type, fun, arg, kwarg, timeout, roster and roster_file";
+constexpr std::string_view kAcceptedText = "tgt, tgt_type, fun, arg, kwarg, timeout, roster and roster_file";
 
 constexpr std::size_t kLongestName = 255;
 
-bool is_of_name(char c) {
+bool is_name_character(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || c == '.';
 }
 
@@ -31,47 +31,48 @@ bool is_accepted(std::string_view key, bool has_expr_form) {
 void check_keys(ChunkReader& reader) {
   for (const JsonMember member : reader.chunk().members()) {
     if (!reader.find(member.key) || is_accepted(member.key, reader.has_expr_form())) continue;
-    reader.complain(format("the key {} is not accepted for the client ssh; accepted are {}.",
-                           quoted(member.key), kAcceptedWords));
+    reader.report(format("the key {} is not accepted for the client ssh; accepted are {}.",
+                         quoted(member.key), kAcceptedText));
   }
 }
 
-/// As the roster matches them.
+/// A roster supports only these types.
 void check_target_type(ChunkReader& reader, TargetType type) {
-  static constexpr TargetType kOfRosters[] = {TargetType::glob, TargetType::pcre, TargetType::list,
-                                              TargetType::nodegroup};
-  if (std::find(std::begin(kOfRosters), std::end(kOfRosters), type) != std::end(kOfRosters)) return;
-  reader.complain(
+  static constexpr TargetType kRosterTypes[] = {TargetType::glob, TargetType::pcre, TargetType::list,
+                                                TargetType::nodegroup};
+  if (std::find(std::begin(kRosterTypes), std::end(kRosterTypes), type) != std::end(kRosterTypes)) return;
+  reader.report(
       format("'tgt_type' is {}; a roster knows glob, pcre, list and nodegroup.", quoted(name_of(type))));
 }
 
-/// A name such as `test.ping`, so that nobody can take it for anything else.
+/// Checks that the name looks like `test.ping`.
 void check_function(ChunkReader& reader, const LocalCall& call) {
-  if (call.compound) return reader.complain("'fun' is a list; the client ssh runs one function.");
+  if (call.compound) return reader.report("'fun' is a list; the client ssh runs one function.");
   if (call.functions.empty()) return;
   const std::string_view name = call.functions.front().name;
-  const bool fits = std::all_of(name.begin(), name.end(), is_of_name) &&
-                    name.find('.') != std::string_view::npos && !name.starts_with('.') &&
-                    !name.ends_with('.');
-  if (!fits)
-    reader.complain(format("'fun' must be a function's name such as test.ping; found {}.", quoted(name)));
+  const bool is_valid = std::all_of(name.begin(), name.end(), is_name_character) &&
+                        name.find('.') != std::string_view::npos && !name.starts_with('.') &&
+                        !name.ends_with('.');
+  if (!is_valid)
+    reader.report(format("'fun' must be a function's name such as test.ping; found {}.", quoted(name)));
 }
 
-/// A roster is named by its file's name alone: the master's own `rosters` says in which folders it may lie.
+/// Reads the roster's file name. The master's `rosters` sets the folders in which it may be.
 void read_roster(ChunkReader& reader, LocalCall& call) {
   call.roster = reader.text("roster");
   if (!call.roster.empty() && call.roster != "flat") {
-    reader.complain(
+    reader.report(
         format("'roster' must be flat; found {}. Another roster is named by 'roster_file', which is "
                "the name of a file in one of the folders in the master's 'rosters'.",
                quoted(call.roster)));
   }
   call.roster_file = reader.text("roster_file");
   const std::string_view name = call.roster_file;
-  const bool fits = name.size() <= kLongestName && !name.starts_with('.') && !name.starts_with('-') &&
-                    std::all_of(name.begin(), name.end(), [](char c) { return is_of_name(c) || c == '-'; });
-  if (!fits) {
-    reader.complain(
+  const bool is_valid =
+      name.size() <= kLongestName && !name.starts_with('.') && !name.starts_with('-') &&
+      std::all_of(name.begin(), name.end(), [](char c) { return is_name_character(c) || c == '-'; });
+  if (!is_valid) {
+    reader.report(
         format("'roster_file' must be the name of a file in one of the folders in the master's "
                "'rosters', and no path; found {}.",
                quoted(name)));

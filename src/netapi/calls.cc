@@ -23,8 +23,8 @@ using lowstate::Client;
 /// A token that cannot be one is told apart from one that nobody holds, as Salt does.
 Result<void> check_tokens(JsonValue chunks) {
   const auto is_bad = [](JsonValue chunk) {
-    const auto token = lowstate::find_set(chunk, "token");
-    if (!token) return chunk.find("token") && !lowstate::find_set(chunk, "eauth");
+    const auto token = lowstate::find_nonempty(chunk, "token");
+    if (!token) return chunk.find("token") && !lowstate::find_nonempty(chunk, "eauth");
     return !token->is(JsonValue::Kind::string) || !looks_like_token(token->text());
   };
   bool bad = is_bad(chunks);
@@ -38,7 +38,7 @@ Result<void> check_tokens(JsonValue chunks) {
 /// value asks for it that is true to Python.
 Result<void> check_raw_shell(JsonValue chunks) {
   const auto asks = [](JsonValue chunk) {
-    const auto raw = lowstate::find_set(chunk, "raw_shell");
+    const auto raw = lowstate::find_nonempty(chunk, "raw_shell");
     return raw && raw->json() != Json::boolean(false) && raw->number() != 0;
   };
   bool any = asks(chunks);
@@ -88,7 +88,7 @@ Result<std::vector<Chunk>> read_chunks(const Exchange& exchange, JsonValue value
     if (auto checked = check_clients(value, exchange.app.client->enabled()); !checked)
       return std::move(checked).error();
   }
-  lowstate::Reading reading = call.reading;
+  lowstate::ReadOptions reading = call.reading;
   reading.has_expr_form = true;
   reading.has_credentials = call.token.size() > 0;
   auto chunks = lowstate::read(value, exchange.app.options.common.lowstate, reading);

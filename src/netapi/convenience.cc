@@ -140,7 +140,7 @@ Result<void> write_key_chunk(JsonWriter& writer, JsonValue asked, std::string_vi
   writer.begin_object().key("client").string("wheel").key("fun").string("key.gen_accept");
   writer.key("id_").string(minion);
   for (const std::string_view key : {"keysize", "force"}) {
-    const auto value = lowstate::find_set(asked, key);
+    const auto value = lowstate::find_nonempty(asked, key);
     if (!value) continue;
     writer.key(key);
     if (value->is(JsonValue::Kind::string)) {
@@ -194,7 +194,7 @@ Response start_job(Exchange& exchange) {
   if (!exchange.below.empty()) return refuse(exchange, Status::not_found, "Nothing matches the given URI");
   const bool may_name_others = exchange.app.dialect.overrides_client;
   const auto names_other = [](JsonValue chunk) {
-    const auto client = lowstate::find_set(chunk, "client");
+    const auto client = lowstate::find_nonempty(chunk, "client");
     return client && client->text() != "local_async";
   };
   const JsonValue body = exchange.body.value;
@@ -245,7 +245,7 @@ Response show_keys(Exchange& exchange) {
 Response make_keys(Exchange& exchange) {
   JsonValue asked = exchange.body.value;
   if (asked.is(JsonValue::Kind::array) && asked.size() == 1) asked = *asked.elements().begin();
-  const JsonValue minion = asked.find(lowstate::find_set(asked, "mid") ? "mid" : "id_").value_or(JsonValue());
+  const JsonValue minion = asked.find(lowstate::find_nonempty(asked, "mid") ? "mid" : "id_").value_or(JsonValue());
   if (!is_minion_id(minion.text())) {
     exchange.trail.write_unreadable("invalid");
     return fail(exchange, {ErrorKind::invocation,

@@ -43,7 +43,7 @@ inline constexpr std::string_view kNoMinions =
 /// How chunks are run.
 struct Call {
   SecretView token{};  ///< whose they are; empty: each chunk says it
-  lowstate::Reading reading{};
+  lowstate::ReadOptions reading{};
   bool own = false;  ///< client and function are ours, not the caller's
 };
 

@@ -47,7 +47,7 @@ std::string_view missing_key(JsonValue object) {
 /// than the longest life is that. Errors: invocation.
 Result<std::optional<std::chrono::milliseconds>> token_life_in(JsonValue object) {
   constexpr std::string_view kKey = "token_expire";
-  const auto value = lowstate::find_set(object, kKey);
+  const auto value = lowstate::find_nonempty(object, kKey);
   if (!value) return std::optional<std::chrono::milliseconds>();
   const bool is_text = value->is(JsonValue::Kind::string);
   const auto seconds = is_text ? parse_number<double>(stripped(value->text())) : value->number();

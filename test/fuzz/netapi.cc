@@ -63,11 +63,11 @@ void read_chunks(JsonValue body) {
   if (body.is(JsonValue::Kind::array)) {
     for (const JsonValue chunk : body.elements()) collect_passwords(chunk, all, passwords);
   }
-  const std::array<lowstate::Reading, 3> readings = {
-      lowstate::Reading{},
+  const std::array<lowstate::ReadOptions, 3> readings = {
+      lowstate::ReadOptions{},
       {.client = lowstate::Client::local, .has_credentials = true},
       {.has_expr_form = true}};
-  for (const lowstate::Reading& reading : readings) {
+  for (const lowstate::ReadOptions& reading : readings) {
     const auto chunks = lowstate::read(body, kLimits, reading);
     const auto again = lowstate::read(body, kLimits, reading);
     require(chunks.ok() == again.ok(), "a body is read in two ways");

@@ -31,27 +31,27 @@ std::string runner(const std::string& keys) {
 
 }  // namespace
 
-TEST_CASE("arg is a list, or one value, which is one argument") {
+TEST_CASE("arg is a list or a single argument") {
   CHECK(args(R"("arg": ["a", 1, 2.5, null])") == R"(["a", 1, 2.5, null])");
   CHECK(args(R"("arg": "abc")") == R"(["abc"])");
   CHECK(args(R"("arg": 5)") == "[5]");
   CHECK(args(R"("arg": {"a": 1})") == R"([{"a": 1}])");
 }
 
-TEST_CASE("no arg, null and an empty string are no arguments") {
+TEST_CASE("an absent, null or empty arg means no arguments") {
   CHECK(args(R"("x": 1)") == "[]");
   CHECK(args(R"("arg": null)") == "[]");
   CHECK(args(R"("arg": "")") == "[]");
   CHECK(args(R"("arg": [])") == "[]");
 }
 
-TEST_CASE("kwarg is an object") {
+TEST_CASE("kwarg must be an object") {
   CHECK(kwargs(R"("kwarg": {"b": {"c": [1]}})") == R"({"b": {"c": [1]}})");
   CHECK(refusal(local_with(R"("kwarg": ["a"])")) ==
         "Lowstate chunk 0: 'kwarg' must be an object; found list.");
 }
 
-TEST_CASE("an object with __kwarg__ among the arguments is keyword arguments, and kwarg wins over it") {
+TEST_CASE("an argument with __kwarg__ has keyword arguments, and kwarg wins") {
   const std::string both =
       R"("arg": [1, {"a": 1, "b": 2, "__kwarg__": true}], "kwarg": {"b": 3, "__kwarg__": true})";
   CHECK(args(both) == "[1]");
@@ -59,7 +59,7 @@ TEST_CASE("an object with __kwarg__ among the arguments is keyword arguments, an
   CHECK(args(R"("arg": [{"a": 1, "__kwarg__": false}])") == R"([{"a": 1, "__kwarg__": false}])");
 }
 
-TEST_CASE("what Salt tells a function about its job cannot be claimed by a caller") {
+TEST_CASE("keyword arguments reserved for Salt are refused") {
   CHECK(refusal(local_with(R"("kwarg": {"__pub_user": "root"})")) ==
         "Lowstate chunk 0: the keyword argument '__pub_user' is refused; names that begin with '__pub_' are "
         "for Salt "
@@ -92,7 +92,7 @@ TEST_CASE("each function of a compound call has its own arguments") {
   CHECK(as_json(call.functions[1].kwargs) == R"({"a": 1})");
 }
 
-TEST_CASE("a compound call without arguments gives none to each function") {
+TEST_CASE("a compound call may have no arguments") {
   for (const std::string none :
        {R"("x": 1)", R"("arg": [])", R"("arg": null)", R"("arg": "")", R"("kwarg": {})"}) {
     CHECK(Read(compound(R"("fun": ["test.ping", "test.version"], )" + none)).local().functions.size() == 2);
@@ -111,7 +111,7 @@ TEST_CASE("a compound call has at most 100 functions") {
         "Lowstate chunk 0: 'fun' names 101 functions; at most 100 are accepted.");
 }
 
-TEST_CASE("a compound call that says not what is for whom is refused") {
+TEST_CASE("a compound call with ambiguous arguments is refused") {
   CHECK(refusal(compound(R"("fun": [])")) ==
         "Lowstate chunk 0: 'fun' is an empty list; it must name at least one function.");
   CHECK(refusal(compound(R"("fun": ["test.ping", 5])")) ==
@@ -130,7 +130,7 @@ TEST_CASE("a compound call that says not what is for whom is refused") {
       "\"__kwarg__\": true at the end of that function's list in 'arg'.");
 }
 
-TEST_CASE("keys that mean nothing to the client are a runner's keyword arguments, and win over kwarg") {
+TEST_CASE("other keys of a runner chunk are keyword arguments and win over kwarg") {
   const Read read(runner(
       R"("arg": ["x", {"__kwarg__": true, "a": 1, "b": 1}], "kwarg": {"b": 2, "c": 2}, "c": 3, "jid": "1", "tgt": "*",
          "eauth": "pam", "username": "u", "password": "p", "token": "t", "user": "root", "key": "k", "timeout": 7,
@@ -146,7 +146,7 @@ TEST_CASE("a runner's keyword argument may be null") {
   CHECK(as_json(Read(runner(R"("a": null)")).chunk().master().function.kwargs) == R"({"a": null})");
 }
 
-TEST_CASE("of many keyword arguments the last of each name wins as well") {
+TEST_CASE("of many equal keyword arguments the last wins") {
   std::string first;
   for (int i = 0; i < 40; ++i) first += format(R"("k{}": 1, )", i);
   const Read read(runner(R"("kwarg": {)" + first + R"("z": 1}, "k39": 2, "k0": 2, "k40": 2)"));
@@ -158,7 +158,7 @@ TEST_CASE("of many keyword arguments the last of each name wins as well") {
   CHECK(found[41].key == "k40");
 }
 
-TEST_CASE("a runner's or wheel's key that is for Salt itself is refused") {
+TEST_CASE("keys reserved for Salt are refused in runner and wheel chunks") {
   const std::string sentence =
       "Lowstate chunk 0: the key '__user__' is refused; keys that begin with '__' are for Salt itself.";
   CHECK(refusal(runner(R"("__user__": "root")")) == sentence);
@@ -166,7 +166,7 @@ TEST_CASE("a runner's or wheel's key that is for Salt itself is refused") {
   CHECK(refusal(runner(R"("arg": [{"__kwarg__": true, "__user__": "root"}])")) == sentence);
 }
 
-TEST_CASE("a runner has one function") {
+TEST_CASE("a runner chunk has exactly one function") {
   CHECK(refusal(R"({"client": "runner", "fun": ["a.b"]})") ==
         "Lowstate chunk 0: 'fun' must be the name of a function; found list.");
 }

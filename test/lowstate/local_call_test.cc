@@ -38,7 +38,7 @@ TEST_CASE("a local chunk has Salt's defaults") {
   CHECK(call.batch.amount == 10);
 }
 
-TEST_CASE("null is the same as not set") {
+TEST_CASE("null counts as absent") {
   const Read read(local_with(
       R"("tgt_type": null, "timeout": null, "full_return": null, "ret": null, "jid": null, "metadata": null,
          "delimiter": null, "arg": null, "kwarg": null, "expr_form": null)"));
@@ -47,11 +47,11 @@ TEST_CASE("null is the same as not set") {
   CHECK(!read.local().metadata);
 }
 
-TEST_CASE("keys that mean nothing to a local chunk are ignored") {
+TEST_CASE("unknown keys of a local chunk are ignored") {
   CHECK(Read(local_with(R"("colour": "red", "batch": 0, "subset": -1)")).chunks().size() == 1);
 }
 
-TEST_CASE("salt-api#97: times are seconds, as numbers or in strings") {
+TEST_CASE("salt-api#97: durations are seconds, as numbers or strings") {
   CHECK(Read(local_with(R"("timeout": 2)")).local().timeout == milliseconds(2000));
   CHECK(Read(local_with(R"("timeout": "0.25")")).local().timeout == milliseconds(250));
   CHECK(Read(local_with(R"("timeout": 0)")).local().timeout == milliseconds(0));
@@ -59,7 +59,7 @@ TEST_CASE("salt-api#97: times are seconds, as numbers or in strings") {
         milliseconds(86400000));
 }
 
-TEST_CASE("times that are none are refused") {
+TEST_CASE("malformed durations are refused") {
   CHECK(refused(R"("timeout": "soon")") ==
         "Lowstate chunk 0: 'timeout' must be a number of seconds from 0 to 86400, "
         "or a string with one; found 'soon'.");
@@ -72,7 +72,7 @@ TEST_CASE("times that are none are refused") {
   }
 }
 
-TEST_CASE("a yes or no is a boolean, a word for one, 1 or 0") {
+TEST_CASE("a flag is a boolean, a YAML word, 1 or 0") {
   for (const std::string yes :
        {"true", R"("true")", R"("True")", R"("Yes")", "1", R"("1")", "1.0", R"(" on ")"}) {
     CHECK(Read(local_with("\"full_return\": " + yes)).local().full_return);
@@ -89,7 +89,7 @@ TEST_CASE("a yes or no is a boolean, a word for one, 1 or 0") {
   CHECK(refused(R"("full_return": [true])") != "not refused");
 }
 
-TEST_CASE("a number may stand in a text with blanks around it") {
+TEST_CASE("a number may be a text with blanks") {
   CHECK(Read(local_with(R"("timeout": " 5 ")")).local().timeout == seconds(5));
   CHECK(Read(local_with(R"("batch": "50 %")", "local_batch")).local().batch.amount == 50);
   CHECK(Read(local_with(R"("subset": 2.0)", "local_subset")).local().subset == 2);
@@ -100,7 +100,7 @@ TEST_CASE("ret is a string") {
   CHECK(refused(R"("ret": ["sqlite"])") == "Lowstate chunk 0: 'ret' must be a string; found list.");
 }
 
-TEST_CASE("a job id is a short word, or a number") {
+TEST_CASE("a caller's job id is a short word or a number") {
   const auto jid_of = [](const std::string& jid) {
     return std::string(Read(local_with("\"jid\": " + jid)).local().jid);
   };
@@ -113,7 +113,7 @@ TEST_CASE("a job id is a short word, or a number") {
   CHECK(jid_of(R"("")").empty());
 }
 
-TEST_CASE("a job id that could be another name of a file or event is refused") {
+TEST_CASE("a job id that is unsafe in file names and tags is refused") {
   CHECK(refused(R"("jid": "a/b")").starts_with("Lowstate chunk 0: 'jid' must have 1 to 64 letters, "));
   CHECK(refused(R"("jid": ["20261120230610043746"])").ends_with("found list."));
   for (const std::string bad : {R"("..")", R"(".a")", R"("-a")", R"("_a")", R"("a b")", R"("a\n")",
@@ -140,7 +140,7 @@ TEST_CASE("a batch is a number of minions or a percentage") {
   CHECK(batch(R"("%50")").amount == 50);
 }
 
-TEST_CASE("a batch that would never end or says nothing is refused") {
+TEST_CASE("a malformed batch size is refused") {
   CHECK(refused(R"("batch": 0)", "local_batch") ==
         "Lowstate chunk 0: 'batch' must be a number of minions from 1, or a "
         "percentage above 0 such as '10%'; found '0'.");
@@ -149,24 +149,24 @@ TEST_CASE("a batch that would never end or says nothing is refused") {
   }
 }
 
-TEST_CASE("a batch may wait, stop at a failure, and give whole events") {
+TEST_CASE("batch_wait, failhard and raw are read for local_batch") {
   const Read read(local_with(R"("batch_wait": 1.5, "failhard": true, "raw": true)", "local_batch"));
   CHECK(read.local().batch_wait == milliseconds(1500));
   CHECK(read.local().failhard);
   CHECK(read.local().raw);
 }
 
-TEST_CASE("a batch has no job id of the caller, since it is several jobs") {
+TEST_CASE("local_batch ignores jid") {
   CHECK(Read(local_with(R"("jid": "20261120230610043746")", "local_batch")).local().jid.empty());
 }
 
-TEST_CASE("a subset is a number of minions, under its new or its old name") {
+TEST_CASE("subset and sub are a number of minions") {
   CHECK(Read(local_with(R"("subset": 2)", "local_subset")).local().subset == 2);
   CHECK(Read(local_with(R"("subset": "4")", "local_subset")).local().subset == 4);
   CHECK(Read(local_with(R"("subset": 2, "sub": 5)", "local_subset")).local().subset == 5);
 }
 
-TEST_CASE("a subset of nobody is refused") {
+TEST_CASE("a subset of zero minions is refused") {
   CHECK(refused(R"("subset": 0)", "local_subset") ==
         "Lowstate chunk 0: 'subset' must be a number of minions from 1; found '0'.");
   CHECK(refused(R"("sub": {"a": 1})", "local_subset") ==
@@ -178,5 +178,5 @@ TEST_CASE("two chunks of one request cannot have the same jid") {
   const std::string other = local_with(R"("jid": "20261120230610043747")");
   CHECK(refusal("[" + chunk + ", " + local_with(R"("ret": "")") + ", " + other + "]") == "not refused");
   CHECK(refusal("[" + chunk + ", " + other + ", " + chunk + "]") ==
-        "Lowstate chunk 2: 'jid' must be another one than that of chunk 0.");
+        "Lowstate chunk 2: 'jid' must differ from that of chunk 0.");
 }

@@ -10,7 +10,7 @@ using rest_fcgi::test::refusal;
 using namespace rest_fcgi::lowstate;
 using rest_fcgi::auth::Credentials;
 
-TEST_CASE("a list of objects is as many chunks") {
+TEST_CASE("each object of a list is a chunk") {
   const Read read(
       R"([{"client": "local", "tgt": "*", "fun": "test.ping"}, {"client": "runner", "fun": "manage.up"}])");
   REQUIRE(read.chunks().size() == 2);
@@ -26,7 +26,7 @@ TEST_CASE("one object is a list of one") {
   CHECK(read.chunks()[0].client == Client::wheel);
 }
 
-TEST_CASE("an empty list is no chunk") {
+TEST_CASE("an empty list has no chunks") {
   CHECK(Read("[]").chunks().empty());
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("any other JSON value is refused") {
   CHECK(refusal("\"[]\"") == "The body must be a list of lowstate objects; found str.");
 }
 
-TEST_CASE("a chunk that is no object is named by its index") {
+TEST_CASE("the error for a chunk that is not an object has its index") {
   CHECK(refusal(R"([{"client": "runner", "fun": "a.b"}, "x"])") ==
         "Lowstate chunk 1: it must be an object; found str.");
 }
@@ -46,7 +46,7 @@ TEST_CASE("more chunks than allowed are refused") {
         "The body has 3 lowstate chunks; at most 2 are accepted.");
 }
 
-TEST_CASE("a client that is no client is refused in Salt's words") {
+TEST_CASE("an unknown client is refused with Salt's text") {
   CHECK(refusal(R"({"client": "foo"})") == "Invalid client specified: 'foo'");
   CHECK(refusal(R"({"fun": "test.ping"})") == "Invalid client specified: 'None'");
   CHECK(refusal(R"({"client": null})") == "Invalid client specified: 'None'");
@@ -54,7 +54,7 @@ TEST_CASE("a client that is no client is refused in Salt's words") {
   CHECK(refusal(R"({"client": ""})") == "Invalid client specified: ''");
 }
 
-TEST_CASE("the name of a client is cut in the message, between characters") {
+TEST_CASE("a long client name is cut in the message") {
   const std::string name =
       "x" + std::string(40, '-') + std::string("\xC3\xA4\xC3\xA4\xC3\xA4") + std::string(99, '+');
   CHECK(refusal(R"({"client": ")" + name + R"("})") ==
@@ -65,12 +65,12 @@ TEST_CASE("the name of a client is cut in the message, between characters") {
         "Invalid client specified: '" + umlauts.substr(0, 63) + "...'");
 }
 
-TEST_CASE("each client is known by its name") {
+TEST_CASE("each client has its name") {
   for (const Client client : kClients) CHECK(client_named(name_of(client)) == client);
   CHECK(!client_named("Local"));
 }
 
-TEST_CASE("eauth credentials are looked at where they stand") {
+TEST_CASE("eauth credentials are read without a copy") {
   const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "pam", "username": "u", "password": "p"})");
   const Credentials& credentials = read.chunk().credentials;
   CHECK(credentials.kind == Credentials::Kind::eauth);
@@ -103,23 +103,23 @@ TEST_CASE("empty credentials beside a token count as absent") {
   }
 }
 
-TEST_CASE("an empty eauth is none, whatever password comes with it") {
+TEST_CASE("an empty eauth counts as absent") {
   const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "", "username": "u", "password": "p"})");
   CHECK(read.chunk().credentials.kind == Credentials::Kind::none);
 }
 
-TEST_CASE("eauth without user and password is an attempt with empty ones") {
+TEST_CASE("eauth without user and password means empty ones") {
   const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "pam"})");
   CHECK(read.chunk().credentials.kind == Credentials::Kind::eauth);
   CHECK(read.chunk().credentials.username.empty());
 }
 
-TEST_CASE("a chunk without credentials has none, which is no mistake of form") {
+TEST_CASE("a chunk may have no credentials") {
   const Read read(R"({"client": "runner", "fun": "a.b", "username": "u", "password": "p"})");
   CHECK(read.chunk().credentials.kind == Credentials::Kind::none);
 }
 
-TEST_CASE("credentials are strings, and what they are instead is not shown") {
+TEST_CASE("credentials of another type are refused without showing them") {
   for (const std::string key : {"eauth", "username", "password", "token"}) {
     CHECK(refusal(R"({"client": "runner", "fun": "a.b", ")" + key + R"(": 40961})") ==
           "Lowstate chunk 0: '" + key + "' must be a string; found int.");
@@ -128,7 +128,7 @@ TEST_CASE("credentials are strings, and what they are instead is not shown") {
   }
 }
 
-TEST_CASE("of several mistakes the first is told") {
+TEST_CASE("the first of several mistakes is reported") {
   CHECK(refusal(R"({"client": "local", "timeout": [1], "ret": 5})") ==
         "Lowstate chunk 0: 'tgt' is missing; a local chunk needs 'client', 'tgt' and 'fun'.");
 }

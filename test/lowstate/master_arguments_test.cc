@@ -8,7 +8,7 @@
 namespace rest_fcgi::lowstate {
 namespace {
 
-/// Arguments that were taken from `[[positional], {keyword}]`, after that was forgotten.
+/// Returns arguments that were copied from `[[positional], {keyword}]`, whose document is then destroyed.
 std::string taken(std::string_view json, bool as_command_line) {
   std::shared_ptr<const MasterArguments> arguments;
   {
@@ -18,7 +18,7 @@ std::string taken(std::string_view json, bool as_command_line) {
     auto part = document.root().elements().begin();
     for (const JsonValue value : (*part).elements()) function.args.push_back(value);
     for (const JsonMember member : (*++part).members()) function.kwargs.push_back(member);
-    auto result = MasterArguments::take(function, as_command_line);
+    auto result = MasterArguments::copy_of(function, as_command_line);
     REQUIRE(result);
     arguments = *std::move(result);
   }
@@ -46,17 +46,17 @@ std::string sorted(std::string_view args, std::string_view kwargs) {
 
 }  // namespace
 
-TEST_CASE("arguments outlive the request, the keyword ones last where there are any") {
+TEST_CASE("MasterArguments copies arguments with the keyword arguments last") {
   CHECK(taken(R"([["a", 1.0, {"b": null}], {}])", false) == R"(["a", 1.0, {"b": null}])");
   CHECK(taken(R"([[], {"a": "b=1", "c": [2]}])", false) == R"([{"a": "b=1", "c": [2]}])");
 }
 
-TEST_CASE("texts of a command line are values or keyword arguments, and others stay what they are") {
+TEST_CASE("with as_command_line, texts are values or keyword arguments") {
   CHECK(taken(R"([["1", "a=2", "[x]", 3], {}])", true) == R"([1, ["x"], 3, {"a": 2}])");
   CHECK(taken(R"([["1", "a=2", "[x]", 3], {}])", false) == R"(["1", "a=2", "[x]", 3])");
 }
 
-TEST_CASE("a keyword argument that comes as such wins over one of a command line, and its text stays text") {
+TEST_CASE("a keyword argument wins over a text name=value") {
   CHECK(taken(R"([["a=1", "b=2"], {"a": "3"}])", true) == R"([{"b": 2, "a": "3"}])");
 }
 

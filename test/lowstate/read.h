@@ -9,11 +9,11 @@
 
 namespace rest_fcgi::test {
 
-/// A body that was read. An error in it is an empty list, which a test sees at once.
+/// Returns the chunks of a body; none on an error.
 class Read {
  public:
   explicit Read(std::string_view body, const lowstate::Options& options = {},
-                const lowstate::Reading& reading = {}) {
+                const lowstate::ReadOptions& reading = {}) {
     const Result<void> parsed = document_.parse(body);
     if (!parsed) return;
     auto chunks = lowstate::read(document_.root(), options, reading);
@@ -35,19 +35,19 @@ class Read {
   Error error_;
 };
 
-/// Why a body is no lowstate.
+/// Returns the error message for a body.
 [[nodiscard]] inline std::string refusal(std::string_view body, const lowstate::Options& options = {}) {
   const Read read(body, options);
   return read.error().kind == ErrorKind::invocation ? read.error().message : "not refused";
 }
 
-/// A local chunk with these keys besides those that it needs.
+/// Returns a local chunk with these additional keys.
 [[nodiscard]] inline std::string local_with(std::string_view keys, std::string_view client = "local") {
   return std::string(R"({"client": ")") + std::string(client) + R"(", "tgt": "*", "fun": "test.arg", )" +
          std::string(keys) + "}";
 }
 
-/// Values as one JSON list.
+/// Returns values as a JSON list.
 [[nodiscard]] inline std::string as_json(const std::vector<JsonValue>& values) {
   std::string text;
   JsonWriter writer(text);
@@ -57,7 +57,7 @@ class Read {
   return text;
 }
 
-/// Keyword arguments as one JSON object.
+/// Returns keyword arguments as a JSON object.
 [[nodiscard]] inline std::string as_json(const std::vector<JsonMember>& members) {
   std::string text;
   JsonWriter writer(text);

@@ -17,7 +17,7 @@ std::string ssh_with(std::string_view keys) {
                 keys);
 }
 
-/// Is this key refused, by its name and with those that are accepted?
+/// Returns whether this key is refused, with its name and the accepted ones.
 bool is_refused(std::string_view key, std::string_view value) {
   const std::string said = test::refusal(ssh_with(format(R"("{}": {})", key, value)));
   return said == format(
@@ -44,13 +44,13 @@ TEST_CASE("a chunk for the client ssh is a target, one function and a timeout") 
   CHECK(call.roster_file == "dmz.yml");
 }
 
-TEST_CASE("keys that are null say nothing, as some clients send them") {
+TEST_CASE("null keys of an ssh chunk count as absent") {
   CHECK(Read(ssh_with(R"("batch": null, "roster": null, "roster_file": null, "timeout": null)"))
             .chunks()
             .size() == 1);
 }
 
-TEST_CASE("CVE-2020-16846: no key reaches how ssh is called") {
+TEST_CASE("CVE-2020-16846: keys for ssh(1) are refused") {
   for (const char* key : {"ssh_priv", "ssh_priv_passwd", "ssh_port", "ssh_user", "ssh_passwd", "ssh_options",
                           "ssh_remote_port_forwards", "ssh_sudo", "ssh_sudo_user", "ssh_identities_only"}) {
     CAPTURE(key);
@@ -58,7 +58,7 @@ TEST_CASE("CVE-2020-16846: no key reaches how ssh is called") {
   }
 }
 
-TEST_CASE("CVE-2021-3197: ProxyCommand comes in no key, by no name") {
+TEST_CASE("CVE-2021-3197: keys that can carry ProxyCommand are refused") {
   CHECK(is_refused("ssh_options", R"(["ProxyCommand=touch /tmp/pwned"])"));
   CHECK(is_refused("ssh_port", R"("22 -o ProxyCommand=touch")"));
   CHECK(is_refused("ssh_keepalive_interval", R"("1 -o ProxyCommand=touch")"));
@@ -66,7 +66,7 @@ TEST_CASE("CVE-2021-3197: ProxyCommand comes in no key, by no name") {
   CHECK(is_refused("no_host_keys", "true"));
 }
 
-TEST_CASE("CVE-2021-3148: nothing goes into the archive of modules that is made for a host") {
+TEST_CASE("CVE-2021-3148: keys for the archive of modules are refused") {
   for (const char* key :
        {"extra_filerefs", "min_extra_mods", "thin_extra_mods", "regen_thin", "rand_thin_dir"}) {
     CAPTURE(key);
@@ -74,7 +74,7 @@ TEST_CASE("CVE-2021-3148: nothing goes into the archive of modules that is made 
   }
 }
 
-TEST_CASE("CVE-2017-5200 and CVE-2019-17361: no words for a shell, here or there") {
+TEST_CASE("CVE-2017-5200 and CVE-2019-17361: raw_shell is refused") {
   CHECK(is_refused("raw_shell", "true"));
   CHECK(is_refused("ssh_pre_flight", R"("/tmp/x")"));
   CHECK(is_refused("ssh_pre_hook", R"("touch /tmp/pwned")"));
@@ -87,7 +87,7 @@ TEST_CASE("CVE-2017-5200 and CVE-2019-17361: no words for a shell, here or there
   }
 }
 
-TEST_CASE("CVE-2025-22237 and its like: a key that a later Salt knows is refused like any other") {
+TEST_CASE("CVE-2025-22237: unknown keys of an ssh chunk are refused") {
   for (const char* key : {"saltfile", "config_dir", "ssh_log_file", "ssh_max_procs", "verbose", "jid", "ret",
                           "full_return", "delimiter", "user", "no_parse", "expr_form"}) {
     CAPTURE(key);
@@ -95,7 +95,7 @@ TEST_CASE("CVE-2025-22237 and its like: a key that a later Salt knows is refused
   }
 }
 
-TEST_CASE("a roster is a name, and never a path") {
+TEST_CASE("roster_file must not be a path") {
   for (const char* name :
        {"/etc/passwd", "../roster", "a/b", "..", ".hidden", "-x", "a b", "a\\u0000b", "é"}) {
     CAPTURE(name);
@@ -112,7 +112,7 @@ TEST_CASE("a roster is a name, and never a path") {
   CHECK(is_refused("rosters", R"(["/tmp"])"));
 }
 
-TEST_CASE("a target is one that a roster can match, and one function is run") {
+TEST_CASE("an ssh chunk has a roster target and one function") {
   CHECK(test::refusal(ssh_with(R"("tgt_type": "grain")")) ==
         "Lowstate chunk 0: 'tgt_type' is 'grain'; a roster knows glob, pcre, list and nodegroup.");
   CHECK(test::refusal(R"({"client": "ssh", "fun": "test.ping"})").find("'tgt' is missing") !=
@@ -122,8 +122,8 @@ TEST_CASE("a target is one that a roster can match, and one function is run") {
         "Lowstate chunk 0: 'fun' is a list; the client ssh runs one function.");
 }
 
-TEST_CASE("a form may name the type of a target as older clients do") {
-  lowstate::Reading form;
+TEST_CASE("an ssh chunk accepts expr_form if the interface does") {
+  lowstate::ReadOptions form;
   form.has_expr_form = true;
   const Read read(ssh_with(R"("expr_form": "list")"), {}, form);
   REQUIRE(read.chunks().size() == 1);

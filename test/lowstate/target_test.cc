@@ -24,7 +24,7 @@ using Ids = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a target type is known by its name") {
+TEST_CASE("each target type has its name") {
   const Read read(with_target(R"("tgt": "os|Debian", "tgt_type": "grain", "delimiter": "|")"));
   CHECK(read.local().target.type == TargetType::grain);
   CHECK(read.local().target.expression == "os|Debian");
@@ -43,7 +43,7 @@ TEST_CASE("a compound target may be a list of words") {
         Ids{"a*", "and", "G@os:Debian"});
 }
 
-TEST_CASE("what was sent is kept for the record") {
+TEST_CASE("the target is kept as it was sent") {
   const Read read(with_target(R"("tgt": ["a", "b"], "tgt_type": "list")"));
   CHECK(read.local().target.as_sent.json().text() == R"(["a", "b"])");
 }
@@ -62,12 +62,12 @@ TEST_CASE("a target is a string or a list of strings") {
         "Lowstate chunk 0: 'tgt' must be a list of strings; found int.");
 }
 
-TEST_CASE("a list needs a target type that takes one") {
+TEST_CASE("a list target needs tgt_type list or compound") {
   CHECK(refusal(with_target(R"("tgt": ["a"])")) ==
         "Lowstate chunk 0: 'tgt' is a list, which needs 'tgt_type': 'list' or 'compound'; found 'glob'.");
 }
 
-TEST_CASE("a target type that does not exist is refused with those that do") {
+TEST_CASE("an unknown target type is refused with the known ones") {
   CHECK(refusal(with_target(R"("tgt": "*", "tgt_type": "globe")")) ==
         "Lowstate chunk 0: 'tgt_type' is 'globe'; accepted are glob, pcre, list, grain, grain_pcre, pillar, "
         "pillar_pcre, pillar_exact, nodegroup, range, compound, ipcidr.");
@@ -75,9 +75,9 @@ TEST_CASE("a target type that does not exist is refused with those that do") {
         "Lowstate chunk 0: 'tgt_type' must be a string; found int.");
 }
 
-TEST_CASE("the old name of the target type is refused, since Salt would take it for a glob") {
+TEST_CASE("expr_form is refused by rest_wsgi") {
   CHECK(refusal(with_target(R"("tgt": "*", "expr_form": "glob")")) ==
-        "Lowstate chunk 0: 'expr_form' is no longer read; its name today is 'tgt_type'.");
+        "Lowstate chunk 0: 'expr_form' is not accepted; use 'tgt_type'.");
 }
 
 TEST_CASE("a delimiter is a string") {

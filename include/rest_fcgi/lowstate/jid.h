@@ -11,18 +11,18 @@ namespace rest_fcgi::lowstate {
 
 inline constexpr std::size_t kJidDigits = 20;
 
-/// Has this the form of a job id? The day and time in it are not looked at.
+/// Returns whether the text has the form of a job id. Its date and time are not checked.
 [[nodiscard]] constexpr bool is_jid(std::string_view text) noexcept {
   return text.size() == kJidDigits && only_digits(text);
 }
 
-inline constexpr std::size_t kLongestOwnJid = 64;
+inline constexpr std::size_t kMaxJidLength = 64;
 
-/// Returns whether a caller may choose this text as a job id. A Salt master takes any text, and masters and
-/// minions use it in names of files and in tags of events. `req` is the master's word for "make a new one".
-[[nodiscard]] constexpr bool is_own_jid(std::string_view text) noexcept {
+/// Returns whether a caller may choose this job id. It becomes part of file names and event tags. `req` means
+/// "make a new one" to a Salt master.
+[[nodiscard]] constexpr bool is_allowed_jid(std::string_view text) noexcept {
   const auto is_part = [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; };
-  return !text.empty() && text.size() <= kLongestOwnJid &&
+  return !text.empty() && text.size() <= kMaxJidLength &&
          (is_letter(text.front()) || is_digit(text.front())) &&
          std::all_of(text.begin(), text.end(), is_part) && text != "req";
 }

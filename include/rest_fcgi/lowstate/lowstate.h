@@ -14,11 +14,11 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/options.h"
 
-/// Lowstate, Salt's word for a list of chunks: which client, which target, which function, which arguments,
-/// whose credentials. Everything here borrows from the JsonDocument that was read, and lives no longer.
+/// Lowstate is Salt's name for a list of chunks. A chunk says which client, target, function, arguments and
+/// credentials to use. All types here borrow from the parsed JsonDocument.
 namespace rest_fcgi::lowstate {
 
-/// Salt's client interfaces. A closed list: no name that a caller sends ever selects code in any other way.
+/// Salt's client interfaces. A name from a caller can select only one of these.
 enum class Client {
   local,
   local_async,
@@ -57,8 +57,8 @@ enum class TargetType {
 [[nodiscard]] std::string_view name_of(TargetType type) noexcept;
 [[nodiscard]] std::optional<TargetType> target_type_named(std::string_view name) noexcept;
 
-/// Which minions. `list` is filled for `tgt_type: list`, and for a compound target that came as a list of
-/// words; `expression` for all else.
+/// The target minions. `list` is set for `tgt_type: list` and for a compound target that is a list of words;
+/// `expression` for all other targets.
 struct Target {
   TargetType type = TargetType::glob;
   std::string_view expression;
@@ -67,86 +67,86 @@ struct Target {
   JsonValue as_sent;                 ///< the chunk's `tgt`, for the job's record
 };
 
-/// One function with its own arguments, as they came.
+/// One function with its arguments.
 struct Function {
   std::string_view name;
   std::vector<JsonValue> args;
   std::vector<JsonMember> kwargs;
 };
 
-/// Appends arguments as Salt records them: a list of the positional ones, then the keyword arguments as one
-/// object, where there are any. `marked`: with `"__kwarg__": true` in it, as Salt publishes them.
+/// Appends arguments as Salt records them: a list of the positional ones, followed by an object with the
+/// keyword arguments, if there are any. `marked`: the object has `"__kwarg__": true`, as Salt publishes it.
 void write_arguments(JsonWriter& writer, const Function& function, bool marked = false);
 
-/// `batch`: how many minions at a time.
+/// `batch`: how many minions run at the same time.
 struct BatchSize {
   double amount = 10;
-  bool percent = true;  ///< of the minions that are there; else a plain number
+  bool percent = true;  ///< a percentage of the target minions; otherwise a number
 };
 
-/// A call of Salt's LocalClient, execution functions on minions; or of its SSHClient, one function on hosts
-/// of a roster, which has a target, one function and a timeout, and of all else nothing.
+/// A call of Salt's LocalClient, which runs execution functions on minions, or of SSHClient, which runs one
+/// function on hosts of a roster and uses only target, function, timeout and roster.
 struct LocalCall {
   Target target;
-  std::vector<Function> functions;  ///< one, or several where `fun` was a list (compound functions)
-  bool compound = false;            ///< `fun` was a list: each minion's return is a map by function name
+  std::vector<Function> functions;  ///< several if `fun` is a list (compound functions)
+  bool compound = false;            ///< `fun` is a list, so each minion returns a map by function name
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<std::chrono::milliseconds> gather_job_timeout;
   bool full_return = false;
-  std::string_view ret;                     ///< returners that get the returns as well, comma-separated
-  std::string_view jid;                     ///< the caller's own job id, see `is_own_jid`; a batch has none
-  std::optional<JsonValue> metadata;        ///< an object, given back with the job
-  BatchSize batch;                          ///< local_batch
-  std::chrono::milliseconds batch_wait{0};  ///< local_batch: how long a place stays taken after a return
-  bool failhard = false;                    ///< local_batch: start no more after the first failure
-  bool raw = false;                         ///< local_batch: items are whole events
-  std::size_t subset = 3;                   ///< local_subset: how many minions
-  std::string_view roster;                  ///< ssh: `flat`; empty: as the master's file has it
-  std::string_view roster_file;             ///< ssh: a file's name, no path; empty: the master's own roster
+  std::string_view ret;  ///< comma-separated returners that also get the returns
+  std::string_view jid;  ///< job id chosen by the caller, see `is_allowed_jid`; empty for batches
+  std::optional<JsonValue> metadata;  ///< an object that is returned with the job
+  BatchSize batch;                    ///< local_batch
+  std::chrono::milliseconds batch_wait{
+      0};                        ///< local_batch: delay after a return before the next minion starts
+  bool failhard = false;         ///< local_batch: do not start more minions after a failure
+  bool raw = false;              ///< local_batch: return whole events
+  std::size_t subset = 3;        ///< local_subset: number of minions
+  std::string_view roster;       ///< ssh: `flat`; empty: the master's setting
+  std::string_view roster_file;  ///< ssh: a file name without path; empty: the master's roster
 };
 
-/// A call of Salt's RunnerClient or WheelClient. Keys of the chunk that mean nothing to the client are
-/// keyword arguments of the function; `kwarg` comes first, so such a key wins over it.
+/// A call of Salt's RunnerClient or WheelClient. Keys of the chunk that are not the client's own are keyword
+/// arguments; they replace those of `kwarg`.
 struct MasterCall {
   Function function;
   std::optional<std::chrono::milliseconds> timeout;
   bool full_return = false;
 };
 
-/// One element of the list. Well-formed: what a `Chunk` holds was checked.
+/// One chunk. All its members were checked.
 struct Chunk {
-  std::size_t index = 0;  ///< from 0
+  std::size_t index = 0;  ///< position in the list, from 0
   Client client = Client::local;
   auth::Credentials credentials;
-  std::variant<LocalCall, MasterCall>
-      call;  ///< LocalCall for the local clients and ssh, MasterCall for runners and wheels
+  std::variant<LocalCall, MasterCall> call;  ///< LocalCall for local clients and ssh, otherwise MasterCall
 
   [[nodiscard]] bool is_local() const noexcept { return std::holds_alternative<LocalCall>(call); }
   [[nodiscard]] const LocalCall& local() const { return std::get<LocalCall>(call); }
   [[nodiscard]] const MasterCall& master() const { return std::get<MasterCall>(call); }
 };
 
-/// A job's `fun`, as Salt publishes and records it: a name, or the list of them for compound functions.
+/// Returns a job's `fun` as Salt publishes it: a name, or a list of names for compound functions.
 [[nodiscard]] Json published_functions(const LocalCall& call);
 
-/// A job's `arg`: a list, or a list of lists for compound functions. Keyword arguments are marked as such.
+/// Returns a job's `arg`: a list, or a list of lists for compound functions. Keyword arguments are marked.
 [[nodiscard]] Json published_arguments(const LocalCall& call);
 
-/// Returns the member of that name. It is absent, too, where its value is null or an empty text, list or map:
-/// clients send these for a field that is not set.
-[[nodiscard]] std::optional<JsonValue> find_set(JsonValue object, std::string_view key) noexcept;
+/// Returns the member with that key. Null and empty values count as absent, since clients send them for
+/// unused fields.
+[[nodiscard]] std::optional<JsonValue> find_nonempty(JsonValue object, std::string_view key) noexcept;
 
-/// Where Salt's REST interfaces read chunks in another way than rest_wsgi.
-struct Reading {
-  std::optional<Client> client{};  ///< all chunks are for this one, whatever they say
-  bool has_credentials = false;    ///< they are known already; those that chunks bring are not looked at
-  bool has_expr_form = false;      ///< `tgt_type` may come by its older name, `expr_form`
+/// Differences between rest_wsgi and Salt's other REST interfaces.
+struct ReadOptions {
+  std::optional<Client> client{};  ///< the client of all chunks, whatever they say
+  bool has_credentials = false;    ///< credentials are known; those in chunks are ignored
+  bool has_expr_form = false;      ///< accept the old name `expr_form` for `tgt_type`
 };
 
-/// Reads a parsed body into chunks: a list of objects, or one object, which is a list of one.
-/// Errors: invocation, a sentence that names the chunk's index, the key, what was found and what is accepted;
-/// for a client that is no client, Salt's own sentence. Nothing is read in part.
+/// Reads a parsed body into chunks: a list of objects, or one object. Errors: invocation, with the index of
+/// the chunk, the key, the found and the expected value; for an unknown client, Salt's own text. On an error
+/// no chunk is returned.
 [[nodiscard]] Result<std::vector<Chunk>> read(JsonValue body, const Options& options,
-                                              const Reading& reading = {});
+                                              const ReadOptions& reading = {});
 
 }  // namespace rest_fcgi::lowstate

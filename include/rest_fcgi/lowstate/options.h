@@ -7,10 +7,10 @@
 
 namespace rest_fcgi::lowstate {
 
-/// Limits on what one request may ask for.
+/// Limits on one request.
 struct Options {
   JsonLimits json;
-  std::size_t max_chunks = 100;  ///< lowstate chunks in one request
+  std::size_t max_chunks = 100;  ///< chunks in one request
 };
 
 }  // namespace rest_fcgi::lowstate

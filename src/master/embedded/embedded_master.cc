@@ -300,7 +300,7 @@ class EmbeddedMaster : public master::Master {
     };
     std::vector<JsonMember> sent = call.function.kwargs;
     std::erase_if(sent, [&keeps](const JsonMember& member) { return !keeps(member.key); });
-    auto arguments = lowstate::MasterArguments::take(call.function, is_runner, keeps);
+    auto arguments = lowstate::MasterArguments::copy_of(call.function, is_runner, keeps);
     if (!arguments) return std::move(arguments).error();
     const auth::FunctionCall asked{call.function.name,
                                    {call.function.args, sent},

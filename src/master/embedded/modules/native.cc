@@ -75,7 +75,7 @@ Reply Native::run(const Context& context, std::span<const JsonValue> args,
         written_object([&context](JsonWriter& writer) { write_publication(writer, context.job); }));
     std::vector<JsonMember> keywords = sorted.keywords;
     for (const JsonMember member : publication.root().members()) keywords.push_back(member);
-    return call(context, sorted.positional, lowstate::as_dictionary(keywords));
+    return call(context, sorted.positional, lowstate::merge_equal_keys(keywords));
   }
   std::vector<std::string> invalid;
   const auto& known = signature.parameters;

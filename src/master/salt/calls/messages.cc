@@ -145,7 +145,7 @@ WipedBytes login_load(const auth::Credentials& credentials) {
 }
 
 Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller) {
-  const auto arguments = lowstate::MasterArguments::take(call.function, true, [&call](std::string_view key) {
+  const auto arguments = lowstate::MasterArguments::copy_of(call.function, true, [&call](std::string_view key) {
     return runner_gets_keyword(call.function.name, key);
   });
   if (!arguments) return arguments.error();

@@ -10,14 +10,14 @@ using lowstate::TargetType;
 
 namespace {
 
-const lowstate::Reading kWithExprForm{.has_expr_form = true};
+const lowstate::ReadOptions kWithExprForm{.has_expr_form = true};
 
-/// What clients send for a field that is not set.
+/// Values that clients send for an unused field.
 const std::vector<std::string> kNotSet{"null", "\"\"", "[]", "{}"};
 
 }  // namespace
 
-TEST_CASE("tgt_type may have its older name, which it wins over") {
+TEST_CASE("expr_form is accepted for tgt_type, which wins") {
   const auto type_of = [](const std::string& keys) {
     return Read(local_with(keys), {}, kWithExprForm).local().target.type;
   };
@@ -29,7 +29,7 @@ TEST_CASE("tgt_type may have its older name, which it wins over") {
             .message.starts_with("Lowstate chunk 0: 'expr_form' is 'x'; accepted are "));
 }
 
-TEST_CASE("an empty value counts as a field that was not sent") {
+TEST_CASE("an empty value counts as absent") {
   for (const std::string& empty : kNotSet) {
     for (const std::string key : {"tgt_type", "expr_form", "delimiter", "arg", "kwarg", "timeout",
                                   "gather_job_timeout", "full_return", "ret", "jid", "metadata", "batch",
@@ -57,7 +57,7 @@ TEST_CASE("an empty value counts as a field that was not sent") {
   }
 }
 
-TEST_CASE("a text of blanks counts as not sent where a number, a name or a map is expected") {
+TEST_CASE("blank text counts as absent for numbers, names and maps") {
   for (const std::string key :
        {"tgt_type", "expr_form", "kwarg", "timeout", "gather_job_timeout", "full_return", "jid", "metadata",
         "batch", "batch_wait", "failhard", "raw", "subset", "sub"}) {
@@ -72,7 +72,7 @@ TEST_CASE("a text of blanks counts as not sent where a number, a name or a map i
   CHECK(Read(local_with(R"("arg": " ")")).local().functions.front().args.size() == 1);
 }
 
-TEST_CASE("an empty target stays a target, which matches no minion") {
+TEST_CASE("an empty target is accepted and matches no minion") {
   CHECK(Read(R"({"client": "local", "fun": "a.b", "tgt": ""})").local().target.expression.empty());
   CHECK(Read(R"({"client": "local", "fun": "a.b", "tgt": [], "tgt_type": "list"})")
             .local()
@@ -86,8 +86,8 @@ TEST_CASE("a keyword of a runner may be empty") {
   CHECK(as_json(read.chunk().master().function.kwargs) == R"({"y": [], "x": ""})");
 }
 
-TEST_CASE("all chunks may be for one client, whatever they say") {
-  const lowstate::Reading async{.client = Client::local_async};
+TEST_CASE("ReadOptions::client overrides the client of chunks") {
+  const lowstate::ReadOptions async{.client = Client::local_async};
   const std::string chunks =
       R"([{"tgt": "*", "fun": "a.b"}, {"client": "nosuch", "tgt": "*", "fun": "a.b"}])";
   const Read read(chunks, {}, async);
