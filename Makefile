@@ -155,6 +155,15 @@ $(UNITY)/auth.o $(UNITY)/process.o: $(BUILD)/prefix
 $(UNITY)/process.o: private FLAGS += -DREST_FCGI_PREFIX='"$(PREFIX)"'
 $(UNITY)/auth.o: private FLAGS += -DREST_FCGI_PAM_HELPER='"$(PREFIX)/lib/rest_fcgi/rest_fcgi_pam"'
 
+# The page of `GET /` is compiled in as a string literal. INDEX_FLAGS: where page.cc finds it.
+INDEX_HTML  := $(BUILD)/generated/netapi/index_html.h
+INDEX_FLAGS := -I$(BUILD)/generated
+$(INDEX_HTML): deploy/index.html
+	@mkdir -p $(@D)
+	@{ printf 'R"html('; cat $<; printf ')html"\n'; } > $@
+$(UNITY)/netapi.o: $(INDEX_HTML)
+$(UNITY)/netapi.o: private FLAGS += $(INDEX_FLAGS)
+
 # ---- Programs
 
 # Linked again when a source file was added or removed.

@@ -27,9 +27,8 @@
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/salt/salt.h"
-#include "rest_fcgi/netapi/mount.h"
 #include "rest_fcgi/netapi/rest.h"
-#include "rest_fcgi/netapi/streams.h"
+#include "rest_fcgi/netapi/stream_registry.h"
 #include "rest_fcgi/returner/returners.h"
 
 // The first file to read: it creates the components and passes each to those that use it.
@@ -66,7 +65,7 @@ Result<config::Settings> read_settings(const config::CommandLine& command_line) 
 }
 
 using Client = std::shared_ptr<const client::NetapiClient>;
-using Streams = std::shared_ptr<netapi::Streams>;
+using Streams = std::shared_ptr<netapi::StreamRegistry>;
 
 Result<http::Application> make_application(netapi::Module module, const config::Settings& settings,
                                            const Client& client, const Streams& streams) {
@@ -99,7 +98,7 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
   }
   std::vector<netapi::Mount> mounts;
   for (const auto& [path, module] : settings.front_ends.mounts) mounts.push_back({path, made[module]});
-  gateway::Applications applications{netapi::mounted(std::move(mounts)), {}};
+  gateway::Applications applications{netapi::mount(std::move(mounts)), {}};
   for (const netapi::Module module : settings.front_ends.http) applications.http.push_back(made[module]);
   return applications;
 }
@@ -148,7 +147,7 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   if (!runtime) return fail(runtime.error(), settings);
   const auto client = make_client(settings, *runtime);
   if (!client) return fail(client.error(), settings);
-  const auto streams = std::make_shared<netapi::Streams>(system_clock());
+  const auto streams = std::make_shared<netapi::StreamRegistry>(system_clock());
   const auto applications = make_applications(settings, *client, streams);
   if (!applications) return fail(applications.error(), settings);
   return print(summary + idle_rule_lines(settings, *runtime));
@@ -259,7 +258,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   const engine::Runtime runtime = *std::move(made);
   const auto client = make_client(settings, runtime);
   if (!client) return fail(client.error(), settings);
-  const auto streams = std::make_shared<netapi::Streams>(system_clock());
+  const auto streams = std::make_shared<netapi::StreamRegistry>(system_clock());
   streams->use(*client, settings.streams);
   auto applications = make_applications(settings, *client, streams);
   if (!applications) return fail(applications.error(), settings);

@@ -14,7 +14,6 @@ namespace {
 
 using http::Environ;
 
-/// The value of the cookie `session_id`.
 std::string_view cookie_of(std::string_view header) {
   constexpr std::string_view kName = "session_id=";
   while (!header.empty()) {
@@ -29,7 +28,7 @@ std::string_view cookie_of(std::string_view header) {
 
 constexpr std::string_view kBehindScheme = "://";
 
-/// Host and port of an origin; empty where it is none.
+/// Returns host and port of an origin, or an empty text if it is malformed.
 std::string_view host_of(std::string_view origin) {
   const std::size_t scheme = origin.find(kBehindScheme);
   if (scheme == 0 || scheme == std::string_view::npos) return {};
@@ -37,9 +36,9 @@ std::string_view host_of(std::string_view origin) {
   return host.find_first_of("/?# \t") == std::string_view::npos ? host : std::string_view();
 }
 
-/// Returns the scheme of the client's URL; empty where it is unknown. A proxy that does not say
-/// `X-Forwarded-Proto` may speak TLS with the client and none with us. Pages cannot add the headers of
-/// proxies to a request that has a cookie: browsers ask in a preflight first.
+/// Returns the scheme of the client's URL, or an empty text if it is unknown. A proxy that does not send
+/// X-Forwarded-Proto may use TLS towards the client. A page cannot add these headers to a request with a
+/// cookie, since browsers would send a preflight first.
 std::string_view scheme_of(const Environ& environ) {
   if (is_encrypted(environ)) return "https";
   for (const char* const name : {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"}) {
@@ -48,7 +47,6 @@ std::string_view scheme_of(const Environ& environ) {
   return environ.get("REQUEST_SCHEME") == "http" ? "http" : "";
 }
 
-/// Returns whether the origin is that of the request's own URL.
 bool is_own(std::string_view origin, const Environ& environ) {
   const std::string_view host = host_of(origin);
   if (host.empty() || host != environ.get("HTTP_HOST")) return false;
@@ -88,7 +86,7 @@ bool Acl::allows(std::string_view user, std::string_view address) const {
   return found != users_.end() && found->second.has(address);
 }
 
-Presented presented(const Environ& environ) {
+PresentedToken presented_token(const Environ& environ) {
   if (const std::string_view header = environ.get("HTTP_X_AUTH_TOKEN"); !header.empty()) {
     return {SecretView(header), false};
   }
@@ -97,8 +95,8 @@ Presented presented(const Environ& environ) {
 }
 
 bool looks_like_token(std::string_view text) {
-  constexpr std::size_t kMost = 256;
-  return text.size() <= kMost && only_of(text, "0123456789abcdef");
+  constexpr std::size_t kMax = 256;
+  return text.size() <= kMax && only_of(text, "0123456789abcdef");
 }
 
 Result<Origins> Origins::make(const std::vector<std::string>& listed, bool open) {
@@ -109,8 +107,8 @@ Result<Origins> Origins::make(const std::vector<std::string>& listed, bool open)
       origins.open_ = true;
     } else if (host_of(origin).empty()) {
       return Error{ErrorKind::configuration,
-                   format("cors_origin: {} is no origin; accepted are those such as "
-                          "'https://gui.example.org' or 'http://localhost:3000', and '*'",
+                   format("cors_origin: found {}, expected an origin such as 'https://gui.example.org' or "
+                          "'http://localhost:3000', or '*'",
                           quoted(origin))};
     } else {
       origins.listed_.push_back(origin);
@@ -126,14 +124,14 @@ bool Origins::lists(std::string_view origin) const {
 bool Origins::is_foreign(const Environ& environ) const {
   const std::string_view origin = environ.get("HTTP_ORIGIN");
   if (lists(origin)) return false;
-  // What browsers say themselves, and no page can make them say; a proxy may have put its own name into Host.
+  // Browsers set this header themselves, and pages cannot change it. Host may be a name that a proxy set.
   const std::string_view site = environ.get("HTTP_SEC_FETCH_SITE");
   if (site == "same-origin") return false;
   if (site == "cross-site") return true;
   return !origin.empty() && !is_own(origin, environ);
 }
 
-Error foreign_page(const Environ& environ) {
+Error foreign_page_error(const Environ& environ) {
   const std::string_view origin = environ.get("HTTP_ORIGIN");
   const std::string_view scheme = scheme_of(environ);
   const std::string own =

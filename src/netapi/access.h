@@ -13,7 +13,7 @@
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/netapi/options.h"
 
-/// From where a request may come: addresses, web pages, and which of its headers has the session.
+/// Checks of where a request comes from: address, origin of the page, and the header with the session.
 namespace rest_fcgi::netapi {
 
 /// Salt's `api_acl`. Immutable; thread-safe.
@@ -22,8 +22,8 @@ class Acl {
   /// Errors: those of `http::Addresses::make`.
   [[nodiscard]] static Result<Acl> make(const std::optional<ApiAcl>& options);
 
-  /// Checks that this user may come from there. Errors: authentication, with the reason `api_acl`; the log
-  /// gets one line.
+  /// Checks that the user may send requests from this address. Errors: authentication, with the reason
+  /// `api_acl`; a warning is logged.
   [[nodiscard]] Result<void> check(std::string_view user, std::string_view address) const;
 
   /// Returns whether this user may come from there.
@@ -34,38 +34,38 @@ class Acl {
   std::map<std::string, http::Addresses, std::less<>> users_;
 };
 
-/// What a request has to show for its session.
-struct Presented {
-  SecretView token;         ///< empty: nothing
-  bool by_browser = false;  ///< it came in a cookie, which browsers send wherever a page asks them to
+/// The token that a request presents.
+struct PresentedToken {
+  SecretView token;        ///< empty: none
+  bool is_cookie = false;  ///< browsers add cookies to requests of any page
 };
 
-/// X-Auth-Token, else the cookie `session_id`. Borrows the Environ.
-[[nodiscard]] Presented presented(const http::Environ& environ);
+/// Returns the token of X-Auth-Token, otherwise of the cookie `session_id`. Borrows from the Environ.
+[[nodiscard]] PresentedToken presented_token(const http::Environ& environ);
 
-/// Could it be a token: hexadecimal digits?
+/// Returns whether the text consists of hexadecimal digits, as all tokens do.
 [[nodiscard]] bool looks_like_token(std::string_view text);
 
-/// Which pages of others may use what is answered (the Fetch standard, "CORS protocol"). Immutable;
+/// The origins of other pages that may use replies (the Fetch standard, "CORS protocol"). Immutable;
 /// thread-safe.
 class Origins {
  public:
-  /// `listed`: origins, or `*`. `open`: who is not listed may read what needs no cookie. Errors:
-  /// configuration, for what is no origin.
+  /// `listed`: origins, or `*`. `open`: pages of all origins may read replies that need no cookie. Errors:
+  /// configuration, for a malformed origin.
   [[nodiscard]] static Result<Origins> make(const std::vector<std::string>& listed, bool open);
 
-  /// Does a page of another origin, which is not listed, ask for this? An origin is scheme, host and port.
+  /// Returns whether a page of another origin, which is not listed, sent this request.
   [[nodiscard]] bool is_foreign(const http::Environ& environ) const;
 
-  /// Adds the headers that say who may read the response.
+  /// Adds the CORS headers to the response.
   void add_headers(const http::Environ& environ, http::Response& response) const;
 
-  /// May anybody's page come?
-  [[nodiscard]] bool are_open() const noexcept { return open_; }
-  /// Would some page of others be let in?
-  [[nodiscard]] bool are_on() const noexcept { return open_ || !listed_.empty(); }
-  /// Does the answer depend on the request's Origin?
-  [[nodiscard]] bool vary() const noexcept { return !listed_.empty(); }
+  /// Returns whether pages of all origins may read replies.
+  [[nodiscard]] bool allow_all() const noexcept { return open_; }
+  /// Returns whether pages of any other origin may read replies.
+  [[nodiscard]] bool allow_any() const noexcept { return open_ || !listed_.empty(); }
+  /// Returns whether the response depends on the header Origin.
+  [[nodiscard]] bool differ_by_origin() const noexcept { return !listed_.empty(); }
 
  private:
   [[nodiscard]] bool lists(std::string_view origin) const;
@@ -74,10 +74,10 @@ class Origins {
   std::vector<std::string> listed_;
 };
 
-/// The refusal of a page for which `Origins::is_foreign` is true and which sent a cookie.
-[[nodiscard]] Error foreign_page(const http::Environ& environ);
+/// Returns the error for a page of another origin that sent a cookie. See `Origins::is_foreign`.
+[[nodiscard]] Error foreign_page_error(const http::Environ& environ);
 
-/// Did the client come by HTTPS, as the front end says?
+/// Returns whether the client uses HTTPS, as the front end says.
 [[nodiscard]] bool is_encrypted(const http::Environ& environ);
 
 }  // namespace rest_fcgi::netapi

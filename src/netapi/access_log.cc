@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "netapi/handlers.h"
-#include "netapi/media.h"
 #include "netapi/request.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
@@ -18,10 +17,10 @@ using http::Environ;
 using http::Response;
 
 constexpr std::string_view kMask = "***";
-constexpr std::size_t kMostShown = 2048;  // bytes of a header or URL that a line shows
-constexpr std::size_t kShortToken = 32;   // digits, with Salt's `hash_type: md5`
+constexpr std::size_t kMaxShown = 2048;  // maximum bytes of a header or URL in a line
+constexpr std::size_t kShortToken = 32;  // hexadecimal digits of a token with Salt's `hash_type: md5`
 
-/// `06/Nov/1994:08:49:37 +0000`: what a header would say, in another order.
+/// Returns the time as `06/Nov/1994:08:49:37 +0000`.
 std::string log_time(WallTime when) {
   const std::string date = http::http_date(when);  // `Sun, 06 Nov 1994 08:49:37 GMT`
   const std::string_view text = date;
@@ -29,7 +28,7 @@ std::string log_time(WallTime when) {
                 text.substr(17, 8));
 }
 
-/// Tokens are hexadecimal digits, many of them. Job ids are shorter.
+/// Masks long runs of hexadecimal digits, which may be tokens. Job ids are shorter.
 std::string without_tokens(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -41,7 +40,7 @@ std::string without_tokens(std::string_view text) {
   return out;
 }
 
-/// A URL whose query names nobody.
+/// Masks values of credentials in the query of a URL.
 std::string without_credentials(std::string_view url) {
   const std::size_t mark = std::min(url.find('?'), url.size());
   std::string out(url.substr(0, mark));
@@ -51,16 +50,17 @@ std::string without_credentials(std::string_view url) {
     query.remove_prefix(1);
     const std::string_view field = query.substr(0, query.find_first_of("&;"));
     const std::size_t equals = std::min(field.find('='), field.size());
-    const bool tells = is_credential_name(http::percent_decoded(field.substr(0, equals), http::Plus::blank));
+    const bool is_secret =
+        is_credential_name(http::percent_decoded(field.substr(0, equals), http::Plus::blank));
     out += field.substr(0, equals);
-    if (equals < field.size()) out.append("=").append(tells ? kMask : field.substr(equals + 1));
+    if (equals < field.size()) out.append("=").append(is_secret ? kMask : field.substr(equals + 1));
     query.remove_prefix(field.size());
   }
   return without_tokens(out);
 }
 
 void append_escaped(std::string& line, std::string_view text) {
-  for (const char c : text.substr(0, kMostShown)) {
+  for (const char c : text.substr(0, kMaxShown)) {
     if (c == '"' || c == '\\') {
       line.append("\\").push_back(c);
     } else if (c >= ' ' && c < 0x7f) {
@@ -69,7 +69,7 @@ void append_escaped(std::string& line, std::string_view text) {
       line += format("\\x{:02x}", static_cast<unsigned char>(c));
     }
   }
-  if (text.size() > kMostShown) line += "...";
+  if (text.size() > kMaxShown) line += "...";
 }
 
 std::string url_of(const Environ& environ) {

@@ -18,13 +18,13 @@ namespace {
 constexpr std::size_t kMaxValue = 256;
 
 struct Field {
-  std::string_view label;  ///< the name between a space and an equals sign
+  std::string_view label;  ///< the name, between a space and an equals sign
   std::string_view value;
 
   [[nodiscard]] std::string_view name() const { return label.substr(1, label.size() - 2); }
 };
 
-/// By character: may a value have it without quotes?
+/// Characters that a value may have without quotes.
 constexpr auto kNeedsNoQuotes = [] {
   std::array<bool, 256> plain{};
   for (int c = '!'; c <= '~'; ++c) plain[static_cast<std::size_t>(c)] = c != '"' && c != '\\' && c != '=';
@@ -45,7 +45,7 @@ void append_value(std::string& line, std::string_view value) {
   }
 }
 
-/// The milliseconds as a number with three digits behind its point.
+/// Appends the time in milliseconds, with three decimal places.
 void append_milliseconds(std::string& line, std::chrono::microseconds time) {
   constexpr std::int64_t kThousand = 1000;
   const std::int64_t micros = time.count();
@@ -53,7 +53,7 @@ void append_milliseconds(std::string& line, std::chrono::microseconds time) {
   line[line.size() - 4] = '.';
 }
 
-/// ISO 8601, UTC, milliseconds.
+/// Returns the time in ISO 8601, UTC, with milliseconds.
 std::string iso_time(WallTime time) {
   constexpr std::string_view kWanted = "2026-11-20T23:06:17.380";
   std::string text = master::iso_stamp(time);
@@ -63,9 +63,9 @@ std::string iso_time(WallTime time) {
 
 using auth::Credentials;
 
-constexpr std::size_t kMaxJoined = 512;  // more than a line shows of it
+constexpr std::size_t kMaxJoined = 512;  // longer than any value in a line
 
-/// The names with commas between them. Ends where no line would show more.
+/// Joins names with commas, and stops when no line would show more.
 template <class List, class Name>
 std::string joined(const List& list, Name name) {
   std::string text;

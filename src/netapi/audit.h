@@ -12,47 +12,47 @@
 
 namespace rest_fcgi::netapi {
 
-/// The outcome of a chunk that another one of its list kept from running.
+/// Outcome of a chunk that did not run because another one of its list failed or was refused.
 inline constexpr std::string_view kNotRun = "not-run";
 
-/// One audit line: who asked for what, and what became of it. No arguments, no secrets. Borrows.
+/// The content of one audit line. It has no arguments and no secrets. Borrows its texts.
 struct AuditEntry {
   WallTime time;
-  std::string_view user;    ///< who it was; where nobody was recognized, the name that was given
-  std::string_view eauth;   ///< the back end that knows them; the name that was given; else `token`
-  std::string_view remote;  ///< address
+  std::string_view user;    ///< the user; if unknown, the name that the caller sent
+  std::string_view eauth;   ///< the user's back end; if unknown, what the caller sent, or `token`
+  std::string_view remote;  ///< the client's address
   std::string_view client;
-  std::string_view fun;  ///< several: with commas between
-  std::string_view tgt;  ///< a list: with commas between
+  std::string_view fun;  ///< several are joined with commas
+  std::string_view tgt;  ///< a list is joined with commas
   std::string_view jid;
   std::string_view outcome;  ///< ok, sent, denied, throttled, invalid, failed, timeout, unavailable, not-run
-  std::string_view reason;   ///< the setting that denied it, such as `api_acl`; empty: it is left out
+  std::string_view reason;   ///< setting that denied the request, such as `api_acl`; empty: left out
   std::chrono::microseconds took{0};
 };
 
-/// The entry as `key=value` text, or as a JSON object. Values are cut at 256 bytes; in text, what holds other
-/// than plain characters is quoted as in JSON, and `-` stands for nothing.
+/// Returns the line as `key=value` text or as a JSON object. Values are cut at 256 bytes. In text, an empty
+/// value is `-`, and values with special characters are quoted as in JSON.
 [[nodiscard]] std::string audit_line(const AuditEntry& entry, bool as_json);
 
-/// Writes the audit lines of one request. Borrows all that it is given. Not synchronized.
+/// Writes the audit lines of one request. Borrows its arguments. Not synchronized.
 class AuditTrail {
  public:
   AuditTrail(const Clock& clock, std::string_view remote, bool as_json)
       : clock_(clock), remote_(remote), as_json_(as_json), since_(clock.steady()) {}
 
-  /// What follows is about the next chunk: time is counted from here.
+  /// Starts the clock for the next chunk.
   void restart() { since_ = clock_.steady(); }
 
-  /// A body that could not be read into chunks.
+  /// Writes the line of a body that could not be read.
   void write_unreadable(std::string_view outcome) const;
 
-  /// A chunk that was admitted.
+  /// Writes the line of an admitted chunk.
   void write(const master::Permit& permit, std::string_view jid, std::string_view outcome) const;
 
-  /// A chunk that was refused.
+  /// Writes the line of a refused chunk.
   void write_refused(const lowstate::Chunk& chunk, const Error& error, std::string_view outcome) const;
 
-  /// What is no chunk, such as a login, by whom, or by whom it is said to be.
+  /// Writes the line of another request, such as a login.
   void write_other(std::string_view what, std::string_view user, std::string_view eauth,
                    std::string_view outcome, std::string_view reason = {}) const;
 

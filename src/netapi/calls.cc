@@ -20,7 +20,7 @@ using http::Status;
 using lowstate::Chunk;
 using lowstate::Client;
 
-/// A token that cannot be one is told apart from one that nobody holds, as Salt does.
+/// Refuses malformed tokens with their own text, as Salt does.
 Result<void> check_tokens(JsonValue chunks) {
   const auto is_bad = [](JsonValue chunk) {
     const auto token = lowstate::find_nonempty(chunk, "token");
@@ -33,9 +33,9 @@ Result<void> check_tokens(JsonValue chunks) {
   return {};
 }
 
-/// `raw_shell` has a shell run a chunk's words. Salt allows it where the master's `netapi_allow_raw_shell` is
-/// set; here that option does not exist, and a chunk that asks for it is always refused. As in Salt, any
-/// value asks for it that is true to Python.
+/// Refuses chunks with `raw_shell`, which would run a chunk's words in a shell. Salt allows it if the master
+/// has `netapi_allow_raw_shell`; that option does not exist here. As in Salt, any value counts that is true
+/// in Python.
 Result<void> check_raw_shell(JsonValue chunks) {
   const auto asks = [](JsonValue chunk) {
     const auto raw = lowstate::find_nonempty(chunk, "raw_shell");
@@ -47,7 +47,7 @@ Result<void> check_raw_shell(JsonValue chunks) {
   return {};
 }
 
-/// rest_tornado's own words for a client that there is not; it knows `ssh` where that is enabled.
+/// Returns rest_tornado's own error for an unknown client.
 Result<void> check_clients(JsonValue chunks, const std::vector<Client>& enabled) {
   std::size_t index = 0;
   const auto check = [&](JsonValue chunk) -> Result<void> {
@@ -65,93 +65,95 @@ Result<void> check_clients(JsonValue chunks, const std::vector<Client>& enabled)
   return {};
 }
 
-/// A form that says `fun` twice has two functions, and no way to say whose the arguments are.
-bool is_double_form(const Exchange& exchange) {
-  const auto fun = exchange.body.value.find("fun");
-  return exchange.body.media == Media::form && fun && fun->is(JsonValue::Kind::array);
+/// Returns whether a form has the field `fun` more than once: it would not say which arguments belong to
+/// which function.
+bool has_two_functions(const RequestContext& context) {
+  const auto fun = context.body.value.find("fun");
+  return context.body.media == Media::form && fun && fun->is(JsonValue::Kind::array);
 }
 
-Result<std::vector<Chunk>> read_chunks(const Exchange& exchange, JsonValue value, const Call& call) {
+Result<std::vector<Chunk>> read_chunks(const RequestContext& context, JsonValue value, const Call& call) {
   const bool is_list = value.is(JsonValue::Kind::array);
   if (!is_list && (!value.is(JsonValue::Kind::object) || value.size() == 0)) {
     return Error{ErrorKind::invocation, "Lowstates must be a list"};
   }
-  if (is_double_form(exchange)) {
+  if (has_two_functions(context)) {
     return Error{ErrorKind::invocation,
-                 "'fun' stands twice in the form; a form is one call of one function."};
+                 "'fun' is in the form more than once, expected once: a form calls one function."};
   }
   if (call.token.size() == 0) {
     if (auto checked = check_tokens(value); !checked) return std::move(checked).error();
   }
   if (auto checked = check_raw_shell(value); !checked) return std::move(checked).error();
-  if (exchange.app.dialect.own_words && !call.reading.client) {
-    if (auto checked = check_clients(value, exchange.app.client->enabled()); !checked)
+  if (context.app.dialect.uses_tornado_texts && !call.reading.client) {
+    if (auto checked = check_clients(value, context.app.client->enabled()); !checked)
       return std::move(checked).error();
   }
   lowstate::ReadOptions reading = call.reading;
   reading.has_expr_form = true;
   reading.has_credentials = call.token.size() > 0;
-  auto chunks = lowstate::read(value, exchange.app.options.common.lowstate, reading);
+  auto chunks = lowstate::read(value, context.app.options.common.lowstate, reading);
   if (!chunks) return chunks;
   for (Chunk& chunk : *chunks) {
     if (call.token.size() > 0) {
       chunk.credentials = {.kind = Credentials::Kind::token, .token = call.token};
     }
-    chunk.credentials.remote = exchange.remote();
+    chunk.credentials.remote = context.remote();
   }
   return chunks;
 }
 
-/// Salt's words for a chunk whose credentials are not good, or not good enough.
-std::string words_for(const Chunk& chunk, const Error& error) {
+/// Returns Salt's error text for a chunk with wrong credentials or without permission.
+std::string salt_text_of(const Chunk& chunk, const Error& error) {
   const Credentials& credentials = chunk.credentials;
   const bool denied = error.kind == ErrorKind::authorization;
   if (credentials.kind == Credentials::Kind::none) return error.message;
-  const bool ssh = chunk.client == Client::ssh;  // asked by Salt's netapi itself, and not by a master
+  const bool ssh =
+      chunk.client == Client::ssh;  // Salt's netapi checks these credentials itself, without the master
   if (denied && chunk.is_local()) return "Authorization error occurred.";
   if (chunk.is_local() && !ssh) return "Authentication error occurred.";
   const bool by_token = credentials.kind == Credentials::Kind::token;
-  // Whose token it is, only those read who may use it from where they are.
+  // The owner of a token is only named if the token may be used from this address.
   const bool known = denied && !error.user.empty();
   const std::string_view user = known ? std::string_view(error.user) : credentials.username;
   return format(R"(Authentication failure of type "{}" occurred{}.)", by_token ? "token" : "eauth",
                 user.empty() ? std::string() : format(" for user {}", excerpt(user, 256)));
 }
 
-/// rest_tornado's answer to those who may not.
-Response failed_to_authenticate(const Exchange& exchange) {
-  return reply(exchange, Status::unauthorized,
+/// rest_tornado's reply if credentials are wrong or permission is missing.
+Response failed_to_authenticate(const RequestContext& context) {
+  return reply(context, Status::unauthorized,
                R"({"status": "401 Unauthorized", "return": ["Failed to authenticate"]})");
 }
 
-/// rest_tornado's answer to one runner that there is not: like one that failed.
-Response unknown_runner(const Exchange& exchange, const Error& error) {
+/// rest_tornado reports a single unknown runner like one that failed.
+Response unknown_runner(const RequestContext& context, const Error& error) {
   std::string json;
   const std::string sentence = "Unexpected exception while handling request: " + error.message;
   JsonWriter(json).begin_object().key("return").begin_array().string(sentence).end_array().end_object();
-  return reply(exchange, Status::ok, std::move(json));
+  return reply(context, Status::ok, std::move(json));
 }
 
-/// The answer where a chunk may not run, or failed: some masters say only then that it may not. `chunks`: how
-/// many there are.
-Response refused(const Exchange& exchange, Error error, const Chunk& chunk, std::size_t chunks,
+/// Returns the response if a chunk was refused or failed. Some masters check permissions only when a chunk
+/// runs. `chunks` is the number of chunks.
+Response refused(const RequestContext& context, Error error, const Chunk& chunk, std::size_t chunks,
                  const std::vector<Completed>& completed) {
-  const bool own_words = exchange.app.dialect.own_words;
+  const bool uses_tornado_texts = context.app.dialect.uses_tornado_texts;
   if (error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization) {
-    error.message = words_for(chunk, error);
-    if (own_words && completed.empty()) {
-      static_cast<void>(told(error, exchange.remote()));  // for the log
-      return failed_to_authenticate(exchange);
+    error.message = salt_text_of(chunk, error);
+    if (uses_tornado_texts && completed.empty()) {
+      static_cast<void>(report(error, context.remote()));  // writes the log line
+      return failed_to_authenticate(context);
     }
   }
   const bool is_unknown = error.kind == ErrorKind::invocation && chunk.client == Client::runner &&
                           error.message.ends_with("is not available.");
-  if (own_words && is_unknown && chunks == 1) return unknown_runner(exchange, error);
-  return fail(exchange, error, completed);
+  if (uses_tornado_texts && is_unknown && chunks == 1) return unknown_runner(context, error);
+  return fail(context, error, completed);
 }
 
-/// rest_tornado says in words that nobody was there.
-void put_into_words(std::vector<Completed>& completed) {
+/// rest_tornado returns a sentence if no minion matched.
+void set_no_minions_text(std::vector<Completed>& completed) {
   for (Completed& one : completed) {
     const bool waits = one.client == Client::local || one.client == Client::local_subset;
     if (!waits || !one.reply.jid.empty()) continue;
@@ -159,75 +161,79 @@ void put_into_words(std::vector<Completed>& completed) {
   }
 }
 
-Response items_or_answer(Exchange& exchange, const Call& call) {
-  auto ran = run_chunks(exchange, exchange.body.value, call);
+Response items_or_answer(RequestContext& context, const Call& call) {
+  auto ran = run_chunks(context, context.body.value, call);
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
-  return reply(exchange, Status::ok, items_text(std::get<0>(std::move(ran))));
+  return reply(context, Status::ok, items_text(std::get<0>(std::move(ran))));
 }
 
 }  // namespace
 
-std::variant<std::vector<Completed>, Response> run_chunks(Exchange& exchange, JsonValue value,
+std::variant<std::vector<Completed>, Response> run_chunks(RequestContext& context, JsonValue value,
                                                           const Call& call) {
-  const auto chunks = guarded([&] { return read_chunks(exchange, value, call); });
+  const auto chunks = guarded([&] { return read_chunks(context, value, call); });
   if (!chunks) {
-    exchange.trail.write_unreadable(row_for(chunks.error().kind).outcome);
+    context.trail.write_unreadable(row_for(chunks.error().kind).outcome);
     const bool denied = chunks.error().kind == ErrorKind::authentication;
-    if (denied && exchange.app.dialect.own_words) return failed_to_authenticate(exchange);
-    return fail(exchange, chunks.error());
+    if (denied && context.app.dialect.uses_tornado_texts) return failed_to_authenticate(context);
+    return fail(context, chunks.error());
   }
-  Terms terms{exchange.deadline};
-  terms.own = call.own;
-  if (exchange.app.options.api_acl && call.token.size() == 0) {  // a session's user was asked about before
-    terms.may_come = [&](std::string_view user) { return exchange.app.acl.check(user, exchange.remote()); };
+  AdmissionOptions options{context.deadline};
+  options.own = call.own;
+  if (context.app.options.api_acl && call.token.size() == 0) {  // the session's user was checked before
+    options.check_address = [&](std::string_view user) {
+      return context.app.acl.check(user, context.remote());
+    };
   }
-  const client::NetapiClient& client = *exchange.app.client;
-  const Admission admission = admit(client, *chunks, terms, exchange.trail);
+  const client::NetapiClient& client = *context.app.client;
+  const Admission admission = admit(client, *chunks, options, context.trail);
   if (admission.refusal) {
-    return refused(exchange, *admission.refusal, *admission.refused, chunks->size(), {});
+    return refused(context, *admission.refusal, *admission.refused, chunks->size(), {});
   }
-  Ran ran = exchange.app.dialect.runs_at_once ? run_at_once(client, admission.permits, exchange.trail)
-                                              : run(client, admission.permits, exchange.trail);
-  exchange.gates = take_gates(ran.completed);
-  if (ran.failure) return refused(exchange, *ran.failure, *ran.failed, chunks->size(), ran.completed);
-  if (exchange.app.dialect.own_words) put_into_words(ran.completed);
+  RunResult ran = context.app.dialect.runs_in_parallel
+                      ? run_in_parallel(client, admission.permits, context.trail)
+                      : run(client, admission.permits, context.trail);
+  context.gates = take_gates(ran.completed);
+  if (ran.failure) return refused(context, *ran.failure, *ran.failed, chunks->size(), ran.completed);
+  if (context.app.dialect.uses_tornado_texts) set_no_minions_text(ran.completed);
   return std::move(ran.completed);
 }
 
-std::variant<client::Reply, Response> run_own(Exchange& exchange, std::string_view chunk, const Call& call) {
+std::variant<client::Reply, Response> run_own(RequestContext& context, std::string_view chunk,
+                                              const Call& call) {
   JsonDocument document;
-  if (auto parsed = document.parse(chunk, exchange.app.options.common.lowstate.json); !parsed) {
-    return fail(exchange, parsed.error());
+  if (auto parsed = document.parse(chunk, context.app.options.common.lowstate.json); !parsed) {
+    return fail(context, parsed.error());
   }
-  auto ran = run_chunks(exchange, document.root(), call);
+  auto ran = run_chunks(context, document.root(), call);
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
   return std::move(std::get<0>(ran).front().reply);
 }
 
-Response greet(Exchange& exchange) {
-  if (exchange.media == Media::html) return own_page(exchange);
+Response greet(RequestContext& context) {
+  if (context.media == Media::html) return home_page(context);
   std::string json;
   JsonWriter writer(json);
   writer.begin_object().key("return").string("Welcome").key("clients").begin_array();
-  for (const Client client : exchange.app.dialect.clients) {
-    if (exchange.app.client->master().has(client)) writer.string(name_of(client));
+  for (const Client client : context.app.dialect.clients) {
+    if (context.app.client->master().has(client)) writer.string(name_of(client));
   }
   writer.end_array().end_object();
-  return reply(exchange, Status::ok, std::move(json));
+  return reply(context, Status::ok, std::move(json));
 }
 
-Response run_for_session(Exchange& exchange) {
-  return items_or_answer(exchange, {.token = exchange.session->token});
+Response run_for_session(RequestContext& context) {
+  return items_or_answer(context, {.token = context.session->token});
 }
 
-Response run_by_credentials(Exchange& exchange) {
-  if (exchange.app.dialect.run_takes_sessions && presented(exchange.environ).token.size() > 0) {
-    auto session = session_of(exchange);
-    if (session) return items_or_answer(exchange, {.token = session->token});
+Response run_by_credentials(RequestContext& context) {
+  if (context.app.dialect.run_takes_sessions && presented_token(context.environ).token.size() > 0) {
+    auto session = request_session(context);
+    if (session) return items_or_answer(context, {.token = session->token});
     const bool denied = session.error().kind == ErrorKind::authentication;
-    return denied ? failed_to_authenticate(exchange) : fail(exchange, session.error());
+    return denied ? failed_to_authenticate(context) : fail(context, session.error());
   }
-  return items_or_answer(exchange, {});
+  return items_or_answer(context, {});
 }
 
 }  // namespace rest_fcgi::netapi

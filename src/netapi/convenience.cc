@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,8 +14,7 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
-// URLs that stand for one call each: what they are asked for is written down as a chunk, and run like any
-// other.
+// URLs that stand for one call. Each makes a chunk and runs it like any other.
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -22,18 +22,17 @@ namespace {
 using http::Response;
 using http::Status;
 
-/// What stands behind the route in the path.
-std::string below(const Exchange& exchange) {
+/// Returns the rest of the path below the route.
+std::string below(const RequestContext& context) {
   std::string text;
-  for (const std::string& part : exchange.below) text.append(text.empty() ? "" : "/").append(part);
+  for (const std::string& part : context.below) text.append(text.empty() ? "" : "/").append(part);
   return text;
 }
 
-Call own_call(const Exchange& exchange) {
-  return {.token = exchange.session->token, .own = true};
+Call own_call(const RequestContext& context) {
+  return {.token = context.session->token, .own = true};
 }
 
-/// `{"client": ..., "fun": ..., ...}` with more members.
 std::string chunk_of(std::string_view client, std::string_view fun,
                      std::initializer_list<std::pair<std::string_view, std::string_view>> more) {
   std::string json;
@@ -44,18 +43,18 @@ std::string chunk_of(std::string_view client, std::string_view fun,
   return json;
 }
 
-/// The grains of the one minion that has this id; where there is none, of all that fit it as a glob.
-std::variant<client::Reply, Response> grains_of(Exchange& exchange, const std::string& target) {
+/// Returns the grains of the minion with this id. If there is none, the id is a glob.
+std::variant<client::Reply, Response> grains_of(RequestContext& context, const std::string& target) {
   if (target != "*" && target.find_first_of("*?[") != std::string::npos) {
     std::string exact;
     JsonWriter writer(exact);
     writer.begin_object().key("client").string("local").key("fun").string("grains.items");
     writer.key("tgt_type").string("list").key("tgt").begin_array().string(target).end_array().end_object();
-    auto ran = run_own(exchange, exact, own_call(exchange));
+    auto ran = run_own(context, exact, own_call(context));
     const auto* const one = std::get_if<client::Reply>(&ran);
     if (one != nullptr && !one->jid.empty()) return ran;
   }
-  return run_own(exchange, chunk_of("local", "grains.items", {{"tgt", target}}), own_call(exchange));
+  return run_own(context, chunk_of("local", "grains.items", {{"tgt", target}}), own_call(context));
 }
 
 std::string with_return(const Json& value) {
@@ -66,7 +65,7 @@ Json list_of(const Json& item) {
   return written_array([&item](JsonWriter& writer) { writer.json(item); });
 }
 
-/// The same object, its last key first: job ids begin with their time.
+/// Sorts the jobs of an object by descending job id, which begins with the time.
 Json newest_first(const Json& jobs) {
   const JsonDocument document = own_document(jobs);
   std::vector<JsonMember> members;
@@ -79,7 +78,7 @@ Json newest_first(const Json& jobs) {
   });
 }
 
-/// What rest_cherrypy says of one job: all of it, and the minions' returns.
+/// Returns rest_cherrypy's reply about a job: `info` with the whole job, `return` with the minions' returns.
 std::string with_info(const Json& job, JsonValue parsed) {
   std::string json;
   JsonWriter writer(json);
@@ -94,21 +93,21 @@ std::string with_info(const Json& job, JsonValue parsed) {
   return json;
 }
 
-Response show_job(Exchange& exchange, const std::string& jid) {
-  auto ran = run_own(exchange, chunk_of("runner", "jobs.list_job", {{"jid", jid}}), own_call(exchange));
+Response show_job(RequestContext& context, const std::string& jid) {
+  auto ran = run_own(context, chunk_of("runner", "jobs.list_job", {{"jid", jid}}), own_call(context));
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
   const Json& job = std::get<0>(ran).items.front();
   const JsonDocument document = own_document(job);
-  const Dialect& dialect = exchange.app.dialect;
-  if (dialect.jobs_have_info) return reply(exchange, Status::ok, with_info(job, document.root()));
-  if (!document.root().find("Error")) return reply(exchange, Status::ok, with_return(list_of(job)));
-  return reply(exchange, Status::not_found,
+  const Dialect& dialect = context.app.dialect;
+  if (dialect.jobs_have_info) return reply(context, Status::ok, with_info(job, document.root()));
+  if (!document.root().find("Error")) return reply(context, Status::ok, with_return(list_of(job)));
+  return reply(context, Status::not_found,
                format(R"({{"status": "404 Not Found", "return": {}}})", list_of(job).text()));
 }
 
-/// What a wheel function returned. Errors: invocation, where it failed; why, which may be a traceback of the
-/// master's, is for the log.
-Result<Json> returned_by_wheel(const Exchange& exchange, const client::Reply& reply) {
+/// Returns the result of a wheel function. Errors: invocation, if it failed; the reason may be a traceback of
+/// the master and is only logged.
+Result<Json> returned_by_wheel(const RequestContext& context, const client::Reply& reply) {
   JsonDocument document;
   if (auto parsed = document.parse(reply.items.front().text(), JsonLimits::none()); !parsed) {
     return std::move(parsed).error();
@@ -117,15 +116,16 @@ Result<Json> returned_by_wheel(const Exchange& exchange, const client::Reply& re
   const JsonValue value = data.find("return").value_or(JsonValue());
   const auto success = data.find("success");
   if (success && success->is(JsonValue::Kind::boolean) && !success->boolean()) {
-    return Error{ErrorKind::invocation,
-                 format("The master could not do this; the log says why (reference {})",
-                        reference_to(log::Level::warning, format("A wheel for {} failed", exchange.remote()),
-                                     value.python_str()))};
+    return Error{
+        ErrorKind::invocation,
+        format("The master could not do this; the log says why (reference {})",
+               log_with_reference(log::Level::warning, format("A wheel for {} failed", context.remote()),
+                                  value.python_str()))};
   }
   return value.json();
 }
 
-/// Names that may stand in a file name of a header, and that a master takes for a minion.
+/// Returns whether this can be a minion id. It becomes part of a file name in a header.
 bool is_minion_id(std::string_view text) {
   const auto is_good = [](char c) {
     return is_letter(c) || is_digit(c) || std::string_view("._-:@+").find(c) != std::string_view::npos;
@@ -134,13 +134,13 @@ bool is_minion_id(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_good);
 }
 
-/// The chunk that makes a pair of keys: with the body's credentials, and what the wheel knows. A form's texts
-/// are read as numbers and booleans.
-Result<void> write_key_chunk(JsonWriter& writer, JsonValue asked, std::string_view minion) {
+/// Writes the chunk that makes a key pair, with the credentials of the body. Values that are text, as all
+/// values of forms are, are read as YAML.
+Result<void> write_key_chunk(JsonWriter& writer, JsonValue body, std::string_view minion) {
   writer.begin_object().key("client").string("wheel").key("fun").string("key.gen_accept");
   writer.key("id_").string(minion);
   for (const std::string_view key : {"keysize", "force"}) {
-    const auto value = lowstate::find_nonempty(asked, key);
+    const auto value = lowstate::find_nonempty(body, key);
     if (!value) continue;
     writer.key(key);
     if (value->is(JsonValue::Kind::string)) {
@@ -152,7 +152,7 @@ Result<void> write_key_chunk(JsonWriter& writer, JsonValue asked, std::string_vi
     }
   }
   for (const std::string_view key : {"username", "password", "eauth", "token"}) {
-    if (const auto value = asked.find(key)) {
+    if (const auto value = body.find(key)) {
       writer.key(key);
       value->write(writer);
     }
@@ -161,52 +161,99 @@ Result<void> write_key_chunk(JsonWriter& writer, JsonValue asked, std::string_vi
   return {};
 }
 
-Response key_archive(const Exchange& exchange, const std::string& minion, const Json& keys) {
+/// One file of an archive.
+struct TarMember {
+  std::string_view name;  ///< REQUIRES: at most 100 bytes
+  std::string_view content;
+  unsigned mode;
+};
+
+constexpr std::size_t kBlock = 512;
+constexpr std::size_t kRecord = 20 * kBlock;
+
+std::string head_of(const TarMember& member) {
+  std::string head(kBlock, '\0');
+  const auto put = [&head](std::size_t at, std::string_view text) { head.replace(at, text.size(), text); };
+  put(0, member.name);
+  put(100, format("{:07o}", member.mode));
+  put(108, "0000000");  // user and group ids
+  put(116, "0000000");
+  put(124, format("{:011o}", member.content.size()));
+  put(136, "00000000000");  // modification time
+  put(148, "        ");     // the checksum counts as spaces
+  put(156, "0");            // type: regular file
+  put(257, std::string_view("ustar\00000", 8));
+  const unsigned sum = std::accumulate(head.begin(), head.end(), 0U, [](unsigned total, char c) {
+    return total + static_cast<unsigned char>(c);
+  });
+  put(148, format("{:06o}", sum));
+  head[154] = '\0';
+  return head;
+}
+
+void pad(std::string& text, std::size_t unit) {
+  text.resize((text.size() + unit - 1) / unit * unit);
+}
+
+/// Returns a tar archive (POSIX.1-1988, ustar) of files that belong to root, with the date 1970-01-01. Its
+/// size is a multiple of 10240 bytes, as tar(1) writes it.
+std::string make_tar(const std::vector<TarMember>& members) {
+  std::string archive;
+  for (const TarMember& member : members) {
+    archive += head_of(member);
+    archive += member.content;
+    pad(archive, kBlock);
+  }
+  archive.resize(archive.size() + 2 * kBlock);
+  pad(archive, kRecord);
+  return archive;
+}
+
+Response key_archive(const RequestContext& context, const std::string& minion, const Json& keys) {
   const JsonDocument document = own_document(keys);
   const JsonValue open = document.root().find("pub").value_or(JsonValue());
   const JsonValue secret = document.root().find("priv").value_or(JsonValue());
   if (open.text().empty() || secret.text().empty()) {
-    return fail(exchange, {ErrorKind::conflict, format("There is a key of {} already.", quoted(minion))});
+    return fail(context, {ErrorKind::conflict, format("There is a key of {} already.", quoted(minion))});
   }
   return {Status::ok,
           {{"Content-Type", "application/x-tar"},
            {"Content-Disposition", format("attachment; filename=\"saltkeys-{}.tar\"", minion)}},
-          tar_of({{"minion.pub", open.text(), 0644}, {"minion.pem", secret.text(), 0600}})};
+          make_tar({{"minion.pub", open.text(), 0644}, {"minion.pem", secret.text(), 0600}})};
 }
 
 }  // namespace
 
-Response show_minions(Exchange& exchange) {
-  std::string target = below(exchange);
-  if (target.empty()) target = in_query(exchange.target, "mid");
+Response show_minions(RequestContext& context) {
+  std::string target = below(context);
+  if (target.empty()) target = in_query(context.target, "mid");
   if (target.empty()) target = "*";
-  auto ran = grains_of(exchange, target);
+  auto ran = grains_of(context, target);
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
   client::Reply& minions = std::get<0>(ran);
-  const bool is_nobody = minions.jid.empty();
-  if (is_nobody && exchange.app.dialect.missing_is_404) {
-    return refuse(exchange, Status::not_found, kNoMinions);
+  const bool is_unmatched = minions.jid.empty();
+  if (is_unmatched && context.app.dialect.missing_is_404) {
+    return refuse(context, Status::not_found, kNoMinions);
   }
-  return reply(exchange, Status::ok, with_return(list_of(minions.items.front())));
+  return reply(context, Status::ok, with_return(list_of(minions.items.front())));
 }
 
-Response start_job(Exchange& exchange) {
-  if (!exchange.below.empty()) return refuse(exchange, Status::not_found, "Nothing matches the given URI");
-  const bool may_name_others = exchange.app.dialect.overrides_client;
+Response start_job(RequestContext& context) {
+  if (!context.below.empty()) return refuse(context, Status::not_found, "Nothing matches the given URI");
+  const bool may_name_others = context.app.dialect.overrides_client;
   const auto names_other = [](JsonValue chunk) {
     const auto client = lowstate::find_nonempty(chunk, "client");
     return client && client->text() != "local_async";
   };
-  const JsonValue body = exchange.body.value;
+  const JsonValue body = context.body.value;
   bool other = names_other(body);
   for (const JsonValue chunk : body.elements()) other = other || names_other(chunk);
   if (other && !may_name_others) {
-    exchange.trail.write_unreadable("invalid");
-    return fail(exchange, {ErrorKind::invocation, "Only the client 'local_async' is served here."});
+    context.trail.write_unreadable("invalid");
+    return fail(context, {ErrorKind::invocation, "Only the client 'local_async' is served here."});
   }
-  auto ran =
-      run_chunks(exchange, body,
-                 {.token = exchange.session->token, .reading = {.client = lowstate::Client::local_async}});
+  auto ran = run_chunks(
+      context, body, {.token = context.session->token, .reading = {.client = lowstate::Client::local_async}});
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
   auto& completed = std::get<0>(ran);
   std::string links;
@@ -214,53 +261,54 @@ Response start_job(Exchange& exchange) {
   writer.begin_object().key("jobs").begin_array();
   for (const Completed& one : completed) {
     if (one.reply.jid.empty()) continue;
-    writer.begin_object().key("href").string(format("{}/jobs/{}", exchange.base, one.reply.jid)).end_object();
+    writer.begin_object().key("href").string(format("{}/jobs/{}", context.base, one.reply.jid)).end_object();
   }
   writer.end_array().end_object();
   std::string json = items_text(std::move(completed));
-  if (exchange.app.dialect.started_have_links) {
+  if (context.app.dialect.started_have_links) {
     json.pop_back();
     json.append(R"(, "_links": )").append(links).append("}");
   }
-  return reply(exchange, Status::accepted, std::move(json));
+  return reply(context, Status::accepted, std::move(json));
 }
 
-Response show_jobs(Exchange& exchange) {
-  if (const std::string jid = below(exchange); !jid.empty()) return show_job(exchange, jid);
-  auto ran = run_own(exchange, chunk_of("runner", "jobs.list_jobs", {}), own_call(exchange));
+Response show_jobs(RequestContext& context) {
+  if (const std::string jid = below(context); !jid.empty()) return show_job(context, jid);
+  auto ran = run_own(context, chunk_of("runner", "jobs.list_jobs", {}), own_call(context));
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
-  return reply(exchange, Status::ok, with_return(list_of(newest_first(std::get<0>(ran).items.front()))));
+  return reply(context, Status::ok, with_return(list_of(newest_first(std::get<0>(ran).items.front()))));
 }
 
-Response show_keys(Exchange& exchange) {
-  const std::string minion = below(exchange);
+Response show_keys(RequestContext& context) {
+  const std::string minion = below(context);
   const std::string chunk = minion.empty() ? chunk_of("wheel", "key.list_all", {})
                                            : chunk_of("wheel", "key.finger", {{"match", minion}});
-  auto ran = run_own(exchange, chunk, own_call(exchange));
+  auto ran = run_own(context, chunk, own_call(context));
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
-  const auto keys = returned_by_wheel(exchange, std::get<0>(ran));
-  return keys ? reply(exchange, Status::ok, with_return(*keys)) : fail(exchange, keys.error());
+  const auto keys = returned_by_wheel(context, std::get<0>(ran));
+  return keys ? reply(context, Status::ok, with_return(*keys)) : fail(context, keys.error());
 }
 
-Response make_keys(Exchange& exchange) {
-  JsonValue asked = exchange.body.value;
-  if (asked.is(JsonValue::Kind::array) && asked.size() == 1) asked = *asked.elements().begin();
-  const JsonValue minion = asked.find(lowstate::find_nonempty(asked, "mid") ? "mid" : "id_").value_or(JsonValue());
+Response make_keys(RequestContext& context) {
+  JsonValue body = context.body.value;
+  if (body.is(JsonValue::Kind::array) && body.size() == 1) body = *body.elements().begin();
+  const JsonValue minion =
+      body.find(lowstate::find_nonempty(body, "mid") ? "mid" : "id_").value_or(JsonValue());
   if (!is_minion_id(minion.text())) {
-    exchange.trail.write_unreadable("invalid");
-    return fail(exchange, {ErrorKind::invocation,
-                           "'mid' must be the id of one minion: letters, digits and any of . _ - : @ +"});
+    context.trail.write_unreadable("invalid");
+    return fail(context, {ErrorKind::invocation,
+                          "'mid' must be the id of one minion: letters, digits and any of . _ - : @ +"});
   }
   const std::string id(minion.text());
   std::string chunk;
   JsonWriter writer(chunk);
-  if (Result<void> written = write_key_chunk(writer, asked, id); !written) {
-    return fail(exchange, written.error());
+  if (Result<void> written = write_key_chunk(writer, body, id); !written) {
+    return fail(context, written.error());
   }
-  auto ran = run_own(exchange, chunk, {.own = true});
+  auto ran = run_own(context, chunk, {.own = true});
   if (auto* answer = std::get_if<Response>(&ran)) return std::move(*answer);
-  const auto keys = returned_by_wheel(exchange, std::get<0>(ran));
-  return keys ? key_archive(exchange, id, *keys) : fail(exchange, keys.error());
+  const auto keys = returned_by_wheel(context, std::get<0>(ran));
+  return keys ? key_archive(context, id, *keys) : fail(context, keys.error());
 }
 
 }  // namespace rest_fcgi::netapi

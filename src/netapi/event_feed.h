@@ -14,49 +14,50 @@
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/master/events.h"
-#include "rest_fcgi/netapi/streams.h"
+#include "rest_fcgi/netapi/stream_registry.h"
 
 namespace rest_fcgi::netapi {
 
-/// Runs a chunk that is ours, not the caller's, in the name of whoever has the token; gives what it returned,
-/// null where it may not be run or failed. The question is the chunk, as JSON. Used on any thread.
-using AskMaster = Streams::Seat::Ask;
+/// Runs a chunk of ours, given as JSON, for the owner of the token, and returns its result; null if it failed
+/// or was refused. Called on any thread.
+using CallMaster = StreamRegistry::Subscription::Call;
 
-/// How one stream shows events.
-struct FeedForm {
+/// The form in which a stream sends events.
+struct FeedFormat {
   enum class Shows {
-    blocks,     ///< of server-sent events, from the start on
-    lines,      ///< on a WebSocket: `data: {...}`
-    json,       ///< on a WebSocket
-    formatted,  ///< on a WebSocket: a view that Salt calls formatted
+    blocks,     ///< blocks of server-sent events; sending starts at once
+    lines,      ///< WebSocket messages `data: {...}`
+    json,       ///< WebSocket messages with JSON
+    formatted,  ///< WebSocket messages with Salt's formatted view
   };
   Shows shows = Shows::blocks;
-  bool answers = false;             ///< what the client says on its WebSocket, and takes it as bytes, too
-  std::uint16_t logged_out = 1008;  ///< close code
+  bool answers = false;             ///< answers each message of the client, and also accepts binary ones
+  std::uint16_t logged_out = 1008;  ///< WebSocket close code for the end of the session
   FormattedStyle style{};
-  std::vector<std::string> tags{};  ///< globs; an event that fits one of them is shown; empty: all are
+  std::vector<std::string> tags{};  ///< globs; only events whose tag matches one are sent; empty: all
 };
 
-/// What the formatted view needs beside events.
-struct FormattedNeeds {
-  std::optional<std::string> refused{};  ///< why this user may not have it
-  Json grains;                           ///< of the minions, by id; null: they have to be asked
-  AskMaster ask;
+/// What the formatted view needs in addition to events.
+struct FormattedSetup {
+  std::optional<std::string> refused{};  ///< why the user may not have the view
+  Json grains;                           ///< grains by minion id; null: have to be requested
+  CallMaster call;
 };
 
-/// A stream of events for one listener. On a WebSocket events are shown from the message `websocket client
-/// ready` on; what was before is not kept. Errors of the reader, and the end of the session, are its end.
+/// An event stream of one listener. On a WebSocket, events are sent after the client's message `websocket
+/// client ready`; earlier events are skipped. The stream ends with the session and with an error of the
+/// reader.
 class EventFeed final : public http::Feed {
  public:
-  EventFeed(FeedForm form, std::unique_ptr<Streams::Seat> seat, std::unique_ptr<master::EventReader> reader,
-            const Clock& clock);
+  EventFeed(FeedFormat form, std::unique_ptr<StreamRegistry::Subscription> subscription,
+            std::unique_ptr<master::EventReader> reader, const Clock& clock);
 
-  /// The listener wanted to go on behind this event, and that cannot be: it is told so first.
-  void tell_of_loss(std::string_view last_event_id);
-  /// The listener goes on where it was: events before it is ready count as well.
-  void keep_from_start() { keeps_ = true; }
-  /// REQUIRES: it shows the formatted view.
-  void set_needs(FormattedNeeds needs) { needs_ = std::move(needs); }
+  /// Tells the listener that events after `last_event_id` are lost, before any other event.
+  void report_lost_events(std::string_view last_event_id);
+  /// Continues after the listener's last event, so that events before it is ready are sent as well.
+  void resume() { resumes_ = true; }
+  /// REQUIRES: the stream shows the formatted view.
+  void set_formatted_setup(FormattedSetup needs) { setup_ = std::move(needs); }
 
   std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes, const http::Wake& wake) override;
   void on_message(std::string_view message, bool is_text) override;
@@ -65,24 +66,24 @@ class EventFeed final : public http::Feed {
  private:
   void begin();
   [[nodiscard]] std::string_view message_of(const master::Event& event) const noexcept;
-  void add_own(std::vector<Part>& parts);
+  void add_own_messages(std::vector<Part>& parts);
   void add(const master::EventPtr& event, std::vector<Part>& parts);
   std::size_t add_frames(std::vector<Part>& parts);
   void ask_for_jobs_and_grains();
   void ask_for_grains(const std::vector<std::string>& minions);
 
-  const FeedForm form_;
+  const FeedFormat form_;
   const Clock& clock_;
-  const std::unique_ptr<Streams::Seat> seat_;
+  const std::unique_ptr<StreamRegistry::Subscription> subscription_;
   const std::unique_ptr<master::EventReader> reader_;
   bool opened_ = false;
   bool ready_ = false;
-  bool keeps_ = false;
-  std::size_t replies_ = 0;  ///< that are to go out
+  bool resumes_ = false;
+  std::size_t replies_ = 0;  ///< messages that have to be answered
   std::optional<End> end_;
-  master::EventPtr loss_;
+  master::EventPtr lost_events_;
   std::optional<FormattedEvents> view_;
-  FormattedNeeds needs_;
+  FormattedSetup setup_;
 };
 
 }  // namespace rest_fcgi::netapi

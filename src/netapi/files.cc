@@ -32,16 +32,16 @@ namespace {
 using http::Response;
 using http::Status;
 
-constexpr std::size_t kPart = std::size_t{64} << 10;  // what a reply of a file holds in memory
+constexpr std::size_t kPartSize = std::size_t{64} << 10;  // bytes of a file that a reply keeps in memory
 
-/// The part of a file from `at` on, read while it is sent.
+/// A part of a file, read while it is sent.
 class FileStream final : public http::Stream {
  public:
   FileStream(UniqueFd file, std::uint64_t at, std::uint64_t left)
       : file_(std::move(file)), at_(at), left_(left) {}
 
   Result<std::string_view> next() override {
-    const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPart));
+    const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kPartSize));
     if (wanted == 0) return std::string_view();
     part_.resize(wanted);
     const ssize_t got = ::pread(file_.get(), part_.data(), wanted, static_cast<off_t>(at_));
@@ -97,19 +97,19 @@ UniqueFd open_folder(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/// Does not wait for the other end of a pipe.
+/// O_NONBLOCK: opening a FIFO does not wait.
 UniqueFd open_file(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
-/// Opens what lies below a folder. Links may point to what lies there as well, and nowhere else.
+/// Opens a file below a folder. Symbolic links must stay below the folder, too.
 UniqueFd open_below(const UniqueFd& folder, const std::string& path) {
   open_how how{};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;  // no waiting for the other end of a pipe
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;  // opening a FIFO does not wait
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   UniqueFd file(static_cast<int>(::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how)));
   if (file || (errno != ENOSYS && errno != EPERM)) return file;
-  // A kernel, or a sandbox around us, that does not know this call: then no links at all.
+  // Old kernels do not have openat2(2), and sandboxes may forbid it. Without it no symbolic link is followed.
   UniqueFd at(::openat(folder.get(), ".", O_PATH | O_CLOEXEC | O_DIRECTORY));
   const std::vector<std::string> parts = parts_of(path);
   for (std::size_t i = 0; at && i < parts.size(); ++i) {
@@ -126,20 +126,20 @@ struct Found {
   std::string name;
 };
 
-std::optional<Found> looked_at(UniqueFd file, std::string name) {
+std::optional<Found> opened_file(UniqueFd file, std::string name) {
   Found found{std::move(file), {}, std::move(name)};
   if (!found.file || ::fstat(found.file.get(), &found.status) != 0) return std::nullopt;
   return found;
 }
 
-/// Which bytes of a file are wanted: from the first to the one after the last.
+/// A range of bytes: from `begin` to before `end`.
 struct Span {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-/// One range of a Range header (RFC 9110, section 14.1.2). Absent: there is none that is understood, and all
-/// is sent. One that begins behind its end cannot be had.
+/// Returns the range of a Range header (RFC 9110, section 14.1.2). Absent: no valid range, so the whole file
+/// is sent. A range that is not in the file has begin >= end.
 std::optional<Span> range_in(std::string_view header, std::uint64_t size) {
   constexpr std::string_view kUnit = "bytes=";
   if (!header.starts_with(kUnit)) return std::nullopt;
@@ -168,11 +168,12 @@ std::optional<std::time_t> time_in(std::string_view header) {
   return ::timegm(&parts);
 }
 
-/// The text of a small file, which may be packed on its way; else a stream. Errors: as the stream's.
+/// Sets the body to the content of a small file, which can be compressed, or to a stream. Errors: as of
+/// FileStream.
 Result<void> set_body(UniqueFd file, Span span, Response& response) {
   const std::uint64_t size = span.end - span.begin;
   FileStream stream(std::move(file), span.begin, size);
-  if (size <= kPart) {
+  if (size <= kPartSize) {
     std::string text;
     auto part = stream.next();
     for (; part && !part->empty(); part = stream.next()) text += *part;
@@ -185,8 +186,8 @@ Result<void> set_body(UniqueFd file, Span span, Response& response) {
   return {};
 }
 
-Response file_reply(const Exchange& exchange, Found found) {
-  const auto& environ = exchange.environ;
+Response file_reply(const RequestContext& context, Found found) {
+  const auto& environ = context.environ;
   const auto size = static_cast<std::uint64_t>(found.status.st_size);
   const std::string changed = http::http_date(std::chrono::system_clock::from_time_t(found.status.st_mtime));
   Response response{Status::ok, {{"Last-Modified", changed}, {"Accept-Ranges", "bytes"}}, std::string()};
@@ -200,7 +201,7 @@ Response file_reply(const Exchange& exchange, Found found) {
   if (unless_changed.empty() || unless_changed == changed) {
     if (const auto range = range_in(environ.get("HTTP_RANGE"), size)) {
       if (range->begin >= range->end) {
-        Response refused = refuse(exchange, Status::range_not_satisfiable, "The file has no such range.");
+        Response refused = refuse(context, Status::range_not_satisfiable, "The file has no such range.");
         refused.headers.emplace_back("Content-Range", format("bytes */{}", size));
         return refused;
       }
@@ -212,19 +213,18 @@ Response file_reply(const Exchange& exchange, Found found) {
   }
   response.headers.emplace_back("Content-Type", type_of(found.name));
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  if (auto set = set_body(std::move(found.file), span, response); !set) return fail(exchange, set.error());
+  if (auto set = set_body(std::move(found.file), span, response); !set) return fail(context, set.error());
   return response;
 }
 
-Response no_file(const Exchange& exchange) {
-  return refuse(exchange, Status::not_found, "Nothing matches the given URI");
+Response no_file(const RequestContext& context) {
+  return refuse(context, Status::not_found, "Nothing matches the given URI");
 }
 
-/// A file that the configuration names.
-Response named_file(const Exchange& exchange, const std::string& path) {
-  auto found = looked_at(open_file(path), path);
-  if (!found || !S_ISREG(found->status.st_mode)) return no_file(exchange);
-  return file_reply(exchange, *std::move(found));
+Response named_file(const RequestContext& context, const std::string& path) {
+  auto found = opened_file(open_file(path), path);
+  if (!found || !S_ISREG(found->status.st_mode)) return no_file(context);
+  return file_reply(context, *std::move(found));
 }
 
 std::string percent_encoded(std::string_view text) {
@@ -242,50 +242,50 @@ std::string percent_encoded(std::string_view text) {
 
 }  // namespace
 
-Response serve_static(Exchange& exchange) {
-  const auto& parts = exchange.below;
+Response serve_static(RequestContext& context) {
+  const auto& parts = context.below;
   if (std::find(parts.begin(), parts.end(), "..") != parts.end()) {
-    return refuse(exchange, Status::forbidden, "'..' is not for paths.");
+    return refuse(context, Status::forbidden, "The path must not contain '..'.");
   }
-  const UniqueFd root = open_folder(exchange.app.options.static_root);
-  if (!root) return no_file(exchange);
+  const UniqueFd root = open_folder(context.app.options.static_root);
+  if (!root) return no_file(context);
   std::string path = ".";
   for (const std::string& part : parts) path.append("/").append(part);
-  auto found = looked_at(open_below(root, path), path);
+  auto found = opened_file(open_below(root, path), path);
   if (found && S_ISDIR(found->status.st_mode)) {
     path += "/index.html";
-    found = looked_at(open_below(root, path), path);
-    if (found && exchange.target.path.back() != '/') {
-      // Links in the page are relative to the folder. The path as it was asked for may begin with two
-      // slashes, and would name another host.
-      std::string place = exchange.base + path_text(*exchange.route);
+    found = opened_file(open_below(root, path), path);
+    if (found && context.target.path.back() != '/') {
+      // The page's links are relative to the folder. The path is built anew, since one that begins with two
+      // slashes would name another host.
+      std::string place = context.base + path_text(*context.route);
       for (const std::string& part : parts) place.append("/").append(part);
       return {Status::moved_permanently, {{"Location", percent_encoded(place) + "/"}}, std::string()};
     }
   }
-  if (!found || !S_ISREG(found->status.st_mode)) return no_file(exchange);
-  return file_reply(exchange, *std::move(found));
+  if (!found || !S_ISREG(found->status.st_mode)) return no_file(context);
+  return file_reply(context, *std::move(found));
 }
 
-Response serve_app(Exchange& exchange) {
-  return named_file(exchange, exchange.app.options.app);
+Response serve_app(RequestContext& context) {
+  return named_file(context, context.app.options.app);
 }
 
-Response serve_favicon(Exchange& exchange) {
-  return named_file(exchange, exchange.app.options.favicon);
+Response serve_favicon(RequestContext& context) {
+  return named_file(context, context.app.options.favicon);
 }
 
-bool wants_app_page(const Exchange& exchange) {
-  const bool is_file = exchange.route != nullptr && exchange.route->serves_files;
-  return !exchange.app.options.app.empty() && exchange.target.reads() && !is_file &&
-         exchange.error_media == Media::html;
+bool wants_app_page(const RequestContext& context) {
+  const bool is_file = context.route != nullptr && context.route->serves_files;
+  return !context.app.options.app.empty() && context.target.reads() && !is_file &&
+         context.error_media == Media::html;
 }
 
 void warn_of_missing_files(const RestCherrypyOptions& options) {
   const auto warn = [](std::string_view option, const std::string& path, const UniqueFd& opened) {
     if (path.empty() || opened) return;
-    log::warning(format("rest_cherrypy: {}: {} cannot be opened, and is 404 until it can: {}", option, path,
-                        errno_text()));
+    log::warning(format("rest_cherrypy: {}: {} cannot be opened, so requests for it get 404: {}", option,
+                        path, errno_text()));
   };
   warn("static", options.static_root, open_folder(options.static_root));
   warn("app", options.app, open_file(options.app));

@@ -15,7 +15,7 @@ std::string json_of(std::optional<JsonValue> value) {
   return value ? value->json().text() : std::string("null");
 }
 
-/// An event's tag, where it is of a kind that the view looks at.
+/// An event's tag, parsed.
 struct Subject {
   enum class Is { nothing, new_job, returned, key, auth, presence, start };
   Is is = Is::nothing;
@@ -25,7 +25,7 @@ struct Subject {
 
 Subject subject_of(std::string_view tag) {
   using Is = Subject::Is;
-  // Before a tag is taken apart: few events are of a kind that counts.
+  // Most events do not matter here, so this is checked first.
   const bool ours = tag.starts_with("salt/") || tag.starts_with("syndic/");
   if (!ours) return {};
   const std::vector<std::string> parts = parts_of(tag);
@@ -47,16 +47,16 @@ constexpr std::string_view kNoAnswer = R"({"success": false})";
 
 }  // namespace
 
-void FormattedEvents::hear(std::string_view tag, std::string_view data) {
+void FormattedEvents::apply(std::string_view tag, std::string_view data) {
   const Subject subject = subject_of(tag);
   if (subject.is == Subject::Is::nothing || !document_.parse(data, JsonLimits::none())) return;
   const JsonValue root = document_.root();
-  forget_jobs();
+  drop_old_jobs();
   switch (subject.is) {
     case Subject::Is::new_job:
       return start_job(subject.jid, root);
     case Subject::Is::returned:
-      return finish_part(subject.jid, subject.minion, root);
+      return add_return(subject.jid, subject.minion, root);
     case Subject::Is::presence:
       return presence(subject.what, root);
     case Subject::Is::key:
@@ -74,7 +74,7 @@ void FormattedEvents::start(JsonValue grains) {
   minions_changed_ = true;
 }
 
-/// Most often it is one of the latest that is looked for.
+/// Searches from the end, where the latest jobs are.
 FormattedEvents::Job* FormattedEvents::find_job(std::string_view jid) {
   const auto is_it = [jid](const Job& job) { return job.jid == jid; };
   const auto found = std::find_if(jobs_.rbegin(), jobs_.rend(), is_it);
@@ -86,8 +86,8 @@ FormattedEvents::Job& FormattedEvents::job_of(const std::string& jid) {
   return known != nullptr ? *known : jobs_.emplace_back(Job{jid});
 }
 
-/// Counts anew what a job takes, and notes that it has changed and whether all have answered.
-void FormattedEvents::settle(Job& job) {
+/// Updates the size of a job and whether it has finished.
+void FormattedEvents::update_totals(Job& job) {
   job_bytes_ -= job.bytes;
   job.bytes =
       2 * job.jid.size() + job.start_time.size() + job.fun.size() + job.tgt.size() + job.tgt_type.size();
@@ -102,7 +102,7 @@ void FormattedEvents::settle(Job& job) {
   jobs_changed_ = true;
 }
 
-/// What a minion returned, which is null where the job would get too large with it. The job is to be settled.
+/// Sets the return of a minion; null if it is too large. REQUIRES: `update_totals` is called afterwards.
 void FormattedEvents::set_answer(Job& job, std::string_view minion, JsonValue answer) {
   const auto written = [&](bool with_value) {
     std::string text;
@@ -137,11 +137,11 @@ void FormattedEvents::start_job(const std::string& jid, JsonValue data) {
   job.tgt = json_of(data.find("tgt"));
   job.tgt_type = json_of(data.find("tgt_type"));
   for (const JsonValue minion : minions->elements()) job.minions.try_emplace(std::string(minion.text()));
-  settle(job);
-  forget_jobs();
+  update_totals(job);
+  drop_old_jobs();
 }
 
-void FormattedEvents::finish_part(const std::string& jid, const std::string& minion, JsonValue data) {
+void FormattedEvents::add_return(const std::string& jid, const std::string& minion, JsonValue data) {
   const auto value = data.find("return");
   const auto retcode = data.find("retcode");
   const auto success = data.find("success");
@@ -150,14 +150,14 @@ void FormattedEvents::finish_part(const std::string& jid, const std::string& min
   Job& job = job_of(jid);
   if (job.fun == "null") job.fun = json_of(data.find("fun"));
   set_answer(job, minion, data);
-  settle(job);
-  forget_jobs();
+  update_totals(job);
+  drop_old_jobs();
   if (data.find("fun").value_or(JsonValue()).text() != "grains.items" || !value->is(Kind::object)) return;
   set_grains(minion, *value);
   minions_changed_ = true;
 }
 
-void FormattedEvents::complete(const std::string& jid, JsonValue listed) {
+void FormattedEvents::fill_in_job(const std::string& jid, JsonValue listed) {
   Job* const found = find_job(jid);
   if (found == nullptr || !listed.is(Kind::object) || listed.find("Error")) return;
   Job& job = *found;
@@ -172,11 +172,11 @@ void FormattedEvents::complete(const std::string& jid, JsonValue listed) {
     const auto known = job.minions.find(one.key);
     if (known == job.minions.end() || known->second.empty()) set_answer(job, one.key, one.value);
   }
-  settle(job);
+  update_totals(job);
 }
 
-/// The oldest leave first; of those beyond the limits, those that are complete.
-void FormattedEvents::forget_jobs() {
+/// Removes old finished jobs, and the oldest ones beyond the limits.
+void FormattedEvents::drop_old_jobs() {
   const SteadyTime now = clock_.steady();
   const auto forget = [this](std::list<Job>::iterator at) {
     job_bytes_ -= at->bytes;
@@ -186,7 +186,7 @@ void FormattedEvents::forget_jobs() {
     const bool old = at->finished && now - *at->finished >= limits_.keep_finished;
     at = old ? forget(at) : std::next(at);
   }
-  // One stays, however large: it is what the listener is told about now.
+  // One job always stays, whatever its size: it is the one that just changed.
   const auto too_much = [this] {
     return jobs_.size() > 1 && (jobs_.size() > limits_.max_jobs || job_bytes_ > limits_.max_job_bytes);
   };
@@ -221,7 +221,7 @@ void FormattedEvents::set_grains(const std::string& id, JsonValue grains) {
   grain_bytes_ += known.size();
 }
 
-/// `salt/key`, and `salt/auth`, which tells of a key that the master accepted by itself.
+/// Handles `salt/key`, and `salt/auth`, which the master sends when it accepts a key automatically.
 void FormattedEvents::key_event(JsonValue data) {
   const std::string_view act = data.find("act").value_or(JsonValue()).text();
   const std::string_view id = data.find("id").value_or(JsonValue()).text();
@@ -229,7 +229,7 @@ void FormattedEvents::key_event(JsonValue data) {
   minions_changed_ = minions_changed_ || changed;
 }
 
-/// A minion that was accepted can be asked for its grains once it has started.
+/// An accepted minion can return its grains once it has started.
 void FormattedEvents::minion_start(const std::string& id) {
   const auto found = minions_.find(id);
   if (found != minions_.end() && found->second.empty()) new_minions_.push_back(id);

@@ -18,14 +18,14 @@
 
 namespace rest_fcgi::netapi {
 
-/// In which form a view is shown, and what else Salt's two modules do differently.
+/// The differences between the views of rest_cherrypy and rest_tornado.
 struct FormattedStyle {
-  bool minions_are_listed;      ///< `[{"id": M, ...}]`; else `{M: {"id": M, ...}}`
-  bool hears_presence_changes;  ///< `salt/presence/change`, beside `present`
-  std::string_view end;         ///< of a frame
+  bool minions_are_listed;      ///< `[{"id": M, ...}]`; otherwise `{M: {"id": M, ...}}`
+  bool hears_presence_changes;  ///< `salt/presence/change` changes the view, as `present` does
+  std::string_view end;         ///< text at the end of a frame
 };
 
-/// What one view may keep.
+/// Limits of one view.
 struct FormattedLimits {
   std::size_t max_jobs = 1000;
   std::size_t max_job_bytes = std::size_t{512} << 10;  ///< of all jobs together
@@ -34,51 +34,51 @@ struct FormattedLimits {
   std::chrono::minutes keep_finished{10};
 };
 
-/// Salt's "formatted" view of its events, made for one listener: which minions there are, and which jobs with
-/// what they returned. What changes it gives a frame with all minions or all jobs. Finished jobs leave after
-/// a while, and beyond the limits the oldest leave first, those that are complete before others; what is
-/// returned beyond them within one job is shown as null. Not synchronized.
+/// Salt's "formatted" view of events, for one listener: all minions, and all jobs with their returns. Each
+/// change makes a frame with all minions or all jobs. Finished jobs are removed after `keep_finished`; beyond
+/// the limits the oldest jobs are removed, finished ones first. A return that is too large for its job is
+/// shown as null. Not synchronized.
 class FormattedEvents {
  public:
   FormattedEvents(const FormattedStyle& style, const Clock& clock, FormattedLimits limits = {})
       : style_(style), clock_(clock), limits_(limits) {}
 
-  /// An event changes nothing where it does not fit together. `data` is JSON.
-  void hear(std::string_view tag, std::string_view data);
+  /// Changes the view according to an event. `data` is JSON. Malformed events are ignored.
+  void apply(std::string_view tag, std::string_view data);
 
-  /// The minions that there are, as an object with the grains of each.
+  /// Sets the minions, from an object with the grains of each.
   void start(JsonValue grains);
 
-  /// What the master knows of a job whose start was not heard, as its runner `jobs.list_job` says it.
-  void complete(const std::string& jid, JsonValue listed);
+  /// Adds what the master's runner `jobs.list_job` returned about a job whose start was not seen.
+  void fill_in_job(const std::string& jid, JsonValue listed);
 
-  /// The jobs, where they have changed since this was called last, and so the minions.
+  /// Returns frames with the jobs and with the minions, if these changed since the last call.
   [[nodiscard]] std::vector<std::string> take_frames();
 
-  /// Minions that have come and whose grains are not known yet. Each is named once.
+  /// Returns new minions whose grains are unknown, each once.
   [[nodiscard]] std::vector<std::string> take_new_minions();
-  /// Jobs that returned and whose start was not heard. Each is named once.
+  /// Returns jobs that returned and whose start was not seen, each once.
   [[nodiscard]] std::vector<std::string> take_unknown_jobs();
 
  private:
   struct Job {
     std::string jid;
     std::string start_time{"null"}, fun{"null"}, tgt{"null"}, tgt_type{"null"};  ///< JSON
-    std::map<std::string, std::string, std::less<>> minions{};  ///< JSON; empty: did not answer yet
+    std::map<std::string, std::string, std::less<>> minions{};  ///< return as JSON; empty: not yet returned
     std::size_t bytes = 0;
     std::optional<SteadyTime> finished{};
   };
 
   void start_job(const std::string& jid, JsonValue data);
-  void finish_part(const std::string& jid, const std::string& minion, JsonValue data);
+  void add_return(const std::string& jid, const std::string& minion, JsonValue data);
   void key_event(JsonValue data);
   void minion_start(const std::string& id);
   void presence(std::string_view what, JsonValue data);
   Job* find_job(std::string_view jid);
   Job& job_of(const std::string& jid);
-  void settle(Job& job);
+  void update_totals(Job& job);
   void set_answer(Job& job, std::string_view minion, JsonValue answer);
-  void forget_jobs();
+  void drop_old_jobs();
   [[nodiscard]] bool add_minion(std::string_view id);
   [[nodiscard]] bool drop_minion(std::string_view id);
   void set_grains(const std::string& id, JsonValue grains);
@@ -88,9 +88,9 @@ class FormattedEvents {
   const FormattedStyle style_;
   const Clock& clock_;
   const FormattedLimits limits_;
-  std::list<Job> jobs_;  ///< the oldest first
+  std::list<Job> jobs_;  ///< oldest first
   std::size_t job_bytes_ = 0;
-  std::map<std::string, std::string, std::less<>> minions_;  ///< grains as JSON; empty: not known
+  std::map<std::string, std::string, std::less<>> minions_;  ///< grains as JSON; empty: unknown
   std::size_t grain_bytes_ = 0;
   std::vector<std::string> new_minions_;
   std::vector<std::string> unknown_jobs_;

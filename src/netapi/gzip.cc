@@ -12,10 +12,10 @@
 namespace rest_fcgi::netapi {
 namespace {
 
-constexpr std::size_t kLeast = 1024;
-constexpr std::size_t kPackedPart = 16384;  // what is packed at a time
-constexpr int kGzipFormat = 16;             // added to the window's bits: with gzip's head, not zlib's
-constexpr int kLevel = 1;                   // JSON becomes a tenth already, and requests wait for it
+constexpr std::size_t kMinSize = 1024;
+constexpr std::size_t kPackedPart = 16384;  // bytes that are compressed at a time
+constexpr int kGzipFormat = 16;             // added to the window bits: gzip format instead of zlib
+constexpr int kLevel = 1;                   // fastest: JSON shrinks to a tenth, and requests wait for it
 
 bool takes_gzip(std::string_view header) {
   while (!header.empty()) {
@@ -39,7 +39,8 @@ bool is_text(const http::Response& response) {
   return true;
 }
 
-/// Absent where it would not become shorter. `text` stays as it is; zlib only has no word for that.
+/// Returns the compressed text; absent if it is not shorter. `text` is not changed; zlib's interface is not
+/// const.
 std::optional<std::string> packed(std::string& text) {
   z_stream stream{};
   if (deflateInit2(&stream, kLevel, Z_DEFLATED, MAX_WBITS + kGzipFormat, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) !=
@@ -64,10 +65,10 @@ std::optional<std::string> packed(std::string& text) {
 
 }  // namespace
 
-void pack_where_accepted(std::string_view accept_encoding, http::Response& response) {
+void compress_if_accepted(std::string_view accept_encoding, http::Response& response) {
   auto* text = std::get_if<std::string>(&response.body);
   constexpr std::size_t kZlibLimit = 0x7fffffff;  // zlib counts in 32 bits
-  if (text == nullptr || text->size() < kLeast || text->size() > kZlibLimit) return;
+  if (text == nullptr || text->size() < kMinSize || text->size() > kZlibLimit) return;
   if (!takes_gzip(accept_encoding) || !is_text(response)) return;
   auto shorter = packed(*text);
   if (!shorter) return;

@@ -14,11 +14,11 @@ namespace {
 using http::Response;
 using http::Status;
 
-/// Headers that let somebody in. Whoever reads events could take them over.
+/// Headers with credentials. All users who may see events would see them.
 constexpr std::array<std::string_view, 4> kSecret{"HTTP_X_AUTH_TOKEN", "HTTP_COOKIE", "HTTP_AUTHORIZATION",
                                                   "HTTP_PROXY_AUTHORIZATION"};
 
-/// `X_GITHUB_EVENT` as the header was called: `X-Github-Event`.
+/// Returns the usual spelling of a header: `X-Github-Event` for `X_GITHUB_EVENT`.
 std::string header_name(std::string_view variable) {
   std::string name(variable);
   bool starts = true;
@@ -42,7 +42,7 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
   for (const auto& [name, value] : environ.all()) {
     const bool is_secret = std::find(kSecret.begin(), kSecret.end(), name) != kSecret.end();
     const bool is_shadowed = environ.get(name).data() != value.data();
-    // What is said of the connection is not for a client to say.
+    // Clients must not set what describes the connection.
     const bool is_ours =
         name == "HTTP_REMOTE_ADDR" || name == "HTTP_CONTENT_TYPE" || name == "HTTP_CONTENT_LENGTH";
     if (!name.starts_with(kPrefix) || is_secret || is_shadowed || is_ours) continue;
@@ -51,7 +51,7 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
   writer.end_object();
 }
 
-/// Bytes that are no UTF-8 are taken for Latin-1, as WSGI has them (PEP 3333).
+/// Converts bytes that are not UTF-8 from Latin-1, which WSGI uses for them (PEP 3333).
 std::string in_utf8(std::string text) {
   if (is_utf8(text)) return text;
   std::string out;
@@ -63,44 +63,44 @@ std::string in_utf8(std::string text) {
   return out;
 }
 
-std::string tag_of(const Exchange& exchange) {
-  // rest_tornado takes the path as it is, with a slash at its end.
-  if (!exchange.app.dialect.hooks_have_body) return in_utf8("salt/netapi" + exchange.target.path);
+std::string tag_of(const RequestContext& context) {
+  // rest_tornado keeps the path as it was sent, with a slash at the end.
+  if (!context.app.dialect.hooks_have_body) return in_utf8("salt/netapi" + context.target.path);
   std::string tag = "salt/netapi/hook";
-  for (const std::string& part : exchange.below) tag.append("/").append(part);
+  for (const std::string& part : context.below) tag.append("/").append(part);
   return in_utf8(std::move(tag));
 }
 
-Json event_of(const Exchange& exchange) {
-  const bool has_body = exchange.app.dialect.hooks_have_body;
-  const JsonValue post = exchange.body.value;
+Json event_of(const RequestContext& context) {
+  const bool has_body = context.app.dialect.hooks_have_body;
+  const JsonValue post = context.body.value;
   std::string json;
   JsonWriter writer(json);
   writer.begin_object();
-  if (has_body) writer.key("body").string(*exchange.environ.body);
+  if (has_body) writer.key("body").string(*context.environ.body);
   writer.key("post");
   if (has_body && post.is(JsonValue::Kind::null)) {
     writer.raw("{}");
   } else {
     post.write(writer);
   }
-  writer.key(has_body ? "query" : "get").json(query_json(exchange.target)).key("headers");
-  write_headers(writer, exchange.environ);
+  writer.key(has_body ? "query" : "get").json(query_json(context.target)).key("headers");
+  write_headers(writer, context.environ);
   writer.end_object();
   return Json::trusted(std::move(json));
 }
 
 }  // namespace
 
-Response fire_hook(Exchange& exchange) {
-  const master::Session* const caller = exchange.session ? &*exchange.session : nullptr;
-  const auto fired = exchange.app.client->master().fire_event(tag_of(exchange), event_of(exchange), caller,
-                                                              exchange.deadline);
-  const std::string_view user = exchange.session ? std::string_view(exchange.session->user) : "";
-  const std::string_view eauth = exchange.session ? std::string_view(exchange.session->eauth) : "";
-  exchange.trail.write_other("hook", user, eauth, fired ? "ok" : row_for(fired.error().kind).outcome);
-  if (!fired) return fail(exchange, fired.error());
-  return reply(exchange, Status::ok, R"({"success": true})");
+Response fire_hook(RequestContext& context) {
+  const master::Session* const caller = context.session ? &*context.session : nullptr;
+  const auto fired =
+      context.app.client->master().fire_event(tag_of(context), event_of(context), caller, context.deadline);
+  const std::string_view user = context.session ? std::string_view(context.session->user) : "";
+  const std::string_view eauth = context.session ? std::string_view(context.session->eauth) : "";
+  context.trail.write_other("hook", user, eauth, fired ? "ok" : row_for(fired.error().kind).outcome);
+  if (!fired) return fail(context, fired.error());
+  return reply(context, Status::ok, R"({"success": true})");
 }
 
 }  // namespace rest_fcgi::netapi

@@ -27,7 +27,7 @@ std::optional<Error> failure_of(const Result<client::Reply>& reply) {
   return reply ? reply->failure : reply.error();
 }
 
-/// Runs one chunk, and writes its audit line. `gathered`: see `NetapiClient::run`.
+/// Runs one chunk and writes its audit line. `gathered`: see `NetapiClient::run`.
 Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& permit,
                               std::atomic<std::size_t>& gathered, AuditTrail& trail) {
   trail.restart();
@@ -40,36 +40,36 @@ Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& 
   return reply;
 }
 
-/// Asks for leave to run one chunk. Whether its user may come from there is asked first, so that the answer
-/// says neither whether the password is good nor what the user may do. `before`: as `Master::admit` has it.
-Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk, const Terms& terms,
-                         const Permit* before) {
+/// Asks for permission to run one chunk. The client's address is checked first, so that the reply says
+/// nothing about the password or the user's permissions. `before`: see `Master::admit`.
+Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
+                         const AdmissionOptions& options, const Permit* before) {
   const auto check = [&](std::string_view user, std::string_view eauth) -> Result<void> {
-    Result<void> may_come = terms.may_come ? terms.may_come(user) : Result<void>();
-    if (may_come) return may_come;
-    Error error = std::move(may_come).error();
+    Result<void> check_address = options.check_address ? options.check_address(user) : Result<void>();
+    if (check_address) return check_address;
+    Error error = std::move(check_address).error();
     error.user = user;
     error.eauth = eauth;
     return error;
   };
   const Credentials& credentials = chunk.credentials;
-  if (terms.may_come && credentials.kind == Credentials::Kind::eauth) {
+  if (options.check_address && credentials.kind == Credentials::Kind::eauth) {
     if (auto may = check(credentials.username, credentials.eauth); !may) return std::move(may).error();
   }
-  if (terms.may_come && credentials.kind == Credentials::Kind::token) {
-    const auto session = client.master().session(credentials.token, terms.deadline);
+  if (options.check_address && credentials.kind == Credentials::Kind::token) {
+    const auto session = client.master().session(credentials.token, options.deadline);
     if (!session) return session.error();
     if (auto may = check(session->user, session->eauth); !may) return std::move(may).error();
   }
-  Result<Permit> permit = terms.own ? client.admit_own(chunk, terms.deadline, before)
-                                    : client.admit(chunk, terms.deadline, before);
+  Result<Permit> permit = options.own ? client.admit_own(chunk, options.deadline, before)
+                                      : client.admit(chunk, options.deadline, before);
   if (!permit) return permit;
-  // Back ends may know users by another name than the one that was sent.
+  // A back end may know the user by another name than the one that was sent.
   if (auto may = check(permit->user(), permit->eauth()); !may) return std::move(may).error();
   return permit;
 }
 
-/// Places for threads beside those of requests, in the whole process.
+/// Limit on additional threads in the whole process.
 constexpr std::ptrdiff_t kHelpers = 16;
 using HelperPlaces = std::counting_semaphore<kHelpers>;
 HelperPlaces helper_places(kHelpers);
@@ -81,14 +81,14 @@ using HelperPlace = std::unique_ptr<HelperPlaces, GiveBack>;
 
 }  // namespace
 
-Admission admit(const client::NetapiClient& client, const std::vector<Chunk>& chunks, const Terms& terms,
-                const AuditTrail& trail) {
+Admission admit(const client::NetapiClient& client, const std::vector<Chunk>& chunks,
+                const AdmissionOptions& options, const AuditTrail& trail) {
   Admission admission;
   std::vector<Permit>& permits = admission.permits;
   permits.reserve(chunks.size());
   for (const Chunk& chunk : chunks) {
     const Permit* const before = permits.empty() ? nullptr : &permits.back();
-    Result<Permit> permit = guarded([&] { return admit_one(client, chunk, terms, before); });
+    Result<Permit> permit = guarded([&] { return admit_one(client, chunk, options, before); });
     if (permit) {
       permits.push_back(*std::move(permit));
       continue;
@@ -96,7 +96,7 @@ Admission admit(const client::NetapiClient& client, const std::vector<Chunk>& ch
     for (const Permit& admitted : permits) trail.write(admitted, {}, kNotRun);
     trail.write_refused(chunk, permit.error(), row_for(permit.error().kind).outcome);
     for (std::size_t later = permits.size() + 1; later < chunks.size(); ++later) {
-      trail.write_refused(chunks[later], {}, kNotRun);  // nobody looked at it
+      trail.write_refused(chunks[later], {}, kNotRun);
     }
     admission.refusal = std::move(permit).error();
     admission.refused = &chunk;
@@ -105,8 +105,8 @@ Admission admit(const client::NetapiClient& client, const std::vector<Chunk>& ch
   return admission;
 }
 
-Ran run(const client::NetapiClient& client, const std::vector<Permit>& permits, AuditTrail& trail) {
-  Ran ran;
+RunResult run(const client::NetapiClient& client, const std::vector<Permit>& permits, AuditTrail& trail) {
+  RunResult ran;
   ran.completed.reserve(permits.size());
   std::atomic<std::size_t> gathered = 0;
   for (const Permit& permit : permits) {
@@ -125,9 +125,10 @@ Ran run(const client::NetapiClient& client, const std::vector<Permit>& permits, 
   return ran;
 }
 
-Ran run_at_once(const client::NetapiClient& client, const std::vector<Permit>& permits, AuditTrail& trail) {
+RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<Permit>& permits,
+                          AuditTrail& trail) {
   if (permits.size() < 2) return run(client, permits, trail);
-  constexpr std::size_t kThreads = 8;  // of one request, with its own
+  constexpr std::size_t kThreads = 8;  // with the request's own thread
   std::vector<std::optional<Result<client::Reply>>> replies(permits.size());
   std::atomic<std::size_t> gathered = 0;
   std::atomic<std::size_t> next = 0;
@@ -142,16 +143,16 @@ Ran run_at_once(const client::NetapiClient& client, const std::vector<Permit>& p
   std::vector<Thread> others;
   others.reserve(kThreads);
   while (others.size() + 1 < std::min(kThreads, permits.size())) {
-    if (!helper_places.try_acquire()) break;  // then those that there are do more
+    if (!helper_places.try_acquire()) break;  // the running threads take over the remaining chunks
     auto thread = Thread::start(
         "lowstate", [&work, held = HelperPlace(&helper_places)] { work(); }, kSmallStack);
     if (!thread) break;
     others.push_back(*std::move(thread));
   }
   work();
-  others.clear();  // waits for them
-  Ran ran;
-  std::optional<Completed> partial;  // of the first that failed
+  others.clear();  // joins them
+  RunResult ran;
+  std::optional<Completed> partial;  // results of the first failed chunk
   for (std::size_t i = 0; i < permits.size(); ++i) {
     Result<client::Reply>& reply = *replies[i];
     std::optional<Error> failure = failure_of(reply);

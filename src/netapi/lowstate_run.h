@@ -15,12 +15,12 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
-/// How every application runs a list of chunks: all are admitted before the first one runs, one audit line a
-/// chunk, and what ran before a failure is kept.
+/// Runs a list of chunks, for all applications: all are admitted before the first one runs, each gets an
+/// audit line, and results before a failure are kept.
 namespace rest_fcgi::netapi {
 
-/// A document of this thread, which keeps its buffers for the next request, and nothing that was in them. One
-/// at a time in each thread.
+/// Borrows the JSON document of this thread, whose buffers are reused by later requests, and clears it at the
+/// end. A thread can have one at a time.
 class BorrowedDocument {
  public:
   BorrowedDocument() = default;
@@ -34,51 +34,49 @@ class BorrowedDocument {
   static JsonDocument& document();
 };
 
-/// What `call` gives; an exception is an error like any other, so that the audit line is written and what
-/// other chunks returned is not lost.
+/// Returns what `call` returns. An exception becomes an Error, so that the audit line is written and the
+/// results of other chunks are kept.
 template <class Call>
 auto guarded(const Call& call) -> decltype(call()) {
   try {
     return call();
   } catch (const std::exception& exception) {
-    return thrown(exception);
+    return error_of_exception(exception);
   }
 }
 
-/// On which terms chunks are admitted.
-struct Terms {
+struct AdmissionOptions {
   SteadyTime deadline;
-  bool own =
-      false;  ///< client and function are not the caller's choice: `netapi_enable_clients` does not count
-  /// Checks that this user may come from where the request comes from. Empty: everybody may.
-  std::function<Result<void>(std::string_view user)> may_come{};
+  bool own = false;  ///< we chose client and function, so `netapi_enable_clients` does not apply
+  /// Checks that this user may send requests from the client's address. Empty: all may.
+  std::function<Result<void>(std::string_view user)> check_address{};
 };
 
-/// Permits for all chunks, or which one was refused and why. Borrows the chunks.
+/// The permits of all chunks, or the chunk that was refused and why. Borrows the chunks.
 struct Admission {
   std::vector<master::Permit> permits;
   std::optional<Error> refusal;
   const lowstate::Chunk* refused = nullptr;
 };
 
-/// Asks for leave to run each chunk. Where one is refused, the audit lines of all are written.
+/// Asks the master for permission to run each chunk. If one is refused, writes the audit lines of all.
 [[nodiscard]] Admission admit(const client::NetapiClient& client, const std::vector<lowstate::Chunk>& chunks,
-                              const Terms& terms, const AuditTrail& trail);
+                              const AdmissionOptions& options, const AuditTrail& trail);
 
-/// What the chunks gave, up to the first failure.
-struct Ran {
+/// Results of the chunks up to the first failure.
+struct RunResult {
   std::vector<Completed> completed;
   std::optional<Error> failure;
-  const lowstate::Chunk* failed = nullptr;  ///< of which chunk; borrowed from its permit
+  const lowstate::Chunk* failed = nullptr;  ///< the chunk that failed; borrowed from its permit
 };
 
-/// Runs what was admitted, one chunk after the other.
-[[nodiscard]] Ran run(const client::NetapiClient& client, const std::vector<master::Permit>& permits,
-                      AuditTrail& trail);
+/// Runs the admitted chunks one after the other, until one fails.
+[[nodiscard]] RunResult run(const client::NetapiClient& client, const std::vector<master::Permit>& permits,
+                            AuditTrail& trail);
 
-/// The same, several at a time: a failure keeps no other chunk from running, and what the others gave is
-/// `completed` in their order.
-[[nodiscard]] Ran run_at_once(const client::NetapiClient& client, const std::vector<master::Permit>& permits,
-                              AuditTrail& trail);
+/// Runs the admitted chunks in parallel. All run, even if one fails. `completed` has the results of the
+/// others in order.
+[[nodiscard]] RunResult run_in_parallel(const client::NetapiClient& client,
+                                        const std::vector<master::Permit>& permits, AuditTrail& trail);
 
 }  // namespace rest_fcgi::netapi

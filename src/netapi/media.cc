@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "netapi/media.h"
-
 #include <algorithm>
 #include <array>
 
+#include "netapi/request.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
@@ -17,7 +16,7 @@ struct Name {
   Media media;
 };
 
-/// What each form may be called; the first name of one is what we call it ourselves.
+/// Names of each form. The first one is used in replies.
 constexpr std::array kNames{Name{"application/json", Media::json},
                             Name{"application/x-yaml", Media::yaml},
                             Name{"application/yaml", Media::yaml},
@@ -29,7 +28,7 @@ constexpr std::array kNames{Name{"application/json", Media::json},
 constexpr std::string_view kRead =
     "application/json, application/x-yaml, application/x-www-form-urlencoded and text/plain, in UTF-8";
 
-/// Takes off what stands before the next `separator` outside of quotes, and that separator.
+/// Removes and returns the text before the next `separator` that is not in quotes.
 std::string_view take_unquoted(std::string_view& rest, char separator) {
   bool quoted = false;
   std::size_t end = 0;
@@ -44,7 +43,7 @@ std::string_view take_unquoted(std::string_view& rest, char separator) {
   return trimmed(part);
 }
 
-/// The value of a parameter, in lower case and without quotes; absent where the header has none of that name.
+/// Returns the value of a parameter in lower case and without quotes; absent if there is none of that name.
 std::optional<std::string> parameter(std::string_view parameters, std::string_view name) {
   while (!parameters.empty()) {
     const std::string_view part = take_unquoted(parameters, ';');
@@ -57,7 +56,7 @@ std::optional<std::string> parameter(std::string_view parameters, std::string_vi
   return std::nullopt;
 }
 
-/// How well a range of an Accept header fits, 0 for not at all. `text/*` means what we call so ourselves.
+/// Returns how specifically a range of an Accept header names the form; 0: not at all.
 int fit(std::string_view range, Media media) {
   const auto is_name = [&](const Name& name) { return name.media == media && name.type == range; };
   if (std::any_of(kNames.begin(), kNames.end(), is_name)) return 3;
@@ -91,7 +90,7 @@ Result<std::vector<Range>> ranges_in(std::string_view accept) {
   return ranges;
 }
 
-/// How much the most fitting of the ranges wants it.
+/// Returns the quality of the most specific range for the form.
 double quality_of(Media media, const std::vector<Range>& ranges) {
   int best = 0;
   double quality = 0;
@@ -112,7 +111,7 @@ std::string_view content_type_of(Media media) noexcept {
 }
 
 Result<Media> media_in(std::string_view content_type) {
-  if (content_type == kNames.front().type) return kNames.front().media;  // as most send it
+  if (content_type == kNames.front().type) return kNames.front().media;  // the usual case
   std::string_view rest = content_type;
   const std::string type = lower(take_unquoted(rest, ';'));
   const auto name =
@@ -142,7 +141,7 @@ Result<std::optional<Media>> media_out(std::string_view accept, std::span<const 
 
 Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most) {
   std::vector<FormField> fields;
-  // All at once: what grows would leave copies of short passwords behind.
+  // One allocation, since growing would leave copies of passwords behind.
   fields.reserve(std::min(most, static_cast<std::size_t>(std::count(text.begin(), text.end(), '&')) + 1));
   while (!text.empty()) {
     std::string_view value = next_token(text, '&');

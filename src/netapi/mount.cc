@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "rest_fcgi/netapi/mount.h"
-
 #include <algorithm>
 #include <memory>
 #include <string_view>
@@ -8,6 +6,7 @@
 
 #include "netapi/replies.h"
 #include "rest_fcgi/http/url.h"
+#include "rest_fcgi/netapi/rest.h"
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -17,7 +16,7 @@ bool is_below(std::string_view path, std::string_view mount) {
   return path.starts_with(mount) && (path.size() == mount.size() || path[mount.size()] == '/');
 }
 
-http::Response hand_on(const std::vector<Mount>& mounts, const http::Environ& environ) {
+http::Response pass_on(const std::vector<Mount>& mounts, const http::Environ& environ) {
   http::Path path = http::path_of(environ);
   const auto found = std::find_if(mounts.begin(), mounts.end(),
                                   [&](const Mount& mount) { return is_below(path.below, mount.path); });
@@ -32,12 +31,12 @@ http::Response hand_on(const std::vector<Mount>& mounts, const http::Environ& en
 
 }  // namespace
 
-http::Application mounted(std::vector<Mount> mounts) {
+http::Application mount(std::vector<Mount> mounts) {
   if (mounts.size() == 1 && mounts.front().path == "/") return std::move(mounts.front().application);
   std::sort(mounts.begin(), mounts.end(),
             [](const Mount& a, const Mount& b) { return a.path.size() > b.path.size(); });
   return [mounts = std::make_shared<const std::vector<Mount>>(std::move(mounts))](
-             const http::Environ& environ) { return hand_on(*mounts, environ); };
+             const http::Environ& environ) { return pass_on(*mounts, environ); };
 }
 
 }  // namespace rest_fcgi::netapi

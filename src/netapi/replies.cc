@@ -20,7 +20,7 @@ using log::Level;
 constexpr bool kPrefixed = true;
 constexpr bool kConfidential = true;
 
-// The statuses are those of Salt's rest_cherrypy, which tells failures apart where rest_wsgi says 500.
+// The statuses are those of Salt's rest_cherrypy; rest_wsgi would answer most failures with 500.
 constexpr std::array<ErrorRow, 16> kTable{{
     {ErrorKind::malformed, Status::bad_request, Level::info, "invalid", kPrefixed},
     {ErrorKind::invocation, Status::bad_request, Level::info, "invalid"},
@@ -60,7 +60,7 @@ void write_completed(JsonWriter& writer, const Completed& completed) {
 constexpr std::string_view kHead = R"({"return": [)";
 constexpr std::string_view kTail = "]}";
 
-/// The reply of one item, without a second copy of what may be a hundred megabytes.
+/// Reuses the item's buffer, which may have a hundred megabytes.
 std::string around_one(Json item) {
   std::string text = std::move(item).text();
   text.append(kTail).insert(0, kHead);
@@ -116,31 +116,31 @@ http::Response status_reply(http::Status status, std::string_view text) {
   return json_reply(status, std::move(body));
 }
 
-std::string reference_to(log::Level level, std::string_view about, std::string_view text) {
+std::string log_with_reference(log::Level level, std::string_view subject, std::string_view text) {
   std::string reference = format("{:08X}", std::random_device()());
-  write_log(level, format("{}: reference {}: {}", about, reference, text));
+  write_log(level, format("{}: reference {}: {}", subject, reference, text));
   return reference;
 }
 
-Error thrown(const std::exception& exception) {
+Error error_of_exception(const std::exception& exception) {
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
-    return {ErrorKind::unavailable, "There is not enough memory for this now."};
+    return {ErrorKind::unavailable, "Not enough memory for this request; try again later."};
   }
   return {ErrorKind::internal, exception.what()};
 }
 
-std::string told(const Error& error, std::string_view remote) {
+std::string report(const Error& error, std::string_view remote) {
   const ErrorRow& row = row_for(error.kind);
   const int code = static_cast<int>(row.status);
   if (row.confidential) {
     return format("An unexpected error occurred (reference {})",
-                  reference_to(row.level, format("{} for {}", code, remote), error.message));
+                  log_with_reference(row.level, format("{} for {}", code, remote), error.message));
   }
   if (log::enabled(row.level)) write_log(row.level, format("{} for {}: {}", code, remote, error.message));
   return error.message;
 }
 
-void write_what_ran(JsonWriter& writer, const Error& error, const std::vector<Completed>& completed) {
+void write_completed_work(JsonWriter& writer, const Error& error, const std::vector<Completed>& completed) {
   if (!error.jid.empty()) writer.key("jid").string(error.jid);
   const bool partial = !completed.empty() && completed.back().reply.failure;
   const std::size_t whole = completed.size() - (partial ? 1 : 0);
@@ -165,12 +165,12 @@ void add_retry_after(const Error& error, http::Response& response) {
 http::Response error_reply(const Error& error, const std::vector<Completed>& completed,
                            std::string_view remote) {
   const ErrorRow& row = row_for(error.kind);
-  std::string sentence = told(error, remote);
+  std::string sentence = report(error, remote);
   if (row.prefixed) sentence.insert(0, format("{}: ", static_cast<int>(row.status)));
   std::string text;
   JsonWriter writer(text);
   writer.begin_object().key("return").string(sentence);
-  write_what_ran(writer, error, completed);
+  write_completed_work(writer, error, completed);
   writer.end_object();
   http::Response response = json_reply(row.status, std::move(text));
   add_retry_after(error, response);

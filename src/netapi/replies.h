@@ -14,57 +14,56 @@
 
 namespace rest_fcgi::netapi {
 
-/// How one kind of error is answered, logged and audited.
+/// How errors of one kind are answered, logged and audited.
 struct ErrorRow {
   ErrorKind kind;
   http::Status status;
   log::Level level;
-  std::string_view outcome;  ///< the word in the audit line
-  bool prefixed = false;     ///< the text begins with the status code, as that of rest_wsgi's own errors does
-  bool confidential = false;  ///< the message is for the log alone
+  std::string_view outcome;   ///< word in the audit line
+  bool prefixed = false;      ///< rest_wsgi's text begins with the status code
+  bool confidential = false;  ///< the message is only logged; the caller gets a reference
 };
 
-/// The one table from kinds of errors to statuses.
+/// Returns the row of an error kind. This table is the only one from kinds to statuses.
 [[nodiscard]] const ErrorRow& row_for(ErrorKind kind) noexcept;
 
-/// A chunk that ran, and what it gave; where its reply has a failure, it is the last one.
+/// A chunk that ran, with its results. Only the last one of a list can have a failure.
 struct Completed {
   lowstate::Client client;
   client::Reply reply;
 };
 
-/// Takes the gates of asynchronous jobs, which go with the reply.
+/// Moves the start gates of asynchronous jobs out of the replies.
 [[nodiscard]] std::vector<master::StartGate> take_gates(std::vector<Completed>& completed);
 
-/// `text` is JSON.
+/// `text` is one JSON value.
 [[nodiscard]] http::Response json_reply(http::Status status, std::string text);
 
-/// `{"return": [...]}`: the items of all chunks, in order.
+/// Returns `{"return": [...]}` with the items of all chunks in order.
 [[nodiscard]] std::string items_text(std::vector<Completed> completed);
 
-/// `{"return": "404: Not Found"}`: what rest_wsgi says by itself.
+/// Returns a reply such as `{"return": "404: Not Found"}`, in the format of rest_wsgi.
 [[nodiscard]] http::Response status_reply(http::Status status, std::string_view text);
 
-/// Puts a text into the log that no caller reads, and gives what the caller reads instead: the reference that
-/// stands beside it.
-[[nodiscard]] std::string reference_to(log::Level level, std::string_view about, std::string_view text);
+/// Logs a text that the caller must not see, with a random reference, and returns that reference.
+[[nodiscard]] std::string log_with_reference(log::Level level, std::string_view subject,
+                                             std::string_view text);
 
-/// An error for what was thrown: unavailable where memory is short, as another try may succeed; else
-/// internal.
-[[nodiscard]] Error thrown(const std::exception& exception);
+/// Returns the Error for an exception: unavailable for std::bad_alloc, otherwise internal.
+[[nodiscard]] Error error_of_exception(const std::exception& exception);
 
-/// What the caller reads of an error, and a line in the log that names `remote`. Of an error of ours the
-/// caller gets a reference, which stands in the log beside the true cause.
-[[nodiscard]] std::string told(const Error& error, std::string_view remote);
+/// Logs the error with the client's address and returns the text for the caller. For internal errors that is
+/// only a reference to the log.
+[[nodiscard]] std::string report(const Error& error, std::string_view remote);
 
-/// Writes the members of an error's object that say what is lost otherwise: the job's id, `jid`; the chunks
-/// that were completed before, `completed`; and what the failed one had given by then, `partial`.
-void write_what_ran(JsonWriter& writer, const Error& error, const std::vector<Completed>& completed);
+/// Writes the members `jid`, `completed` and `partial` of an error object: the job that was started, the
+/// results of earlier chunks, and the partial results of the failed one.
+void write_completed_work(JsonWriter& writer, const Error& error, const std::vector<Completed>& completed);
 
-/// Says when another try is worth it, where that is known.
+/// Adds Retry-After to responses with status 429 and 503.
 void add_retry_after(const Error& error, http::Response& response);
 
-/// `{"return": "<text>"}` with what ran; rest_wsgi's answer to an error.
+/// Returns rest_wsgi's response for an error: `{"return": "TEXT"}` and what ran before it.
 [[nodiscard]] http::Response error_reply(const Error& error, const std::vector<Completed>& completed,
                                          std::string_view remote);
 

@@ -22,7 +22,6 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-/// The query of the request, from wherever the front end says it.
 std::string_view query_of(const Environ& environ) {
   if (const std::string_view query = environ.get("QUERY_STRING"); !query.empty()) return query;
   const std::string_view uri = environ.get("REQUEST_URI");
@@ -42,12 +41,11 @@ Result<void> read_yaml(std::string_view text, const JsonLimits& limits, JsonDocu
   return document.parse(std::move(read->json), limits);
 }
 
-/// The fields of a form.
 class Form {
  public:
   explicit Form(std::vector<FormField> fields) : fields_(std::move(fields)) {}
 
-  /// As Salt's servers take blanks and control characters off both ends.
+  /// Removes blanks and control characters at both ends, as Salt's servers do.
   void trim() {
     for (FormField& field : fields_) {
       std::string& value = field.value;
@@ -59,27 +57,26 @@ class Form {
 
   void put_before(std::vector<FormField> others) { before_ = std::move(others); }
 
-  /// Removes fields without a value.
   void drop_empty() {
     for (std::vector<FormField>* const fields : {&before_, &fields_}) {
       std::erase_if(*fields, [](const FormField& field) { return field.value.empty(); });
     }
   }
 
-  /// Writes an object with one member a name: its value, or the list of its values where it came more than
-  /// once.
+  /// Writes an object with a member for each name: the value, or the list of values if there are several.
   void write(JsonWriter& writer) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
-      if (name == "arg" && values.size() == 1 && values.front().empty()) continue;  // Salt's examples send it
+      if (name == "arg" && values.size() == 1 && values.front().empty())
+        continue;  // clients send it to mean "no arguments"
       writer.key(name);
       write_values(writer, values);
     }
     writer.end_object();
   }
 
-  /// Writes the same, with the values of `arg`, and the one value of each of `maps`, read as YAML. Errors:
-  /// malformed, with the field.
+  /// Writes the same object, with the values of `arg`, and single values of `maps`, read as YAML. Errors:
+  /// malformed, with the name of the field.
   Result<void> write_typed(JsonWriter& writer, std::span<const std::string_view> maps) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
@@ -127,7 +124,7 @@ class Form {
     return {};
   }
 
-  /// An `arg` without a value is no argument: Salt's examples send it to mean none.
+  /// Clients send an `arg` without a value to mean "no arguments".
   static Result<void> write_arguments(JsonWriter& writer, const Values& values) {
     writer.begin_array();
     for (const std::string_view value : values) {
@@ -142,7 +139,6 @@ class Form {
   std::vector<FormField> fields_;
 };
 
-/// Credentials stand in logs where they stand in URLs.
 bool is_credential(const FormField& field) {
   return is_credential_name(field.name);
 }
@@ -159,8 +155,8 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
   }
   if (rules.forms_are_lowstate) form.drop_empty();
   static constexpr std::string_view kMaps[] = {"kwarg", "metadata"};
-  const auto maps =
-      std::span(kMaps).first(rules.forms_are_lowstate ? 2 : 1);  // a hook may have metadata of its own
+  const auto maps = std::span(kMaps).first(
+      rules.forms_are_lowstate ? 2 : 1);  // hooks may have a field `metadata` of their own
   std::string json;
   JsonWriter writer(json);
   if (!rules.typed_forms) {
@@ -250,8 +246,9 @@ Result<void> check_encoding(const Environ& environ) {
   while (!codings.empty()) {
     const std::string_view coding = trimmed(next_token(codings, ','));
     if (std::find(std::begin(kPackings), std::end(kPackings), lower(coding)) == std::end(kPackings)) continue;
-    return Error{ErrorKind::unsupported,
-                 format("Content-Encoding {} is not read; send the body as it is.", quoted(coding))};
+    return Error{
+        ErrorKind::unsupported,
+        format("Content-Encoding: found {}, expected none; send the body uncompressed.", quoted(coding))};
   }
   return {};
 }

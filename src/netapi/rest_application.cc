@@ -26,116 +26,116 @@ bool starts_with(const std::vector<std::string>& parts, const std::vector<std::s
   return parts.size() >= start.size() && std::equal(start.begin(), start.end(), parts.begin());
 }
 
-/// Does the path begin as the route's, without a slash too many? Where nothing may stand below it, it has to
-/// be that path.
+/// Returns whether the path starts with the route's path, without additional slashes. If the route has no
+/// parts below it, the two must be equal.
 bool is_spelled_as(const Route& route, std::string_view path) {
   const std::string spelled = path_text(route);
-  return route.most_parts == 0 ? path == spelled : path.starts_with(spelled);
+  return route.max_parts_below == 0 ? path == spelled : path.starts_with(spelled);
 }
 
-/// Finds the route, whose path is the longest that fits. False: the path is not below `root_prefix`.
-bool place(Exchange& exchange) {
-  const App& app = exchange.app;
-  exchange.base = exchange.target.above;
-  for (const std::string& part : app.root) exchange.base.append("/").append(part);
-  if (!starts_with(exchange.target.parts, app.root)) return false;
+/// Sets the route with the longest matching path. Returns false if the path is not below `root_prefix`.
+bool place(RequestContext& context) {
+  const App& app = context.app;
+  context.base = context.target.above;
+  for (const std::string& part : app.root) context.base.append("/").append(part);
+  if (!starts_with(context.target.parts, app.root)) return false;
   const std::vector<std::string> parts(
-      exchange.target.parts.begin() + static_cast<std::ptrdiff_t>(app.root.size()),
-      exchange.target.parts.end());
+      context.target.parts.begin() + static_cast<std::ptrdiff_t>(app.root.size()),
+      context.target.parts.end());
   for (const Route& route : app.routes) {
     if (!starts_with(parts, route.path) || (route.path.empty() && !parts.empty())) continue;
-    const bool is_longer = exchange.route == nullptr || route.path.size() > exchange.route->path.size();
-    if (is_longer) exchange.route = &route;
+    const bool is_longer = context.route == nullptr || route.path.size() > context.route->path.size();
+    if (is_longer) context.route = &route;
   }
-  if (exchange.route == nullptr) return true;
-  const Route& route = *exchange.route;
-  if (app.dialect.exact_slashes && !is_spelled_as(route, exchange.target.path)) {
-    exchange.route = nullptr;
+  if (context.route == nullptr) return true;
+  const Route& route = *context.route;
+  if (app.dialect.exact_slashes && !is_spelled_as(route, context.target.path)) {
+    context.route = nullptr;
     return true;
   }
-  exchange.below.assign(parts.begin() + static_cast<std::ptrdiff_t>(route.path.size()), parts.end());
+  context.below.assign(parts.begin() + static_cast<std::ptrdiff_t>(route.path.size()), parts.end());
   return true;
 }
 
-/// Which forms the reply, and an error, are to have.
-Result<void> negotiate(Exchange& exchange) {
-  const std::string_view accept = exchange.environ.get("HTTP_ACCEPT");
+/// Chooses the media types of the reply and of an error.
+Result<void> negotiate(RequestContext& context) {
+  const std::string_view accept = context.environ.get("HTTP_ACCEPT");
   static constexpr std::array kWithPages{Media::json, Media::yaml, Media::html};
-  const std::size_t all = exchange.app.dialect.pages ? 3 : 2;
+  const std::size_t all = context.app.dialect.has_pages ? 3 : 2;
   const auto error = media_out(accept, std::span(kWithPages).first(all));
   if (!error) return error.error();
-  exchange.error_media = error->value_or(Media::json);
-  if (exchange.route != nullptr && exchange.route->sends_events) {
+  context.error_media = error->value_or(Media::json);
+  if (context.route != nullptr && context.route->sends_events) {
     static constexpr std::array kEvents{Media::event_stream, Media::json, Media::yaml};
     const auto media = media_out(accept, kEvents);
     if (!media) return media.error();
-    exchange.media = *media;
+    context.media = *media;
     return {};
   }
-  const bool pages = exchange.route != nullptr && exchange.route->shows_pages && exchange.target.reads();
-  const auto media = media_out(accept, std::span(kWithPages).first(pages ? all : 2));
+  const bool has_pages = context.route != nullptr && context.route->shows_pages && context.target.reads();
+  const auto media = media_out(accept, std::span(kWithPages).first(has_pages ? all : 2));
   if (!media) return media.error();
-  exchange.media = *media;
+  context.media = *media;
   return {};
 }
 
-Response not_acceptable(const Exchange& exchange) {
+Response not_acceptable(const RequestContext& context) {
   return fail(
-      exchange,
+      context,
       {ErrorKind::not_acceptable,
        format("Your client sent this Accept header: {}. But this resource only emits these media types: "
               "application/json, application/x-yaml.",
-              excerpt(exchange.environ.get("HTTP_ACCEPT"), 100))});
+              excerpt(context.environ.get("HTTP_ACCEPT"), 100))});
 }
 
-std::optional<Response> refused_method(const Exchange& exchange) {
-  const Route& route = *exchange.route;
-  const bool posts = exchange.target.method == "POST" && route.post != nullptr &&
-                     (route.post_below || exchange.below.empty());
-  const bool reads = exchange.target.reads() && route.get != nullptr;
+std::optional<Response> refused_method(const RequestContext& context) {
+  const Route& route = *context.route;
+  const bool posts =
+      context.target.method == "POST" && route.post != nullptr && (route.post_below || context.below.empty());
+  const bool reads = context.target.reads() && route.get != nullptr;
   if (posts || reads) return std::nullopt;
   Response response =
-      refuse(exchange, Status::method_not_allowed, "Specified method is invalid for this resource");
+      refuse(context, Status::method_not_allowed, "Specified method is invalid for this resource");
   response.headers.emplace_back("Allow", allowed_methods(route));
   return response;
 }
 
-std::optional<Response> refused_session(Exchange& exchange) {
-  const Route& route = *exchange.route;
+std::optional<Response> refused_session(RequestContext& context) {
+  const Route& route = *context.route;
   const bool is_needed = route.needs == Route::Needs::session ||
-                         (route.needs == Route::Needs::session_to_get && exchange.target.reads()) ||
-                         (route.needs == Route::Needs::session_to_post && exchange.target.method == "POST");
+                         (route.needs == Route::Needs::session_to_get && context.target.reads()) ||
+                         (route.needs == Route::Needs::session_to_post && context.target.method == "POST");
   if (!is_needed) return std::nullopt;
-  auto session = session_of(exchange);
-  if (!session) return fail(exchange, session.error());
+  auto session = request_session(context);
+  if (!session) return fail(context, session.error());
   if (route.needs_permission && has_no_permissions(*session)) {
-    return fail(exchange, no_session(exchange));
+    return fail(context, no_session(context));
   }
-  exchange.session = *std::move(session);
+  context.session = *std::move(session);
   return std::nullopt;
 }
 
-std::optional<Response> refused_body(Exchange& exchange) {
-  if (exchange.target.reads() || !exchange.route->reads_body) return std::nullopt;
-  const Dialect& dialect = exchange.app.dialect;
-  BodyRules rules{exchange.app.options.common.lowstate.json, exchange.app.options.max_request_body_size};
+std::optional<Response> refused_body(RequestContext& context) {
+  if (context.target.reads() || !context.route->reads_body) return std::nullopt;
+  const Dialect& dialect = context.app.dialect;
+  BodyRules rules{context.app.options.common.lowstate.json, context.app.options.max_request_body_size};
   rules.typed_forms = dialect.typed_forms;
   rules.text_may_be_no_json = dialect.text_may_be_no_json;
-  rules.forms_are_lowstate = exchange.route->takes_lowstate;
-  rules.query = dialect.typed_forms ? nullptr : &exchange.target.query;
-  auto body = read_body(exchange.environ, rules, exchange.document);
+  rules.forms_are_lowstate = context.route->takes_lowstate;
+  rules.query = dialect.typed_forms ? nullptr : &context.target.query;
+  auto body = read_body(context.environ, rules, context.document);
   if (!body) {
-    exchange.trail.write_unreadable(row_for(body.error().kind).outcome);
-    return fail(exchange, body.error());
+    context.trail.write_unreadable(row_for(body.error().kind).outcome);
+    return fail(context, body.error());
   }
-  exchange.body = *body;
+  context.body = *body;
   return std::nullopt;
 }
 
-/// The answer to a browser that asks whether a page of another origin may ask for this.
-Response preflight(const Exchange& exchange) {
-  const Environ& environ = exchange.environ;
-  if (exchange.app.dialect.full_headers) {
+/// Answers a CORS preflight request.
+Response preflight(const RequestContext& context) {
+  const Environ& environ = context.environ;
+  if (context.app.dialect.full_headers) {
     Response response{Status::ok, {{"Content-Type", "text/html"}}, std::string()};
     const std::string_view wanted = environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD");
     if (wanted == "GET" || wanted == "POST") {
@@ -147,7 +147,7 @@ Response preflight(const Exchange& exchange) {
     return response;
   }
   Response response{Status::no_content, {}, std::string()};
-  if (!exchange.app.origins.are_on()) return response;
+  if (!context.app.origins.allow_any()) return response;
   const std::string_view headers = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS");
   const auto is_plain = [](char c) { return c >= ' ' && c < 0x7f; };
   if (!headers.empty() && std::all_of(headers.begin(), headers.end(), is_plain)) {
@@ -157,39 +157,39 @@ Response preflight(const Exchange& exchange) {
   return response;
 }
 
-/// The checks that come before a handler, in the order in which a caller reads of them, and the handler.
-Response dispatch(Exchange& exchange) {
-  const App& app = exchange.app;
-  if (!app.options.authorized_ips.empty() && !app.authorized.has(exchange.remote())) {
-    return fail(exchange, {ErrorKind::forbidden, "Bad IP"});
+/// Checks the request in the order that determines which error the caller gets, and calls the handler.
+Response dispatch(RequestContext& context) {
+  const App& app = context.app;
+  if (!app.options.authorized_ips.empty() && !app.authorized.has(context.remote())) {
+    return fail(context, {ErrorKind::forbidden, "Bad IP"});
   }
-  const bool inside = place(exchange);
-  if (const auto negotiated = negotiate(exchange); !negotiated) return fail(exchange, negotiated.error());
-  if (exchange.target.method == "OPTIONS") return preflight(exchange);
-  if (inside && !app.root.empty() && exchange.target.parts == app.root &&
-      exchange.target.path.back() != '/') {
-    return {Status::moved_permanently, {{"Location", exchange.base + "/"}}, std::string()};
+  const bool is_below_root = place(context);
+  if (const auto negotiated = negotiate(context); !negotiated) return fail(context, negotiated.error());
+  if (context.target.method == "OPTIONS") return preflight(context);
+  if (is_below_root && !app.root.empty() && context.target.parts == app.root &&
+      context.target.path.back() != '/') {
+    return {Status::moved_permanently, {{"Location", context.base + "/"}}, std::string()};
   }
-  if (inside && wants_app_page(exchange)) return serve_app(exchange);
-  if (!inside || exchange.route == nullptr) {
-    return refuse(exchange, Status::not_found,
-                  format("The path '{}' was not found.", excerpt(exchange.target.path, 100)));
+  if (is_below_root && wants_app_page(context)) return serve_app(context);
+  if (!is_below_root || context.route == nullptr) {
+    return refuse(context, Status::not_found,
+                  format("The path '{}' was not found.", excerpt(context.target.path, 100)));
   }
-  const bool speaks = exchange.media.has_value() || exchange.route->serves_files ||
-                      (!exchange.target.reads() && !exchange.route->posts_negotiate);
-  if (app.dialect.session_last) {
-    if (auto refused = refused_method(exchange)) return *std::move(refused);
-    if (!speaks) return not_acceptable(exchange);
+  const bool is_acceptable = context.media.has_value() || context.route->serves_files ||
+                             (!context.target.reads() && !context.route->posts_negotiate);
+  if (app.dialect.checks_session_last) {
+    if (auto refused = refused_method(context)) return *std::move(refused);
+    if (!is_acceptable) return not_acceptable(context);
   }
-  if (auto refused = refused_session(exchange)) return *std::move(refused);
-  if (auto refused = refused_method(exchange)) return *std::move(refused);
-  if (auto refused = refused_body(exchange)) return *std::move(refused);
-  if (exchange.below.size() > exchange.route->most_parts) {
-    return refuse(exchange, Status::not_found, "Nothing matches the given URI");
+  if (auto refused = refused_session(context)) return *std::move(refused);
+  if (auto refused = refused_method(context)) return *std::move(refused);
+  if (auto refused = refused_body(context)) return *std::move(refused);
+  if (context.below.size() > context.route->max_parts_below) {
+    return refuse(context, Status::not_found, "Nothing matches the given URI");
   }
-  if (!speaks) return not_acceptable(exchange);
-  const Handler handler = exchange.target.reads() ? exchange.route->get : exchange.route->post;
-  return handler(exchange);
+  if (!is_acceptable) return not_acceptable(context);
+  const Handler handler = context.target.reads() ? context.route->get : context.route->post;
+  return handler(context);
 }
 
 bool has_header(const Response& response, std::string_view name) {
@@ -197,29 +197,29 @@ bool has_header(const Response& response, std::string_view name) {
                      [name](const auto& header) { return header.first == name; });
 }
 
-/// The headers that all answers have.
-void finish(const Exchange& exchange, Response& response) {
-  const App& app = exchange.app;
+/// Adds the headers that all responses have.
+void finish(const RequestContext& context, Response& response) {
+  const App& app = context.app;
   auto& headers = response.headers;
-  app.origins.add_headers(exchange.environ, response);
+  app.origins.add_headers(context.environ, response);
   if (response.status == Status::unauthorized && !has_header(response, "WWW-Authenticate")) {
     headers.emplace_back("WWW-Authenticate", "Session");
   }
   if (!app.dialect.full_headers) {
-    headers.emplace_back("Vary", app.origins.vary() ? "Accept, Origin" : "Accept");
+    headers.emplace_back("Vary", app.origins.differ_by_origin() ? "Accept, Origin" : "Accept");
     if (!has_header(response, "Cache-Control")) headers.emplace_back("Cache-Control", "no-store");
     return;
   }
   headers.emplace_back("Vary", "Accept-Encoding, Accept, Origin");
-  if (exchange.route != nullptr) {
-    if (!has_header(response, "Allow")) headers.emplace_back("Allow", allowed_methods(*exchange.route));
-    const std::string_view cache = !exchange.route->cache.empty() ? exchange.route->cache
-                                   : exchange.session             ? "private"
-                                                                  : "";
+  if (context.route != nullptr) {
+    if (!has_header(response, "Allow")) headers.emplace_back("Allow", allowed_methods(*context.route));
+    const std::string_view cache = !context.route->cache.empty() ? context.route->cache
+                                   : context.session             ? "private"
+                                                                 : "";
     if (!cache.empty() && !has_header(response, "Cache-Control"))
       headers.emplace_back("Cache-Control", cache);
   }
-  pack_where_accepted(exchange.environ.get("HTTP_ACCEPT_ENCODING"), response);
+  compress_if_accepted(context.environ.get("HTTP_ACCEPT_ENCODING"), response);
 }
 
 void log_access(const App& app, const Environ& environ, const Response& response) {
@@ -235,33 +235,33 @@ Response answer(const App& app, const Environ& environ) {
   AuditTrail trail(app.clock, environ.get("REMOTE_ADDR"), app.options.common.audit_as_json);
   auto target = read_target(environ);
   const Target nothing;
-  Exchange exchange{app, environ, target ? *target : nothing, *document, trail, app.client->deadline()};
-  const Counted counted(exchange);
+  RequestContext context{app, environ, target ? *target : nothing, *document, trail, app.client->deadline()};
+  const RequestCount counted(context);
   Response response;
   try {
-    response = target ? dispatch(exchange) : fail(exchange, target.error());
+    response = target ? dispatch(context) : fail(context, target.error());
   } catch (const std::exception& exception) {
-    response = fail(exchange, thrown(exception));
+    response = fail(context, error_of_exception(exception));
   }
-  for (master::StartGate& gate : exchange.gates) response.held.push_back(std::move(gate));
-  finish(exchange, response);
+  for (master::StartGate& gate : context.gates) response.held.push_back(std::move(gate));
+  finish(context, response);
   counted.write(response);
   log_access(app, environ, response);
   return response;
 }
 
-/// Returns whether the path of the route is one that the configuration need not name.
+/// Returns whether the route has the default path of its option.
 bool has_default_path(const Route& route) {
   const RestCherrypyOptions defaults;
   if (route.option == "webhook_url") return route.path == parts_of(defaults.webhook_url);
   return route.path == parts_of(route.option == "app_path" ? defaults.app_path : defaults.static_path);
 }
 
-/// Refuses a path of the configuration that is the path of another route, too: one of the two would never be
-/// found. Names the key that the configuration sets.
+/// Refuses two routes with the same path, since one would never be found. The error names the configuration
+/// key.
 Result<void> check_paths(const std::vector<Route>& routes) {
   for (const Route& route : routes) {
-    if (route.option.empty() || route.path.empty()) continue;  // `/` itself wins, as in salt-api
+    if (route.option.empty() || route.path.empty()) continue;  // `/` is allowed, as in salt-api
     if (has_default_path(route)) continue;
     const auto other = std::find_if(routes.begin(), routes.end(), [&](const Route& one) {
       return &one != &route && one.path == route.path;
@@ -280,7 +280,7 @@ Result<void> check_paths(const std::vector<Route>& routes) {
 Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions options, bool open_to_all,
                                     std::vector<Route> routes,
                                     std::shared_ptr<const client::NetapiClient> client,
-                                    std::shared_ptr<Streams> streams, const Clock& clock) {
+                                    std::shared_ptr<StreamRegistry> streams, const Clock& clock) {
   auto acl = Acl::make(options.api_acl);
   if (!acl) return std::move(acl).error();
   auto authorized = http::Addresses::make(options.authorized_ips);
@@ -292,7 +292,7 @@ Result<http::Application> make_rest(const Dialect& dialect, RestCherrypyOptions 
   }
   if (auto checked = check_paths(routes); !checked) return std::move(checked).error();
   std::vector<std::string> root = parts_of(options.root_prefix);
-  auto counters = std::make_unique<Counters>();
+  auto counters = std::make_unique<RequestCounters>();
   counters->since = clock.wall();
   auto app = std::make_shared<const App>(App{
       dialect, std::move(options), std::move(client), std::move(streams), clock, std::move(routes),

@@ -9,7 +9,7 @@ namespace {
 
 using lowstate::Client;
 
-/// In the order of salt-api's greeting.
+/// in the order of salt-api's greeting
 constexpr Client kCherrypyClients[] = {Client::local,        Client::local_async, Client::local_batch,
                                        Client::local_subset, Client::runner,      Client::runner_async,
                                        Client::ssh,          Client::wheel,       Client::wheel_async};
@@ -17,18 +17,18 @@ constexpr Client kCherrypyClients[] = {Client::local,        Client::local_async
 constexpr Dialect kCherrypy{
     .clients = kCherrypyClients,
     .no_session = "No permission -- see authorization schemes",
-    .status_lines = false,
-    .pages = true,
-    .session_last = false,
+    .status_is_text = false,
+    .has_pages = true,
+    .checks_session_last = false,
     .exact_slashes = false,
     .typed_forms = true,
     .text_may_be_no_json = true,
     .login_is_401 = false,
     .strict_logins = false,
-    .lasting_cookies = true,
+    .cookies_expire = true,
     .run_takes_sessions = false,
-    .runs_at_once = false,
-    .own_words = false,
+    .runs_in_parallel = false,
+    .uses_tornado_texts = false,
     .jobs_have_info = true,
     .started_have_links = true,
     .overrides_client = true,
@@ -46,12 +46,12 @@ void add_sessions(std::vector<Route>& routes) {
                     .get = show_minions,
                     .post = start_job,
                     .needs = Route::Needs::session,
-                    .most_parts = 1});
+                    .max_parts_below = 1});
   routes.push_back({.path = {"jobs"},
                     .get = show_jobs,
                     .post = run_for_session,
                     .needs = Route::Needs::session,
-                    .most_parts = 1});
+                    .max_parts_below = 1});
 }
 
 void add_files(const RestCherrypyOptions& options, std::vector<Route>& routes) {
@@ -59,14 +59,14 @@ void add_files(const RestCherrypyOptions& options, std::vector<Route>& routes) {
     routes.push_back({.path = parts_of(options.static_path),
                       .option = "static_path",
                       .get = serve_static,
-                      .most_parts = Route::kAny,
+                      .max_parts_below = Route::kAny,
                       .serves_files = true});
   }
   if (!options.app.empty()) {
     routes.push_back({.path = parts_of(options.app_path),
                       .option = "app_path",
                       .get = serve_app,
-                      .most_parts = Route::kAny,
+                      .max_parts_below = Route::kAny,
                       .serves_files = true});
   }
   if (!options.favicon.empty()) {
@@ -85,12 +85,12 @@ std::vector<Route> routes_of(const RestCherrypyOptions& options) {
   }
   routes.push_back({.path = {"token"}, .get = greet, .post = make_tokens, .cache = "no-store"});
   routes.push_back({.path = {"run"}, .get = greet, .post = run_by_credentials, .cache = "no-store"});
-  // Who asks for a pair of keys says who they are in the body.
+  // A request for a key pair has its credentials in the body.
   routes.push_back({.path = {"keys"},
                     .get = show_keys,
                     .post = make_keys,
                     .needs = Route::Needs::session_to_get,
-                    .most_parts = 1,
+                    .max_parts_below = 1,
                     .posts_negotiate = false,
                     .no_session = "No authentication credentials given",
                     .cache = "no-store"});
@@ -99,14 +99,14 @@ std::vector<Route> routes_of(const RestCherrypyOptions& options) {
                     .post = fire_hook,
                     .needs = options.webhook_disable_auth ? Route::Needs::nothing : Route::Needs::session,
                     .needs_permission = true,
-                    .most_parts = Route::kAny,
+                    .max_parts_below = Route::kAny,
                     .takes_lowstate = false});
   routes.push_back({.path = {"stats"},
                     .get = show_stats,
                     .needs = options.stats_disable_auth ? Route::Needs::nothing : Route::Needs::session,
                     .needs_permission = true});
   routes.push_back({.path = {"events"}, .get = stream_events, .serves_files = true, .sends_events = true});
-  routes.push_back({.path = {"ws"}, .get = open_websocket, .most_parts = 1, .serves_files = true});
+  routes.push_back({.path = {"ws"}, .get = open_websocket, .max_parts_below = 1, .serves_files = true});
   if (options.enable_sessions) add_sessions(routes);
   add_files(options, routes);
   return routes;
@@ -116,7 +116,7 @@ std::vector<Route> routes_of(const RestCherrypyOptions& options) {
 
 Result<http::Application> make_rest_cherrypy(const RestCherrypyOptions& options,
                                              std::shared_ptr<const client::NetapiClient> client,
-                                             std::shared_ptr<Streams> streams, const Clock& clock) {
+                                             std::shared_ptr<StreamRegistry> streams, const Clock& clock) {
   warn_of_missing_files(options);
   return make_rest(kCherrypy, options, true, routes_of(options), std::move(client), std::move(streams),
                    clock);

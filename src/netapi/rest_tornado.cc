@@ -9,25 +9,25 @@ namespace {
 
 using lowstate::Client;
 
-/// In the order of salt-api's greeting.
+/// in the order of salt-api's greeting
 constexpr Client kTornadoClients[] = {Client::local, Client::local_async, Client::runner,
                                       Client::runner_async};
 
 constexpr Dialect kTornado{
     .clients = kTornadoClients,
     .no_session = "Please log in",
-    .status_lines = true,
-    .pages = false,
-    .session_last = true,
+    .status_is_text = true,
+    .has_pages = false,
+    .checks_session_last = true,
     .exact_slashes = true,
     .typed_forms = false,
     .text_may_be_no_json = false,
     .login_is_401 = true,
     .strict_logins = true,
-    .lasting_cookies = false,
+    .cookies_expire = false,
     .run_takes_sessions = true,
-    .runs_at_once = true,
-    .own_words = true,
+    .runs_in_parallel = true,
+    .uses_tornado_texts = true,
     .jobs_have_info = false,
     .started_have_links = false,
     .overrides_client = false,
@@ -45,18 +45,21 @@ std::vector<Route> routes_of(const RestTornadoOptions& options) {
        .get = show_minions,
        .post = start_job,
        .needs = Route::Needs::session,
-       .most_parts = Route::kAny,
+       .max_parts_below = Route::kAny,
        .post_below = false},
-      {.path = {"jobs"}, .get = show_jobs, .needs = Route::Needs::session, .most_parts = Route::kAny},
+      {.path = {"jobs"}, .get = show_jobs, .needs = Route::Needs::session, .max_parts_below = Route::kAny},
       {.path = {"hook"},
        .post = fire_hook,
        .needs = options.webhook_disable_auth ? Route::Needs::nothing : Route::Needs::session,
        .needs_permission = true,
-       .most_parts = Route::kAny,
+       .max_parts_below = Route::kAny,
        .takes_lowstate = false},
       {.path = {"events"}, .get = stream_events, .sends_events = true},
-      {.path = {"all_events"}, .get = open_all_events, .most_parts = 1, .serves_files = true},
-      {.path = {"formatted_events"}, .get = open_formatted_events, .most_parts = 1, .serves_files = true},
+      {.path = {"all_events"}, .get = open_all_events, .max_parts_below = 1, .serves_files = true},
+      {.path = {"formatted_events"},
+       .get = open_formatted_events,
+       .max_parts_below = 1,
+       .serves_files = true},
   };
 }
 
@@ -64,7 +67,7 @@ std::vector<Route> routes_of(const RestTornadoOptions& options) {
 
 Result<http::Application> make_rest_tornado(const RestTornadoOptions& options,
                                             std::shared_ptr<const client::NetapiClient> client,
-                                            std::shared_ptr<Streams> streams, const Clock& clock) {
+                                            std::shared_ptr<StreamRegistry> streams, const Clock& clock) {
   RestCherrypyOptions common;
   common.common = options.common;
   common.cors_origin = options.cors_origin;

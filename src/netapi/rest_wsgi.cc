@@ -6,7 +6,6 @@
 
 #include "netapi/audit.h"
 #include "netapi/lowstate_run.h"
-#include "netapi/media.h"
 #include "netapi/replies.h"
 #include "netapi/request.h"
 #include "rest_fcgi/core/format.h"
@@ -27,7 +26,7 @@ constexpr std::string_view kGreeting =
     "This is rest_fcgi, which answers as Salt's rest_wsgi does: POST a JSON list of lowstate objects to this "
     "URL, with the header Content-Type: application/json.";
 
-/// Immutable, apart from what its members synchronize themselves; thread-safe.
+/// Immutable, apart from members that synchronize themselves; thread-safe.
 struct RestWsgi {
   Options options;
   std::shared_ptr<const client::NetapiClient> client;
@@ -60,7 +59,7 @@ Result<std::vector<Chunk>> chunks_in(const RestWsgi& app, const Environ& environ
   return chunks;
 }
 
-/// The one way in. All chunks are read and then admitted, one after the other, before the first one runs.
+/// Runs a POST request. All chunks are read and admitted before the first one runs.
 Response run_posted(const RestWsgi& app, const Environ& environ) {
   const auto media = media_in(environ.get("CONTENT_TYPE"));
   if (!media || *media != Media::json) return status_reply(Status::not_acceptable, "JSON required");
@@ -76,7 +75,7 @@ Response run_posted(const RestWsgi& app, const Environ& environ) {
   }
   const Admission admission = admit(client, *chunks, {deadline}, trail);
   if (admission.refusal) return error_reply(*admission.refusal, {}, remote);
-  Ran ran = run(client, admission.permits, trail);
+  RunResult ran = run(client, admission.permits, trail);
   std::vector<master::StartGate> gates = take_gates(ran.completed);
   Response response = ran.failure ? error_reply(*ran.failure, ran.completed, remote)
                                   : json_reply(Status::ok, items_text(std::move(ran.completed)));
@@ -103,7 +102,7 @@ http::Application make_rest_wsgi(const Options& options, std::shared_ptr<const c
     try {
       return answer_request(*app, environ);
     } catch (const std::exception& exception) {
-      return error_reply(thrown(exception), {}, environ.get("REMOTE_ADDR"));
+      return error_reply(error_of_exception(exception), {}, environ.get("REMOTE_ADDR"));
     }
   };
 }

@@ -29,13 +29,13 @@ constexpr std::array<std::string_view, 3> kKeys{"username", "password", "eauth"}
 std::optional<std::string_view> text_at(JsonValue object, std::string_view key) {
   auto value = object.find(key);
   const bool is_set = value && !value->is(JsonValue::Kind::null);
-  // Salt's back end of that name has its secret in a key of that name as well.
+  // Salt's back end `sharedsecret` also takes the secret from the key of that name.
   if (!is_set && key == "password") value = object.find("sharedsecret");
   if (!value || !value->is(JsonValue::Kind::string)) return std::nullopt;
   return value->text();
 }
 
-/// The first of the keys that is missing, or no text; empty: they are all there.
+/// Returns the first key that is missing or not a text; empty if all are there.
 std::string_view missing_key(JsonValue object) {
   for (const std::string_view key : kKeys) {
     if (!text_at(object, key)) return key;
@@ -43,8 +43,8 @@ std::string_view missing_key(JsonValue object) {
   return {};
 }
 
-/// Reads `token_expire`, a number of seconds or a text with one. Absent: the caller does not choose. More
-/// than the longest life is that. Errors: invocation.
+/// Reads `token_expire`, a number of seconds, also as text. Absent: not chosen by the caller. Values above
+/// the maximum are reduced to it. Errors: invocation.
 Result<std::optional<std::chrono::milliseconds>> token_life_in(JsonValue object) {
   constexpr std::string_view kKey = "token_expire";
   const auto value = lowstate::find_nonempty(object, kKey);
@@ -62,46 +62,47 @@ Result<std::optional<std::chrono::milliseconds>> token_life_in(JsonValue object)
   return std::optional(std::chrono::duration_cast<std::chrono::milliseconds>(life));
 }
 
-Credentials credentials_in(const Exchange& exchange, JsonValue object) {
+Credentials credentials_in(const RequestContext& context, JsonValue object) {
   Credentials credentials;
   credentials.kind = Credentials::Kind::eauth;
   credentials.username = text_at(object, "username").value_or("");
   credentials.password = SecretView(text_at(object, "password").value_or(""));
   credentials.eauth = text_at(object, "eauth").value_or("");
-  credentials.remote = exchange.remote();
+  credentials.remote = context.remote();
   if (const auto life = token_life_in(object)) credentials.token_life = *life;
   return credentials;
 }
 
-/// Logs in with the name and password in the object, and writes an audit line. A bad `token_expire` is told
-/// after the login, and to users who may choose one alone: Salt ignores the value of the others.
-Result<Session> trade(const Exchange& exchange, JsonValue object, std::string_view what) {
-  const Credentials credentials = credentials_in(exchange, object);
+/// Logs in with the credentials of the object and writes an audit line. A malformed `token_expire` is an
+/// error only for users who may choose it, which is known after the login; Salt ignores the value of other
+/// users.
+Result<Session> log_in_with(const RequestContext& context, JsonValue object, std::string_view what) {
+  const Credentials credentials = credentials_in(context, object);
   const auto refused = [&](Error error) {
-    exchange.trail.write_other(what, credentials.username, credentials.eauth, row_for(error.kind).outcome,
-                               error.reason);
+    context.trail.write_other(what, credentials.username, credentials.eauth, row_for(error.kind).outcome,
+                              error.reason);
     return error;
   };
   Error unknown{ErrorKind::authentication, std::string(kUnknown)};
-  if (auto may_come = exchange.app.acl.check(credentials.username, exchange.remote()); !may_come) {
-    unknown.reason = may_come.error().reason;
+  if (auto check_address = context.app.acl.check(credentials.username, context.remote()); !check_address) {
+    unknown.reason = check_address.error().reason;
     return refused(std::move(unknown));
   }
-  Result<Session> session = exchange.app.client->master().login(credentials, exchange.deadline);
+  Result<Session> session = context.app.client->master().login(credentials, context.deadline);
   if (!session) {
     const bool bad = session.error().kind == ErrorKind::authentication;
     return refused(bad ? unknown : session.error());
   }
-  if (exchange.app.dialect.strict_logins && has_no_permissions(*session)) {
-    static_cast<void>(exchange.app.client->master().logout(session->token, exchange.deadline));
+  if (context.app.dialect.strict_logins && has_no_permissions(*session)) {
+    static_cast<void>(context.app.client->master().logout(session->token, context.deadline));
     return refused(unknown);
   }
   const auto life = token_life_in(object);
-  if (!life && exchange.app.options.common.token_life.allows(session->eauth, session->user)) {
-    static_cast<void>(exchange.app.client->master().logout(session->token, exchange.deadline));
+  if (!life && context.app.options.common.token_life.allows(session->eauth, session->user)) {
+    static_cast<void>(context.app.client->master().logout(session->token, context.deadline));
     return refused(life.error());
   }
-  exchange.trail.write_other(what, session->user, session->eauth, "ok");
+  context.trail.write_other(what, session->user, session->eauth, "ok");
   return session;
 }
 
@@ -109,15 +110,15 @@ double seconds_of(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-std::string cookie(const Exchange& exchange, std::string_view token, std::optional<WallTime> end) {
+std::string cookie(const RequestContext& context, std::string_view token, std::optional<WallTime> end) {
   std::string text = format("session_id={}; ", token);
   if (end) {
-    const auto left = std::chrono::ceil<std::chrono::seconds>(*end - exchange.app.clock.wall());
+    const auto left = std::chrono::ceil<std::chrono::seconds>(*end - context.app.clock.wall());
     text +=
         format("expires={}; Max-Age={}; ", http::http_date(*end), std::max<std::int64_t>(left.count(), 0));
   }
-  text += format("Path={}; HttpOnly; SameSite=Lax", exchange.base.empty() ? "/" : exchange.base);
-  if (is_encrypted(exchange.environ)) text += "; Secure";
+  text += format("Path={}; HttpOnly; SameSite=Lax", context.base.empty() ? "/" : context.base);
+  if (is_encrypted(context.environ)) text += "; Secure";
   return text;
 }
 
@@ -132,17 +133,17 @@ void write_session(JsonWriter& writer, const Session& session) {
   writer.end_object();
 }
 
-/// The object of a login: the body, or the first of its list.
-std::optional<JsonValue> first_object(const Exchange& exchange) {
-  JsonValue value = exchange.body.value;
+/// Returns the object of a login: the body, or the first element of its list.
+std::optional<JsonValue> first_object(const RequestContext& context) {
+  JsonValue value = context.body.value;
   if (value.is(JsonValue::Kind::array) && value.size() > 0) value = *value.elements().begin();
   if (!value.is(JsonValue::Kind::object)) return std::nullopt;
   return value;
 }
 
-Response bad_request(const Exchange& exchange, std::string sentence) {
-  exchange.trail.write_unreadable("invalid");
-  return fail(exchange, {ErrorKind::invocation, std::move(sentence)});
+Response bad_request(const RequestContext& context, std::string sentence) {
+  context.trail.write_unreadable("invalid");
+  return fail(context, {ErrorKind::invocation, std::move(sentence)});
 }
 
 void write_token(JsonWriter& writer, const Session& session) {
@@ -161,134 +162,134 @@ bool has_no_permissions(const Session& session) {
   return session.events == auth::EventScope::nothing;
 }
 
-Error no_session(const Exchange& exchange) {
-  const std::string_view own = exchange.route == nullptr ? "" : exchange.route->no_session;
-  return {ErrorKind::authentication, std::string(own.empty() ? exchange.app.dialect.no_session : own)};
+Error no_session(const RequestContext& context) {
+  const std::string_view own = context.route == nullptr ? "" : context.route->no_session;
+  return {ErrorKind::authentication, std::string(own.empty() ? context.app.dialect.no_session : own)};
 }
 
-Result<Session> session_of(const Exchange& exchange) {
-  const Presented shown = presented(exchange.environ);
-  if (shown.by_browser && exchange.app.origins.is_foreign(exchange.environ)) {
-    return foreign_page(exchange.environ);
+Result<Session> request_session(const RequestContext& context) {
+  const PresentedToken shown = presented_token(context.environ);
+  if (shown.is_cookie && context.app.origins.is_foreign(context.environ)) {
+    return foreign_page_error(context.environ);
   }
-  return shown_session(exchange);
+  return session_of_any_origin(context);
 }
 
-Result<Session> shown_session(const Exchange& exchange) {
-  return session_with(exchange, presented(exchange.environ).token);
+Result<Session> session_of_any_origin(const RequestContext& context) {
+  return session_with(context, presented_token(context.environ).token);
 }
 
-Result<Session> session_with(const Exchange& exchange, SecretView token) {
-  if (!looks_like_token(token.reveal())) return no_session(exchange);
-  Result<Session> session = exchange.app.client->master().session(token, exchange.deadline);
-  if (!session && session.error().kind == ErrorKind::authentication) return no_session(exchange);
+Result<Session> session_with(const RequestContext& context, SecretView token) {
+  if (!looks_like_token(token.reveal())) return no_session(context);
+  Result<Session> session = context.app.client->master().session(token, context.deadline);
+  if (!session && session.error().kind == ErrorKind::authentication) return no_session(context);
   if (!session) return session;
-  if (auto may_come = exchange.app.acl.check(session->user, exchange.remote()); !may_come) {
-    const Error& refused = may_come.error();
-    exchange.trail.write_other("session", session->user, session->eauth, row_for(refused.kind).outcome,
-                               refused.reason);
-    return no_session(exchange);
+  if (auto check_address = context.app.acl.check(session->user, context.remote()); !check_address) {
+    const Error& refused = check_address.error();
+    context.trail.write_other("session", session->user, session->eauth, row_for(refused.kind).outcome,
+                              refused.reason);
+    return no_session(context);
   }
   return session;
 }
 
-Response ask_to_log_in(Exchange& exchange) {
-  if (exchange.media == Media::html) return own_page(exchange);
-  if (exchange.app.dialect.login_is_401) {
-    return refuse(exchange, Status::unauthorized, exchange.app.dialect.no_session);
+Response ask_to_log_in(RequestContext& context) {
+  if (context.media == Media::html) return home_page(context);
+  if (context.app.dialect.login_is_401) {
+    return refuse(context, Status::unauthorized, context.app.dialect.no_session);
   }
-  Response response = reply(exchange, Status::ok, R"({"status": 200, "return": "Please log in"})");
+  Response response = reply(context, Status::ok, R"({"status": 200, "return": "Please log in"})");
   response.headers.emplace_back("WWW-Authenticate", "Session");
   return response;
 }
 
-Response log_in(Exchange& exchange) {
-  const auto object = first_object(exchange);
-  if (!object) return bad_request(exchange, "The body must be an object with username, password and eauth.");
-  const Dialect& dialect = exchange.app.dialect;
+Response log_in(RequestContext& context) {
+  const auto object = first_object(context);
+  if (!object) return bad_request(context, "The body must be an object with username, password and eauth.");
+  const Dialect& dialect = context.app.dialect;
   const std::string_view missing = missing_key(*object);
   if (!missing.empty() && dialect.strict_logins) {
     return bad_request(
-        exchange,
-        format("'{}' is missing, or no text; a login needs username, password and eauth.", missing));
+        context,
+        format("'{}' is missing or not a text; a login needs username, password and eauth.", missing));
   }
   if (!missing.empty()) {
-    const Credentials given = credentials_in(exchange, *object);
-    exchange.trail.write_other("login", given.username, given.eauth, "denied");
-    return fail(exchange, {ErrorKind::authentication, std::string(kUnknown)});
+    const Credentials given = credentials_in(context, *object);
+    context.trail.write_other("login", given.username, given.eauth, "denied");
+    return fail(context, {ErrorKind::authentication, std::string(kUnknown)});
   }
-  auto session = trade(exchange, *object, "login");
-  if (!session) return fail(exchange, session.error());
+  auto session = log_in_with(context, *object, "login");
+  if (!session) return fail(context, session.error());
   std::string json;
   JsonWriter writer(json);
   writer.begin_object().key("return").begin_array();
   write_session(writer, *session);
   writer.end_array().end_object();
-  Response response = reply(exchange, Status::ok, std::move(json));
+  Response response = reply(context, Status::ok, std::move(json));
   const std::string_view token = session->token.reveal().text;
   response.headers.emplace_back("X-Auth-Token", token);
-  // A foreign page may get a token to send by itself; it may not log the browser in.
-  if (!exchange.app.origins.is_foreign(exchange.environ)) {
+  // A page of another origin may use a token, but it must not set the browser's cookie.
+  if (!context.app.origins.is_foreign(context.environ)) {
     response.headers.emplace_back(
         "Set-Cookie",
-        cookie(exchange, token, dialect.lasting_cookies ? std::optional(session->expire) : std::nullopt));
+        cookie(context, token, dialect.cookies_expire ? std::optional(session->expire) : std::nullopt));
   }
   return response;
 }
 
-Response log_out(Exchange& exchange) {
-  const Session& session = *exchange.session;
-  if (auto ended = exchange.app.client->master().logout(session.token, exchange.deadline); !ended) {
-    exchange.trail.write_other("logout", session.user, session.eauth, row_for(ended.error().kind).outcome);
+Response log_out(RequestContext& context) {
+  const Session& session = *context.session;
+  if (auto ended = context.app.client->master().logout(session.token, context.deadline); !ended) {
+    context.trail.write_other("logout", session.user, session.eauth, row_for(ended.error().kind).outcome);
     const bool is_gone = ended.error().kind == ErrorKind::authentication;
-    return fail(exchange, is_gone ? no_session(exchange) : ended.error());
+    return fail(context, is_gone ? no_session(context) : ended.error());
   }
-  exchange.app.streams->end(session.token);
-  exchange.trail.write_other("logout", session.user, session.eauth, "ok");
-  Response response = reply(exchange, Status::ok, R"({"return": "Your token has been cleared"})");
-  const WallTime past = exchange.app.clock.wall() - std::chrono::hours(24 * 365);
-  response.headers.emplace_back("Set-Cookie", cookie(exchange, {}, past));
+  context.app.streams->end_streams(session.token);
+  context.trail.write_other("logout", session.user, session.eauth, "ok");
+  Response response = reply(context, Status::ok, R"({"return": "Your token has been cleared"})");
+  const WallTime past = context.app.clock.wall() - std::chrono::hours(24 * 365);
+  response.headers.emplace_back("Set-Cookie", cookie(context, {}, past));
   return response;
 }
 
-Response make_tokens(Exchange& exchange) {
-  const JsonValue body = exchange.body.value;
+Response make_tokens(RequestContext& context) {
+  const JsonValue body = context.body.value;
   std::vector<JsonValue> objects;
   if (body.is(JsonValue::Kind::object)) objects.push_back(body);
   for (const JsonValue one : body.elements()) objects.push_back(one);
   const bool is_list = body.is(JsonValue::Kind::array);
-  if (!is_list && objects.empty()) return bad_request(exchange, "Lowstates must be a list");
-  if (objects.size() > exchange.app.options.common.lowstate.max_chunks) {
-    return bad_request(exchange, format("At most {} tokens are made at once.",
-                                        exchange.app.options.common.lowstate.max_chunks));
+  if (!is_list && objects.empty()) return bad_request(context, "Lowstates must be a list");
+  if (objects.size() > context.app.options.common.lowstate.max_chunks) {
+    return bad_request(context, format("At most {} tokens are made at once.",
+                                       context.app.options.common.lowstate.max_chunks));
   }
   const auto lacks = [](JsonValue one) { return !missing_key(one).empty(); };
   if (std::any_of(objects.begin(), objects.end(), lacks)) {
-    return bad_request(exchange, R"(Require "username", "password", and "eauth" params)");
+    return bad_request(context, R"(Require "username", "password", and "eauth" params)");
   }
   std::vector<Session> sessions;
   for (const JsonValue object : objects) {
-    auto session = trade(exchange, object, "token");
+    auto session = log_in_with(context, object, "token");
     if (session) {
       sessions.push_back(*std::move(session));
       continue;
     }
     for (const Session& made : sessions) {
-      static_cast<void>(exchange.app.client->master().logout(made.token, exchange.deadline));
+      static_cast<void>(context.app.client->master().logout(made.token, context.deadline));
     }
     Error error = std::move(session).error();
     if (error.kind == ErrorKind::authentication) {
       error.message = format(R"(Authentication failure of type "eauth" occurred for user {}.)",
-                             excerpt(credentials_in(exchange, object).username, 256));
+                             excerpt(credentials_in(context, object).username, 256));
     }
-    return fail(exchange, error);
+    return fail(context, error);
   }
   std::string json;
   JsonWriter writer(json);
   writer.begin_array();
   for (const Session& session : sessions) write_token(writer, session);
   writer.end_array();
-  return reply(exchange, Status::ok, std::move(json));
+  return reply(context, Status::ok, std::move(json));
 }
 
 }  // namespace rest_fcgi::netapi

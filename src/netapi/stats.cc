@@ -18,8 +18,8 @@ std::int64_t count(const std::atomic<std::uint64_t>& counter) {
   return static_cast<std::int64_t>(counter.load(std::memory_order_relaxed));
 }
 
-/// Requests by URL; a table no longer than that of the routes. An object each, as clients with types expect.
-void write_urls(JsonWriter& writer, Counters& counters) {
+/// Writes a map from URL to an object with its count. Its size is limited by the number of routes.
+void write_urls(JsonWriter& writer, RequestCounters& counters) {
   const std::lock_guard lock(counters.mutex);
   writer.begin_object();
   for (const auto& [url, requests] : counters.by_url) {
@@ -30,33 +30,33 @@ void write_urls(JsonWriter& writer, Counters& counters) {
 
 }  // namespace
 
-Counted::Counted(const Exchange& exchange) : exchange_(exchange) {
-  Counters& counters = *exchange.app.counters;
+RequestCount::RequestCount(const RequestContext& context) : context_(context) {
+  RequestCounters& counters = *context.app.counters;
   counters.requests.fetch_add(1, std::memory_order_relaxed);
   counters.current.fetch_add(1, std::memory_order_relaxed);
-  if (exchange.environ.body) {
-    counters.bytes_read.fetch_add(exchange.environ.body->size(), std::memory_order_relaxed);
+  if (context.environ.body) {
+    counters.bytes_read.fetch_add(context.environ.body->size(), std::memory_order_relaxed);
   }
 }
 
-Counted::~Counted() {
-  exchange_.app.counters->current.fetch_sub(1, std::memory_order_relaxed);
+RequestCount::~RequestCount() {
+  context_.app.counters->current.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Counted::write(const Response& response) const {
-  Counters& counters = *exchange_.app.counters;
+void RequestCount::write(const Response& response) const {
+  RequestCounters& counters = *context_.app.counters;
   if (static_cast<int>(response.status) >= 400) counters.errors.fetch_add(1, std::memory_order_relaxed);
   if (const auto* text = std::get_if<std::string>(&response.body)) {
     counters.bytes_written.fetch_add(text->size(), std::memory_order_relaxed);
   }
-  if (!exchange_.app.options.collect_stats || exchange_.route == nullptr) return;
+  if (!context_.app.options.collect_stats || context_.route == nullptr) return;
   const std::lock_guard lock(counters.mutex);
-  ++counters.by_url[path_text(*exchange_.route)];
+  ++counters.by_url[path_text(*context_.route)];
 }
 
-Response show_stats(Exchange& exchange) {
-  Counters& counters = *exchange.app.counters;
-  const WallTime now = exchange.app.clock.wall();
+Response show_stats(RequestContext& context) {
+  RequestCounters& counters = *context.app.counters;
+  const WallTime now = context.app.clock.wall();
   std::string json;
   JsonWriter writer(json);
   writer.begin_object().key("CherryPy Applications").begin_object();
@@ -74,7 +74,7 @@ Response show_stats(Exchange& exchange) {
   writer.key("Bytes Written").integer(count(counters.bytes_written));
   writer.key("Errors").integer(count(counters.errors));
   writer.end_object().end_object();
-  return reply(exchange, Status::ok, std::move(json));
+  return reply(context, Status::ok, std::move(json));
 }
 
 }  // namespace rest_fcgi::netapi

@@ -11,13 +11,11 @@
 #include "../support/temp_dir.h"
 #include "../support/whole_body.h"
 #include "netapi/access.h"
-#include "netapi/media.h"
 #include "netapi/request.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/http/addresses.h"
 #include "rest_fcgi/lowstate/lowstate.h"
-#include "rest_fcgi/netapi/mount.h"
 #include "rest_fcgi/netapi/rest.h"
 #include "support.h"
 #include "targets.h"
@@ -124,11 +122,11 @@ void read_names(const http::Environ& environ) {
   }
   if (const auto came = netapi::media_in(environ.get("CONTENT_TYPE")); !came) require_sentence(came.error());
 
-  const auto shown = netapi::presented(environ);
+  const auto shown = netapi::presented_token(environ);
   const std::string_view token = shown.token.reveal();
   const bool is_hex = token.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   require(!netapi::looks_like_token(token) || (is_hex && token.size() <= 256), "a token is no token");
-  require(!shown.by_browser || environ.get("HTTP_COOKIE").find(token) != std::string_view::npos,
+  require(!shown.is_cookie || environ.get("HTTP_COOKIE").find(token) != std::string_view::npos,
           "a cookie's value does not stand in it");
 
   if (const auto target = netapi::read_target(environ); !target) {
@@ -211,10 +209,10 @@ void application(std::string_view input) {
   netapi::RestCherrypyOptions options;
   options.static_root = folder();
   const auto client = std::make_shared<const client::NetapiClient>(test::quick_options(), master);
-  const auto streams = std::make_shared<netapi::Streams>(system_clock());
+  const auto streams = std::make_shared<netapi::StreamRegistry>(system_clock());
   streams->use(client, {});
   const auto served = *netapi::make_rest_cherrypy(options, client, streams, system_clock());
-  const auto mounted = netapi::mounted({{"/", served}, {"/api", served}});
+  const auto mounted = netapi::mount({{"/", served}, {"/api", served}});
 
   std::string_view rest = text;
   http::Environ environ;

@@ -106,7 +106,7 @@ void bus(std::string_view input) {
   for (const auto& event : events) {
     require_block(*event);
     for (netapi::FormattedEvents* view : {&cherrypy, &tornado}) {
-      view->hear(event->tag(), event->data());
+      view->apply(event->tag(), event->data());
       for (const std::string& frame : view->take_frames()) {
         require(frame.ends_with("\n\n"), "a frame has another end");
         require_json(std::string_view(frame).substr(0, frame.size() - 2));

@@ -24,12 +24,12 @@ bool foreign(const std::vector<std::pair<std::string, std::string>>& variables) 
 }
 
 std::string shown(const std::string& name, const std::string& value) {
-  return std::string(presented(environ_with({{name, value}})).token.reveal());
+  return std::string(presented_token(environ_with({{name, value}})).token.reveal());
 }
 
 }  // namespace
 
-TEST_CASE("api_acl says who may come from where") {
+TEST_CASE("api_acl limits each user to addresses") {
   const auto acl = Acl::make(ApiAcl{{{"fred", {"192.0.2.0/24"}}, {"ann", {"*"}}, {"*", {"127.0.0.1"}}}});
   REQUIRE(acl);
   CHECK(acl->allows("fred", "192.0.2.9"));
@@ -42,25 +42,25 @@ TEST_CASE("api_acl says who may come from where") {
   CHECK_FALSE(Acl::make(ApiAcl{{{"fred", {"x"}}}}));
 }
 
-TEST_CASE("a session is shown by the header, else by the cookie") {
+TEST_CASE("the token comes from X-Auth-Token, otherwise from the cookie") {
   CHECK(shown("HTTP_X_AUTH_TOKEN", "abc") == "abc");
   CHECK(shown("HTTP_COOKIE", "session_id=abc") == "abc");
   CHECK(shown("HTTP_COOKIE", "a=b;\tsession_id=\"abc\"; session_id=def") == "abc");
   CHECK(shown("HTTP_COOKIE", "xsession_id=abc; session_ids=def") == "");
   CHECK(shown("HTTP_COOKIE", ";;=; session_id") == "");
   const http::Environ both = environ_with({{"HTTP_X_AUTH_TOKEN", "abc"}, {"HTTP_COOKIE", "session_id=def"}});
-  CHECK(presented(both).token.reveal() == "abc");
-  CHECK_FALSE(presented(both).by_browser);
-  CHECK(presented(environ_with({{"HTTP_COOKIE", "session_id=def"}})).by_browser);
+  CHECK(presented_token(both).token.reveal() == "abc");
+  CHECK_FALSE(presented_token(both).is_cookie);
+  CHECK(presented_token(environ_with({{"HTTP_COOKIE", "session_id=def"}})).is_cookie);
 }
 
-TEST_CASE("a token is hexadecimal digits") {
+TEST_CASE("only hexadecimal digits are accepted as a token") {
   CHECK(looks_like_token("0123456789abcdef"));
   for (const char* const bad : {"", "ABC", "abg", "../a", "a b"}) CHECK_FALSE(looks_like_token(bad));
   CHECK_FALSE(looks_like_token(std::string(257, 'a')));
 }
 
-TEST_CASE("a page of another site is told by its origin, and by what the browser says") {
+TEST_CASE("Origin and Sec-Fetch-Site identify pages of other origins") {
   CHECK_FALSE(foreign({}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "https://api.example.org"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", "https://gui.example.org"}, {"HTTP_SEC_FETCH_SITE", "cross-site"}}));
@@ -73,7 +73,7 @@ TEST_CASE("a page of another site is told by its origin, and by what the browser
   CHECK(foreign({{"HTTP_ORIGIN", "https://"}}));
 }
 
-TEST_CASE("a page of another scheme is another origin, where the scheme of the request is known") {
+TEST_CASE("a different scheme is a different origin") {
   const char* const http = "http://api.example.org";
   const char* const https = "https://api.example.org";
   CHECK(foreign({{"HTTP_ORIGIN", http}, {"HTTPS", "on"}}));
@@ -81,29 +81,29 @@ TEST_CASE("a page of another scheme is another origin, where the scheme of the r
   CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}}));
   CHECK(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "http"}}));
-  // A proxy that speaks TLS with the client may speak none with us.
+  // A proxy that uses TLS towards the client may connect to us without TLS.
   for (const char* const header : {"HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP"}) {
     CHECK_FALSE(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}, {header, "192.0.2.1"}}));
     CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}, {header, "192.0.2.1"}}));
   }
 }
 
-TEST_CASE("what a foreign page is told names both causes, and what was found and expected") {
-  const auto told = [](const std::vector<std::pair<std::string, std::string>>& variables) {
-    return foreign_page(environ_with(variables)).message;
+TEST_CASE("the error for a foreign page names both origins and both remedies") {
+  const auto report = [](const std::vector<std::pair<std::string, std::string>>& variables) {
+    return foreign_page_error(environ_with(variables)).message;
   };
-  const std::string text = told({{"HTTP_ORIGIN", "https://gui.example.org"}, {"REQUEST_SCHEME", "http"}});
+  const std::string text = report({{"HTTP_ORIGIN", "https://gui.example.org"}, {"REQUEST_SCHEME", "http"}});
   for (const char* part : {"found 'https://gui.example.org'", "expected 'http://api.example.org'",
                            "header Host", "public port", "X-Forwarded-Proto", "cors_origin"}) {
     CHECK_MESSAGE(text.find(part) != std::string::npos, part);
   }
-  CHECK(told({}).find("'Sec-Fetch-Site: cross-site'") != std::string::npos);
+  CHECK(report({}).find("'Sec-Fetch-Site: cross-site'") != std::string::npos);
 }
 
-TEST_CASE("what is no origin is named") {
+TEST_CASE("the error for a malformed cors_origin names it") {
   for (const char* const bad : {"gui.example.org", "https://gui.example.org/", "://x", ""}) {
     const auto made = Origins::make({bad}, true);
     REQUIRE_MESSAGE(!made, bad);
-    CHECK(made.error().message.starts_with("cors_origin: '" + std::string(bad) + "' is no origin"));
+    CHECK(made.error().message.starts_with("cors_origin: found '" + std::string(bad) + "'"));
   }
 }

@@ -12,7 +12,7 @@ namespace {
 
 const std::string kGood = Wsgi::chunk(R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
 
-/// Three chunks, of which one is bad, and the reply's status.
+/// Posts three chunks, one of them bad, and returns the status.
 int status_with(const Wsgi& wsgi, const std::string& bad, std::size_t place) {
   std::vector<std::string> chunks(3, kGood);
   chunks[place] = bad;
@@ -21,7 +21,7 @@ int status_with(const Wsgi& wsgi, const std::string& bad, std::size_t place) {
 
 }  // namespace
 
-TEST_CASE("a list with one bad chunk runs nothing, wherever the bad one stands and whatever is bad") {
+TEST_CASE("a list with one bad chunk runs nothing") {
   client::Options options = quick_options();
   options.enabled = {lowstate::Client::local, lowstate::Client::local_async};
   const Wsgi wsgi(options);
@@ -48,7 +48,7 @@ TEST_CASE("a list with one bad chunk runs nothing, wherever the bad one stands a
   CHECK(status_with(wsgi, kGood, 0) == 200);
 }
 
-TEST_CASE("what ran before a failure is in the reply, with its job, and nothing runs after it") {
+TEST_CASE("the reply to a failure has the completed chunks, and later ones do not run") {
   const Wsgi wsgi;
   wsgi.master().on_start = [](const std::string& what) -> std::optional<Error> {
     if (what != "runner") return std::nullopt;
@@ -66,7 +66,7 @@ TEST_CASE("what ran before a failure is in the reply, with its job, and nothing 
         std::vector<std::string>{"async", "ping ms-0,ms-1,ms-2", "call ms-0,ms-1,ms-2"});
 }
 
-TEST_CASE("a chunk without a job is completed without a job id") {
+TEST_CASE("a completed chunk without a job has no jid") {
   const Wsgi wsgi;
   wsgi.master().minions.clear();
   wsgi.master().on_runner = [](auto) {};
@@ -76,7 +76,7 @@ TEST_CASE("a chunk without a job is completed without a job id") {
             R"(", "completed": [{"return": {}}]})");
 }
 
-TEST_CASE("an exception in one chunk does not lose what those before it returned") {
+TEST_CASE("an exception keeps the results of earlier chunks") {
   const Wsgi wsgi;
   wsgi.master().on_start = [](const std::string& what) -> std::optional<Error> {
     if (what == "wheel") throw std::runtime_error("surprise");
@@ -88,7 +88,7 @@ TEST_CASE("an exception in one chunk does not lose what those before it returned
   CHECK(response.text().find(R"("completed": [{"jid": ")" + fake_jid(1)) != std::string::npos);
 }
 
-TEST_CASE("an exception while a chunk is admitted is a 500 with an audit line") {
+TEST_CASE("an exception during admission writes an audit line") {
   const Wsgi wsgi;
   wsgi.master().on_admit = [](const lowstate::Chunk&) -> std::optional<Error> {
     throw std::runtime_error("surprise");
@@ -97,7 +97,7 @@ TEST_CASE("an exception while a chunk is admitted is a 500 with an audit line") 
   CHECK(wsgi.log().has("outcome=failed"));
 }
 
-TEST_CASE("the request's time is one for all of its chunks") {
+TEST_CASE("request_timeout applies to all chunks together") {
   client::Options options = quick_options();
   options.request_timeout = std::chrono::milliseconds(100);
   const Wsgi wsgi(options);
@@ -111,7 +111,7 @@ TEST_CASE("the request's time is one for all of its chunks") {
   CHECK(wsgi.master().started().size() == 2);
 }
 
-TEST_CASE("what a chunk had given when it failed is in the reply, too") {
+TEST_CASE("the reply to a failure has the partial results of the failed chunk") {
   client::Options options = quick_options();
   options.request_timeout = std::chrono::milliseconds(100);
   const Wsgi wsgi(options);

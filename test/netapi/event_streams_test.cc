@@ -29,7 +29,7 @@ constexpr const char* kUpgrade =
     "Sec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA==";
 constexpr std::size_t kMuch = 65536;
 
-/// What a front end does with a feed.
+/// Reads a feed like a front end.
 class Listener {
  public:
   explicit Listener(http::Response response) : response_(std::move(response)) {
@@ -39,7 +39,7 @@ class Listener {
   Feed& feed() { return *std::get<std::unique_ptr<Feed>>(response_.body); }
   [[nodiscard]] const http::Response& response() const { return response_; }
 
-  /// What is to go out now. The two pieces of a block with an id are one text.
+  /// Returns what the feed sends now. The two parts of a block with an id are joined.
   std::vector<std::string> parts() {
     std::vector<Feed::Part> parts;
     if (auto end = feed().take(parts, kMuch, wake_)) end_ = *std::move(end);
@@ -54,7 +54,7 @@ class Listener {
     return texts;
   }
 
-  /// The same; waits until there is something.
+  /// Waits until the feed sends something, and returns it.
   std::vector<std::string> next() {
     std::vector<std::string> texts;
     CHECK(EmbeddedEngine::eventually([&] { return !(texts = parts()).empty() || end_; }));
@@ -69,7 +69,7 @@ class Listener {
 
   void say(std::string_view message, bool is_text = true) { feed().on_message(message, is_text); }
 
-  /// `1013 You read too slowly...`
+  /// Waits for the end and returns code and reason, such as `1013 You read too slowly...`.
   std::string end() {
     CHECK(EmbeddedEngine::eventually([&] { return parts().empty() && end_; }));
     return std::to_string(end_->code) + " " + end_->reason;
@@ -91,7 +91,7 @@ std::shared_ptr<FakeMaster> a_master() {
   return master;
 }
 
-/// The id of a block, whose line is its last.
+/// Returns the id in the last line of a block.
 std::string id_of(const std::string& block) {
   const std::size_t at = block.rfind("\nid: ");
   REQUIRE(at != std::string::npos);
@@ -102,10 +102,10 @@ std::string token_of(const http::Response& login) {
   return header(login, "X-Auth-Token");
 }
 
-/// The token of a login at rest_cherrypy or rest_tornado with a FakeMaster.
+/// Logs in to rest_cherrypy or rest_tornado with a FakeMaster and returns the token.
 std::string log_in(Rest& rest) {
   return token_of(
-      rest.ask({"POST /login", "", R"({"username": "fred", "password": "x", "eauth": "auto"})", 200, ""}));
+      rest.call({"POST /login", "", R"({"username": "fred", "password": "x", "eauth": "auto"})", 200, ""}));
 }
 
 std::string with(const std::string& token, const char* more = "") {
@@ -114,7 +114,7 @@ std::string with(const std::string& token, const char* more = "") {
 
 }  // namespace
 
-TEST_CASE("/events of rest_cherrypy: who gets it, and its head") {
+TEST_CASE("/events of rest_cherrypy needs a session and returns an event stream") {
   Rest rest;
   const char* const kNo = R"({"status": 401, "return": "No permission -- see authorization schemes"})";
   rest.check({
@@ -123,12 +123,11 @@ TEST_CASE("/events of rest_cherrypy: who gets it, and its head") {
       {"GET /events", "X-Auth-Token: zz", "", 401, kNo},
       {"GET /events", "X-Auth-Token: abcdef", "", 401, kNo},
       {"GET /events", "X-Auth-Token: NOBODY", "", 401, ""},
-      {"GET /events?token=TOKEN", kWith, "", 400,
-       R"({"status": 400, "return": "<has>does not belong into a URL"})"},
+      {"GET /events?token=TOKEN", kWith, "", 400, R"({"status": 400, "return": "<has>not in the URL"})"},
       {"GET /events?salt_token=TOKEN", "", "", 400, ""},
       {"GET /events?x", kWith, "", 400, ""},
       {"GET /events/TOKEN", kWith, "", 404, R"({"status": 404, "return": "Nothing matches the given URI"})"},
-      {"GET /events/TOKEN", "", "", 404, ""},  // as salt-api, which takes no token in a URL
+      {"GET /events/TOKEN", "", "", 404, ""},  // salt-api accepts no token in this URL either
       {"POST /events", kWith, "{}", 405, "", "Allow: GET, HEAD"},
       {"OPTIONS /events", "Origin: https://a | Access-Control-Request-Method: GET", "", 200, "",
        "Access-Control-Allow-Headers: Content-Type, X-Auth-Token, X-Requested-With"},
@@ -150,7 +149,7 @@ TEST_CASE("/events of rest_cherrypy: who gets it, and its head") {
               {"GET /events", "", "", 401, kNo}});
 }
 
-TEST_CASE("/events of rest_tornado: who gets it, and its head") {
+TEST_CASE("/events of rest_tornado needs a session and returns an event stream") {
   Rest rest{netapi::RestTornadoOptions{}};
   const char* const kNo = R"({"status": "401 Unauthorized", "return": "Please log in"})";
   rest.check({
@@ -168,11 +167,11 @@ TEST_CASE("/events of rest_tornado: who gets it, and its head") {
   });
 }
 
-TEST_CASE("/events begins at once, and each event is one block: tag, data, id") {
+TEST_CASE("/events sends each event as a block of tag, data and id") {
   const auto master = a_master();
   Rest rest(netapi::RestCherrypyOptions{}, master);
   const std::string token = log_in(rest);
-  Listener listener(rest.ask({"GET /events", with(token), "", 200, ""}));
+  Listener listener(rest.call({"GET /events", with(token), "", 200, ""}));
   CHECK(listener.text() == "retry: 400\n");
   CHECK(listener.text().empty());
   master->log->append("salt/auth", Json::trusted(R"({"id": "ms-0"})"), "");
@@ -184,36 +183,36 @@ TEST_CASE("/events begins at once, and each event is one block: tag, data, id") 
   listener.say("nothing");
   CHECK(listener.parts().empty());
 
-  SUBCASE("who comes back goes on where he was") {
+  SUBCASE("Last-Event-ID continues the stream") {
     master->log->append("a", Json::empty_object(), "");
     Listener other(
-        rest.ask({"GET /events", with(token, (" | Last-Event-ID: " + id_of(block)).c_str()), "", 200, ""}));
+        rest.call({"GET /events", with(token, (" | Last-Event-ID: " + id_of(block)).c_str()), "", 200, ""}));
     CHECK(other.parts().at(1).find("tag: a\n") != std::string::npos);
   }
-  SUBCASE("who cannot is told so") {
-    Listener other(rest.ask({"GET /events", with(token, " | Last-Event-ID: \"x\""), "", 200, ""}));
+  SUBCASE("an unknown Last-Event-ID is reported") {
+    Listener other(rest.call({"GET /events", with(token, " | Last-Event-ID: \"x\""), "", 200, ""}));
     const std::string text = other.text();
     CHECK(
         text.starts_with("retry: 400\ntag: rest_fcgi/events/lost\ndata: {\"data\": {\"last_event_id\": "
                          "\"\\\"x\\\"\", \"_stamp\": \"20"));
     CHECK(text.ends_with("\"}, \"tag\": \"rest_fcgi/events/lost\"}\n\n"));
   }
-  SUBCASE("who falls behind is at its end, and so is everybody where events are lost") {
+  SUBCASE("a slow reader and a loss of events end the stream") {
     master->log->lose("The event bus is gone.");
     CHECK(listener.end() == "1012 The event bus is gone.");
   }
-  SUBCASE("a logout is the end") {
+  SUBCASE("a logout ends the stream") {
     master->log->append("a", Json::empty_object(), "");
-    CHECK(rest.ask({"POST /logout", with(token), "", 200, ""}).status == http::Status::ok);
+    CHECK(rest.call({"POST /logout", with(token), "", 200, ""}).status == http::Status::ok);
     CHECK(listener.end() == "1008 The session has ended.");
   }
 }
 
-TEST_CASE("tags choose events") {
+TEST_CASE("the query field tag selects events") {
   const auto master = a_master();
   Rest rest(netapi::RestCherrypyOptions{}, master);
   const std::string token = log_in(rest);
-  Listener listener(rest.ask({"GET /events?tag=salt/job/*&tag=b", with(token), "", 200, ""}));
+  Listener listener(rest.call({"GET /events?tag=salt/job/*&tag=b", with(token), "", 200, ""}));
   static_cast<void>(listener.parts());
   for (const char* const tag : {"a", "b", "salt/auth", "salt/job/1/new"}) {
     master->log->append(tag, Json::empty_object(), "");
@@ -222,7 +221,7 @@ TEST_CASE("tags choose events") {
   REQUIRE(parts.size() == 2);
   CHECK(parts.at(0).starts_with("tag: b\n"));
   CHECK(parts.at(1).starts_with("tag: salt/job/1/new\n"));
-  // What is left out keeps nobody from being woken again.
+  // A skipped event does not prevent later wakes.
   master->log->append("a", Json::empty_object(), "");
   CHECK(listener.parts().empty());
   const int before = listener.woken();
@@ -237,10 +236,10 @@ TEST_CASE("tags choose events") {
               {"GET /events?tag=*a*b*c*d*", with(token), "", 400, "at most 4 '*'"}});
 }
 
-TEST_CASE("a stream that shows none of many events lets others have their turn") {
+TEST_CASE("a stream that skips many events yields to other streams") {
   const auto master = a_master();
   Rest rest(netapi::RestCherrypyOptions{}, master);
-  Listener listener(rest.ask({"GET /events?tag=b", with(log_in(rest)), "", 200, ""}));
+  Listener listener(rest.call({"GET /events?tag=b", with(log_in(rest)), "", 200, ""}));
   static_cast<void>(listener.parts());
   for (int i = 0; i < 5000; ++i) master->log->append("a", Json::empty_object(), "");
   master->log->append("b", Json::empty_object(), "");
@@ -250,12 +249,12 @@ TEST_CASE("a stream that shows none of many events lets others have their turn")
   CHECK(listener.next().at(0).starts_with("tag: b\n"));
 }
 
-TEST_CASE("a user sees what the rules say, and everybody sees all where that is on") {
+TEST_CASE("a stream shows the events that the rules allow") {
   const auto master = a_master();
   master->scope = auth::EventScope::own;
   Rest rest(netapi::RestCherrypyOptions{}, master);
   const std::string token = log_in(rest);
-  Listener listener(rest.ask({"GET /events", with(token), "", 200, ""}));
+  Listener listener(rest.call({"GET /events", with(token), "", 200, ""}));
   static_cast<void>(listener.parts());
   master->log->append("a", Json::empty_object(), "joe");
   master->log->append("b", Json::empty_object(), "");
@@ -276,7 +275,7 @@ TEST_CASE("a user sees what the rules say, and everybody sees all where that is 
   CHECK_FALSE(listener.ended());
 }
 
-TEST_CASE("/ws of rest_cherrypy: handshakes") {
+TEST_CASE("/ws of rest_cherrypy checks the WebSocket handshake") {
   Rest rest;
   const std::string no = R"({"status": 401, "return": "No permission -- see authorization schemes"})";
   rest.check({
@@ -310,10 +309,10 @@ TEST_CASE("/ws of rest_cherrypy: handshakes") {
       {"GET /ws/TOKEN/x", kUpgrade, "", 404, ""},
   });
   rest.carries_streams = false;
-  rest.check({"GET /ws", kHandshake, "", 503, R"({"status": 503, "return": "<has>HTTP listener"})"});
+  rest.check({"GET /ws", kHandshake, "", 503, R"({"status": 503, "return": "<has>over FastCGI"})"});
 }
 
-TEST_CASE("the WebSockets of rest_tornado: handshakes, in its order") {
+TEST_CASE("the WebSockets of rest_tornado check the handshake in Salt's order") {
   Rest rest{netapi::RestTornadoOptions{}};
   const std::string all(64, 'a'), up(64, 'A');
   const auto less = [](const char* name) {
@@ -372,11 +371,11 @@ TEST_CASE("the WebSockets of rest_tornado: handshakes, in its order") {
   rest.check({"GET /all_events/TOKEN", kUpgrade, "", 503, ""});
 }
 
-TEST_CASE("/ws answers what is said, and shows events once it is ready") {
+TEST_CASE("/ws answers messages and sends events after the ready message") {
   const auto master = a_master();
   Rest rest(netapi::RestCherrypyOptions{}, master);
   const std::string token = log_in(rest);
-  Listener listener(rest.ask({"GET /ws/" + token, kUpgrade, "", 101, ""}));
+  Listener listener(rest.call({"GET /ws/" + token, kUpgrade, "", 101, ""}));
   using Texts = std::vector<std::string>;
   CHECK(listener.parts().empty());
   listener.say("hello");
@@ -392,37 +391,37 @@ TEST_CASE("/ws answers what is said, and shows events once it is ready") {
   listener.say("websocket client ready");
   CHECK(listener.parts() == Texts{"server received message"});
   CHECK(listener.feed().keep_alive().empty());
-  SUBCASE("a logout closes it with 4401") {
+  SUBCASE("a logout closes the WebSocket with 4401") {
     REQUIRE(master->logout(SecretView(token), SteadyTime::max()));
     CHECK(listener.end() == "4401 The session has ended.");
   }
-  SUBCASE("bytes that are no text close it with 1003") {
+  SUBCASE("a binary message closes the WebSocket with 1003") {
     listener.say("\xff", false);
     CHECK(listener.end() == "1003 Messages are text.");
   }
-  SUBCASE("it goes on where it was") {
-    Listener blocks(rest.ask({"GET /events", with(token), "", 200, ""}));
+  SUBCASE("the id of the last event continues the stream") {
+    Listener blocks(rest.call({"GET /events", with(token), "", 200, ""}));
     static_cast<void>(blocks.parts());
     master->log->append("b", Json::empty_object(), "");
     const std::string id = id_of(blocks.text());
     master->log->append("c", Json::empty_object(), "");
-    Listener other(rest.ask({"GET /ws/" + token + "?last_event_id=" + id, kUpgrade, "", 101, ""}));
+    Listener other(rest.call({"GET /ws/" + token + "?last_event_id=" + id, kUpgrade, "", 101, ""}));
     master->log->append("d", Json::empty_object(), "");
     CHECK(other.parts().empty());
     other.say("websocket client ready");
     CHECK(other.parts() == Texts{"server received message", "data: {\"data\": {}, \"tag\": \"c\"}\n\n",
                                  "data: {\"data\": {}, \"tag\": \"d\"}\n\n"});
-    Listener lost(rest.ask({"GET /ws/" + token + "?last_event_id=x", kUpgrade, "", 101, ""}));
+    Listener lost(rest.call({"GET /ws/" + token + "?last_event_id=x", kUpgrade, "", 101, ""}));
     lost.say("websocket client ready");
     CHECK(lost.parts().at(1).starts_with(R"(data: {"data": {"last_event_id": "x")"));
   }
 }
 
-TEST_CASE("/all_events says nothing but events, from the ready text on") {
+TEST_CASE("/all_events sends only events after the ready message") {
   const auto master = a_master();
   Rest rest(netapi::RestTornadoOptions{}, master);
   const std::string token = log_in(rest);
-  Listener listener(rest.ask({"GET /all_events/" + token, kUpgrade, "", 101, ""}));
+  Listener listener(rest.call({"GET /all_events/" + token, kUpgrade, "", 101, ""}));
   for (const char* const text : {"x", "", "websocket client ready\n", "Websocket client ready"})
     listener.say(text);
   listener.say("websocket client ready", false);
@@ -437,20 +436,20 @@ TEST_CASE("/all_events says nothing but events, from the ready text on") {
   CHECK(listener.end() == "1008 The session has ended.");
 }
 
-TEST_CASE("too many streams are 503") {
+TEST_CASE("a stream beyond the limit is refused with 503") {
   const auto master = a_master();
   Rest rest(netapi::RestCherrypyOptions{}, master);
   const std::string token = log_in(rest);
   rest.streams().use(rest.client(), {.max_streams = 1, .max_streams_per_user = 1});
-  const Listener listener(rest.ask({"GET /events", with(token), "", 200, ""}));
+  const Listener listener(rest.call({"GET /events", with(token), "", 200, ""}));
   rest.check({{"GET /events", with(token), "", 503, R"({"status": 503, "return": "<has>max_streams"})"},
               {"GET /ws/" + token, kUpgrade, "", 503, ""}});
 }
 
-TEST_CASE("the formatted view of rest_tornado begins with the minions and their grains") {
+TEST_CASE("the formatted view of rest_tornado starts with all minions and grains") {
   Rest rest{netapi::RestTornadoOptions{}};
   const std::string token = rest.token("fred");
-  Listener listener(rest.ask({"GET /formatted_events/" + token, kUpgrade, "", 101, ""}));
+  Listener listener(rest.call({"GET /formatted_events/" + token, kUpgrade, "", 101, ""}));
   CHECK(listener.parts().empty());
   listener.say("websocket client ready");
   const auto parts = listener.next();
@@ -459,15 +458,15 @@ TEST_CASE("the formatted view of rest_tornado begins with the minions and their 
   CHECK(parts.front().ends_with("\"id\": \"ms-2\"}}}\n\n"));
 }
 
-TEST_CASE("who may not ask all minions for their grains gets no formatted view of rest_tornado") {
+TEST_CASE("the formatted view of rest_tornado needs permission for grains.items on all minions") {
   Rest rest{netapi::RestTornadoOptions{}};
-  Listener listener(rest.ask({"GET /formatted_events/JOE", kUpgrade, "", 101, ""}));
+  Listener listener(rest.call({"GET /formatted_events/JOE", kUpgrade, "", 101, ""}));
   CHECK(listener.parts().empty());
   listener.say("websocket client ready");
   CHECK(listener.end().starts_with("1008 "));
 }
 
-TEST_CASE("grains that the master has not are asked for, and so are those of minions that come") {
+TEST_CASE("the formatted view requests unknown grains from minions") {
   const auto master = a_master();
   Rest rest(netapi::RestTornadoOptions{}, master);
   const std::string token = log_in(rest);
@@ -475,36 +474,36 @@ TEST_CASE("grains that the master has not are asked for, and so are those of min
     if (chunk.client != lowstate::Client::runner) return std::nullopt;
     return Error{ErrorKind::authorization, "no"};
   };
-  Listener listener(rest.ask({"GET /formatted_events/" + token, kUpgrade, "", 101, ""}));
+  Listener listener(rest.call({"GET /formatted_events/" + token, kUpgrade, "", 101, ""}));
   listener.say("websocket client ready");
-  const auto asked = [&](std::size_t times) {
+  const auto was_queried = [&](std::size_t times) {
     return EmbeddedEngine::eventually([&] { return master->started().size() == times; });
   };
-  CHECK(asked(1));
+  CHECK(was_queried(1));
   master->log->append("salt/presence/present", Json::trusted(R"({"present": ["ms-7"]})"), "");
   CHECK(listener.next() == std::vector<std::string>{"{\"minions\": {\"ms-7\": {\"id\": \"ms-7\"}}}\n\n"});
-  CHECK(asked(2));
+  CHECK(was_queried(2));
   CHECK(master->started() == std::vector<std::string>{"async", "async"});
 }
 
-TEST_CASE("a formatted view has a minion that came between the handshake and the client's first message") {
+TEST_CASE("the formatted view has minions that were added after the handshake") {
   const auto master = a_master();
   Rest rest(netapi::RestTornadoOptions{}, master);
   const std::string token = log_in(rest);
   master->on_runner = [](std::shared_ptr<master::RunnerReturns> returns) {
     returns->put(master::RunnerReturn{Json::trusted(R"({"ms-0": {"id": "ms-0"}})"), Json()});
   };
-  Listener listener(rest.ask({"GET /formatted_events/" + token, kUpgrade, "", 101, ""}));
+  Listener listener(rest.call({"GET /formatted_events/" + token, kUpgrade, "", 101, ""}));
   master->log->append("salt/presence/present", Json::trusted(R"({"present": ["ms-0", "ms-7"]})"), "");
   listener.say("websocket client ready");
   CHECK(listener.next().back().find("ms-7") != std::string::npos);
 }
 
-TEST_CASE("a job whose start was not heard is looked up") {
+TEST_CASE("the formatted view looks up jobs whose start was missed") {
   const auto master = a_master();
   Rest rest(netapi::RestCherrypyOptions{}, master);
   const std::string token = log_in(rest);
-  Listener listener(rest.ask({"GET /ws/" + token + "?format_events=1", kUpgrade, "", 101, ""}));
+  Listener listener(rest.call({"GET /ws/" + token + "?format_events=1", kUpgrade, "", 101, ""}));
   listener.say("websocket client ready");
   CHECK(listener.parts() == std::vector<std::string>{"server received message"});
   master->on_runner = [](std::shared_ptr<master::RunnerReturns> returns) {
@@ -519,10 +518,10 @@ TEST_CASE("a job whose start was not heard is looked up") {
   CHECK(filled.at(0).find(R"("y": {"success": false}}, "fun": "a.b", "tgt": "*")") != std::string::npos);
 }
 
-TEST_CASE("frames of a formatted view are bounded, and the last one shows all") {
+TEST_CASE("frames of a formatted view are limited in total size") {
   const auto master = a_master();
   Rest rest(netapi::RestCherrypyOptions{}, master);
-  Listener listener(rest.ask({"GET /ws/" + log_in(rest) + "?format_events=1", kUpgrade, "", 101, ""}));
+  Listener listener(rest.call({"GET /ws/" + log_in(rest) + "?format_events=1", kUpgrade, "", 101, ""}));
   listener.say("websocket client ready");
   static_cast<void>(listener.parts());
   for (int i = 0; i < 300; ++i) {

@@ -22,8 +22,8 @@ constexpr netapi::FormattedStyle kMap{
 constexpr netapi::FormattedStyle kList{
     .minions_are_listed = true, .hears_presence_changes = false, .end = ""};
 
-Frames heard(FormattedEvents& view, std::string_view tag, std::string_view data) {
-  view.hear(tag, data);
+Frames frames_after(FormattedEvents& view, std::string_view tag, std::string_view data) {
+  view.apply(tag, data);
   return view.take_frames();
 }
 
@@ -47,21 +47,21 @@ std::string job(std::string_view minions, std::string_view state) {
 
 }  // namespace
 
-TEST_CASE("a job is shown from its start on, and is complete when all have answered, however") {
+TEST_CASE("a job is complete when all minions have returned") {
   const ManualClock clock;
   FormattedEvents view(kList, clock);
-  CHECK(heard(view, "salt/job/1/new", started(R"("a", "b")")) ==
+  CHECK(frames_after(view, "salt/job/1/new", started(R"("a", "b")")) ==
         Frames{job(R"("a": {"success": false}, "b": {"success": false})", "running")});
-  CHECK(heard(view, "salt/job/1/ret/a", ret("[1]")) ==
+  CHECK(frames_after(view, "salt/job/1/ret/a", ret("[1]")) ==
         Frames{job(R"("a": {"success": true, "return": [1], "retcode": 0}, "b": {"success": false})",
                    "running")});
-  CHECK(heard(view, "syndic/job/1/ret/b", ret("null", false)) ==
+  CHECK(frames_after(view, "syndic/job/1/ret/b", ret("null", false)) ==
         Frames{job(R"("a": {"success": true, "return": [1], "retcode": 0}, )"
                    R"("b": {"success": false, "return": null, "retcode": 1})",
                    "complete")});
 }
 
-TEST_CASE("a frame of rest_tornado ends with two line ends, and has minions by their ids") {
+TEST_CASE("rest_tornado's frames map minions by id and end with two line feeds") {
   const ManualClock clock;
   FormattedEvents view(kMap, clock);
   JsonDocument grains;
@@ -70,61 +70,61 @@ TEST_CASE("a frame of rest_tornado ends with two line ends, and has minions by t
   CHECK(view.take_frames() ==
         Frames{R"({"minions": {"a": {"id": "a"}, "b": {"grains": {"os": "Debian"}, "id": "b"}}})"
                "\n\n"});
-  CHECK(heard(view, "salt/job/1/new", started()).front().ends_with("}\n\n"));
+  CHECK(frames_after(view, "salt/job/1/new", started()).front().ends_with("}\n\n"));
 }
 
-TEST_CASE("a return of grains gives a frame with minions as well, and a new job of that kind empties none") {
+TEST_CASE("a return of grains.items updates the minions") {
   const ManualClock clock;
   FormattedEvents view(kList, clock);
-  CHECK(heard(view, "salt/job/1/ret/a", ret(R"({"os": "x"})", true, "grains.items")).back() ==
+  CHECK(frames_after(view, "salt/job/1/ret/a", ret(R"({"os": "x"})", true, "grains.items")).back() ==
         R"({"minions": [{"grains": {"os": "x"}, "id": "a"}]})");
-  static_cast<void>(heard(view, "salt/job/2/new", R"({"minions": ["b"], "fun": "grains.items"})"));
-  CHECK(heard(view, "salt/key", R"({"act": "accept", "id": "c"})") ==
+  static_cast<void>(frames_after(view, "salt/job/2/new", R"({"minions": ["b"], "fun": "grains.items"})"));
+  CHECK(frames_after(view, "salt/key", R"({"act": "accept", "id": "c"})") ==
         Frames{R"({"minions": [{"grains": {"os": "x"}, "id": "a"}, {"id": "c"}]})"});
 }
 
-TEST_CASE("keys that come and go change the minions, and only what changes gives a frame") {
+TEST_CASE("key events change the minions, and only changes make a frame") {
   const ManualClock clock;
   FormattedEvents view(kMap, clock);
   const Frames one{"{\"minions\": {\"a\": {\"id\": \"a\"}}}\n\n"};
-  CHECK(heard(view, "salt/key", R"({"act": "accept", "id": "a", "result": true})") == one);
-  CHECK(heard(view, "salt/key", R"({"act": "accept", "id": "a"})").empty());
-  CHECK(heard(view, "salt/key", R"({"act": "pend", "id": "b"})").empty());
-  CHECK(heard(view, "salt/key", R"({"act": "delete", "id": "b"})").empty());
-  CHECK(heard(view, "salt/key", R"({"act": "delete", "id": "a"})") == Frames{"{\"minions\": {}}\n\n"});
-  CHECK(heard(view, "salt/auth", R"({"act": "accept", "id": "a", "result": true})") == one);
-  CHECK(heard(view, "salt/auth", R"({"act": "pend", "id": "z", "result": true})").empty());
+  CHECK(frames_after(view, "salt/key", R"({"act": "accept", "id": "a", "result": true})") == one);
+  CHECK(frames_after(view, "salt/key", R"({"act": "accept", "id": "a"})").empty());
+  CHECK(frames_after(view, "salt/key", R"({"act": "pend", "id": "b"})").empty());
+  CHECK(frames_after(view, "salt/key", R"({"act": "delete", "id": "b"})").empty());
+  CHECK(frames_after(view, "salt/key", R"({"act": "delete", "id": "a"})") == Frames{"{\"minions\": {}}\n\n"});
+  CHECK(frames_after(view, "salt/auth", R"({"act": "accept", "id": "a", "result": true})") == one);
+  CHECK(frames_after(view, "salt/auth", R"({"act": "pend", "id": "z", "result": true})").empty());
 }
 
-TEST_CASE("a minion that was accepted is asked for its grains when it starts") {
+TEST_CASE("an accepted minion's grains are requested when it starts") {
   const ManualClock clock;
   FormattedEvents view(kMap, clock);
-  static_cast<void>(heard(view, "salt/auth", R"({"act": "accept", "id": "a", "result": true})"));
+  static_cast<void>(frames_after(view, "salt/auth", R"({"act": "accept", "id": "a", "result": true})"));
   CHECK(view.take_new_minions().empty());
-  CHECK(heard(view, "salt/minion/a/start", R"({"id": "a"})").empty());
-  CHECK(heard(view, "salt/minion/unknown/start", R"({"id": "unknown"})").empty());
+  CHECK(frames_after(view, "salt/minion/a/start", R"({"id": "a"})").empty());
+  CHECK(frames_after(view, "salt/minion/unknown/start", R"({"id": "unknown"})").empty());
   CHECK(view.take_new_minions() == std::vector<std::string>{"a"});
 }
 
-TEST_CASE("presence") {
+TEST_CASE("presence events change the minions") {
   const ManualClock clock;
   FormattedEvents view(kMap, clock);
-  CHECK(heard(view, "salt/presence/present", R"({"present": ["a", "b"]})") ==
+  CHECK(frames_after(view, "salt/presence/present", R"({"present": ["a", "b"]})") ==
         Frames{"{\"minions\": {\"a\": {\"id\": \"a\"}, \"b\": {\"id\": \"b\"}}}\n\n"});
   CHECK(view.take_new_minions() == Frames{"a", "b"});
   CHECK(view.take_new_minions().empty());
-  CHECK(heard(view, "salt/presence/present", R"({"present": ["b", "a"]})").empty());
-  CHECK(heard(view, "salt/presence/change", R"({"new": ["c"], "lost": ["a"]})") ==
+  CHECK(frames_after(view, "salt/presence/present", R"({"present": ["b", "a"]})").empty());
+  CHECK(frames_after(view, "salt/presence/change", R"({"new": ["c"], "lost": ["a"]})") ==
         Frames{"{\"minions\": {\"b\": {\"id\": \"b\"}, \"c\": {\"id\": \"c\"}}}\n\n"});
-  CHECK(heard(view, "salt/presence/present", R"({"present": ["c"]})") ==
+  CHECK(frames_after(view, "salt/presence/present", R"({"present": ["c"]})") ==
         Frames{"{\"minions\": {\"c\": {\"id\": \"c\"}}}\n\n"});
 
   FormattedEvents other(kList, clock);
-  CHECK(heard(other, "salt/presence/change", R"({"new": ["c"], "lost": []})").empty());
-  CHECK(heard(other, "salt/presence/present", R"({"present": ["c"]})").size() == 1);
+  CHECK(frames_after(other, "salt/presence/change", R"({"new": ["c"], "lost": []})").empty());
+  CHECK(frames_after(other, "salt/presence/present", R"({"present": ["c"]})").size() == 1);
 }
 
-TEST_CASE("what does not fit together is ignored") {
+TEST_CASE("other and malformed events are ignored") {
   const ManualClock clock;
   FormattedEvents view(kMap, clock);
   for (const char* const tag :
@@ -132,7 +132,7 @@ TEST_CASE("what does not fit together is ignored") {
         "salt/job/1/publish", "other/job/1/new", "salt/run/1/new", "salt/wheel/1/ret", "minion_start",
         "salt/netapi/hook/key", "", "salt/key/x", "salt/presence", "salt"}) {
     INFO(tag);
-    CHECK(heard(view, tag, started()).empty());
+    CHECK(frames_after(view, tag, started()).empty());
   }
   for (const auto& event : std::vector<std::pair<const char*, const char*>>{
            {"salt/job/1/new", "{}"},
@@ -148,48 +148,48 @@ TEST_CASE("what does not fit together is ignored") {
            {"salt/key", "[]"},
            {"salt/key", "no JSON"}}) {
     INFO(event.first, " ", event.second);
-    CHECK(heard(view, event.first, event.second).empty());
+    CHECK(frames_after(view, event.first, event.second).empty());
   }
 }
 
-TEST_CASE("a job whose start was not heard is named, and filled with what the master knows") {
+TEST_CASE("a job whose start was missed is completed from jobs.list_job") {
   const ManualClock clock;
   FormattedEvents view(kList, clock);
-  CHECK(heard(view, "salt/job/1/ret/a", ret("1")).size() == 1);
-  CHECK(heard(view, "salt/job/1/ret/b", ret("2")).size() == 1);
+  CHECK(frames_after(view, "salt/job/1/ret/a", ret("1")).size() == 1);
+  CHECK(frames_after(view, "salt/job/1/ret/b", ret("2")).size() == 1);
   CHECK(view.take_unknown_jobs() == Frames{"1"});
   CHECK(view.take_unknown_jobs().empty());
   JsonDocument listed;
   REQUIRE(listed.parse(
       R"({"jid": "1", "Function": "test.ping", "Target": "*", "Target-type": "glob", "StartTime": "now",)"
       R"( "Minions": ["a", "b", "c"], "Result": {"b": {"return": 3, "retcode": 0, "success": true}}})"));
-  view.complete("1", listed.root());
+  view.fill_in_job("1", listed.root());
   CHECK(view.take_frames() ==
         Frames{job(R"("a": {"success": true, "return": 1, "retcode": 0}, )"
                    R"("b": {"success": true, "return": 2, "retcode": 0}, "c": {"success": false})",
                    "running")});
-  view.complete("2", listed.root());
+  view.fill_in_job("2", listed.root());
   REQUIRE(listed.parse(R"({"Error": "no"})"));
-  view.complete("1", listed.root());
-  view.complete("1", JsonValue());
+  view.fill_in_job("1", listed.root());
+  view.fill_in_job("1", JsonValue());
   CHECK(view.take_frames().empty());
 }
 
-TEST_CASE("finished jobs leave after ten minutes; those that run stay") {
+TEST_CASE("finished jobs are removed after ten minutes") {
   ManualClock clock;
   FormattedEvents view(kList, clock);
-  static_cast<void>(heard(view, "salt/job/1/new", started()));
-  static_cast<void>(heard(view, "salt/job/2/new", started()));
-  static_cast<void>(heard(view, "salt/job/1/ret/ms-0", ret("1")));
+  static_cast<void>(frames_after(view, "salt/job/1/new", started()));
+  static_cast<void>(frames_after(view, "salt/job/2/new", started()));
+  static_cast<void>(frames_after(view, "salt/job/1/ret/ms-0", ret("1")));
   clock.advance(std::chrono::minutes(9));
-  CHECK(heard(view, "salt/job/3/new", started()).front().find(R"("1": {"jid")") != std::string::npos);
+  CHECK(frames_after(view, "salt/job/3/new", started()).front().find(R"("1": {"jid")") != std::string::npos);
   clock.advance(std::chrono::minutes(1));
-  const std::string frame = heard(view, "salt/job/4/new", started()).front();
+  const std::string frame = frames_after(view, "salt/job/4/new", started()).front();
   CHECK(frame.find(R"("1": {"jid")") == std::string::npos);
   CHECK(frame.find(R"("2": {"jid")") != std::string::npos);
 }
 
-TEST_CASE("beyond the limits the oldest leave, those that are complete before others") {
+TEST_CASE("beyond the limits the oldest jobs are removed, finished ones first") {
   const ManualClock clock;
   FormattedEvents view(kList, clock, {.max_jobs = 2});
   const auto jobs_in = [](const std::string& frame) {
@@ -199,63 +199,50 @@ TEST_CASE("beyond the limits the oldest leave, those that are complete before ot
     }
     return jids;
   };
-  static_cast<void>(heard(view, "salt/job/1/new", started()));
-  static_cast<void>(heard(view, "salt/job/2/new", started()));
-  static_cast<void>(heard(view, "salt/job/2/ret/ms-0", ret("1")));
-  CHECK(jobs_in(heard(view, "salt/job/3/new", started()).front()) == "13");
-  CHECK(jobs_in(heard(view, "salt/job/4/new", started()).front()) == "34");
+  static_cast<void>(frames_after(view, "salt/job/1/new", started()));
+  static_cast<void>(frames_after(view, "salt/job/2/new", started()));
+  static_cast<void>(frames_after(view, "salt/job/2/ret/ms-0", ret("1")));
+  CHECK(jobs_in(frames_after(view, "salt/job/3/new", started()).front()) == "13");
+  CHECK(jobs_in(frames_after(view, "salt/job/4/new", started()).front()) == "34");
 
   FormattedEvents small(kList, clock, {.max_job_bytes = 1000});
-  static_cast<void>(heard(small, "salt/job/1/ret/a", ret("1")));
+  static_cast<void>(frames_after(small, "salt/job/1/ret/a", ret("1")));
   const std::string large = "\"" + std::string(900, 'x') + "\"";
-  CHECK(jobs_in(heard(small, "salt/job/2/ret/a", ret(large)).front()) == "2");
-  CHECK(jobs_in(heard(small, "salt/job/3/ret/a", ret("1")).front()) == "3");
+  CHECK(jobs_in(frames_after(small, "salt/job/2/ret/a", ret(large)).front()) == "2");
+  CHECK(jobs_in(frames_after(small, "salt/job/3/ret/a", ret("1")).front()) == "3");
 }
 
-TEST_CASE("one job keeps what is returned up to the limit") {
+TEST_CASE("a return beyond a job's limit is shown as null") {
   const ManualClock clock;
   FormattedEvents view(kList, clock, {.max_job_bytes = 1000});
-  static_cast<void>(heard(view, "salt/job/1/new", started(R"("a", "b", "c")")));
+  static_cast<void>(frames_after(view, "salt/job/1/new", started(R"("a", "b", "c")")));
   const std::string large = "\"" + std::string(600, 'x') + "\"";
-  static_cast<void>(heard(view, "salt/job/1/ret/a", ret(large)));
-  static_cast<void>(heard(view, "salt/job/1/ret/b", ret(large, false)));
+  static_cast<void>(frames_after(view, "salt/job/1/ret/a", ret(large)));
+  static_cast<void>(frames_after(view, "salt/job/1/ret/b", ret(large, false)));
   const std::string a = R"("a": {"success": true, "return": )" + large + R"(, "retcode": 0}, )";
   const std::string b = R"("b": {"success": false, "return": null, "retcode": 1}, )";
-  CHECK(heard(view, "salt/job/1/ret/c", ret("1")) ==
+  CHECK(frames_after(view, "salt/job/1/ret/c", ret("1")) ==
         Frames{job(a + b + R"("c": {"success": true, "return": 1, "retcode": 0})", "complete")});
 
   JsonDocument listed;
   REQUIRE(listed.parse(R"({"Minions": ["b"], "Result": {"b": {"return": )" + large + "}}}"));
   FormattedEvents small(kList, clock, {.max_job_bytes = 500});
-  static_cast<void>(heard(small, "salt/job/1/ret/a", ret("1")));
-  small.complete("1", listed.root());
+  static_cast<void>(frames_after(small, "salt/job/1/ret/a", ret("1")));
+  small.fill_in_job("1", listed.root());
   CHECK(small.take_frames().at(0).find(R"("b": {"return": null})") != std::string::npos);
 }
 
-TEST_CASE("what several events have changed is shown in one frame") {
-  const ManualClock clock;
-  FormattedEvents view(kList, clock);
-  view.hear("salt/job/1/new", started(R"("a", "b")"));
-  view.hear("salt/job/1/ret/a", ret("1"));
-  view.hear("salt/key", R"({"act": "accept", "id": "m"})");
-  CHECK(
-      view.take_frames() ==
-      Frames{job(R"("a": {"success": true, "return": 1, "retcode": 0}, "b": {"success": false})", "running"),
-             R"({"minions": [{"id": "m"}]})"});
-  CHECK(view.take_frames().empty());
-}
-
-TEST_CASE("there are at most so many minions") {
+TEST_CASE("the number of minions is limited") {
   const ManualClock clock;
   FormattedEvents view(kList, clock, {.max_minions = 1});
-  CHECK(heard(view, "salt/presence/present", R"({"present": ["a", "b"]})") ==
+  CHECK(frames_after(view, "salt/presence/present", R"({"present": ["a", "b"]})") ==
         Frames{R"({"minions": [{"id": "a"}]})"});
-  CHECK(heard(view, "salt/key", R"({"act": "accept", "id": "c"})").empty());
-  CHECK(heard(view, "salt/job/1/ret/d", ret(R"({"os": "x"})", true, "grains.items")).back() ==
+  CHECK(frames_after(view, "salt/key", R"({"act": "accept", "id": "c"})").empty());
+  CHECK(frames_after(view, "salt/job/1/ret/d", ret(R"({"os": "x"})", true, "grains.items")).back() ==
         R"({"minions": [{"id": "a"}]})");
 }
 
-TEST_CASE("grains beyond the limit are not kept") {
+TEST_CASE("the size of all grains is limited") {
   const ManualClock clock;
   FormattedEvents view(kMap, clock, {.max_grain_bytes = 15});
   JsonDocument grains;

@@ -18,7 +18,7 @@ Target target_with(const std::vector<std::pair<std::string, std::string>>& varia
   for (const auto& [name, value] : variables) environ.set(name, value);
   auto target = read_target(environ);
   REQUIRE(target);
-  // What the target borrows goes with the variables.
+  // The method borrows from `environ`, which is destroyed here.
   target->method = {};
   return *std::move(target);
 }
@@ -50,13 +50,13 @@ std::string unpacked(const std::string& text) {
 std::string encoding_of(std::string text, std::string_view accept,
                         const std::string& type = "application/json") {
   http::Response response{http::Status::ok, {{"Content-Type", type}}, std::move(text)};
-  pack_where_accepted(accept, response);
+  compress_if_accepted(accept, response);
   return test::header(response, "Content-Encoding");
 }
 
 }  // namespace
 
-TEST_CASE("a path is PATH_INFO below SCRIPT_NAME, else that of the URI, decoded") {
+TEST_CASE("the path comes from PATH_INFO, otherwise from REQUEST_URI") {
   const Target mounted =
       target_with({{"SCRIPT_NAME", "/salt/"}, {"PATH_INFO", "/a%41//b/"}, {"REQUEST_URI", "/x"}});
   CHECK(mounted.above == "/salt");
@@ -68,7 +68,7 @@ TEST_CASE("a path is PATH_INFO below SCRIPT_NAME, else that of the URI, decoded"
   CHECK(target_with({}).path == "/");
 }
 
-TEST_CASE("a query comes by itself or in the URI") {
+TEST_CASE("the query comes from QUERY_STRING, otherwise from REQUEST_URI") {
   CHECK(in_query(target_with({{"REQUEST_URI", "/?a=1&b=2&a=3"}}), "a") == "3");
   CHECK(in_query(target_with({{"QUERY_STRING", "a=x+y"}, {"REQUEST_URI", "/?a=1"}}), "a") == "x y");
   CHECK(in_query(target_with({}), "a").empty());
@@ -76,24 +76,24 @@ TEST_CASE("a query comes by itself or in the URI") {
   CHECK(query_json(target).text() == R"({"a": ["1", "3"], "b": "2"})");
 }
 
-TEST_CASE("control characters in a path are refused, and too long queries") {
+TEST_CASE("control characters in a path and long queries are refused") {
   http::Environ mounted;
   mounted.set("PATH_INFO", "/a");
   mounted.set("SCRIPT_NAME", "/x\n");
   CHECK_FALSE(read_target(mounted));
   for (const char* const path : {"/a%0Ab", "/%00", "/%7f", "/a%1b"}) {
-    http::Environ asked;
-    asked.set("REQUEST_URI", path);
-    CHECK_FALSE(read_target(asked));
+    http::Environ request;
+    request.set("REQUEST_URI", path);
+    CHECK_FALSE(read_target(request));
   }
-  http::Environ asked;
+  http::Environ request;
   std::string query;
   for (int i = 0; i < 2000; ++i) query += "a=b&";
-  asked.set("QUERY_STRING", query);
-  CHECK_FALSE(read_target(asked));
+  request.set("QUERY_STRING", query);
+  CHECK_FALSE(read_target(request));
 }
 
-TEST_CASE("a body of any form becomes one JSON value") {
+TEST_CASE("a body in any form is read as one JSON value") {
   CHECK(json_of("application/json", R"({"a": 1})") == R"({"a": 1})");
   CHECK(json_of("application/x-yaml", "a: [1, yes, 2026-11-22]") == R"({"a": [1, true, "2026-11-22"]})");
   CHECK(json_of("text/plain", "[1]") == "[1]");
@@ -104,7 +104,7 @@ TEST_CASE("a body of any form becomes one JSON value") {
   CHECK(json_of("", "") == "null");
 }
 
-TEST_CASE("a form has no fields without a value, unless it is that of a hook") {
+TEST_CASE("empty form fields are dropped, except for hooks") {
   const std::string type = "application/x-www-form-urlencoded";
   CHECK(json_of(type, "a=&b&c=1&c=&kwarg=&metadata={d: 2}") == R"({"c": "1", "metadata": {"d": 2}})");
   BodyRules hook{{}, 1000};
@@ -113,7 +113,7 @@ TEST_CASE("a form has no fields without a value, unless it is that of a hook") {
         R"({"a": "", "b": "", "c": ["1", ""], "metadata": "{d: 2}"})");
 }
 
-TEST_CASE("a form by other rules is text, trimmed, behind the fields of the query") {
+TEST_CASE("rest_tornado's forms have trimmed text and the fields of the query") {
   const std::vector<FormField> query{{"q", "1"}, {"password", "secret"}};
   const BodyRules rules{{}, 1000, false, false, &query};
   const std::string type = "application/x-www-form-urlencoded";
@@ -123,7 +123,7 @@ TEST_CASE("a form by other rules is text, trimmed, behind the fields of the quer
   CHECK(json_of("text/plain", "just text", rules).starts_with("error: "));
 }
 
-TEST_CASE("a small text is not packed, nor one for who does not take it, nor a picture") {
+TEST_CASE("gzip is used for accepted large text only") {
   const std::string large(5000, 'x');
   CHECK(encoding_of(large, "gzip") == "gzip");
   CHECK(encoding_of(large, "br, gzip;q=0.5") == "gzip");
@@ -137,15 +137,15 @@ TEST_CASE("a small text is not packed, nor one for who does not take it, nor a p
   CHECK(encoding_of(std::string(1023, 'x'), "gzip") == "no Content-Encoding");
 }
 
-TEST_CASE("what is packed is the same when it is unpacked") {
+TEST_CASE("a compressed body can be decompressed") {
   const std::string text = R"({"return": [)" + std::string(5000, '1') + "]}";
   http::Response response{http::Status::ok, {}, text};
-  pack_where_accepted("gzip", response);
+  compress_if_accepted("gzip", response);
   CHECK(response.text().size() < 100);
   CHECK(unpacked(response.text()) == text);
 }
 
-TEST_CASE("a text of many parts is packed whole, and one that would not become shorter is not") {
+TEST_CASE("a large body is compressed completely, and random bytes are not") {
   std::string digits;
   std::string noise;
   std::uint32_t state = 1;
@@ -155,26 +155,8 @@ TEST_CASE("a text of many parts is packed whole, and one that would not become s
     noise += static_cast<char>(state >> 24);
   }
   http::Response response{http::Status::ok, {}, digits};
-  pack_where_accepted("gzip", response);
+  compress_if_accepted("gzip", response);
   CHECK(response.text().size() > 32768);
   CHECK(unpacked(response.text()) == digits);
   CHECK(encoding_of(noise, "gzip") == "no Content-Encoding");
-}
-
-TEST_CASE("an archive has each file behind a head of 512 bytes, with a checksum") {
-  const std::string archive = tar_of({{"minion.pub", "abc", 0644}, {"minion.pem", "secret", 0600}});
-  CHECK(archive.size() == 10240);
-  CHECK(archive.substr(0, 11) == std::string("minion.pub\0", 11));
-  CHECK(archive.substr(100, 8) == std::string("0000644\0", 8));
-  CHECK(archive.substr(124, 12) == std::string("00000000003\0", 12));
-  CHECK(archive.substr(257, 8) == std::string("ustar\00000", 8));
-  CHECK(archive.substr(512, 4) == std::string("abc\0", 4));
-  CHECK(archive.substr(1024, 10) == "minion.pem");
-  CHECK(archive.substr(1024 + 100, 7) == "0000600");
-  CHECK(archive.substr(1536, 6) == "secret");
-  unsigned sum = 0;
-  for (std::size_t i = 0; i < 512; ++i) {
-    sum += i >= 148 && i < 156 ? 32U : static_cast<unsigned char>(archive[i]);
-  }
-  CHECK(std::stoul(archive.substr(148, 6), nullptr, 8) == sum);
 }

@@ -21,22 +21,22 @@
 
 namespace rest_fcgi::test {
 
-/// One request and what has to come back. In `path`, `headers` and `body`, `TOKEN` stands for the token of
-/// fred, who may do all, `NOBODY` for that of eve, who may do nothing, `JOE` for that of joe, who may use the
-/// runner `jobs`, and `CRED` for fred's credentials as members of an object.
+/// One request and the expected response. In `path`, `headers` and `body`, these words are replaced: `TOKEN`
+/// by the token of fred, who may do everything; `NOBODY` by that of eve, who has no permissions; `JOE` by
+/// that of joe, who may use the runner `jobs`; `CRED` by fred's credentials as members of an object.
 struct Row {
   std::string request;  ///< `GET /minions?mid=ms-0`
-  std::string headers;  ///< `Name: value | Name: value`; a body without Content-Type is JSON
+  std::string headers;  ///< `Name: value | Name: value`; without Content-Type, a body is JSON
   std::string body;
   int status;
-  /// JSON: equal but for the order of keys, where "<any>" is any value, "<jid>" 20 digits, "<token>" 64
-  /// hexadecimal digits, "<number>" a number; a text that begins with "<has>" is part of what is there. Any
-  /// other text: a part of the body. Empty: whatever it is.
+  /// The expected body. JSON is compared without the order of keys; "<any>" is any value, "<jid>" 20 digits,
+  /// "<token>" 64 hexadecimal digits, "<number>" a number, and "<has>TEXT" a string with TEXT. Other text
+  /// must be part of the body. Empty: not checked.
   std::string value;
-  std::string shows{};  ///< `Name: value | Name: value` of the response; `-Name`: is not there
+  std::string shows{};  ///< `Name: value | Name: value` of the response; `-Name` must be missing
 };
 
-// Of many rows: fred's session, a chunk, and what it returns.
+// Often used in rows: fred's session, a chunk, and its result.
 inline constexpr const char* kWith = "X-Auth-Token: TOKEN";
 inline constexpr const char* kPing = R"({"client": "local", "tgt": "*", "fun": "test.ping"})";
 inline constexpr const char* kPong = R"({"return": [{"ms-0": true, "ms-1": true, "ms-2": true}]})";
@@ -76,7 +76,7 @@ inline bool matches(JsonValue expected, JsonValue found) {
   return expected.json() == found.json();
 }
 
-/// An application of Salt's REST interfaces over an embedded engine, or another master, asked directly.
+/// A REST application with the embedded engine or another master, called directly.
 class Rest {
  public:
   explicit Rest(netapi::RestCherrypyOptions options = {}, client::Options client = enabled())
@@ -102,13 +102,13 @@ class Rest {
     return options;
   }
 
-  bool carries_streams = true;  ///< the front end does
+  bool carries_streams = true;  ///< the front end can send streams
 
   [[nodiscard]] const CapturedLog& log() const { return log_; }
-  [[nodiscard]] netapi::Streams& streams() const { return *streams_; }
+  [[nodiscard]] netapi::StreamRegistry& streams() const { return *streams_; }
   [[nodiscard]] const std::shared_ptr<const client::NetapiClient>& client() const { return client_; }
 
-  /// Somebody's token.
+  /// Logs in and returns the token.
   [[nodiscard]] std::string token(const std::string& user) const {
     const auto session = client_->master().login({.kind = auth::Credentials::Kind::eauth,
                                                   .eauth = "sharedsecret",
@@ -119,7 +119,7 @@ class Rest {
     return std::string(session->token.reveal().text);
   }
 
-  [[nodiscard]] http::Response ask(const Row& row) {
+  [[nodiscard]] http::Response call(const Row& row) {
     http::Environ environ;
     const std::string body = filled(row.body);
     const std::string request = filled(row.request);
@@ -137,10 +137,10 @@ class Rest {
     return application_(environ);
   }
 
-  /// Asks, and checks what comes back.
+  /// Calls the application and checks the response.
   void check(const Row& row) {
     INFO(row.request, "  ", row.headers, "  ", row.body);
-    const http::Response response = ask(row);
+    const http::Response response = call(row);
     CHECK(static_cast<int>(response.status) == row.status);
     const auto* text = std::get_if<std::string>(&response.body);
     const std::string body = text == nullptr ? std::string("a stream") : *text;
@@ -215,7 +215,8 @@ class Rest {
   CapturedLog log_;
   std::unique_ptr<EmbeddedEngine> engine_;
   std::shared_ptr<const client::NetapiClient> client_;
-  const std::shared_ptr<netapi::Streams> streams_ = std::make_shared<netapi::Streams>(system_clock());
+  const std::shared_ptr<netapi::StreamRegistry> streams_ =
+      std::make_shared<netapi::StreamRegistry>(system_clock());
   http::Application application_;
   std::map<std::string, std::string> tokens_of_;
 };

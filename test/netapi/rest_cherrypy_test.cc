@@ -17,7 +17,7 @@ const std::string kWelcome =
 
 }  // namespace
 
-TEST_CASE("rest_cherrypy greets, in the form that is wanted") {
+TEST_CASE("GET / of rest_cherrypy returns the clients in the accepted form") {
   Rest rest;
   rest.check({
       {"GET /", "", "", 200, kWelcome,
@@ -28,28 +28,19 @@ TEST_CASE("rest_cherrypy greets, in the form that is wanted") {
       {"GET /run", "", "", 200, kWelcome},
       {"GET /token", "", "", 200, kWelcome},
       {"GET /?a=b", "", "", 200, kWelcome},
-      {"GET /", "Accept: application/*", "", 200, kWelcome},
-      {"GET /", "Accept: application/json;version=1", "", 200, kWelcome},
-      {"GET /", "Accept: APPLICATION/JSON", "", 200, kWelcome},
-      {"GET /", "Accept: application/xml;q=0.9, application/json;q=0.1", "", 200, kWelcome},
-      {"GET /", "Accept: application/json, application/x-yaml", "", 200, kWelcome},
       {"GET /", "Accept: application/x-yaml", "", 200, "clients:\n- local\n",
        "Content-Type: application/x-yaml"},
-      {"GET /", "Accept: text/yaml", "", 200, "return: Welcome\n"},
-      {"GET /", "Accept: application/json;q=0, */*", "", 200, "return: Welcome\n"},
-      {"GET /", "Accept: application/json;q=0.1, application/x-yaml;q=0.9", "", 200, "return: Welcome\n"},
       {"GET /", "Accept: application/json;q=0", "", 406, ""},
       {"GET /", "Accept: text/plain", "", 406,
        R"({"status": 406, "return": "Your client sent this Accept header: text/plain. But this resource only )"
        R"(emits these media types: application/json, application/x-yaml."})"},
-      {"GET /", "Accept: application/vnd.foo+json", "", 406, ""},
       {"GET /", "Accept: application/json;q=abc", "", 400,
        R"({"status": 400, "return": "Malformed HTTP header: `application/json;q=abc`"})"},
       {"GET /", "Accept-Encoding: br", "", 200, kWelcome},
   });
 }
 
-TEST_CASE("rest_cherrypy's greeting names the client ssh where the engine has it") {
+TEST_CASE("GET / of rest_cherrypy lists the client ssh if the engine supports it") {
   Rest rest(netapi::RestCherrypyOptions{}, std::make_shared<FakeMaster>());
   rest.check(
       {"GET /", "", "", 200,
@@ -57,7 +48,7 @@ TEST_CASE("rest_cherrypy's greeting names the client ssh where the engine has it
        R"("runner_async", "ssh", "wheel", "wheel_async"]})"});
 }
 
-TEST_CASE("rest_cherrypy's URLs and methods") {
+TEST_CASE("rest_cherrypy answers unknown paths with 404 and wrong methods with 405") {
   Rest rest;
   rest.check({
       {"GET /nosuch", "", "", 404, R"({"status": 404, "return": "The path '/nosuch' was not found."})",
@@ -86,7 +77,7 @@ TEST_CASE("rest_cherrypy's URLs and methods") {
   });
 }
 
-TEST_CASE("a request without a session is 401 before it is 404, 405, 406 or 400") {
+TEST_CASE("a missing session is reported before any other error") {
   Rest rest;
   const std::vector<std::string> methods{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "FOO"};
   for (const std::string path : {"/minions", "/minions/a/b", "/jobs", "/jobs/1", "/hook", "/hook/a", "/stats",
@@ -114,7 +105,7 @@ TEST_CASE("a request without a session is 401 before it is 404, 405, 406 or 400"
   Rest(small).check({{"POST /", "", "[{}, {}]", 401, ""}, {"POST /", kWith, "[{}, {}]", 413, ""}});
 }
 
-TEST_CASE("a field without a value counts as not sent") {
+TEST_CASE("fields without a value are ignored") {
   const std::string form = "Content-Type: application/x-www-form-urlencoded";
   const std::string call =
       "client=local&tgt=*&fun=test.ping&username=fred&password=secret&eauth=sharedsecret";
@@ -150,7 +141,7 @@ TEST_CASE("a field without a value counts as not sent") {
   });
 }
 
-TEST_CASE("raw_shell is refused where its value is true to Python") {
+TEST_CASE("raw_shell is refused for every value that is true in Python") {
   Rest rest;
   const auto chunk = [](const std::string& value) {
     return R"({CRED, "client": "local", "tgt": "*", "fun": "test.ping", "raw_shell": )" + value + "}";
@@ -162,7 +153,7 @@ TEST_CASE("raw_shell is refused where its value is true to Python") {
     rest.check({"POST /run", "", chunk(value), 401, ""});
 }
 
-TEST_CASE("only a coding that changes the bytes is refused") {
+TEST_CASE("a Content-Encoding that changes the bytes is refused") {
   std::vector<Row> rows;
   for (const std::string coding :
        {"gzip", "x-gzip", "GZip", "deflate", "br", "compress", "zstd", "identity, gzip", "utf-8 ,\tbr"}) {
@@ -176,7 +167,7 @@ TEST_CASE("only a coding that changes the bytes is refused") {
   Rest().check(rows);
 }
 
-TEST_CASE("a job id of one's own is 20 digits where jobs are kept here") {
+TEST_CASE("the embedded engine accepts only jids of 20 digits") {
   Rest().check({
       {"POST /", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping", "jid": "my-job"})", 400,
        R"({"status": 400, "return": "<has>Lowstate chunk 0: 'jid'"})"},
@@ -186,7 +177,7 @@ TEST_CASE("a job id of one's own is 20 digits where jobs are kept here") {
   });
 }
 
-TEST_CASE("POST / runs chunks for a session") {
+TEST_CASE("POST / runs chunks with the session's credentials") {
   Rest rest;
   rest.check({
       {"POST /", "", kPing, 401, kNoSession, "WWW-Authenticate: Session | -Set-Cookie"},
@@ -203,8 +194,6 @@ TEST_CASE("POST / runs chunks for a session") {
       {"POST /", kWith,
        R"([{"username": "eve", "password": "bad", "eauth": "x", "client": "local", "tgt": "*", "fun": "test.ping"}])",
        200, kPong},
-      {"POST /", kWith, R"([{"token": "nonsense", "client": "local", "tgt": "*", "fun": "test.ping"}])", 200,
-       kPong},
       {"POST /", kWith,
        R"([{"username": 5, "password": 5, "token": null, "eauth": [], "client": "local", "tgt": "*", "fun": "test.ping"}])",
        200, kPong},
@@ -212,22 +201,16 @@ TEST_CASE("POST / runs chunks for a session") {
        R"({"return": [{"args": [], "kwargs": {}}]})"},
       {"POST /", kWith, "[]", 200, R"({"return": []})"},
       {"POST /", kWith, "{}", 400, R"({"status": 400, "return": "Lowstates must be a list"})"},
-      {"POST /", kWith, "null", 400, R"({"status": 400, "return": "Lowstates must be a list"})"},
       {"POST /", kWith, "", 400, R"({"status": 400, "return": "Lowstates must be a list"})"},
       {"POST /", kWith, "[5]", 400, R"({"status": 400, "return": "<has>chunk 0"})"},
       {"POST /", kWith, R"([{"client": "foo"}])", 400,
        R"({"status": 400, "return": "Invalid client specified: 'foo'"})"},
       {"POST /", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping", "raw_shell": true})", 401,
        R"({"status": 401, "return": "Raw shell option not allowed."})"},
-      {"POST /", kWith, R"([{}])", 400, R"({"status": 400, "return": "Invalid client specified: 'None'"})"},
-      {"POST /", kWith, R"([{"client": "local", "tgt": "*"}])", 400,
-       R"({"status": 400, "return": "<has>'fun' is missing"})"},
       {"POST /", kWith, R"([{"client": "local", "fun": "test.ping"}])", 400,
        R"({"status": 400, "return": "<has>'tgt' is missing"})"},
       {"POST /", kWith, R"({"client": "local", "tgt": "nobody", "fun": "test.ping"})", 200,
        R"({"return": [{}]})"},
-      {"POST /", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping", "tgt_type": "x"})", 400,
-       R"({"status": 400, "return": "<has>'tgt_type' is 'x'"})"},
       {"POST /", kWith, R"({"client": "local", "tgt": "role:web", "fun": "test.ping", "expr_form": "grain"})",
        200, R"({"return": [{"ms-0": true, "ms-1": true}]})"},
       {"POST /", kWith, R"({"client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": "hi"})", 200,
@@ -236,10 +219,6 @@ TEST_CASE("POST / runs chunks for a session") {
        R"({"return": [{"jid": "<jid>", "minions": ["ms-0", "ms-1", "ms-2"]}]})"},
       {"POST /", kWith, R"({"client": "local_batch", "tgt": "*", "fun": "test.ping", "batch": "50%"})", 200,
        R"({"return": ["<any>", "<any>", "<any>"]})"},
-      {"POST /", kWith, R"({"client": "local_batch", "tgt": "no", "fun": "test.ping"})", 200,
-       R"({"return": []})"},
-      {"POST /", kWith, R"({"client": "local_batch", "tgt": "*", "fun": "test.ping", "batch": "x"})", 400,
-       ""},
       {"POST /", kWith, R"({"client": "runner", "fun": "manage.up"})", 200,
        R"({"return": [["ms-0", "ms-1", "ms-2"]]})"},
       {"POST /", kWith, R"({"client": "runner", "fun": "nosuch.fun"})", 400,
@@ -261,7 +240,7 @@ TEST_CASE("POST / runs chunks for a session") {
   CHECK_FALSE(rest.log().has(rest.token("eve").substr(0, 20)));
 }
 
-TEST_CASE("bodies come as JSON, YAML, forms or text") {
+TEST_CASE("POST accepts JSON, YAML, forms and text") {
   Rest rest;
   const auto form = [](const std::string& body, int status, const std::string& value) {
     return Row{"POST /", "X-Auth-Token: TOKEN | Content-Type: application/x-www-form-urlencoded", body,
@@ -273,45 +252,31 @@ TEST_CASE("bodies come as JSON, YAML, forms or text") {
   };
   rest.check({
       form("client=local&tgt=*&fun=test.ping", 200, kPong),
-      form("client=local&tgt=%2A&fun=test.ping&arg=", 200, kPong),
-      form("client=local&tgt=*&fun=test.ping&arg", 200, kPong),
       form("client=local&tgt=ms-0&fun=test.echo&arg=a+b%21", 200, R"({"return": [{"ms-0": "a b!"}]})"),
       form("client=local&tgt=ms-0&fun=test.echo&arg[]=5", 200, R"({"return": [{"ms-0": 5}]})"),
       form("client=local&tgt=ms-0&fun=test.echo&arg={a:+b}", 200, R"({"return": [{"ms-0": {"a": "b"}}]})"),
-      form("client=local&tgt=ms-0&fun=test.echo&arg=%zz", 200, R"({"return": [{"ms-0": "%zz"}]})"),
       form("client=local&tgt=ms-0&fun=test.echo&arg=%ff", 200,
            "{\"return\": [{\"ms-0\": \"\xEF\xBF\xBD\"}]}"),
-      form("client=local&tgt=ms-0&fun=test.arg&arg=1&arg=2.5&arg=true&arg=null&kwarg={a:+1}", 200, ""),
       form("client=local&tgt=ms-0&fun=test.ping&kwarg=abc", 400,
            R"({"status": 400, "return": "<has>'kwarg' must be"})"),
       form("client=local&tgt=ms-0&fun=test.ping&fun=test.ping", 400,
-           R"({"status": 400, "return": "<has>'fun' stands twice"})"),
-      form("client=local_subset&tgt=*&fun=test.ping&subset=1", 200, R"({"return": ["<any>"]})"),
-      form("client=local&tgt=ms-0&fun=test.ping&timeout=abc", 400, ""),
+           R"({"status": 400, "return": "<has>'fun' is in the form more than once"})"),
       form("client=local&tgt=ms-0&fun=test.ping&full_return=true", 200,
            R"({"return": [{"ms-0": {"ret": true, "retcode": 0, "jid": "<jid>"}}]})"),
       form("client=runner&fun=test.arg&a=1", 200, R"({"return": [{"args": [], "kwargs": {"a": "1"}}]})"),
       form("client=local&tgt=\xff&fun=test.ping", 400, R"({"status": 400, "return": "<has>Not UTF-8"})"),
       as("application/x-yaml", "client: local\ntgt: '*'\nfun: test.ping\n", 200, kPong),
-      as("text/yaml", "- {client: local, tgt: '*', fun: test.ping}\n", 200, kPong),
       as("application/yaml", "client: local\ntgt: ms-0\nfun: test.echo\narg: [017]\n", 200,
          R"({"return": [{"ms-0": 17}]})"),
-      as("application/x-yaml", "client: [", 400, ""),
-      as("application/x-yaml", "a: 1\na: 2\n", 400, ""),
       as("application/x-yaml", "!!python/object:os.system {}", 400, ""),
       as("application/x-yaml", std::string(100000, '['), 400, ""),
       as("application/json", std::string(100000, '['), 400, ""),
       as("text/plain", kPing, 200, kPong),
       as("text/plain", "hello", 400, R"({"status": 400, "return": "Lowstates must be a list"})"),
-      as("Application/JSON; charset=utf-8", kPing, 200, kPong),
-      as("application/json; charset=latin-1", kPing, 406),
       as("multipart/form-data; boundary=x", kPing, 406,
          R"({"status": 406, "return": "<has>Content type not supported"})"),
-      as("application/vnd.api+json", kPing, 406),
       as("application/json", "[nonsense]", 400,
          R"({"status": 400, "return": "Invalid JSON document: Expecting value: byte 1"})"),
-      as("application/json", "\xef\xbb\xbf[]", 400, ""),
-      as("application/json", "[\"\xff\"]", 400, ""),
       {"POST /", "X-Auth-Token: TOKEN | Content-Encoding: gzip", "[]", 415,
        R"({"status": 415, "return": "<has>'gzip'"})"},
       {"POST /", "X-Auth-Token: TOKEN | Content-Type: text/xml", "", 400,
@@ -328,7 +293,7 @@ TEST_CASE("a body beyond the limit is refused") {
        {"POST /run", "", "[        ]", 200, R"({"return": []})"}});
 }
 
-TEST_CASE("a login gives a session, and a logout ends it") {
+TEST_CASE("login creates a session and logout ends it") {
   Rest rest;
   const char* const kLogin =
       R"({"return": [{"token": "<token>", "expire": "<number>", "start": "<number>", "user": "fred", "eauth": "sharedsecret", "perms": "<any>"}]})";
@@ -345,7 +310,6 @@ TEST_CASE("a login gives a session, and a logout ends it") {
        "username=fred&password=secret&eauth=sharedsecret", 200, kLogin},
       {"POST /login", "Content-Type: application/x-yaml",
        "{username: fred, password: secret, eauth: sharedsecret}", 200, kLogin},
-      {"POST /login", "Content-Type: text/plain", "{CRED}", 200, kLogin},
       {"POST /login", "Accept: text/html", "{CRED}", 406, "", "-X-Auth-Token | -Set-Cookie"},
       {"POST /login", "", R"({"username": "fred", "password": "wrong", "eauth": "sharedsecret"})", 401, kBad,
        "-Set-Cookie"},
@@ -354,8 +318,6 @@ TEST_CASE("a login gives a session, and a logout ends it") {
       {"POST /login", "", R"({"username": "fred", "password": "secret", "eauth": "nosuch"})", 401, kBad},
       {"POST /login", "", "{}", 401, kBad},
       {"POST /login", "", "[]", 400, ""},
-      {"POST /login", "", R"(["a"])", 400, ""},
-      {"POST /login", "", "5", 400, ""},
       {"POST /login?username=fred&password=secret&eauth=sharedsecret", "", "", 400, ""},
       {"POST /login", "Content-Type: text/plain", "username=fred&password=secret&eauth=sharedsecret", 400,
        ""},
@@ -368,7 +330,7 @@ TEST_CASE("a login gives a session, and a logout ends it") {
   });
 }
 
-TEST_CASE("a login that fails for another reason than its credentials is answered with that reason") {
+TEST_CASE("a login reports that the master is unavailable") {
   const auto master = std::make_shared<FakeMaster>();
   master->on_session = [](SteadyTime) { return Error{ErrorKind::unavailable, "The master is away.", {}}; };
   Rest(netapi::RestCherrypyOptions{}, master)
@@ -376,18 +338,18 @@ TEST_CASE("a login that fails for another reason than its credentials is answere
               "-Set-Cookie"});
 }
 
-TEST_CASE("a session's cookie is for this site and no script, and gone after a logout") {
+TEST_CASE("the session cookie is HttpOnly and SameSite, and logout deletes it") {
   Rest rest;
-  const auto login = rest.ask({"POST /login", "Https: on", "{CRED}", 200, ""});
+  const auto login = rest.call({"POST /login", "Https: on", "{CRED}", 200, ""});
   const std::string token = header(login, "X-Auth-Token");
   const std::string cookie = header(login, "Set-Cookie");
   CHECK(cookie.starts_with("session_id=" + token + "; expires="));
   CHECK(cookie.find("; Max-Age=43") != std::string::npos);
   CHECK(cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure"));
-  const auto again = rest.ask({"POST /login", "Cookie: session_id=" + token, "{CRED}", 200, ""});
+  const auto again = rest.call({"POST /login", "Cookie: session_id=" + token, "{CRED}", 200, ""});
   CHECK(header(again, "X-Auth-Token") != token);
   CHECK(header(again, "Set-Cookie").ends_with("; SameSite=Lax"));
-  const auto logout = rest.ask({"POST /logout", "Cookie: session_id=" + token, "", 200, ""});
+  const auto logout = rest.call({"POST /logout", "Cookie: session_id=" + token, "", 200, ""});
   CHECK(header(logout, "Set-Cookie").starts_with("session_id=; expires="));
   CHECK(header(logout, "Set-Cookie").find("; Max-Age=0; ") != std::string::npos);
   CHECK_FALSE(rest.log().has(token));
@@ -395,7 +357,7 @@ TEST_CASE("a session's cookie is for this site and no script, and gone after a l
   CHECK(rest.log().has("fun=logout tgt=- jid=- outcome=ok"));
 }
 
-TEST_CASE("a bad token_expire is 400 for users who may choose one, and is ignored of others") {
+TEST_CASE("a malformed token_expire is refused only for users who may choose it") {
   netapi::RestCherrypyOptions options;
   options.common.token_life.users = {{"sharedsecret", "joe"}, {"pam", "fred"}};
   Rest rest(options);
@@ -416,7 +378,7 @@ TEST_CASE("a bad token_expire is 400 for users who may choose one, and is ignore
               R"({"status": 400, "return": "<has>'token_expire' must be"})"});
 }
 
-TEST_CASE("POST /token makes tokens without a session") {
+TEST_CASE("POST /token creates tokens without a session") {
   Rest rest;
   const char* const kParams =
       R"({"status": 400, "return": "Require \"username\", \"password\", and \"eauth\" params"})";
@@ -441,7 +403,7 @@ TEST_CASE("POST /token makes tokens without a session") {
   });
 }
 
-TEST_CASE("POST /run takes credentials from each chunk alone") {
+TEST_CASE("POST /run uses only the credentials of each chunk") {
   Rest rest;
   const auto chunk = [](const std::string& members) {
     return "[{" + members + R"(, "client": "local", "tgt": "*", "fun": "test.ping"}])";
@@ -475,7 +437,7 @@ TEST_CASE("POST /run takes credentials from each chunk alone") {
   });
 }
 
-TEST_CASE("clients that are off are off, but for URLs that stand for a call of ours") {
+TEST_CASE("disabled clients are refused, except for URLs with fixed calls") {
   client::Options none;
   Rest rest(netapi::RestCherrypyOptions{}, none);
   const auto disabled = [](const std::string& client) {
@@ -490,7 +452,7 @@ TEST_CASE("clients that are off are off, but for URLs that stand for a call of o
               {"POST /minions", kWith, R"({"tgt": "*", "fun": "test.ping"})", 400, disabled("local_async")}});
 }
 
-TEST_CASE("/minions shows grains, and starts jobs") {
+TEST_CASE("/minions returns grains and starts jobs") {
   Rest rest;
   rest.check({
       {"GET /minions", "", "", 401, kNoSession},
@@ -516,12 +478,12 @@ TEST_CASE("/minions shows grains, and starts jobs") {
   });
 }
 
-TEST_CASE("/jobs lists jobs, newest first, and shows one") {
+TEST_CASE("/jobs lists jobs from newest to oldest and returns one job") {
   Rest rest;
-  const auto started = rest.ask(
+  const auto started = rest.call(
       {"POST /", kWith, R"({"client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": ["hi"]})", 200, ""});
   CHECK(started.status == http::Status::ok);
-  const auto listed = rest.ask({"GET /jobs", kWith, "", 200, ""});
+  const auto listed = rest.call({"GET /jobs", kWith, "", 200, ""});
   const std::size_t at = listed.text().find("\"20");
   REQUIRE(at != std::string::npos);
   const std::string jid = listed.text().substr(at + 1, 20);
@@ -536,13 +498,13 @@ TEST_CASE("/jobs lists jobs, newest first, and shows one") {
        R"({"info": [{"jid": "junk", "Error": "Cannot contact returner or no job with this jid", "StartTime": "", "Result": {}}], "return": [{}]})"},
   });
   CHECK(
-      rest.ask({"POST /", kWith, R"({"client": "local_async", "tgt": "ms-1", "fun": "test.ping"})", 200, ""})
+      rest.call({"POST /", kWith, R"({"client": "local_async", "tgt": "ms-1", "fun": "test.ping"})", 200, ""})
           .status == http::Status::ok);
-  const std::string later = rest.ask({"GET /jobs", kWith, "", 200, ""}).text();
+  const std::string later = rest.call({"GET /jobs", kWith, "", 200, ""}).text();
   CHECK(later.find("ms-1") < later.find(jid));
 }
 
-TEST_CASE("/keys lists keys") {
+TEST_CASE("/keys lists keys and refuses requests without permission") {
   Rest rest;
   rest.check({
       {"GET /keys", "", "", 401, R"({"status": 401, "return": "No authentication credentials given"})"},

@@ -12,7 +12,7 @@
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
 
-TEST_CASE("what cannot be opened at the start is a warning, and 404 until it can") {
+TEST_CASE("a configured file that cannot be opened is a warning and 404") {
   const TempDir dir;
   netapi::RestCherrypyOptions options;
   options.static_root = dir / "www";
@@ -27,7 +27,7 @@ TEST_CASE("what cannot be opened at the start is a warning, and 404 until it can
   rest.check({"GET /app", "", "", 200, "GUI"});
 }
 
-TEST_CASE("static files are served whole, in part, and not again, and none from elsewhere") {
+TEST_CASE("static files support ranges and conditional requests, and stay below the folder") {
   const TempDir dir;
   const std::string outside = dir.write("secret.txt", "secret");
   std::filesystem::create_directories(dir.path() / "www/sub");
@@ -42,7 +42,7 @@ TEST_CASE("static files are served whole, in part, and not again, and none from 
   netapi::RestCherrypyOptions options;
   options.static_root = dir / "www";
   Rest rest(options);
-  const auto file = rest.ask({"GET /static/a%20b.txt", "", "", 200, ""});
+  const auto file = rest.call({"GET /static/a%20b.txt", "", "", 200, ""});
   const std::string changed = header(file, "Last-Modified");
   rest.check(
       {{"GET /static/a%20b.txt", "", "", 200, "0123456789",
@@ -86,42 +86,28 @@ TEST_CASE("static files are served whole, in part, and not again, and none from 
        {"POST /static/in.txt", "", "", 405, ""}});
 }
 
-TEST_CASE("a large file is a stream that says its length") {
-  const TempDir dir;
-  const std::string content(200000, 'x');
-  dir.write("large.bin", content);
-  netapi::RestCherrypyOptions options;
-  options.static_root = dir.path();
-  Rest rest(options);
-  rest.check({"GET /static/large.bin", "", "", 200, "a stream",
-              "Content-Length: 200000 | Content-Type: application/octet-stream"});
-  CHECK(whole_body(rest.ask({"GET /static/large.bin", "", "", 200, ""})) == content);
-  CHECK(whole_body(rest.ask({"GET /static/large.bin", "Range: bytes=1000-150999", "", 206, ""})).size() ==
-        150000);
-}
-
-TEST_CASE("a file that becomes shorter while it is sent ends the reply") {
+TEST_CASE("a large file is streamed, and an error if it becomes shorter") {
   const TempDir dir;
   const std::string path = dir.write("large.bin", std::string(200000, 'x'));
   netapi::RestCherrypyOptions options;
   options.static_root = dir.path();
   Rest rest(options);
-  http::Response response = rest.ask({"GET /static/large.bin", "", "", 200, ""});
+  http::Response response = rest.call({"GET /static/large.bin", "", "", 200, ""});
   auto& stream = std::get<std::unique_ptr<http::Stream>>(response.body);
   CHECK(stream->next());
   REQUIRE(::truncate(path.c_str(), 10) == 0);
   CHECK_FALSE(stream->next());
 }
 
-TEST_CASE("a small file that cannot be read whole is an error, not a part of it") {
+TEST_CASE("a small file that cannot be read completely is an error") {
   netapi::RestCherrypyOptions options;
-  options.app = "/sys/devices/system/cpu/online";  // says that it has 4096 bytes, and has a few
+  options.app = "/sys/devices/system/cpu/online";  // sysfs reports 4096 bytes, and has fewer
   Rest rest(options);
   rest.check({"GET /app", "", "", 500, R"({"status": 500, "return": "<has>An unexpected error occurred"})"});
   CHECK(rest.log().has("a file became shorter while it was sent"));
 }
 
-TEST_CASE("the file of app is for browsers, wherever they look, and for nobody else") {
+TEST_CASE("browsers get the file of app on every path") {
   const TempDir dir;
   netapi::RestCherrypyOptions options;
   options.app = dir.write("gui.html", "GUI");
@@ -142,10 +128,10 @@ TEST_CASE("the file of app is for browsers, wherever they look, and for nobody e
               {"POST /run", "", "[]", 200, R"({"return": []})"}});
 }
 
-TEST_CASE("without an app, browsers get a page of ours, which uses nothing but itself") {
+TEST_CASE("without app, browsers get the built-in page with a strict policy") {
   Rest rest;
   for (const char* const path : {"GET /", "GET /login", "HEAD /"}) {
-    const auto page = rest.ask({path, "Accept: text/html,application/xhtml+xml,*/*;q=0.8", "", 200, ""});
+    const auto page = rest.call({path, "Accept: text/html,application/xhtml+xml,*/*;q=0.8", "", 200, ""});
     CHECK(page.status == http::Status::ok);
     CHECK(header(page, "Content-Type") == "text/html;charset=utf-8");
     const std::string policy = header(page, "Content-Security-Policy");
@@ -160,7 +146,7 @@ TEST_CASE("without an app, browsers get a page of ours, which uses nothing but i
          {"@NONCE@", "@BASE@", "@USER@", " src=", " onclick", " style=", "innerHTML"}) {
       CHECK_MESSAGE(page.text().find(never) == std::string::npos, never);
     }
-    const auto again = rest.ask({path, "Accept: text/html", "", 200, ""});
+    const auto again = rest.call({path, "Accept: text/html", "", 200, ""});
     CHECK(header(again, "Content-Security-Policy") != policy);
   }
   rest.check({{"POST /", "X-Auth-Token: TOKEN | Accept: text/html", "[]", 406, ""},
@@ -170,7 +156,7 @@ TEST_CASE("without an app, browsers get a page of ours, which uses nothing but i
               {"GET /", "Cookie: session_id=abc | Accept: text/html", "", 200, "data-user=\"\""}});
 }
 
-TEST_CASE("our page knows nobody who may not come from there, and waits little for a master") {
+TEST_CASE("the built-in page respects api_acl and does not wait for the master") {
   const std::string browser = "Cookie: session_id=TOKEN | Accept: text/html";
   netapi::RestCherrypyOptions options;
   options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}}};
@@ -188,4 +174,18 @@ TEST_CASE("our page knows nobody who may not come from there, and waits little f
   rest.check({"GET /", browser, "", 200, "data-user=\"\""});
   CHECK(until > begin);
   CHECK(until < begin + std::chrono::seconds(10));
+}
+
+TEST_CASE("a large file is streamed with its Content-Length") {
+  const TempDir dir;
+  const std::string content(200000, 'x');
+  dir.write("large.bin", content);
+  netapi::RestCherrypyOptions options;
+  options.static_root = dir.path();
+  Rest rest(options);
+  rest.check({"GET /static/large.bin", "", "", 200, "a stream",
+              "Content-Length: 200000 | Content-Type: application/octet-stream"});
+  CHECK(whole_body(rest.call({"GET /static/large.bin", "", "", 200, ""})) == content);
+  CHECK(whole_body(rest.call({"GET /static/large.bin", "Range: bytes=1000-150999", "", 206, ""})).size() ==
+        150000);
 }

@@ -7,7 +7,7 @@
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
 
-TEST_CASE("who is not among authorized_ips is refused before all else") {
+TEST_CASE("authorized_ips is checked before everything else") {
   netapi::RestCherrypyOptions options;
   options.authorized_ips = {"198.51.100.0/24"};
   Rest rest(options);
@@ -17,7 +17,7 @@ TEST_CASE("who is not among authorized_ips is refused before all else") {
               {"GET /", "Remote-Addr: 198.51.100.9", "", 200, ""}});
 }
 
-TEST_CASE("api_acl counts for logins, tokens, sessions and credentials in chunks") {
+TEST_CASE("api_acl applies to logins, tokens, sessions and credentials in chunks") {
   netapi::RestCherrypyOptions options;
   options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}}};
   Rest rest(options);
@@ -33,7 +33,7 @@ TEST_CASE("api_acl counts for logins, tokens, sessions and credentials in chunks
               {"POST /", "X-Auth-Token: NOBODY | Remote-Addr: 198.51.100.9", "[]", 401, ""}});
 }
 
-TEST_CASE("a refusal by api_acl is one line of the log, and the audit line says so") {
+TEST_CASE("a refusal by api_acl writes one log line and one audit line") {
   netapi::RestCherrypyOptions options;
   options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}}};
   Rest rest(options);
@@ -59,7 +59,7 @@ TEST_CASE("a refusal by api_acl is one line of the log, and the audit line says 
   CHECK(lines("reason=api_acl") == expected);
 }
 
-TEST_CASE("from where somebody may not come, nothing tells a good password, or what a token may do") {
+TEST_CASE("a refusal by api_acl does not reveal whether credentials are valid") {
   netapi::RestCherrypyOptions options;
   options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}, {"ann", {"198.51.100.0/24"}}}};
   Rest rest(options);
@@ -85,27 +85,27 @@ TEST_CASE("from where somebody may not come, nothing tells a good password, or w
               {"POST /run", "", chunk(unknown, denied), 401, kBad},
               {"POST /run", "", chunk(ann, nosuch), 401, kBadToken},
               {"POST /run", "", chunk(unknown, nosuch), 401, kBadToken}});
-  CHECK(rest.log().has("user=ann eauth=sharedsecret"));  // it is for the audit alone
+  CHECK(rest.log().has("user=ann eauth=sharedsecret"));  // only the audit line names her
   rest.check({{"POST /run", "Remote-Addr: 198.51.100.9", chunk("CRED", nosuch), 400, "is not available"},
               {"POST /run", "Remote-Addr: 198.51.100.9", chunk(ann, denied), 401,
                R"({"status": 401, "return": "Authorization error occurred."})"}});
 }
 
-TEST_CASE("a password is not looked at where its user may not come from") {
+TEST_CASE("api_acl is checked before the password") {
   netapi::RestCherrypyOptions options;
   options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}}};
   const auto master = std::make_shared<FakeMaster>();
-  int asked = 0;
-  master->on_admit = [&asked](const lowstate::Chunk&) -> std::optional<Error> {
-    ++asked;
+  int admissions = 0;
+  master->on_admit = [&admissions](const lowstate::Chunk&) -> std::optional<Error> {
+    ++admissions;
     return std::nullopt;
   };
   Rest rest(options, master);
   rest.check({"POST /run", "", R"([{CRED, "client": "runner", "fun": "manage.up"}])", 401, ""});
-  CHECK(asked == 0);
+  CHECK(admissions == 0);
 }
 
-TEST_CASE("paths of the options that something else has keep the application from being made") {
+TEST_CASE("two routes with the same path are a configuration error") {
   const auto client =
       std::make_shared<const client::NetapiClient>(client::Options{}, std::make_shared<FakeMaster>());
   const TempDir dir;
@@ -131,30 +131,14 @@ TEST_CASE("paths of the options that something else has keep the application fro
   CHECK(error_of([](auto& options) { options.webhook_url = "/app"; }) ==
         "rest_cherrypy: webhook_url: found '/app'" + taken_by("app_path"));
   CHECK(error_of([](auto& options) { options.webhook_url = "/static/hook"; }).empty());
-  for (const char* root : {"/", "//", ""}) {  // salt-api takes them
+  for (const char* root : {"/", "//", ""}) {  // as in salt-api
     CHECK(error_of([&](auto& options) { options.webhook_url = root; }).empty());
     CHECK(error_of([&](auto& options) { options.static_path = root; }).empty());
     CHECK(error_of([&](auto& options) { options.app_path = root; }).empty());
   }
 }
 
-TEST_CASE("addresses and origins that are none keep the application from being made") {
-  netapi::RestCherrypyOptions options;
-  const auto client =
-      std::make_shared<const client::NetapiClient>(client::Options{}, std::make_shared<FakeMaster>());
-  options.authorized_ips = {"x"};
-  CHECK_FALSE(netapi::make_rest_cherrypy(options, client, nullptr, system_clock()));
-  options.authorized_ips = {};
-  options.cors_origin = {"x"};
-  const auto made = netapi::make_rest_cherrypy(options, client, nullptr, system_clock());
-  REQUIRE_FALSE(made);
-  CHECK(made.error().message.starts_with("rest_cherrypy: cors_origin: 'x' is no origin"));
-  options.cors_origin = {};
-  options.api_acl = netapi::ApiAcl{{{"fred", {"x"}}}};
-  CHECK_FALSE(netapi::make_rest_cherrypy(options, client, nullptr, system_clock()));
-}
-
-TEST_CASE("all is below root_prefix and where the application is mounted") {
+TEST_CASE("all URLs are below the mount point and root_prefix") {
   netapi::RestCherrypyOptions options;
   options.root_prefix = "/api";
   Rest rest(options);
@@ -167,11 +151,11 @@ TEST_CASE("all is below root_prefix and where the application is mounted") {
               {"POST /", "X-Auth-Token: TOKEN | Script-Name: /salt | Path-Info: /api/minions",
                R"({"tgt": "ms-0", "fun": "test.ping"})", 202,
                R"({"return": "<any>", "_links": {"jobs": [{"href": "<has>/salt/api/jobs/2"}]}})"}});
-  const auto login = rest.ask({"POST /api/login", "", "{CRED}", 200, ""});
+  const auto login = rest.call({"POST /api/login", "", "{CRED}", 200, ""});
   CHECK(header(login, "Set-Cookie").find("; Path=/api; ") != std::string::npos);
 }
 
-TEST_CASE("a cookie is not for pages of other sites") {
+TEST_CASE("a session cookie from a page of another origin is refused") {
   netapi::RestCherrypyOptions options;
   options.cors_origin = {"https://gui.example.org"};
   Rest rest(options);
@@ -190,7 +174,7 @@ TEST_CASE("a cookie is not for pages of other sites") {
        {"POST /login", "Origin: https://evil.example", "{CRED}", 200, "", "-Set-Cookie"}});
 }
 
-TEST_CASE("rest_cherrypy lets pages of other sites ask first, on every path") {
+TEST_CASE("rest_cherrypy answers CORS preflight requests on every path") {
   Rest rest;
   const std::string asks = "Origin: https://gui.example.org | Access-Control-Request-Method: POST";
   const std::string headers =
@@ -208,7 +192,7 @@ TEST_CASE("rest_cherrypy lets pages of other sites ask first, on every path") {
        {"GET /", "", "", 200, "", "Access-Control-Allow-Origin: * | Vary: Accept-Encoding, Accept, Origin"}});
 }
 
-TEST_CASE("rest_tornado names who may ask, and says nothing where that is nobody") {
+TEST_CASE("rest_tornado sends CORS headers only to origins in cors_origin") {
   const std::string asks =
       "Origin: https://gui.example.org | Access-Control-Request-Headers: x-auth-token, x-a";
   Rest off{netapi::RestTornadoOptions{}};
@@ -234,7 +218,7 @@ TEST_CASE("rest_tornado names who may ask, and says nothing where that is nobody
               "-Access-Control-Allow-Origin | Vary: Accept, Origin"}});
 }
 
-TEST_CASE("without sessions, tokens do") {
+TEST_CASE("enable_sessions: false removes the session URLs") {
   netapi::RestCherrypyOptions options;
   options.enable_sessions = false;
   Rest rest(options);
@@ -247,7 +231,7 @@ TEST_CASE("without sessions, tokens do") {
               {"GET /stats", kWith, "", 200, ""}});
 }
 
-TEST_CASE("a hook fires an event, without what would let others in") {
+TEST_CASE("a hook fires an event without credentials") {
   const auto master = std::make_shared<FakeMaster>();
   Rest rest(netapi::RestCherrypyOptions{}, master);
   rest.check({{"POST /hook", "", "{}", 401, ""},
@@ -274,28 +258,14 @@ TEST_CASE("a hook fires an event, without what would let others in") {
   rest.check({"POST /hook", kWith, "{}", 503, R"({"status": 503, "return": "No right to fire."})"});
 }
 
-TEST_CASE("a session of somebody who may do nothing opens neither hooks nor stats") {
+TEST_CASE("hooks and stats need a user with permissions") {
   Rest rest;
   rest.check({{"POST /hook", "X-Auth-Token: NOBODY", "{}", 401, ""},
               {"GET /stats", "X-Auth-Token: NOBODY", "", 401, ""},
               {"POST /hook", kWith, "{}", 200, R"({"success": true})"}});
 }
 
-TEST_CASE("rules of others that a login shows are no permission") {
-  const auto master = std::make_shared<FakeMaster>();
-  master->expire = system_clock().wall() + std::chrono::hours(1);
-  master->scope = auth::EventScope::nothing;  // its sessions show the rules of `*` all the same
-  Rest rest(netapi::RestCherrypyOptions{}, master);
-  const std::string with =
-      "X-Auth-Token: " +
-      header(
-          rest.ask({"POST /login", "", R"({"username": "fred", "password": "x", "eauth": "auto"})", 200, ""}),
-          "X-Auth-Token");
-  rest.check({{"POST /hook", with, "{}", 401, ""}, {"GET /stats", with, "", 401, ""}});
-  CHECK(master->fired().empty());
-}
-
-TEST_CASE("hooks may be open, and elsewhere") {
+TEST_CASE("webhook_disable_auth and webhook_url change the hook route") {
   netapi::RestCherrypyOptions options;
   options.webhook_disable_auth = true;
   options.webhook_url = "/a/b";
@@ -305,7 +275,7 @@ TEST_CASE("hooks may be open, and elsewhere") {
   CHECK(master->fired().at(0).starts_with("salt/netapi/hook/c {"));
 }
 
-TEST_CASE("hooks at / leave all other routes as they are, and cannot be reached, as with salt-api") {
+TEST_CASE("webhook_url: / is accepted but not reachable, as in salt-api") {
   netapi::RestCherrypyOptions options;
   options.webhook_disable_auth = true;
   options.webhook_url = "/";
@@ -318,7 +288,7 @@ TEST_CASE("hooks at / leave all other routes as they are, and cannot be reached,
   CHECK(master->fired().empty());
 }
 
-TEST_CASE("stats are counted") {
+TEST_CASE("/stats counts requests") {
   netapi::RestCherrypyOptions options;
   options.stats_disable_auth = true;
   options.collect_stats = true;
@@ -333,7 +303,7 @@ TEST_CASE("stats are counted") {
   closed.check({"GET /stats", "", "", 401, ""});
 }
 
-TEST_CASE("POST /keys gives an archive with both keys, once") {
+TEST_CASE("POST /keys returns an archive with a new key pair") {
   const auto master = std::make_shared<FakeMaster>();
   master->wheel_data = R"({"success": true, "return": {"pub": "PUBLIC", "priv": "PRIVATE"}})";
   Rest rest(netapi::RestCherrypyOptions{}, master);
@@ -355,7 +325,7 @@ TEST_CASE("POST /keys gives an archive with both keys, once") {
   CHECK(rest.log().has("It went wrong."));
 }
 
-TEST_CASE("what is nested as deeply as is allowed, or more, needs no large stack") {
+TEST_CASE("deeply nested bodies do not overflow a small stack") {
   const auto master = std::make_shared<FakeMaster>();
   Rest rest(netapi::RestCherrypyOptions{}, master);
   static_cast<void>(rest.token("fred"));
@@ -380,16 +350,7 @@ TEST_CASE("what is nested as deeply as is allowed, or more, needs no large stack
   thread->join();
 }
 
-TEST_CASE("what was returned is packed for who takes it") {
-  Rest rest;
-  const auto plain = rest.ask({"GET /minions", kWith, "", 200, ""});
-  REQUIRE(plain.text().size() > 1024);
-  const auto packed = rest.ask({"GET /minions", "X-Auth-Token: TOKEN | Accept-Encoding: gzip", "", 200, ""});
-  CHECK(header(packed, "Content-Encoding") == "gzip");
-  CHECK(packed.text().size() < plain.text().size());
-}
-
-TEST_CASE("a master that is not there is 503, and what ran before is kept") {
+TEST_CASE("an unavailable master is reported with 503 and the completed chunks") {
   const auto master = std::make_shared<FakeMaster>();
   Rest rest(netapi::RestCherrypyOptions{}, master);
   master->on_start = [](const std::string& what) -> std::optional<Error> {
@@ -405,15 +366,16 @@ TEST_CASE("a master that is not there is 503, and what ran before is kept") {
         R"({"status": 503, "return": "Salt Master is not available.", "completed": [{"jid": "<jid>", "return": {"ms-0": true, "ms-1": true, "ms-2": true}}]})"}});
 }
 
-TEST_CASE("a runner that takes too long is 504, with its job") {
+TEST_CASE("an exception is answered with 500 and a reference to the log") {
   const auto master = std::make_shared<FakeMaster>();
-  master->on_runner = [](auto) {};
+  master->on_fire = [](std::string_view) -> std::optional<Error> { throw std::runtime_error("surprise"); };
   Rest rest(netapi::RestCherrypyOptions{}, master);
-  rest.check({"POST /", kWith, R"({"client": "runner", "fun": "test.sleep", "timeout": 0})", 504,
-              R"({"status": 504, "return": "<has>timed out", "jid": "<jid>"})"});
+  rest.check({"POST /hook", kWith, "{}", 500,
+              R"({"status": 500, "return": "<has>An unexpected error occurred (reference "})"});
+  CHECK(rest.log().has("surprise"));
 }
 
-TEST_CASE("no secret of a request is in the log, whatever becomes of it") {
+TEST_CASE("secrets of a request are never in the log") {
   Rest rest;
   const std::string secrets =
       "X-Auth-Token: hidden0 | Cookie: session_id=hidden1 | Authorization: Basic hidden2 | "
@@ -427,7 +389,7 @@ TEST_CASE("no secret of a request is in the log, whatever becomes of it") {
             "[{\"client\": \"local\", \"token\": \"hidden5\", \"password\": \"hidden6\"}]",
             "username=fred&eauth=sharedsecret&password=hidden7", "username: fred\npassword: hidden8\n\t"}) {
         static_cast<void>(
-            rest.ask({std::string("POST ") + path, secrets + " | Content-Type: " + type, body, 0, ""}));
+            rest.call({std::string("POST ") + path, secrets + " | Content-Type: " + type, body, 0, ""}));
       }
     }
   }
@@ -435,11 +397,16 @@ TEST_CASE("no secret of a request is in the log, whatever becomes of it") {
   CHECK_FALSE(rest.log().has("hidden"));
 }
 
-TEST_CASE("an exception is an error of ours with a reference") {
+TEST_CASE("rules for other users give no permission") {
   const auto master = std::make_shared<FakeMaster>();
-  master->on_fire = [](std::string_view) -> std::optional<Error> { throw std::runtime_error("surprise"); };
+  master->expire = system_clock().wall() + std::chrono::hours(1);
+  master->scope = auth::EventScope::nothing;  // login still returns the rules of `*`
   Rest rest(netapi::RestCherrypyOptions{}, master);
-  rest.check({"POST /hook", kWith, "{}", 500,
-              R"({"status": 500, "return": "<has>An unexpected error occurred (reference "})"});
-  CHECK(rest.log().has("surprise"));
+  const std::string with =
+      "X-Auth-Token: " +
+      header(rest.call(
+                 {"POST /login", "", R"({"username": "fred", "password": "x", "eauth": "auto"})", 200, ""}),
+             "X-Auth-Token");
+  rest.check({{"POST /hook", with, "{}", 401, ""}, {"GET /stats", with, "", 401, ""}});
+  CHECK(master->fired().empty());
 }

@@ -16,7 +16,7 @@ namespace rest_fcgi::test {
 
 inline constexpr std::string_view kPingKeys = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
-/// The application over a FakeMaster, asked directly. Catches the log, so there may be one at a time.
+/// rest_wsgi with a FakeMaster, called directly. It captures the log, so only one can exist at a time.
 class Wsgi {
  public:
   explicit Wsgi(client::Options client = quick_options(), const netapi::Options& options = {})
@@ -28,12 +28,12 @@ class Wsgi {
   [[nodiscard]] const CapturedLog& log() const { return log_; }
   [[nodiscard]] ManualClock& clock() { return clock_; }
 
-  [[nodiscard]] http::Response ask(const http::Environ& request) const { return application_(request); }
+  [[nodiscard]] http::Response call(const http::Environ& request) const { return application_(request); }
 
-  /// A POST of JSON to `/`.
-  [[nodiscard]] http::Response post(std::string_view body) const { return ask(post_of(body)); }
+  /// POSTs JSON to `/`.
+  [[nodiscard]] http::Response post(std::string_view body) const { return call(post_of(body)); }
 
-  /// A POST of that chunk with good credentials.
+  /// POSTs one chunk with valid credentials.
   [[nodiscard]] http::Response run(std::string_view keys) const { return post("[" + chunk(keys) + "]"); }
 
   [[nodiscard]] static std::string chunk(std::string_view keys) {
@@ -57,7 +57,7 @@ class Wsgi {
   http::Application application_;
 };
 
-/// A response for a comparison: `200 {"return": []}`.
+/// Returns status and body as text: `200 {"return": []}`.
 [[nodiscard]] inline std::string text_of(const http::Response& response) {
   return std::to_string(static_cast<int>(response.status)) + " " + response.text();
 }

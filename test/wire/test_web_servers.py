@@ -14,8 +14,8 @@ from support.process import free_port, wait_until
 from support.streams import Sse, WebSocket, about, until
 
 CLAIMED = "203.0.113.9"  # the address in forged headers
-NO_EVENTS = "Apache's mod_fcgid carries no streams of events: it passes on what is whole."
-NO_SOCKETS = "FastCGI carries no WebSockets: they need the HTTP listener."
+NO_EVENTS = "Apache's mod_fcgid cannot send event streams"
+NO_SOCKETS = "WebSockets cannot be sent over FastCGI."
 
 
 def serving(port, prefix):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "netapi/exchange.h"
+#include "netapi/request_context.h"
 
 #include <algorithm>
 #include <utility>
@@ -18,7 +18,7 @@ using http::Status;
 Response in(Media media, Status status, std::string json) {
   if (media == Media::yaml) {
     JsonDocument document;
-    // What we wrote ourselves parses, unless it has more levels than anybody reads.
+    // Parsing fails only if the reply is nested too deeply for YAML.
     if (document.parse(json, JsonLimits::none())) {
       return {status, {{"Content-Type", std::string(content_type_of(media))}}, yaml::write(document.root())};
     }
@@ -35,21 +35,21 @@ Response error_page(Status status, std::string_view sentence) {
                     {});
 }
 
-Response error_in_form(const Exchange& exchange, Status status, std::string_view sentence, const Error* error,
-                       const std::vector<Completed>& completed) {
-  if (exchange.error_media == Media::html) return error_page(status, sentence);
+Response error_in_form(const RequestContext& context, Status status, std::string_view sentence,
+                       const Error* error, const std::vector<Completed>& completed) {
+  if (context.error_media == Media::html) return error_page(status, sentence);
   std::string json;
   JsonWriter writer(json);
   writer.begin_object().key("status");
-  if (exchange.app.dialect.status_lines) {
+  if (context.app.dialect.status_is_text) {
     writer.string(format("{} {}", static_cast<int>(status), http::reason(status)));
   } else {
     writer.integer(static_cast<int>(status));
   }
   writer.key("return").string(sentence);
-  if (error != nullptr) write_what_ran(writer, *error, completed);
+  if (error != nullptr) write_completed_work(writer, *error, completed);
   writer.end_object();
-  return in(exchange.error_media, status, std::move(json));
+  return in(context.error_media, status, std::move(json));
 }
 
 }  // namespace
@@ -60,17 +60,17 @@ std::string path_text(const Route& route) {
   return path.empty() ? "/" : path;
 }
 
-Response reply(const Exchange& exchange, Status status, std::string json) {
-  return in(exchange.media.value_or(Media::json), status, std::move(json));
+Response reply(const RequestContext& context, Status status, std::string json) {
+  return in(context.media.value_or(Media::json), status, std::move(json));
 }
 
-Response refuse(const Exchange& exchange, Status status, std::string_view sentence) {
-  return error_in_form(exchange, status, sentence, nullptr, {});
+Response refuse(const RequestContext& context, Status status, std::string_view sentence) {
+  return error_in_form(context, status, sentence, nullptr, {});
 }
 
-Response fail(const Exchange& exchange, const Error& error, const std::vector<Completed>& completed) {
-  const std::string sentence = told(error, exchange.remote());
-  Response response = error_in_form(exchange, row_for(error.kind).status, sentence, &error, completed);
+Response fail(const RequestContext& context, const Error& error, const std::vector<Completed>& completed) {
+  const std::string sentence = report(error, context.remote());
+  Response response = error_in_form(context, row_for(error.kind).status, sentence, &error, completed);
   add_retry_after(error, response);
   return response;
 }

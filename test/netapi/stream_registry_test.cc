@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/netapi/stream_registry.h"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../client/admitted.h"
+#include "../support/captured_log.h"
+#include "../support/embedded_engine.h"
+#include "../support/fake_master.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::test;
+using netapi::StreamRegistry;
+
+namespace {
+
+/// A registry with a FakeMaster whose sessions last an hour.
+struct Table {
+  explicit Table(netapi::StreamLimits limits = {}) {
+    master->expire = system_clock().wall() + std::chrono::hours(1);
+    streams->use(client, limits);
+  }
+
+  master::Session log_in(const char* user = "fred") const {
+    return *client->master().login({.kind = auth::Credentials::Kind::eauth,
+                                    .eauth = "auto",
+                                    .username = user,
+                                    .password = SecretView("x")},
+                                   SteadyTime::max());
+  }
+
+  Result<std::unique_ptr<StreamRegistry::Subscription>> open(const master::Session& session) const {
+    return streams->open(session, *client->admit_events(session));
+  }
+
+  std::shared_ptr<FakeMaster> master = std::make_shared<FakeMaster>();
+  std::shared_ptr<const client::NetapiClient> client =
+      std::make_shared<const client::NetapiClient>(quick_options(), master);
+  std::shared_ptr<StreamRegistry> streams = std::make_shared<StreamRegistry>(system_clock());
+};
+
+/// Waits for the next wake and returns the update.
+StreamRegistry::Subscription::Update next_update(StreamRegistry::Subscription& subscription) {
+  const auto woken = std::make_shared<std::atomic<int>>(0);  // may outlive this call
+  const auto wake = std::make_shared<const std::function<void()>>([woken] { ++*woken; });
+  auto poll = subscription.poll(wake);
+  if (!poll.permit && poll.end_reason.empty()) {
+    CHECK(EmbeddedEngine::eventually([&] { return *woken > 0; }));
+    poll = subscription.poll(nullptr);
+  }
+  return poll;
+}
+
+}  // namespace
+
+TEST_CASE("the number of streams is limited in total and per user") {
+  const Table table({.max_streams = 3, .max_streams_per_user = 2});
+  const auto fred = table.log_in(), again = table.log_in(), joe = table.log_in("joe");
+  auto one = table.open(fred);
+  const auto two = table.open(again);
+  CHECK(
+      table.open(fred).error().message ==
+      "max_streams_per_user: 2 event streams are open for this user, which is the maximum; close some first");
+  CHECK(table.open(fred).error().kind == ErrorKind::unavailable);
+  const auto three = table.open(joe);
+  REQUIRE(three);
+  CHECK(table.open(joe).error().message ==
+        "max_streams: 3 event streams are open, which is the maximum; close some first");
+  one->reset();
+  CHECK(table.open(fred));
+}
+
+TEST_CASE("a stream ends after its token was revoked elsewhere") {
+  const Table table;
+  const auto fred = table.log_in(), joe = table.log_in("joe");
+  const auto mine = table.open(fred), also_mine = table.open(fred), other = table.open(joe);
+  CHECK((*mine)->poll(nullptr).end_reason.empty());
+  REQUIRE(table.master->logout(fred.token, SteadyTime::max()));
+  CHECK(next_update(**mine).end_reason == "The session has ended.");
+  CHECK(next_update(**also_mine).end_reason == "The session has ended.");
+  CHECK((*other)->poll(nullptr).end_reason.empty());
+  CHECK(table.open(joe));
+}
+
+TEST_CASE("end_streams ends the streams of a token at once") {
+  const Table table;
+  const auto fred = table.log_in();
+  const auto subscription = table.open(fred), other = table.open(table.log_in("joe"));
+  REQUIRE(table.master->logout(fred.token, SteadyTime::max()));
+  table.streams->end_streams(fred.token);
+  CHECK_FALSE((*subscription)->poll(nullptr).end_reason.empty());
+  CHECK((*other)->poll(nullptr).end_reason.empty());
+}
+
+TEST_CASE("a stream gets changed permissions") {
+  const Table table;
+  const auto session = table.log_in();
+  const auto subscription = table.open(session);
+  table.master->scope = auth::EventScope::own;
+  const auto poll = next_update(**subscription);
+  REQUIRE(poll.permit);
+  CHECK(poll.permit->scope == auth::EventScope::own);
+  CHECK(poll.permit->user == "fred");
+  table.master->scope = auth::EventScope::nothing;
+  CHECK(next_update(**subscription).end_reason == "No rule of external_auth lets you see events.");
+}
+
+TEST_CASE("a reload replaces the client that is asked") {
+  const Table table;
+  const auto subscription = table.open(table.log_in());
+  const auto fresh = std::make_shared<FakeMaster>();
+  table.streams->use(std::make_shared<const client::NetapiClient>(quick_options(), fresh), {});
+  CHECK(next_update(**subscription).end_reason == "The session has ended.");
+}
+
+TEST_CASE("streams survive a silent master until the token expires") {
+  std::atomic<bool> away = false;
+  std::atomic<int> checks = 0;
+  const Table table;
+  table.master->expire = system_clock().wall() + std::chrono::seconds(4);
+  table.master->on_session = [&](SteadyTime) -> std::optional<Error> {
+    if (!away) return std::nullopt;
+    ++checks;
+    return Error{ErrorKind::unavailable, "gone"};
+  };
+  const auto session = table.log_in();
+  const auto subscription = table.open(session);
+  away = true;
+  CHECK(EmbeddedEngine::eventually([&] { return checks > 0; }));
+  CHECK((*subscription)->poll(nullptr).end_reason.empty());
+  CHECK(next_update(**subscription).end_reason == "The session has ended.");
+  CHECK(system_clock().wall() >= session.expire);
+  CHECK(system_clock().wall() < session.expire + std::chrono::seconds(15));
+}
+
+TEST_CASE("a slow check of one token does not delay the others") {
+  // Questions with a timeout get no answer. Those without one are answered from memory.
+  std::atomic<bool> away = false;
+  const Table table;
+  table.master->on_session = [&away](SteadyTime deadline) -> std::optional<Error> {
+    if (!away || deadline <= system_clock().steady()) return std::nullopt;
+    return Error{ErrorKind::unavailable, "gone"};
+  };
+  const auto fred = table.log_in(), joe = table.log_in("joe");
+  const auto mine = table.open(fred), other = table.open(joe);
+  away = true;
+  REQUIRE(table.master->logout(joe.token, SteadyTime::max()));
+  CHECK(next_update(**other).end_reason == "The session has ended.");
+}
+
+TEST_CASE("a new stream of a known token gets the latest permissions") {
+  const Table table;
+  const auto session = table.log_in();
+  const auto before = *table.client->admit_events(session);
+  const auto subscription = table.open(session);
+  table.master->scope = auth::EventScope::own;
+  REQUIRE(next_update(**subscription).permit);
+  const auto late = table.streams->open(session, before);
+  const auto poll = (*late)->poll(nullptr);
+  REQUIRE(poll.permit);
+  CHECK(poll.permit->scope == auth::EventScope::own);
+}
+
+namespace {
+
+/// A call that waits until `go` is set.
+struct Slow {
+  StreamRegistry::Subscription::Call call() {
+    return [this](const client::NetapiClient& client, SecretView token, std::string_view chunk) {
+      CHECK(client.master().session(token, SteadyTime::max())->user == "fred");
+      ++checks;
+      while (!go) std::this_thread::yield();
+      return Json::string(chunk);
+    };
+  }
+  [[nodiscard]] bool begun() const {
+    return EmbeddedEngine::eventually([this] { return checks == 1; });
+  }
+
+  std::atomic<bool> go = false;
+  std::atomic<int> checks = 0;
+};
+
+/// Returns the number of results, which are all "q" with the subject "it".
+std::size_t received_by(StreamRegistry::Subscription& subscription) {
+  const auto answers = subscription.poll(nullptr).answers;
+  for (const auto& [subject, answer] : answers) CHECK((subject == "it" && answer == Json::string("q")));
+  return answers.size();
+}
+
+}  // namespace
+
+TEST_CASE("equal calls of one token run once, and the queue is limited") {
+  Slow slow;
+  const Table table;
+  const CapturedLog log;
+  const auto session = table.log_in();
+  const auto one = table.open(session), two = table.open(session);
+  auto gone = table.open(session);
+  (*one)->call("q", slow.call(), "it");
+  (*gone)->call("q", slow.call(), "it");
+  CHECK(slow.begun());
+  gone->reset();
+  for (int i = 0; i < 200; ++i) (*two)->call("q", slow.call(), "it");
+  CHECK(log.text().empty());
+  for (int i = 0; i < 200; ++i) (*two)->call(std::to_string(i), slow.call());
+  CHECK(log.text().find("views are incomplete") != std::string::npos);
+  slow.go = true;
+  CHECK(EmbeddedEngine::eventually([&] { return slow.checks == 100; }));
+  CHECK(received_by(**one) == 1);
+  CHECK(received_by(**two) == 200);
+  CHECK(received_by(**two) == 0);
+}
+
+TEST_CASE("an exception in wake does not stop later calls") {
+  Slow slow;
+  slow.go = true;
+  const Table table;
+  const CapturedLog log;
+  const auto subscription = table.open(table.log_in());
+  const auto failing = std::make_shared<const std::function<void()>>([] { throw std::bad_alloc(); });
+  static_cast<void>((*subscription)->poll(failing));
+  (*subscription)->call("q", slow.call(), "it");
+  CHECK(EmbeddedEngine::eventually(
+      [&] { return log.has("an answer of the master was lost: std::bad_alloc"); }));
+  CHECK(received_by(**subscription) == 1);
+  (*subscription)->call("q", slow.call(), "it");
+  CHECK(EmbeddedEngine::eventually([&] { return received_by(**subscription) == 1; }));
+}
+
+TEST_CASE("a slow call does not delay a logout") {
+  Slow slow;
+  const Table table;
+  const auto fred = table.log_in(), joe = table.log_in("joe");
+  const auto mine = table.open(fred), other = table.open(joe);
+  (*mine)->call("q", slow.call());
+  CHECK(slow.begun());
+  (*other)->call("q", slow.call(), "it");
+  REQUIRE(table.master->logout(joe.token, SteadyTime::max()));
+  CHECK(next_update(**other).end_reason == "The session has ended.");
+  slow.go = true;
+  (*mine)->call("last", slow.call());
+  CHECK(EmbeddedEngine::eventually([&] { return slow.checks == 2; }));
+}
