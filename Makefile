@@ -75,7 +75,7 @@ HARDENING := -fstack-protector-strong $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fPIE -f
 LANGUAGE  := -std=c++20 -pthread -Iinclude -Isrc -DBOOST_DISABLE_ASSERTS $(WARNINGS)
 FLAGS     := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK      := -pthread -pie -fno-plt -Wl,-z,relro,-z,now $(SANITIZE)
-LIBS      := -lfcgi -lsimdjson -lyaml-cpp -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lcurl -lz
+LIBS      := -lfcgi -lsimdjson -lyaml-cpp -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lcurl -lz -lzmq
 COVERAGE  ?=
 # Unit tests are compiled faster than they run slower: without optimization. The undefined-behaviour checks are in the code
 # that they call.
@@ -179,7 +179,7 @@ $(BUILD)/rest_fcgi: $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/objects
 $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS) $(BUILD)/objects
 	$(call say,LD,$@)
 	$(Q)rm -f $(BUILD)/support.a && $(AR) rc $(BUILD)/support.a $(filter $(BUILD)/test/support/%.o,$^)
-	$(link) $(filter-out $(BUILD)/test/support/%,$(filter %.o,$^)) $(BUILD)/support.a $(LIBS) -lzmq -o $@
+	$(link) $(filter-out $(BUILD)/test/support/%,$(filter %.o,$^)) $(BUILD)/support.a $(LIBS) -o $@
 
 # Tells wire tests what the embedded engine's rules permit.
 $(BUILD)/judge: $(OBJECTS) $(BUILD)/test/wire/support/judge.o

@@ -25,20 +25,20 @@ constexpr std::size_t kMaxFrame = 4000;
 /// Returns all events of a stream that arrives `step` bytes at a time; the last one is the error, if any.
 Heard events_in(std::string_view bytes, std::size_t step) {
   salt::FrameReader frames(kMaxFrame);
-  Heard heard;
+  Heard received;
   while (!bytes.empty()) {
     frames.feed(bytes.substr(0, step));
     bytes.remove_prefix(std::min(step, bytes.size()));
     for (auto event = frames.next(); !event || *event; event = frames.next()) {
       if (!event) {
         require_sentence(event.error());
-        heard.emplace_back("broken", "");
-        return heard;
+        received.emplace_back("broken", "");
+        return received;
       }
-      heard.emplace_back((*event)->tag, (*event)->data);
+      received.emplace_back((*event)->tag, (*event)->data);
     }
   }
-  return heard;
+  return received;
 }
 
 /// The return of a minion is shown unchanged.
@@ -90,19 +90,19 @@ void msgpack(std::string_view input) {
 }
 
 void bus(std::string_view input) {
-  const Heard heard = events_in(input, input.size());
-  require(heard == events_in(input, step_for(input)), "it matters in which parts events come");
+  const Heard received = events_in(input, input.size());
+  require(received == events_in(input, step_for(input)), "it matters in which parts events come");
 
   const auto log = std::make_shared<master::EventLog>(system_clock());
   const auto reader = *log->reader({auth::EventScope::all, {}});
   salt::BusLog bus(log);
   netapi::FormattedEvents cherrypy({false, true, "\n\n"}, system_clock());
   netapi::FormattedEvents tornado({true, false, "\n\n"}, system_clock());
-  for (const auto& [tag, data] : heard) bus.hear({tag, data});
+  for (const auto& [tag, data] : received) bus.on_event({tag, data});
 
   std::vector<master::EventPtr> events;
   require(static_cast<bool>(reader->read(events, 100 << 20, nullptr)), "events are lost");
-  require(events.size() == heard.size(), "an event is left out");
+  require(events.size() == received.size(), "an event is left out");
   for (const auto& event : events) {
     require_block(*event);
     for (netapi::FormattedEvents* view : {&cherrypy, &tornado}) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "master/salt/lines.h"
+#include "master/salt/release_series.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::test {

@@ -17,9 +17,6 @@
 namespace rest_fcgi::test {
 namespace {
 
-/// Initialized before any test, because some tests use ZeroMQ without a pool.
-[[maybe_unused]] const bool zmq_is_loaded = salt::load_zmq().ok();
-
 using Frames = FakeRetPort::Frames;
 
 constexpr const char* kAnswers = "inproc://answers";

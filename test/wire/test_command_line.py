@@ -181,17 +181,3 @@ def test_the_engine_salt_starts_without_its_master_and_with_rules_that_it_cannot
     daemon.await_log('external_auth: pam: fred: "(x" is neither an exact name nor a regular expression')
     daemon.await_log(f"event bus cannot be joined: {directory}/master_event_pub.ipc: No such file or directory")
     assert daemon.stop() == 0
-
-
-def loaded(daemon):
-    """Returns the names of the loaded shared libraries, without versions."""
-    return set(re.findall(r"/(lib[\w-]+)\S*\.so", open(f"/proc/{daemon.pid}/maps").read()))
-
-
-def test_libzmq_is_loaded_only_in_front_of_a_master(start, directory, master):
-    in_front_of_a_master = {"sock_dir": str(directory), "ret_port": 1, "rest_fcgi": {"engine": "salt"}}
-    for changes, wanted in (({}, set()), (in_front_of_a_master, {"libzmq"})):
-        assert loaded(start(changes)) & {"libfcgi", "libzmq"} == {"libfcgi"} | wanted
-    (directory / "libzmq.so.5").write_text("no library")
-    result = daemons.run("--config", master(daemons.master_config(directory, in_front_of_a_master)), env={"LD_LIBRARY_PATH": str(directory)})
-    refused(result, "libzmq5", "cannot be loaded", f"{directory}/libzmq.so.5")

@@ -8,7 +8,7 @@
 #include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
-/// What is looked at before a call goes to the master, which decides the rest.
+/// Checks before a call is sent to the master, which decides about everything else.
 namespace rest_fcgi::salt {
 namespace {
 
@@ -16,7 +16,8 @@ using lowstate::Target;
 using lowstate::TargetType;
 using master::Permit;
 
-/// Neither a compound target of several words, nor one with a letter such as `G@`.
+/// Returns whether the target is a glob, and not a compound target with several words or a letter such as
+/// `G@`.
 bool is_plain_glob(std::string_view target) {
   return target.find_first_of(" @()") == std::string_view::npos;
 }
@@ -48,16 +49,16 @@ bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subje
                      [](const auth::Finding& one) { return one.kind == auth::Finding::Kind::allows; });
 }
 
-/// Does `admit` look anything up for it? What it then says tells of the configuration, and rules may take
-/// long: that is for those who are logged in.
-bool is_looked_up(const lowstate::Chunk& chunk) {
+/// Returns whether `admit` looks something up for this chunk. The result reveals configuration, and rules may
+/// be slow, so only logged-in users get there.
+bool needs_lookup(const lowstate::Chunk& chunk) {
   if (chunk.client == lowstate::Client::ssh) return true;
   if (!chunk.is_local()) return false;
   const lowstate::LocalCall& call = chunk.local();
   return !call.jid.empty() || call.functions.size() > 1 || Nodegroups::may_name_one(call.target);
 }
 
-/// What a check said, with who was refused.
+/// Adds the user to the error of a check.
 Result<void> refused_as(const auth::Subject& subject, Result<void> checked) {
   if (checked) return checked;
   Error refused = std::move(checked).error();
@@ -66,7 +67,7 @@ Result<void> refused_as(const auth::Subject& subject, Result<void> checked) {
   return refused;
 }
 
-Error own_jid_inline(const lowstate::Chunk& chunk) {
+Error refuse_jid_inline(const lowstate::Chunk& chunk) {
   return {ErrorKind::invocation,
           format("Lowstate chunk {}: `jid` cannot be chosen where the password goes with the call "
                  "(inline_login): a master shows a refused call that has one to everybody on its event bus, "
@@ -95,7 +96,7 @@ Result<void> check_on_roster(const auth::Permissions& permissions, const auth::S
 }
 
 std::unique_ptr<auth::Permissions> permissions_of_token(const auth::Grant& grant) {
-  if (!grant.auth_list || is_token_without_rights(grant)) return nullptr;
+  if (!grant.auth_list || is_token_without_permissions(grant)) return nullptr;
   return auth::permissions_in_token(grant.eauth, *grant.auth_list);
 }
 
@@ -112,11 +113,11 @@ Result<void> check_wheel_arguments(const lowstate::MasterCall& call) {
 
 Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadline, const Permit*) {
   const auth::Credentials& credentials = chunk.credentials;
-  auto grant = callers_.login(credentials, deadline);
+  auto grant = client_.login(credentials, deadline);
   if (!grant) return std::move(grant).error();
   const bool known = *grant != nullptr;
-  if (!known && is_looked_up(chunk)) {
-    if (auto confirmed = callers_.confirm(credentials, deadline); !confirmed) {
+  if (!known && needs_lookup(chunk)) {
+    if (auto confirmed = client_.confirm(credentials, deadline); !confirmed) {
       return std::move(confirmed).error();
     }
   }
@@ -128,7 +129,7 @@ Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadli
     const bool ssh = chunk.client == lowstate::Client::ssh;
     const auto of_token = known ? permissions_of_token(**grant) : nullptr;
     const auth::Permissions& rules = of_token ? *of_token : *permissions_;
-    const bool goes_inline = options_.inline_login || (known && is_token_without_rights(**grant));
+    const bool goes_inline = options_.inline_login || (known && is_token_without_permissions(**grant));
     auto checked =
         ssh ? check_ssh(chunk, subject, rules, deadline) : check_local(chunk, subject, rules, goes_inline);
     if (!checked) return std::move(checked).error();
@@ -143,7 +144,7 @@ Result<Permit> SaltMaster::admit(const lowstate::Chunk& chunk, SteadyTime deadli
 Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                      const auth::Permissions& rules, bool goes_inline) const {
   const lowstate::LocalCall& call = chunk.local();
-  if (goes_inline && !call.jid.empty()) return own_jid_inline(chunk);
+  if (goes_inline && !call.jid.empty()) return refuse_jid_inline(chunk);
   if (auto target = nodegroups_.expand(call.target); !target) return std::move(target).error();
   return refused_as(subject, check_each_function(rules, subject, call));
 }
@@ -151,8 +152,8 @@ Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::S
 Result<void> SaltMaster::check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                    const auth::Permissions& rules, SteadyTime deadline) const {
   if (chunk.credentials.kind == auth::Credentials::Kind::token) {
-    // Of other calls the master itself looks at the token again, however long it is remembered here.
-    const auto held = callers_.ask(chunk.credentials, deadline);
+    // For other calls the master checks the token itself, however long it is cached here.
+    const auto held = client_.ask(chunk.credentials, deadline);
     if (!held && !is_refusal(held.error())) return held.error();
     if (!held) return Error{ErrorKind::authentication, "Authorization error occurred."};
   }

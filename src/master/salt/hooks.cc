@@ -6,12 +6,12 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/events.h"
 
-/// Fires events of callers on a master's bus: at its socket where this process may, else with the runner
-/// `event.send`, which the master carries out with the caller's rights.
+/// Fires events of callers on the master's bus: at its socket, if this process may, otherwise with the runner
+/// `event.send` and the caller's permissions.
 namespace rest_fcgi::salt {
 namespace {
 
-/// What a caller gets to see. Paths, modes and owners of the host are for the log.
+/// The error for callers. Paths, modes and owners are only logged.
 Error cannot_be_fired() {
   return {ErrorKind::unavailable, "Events cannot be fired on the Salt Master's bus now."};
 }
@@ -51,8 +51,8 @@ Result<void> SaltMaster::send_event(std::string_view tag, const Json& data, cons
   chunk.credentials = {.kind = auth::Credentials::Kind::token, .token = caller.token};
   chunk.call = call;
   const auto returns = std::make_shared<master::RunnerReturns>();
-  const auto heard = start(permit(chunk, caller.user, caller.eauth, deadline), call, returns);
-  if (!heard) return heard.error();
+  const auto run = start(permit(chunk, caller.user, caller.eauth, deadline), call, returns);
+  if (!run) return run.error();
   const auto taken = returns->take(deadline);
   if (!taken) return Error{ErrorKind::timeout, "it did not end in time"};
   if (!*taken) return taken->error();

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = PackedValue::Kind;
 
-/// Of a compound call Salt has one for each function; the job's is the worst.
+/// Returns the return code; of a compound call, which has one for each function, the worst.
 int retcode_of(const PackedValue& field) {
   std::int64_t worst = field.kind == Kind::integer ? field.integer : 0;
   if (field.kind == Kind::map) {
@@ -41,7 +41,7 @@ bool are(const std::vector<std::string_view>& found, const std::vector<std::stri
   return std::equal(found.begin(), found.end(), functions.begin(), functions.end());
 }
 
-bool is_of(const Fields& fields, const OwnCall& own) {
+bool is_of(const Fields& fields, const PublishedCall& own) {
   const PackedValue* user = fields.find("user");
   if (user != nullptr && user->kind == Kind::text && user->text != own.user) return false;
   const PackedValue* fun = fields.find("fun");
@@ -51,8 +51,8 @@ bool is_of(const Fields& fields, const OwnCall& own) {
   return names && are(*names, own.functions);
 }
 
-/// The syndics on the way of an event, from the upper one to the lower: each puts `syndic/<its id>` before
-/// the tag that it hands on.
+/// Returns the syndics that passed an event on, from the upper to the lower. Each one puts `syndic/<its id>`
+/// in front of the tag.
 std::vector<std::string> syndics_in(std::string_view who) {
   constexpr std::string_view between = "/syndic/";
   std::vector<std::string> syndics;
@@ -66,7 +66,7 @@ std::vector<std::string> syndics_in(std::string_view who) {
 
 }  // namespace
 
-std::optional<master::Return> read_return(const Topic& topic, std::string_view data, ReturnForm form) {
+std::optional<master::Return> read_return(const Topic& topic, std::string_view data, ReturnOptions form) {
   const auto fields =
       Fields::read(data, {"cmd", "id", "jid", "fun", "user", "return", "retcode", "success", "out"});
   if (!fields) {
@@ -129,23 +129,23 @@ std::vector<std::string> read_syndic(std::string_view data) {
 }
 
 JobListener::JobListener(std::weak_ptr<master::Addressee> returns, const std::vector<std::string>& minions,
-                         OwnCall own, Options options)
+                         PublishedCall own, Options options)
     : returns_(std::move(returns)),
       minions_(minions.begin(), minions.end()),
       own_(std::move(own)),
       options_(options) {}
 
-void JobListener::hear(const Topic& topic, std::string_view data) {
+void JobListener::on_event(const Topic& topic, std::string_view data) {
   const std::shared_ptr<master::Addressee> returns = returns_.lock();
   if (!returns) return;
-  if (topic.kind == Topic::Kind::job_return) return hear_return(*returns, topic, data);
+  if (topic.kind == Topic::Kind::job_return) return on_return(*returns, topic, data);
   if (topic.kind != Topic::Kind::syndic || !options_.syndics) return;
   master::MoreMinions more{read_syndic(data), syndics_in(topic.who)};
   if (!more.minions.empty()) returns->put(std::move(more));
 }
 
-void JobListener::hear_return(master::Addressee& returns, const Topic& topic, std::string_view data) {
-  // Below a syndic minions may return before it has named them: all are expected that have not returned.
+void JobListener::on_return(master::Addressee& returns, const Topic& topic, std::string_view data) {
+  // Minions of a syndic may return before the syndic names them, so all that have not returned are expected.
   const bool expected = options_.syndics ? returned_.count(std::string(topic.who)) == 0
                                          : minions_.count(std::string(topic.who)) > 0;
   if (!expected) return;
@@ -160,11 +160,11 @@ void JobListener::hear_return(master::Addressee& returns, const Topic& topic, st
   returns.put(*std::move(ret));
 }
 
-void JobListener::lost(const Error& error) {
+void JobListener::on_loss(const Error& error) {
   if (const auto returns = returns_.lock()) returns->put(error);
 }
 
-void RunnerListener::hear(const Topic& topic, std::string_view data) {
+void RunnerListener::on_event(const Topic& topic, std::string_view data) {
   if (topic.kind == Topic::Kind::runner_new) return note(Seen::begun);
   const std::shared_ptr<master::RunnerReturns> returns = returns_.lock();
   if (!returns || topic.kind != Topic::Kind::runner_return) return;
@@ -174,7 +174,7 @@ void RunnerListener::hear(const Topic& topic, std::string_view data) {
   note(Seen::ended);
 }
 
-void RunnerListener::lost(const Error& error) {
+void RunnerListener::on_loss(const Error& error) {
   if (const auto returns = returns_.lock()) returns->put(error);
   note(Seen::ended);
 }

@@ -8,9 +8,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Wheels that nobody waits for. Few at a time, since each holds one of the master's workers
-/// (`Lane::wheel_async` says how many that may be); and few that wait, since each may be as large as a
-/// request.
+/// Limits of asynchronous wheels: few run, since each occupies a worker of the master, and few wait, since
+/// each may be as large as a request.
 constexpr master::Workers::Limits kBackground{2, 50};
 
 std::string uri_of(const Options& options) {

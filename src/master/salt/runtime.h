@@ -14,20 +14,19 @@
 
 namespace rest_fcgi::salt {
 
-/// The Runtime that `make_runtime` makes. Each of its parts synchronizes itself, and none is called while
-/// another one's lock is held, so that there is no order of locks.
+/// The Runtime of `make_runtime`. Each member synchronizes itself, and none is called while another one's
+/// lock is held, so there is no lock order.
 ///
-/// Threads: those of requests, which call all of it and wait; one that reads the event bus and calls the
-/// listeners (`EventBus`); ZeroMQ's two, which alone touch the network on `ret_port` (`RequestPool`); and up
-/// to two for what nobody waits for (`Workers`). Each is started and joined by the part that has it; the last
-/// ones are waited for in `shutdown`, since their requests use this object.
+/// Threads: request threads, which use everything and wait; one that reads the event bus and calls the
+/// listeners (`EventBus`); two of ZeroMQ, which do all input and output on `ret_port` (`RequestPool`); up to
+/// two for asynchronous wheels (`Workers`), for which `shutdown` waits.
 class LiveRuntime final : public Runtime {
  public:
   LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock,
               master::JidReserve reserve_jids);
 
   [[nodiscard]] const std::shared_ptr<RequestPool>& requests() const noexcept { return requests_; }
-  /// Starts it with the first call. Errors: internal, where no thread can be had.
+  /// Starts the event bus with the first call. Errors: internal, if no thread can be started.
   [[nodiscard]] Result<EventBus*> bus();
   [[nodiscard]] const std::shared_ptr<master::EventLog>& events() const noexcept { return events_; }
   [[nodiscard]] EventPusher& pusher() noexcept { return pusher_; }
@@ -38,14 +37,14 @@ class LiveRuntime final : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override;
 
  private:
-  std::shared_ptr<RequestPool> requests_;  // shared with what runs in the background
+  std::shared_ptr<RequestPool> requests_;  // shared with background work
   const std::shared_ptr<master::EventLog> events_;
   const BusOptions bus_options_;
   std::mutex bus_mutex_;
   std::unique_ptr<EventBus> bus_;  // guarded by bus_mutex_
   EventPusher pusher_;
   master::JidSource jids_;
-  master::Workers workers_;  // for calls whose end nobody waits for; the last, since they use the others
+  master::Workers workers_;  // for asynchronous wheels; last, since they use the other members
 };
 
 }  // namespace rest_fcgi::salt

@@ -18,18 +18,18 @@ using master::Publication;
 using master::with_jid;
 using What = Publication::What;
 
-/// How long what nobody waits for may take.
+/// Maximum time of an asynchronous wheel.
 constexpr std::chrono::minutes kWheelAsync{10};
 
-/// When a runner that is there has mostly begun.
-constexpr std::chrono::milliseconds kBeginsSoon{300};
+/// Time in which most runners start.
+constexpr std::chrono::milliseconds kUsualStartTime{300};
 
-/// Functions that are remembered to begin: more than a master has. A master may say of names that callers
-/// make up, too, that they begin, and these are not to fill the memory.
-constexpr std::size_t kMostKnownRunners = 4096;
+/// Maximum number of remembered runners, more than a master has. Callers can invent names, and a master may
+/// report a start for them.
+constexpr std::size_t kMaxKnownRunners = 4096;
 
-/// Was it possibly carried out, though nobody knows?
-bool is_lost(const Error& error) {
+/// Returns whether the load may have been carried out without a reply.
+bool may_have_run(const Error& error) {
   return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout ||
          error.kind == ErrorKind::internal;
 }
@@ -42,7 +42,7 @@ std::string joined(std::string_view ret, std::string_view ext_job_cache) {
   return format("{}{}{}", ret, ret.empty() || ext_job_cache.empty() ? "" : ",", ext_job_cache);
 }
 
-/// The function of Salt that is published to ask this. REQUIRES: it is not the chunk's own call.
+/// Returns the function that is published for this question. REQUIRES: it is not the chunk's own call.
 std::string_view function_of(What what) {
   switch (what) {
     case What::ping:
@@ -57,8 +57,8 @@ std::string_view function_of(What what) {
   return {};
 }
 
-/// The load that publishes this under a permit: the chunk's own functions, or those of Salt that stand for
-/// what is asked. Borrows from all that it is given. Errors: those of `Nodegroups::expand`.
+/// Returns the load for a publication: the chunk's own functions, or the one for a question. Borrows. Errors:
+/// those of `Nodegroups::expand`.
 Result<PublishLoad> load_of(const master::Permit& permit, const Publication& publication,
                             const Options& options, const Nodegroups& nodegroups) {
   const lowstate::LocalCall& call = permit.chunk().local();
@@ -93,17 +93,17 @@ Result<PublishLoad> load_of(const master::Permit& permit, const Publication& pub
   return load;
 }
 
-OwnCall own_call(const Permit& permit, const Publication& publication) {
+PublishedCall published_call(const Permit& permit, const Publication& publication) {
   if (publication.what != What::call) return {{std::string(function_of(publication.what))}, permit.user()};
-  OwnCall call{{}, permit.user()};
+  PublishedCall call{{}, permit.user()};
   for (const auto& function : permit.chunk().local().functions) call.functions.emplace_back(function.name);
   return call;
 }
 
-/// Nobody waits for what comes of it but the log.
+/// Sends an asynchronous wheel. Its result is only logged.
 void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) {
   const auto reply =
-      requests.request(Lane::wheel_async, std::move(load), system_clock().steady() + kWheelAsync);
+      requests.request(PriorityClass::wheel_async, std::move(load), system_clock().steady() + kWheelAsync);
   if (!reply) return log::warning(format("wheel_async {}: {}", jid, reply.error().message));
   const auto answer = read_wheel_reply({reply->data(), reply->size()});
   if (answer) return;
@@ -111,7 +111,7 @@ void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) 
                       is_refusal(answer.error()) ? "the master refused it: " : "", answer.error().message));
 }
 
-/// What a call needs of the event bus. Errors: unavailable, where it cannot be joined now.
+/// Returns the joined event bus. Errors: unavailable.
 Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
   auto bus = runtime.bus();
   if (!bus) return bus;
@@ -119,11 +119,12 @@ Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
   return bus;
 }
 
-/// Events are kept from the moment in which the load is sent, after the login and the wait for a turn.
-/// Borrows all.
-Callers::Before expecting(EventBus& bus, std::string_view jid, std::optional<EventBus::Expectation>& made) {
+/// Returns a function that prepares for the events of a job when its load is sent, after login and waiting.
+/// Borrows.
+MasterClient::Before expecting(EventBus& bus, std::string_view jid,
+                               std::optional<EventBus::Expectation>& made) {
   return [&bus, jid, &made]() -> Result<void> {
-    if (made) return {};  // the load is sent once more, with a new token
+    if (made) return {};  // the load is sent again, with a new token
     auto expectation = bus.expect(jid);
     if (!expectation) return std::move(expectation).error();
     made.emplace(*std::move(expectation));
@@ -137,19 +138,19 @@ SaltMaster::SaltMaster(const Options& options, std::unique_ptr<auth::Logins> log
                        std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<LiveRuntime> runtime)
     : options_(options),
       nodegroups_(options.nodegroups, options.conf_file),
-      callers_(options.inline_login, std::move(logins), runtime->requests()),
+      client_(options.inline_login, std::move(logins), runtime->requests()),
       permissions_(std::move(permissions)),
       ssh_(options.ssh, options.conf_file),
       runtime_(std::move(runtime)) {}
 
 Result<master::Job> SaltMaster::send(const Permit& permit, const Publication& publication,
-                                     const Callers::Before& before) const {
+                                     const MasterClient::Before& before) const {
   const auto load = load_of(permit, publication, options_, nodegroups_);
   if (!load) return load.error();
-  Result<master::Job> job = callers_.call(
+  Result<master::Job> job = client_.call(
       permit, publication.what == What::find_job ? kQuestion : kPublish,
       [&](const Caller& caller) { return pack_publish(*load, caller); }, read_publish_reply, before);
-  if (!job && is_lost(job.error())) return with_jid(std::move(job).error(), load->jid);
+  if (!job && may_have_run(job.error())) return with_jid(std::move(job).error(), load->jid);
   return job;
 }
 
@@ -167,7 +168,8 @@ Result<master::Job> SaltMaster::publish(const Permit& permit, const Publication&
   options.has_function = publication.what == What::has_function;
   options.syndics = options_.order_masters;
   const auto listening = expectation->listen(
-      job->jid, std::make_shared<JobListener>(returns, job->minions, own_call(permit, publication), options));
+      job->jid,
+      std::make_shared<JobListener>(returns, job->minions, published_call(permit, publication), options));
   if (!listening) return with_jid(listening.error(), job->jid);
   return job;
 }
@@ -178,16 +180,16 @@ Result<master::Job> SaltMaster::publish_async(const Permit& permit) {
 
 Result<master::Started> SaltMaster::runner(const Permit& permit,
                                            std::shared_ptr<master::RunnerReturns> returns) {
-  auto heard = start(permit, permit.chunk().master(), returns);
-  if (!heard) return std::move(heard).error();
-  if (Result<void> begun = wait_until_begun(permit, *heard->listener); !begun) {
-    return with_jid(std::move(begun).error(), heard->started.jid);
+  auto run = start(permit, permit.chunk().master(), returns);
+  if (!run) return std::move(run).error();
+  if (Result<void> begun = wait_until_started(permit, *run->listener); !begun) {
+    return with_jid(std::move(begun).error(), run->started.jid);
   }
-  return std::move(heard->started);
+  return std::move(run->started);
 }
 
-Result<SaltMaster::Heard> SaltMaster::start(const Permit& permit, const lowstate::MasterCall& call,
-                                            const std::shared_ptr<master::RunnerReturns>& returns) {
+Result<SaltMaster::StartedRunner> SaltMaster::start(const Permit& permit, const lowstate::MasterCall& call,
+                                                    const std::shared_ptr<master::RunnerReturns>& returns) {
   const auto bus = joined_bus(*runtime_, permit.deadline());
   if (!bus) return bus.error();
   std::optional<EventBus::Expectation> expectation;
@@ -196,21 +198,21 @@ Result<SaltMaster::Heard> SaltMaster::start(const Permit& permit, const lowstate
   auto listener = std::make_shared<RunnerListener>(returns, call.full_return);
   const auto listening = expectation->listen(started->jid, listener);
   if (!listening) return with_jid(listening.error(), started->jid);
-  return Heard{std::move(listener), *std::move(started)};
+  return StartedRunner{std::move(listener), *std::move(started)};
 }
 
 Result<master::Started> SaltMaster::send_runner(const Permit& permit, const lowstate::MasterCall& call,
-                                                const Callers::Before& before) const {
-  return callers_.call(
+                                                const MasterClient::Before& before) const {
+  return client_.call(
       permit, kRunner, [&](const Caller& caller) { return runner_load(call, caller); }, read_runner_reply,
       before);
 }
 
-/// A master of the line 3008 starts a process for a runner that it does not know, and that process says
-/// nothing, neither that it begins nor how it ends. Of all others it says within half a second that they
-/// begin. So where a function that never began here does not begin soon, the master is asked for the names
-/// of its runners, as the same caller; and who may not see these waits a while longer.
-Result<void> SaltMaster::wait_until_begun(const Permit& permit, RunnerListener& listener) {
+/// Waits until a runner has started. Salt 3008 starts a process even for an unknown runner, which then sends
+/// no events. All other runners report their start within half a second. If a runner that never started here
+/// does not report it soon, the master is asked for the names of its runners, as the same caller. Callers
+/// without permission for that wait longer.
+Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener& listener) {
   using Seen = RunnerListener::Seen;
   const std::string_view runner = permit.chunk().master().function.name;
   {
@@ -221,34 +223,34 @@ Result<void> SaltMaster::wait_until_begun(const Permit& permit, RunnerListener& 
   const auto wait = [&](std::chrono::milliseconds time) {
     return listener.wait_until(std::min(permit.deadline(), since + time));
   };
-  Seen seen = wait(std::min(kBeginsSoon, options_.runner_begins));
+  Seen seen = wait(std::min(kUsualStartTime, options_.runner_start_time));
   std::optional<bool> there;
-  if (seen == Seen::nothing) there = is_there(permit.ending_by(since + options_.runner_begins), runner);
-  if (seen == Seen::nothing) seen = wait(there ? std::chrono::milliseconds(0) : options_.runner_begins);
+  if (seen == Seen::nothing) there = has_runner(permit.ending_by(since + options_.runner_start_time), runner);
+  if (seen == Seen::nothing) seen = wait(there ? std::chrono::milliseconds(0) : options_.runner_start_time);
   if (seen == Seen::begun || there == true) {
     const std::lock_guard lock(mutex_);
-    if (known_runners_.size() < kMostKnownRunners) known_runners_.emplace(runner);
+    if (known_runners_.size() < kMaxKnownRunners) known_runners_.emplace(runner);
     return {};
   }
   if (seen == Seen::ended) return {};
   if (there == false) return Error{ErrorKind::invocation, format("'{}' is not available.", runner)};
-  if (system_clock().steady() >= permit.deadline()) return {};  // who waits for the return will say so
+  if (system_clock().steady() >= permit.deadline()) return {};  // the caller's own timeout follows
   return Error{ErrorKind::timeout,
                format("The Salt Master did not begin '{}' within {} seconds: it may not have such a runner.",
-                      runner, std::chrono::duration<double>(options_.runner_begins).count())};
+                      runner, std::chrono::duration<double>(options_.runner_start_time).count())};
 }
 
-/// Does the master have such a runner? Absent where it does not say: the caller has no right to `doc.runner`.
-/// With credentials inline a missing right reads like a wrong password, and would count as a guess: then the
+/// Returns whether the master has the runner; absent if the caller may not use `doc.runner`. With inline
+/// credentials, a missing permission looks like a wrong password and would count as a failed login, so the
 /// master is not asked.
-std::optional<bool> SaltMaster::is_there(const Permit& permit, std::string_view runner) {
+std::optional<bool> SaltMaster::has_runner(const Permit& permit, std::string_view runner) {
   const bool by_token = permit.chunk().credentials.kind == auth::Credentials::Kind::token;
   if (options_.inline_login && !by_token) return std::nullopt;
   lowstate::MasterCall call;
   call.function.name = "doc.runner";
   const auto returns = std::make_shared<master::RunnerReturns>();
-  const auto heard = start(permit, call, returns);
-  if (!heard) return std::nullopt;
+  const auto run = start(permit, call, returns);
+  if (!run) return std::nullopt;
   const auto taken = returns->take(permit.deadline());
   JsonDocument document;
   if (!taken || !*taken || !document.parse((*taken)->ret.text(), JsonLimits::none())) return std::nullopt;
@@ -261,29 +263,28 @@ Result<master::Started> SaltMaster::runner_async(const Permit& permit) {
 }
 
 Result<master::WheelReply> SaltMaster::wheel(const Permit& permit) {
-  return callers_.call(
+  return client_.call(
       permit, kWheel,
       [&](const Caller& caller) -> Result<WipedBytes> { return wheel_load(permit.chunk().master(), caller); },
       read_wheel_reply);
 }
 
-/// As Salt's own client does, it answers at once with an id that it made itself; but its caller is logged in
-/// by then.
+/// Returns at once with a job id that is made here, as Salt's client does, but after the login.
 Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
   const auth::Credentials& credentials = permit.chunk().credentials;
-  const auto grant = callers_.confirmed_login(credentials, permit.deadline());
+  const auto grant = client_.confirmed_login(credentials, permit.deadline());
   if (!grant) return grant.error();
-  const bool goes_inline =
-      !*grant || (credentials.kind == auth::Credentials::Kind::eauth && is_token_without_rights(**grant));
+  const bool goes_inline = !*grant || (credentials.kind == auth::Credentials::Kind::eauth &&
+                                       is_token_without_permissions(**grant));
   const auth::Credentials token = goes_inline ? auth::Credentials() : token_of(**grant);
   const std::string jid = runtime_->next_jid();
   master::Started started{jid, format("salt/wheel/{}", jid)};
   started.is_accepted = false;
-  auto room = runtime_->workers().reserve(permit.user(), 1);
-  if (!room) return std::move(room).error();
+  auto slot = runtime_->workers().reserve(permit.user(), 1);
+  if (!slot) return std::move(slot).error();
   const Caller caller{goes_inline ? &credentials : &token, permit.user()};
   auto load = std::make_shared<WipedBytes>(wheel_load(permit.chunk().master(), caller, &started));
-  room->submit([requests = runtime_->requests(), load, jid](const std::stop_token&) {
+  slot->submit([requests = runtime_->requests(), load, jid](const std::stop_token&) {
     send_wheel(*requests, std::move(*load), jid);
   });
   return started;
@@ -300,7 +301,7 @@ Result<std::unique_ptr<master::EventReader>> SaltMaster::events(const master::Ev
                                                                 std::string_view after) {
   auto bus = runtime_->bus();
   if (!bus) return std::move(bus).error();
-  // Before it is known to be joined: when the bus is lost right after that, the reader is told.
+  // The reader is created first, so that it is told if the bus is lost right after the check.
   auto reader = runtime_->events()->reader(permit, after);
   if (!reader) return reader;
   if (auto joined = (*bus)->wait_until_joined(SteadyTime::max()); !joined) return std::move(joined).error();

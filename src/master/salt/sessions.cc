@@ -10,24 +10,24 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/unique_fd.h"
 
-/// Sessions are the master's tokens. The master makes them (`mk_token`), says who holds one (`get_token`,
-/// remembered for `auth_cache_ttl`), and has no command to revoke one. So a logout adds the token to
-/// `auth::RevocationList`, and removes the master's file of it where this user may.
+/// Sessions are tokens of the master. The master makes them (`mk_token`) and returns their owner
+/// (`get_token`, cached for `auth_cache_ttl`), but cannot revoke them. A logout therefore adds the token to
+/// `auth::RevocationList` and removes its file, if this process may.
 namespace rest_fcgi::salt {
 
 Result<master::Session> SaltMaster::login(const auth::Credentials& credentials, SteadyTime deadline) {
-  return session_of(callers_.login_anew(credentials, deadline));
+  return session_of(client_.login_anew(credentials, deadline));
 }
 
 Result<master::Session> SaltMaster::session(SecretView token, SteadyTime deadline) {
-  return session_of(callers_.holder(token, deadline));
+  return session_of(client_.holder(token, deadline));
 }
 
 Result<void> SaltMaster::logout(SecretView token, SteadyTime deadline) {
-  const auto held = callers_.holder(token, deadline);
+  const auto held = client_.holder(token, deadline);
   if (!held) return held.error();
-  // Here first: where that fails, it is as good as before, and whoever asked may ask again.
-  if (auto ended = callers_.log_out(token, **held); !ended) return ended;
+  // The revocation comes first: if it fails, nothing has changed and the caller may try again.
+  if (auto ended = client_.log_out(token, **held); !ended) return ended;
   if (const auto removed = remove_token_file(options_.token_dir, token.reveal()); !removed) {
     log::info(format("a token of user \"{}\" was logged out here; the Salt master's file of it stays: {}",
                      (*held)->name, removed.error().message));
@@ -35,7 +35,7 @@ Result<void> SaltMaster::logout(SecretView token, SteadyTime deadline) {
   return {};
 }
 
-Result<master::Session> SaltMaster::session_of(const Result<Callers::GrantPtr>& grant) const {
+Result<master::Session> SaltMaster::session_of(const Result<MasterClient::GrantPtr>& grant) const {
   if (!grant) return grant.error();
   const auth::Grant& given = **grant;
   const auth::Subject subject{given.eauth, given.name, given.groups};
@@ -49,21 +49,21 @@ Result<master::Session> SaltMaster::session_of(const Result<Callers::GrantPtr>& 
 }
 
 Result<void> remove_token_file(const std::string& token_dir, std::string_view token) {
-  const auto stays = [](std::string_view why) { return Error{ErrorKind::unavailable, std::string(why)}; };
-  if (!only_of(token, kHexDigits)) return stays("it is not hexadecimal digits alone");
+  const auto failed = [](std::string_view why) { return Error{ErrorKind::unavailable, std::string(why)}; };
+  if (!only_of(token, kHexDigits)) return failed("it is not hexadecimal digits alone");
   const UniqueFd folder(::open(token_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::string name(token);
   struct stat status {};
   const auto is_there = [&] {
     return ::fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
   };
-  if (!folder.is_open()) return stays(errno_text());
+  if (!folder.is_open()) return failed(errno_text());
   if (!is_there()) {
-    name += ".p";  // as 3008 names it
-    if (!is_there()) return stays(errno_text());
+    name += ".p";  // name in 3008
+    if (!is_there()) return failed(errno_text());
   }
-  if (!S_ISREG(status.st_mode)) return stays("it is no regular file");
-  return ::unlinkat(folder.get(), name.c_str(), 0) == 0 ? Result<void>() : stays(errno_text());
+  if (!S_ISREG(status.st_mode)) return failed("it is no regular file");
+  return ::unlinkat(folder.get(), name.c_str(), 0) == 0 ? Result<void>() : failed(errno_text());
 }
 
 }  // namespace rest_fcgi::salt

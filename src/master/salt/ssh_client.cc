@@ -23,8 +23,8 @@ namespace {
 using process::Ended;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kEnvelope = 64;     // bytes around what a call returns
-constexpr std::size_t kFirstLine = 4096;  // bytes of a script that are looked at
+constexpr std::size_t kEnvelope = 64;     // bytes around the result
+constexpr std::size_t kFirstLine = 4096;  // bytes of a script that are read
 
 Error unavailable(std::string sentence) {
   return {ErrorKind::unavailable, std::move(sentence)};
@@ -40,7 +40,7 @@ std::string search_path() {
   return path != nullptr && *path != '\0' ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
-/// The program of that name in PATH; absent where there is none.
+/// Returns the program with that name in PATH; absent if there is none.
 std::optional<std::string> in_search_path(const std::string& name) {
   std::istringstream folders(search_path());
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -51,7 +51,7 @@ std::optional<std::string> in_search_path(const std::string& name) {
   return std::nullopt;
 }
 
-/// The Python that a script's first line names, also by way of env(1).
+/// Returns the Python in a script's first line, also after env(1).
 std::optional<std::string> named_by_first_line(const std::string& script) {
   std::ifstream file(script, std::ios::binary);
   std::string text(kFirstLine, '\0');
@@ -69,14 +69,14 @@ std::optional<std::string> named_by_first_line(const std::string& script) {
   return std::nullopt;
 }
 
-/// Programs are started in `/`.
+/// Makes the path absolute, since programs run in `/`.
 std::string whole_path(const std::string& path) {
   std::error_code failed;
   const std::filesystem::path whole = std::filesystem::absolute(path, failed);
   return failed ? path : whole.string();
 }
 
-/// Gives a place back that was acquired.
+/// Releases a place of the semaphore.
 class Place {
  public:
   explicit Place(std::counting_semaphore<>& places) : places_(places) {}
@@ -88,7 +88,7 @@ class Place {
   std::counting_semaphore<>& places_;
 };
 
-/// What a program that was ended, or that did not do its work, means for who called.
+/// Returns the error for a program that was killed or failed.
 std::optional<Error> bad_end(const Ended& ended) {
   switch (ended.how) {
     case Ended::How::timed_out:
@@ -185,7 +185,7 @@ Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view ji
   process::Program program;
   program.argv = {*std::move(python), "-I", process::shipped("salt_ssh_client.py"), conf_file_};
   program.inherit = true;
-  program.umask = 077;  // what Salt writes for a call is nobody else's
+  program.umask = 077;  // Salt's files of a call are only for this user
   program.input = ssh_request(call, jid).text();
   program.output_limit = max_bytes + kEnvelope;
   program.time_limit =

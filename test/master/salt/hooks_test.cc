@@ -21,12 +21,12 @@ namespace {
 constexpr const char* kTag = "salt/netapi/hook/x";
 constexpr const char* kData = R"({"body": "a", "post": {"a": 1}, "headers": {}})";
 
-/// Fires an event as a process that may not write to the master's socket for events.
+/// Fires an event as a process that may not write to the master's event socket.
 Result<void> fire_without_right(SaltWorld& world, const master::Session* caller) {
   const std::filesystem::path folder = std::filesystem::path(world.token_dir()).parent_path();
   ::chmod(folder.c_str(), 0755);
   ::chmod((folder / "master_event_pull.ipc").c_str(), 0600);
-  world.runtime().join_event_bus();  // its thread must not be one without rights
+  world.runtime().join_event_bus();  // starts the bus thread before this thread gives up its permissions
   ::setfsuid(65534);
   auto fired = world.master().fire_event(kTag, Json::trusted(kData), caller, SaltWorld::soon());
   ::setfsuid(0);
@@ -38,7 +38,7 @@ master::Session session_of_fred() {
   return {Secret(std::string_view(kToken)), {}, {}, "fred", "pam", Json::empty_object()};
 }
 
-/// A master that knows the session's token, and whose runner returns this.
+/// Makes the master know the session's token, and its runners return `returned`.
 void run_runners(SaltWorld& world, const std::string& returned) {
   world.on("get_token", [](const std::string&) {
     return R"({"token": "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";
@@ -53,7 +53,7 @@ void run_runners(SaltWorld& world, const std::string& returned) {
 
 }  // namespace
 
-TEST_CASE("an event that the master's socket refuses is fired by the runner event.send, as its caller") {
+TEST_CASE("a refused event is fired with the runner event.send") {
   if (::geteuid() != 0) return;
   SaltWorld world;
   run_runners(world, "true");
@@ -68,7 +68,7 @@ TEST_CASE("an event that the master's socket refuses is fired by the runner even
   CHECK(holds(load, "c0ffee00"));
 }
 
-TEST_CASE("a caller does not learn why an event cannot be fired, and the log does") {
+TEST_CASE("the reason for a failed event is only logged") {
   if (::geteuid() != 0) return;
   const test::CapturedLog log;
   const master::Session fred = session_of_fred();

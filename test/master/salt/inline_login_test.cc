@@ -21,8 +21,8 @@ namespace {
 
 constexpr const char* kRefused = R"({"error": {"name": "AuthenticationError", "message": "x"}})";
 
-/// What `admit` looks up: a group that there is, one that there is not, one inside of a compound target, a
-/// list of functions of which one is not allowed, and a job's id, which cannot be chosen.
+/// Targets that `admit` looks up: a group that exists, one that does not, one in a compound target, a list of
+/// functions of which one is not allowed, and a job id, which the caller may not choose.
 const std::vector<std::string> kLookedUp{
     R"("client": "local", "tgt": "web", "tgt_type": "nodegroup", "fun": "test.ping")",
     R"("client": "local", "tgt": "nosuch", "tgt_type": "nodegroup", "fun": "test.ping")",
@@ -42,7 +42,7 @@ std::vector<auth::EauthOptions> ping_rules() {
   return {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}}}};
 }
 
-/// A master that refuses the password `wrong`, and that finds nobody else's target.
+/// A master that refuses the password `wrong` and knows no target of anyone else.
 std::string check_password(const std::string& load) {
   if (holds(load, "wrong")) return kRefused;
   return R"({"enc": "clear", "load": {"jid": null, "minions": [], "error": "Master could not resolve"}})";
@@ -50,7 +50,7 @@ std::string check_password(const std::string& load) {
 
 }  // namespace
 
-TEST_CASE("with inline_login credentials go along with each call, and no token is made") {
+TEST_CASE("with inline_login credentials are sent with each call") {
   salt::Options options;
   options.inline_login = true;
   SaltWorld world(options);
@@ -59,7 +59,7 @@ TEST_CASE("with inline_login credentials go along with each call, and no token i
   CHECK(holds(world.loads("publish").at(0), R"("password": "secret")"));
 }
 
-TEST_CASE("inline credentials that the master refuses are refused at once") {
+TEST_CASE("refused inline credentials are an error") {
   salt::Options options;
   options.inline_login = true;
   SaltWorld world(options);
@@ -72,7 +72,7 @@ TEST_CASE("inline credentials that the master refuses are refused at once") {
   CHECK(world.loads("publish").size() == 1);
 }
 
-TEST_CASE("who guesses inline is refused before the master is asked") {
+TEST_CASE("inline credentials are throttled before the master is asked") {
   const test::CapturedLog log;
   salt::Options options;
   options.inline_login = true;
@@ -88,7 +88,7 @@ TEST_CASE("who guesses inline is refused before the master is asked") {
   CHECK(world.loads("publish").size() == 2);
 }
 
-TEST_CASE("with inline_login a stranger learns nothing of the configuration, whatever is asked") {
+TEST_CASE("with inline_login configuration is not revealed before login") {
   const test::CapturedLog log;
   for (const std::string& call : kLookedUp) {
     CAPTURE(call);
@@ -104,7 +104,7 @@ TEST_CASE("with inline_login a stranger learns nothing of the configuration, wha
   }
 }
 
-TEST_CASE("with inline_login who is logged in is told what is wrong before anything runs") {
+TEST_CASE("with inline_login a logged-in user gets errors before a call") {
   SaltWorld world(inline_login(), ping_rules());
   world.on("publish", check_password);
   for (const std::size_t unknown : {1U, 2U, 3U}) {
@@ -123,7 +123,7 @@ TEST_CASE("with inline_login who is logged in is told what is wrong before anyth
   CHECK(world.loads("mk_token").empty());
 }
 
-TEST_CASE("with inline_login a call with nothing to look up is not asked about before it is sent") {
+TEST_CASE("with inline_login a simple call needs no separate login") {
   SaltWorld world(inline_login());
   for (const char* call :
        {kPing, R"("client": "local", "tgt": "G@os:Debian and web*", "tgt_type": "compound", "fun": "a.b")",
@@ -135,7 +135,7 @@ TEST_CASE("with inline_login a call with nothing to look up is not asked about b
   CHECK(world.port().messages() == 0);
 }
 
-TEST_CASE("with inline_login a user of the master's black list is not taken for one who is logged in") {
+TEST_CASE("with inline_login a user in publisher_acl_blacklist is refused") {
   SaltWorld world(inline_login());
   world.on("publish", [](const std::string&) {
     return R"({"error": {"name": "AuthorizationError", "message": "Authorization error occurred."}})";
@@ -147,7 +147,7 @@ TEST_CASE("with inline_login a user of the master's black list is not taken for 
   CHECK(refused.eauth == "pam");
 }
 
-TEST_CASE("with inline_login what keeps a login from being confirmed is said, and it counts as one") {
+TEST_CASE("with inline_login a failed confirmation counts as a login") {
   const test::CapturedLog log;
   SaltWorld world(inline_login(), {}, {.tries = 1});
   world.on("publish", [](const std::string&) { return R"("Some exception handling minion payload")"; });
@@ -160,7 +160,7 @@ TEST_CASE("with inline_login what keeps a login from being confirmed is said, an
   CHECK(gone.refusal(kLookedUp[1]).kind == ErrorKind::unavailable);
 }
 
-TEST_CASE("with inline_login who waits for a turn to log in does so until the deadline") {
+TEST_CASE("with inline_login waiting for a login ends at the deadline") {
   SaltWorld world(inline_login(), {}, {.tries = 1});
   const lowstate::Chunk& chunk = world.chunk(kLookedUp[0]);
   const master::Permit permit = world.permit(kPing);
@@ -181,7 +181,7 @@ TEST_CASE("with inline_login who waits for a turn to log in does so until the de
   CHECK(world.loads("publish").size() == 1);
 }
 
-TEST_CASE("with inline_login an asynchronous wheel is not started for who is not logged in") {
+TEST_CASE("with inline_login wheel_async needs a login first") {
   const test::CapturedLog log;
   SaltWorld world(inline_login());
   world.on("publish", check_password);

@@ -29,13 +29,13 @@ namespace rest_fcgi::test {
 
 inline constexpr const char* kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
-/// The engine in front of a master that is a port and a bus here. What it answers to a load of each `cmd` is
-/// a test's to say; without being told it gives tokens to everybody whose password is not `wrong`, publishes
-/// to the minion `ms-0`, and starts every runner and wheel.
+/// A `SaltMaster` in front of a fake master port and a fake event bus. A test sets the reply to each `cmd`.
+/// By default every password but `wrong` gets a token, jobs are published to the minion `ms-0`, and every
+/// runner and wheel starts.
 class SaltWorld {
  public:
   static constexpr const char* kJid = "20261121000000000001";
-  /// From the load, as JSON, to the reply, as JSON; empty: there is none.
+  /// Makes the reply (JSON) to a load (JSON); an empty text means no reply.
   using Answer = std::function<std::string(const std::string& load)>;
 
   explicit SaltWorld(salt::Options options = {}, std::vector<auth::EauthOptions> rules = {},
@@ -61,13 +61,13 @@ class SaltWorld {
     master_ = *master;
   }
 
-  /// How loads of this `cmd` are answered from now on.
+  /// Sets the reply to loads of this `cmd`.
   void on(const std::string& cmd, Answer answer) {
     const std::lock_guard lock(mutex_);
     answers_[cmd] = std::move(answer);
   }
 
-  /// The loads that came, as JSON, in order; those of one `cmd`.
+  /// The loads received so far as JSON, in order; with `cmd`, only those of that command.
   std::vector<std::string> loads(std::string_view cmd) {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> found;
@@ -77,7 +77,7 @@ class SaltWorld {
     return found;
   }
 
-  /// A chunk with credentials of eauth `pam`, that lives as long as this.
+  /// A chunk with credentials of eauth `pam`; lives as long as this object.
   const lowstate::Chunk& chunk(const std::string& members, const std::string& password = "secret") {
     const std::string credentials =
         format(R"("eauth": "pam", "username": "fred", "password": "{}")", password);
@@ -103,7 +103,7 @@ class SaltWorld {
         packed(format(R"({{"cmd": "_return", "id": "{}", "jid": "{}", "return": {}}})", minion, jid, value)));
   }
 
-  /// The runner with this id says that it begins.
+  /// Reports the start of the runner with this job id.
   void begin_runner(const std::string& jid = kJid) {
     bus_.send(format("salt/run/{}/new", jid), packed(format(R"({{"jid": "{}"}})", jid)));
   }
@@ -125,7 +125,7 @@ class SaltWorld {
   [[nodiscard]] FakeEventBus& bus() { return bus_; }
   [[nodiscard]] FakeRetPort& port() { return port_; }
   [[nodiscard]] FakeEventPull& pull() { return pull_; }
-  /// Is not there until a test makes it.
+  /// Does not exist until a test creates it.
   [[nodiscard]] std::string token_dir() const { return dir_ / "tokens"; }
 
  private:

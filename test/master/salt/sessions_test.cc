@@ -29,7 +29,8 @@ std::string grant_of(std::string_view token) {
       token);
 }
 
-/// A master that gives and knows tokens, each of its own, and keeps them as files where it has a folder.
+/// A master that issues a new token for each login and accepts it later; with a folder it also writes token
+/// files.
 void keep_tokens(SaltWorld& world) {
   const auto made = std::make_shared<std::atomic<int>>(0);
   world.on("mk_token", [made, dir = world.token_dir()](const std::string& load) -> std::string {
@@ -49,10 +50,10 @@ void keep_tokens(SaltWorld& world) {
 
 }  // namespace
 
-TEST_CASE("a real master's sessions keep the contract, wherever passwords go") {
+TEST_CASE("sessions of a real master keep the contract of Master") {
   salt::Options options;
-  SUBCASE("traded for a token") {}
-  SUBCASE("inline, with each call") {
+  SUBCASE("credentials are exchanged for a token") {}
+  SUBCASE("credentials are sent with each call") {
     options.inline_login = true;
   }
   SaltWorld world(options);
@@ -66,7 +67,7 @@ TEST_CASE("a real master's sessions keep the contract, wherever passwords go") {
   test::keeps_session_contract(world.master(), fred(), fred("wrong"), chunk);
 }
 
-TEST_CASE("a session has the permissions that the master's file gives its user and groups") {
+TEST_CASE("a session has the permissions of user and groups") {
   SaltWorld world({}, {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}, {"ops%", {{"@runner", {}}}}}}});
   keep_tokens(world);
   const auto session = world.master().login(fred(), SaltWorld::soon());
@@ -75,7 +76,7 @@ TEST_CASE("a session has the permissions that the master's file gives its user a
   CHECK(session->start == WallTime(std::chrono::milliseconds(1500)));
 }
 
-TEST_CASE("many who bring one token at the same time are one question, and those that follow none") {
+TEST_CASE("concurrent requests with one token ask the master once") {
   SaltWorld world;
   world.on("get_token", [](const std::string&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -94,14 +95,14 @@ TEST_CASE("many who bring one token at the same time are one question, and those
   CHECK(world.loads("get_token").size() == 1);
 }
 
-TEST_CASE("what is no token never reaches the master, nor soon again does one that it does not know") {
+TEST_CASE("malformed and unknown tokens are not sent to the master") {
   SaltWorld world;
   for (const char* token : {"", "c0ffee", "../../../../etc/passwd", "c0ffee00c0ffee00c0ffee00c0ffee0g"}) {
     CHECK(world.master().session(SecretView(token), SaltWorld::soon()).error().kind ==
           ErrorKind::authentication);
   }
   CHECK(world.loads("get_token").empty());
-  for (int i = 0; i < 30; ++i) {  // more than the guard would let pass
+  for (int i = 0; i < 30; ++i) {  // more attempts than the guard allows
     CHECK(world.master().session(SecretView(kToken), SaltWorld::soon()).error().kind ==
           ErrorKind::authentication);
   }
@@ -110,7 +111,7 @@ TEST_CASE("what is no token never reaches the master, nor soon again does one th
   CHECK(world.master().login(fred(), SaltWorld::soon()));
 }
 
-TEST_CASE("a logout removes the master's file of a token, where there is one") {
+TEST_CASE("logout removes the token file") {
   SaltWorld world;
   std::filesystem::create_directory(world.token_dir());
   keep_tokens(world);
@@ -124,7 +125,7 @@ TEST_CASE("a logout removes the master's file of a token, where there is one") {
   CHECK(log.text().empty());
 }
 
-TEST_CASE("a token whose file stays is logged out all the same, and the log says why it stays") {
+TEST_CASE("logout without removing the file is logged") {
   SaltWorld world;
   keep_tokens(world);
   const auto session = world.master().login(fred(), SaltWorld::soon());
@@ -136,7 +137,7 @@ TEST_CASE("a token whose file stays is logged out all the same, and the log says
   CHECK_FALSE(log.has(session->token.reveal().text));
 }
 
-TEST_CASE("a token's file is a regular one of its name, and nothing else is ever removed") {
+TEST_CASE("only regular token files are removed") {
   const test::TempDir dir;
   const std::string folder = dir / "tokens";
   std::filesystem::create_directory(folder);
@@ -158,7 +159,7 @@ TEST_CASE("a token's file is a regular one of its name, and nothing else is ever
   CHECK_FALSE(salt::remove_token_file(dir / "none", "abc3"));
 }
 
-TEST_CASE("a master that is not there is no reason to end a session") {
+TEST_CASE("a session survives an unavailable master") {
   SaltWorld world;
   world.port().stop();
   CHECK(world.master().session(SecretView(kToken), SaltWorld::soon()).error().kind == ErrorKind::unavailable);
@@ -166,7 +167,7 @@ TEST_CASE("a master that is not there is no reason to end a session") {
   CHECK(world.master().login(fred(), SaltWorld::soon()).error().kind == ErrorKind::unavailable);
 }
 
-TEST_CASE("an event is sent as msgpack, with a stamp of ours") {
+TEST_CASE("a fired event is msgpack with a _stamp") {
   SaltWorld world;
   REQUIRE(world.master().fire_event("salt/netapi/hook/x",
                                     Json::trusted(R"({"_stamp": "old", "post": {"a": 1.5}})"), nullptr,

@@ -26,7 +26,8 @@ using std::chrono::milliseconds;
 
 constexpr const char* kCall = R"("client": "ssh", "tgt": "web*", "fun": "test.echo", "arg": ["s3cret"])";
 
-/// A salt-ssh whose Python is a shell script: `$3` is the master's file, and the call is on standard input.
+/// A salt-ssh whose Python is a shell script: `$3` is the master's configuration file; standard input is the
+/// call.
 class StandIn {
  public:
   explicit StandIn(const std::string& does, std::size_t max_running = 4) {
@@ -62,7 +63,7 @@ class StandIn {
   salt::SshOptions options_;
 };
 
-/// `ann` may run `test.*` everywhere; `web` has rules for some minions alone.
+/// `ann` may run `test.*` everywhere; `web` may run functions on some minions only.
 std::vector<auth::EauthOptions> rules() {
   return {
       {"pam",
@@ -72,7 +73,7 @@ std::vector<auth::EauthOptions> rules() {
 
 }  // namespace
 
-TEST_CASE("a call crosses on standard input, with all that it may have and no argument of a program") {
+TEST_CASE("an ssh call is passed on standard input only") {
   const StandIn salt(
       R"sh(printf '%s\n' "$@" > "$(dirname "$0")/argv"; printf '{"return": '; cat; printf '}')sh");
   const auto ran = salt.run();
@@ -86,7 +87,7 @@ TEST_CASE("a call crosses on standard input, with all that it may have and no ar
   CHECK(argv.find("s3cret") == std::string::npos);
 }
 
-TEST_CASE("what is optional is in the request where the chunk has it") {
+TEST_CASE("optional fields are in the request only if set") {
   const test::ReadChunk chunk(
       R"({"token": "x", "client": "ssh", "tgt": ["a", "b"], "tgt_type": "list", "fun": "a.b", "kwarg": {"k": [1]},
           "timeout": 1.5, "roster": "flat", "roster_file": "dmz"})");
@@ -96,12 +97,12 @@ TEST_CASE("what is optional is in the request where the chunk has it") {
       R"("timeout": 2, "roster": "flat", "roster_file": "dmz"})");
 }
 
-TEST_CASE("CVE-2020-17490: what is written for a call is nobody else's to read") {
+TEST_CASE("CVE-2020-17490: files of a call are not readable by others") {
   const StandIn salt(R"sh(printf '{"return": "%s"}' "$(umask)")sh");
   CHECK(salt.run()->text() == R"("0077")");
 }
 
-TEST_CASE("what it says of a failure has its kind") {
+TEST_CASE("an error of the program has its kind") {
   const StandIn roster(R"(echo '{"error": "no such roster", "kind": "invocation"}')");
   CHECK(roster.run().error().kind == ErrorKind::invocation);
   CHECK(roster.failure() == "no such roster");
@@ -111,7 +112,7 @@ TEST_CASE("what it says of a failure has its kind") {
   CHECK(StandIn(R"(echo '{"error": "x"}')").run().error().kind == ErrorKind::internal);
 }
 
-TEST_CASE("garbage, a bad status and a signal are failures that show nothing of it") {
+TEST_CASE("malformed output and failures do not show the output") {
   for (const char* garbage :
        {"echo s3cret garbage", "echo '[]'", "echo '{}'", "echo '{\"return\": tru'", "true"}) {
     CAPTURE(garbage);
@@ -125,35 +126,13 @@ TEST_CASE("garbage, a bad status and a signal are failures that show nothing of 
   CHECK(StandIn("kill -9 $$").failure() == "the client ssh was ended by signal 9");
 }
 
-TEST_CASE("output has a limit") {
+TEST_CASE("the output is limited") {
   const StandIn salt(R"(printf '{"return": "'; head -c 5000 /dev/zero | tr '\0' x; printf '"}')");
   CHECK(salt.run(milliseconds(20000), 1000).error().kind == ErrorKind::reply_too_large);
   CHECK(salt.run(milliseconds(20000), 6000).ok());
 }
 
-TEST_CASE("time has a limit, after which nothing of a call is left") {
-  const StandIn salt(R"sh(sleep 1000 & echo $! > "$(dirname "$0")/child"; wait)sh");
-  const auto ran = salt.run(milliseconds(3000));
-  REQUIRE_FALSE(ran);
-  CHECK(ran.error().kind == ErrorKind::timeout);
-  CHECK(::kill(std::stoi(salt.dir().read("child")), 0) != 0);
-}
-
-TEST_CASE("a call that is ended because its starter is asked to end is told so") {
-  const auto ran = StandIn("kill -TERM $PPID; sleep 1000").run();
-  REQUIRE_FALSE(ran);
-  CHECK(ran.error().kind == ErrorKind::unavailable);
-  CHECK(ran.error().message == "The client ssh was ended, since this process ends.");
-}
-
-TEST_CASE("a child that is left behind ends with the call") {
-  const StandIn salt(
-      R"sh(setsid sleep 1000 > /dev/null 2>&1 & echo $! > "$(dirname "$0")/child"; echo '{"return": 1}')sh");
-  CHECK(salt.run()->text() == "1");
-  CHECK(::kill(std::stoi(salt.dir().read("child")), 0) != 0);
-}
-
-TEST_CASE("no more calls run at a time than may, and who waited too long is told") {
+TEST_CASE("the number of concurrent calls is limited") {
   const StandIn salt(R"sh(cd "$(dirname "$0")"; touch began
 until test -e go; do sleep 0.02; done; echo '{"return": 1}')sh",
                      1);
@@ -173,7 +152,7 @@ until test -e go; do sleep 0.02; done; echo '{"return": 1}')sh",
   first.join();
 }
 
-TEST_CASE("salt-ssh is looked for in PATH, or where the configuration says") {
+TEST_CASE("salt-ssh is found in PATH or at its configured path") {
   const StandIn salt("true");
   salt::SshOptions in_path;
   {
@@ -192,7 +171,7 @@ TEST_CASE("salt-ssh is looked for in PATH, or where the configuration says") {
         "salt-ssh is not installed: there is no program /nosuch/salt-ssh.");
 }
 
-TEST_CASE("the Python of salt-ssh is the one of its first line, or the one beside it") {
+TEST_CASE("python_of uses the first line or a Python beside the script") {
   const StandIn salt("true");
   const test::TempDir& dir = salt.dir();
   CHECK(*salt::python_of(salt.program("named", "#!" + dir / "python3" + " -E\nx")) == dir / "python3");
@@ -209,7 +188,7 @@ TEST_CASE("the Python of salt-ssh is the one of its first line, or the one besid
   CHECK(none.error().message.find(dir / "shell") != std::string::npos);
 }
 
-TEST_CASE("CVE-2020-25592: credentials come first, then rights, then the program") {
+TEST_CASE("CVE-2020-25592: credentials and permissions are checked before the program") {
   salt::Options options;
   options.ssh.program = "/nosuch/salt-ssh";
   SaltWorld world(options, rules());
@@ -222,7 +201,7 @@ TEST_CASE("CVE-2020-25592: credentials come first, then rights, then the program
   CHECK(world.master().admit(*unknown, SaltWorld::soon()).error().kind == ErrorKind::authentication);
 }
 
-TEST_CASE("CVE-2022-22941: a rule for some minions lets nobody reach a roster, whomever the target matches") {
+TEST_CASE("CVE-2022-22941: a rule with a target does not allow rosters") {
   salt::Options options;
   options.ssh.program = "/nosuch/salt-ssh";
   SaltWorld world(options, rules());
@@ -236,7 +215,7 @@ TEST_CASE("CVE-2022-22941: a rule for some minions lets nobody reach a roster, w
   }
 }
 
-TEST_CASE("a token is shown to the master for each call, however long it is remembered") {
+TEST_CASE("an ssh call checks its token with the master") {
   const StandIn salt("echo '{\"return\": {\"web1\": 1}}'");
   salt::Options options;
   options.ssh = salt.options();
@@ -259,7 +238,7 @@ TEST_CASE("a token is shown to the master for each call, however long it is reme
   CHECK(refused.error().message == "Authorization error occurred.");
 }
 
-TEST_CASE("with inline_login the master looks at the password for each call") {
+TEST_CASE("with inline_login an ssh call checks the password with the master") {
   const StandIn salt("echo '{\"return\": {}}'");
   salt::Options options;
   options.ssh = salt.options();
@@ -268,10 +247,10 @@ TEST_CASE("with inline_login the master looks at the password for each call") {
   static_cast<void>(world.permit(kCall));
   static_cast<void>(world.permit(kCall));
   CHECK(world.loads("mk_token").empty());
-  CHECK(world.loads("publish").size() == 2);  // of saltutil.find_job to nobody
+  CHECK(world.loads("publish").size() == 2);  // `saltutil.find_job`, sent to no minion
 }
 
-TEST_CASE("a call that fails has the id of its job") {
+TEST_CASE("a failed ssh call has its jid") {
   const StandIn salt("exit 3");
   salt::Options options;
   options.ssh = salt.options();

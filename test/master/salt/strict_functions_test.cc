@@ -40,19 +40,19 @@ constexpr const char* kAll = R"("tgt": "*")";
 
 }  // namespace
 
-TEST_CASE("a list passes where each of its functions is permitted alone") {
+TEST_CASE("a compound call needs permission for each function") {
   CHECK(allowed(kAll, R"(["test.ping", "test.arg"])"));
   CHECK(allowed(R"("tgt": "web1")", R"(["test.ping", "cmd.run"])"));
 }
 
-TEST_CASE("one permitted function does not open the door for another, nor does find_job") {
+TEST_CASE("one allowed function does not allow another") {
   CHECK_FALSE(allowed(kAll, R"(["test.ping", "cmd.run"])"));
   CHECK_FALSE(allowed(kAll, R"(["cmd.run", "test.ping"])"));
   CHECK_FALSE(allowed(kAll, R"(["saltutil.find_job", "cmd.run"])"));
   CHECK_FALSE(allowed(kAll, R"(["test.ping", "test.arg"])", "bob"));
 }
 
-TEST_CASE("a rule for some minions counts where the target plainly lies within") {
+TEST_CASE("a rule with a target applies if the target is within it") {
   const std::string pair = R"(["test.ping", "cmd.run"])";
   CHECK(allowed(R"("tgt": "web*")", pair));
   CHECK(allowed(R"("tgt": ["web1", "web2"], "tgt_type": "list")", pair));
@@ -65,7 +65,7 @@ TEST_CASE("a rule for some minions counts where the target plainly lies within")
   CHECK_FALSE(allowed(R"("tgt": "role:db", "tgt_type": "grain")", state));
 }
 
-TEST_CASE("a rule's glob holds what Salt's holds: `[^` begins no negation, and a NUL ends no id") {
+TEST_CASE("a rule's glob matches as in Salt") {
   const std::string pair = R"(["test.ping", "test.echo"])";
   auth::EauthOptions pam{"pam", {}, {}};
   pam.principals.push_back({"ann", {any_minion("test.ping"), {"db[^0]", {{"test.echo", {}}}}}});
@@ -81,8 +81,7 @@ TEST_CASE("a rule's glob holds what Salt's holds: `[^` begins no negation, and a
   CHECK_FALSE(passes(R"("tgt": "db0\u0000x")"));
 }
 
-TEST_CASE(
-    "conditions on arguments confine each function of a list, also where a text becomes a keyword argument") {
+TEST_CASE("conditions on arguments apply to each function") {
   auth::EauthOptions pam{"pam", {}, {}};
   pam.principals.push_back(
       {"ann", {any_minion("test.ping"), {"*", {{"cmd.run", {{{"uptime|shell=.*"}, {}}}}}}}});
@@ -109,7 +108,7 @@ TEST_CASE(
   CHECK_FALSE(passes(R"(["uptime", "/", null, null, null, "/tmp/x", true])"));
 }
 
-TEST_CASE("a call of one function is the master's to decide") {
+TEST_CASE("a single function is left to the master") {
   const test::ReadChunk chunk(R"({"client": "local", "token": "x", "tgt": "*", "fun": "cmd.run"})");
   CHECK(salt::check_each_function(*permissions(), {"pam", "nobody"}, chunk->local()));
   const test::ReadChunk list(
@@ -117,7 +116,7 @@ TEST_CASE("a call of one function is the master's to decide") {
   CHECK(salt::check_each_function(*permissions(), {"pam", "nobody"}, list->local()));
 }
 
-TEST_CASE("no keyword argument of a wheel is called as what a master takes for its arguments") {
+TEST_CASE("a wheel's keyword arguments arg and kwarg are refused") {
   const auto checked = [](const std::string& arguments) {
     const test::ReadChunk chunk(
         format(R"({{"client": "wheel", "token": "x", "fun": "key.list", {}}})", arguments));
@@ -132,7 +131,7 @@ TEST_CASE("no keyword argument of a wheel is called as what a master takes for i
   }
 }
 
-TEST_CASE("hosts of a roster are for rules without a target") {
+TEST_CASE("roster hosts need rules without a target") {
   const auto on_roster = [](const std::string& target, const std::string& function, const std::string& user) {
     const test::ReadChunk chunk(
         format(R"({{"client": "ssh", "token": "x", "tgt": "{}", "fun": "{}"}})", target, function));

@@ -14,7 +14,7 @@ using test::SaltWorld;
 
 namespace {
 
-/// A master with `keep_acl_in_token`, which keeps these rights in the token of each user whose password is
+/// A master with `keep_acl_in_token`: it keeps these permissions in the token of every user whose password is
 /// not `wrong`.
 void keep_rights(SaltWorld& world, const std::string& rights) {
   const std::string token = format(
@@ -41,7 +41,7 @@ constexpr const char* kActiveJobs = R"("client": "runner_async", "fun": "jobs.ac
 
 }  // namespace
 
-TEST_CASE("a password goes with each call where the master keeps no rights in the user's token") {
+TEST_CASE("a token without permissions sends the password with each call") {
   const test::CapturedLog log;
   SaltWorld world;
   keep_rights(world, "null");
@@ -61,7 +61,7 @@ TEST_CASE("a password goes with each call where the master keeps no rights in th
   CHECK_FALSE(log.has("secret"));
 }
 
-TEST_CASE("where the password goes with each call a missing right is no guess of a password") {
+TEST_CASE("a missing permission with inline credentials is no failed login") {
   const test::CapturedLog log;
   SaltWorld world({}, {}, {.tries = 1});
   keep_rights(world, "null");
@@ -77,7 +77,7 @@ TEST_CASE("where the password goes with each call a missing right is no guess of
   CHECK(world.refusal(kPing, "wrong").kind == ErrorKind::authentication);
 }
 
-TEST_CASE("no job id is chosen where the password goes with the call") {
+TEST_CASE("jid is refused with inline credentials") {
   SaltWorld world;
   keep_rights(world, "null");
   const Error refused = world.refusal(format(R"({}, "jid": "20261121000000000007")", kPing));
@@ -85,13 +85,13 @@ TEST_CASE("no job id is chosen where the password goes with the call") {
   CHECK(holds(refused.message, "`jid`"));
 }
 
-TEST_CASE("a session that the master keeps no rights for has the rules of the master's file") {
+TEST_CASE("a session of a token without permissions has the file's rules") {
   SaltWorld world({}, {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}}}});
   keep_rights(world, "null");
   CHECK(login(world).perms.text() == R"(["test.ping"])");
 }
 
-TEST_CASE("a login shows the rights that the master keeps in its token, as it has them") {
+TEST_CASE("login returns the permissions in the token") {
   const std::string rights = R"(["test.*", "@runner", {"web*": ["cmd.run"]}])";
   SaltWorld world;
   keep_rights(world, rights);
@@ -105,19 +105,19 @@ TEST_CASE("a login shows the rights that the master keeps in its token, as it ha
   CHECK(login(world).perms.text() == "{}");
 }
 
-TEST_CASE("salt#62022: each function of a list needs a right in the master's token") {
+TEST_CASE("salt#62022: each function of a list needs a permission in the token") {
   SaltWorld both({}, {});
   keep_rights(both, R"(["test.ping", {"*": ["test.echo"]}])");
   REQUIRE(both.master().publish_async(both.permit(kTwo)));
   CHECK(holds(both.loads("publish").at(0), R"("token")"));
 
-  // Rules of the file do not count beside rights in the token: the master does not look at them.
+  // The master ignores the configured rules if the token has permissions.
   SaltWorld one({}, {{"pam", {}, {{"fred", {{"", {{".*", {}}}}}}}}});
   keep_rights(one, R"(["test.ping", {"web*": ["test.echo"]}])");
   CHECK(one.refusal(kTwo).kind == ErrorKind::authorization);
 }
 
-TEST_CASE("a right in the master's token that cannot be read allows nothing") {
+TEST_CASE("a malformed permission in the token allows nothing") {
   for (const char* right :
        {R"("")", "1", "null", R"({})", R"({"*": []})", R"({"*": [1]})", R"({"*": ".*", "web*": ".*"})",
         R"({"*": [{"test.*": []}]})", R"({"*": [{"test.*": [{"args": "x"}]}]})", R"(".*[")",

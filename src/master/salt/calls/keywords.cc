@@ -11,9 +11,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Functions of Salt, and which keys of clients they have as parameters. Both are words with a blank between
-/// them.
-/// `*`: the functions take any keyword argument.
+/// Functions of Salt and the clients' keys that they have as parameters, both separated by spaces. `*`: any
+/// keyword argument.
 struct Takers {
   std::string_view keys;
   std::string_view functions;

@@ -22,8 +22,8 @@ constexpr std::size_t kUsualSize = 512;
 
 constexpr std::string_view kUsualDelimiter = ":";
 
-/// A whole message, `{"enc": "clear", "load": ..., "version": 3}`. Masters refuse lower versions, and lose a
-/// worker to one that is no integer. `pack_load` appends one map.
+/// Returns a message `{"enc": "clear", "load": ..., "version": 3}`. Masters refuse lower versions, and a
+/// version that is not an integer blocks a worker. `pack_load` appends one map.
 WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
   WipedBytes message;
   message.reserve(kUsualSize);
@@ -36,7 +36,7 @@ WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
 
 using TextField = std::pair<std::string_view, std::string_view>;
 
-/// `token`, which alone is enough; or `eauth`, `username` and `password`; or nothing.
+/// Returns the field `token`, or `eauth`, `username` and `password`, or none.
 std::vector<TextField> fields_of(const auth::Credentials& credentials) {
   switch (credentials.kind) {
     case auth::Credentials::Kind::token:
@@ -69,7 +69,7 @@ void pack_target(Packer& packer, const PublishLoad::Target& target) {
   }
 }
 
-/// The positional arguments, then the keyword arguments as one map that says so.
+/// Appends positional arguments, followed by a map with the keyword arguments.
 void pack_arguments(Packer& packer, const lowstate::Function& function) {
   packer.begin_array(function.args.size() + (function.kwargs.empty() ? 0 : 1));
   for (const JsonValue& value : function.args) packer.value(value);
@@ -78,7 +78,7 @@ void pack_arguments(Packer& packer, const lowstate::Function& function) {
   for (const JsonMember& member : function.kwargs) packer.text(member.key).value(member.value);
 }
 
-/// `fun` and `arg`. Each of several functions gets a list of its own: one that finds none never returns.
+/// Appends `fun` and `arg`. Each of several functions needs its own list; without one it never returns.
 void pack_functions(Packer& packer, const lowstate::LocalCall& call) {
   if (!call.compound) {
     packer.text("fun").text(call.functions.front().name).text("arg");
@@ -145,9 +145,9 @@ WipedBytes login_load(const auth::Credentials& credentials) {
 }
 
 Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller) {
-  const auto arguments = lowstate::MasterArguments::copy_of(call.function, true, [&call](std::string_view key) {
-    return runner_gets_keyword(call.function.name, key);
-  });
+  const auto arguments = lowstate::MasterArguments::copy_of(
+      call.function, true,
+      [&call](std::string_view key) { return runner_gets_keyword(call.function.name, key); });
   if (!arguments) return arguments.error();
   return envelope([&](Packer& packer) {
     const std::vector<TextField> fields = fields_of(*caller.credentials);
@@ -188,7 +188,7 @@ WipedBytes token_load(const auth::Credentials& credentials) {
     packer.begin_map(1 + fields.size() + (credentials.token_life ? 1 : 0));
     packer.text("cmd").text(by_token ? "get_token" : "mk_token");
     pack_fields(packer, fields);
-    // The master's `token_expire_user_override` decides whether it counts.
+    // The master's `token_expire_user_override` decides whether it is used.
     if (credentials.token_life) {
       packer.text("token_expire").real(std::chrono::duration<double>(*credentials.token_life).count());
     }
@@ -216,22 +216,22 @@ namespace {
 constexpr std::size_t kMaxSaid = 1000;
 constexpr std::string_view kEmptyMap = "\x80";
 
-/// A failure for a reply that is none of what is known. `what` is about its form, and holds none of its
-/// content, which may be a secret.
+/// Returns the error for an unknown reply. `what` describes its form without its content, which may be
+/// secret.
 Error unknown_reply(std::string_view what) {
   return {ErrorKind::internal, format("The Salt master's answer is not understood: {}.", what)};
 }
 
-/// A failure in the master's own words.
+/// Returns the error for a failure in the master's own words.
 Error said(std::string_view text) {
   return {ErrorKind::internal, format("The Salt master answered \"{}\".", excerpt(text, kMaxSaid))};
 }
 
-/// Why the master refused a call; absent where it did not.
+/// Returns the kind of refusal; absent if the master did not refuse.
 std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view message) {
   if (name == "AuthorizationError") return ErrorKind::authorization;
   if (name == "TokenAuthenticationError") {
-    // Of a token that is not good the message names nobody.
+    // For an invalid token the message names no user.
     const bool names_user = message.find(" for user ") != std::string_view::npos;
     return names_user ? ErrorKind::authorization : ErrorKind::authentication;
   }
@@ -240,7 +240,7 @@ std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view mess
   return is_login ? std::optional(ErrorKind::authentication) : std::nullopt;
 }
 
-/// An exception of Salt's, as a map of its name and message.
+/// Returns the error for an exception of Salt, a map of name and message.
 Error raised(const PackedValue& error) {
   const auto fields = Fields::read(error.packed, {"name", "message"});
   if (!fields) return fields.error();
@@ -251,7 +251,7 @@ Error raised(const PackedValue& error) {
   return said(format("{}: {}", name, message));
 }
 
-/// The wanted fields of a reply that is a map. Errors: those of all replies.
+/// Returns the wanted fields of a reply. Errors: those of all replies.
 Result<Fields> open_reply(std::string_view bytes, std::initializer_list<std::string_view> wanted) {
   const auto reply = PackedValue::read(bytes);
   if (!reply) return unknown_reply(reply.error().message);
@@ -272,7 +272,7 @@ Result<Fields> open_reply(std::string_view bytes, std::initializer_list<std::str
   return fields;
 }
 
-/// Ids in the order in which they came, each once. None where there is no such list.
+/// Returns ids in order, each once; empty if there is no list.
 Result<std::vector<std::string>> read_ids(const Fields& load, std::string_view name) {
   std::vector<std::string> ids;
   const auto* field = load.find(name);
@@ -291,7 +291,7 @@ Result<master::Job> read_job(const Fields& load) {
   const bool names_minions = load.find("minions") != nullptr;
   const std::string_view jid = load.text("jid");
   const std::string_view error = load.text("error");
-  // Who could not find a minion says so beside an empty list of them; other failures come without a list.
+  // If no minion matches, the reply has an empty list; other failures have no list.
   if (jid.empty() && names_minions && !error.empty()) return master::Job();
   if (!error.empty()) return said(error);
   if (jid.empty()) return unknown_reply("it has no 'jid'");
@@ -303,10 +303,10 @@ Result<master::Job> read_job(const Fields& load) {
   return master::Job{std::string(jid), *std::move(minions), *std::move(missing)};
 }
 
-// Seconds since 1970: beyond all that is meant, and within what a WallTime holds.
+// Maximum time in seconds since 1970; fits a WallTime.
 constexpr double kLatest = 1e11;
 
-/// Seconds since 1970, as a float or a whole number.
+/// Reads seconds since 1970, as float or integer.
 std::optional<WallTime> read_time(const PackedValue* field) {
   if (field == nullptr) return std::nullopt;
   double seconds = 0;
@@ -352,7 +352,7 @@ Result<auth::Grant> read_grant(const Fields& fields) {
   return grant;
 }
 
-/// `refusal`: all of what the master says where the credentials are not good.
+/// `refusal`: the whole reply for wrong credentials.
 Result<auth::Grant> read_token_reply(std::string_view bytes, std::string_view refusal) {
   if (bytes == refusal) return Error{ErrorKind::authentication, {}};
   auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "start", "expire", "auth_list"});

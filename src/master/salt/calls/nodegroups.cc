@@ -13,20 +13,20 @@ namespace rest_fcgi::salt {
 namespace {
 
 constexpr std::string_view kNodegroup = "N@";
-constexpr std::size_t kMaxBytes = 1 << 20;  // of an expanded target; groups inside groups can multiply
+constexpr std::size_t kMaxBytes = 1 << 20;  // of an expanded target; nested groups can multiply
 
-/// The name in `N@name`; empty where the word is none.
+/// Returns the name in `N@name`; empty for other words.
 std::string_view group_in(std::string_view word) {
   return word.starts_with(kNodegroup) ? word.substr(kNodegroup.size()) : std::string_view();
 }
 
-Error mistake(std::string message) {
+Error invalid_group(std::string message) {
   return {ErrorKind::invocation, std::move(message)};
 }
 
 }  // namespace
 
-/// One target on its way to words without nodegroups.
+/// Expands one target.
 class Nodegroups::Expansion {
  public:
   explicit Expansion(const Nodegroups& nodegroups) : nodegroups_(nodegroups) {}
@@ -41,11 +41,11 @@ class Nodegroups::Expansion {
     const auto group =
         std::find_if(groups.begin(), groups.end(), [name](const auto& one) { return one.name == name; });
     if (group == groups.end()) {
-      return mistake(format("Node group {} unavailable in {}", name, nodegroups_.conf_file_));
+      return invalid_group(format("Node group {} unavailable in {}", name, nodegroups_.conf_file_));
     }
-    if (group->words.empty()) return mistake(format("Node group {} is empty.", name));
+    if (group->words.empty()) return invalid_group(format("Node group {} is empty.", name));
     if (std::find(open_.begin(), open_.end(), name) != open_.end()) {
-      return mistake(format("Node group {} lies in itself.", name));
+      return invalid_group(format("Node group {} lies in itself.", name));
     }
     open_.push_back(group->name);
     Result<void> added = add_words(group->words);
@@ -56,7 +56,7 @@ class Nodegroups::Expansion {
   [[nodiscard]] std::string take() && { return std::move(text_); }
 
  private:
-  /// In parentheses, since what stands around a group is about all of it.
+  /// In parentheses, since words around a group apply to all of it.
   Result<void> add_words(const std::vector<std::string>& words) {
     switch (master::form_of(words)) {
       case master::NodegroupForm::list:
@@ -75,7 +75,7 @@ class Nodegroups::Expansion {
 
   Result<void> append(std::string_view word) {
     if (text_.size() + word.size() >= kMaxBytes) {
-      return mistake(format("The target with its node groups is longer than {} bytes.", kMaxBytes));
+      return invalid_group(format("The target with its node groups is longer than {} bytes.", kMaxBytes));
     }
     if (!text_.empty()) text_ += ' ';
     text_ += word;
@@ -83,7 +83,7 @@ class Nodegroups::Expansion {
   }
 
   const Nodegroups& nodegroups_;
-  std::vector<std::string_view> open_;  // groups, each in the one before
+  std::vector<std::string_view> open_;  // groups that are being expanded
   std::string text_;
 };
 

@@ -11,20 +11,19 @@
 
 namespace rest_fcgi::salt {
 
-/// The master's `nodegroups`, which the client has to expand: a master resolves them, but its minions do not
-/// know them and never answer. Source: Salt's `nodegroup_comp` and LocalClient. Immutable; thread-safe.
+/// The master's `nodegroups`. The client has to expand them, since minions do not know them. Source: Salt's
+/// `nodegroup_comp` and LocalClient. Immutable; thread-safe.
 class Nodegroups {
  public:
-  /// `conf_file` is for Salt's own message.
+  /// `conf_file`: the path that Salt names in its error message for an unknown group.
   Nodegroups(std::vector<master::NodegroupOptions> groups, std::string conf_file);
 
-  /// The chunk's target as the master takes it: `nodegroup`, and a compound target with each `N@name` in it,
-  /// become compound words without nodegroups, also where groups hold groups. All else goes on as it came:
-  /// what it means, the master decides. Errors: invocation, for a group that there is not (Salt's sentence),
-  /// or that is empty or lies in itself, and for a target that becomes longer than can be meant.
+  /// Returns the target in the master's form. `nodegroup`, and each `N@name` in a compound target, become
+  /// compound words, also for groups inside groups. Other targets are not changed. Errors: invocation, for an
+  /// unknown group (Salt's text), an empty or recursive group, and a target that becomes too long.
   [[nodiscard]] Result<PublishLoad::Target> expand(const lowstate::Target& target) const;
 
-  /// May `expand` look a group up for this target? False: what it says tells nothing of the configuration.
+  /// Returns whether `expand` looks up a group. If not, its result reveals nothing about the configuration.
   [[nodiscard]] static bool may_name_one(const lowstate::Target& target);
 
  private:

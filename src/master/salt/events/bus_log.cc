@@ -8,14 +8,14 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// What a master of 3006 and 3007 writes where it does not know who it was: the name may be somebody's.
+/// The user that Salt 3006 and 3007 write if it is unknown. It could be a real name.
 constexpr std::string_view kUnknown = "UNKNOWN";
 
 std::string key_of(const JobTag& job) {
   return format("{}{}", static_cast<int>(job.of), job.jid);
 }
 
-/// Returns what the texts of an event are: arguments of a job, or the body of a hook, whose headers tell it.
+/// Returns the kind of texts in an event: arguments of a job, or the body of a hook with its Content-Type.
 master::TextKind texts_of(std::string_view tag, std::string_view data) {
   if (tag == "_salt_error" || tag == "salt/job/error" || job_tag(tag)) return master::TextKind::argument;
   if (!tag.starts_with("salt/netapi/")) return master::TextKind::plain;
@@ -27,7 +27,7 @@ master::TextKind texts_of(std::string_view tag, std::string_view data) {
 
 Json data_of(const Event& event) {
   std::string text;
-  const Redaction redaction(event.tag, event.data);
+  const EventRedactor redaction(event.tag, event.data);
   const auto written = append_json(event.data, text, &redaction, master::kMaxEventDepth);
   if (written && text.starts_with('{')) return Json::trusted(std::move(text));
   return written_object([&written](JsonWriter& writer) {
@@ -37,10 +37,10 @@ Json data_of(const Event& event) {
 
 }  // namespace
 
-Redaction::Redaction(std::string_view tag, std::string_view data)
+EventRedactor::EventRedactor(std::string_view tag, std::string_view data)
     : kind_(kind_of(tag)), texts_(texts_of(tag, data)) {}
 
-Redaction::Kind Redaction::kind_of(std::string_view tag) noexcept {
+EventRedactor::Kind EventRedactor::kind_of(std::string_view tag) noexcept {
   if (tag == "_salt_error" || tag == "salt/job/error") return Kind::error;
   if (tag.starts_with("cluster/")) return Kind::cluster;
   const auto job = job_tag(tag);
@@ -50,7 +50,7 @@ Redaction::Kind Redaction::kind_of(std::string_view tag) noexcept {
   return job->rest == "error" ? Kind::error : Kind::any;
 }
 
-Discretion::Verdict Redaction::of_member(std::string_view key, std::size_t depth) const {
+Redactor::Verdict EventRedactor::of_member(std::string_view key, std::size_t depth) const {
   const bool returned = (kind_ == Kind::job_return && depth == 1 && (key == "return" || key == "retcode")) ||
                         (kind_ == Kind::progress && depth == 2 && (key == "return" || key == "ret"));
   if (returned) return Verdict::show;
@@ -68,7 +68,7 @@ Discretion::Verdict Redaction::of_member(std::string_view key, std::size_t depth
   return Verdict::hide;
 }
 
-std::optional<std::string> Redaction::shown(std::string_view text) const {
+std::optional<std::string> EventRedactor::shown(std::string_view text) const {
   return master::without_secrets(text, texts_);
 }
 
@@ -103,12 +103,12 @@ std::string JobOwners::owner_of(const Event& event) const {
   return said->text("cmd") != "_minion_event" || reports ? known->second : std::string();
 }
 
-void BusLog::hear(const Event& event) {
+void BusLog::on_event(const Event& event) {
   owners_.note(event);
   if (log_->wanted()) log_->append(event.tag, data_of(event), owners_.owner_of(event));
 }
 
-void BusLog::lost() {
+void BusLog::on_loss() {
   log_->lose("The Salt master's event bus was lost: events may have been missed.");
 }
 

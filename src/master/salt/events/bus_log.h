@@ -17,29 +17,30 @@
 #include "rest_fcgi/master/events.h"
 #include "rest_fcgi/master/secrets.h"
 
-/// What listeners get to see of the master's bus.
+/// Writes the master's events to the log that listeners read.
 namespace rest_fcgi::salt {
 
-/// What no listener gets to see of an event, whoever that is: Salt puts a refused call as a whole on its bus,
-/// with the caller's password and the master's root key, and so are there a runner's arguments, the private
-/// keys that `wheel.key.gen` makes, and the session of whoever posted to salt-api's `/hook`. The rule:
+/// Hides secrets in an event, for all listeners. Salt puts refused calls on its bus with the caller's
+/// password and the master's root key, as well as arguments of runners, private keys of `wheel.key.gen`, and
+/// session headers of salt-api's `/hook`. The rules:
 ///
-/// 1. What a minion returned is shown as it is: `return` and `retcode` of `salt/job/J/ret/M` and of the bare
-///    `J`, `data.return` and `data.ret` of `salt/job/J/prog/...`. All that follows is about all else, also
-///    about what runners and wheels return.
-/// 2. The value of a member, at any depth, is hidden where the member's name says that it is a secret
-///    (`master::secrecy_of`).
-/// 3. In a text, the value that follows such a name, as in `password=x`, `"token": "x"`, `--password x`, is
-///    hidden: arguments are sent like that, and a hook has its caller's whole body as one text.
-/// 4. `key` and `eauth` are secrets in the errors `salt/job/error`, `salt/job/J/error` and `_salt_error`
-///    alone, and `payload` in `cluster/...`: elsewhere these names mean other things.
+/// 1. Returns of minions are shown unchanged: `return` and `retcode` of `salt/job/J/ret/M` and of the tag
+/// `J`, `data.return` and `data.ret` of `salt/job/J/prog/...`. The other rules apply to everything else,
+/// including returns of runners and wheels.
 ///
-/// A secret that nothing names, such as a password that is a function's second argument, is not seen. Borrows
-/// nothing. Source: the loads and events of all three lines. Immutable.
-class Redaction final : public Discretion {
+/// 2. The value of a member at any depth is hidden if its name is that of a secret (`master::secrecy_of`).
+///
+/// 3. In a text, the value after such a name is hidden, as in `password=x`, `"token": "x"`, `--password x`.
+/// Arguments have this form, and a hook's body is one text.
+///
+/// 4. `key` and `eauth` are secrets only in the errors `salt/job/error`, `salt/job/J/error` and
+/// `_salt_error`, and `payload` only in `cluster/...`.
+///
+/// A secret without a name, such as a password as second argument, is not hidden. Immutable.
+class EventRedactor final : public Redactor {
  public:
-  /// `data`: the event, packed; the headers of a hook say what its body is.
-  explicit Redaction(std::string_view tag, std::string_view data = {});
+  /// `data`: the packed event; the headers of a hook say what its body is.
+  explicit EventRedactor(std::string_view tag, std::string_view data = {});
 
   [[nodiscard]] Verdict of_member(std::string_view key, std::size_t depth) const override;
   [[nodiscard]] std::optional<std::string> shown(std::string_view text) const override;
@@ -51,27 +52,26 @@ class Redaction final : public Discretion {
   const master::TextKind texts_;
 };
 
-/// Whose the jobs are whose events come: the `user` of `salt/job/J/new`, `salt/run/J/new` and
-/// `salt/wheel/J/new`. Jobs, runners and wheels are told apart. Used by one thread.
+/// The owners of jobs, from the `user` of `salt/job/J/new`, `salt/run/J/new` and `salt/wheel/J/new`. Used by
+/// one thread.
 ///
-/// A minion may fire any tag, and whoever has one could so try to make another's job look like his own:
-/// - what it fires alone bears its `cmd`, `_minion_event`, and says nothing about who owns a job;
-/// - in a list of events it chooses all, as if the master had said it. But a minion learns a job's id after
-///   the master's own `new`: the first one counts, and where another names somebody else, the job is nobody's
-///   from then on;
-/// - an event that names a `user` of its own, as returns do, is nobody's where that is another one;
-/// - of the events that a minion fires alone only `salt/job/J/prog/M/...` are about a job, if M is the
-///   minion's own id.
-/// What remains: of a job whose `new` was not heard, or is among the oldest of more than `most`, a minion can
-/// choose the owner of the events that name no user, which is what its minions report as they go.
+/// A minion may fire an event with any tag, to make a job look like another user's. Therefore: an event with
+/// a minion's `cmd`, `_minion_event`, does not change the owner. In a list of events a minion chooses
+/// everything, but it learns a job id after the master's own `new`, so the first `new` counts; after another
+/// one with a different user the job has no owner. An event with a different `user` of its own has no owner.
+/// Of events that a minion fires alone, only `salt/job/J/prog/M/...` with the minion's own id belong to the
+/// job.
+///
+/// Remaining limitation: if the `new` of a job was missed, or is older than `most` others, a minion can
+/// choose the owner of progress events without `user`.
 class JobOwners {
  public:
   explicit JobOwners(std::size_t most = 50'000) : most_(most) {}
 
-  /// To be called with every event, before `owner_of`; quick for all but the three tags.
+  /// Called with every event, before `owner_of`.
   void note(const Event& event);
 
-  /// Empty: nobody's.
+  /// Returns the owner; empty: none.
   [[nodiscard]] std::string owner_of(const Event& event) const;
 
  private:
@@ -80,22 +80,21 @@ class JobOwners {
   };
 
   const std::size_t most_;
-  std::unordered_map<std::string, std::string, Hash, std::equal_to<>> owners_;  ///< by job; empty: nobody
-  std::deque<std::string_view> order_;  ///< of the keys of owners_, the oldest first
+  std::unordered_map<std::string, std::string, Hash, std::equal_to<>> owners_;  ///< by job; empty: no owner
+  std::deque<std::string_view> order_;  ///< keys of owners_, oldest first
 };
 
-/// Writes what the master's bus says into the log that listeners read: each event as JSON, without what
-/// `Redaction` hides, and with the user whose job it is about. Where nobody listens it looks at three tags
-/// alone. One that cannot be JSON is there with an `error` as its data: no event is left out. Used by one
-/// thread.
+/// Writes the master's events to the log that listeners read, as JSON without secrets, and with the owner of
+/// the job. Without listeners it only keeps track of owners. An event that is not valid JSON is logged with
+/// an `error` as data. Used by one thread.
 class BusLog {
  public:
   explicit BusLog(std::shared_ptr<master::EventLog> log) : log_(std::move(log)) {}
 
-  void hear(const Event& event);
+  void on_event(const Event& event);
 
-  /// Events may be missed from now on.
-  void lost();
+  /// Reports that events may be missing from here on.
+  void on_loss();
 
  private:
   const std::shared_ptr<master::EventLog> log_;

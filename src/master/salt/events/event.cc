@@ -11,15 +11,15 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Bytes of a job's id: 20 digits, and with `unique_jid` a process's number. Whoever fires an event may
-/// choose its tag, and ids are kept longer than events.
+/// Maximum bytes of a job id: 20 digits, and a process id with `unique_jid`. A minion may choose tags, and
+/// ids are kept longer than events.
 constexpr std::size_t kMaxJid = 64;
 
 bool is_jid(std::string_view text) noexcept {
   return !text.empty() && text.size() <= kMaxJid;
 }
 
-/// Takes `prefix` off the front, where it is there.
+/// Removes `prefix` from the start. Returns false if it is not there.
 bool take(std::string_view& text, std::string_view prefix) noexcept {
   if (text.substr(0, prefix.size()) != prefix) return false;
   text.remove_prefix(prefix.size());
@@ -27,7 +27,7 @@ bool take(std::string_view& text, std::string_view prefix) noexcept {
 }
 
 std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
-  const std::size_t slash = rest.rfind('/');  // a jid holds none, a syndic's id may
+  const std::size_t slash = rest.rfind('/');  // a jid has no slash, a syndic's id may
   if (slash == std::string_view::npos || slash == 0 || !is_jid(rest.substr(slash + 1))) return std::nullopt;
   return Topic{Topic::Kind::syndic, rest.substr(slash + 1), rest.substr(0, slash)};
 }
@@ -35,13 +35,13 @@ std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
 using Frame = std::optional<std::string_view>;
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kKeptBytes = 1 << 20;  // of room, after a frame that needed more
+constexpr std::size_t kKeptBytes = 1 << 20;  // capacity that is kept after a larger frame
 
 Error wrong(std::string what) {
   return {ErrorKind::internal, std::move(what)};
 }
 
-/// The event in a frame. REQUIRES: the frame is one whole value.
+/// Returns the event in a frame. REQUIRES: the frame is one complete value.
 Result<std::optional<Event>> event_in(std::string_view frame) {
   std::optional<PackedValue> body;
   bool all_texts = true;
@@ -120,8 +120,7 @@ Result<Frame> FrameReader::take_frame() {
   return *framing_ == Framing::bare ? take_bare_frame() : take_frame_with_length();
 }
 
-/// What came of a frame is read again with each piece that comes. That is quick, since all but a few bytes of
-/// it are one `body`, which is jumped over.
+/// Parses an incomplete frame again with each piece. That is fast, since its `body` is skipped.
 Result<Frame> FrameReader::take_bare_frame() {
   const std::string_view came = std::string_view(buffer_).substr(start_);
   const auto size = whole_value(came);
@@ -155,7 +154,7 @@ Result<Frame> FrameReader::take_frame_with_length() {
 void FrameReader::let_go() {
   if (start_ == 0) return;
   if (buffer_.capacity() > kKeptBytes) {
-    std::string(buffer_, start_).swap(buffer_);  // an assignment may keep the room
+    std::string(buffer_, start_).swap(buffer_);  // an assignment may keep the capacity
   } else {
     buffer_.erase(0, start_);
   }

@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kJoinTime{500};
 
 constexpr std::chrono::milliseconds kLookTime{2};
 
-/// Takes what woke the thread.
+/// Resets the wake descriptor. Returns whether it was set.
 bool has_been_woken(int fd) {
   eventfd_t count = 0;
   return ::eventfd_read(fd, &count) == 0;
@@ -59,7 +59,7 @@ EventBus::~EventBus() {
   static_cast<void>(::eventfd_write(wake_.get(), 1));
   thread_.join();
   registry_.close();
-  log_.lost();
+  log_.on_loss();
 }
 
 Result<EventBus::Expectation> EventBus::expect(std::string_view jid) {
@@ -93,12 +93,12 @@ void EventBus::run() {
     const auto begun = SteadyClock::now();
     try {
       join_and_read();
-    } catch (const std::exception& exception) {  // memory is short
+    } catch (const std::exception& exception) {  // for example std::bad_alloc
       log::safely([&exception] {
         log::warning(format("the Salt master's event bus is to be joined anew: {}", exception.what()));
       });
     }
-    // A connection that was lost at once counts like one that could not be made: the pauses grow.
+    // A connection that is lost at once counts as a failed attempt, so the delays grow.
     if (SteadyClock::now() - begun > longest_pause) next_pause = options_.rejoin_pause;
     if (!stopping_) pause(next_pause);
     next_pause = std::min(2 * next_pause, longest_pause);
@@ -106,8 +106,9 @@ void EventBus::run() {
 }
 
 void EventBus::join_and_read() {
-  if (owes_loss_) tell_lost();                      // that failed the last time
-  const auto file = socket_file_at(options_.path);  // before: what replaces it meanwhile is seen later
+  if (must_report_loss_) tell_lost();  // failed the last time
+  const auto file =
+      socket_file_at(options_.path);  // before connecting, so that a later replacement is noticed
   auto socket = EventSocket::connect(options_, wake_.get());
   set_file(socket ? file : std::nullopt);
   if (socket) return serve(*socket);
@@ -117,7 +118,7 @@ void EventBus::join_and_read() {
 
 void EventBus::serve(EventSocket& socket) {
   tell_joined();
-  owes_loss_ = true;
+  must_report_loss_ = true;
   registry_.joined();
   const Result<void> read = read_until_lost(socket);
   if (read) return;
@@ -135,7 +136,7 @@ Result<void> EventBus::read_until_lost(EventSocket& socket) {
       const auto bytes = socket.read(kSweepTime);
       if (!bytes) return bytes.error();
       reader.feed(*bytes);
-      if (const Result<void> heard = hear_all(reader); !heard) return heard.error();
+      if (const Result<void> handled = handle_events(reader); !handled) return handled.error();
       const bool was_woken = has_been_woken(wake_.get());
       if (!was_woken && SteadyClock::now() < sweep_due_) continue;
       if (is_orphaned()) return left_behind(options_.path);
@@ -143,18 +144,18 @@ Result<void> EventBus::read_until_lost(EventSocket& socket) {
       sweep_due_ = SteadyClock::now() + kSweepTime;
     }
     return {};
-  } catch (const std::exception& exception) {  // memory is short
+  } catch (const std::exception& exception) {  // for example std::bad_alloc
     return Error{ErrorKind::internal, exception.what()};
   }
 }
 
-Result<void> EventBus::hear_all(FrameReader& reader) {
+Result<void> EventBus::handle_events(FrameReader& reader) {
   while (!stopping_) {
     const auto event = reader.next();
     if (!event) return event.error();
     if (!*event) break;
-    registry_.hear(**event);
-    log_.hear(**event);
+    registry_.on_event(**event);
+    log_.on_event(**event);
   }
   return {};
 }
@@ -177,9 +178,9 @@ void EventBus::tell_joined() {
 void EventBus::tell_lost() {
   not_joined_ = ErrorKind::unavailable;
   registry_.not_joined(ErrorKind::unavailable);
-  // In this order: who begins to read in between finds that the bus is not joined.
-  log_.lost();
-  owes_loss_ = false;
+  // In this order: a reader that starts in between finds that the bus is not joined.
+  log_.on_loss();
+  must_report_loss_ = false;
   set_file(std::nullopt);
 }
 

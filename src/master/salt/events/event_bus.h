@@ -19,29 +19,27 @@
 
 namespace rest_fcgi::salt {
 
-/// The one subscription of this process to the master's event bus, and the one thread that reads it, as fast
-/// as it can. It hands each event to the listener of its job and to `log`, and says there when events may
-/// have been missed. It joins the bus again whenever that is lost, as long as it lives, and writes when that
-/// begins and ends. Thread-safe.
+/// The only subscription of this process to the master's event bus, with a thread that reads it. It passes
+/// each event to the listener of its job and to `log`, and tells both when events may be missing. It joins
+/// the bus again whenever the connection is lost, and logs both. Thread-safe.
 class EventBus {
  public:
   using Expectation = Registry::Expectation;
 
-  /// Starts the thread, which joins the bus at once. Errors: internal, where no thread can be had.
+  /// Starts the thread, which joins the bus. Errors: internal, if no thread can be started.
   static Result<std::unique_ptr<EventBus>> start(BusOptions options, std::shared_ptr<master::EventLog> log);
   EventBus(const EventBus&) = delete;
   EventBus& operator=(const EventBus&) = delete;
-  /// Ends the thread. Who still listens is told that the bus is lost.
+  /// Stops the thread. Remaining listeners are told that the bus is lost.
   ~EventBus();
 
-  /// Waits for the bus to be joined, until `deadline` and at most half a second. Errors: unavailable, Salt's
-  /// sentence for a master that is not there, or which permission is missing.
+  /// Waits until the bus is joined, `deadline`, or half a second. Errors: unavailable, with Salt's text for a
+  /// master that does not run, or with the missing permission.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime deadline);
 
-  /// To be made before what starts a job is sent. `jid`: the job's, where that is known already. Where the
-  /// bus was joined at a socket that another one has replaced since, it waits until that one is joined, half
-  /// a second at most. Errors: unavailable, as above; also where too many jobs are listened to, or another
-  /// call has that job.
+  /// Prepares for the events of a job. Called before the job is started. `jid`: the job id, if it is known.
+  /// If the socket was replaced since the bus was joined, waits up to half a second for the new one. Errors:
+  /// unavailable, as above; also for too many jobs, and if another call waits for this job.
   [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:
@@ -50,28 +48,28 @@ class EventBus {
   void run();
   void join_and_read();
   void serve(EventSocket& socket);
-  /// Errors: why it is lost. Else the thread shall end.
+  /// Reads until the thread has to stop. Errors: the reason for a lost connection.
   [[nodiscard]] Result<void> read_until_lost(EventSocket& socket);
-  [[nodiscard]] Result<void> hear_all(FrameReader& reader);
+  [[nodiscard]] Result<void> handle_events(FrameReader& reader);
   void tell_refused(const Error& why);
   void tell_joined();
   void tell_lost();
   void pause(std::chrono::milliseconds time) const;
-  /// Does the connection go to what an earlier master left behind? See `is_replaced`.
+  /// Returns whether the connection goes to a process of an earlier master. See `is_replaced`.
   [[nodiscard]] bool is_orphaned();
   void set_file(const std::optional<SocketFile>& file);
 
   const BusOptions options_;
   Registry registry_;
-  const UniqueFd wake_;  // readable once the thread shall end, or look at its connection
+  const UniqueFd wake_;  // readable if the thread has to stop or check its connection
   std::atomic<bool> stopping_ = false;
   std::mutex file_mutex_;
-  std::optional<SocketFile> file_;  // of the socket that was joined; guarded by file_mutex_
+  std::optional<SocketFile> file_;  // of the joined socket; guarded by file_mutex_
 
-  // The thread's own:
+  // Used by the thread only:
   BusLog log_;
-  std::optional<ErrorKind> not_joined_;  // why it is not, as the log knows it
-  bool owes_loss_ = false;               // it was joined: who listens has to be told when that is over
+  std::optional<ErrorKind> not_joined_;  // logged reason why the bus is not joined
+  bool must_report_loss_ = false;        // listeners have to be told about a loss
   std::chrono::steady_clock::time_point sweep_due_;
 
   Thread thread_;

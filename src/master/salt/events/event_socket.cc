@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kConnectTime{1000};
 
-/// An address of any family, and what to call it.
+/// A socket address and its name for messages.
 struct Address {
   sockaddr_storage storage{};
   socklen_t size = 0;
@@ -89,13 +89,13 @@ Error failure(const Address& address, int error) {
                  nobody ? "; is the Salt master running, with this sock_dir and ipc_mode?" : "")};
 }
 
-/// Until `fd` is ready, or `stop`, or the time is over.
+/// Waits until `fd` or `stop` is ready, or for `timeout`.
 void wait_for(int fd, short event, int stop, std::chrono::milliseconds patience) noexcept {
   pollfd watched[] = {{fd, event, 0}, {stop, POLLIN, 0}};
   static_cast<void>(::poll(watched, 2, static_cast<int>(patience.count())));
 }
 
-/// 0 where a connection that could not be made at once is there now, else an errno.
+/// Waits for a connection that is being made. Returns 0 or an error number.
 int finish_connecting(int fd, int stop) noexcept {
   wait_for(fd, POLLOUT, stop, kConnectTime);
   sockaddr_storage peer{};
@@ -109,7 +109,7 @@ int finish_connecting(int fd, int stop) noexcept {
 
 constexpr std::chrono::seconds kPatience{5};
 
-/// 4 bytes, big-endian.
+/// Appends 4 bytes, big-endian.
 void append_number(WipedBytes& to, std::size_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) to.push_back(static_cast<char>(number >> shift & 0xFFU));
 }
@@ -144,7 +144,7 @@ std::string refused_socket(const std::string& path, const struct stat& status) {
 std::string refused_path(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) return refused_socket(path, status);
-  // The first folder on the way up that can be looked at is the one that cannot be searched.
+  // The first folder towards the root that can be examined is the one without search permission.
   for (std::filesystem::path folder = path; folder.has_relative_path();) {
     folder = folder.parent_path();
     if (::stat(folder.c_str(), &status) == 0) return refused_folder(folder.string(), status);
@@ -181,12 +181,12 @@ Result<EventSocket> EventSocket::connect(const BusOptions& where, int stop) {
 }
 
 Result<std::string_view> EventSocket::read(std::chrono::milliseconds patience) {
-  ssize_t count = ::recv(fd_.get(), room_->data(), room_->size(), 0);
+  ssize_t count = ::recv(fd_.get(), buffer_->data(), buffer_->size(), 0);
   if (count < 0 && errno == EAGAIN) {
     wait_for(fd_.get(), POLLIN, stop_, patience);
-    count = ::recv(fd_.get(), room_->data(), room_->size(), 0);
+    count = ::recv(fd_.get(), buffer_->data(), buffer_->size(), 0);
   }
-  if (count > 0) return std::string_view(room_->data(), static_cast<std::size_t>(count));
+  if (count > 0) return std::string_view(buffer_->data(), static_cast<std::size_t>(count));
   if (count == 0) return Error{ErrorKind::unavailable, "the master closed it"};
   if (errno == EAGAIN || errno == EINTR) return std::string_view();
   return Error{ErrorKind::unavailable, errno_text()};
@@ -211,7 +211,7 @@ WipedBytes pushed_frame(std::string_view tag, std::string_view data) {
   return frame;
 }
 
-/// Has the connection, or not, where others kept it for too long.
+/// Waits for exclusive use of the connection, until `end`.
 class EventPusher::Turn {
  public:
   Turn(EventPusher& pusher, SteadyTime end) : pusher_(pusher) {
@@ -246,12 +246,12 @@ Result<void> EventPusher::fire(std::string_view tag, std::string_view data, Stea
   auto written = write({frame.data(), frame.size()}, end);
   const bool lost = !written && written.error().kind == ErrorKind::unavailable;
   if (!lost || !was_there) return written;
-  // A connection that was kept may end at any time. The master drops what it got only a part of.
+  // A kept connection may be closed at any time. The master ignores incomplete events.
   if (auto connected = connect(); !connected) return connected;
   return write({frame.data(), frame.size()}, end);
 }
 
-/// The master writes nothing here, so that there is something to read where it has ended alone.
+/// The master writes nothing to this socket, so it is readable only after its end.
 bool EventPusher::is_alive() const {
   if (!connection_.is_open() || is_replaced(where_.path, file_)) return false;
   char byte;

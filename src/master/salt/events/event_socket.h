@@ -19,93 +19,91 @@
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/unique_fd.h"
 
-/// The sockets where a master publishes events, and takes them.
+/// Sockets on which a master publishes and accepts events.
 namespace rest_fcgi::salt {
 
-/// A connection to one of the master's event sockets, for reading and writing without waiting. What waits
-/// here, a second at most, ends early once the descriptor `stop` is readable; -1: none. Errors, whose
-/// messages are for administrators: unavailable, where nobody is there; authorization, where a permission is
-/// missing, and which; configuration, where the address is none.
+/// Connects to an event socket of the master, without blocking mode. Waits at most a second, and stops if the
+/// descriptor `stop` becomes readable (-1: none). Errors, with messages for administrators: unavailable, if
+/// no process listens; authorization, with the missing permission; configuration, for a malformed address.
 [[nodiscard]] Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop);
 
-/// A socket's file, as long as the socket is open: no other file gets its number.
+/// Identifies the file of an open socket.
 struct SocketFile {
   dev_t device;
   ino_t inode;
   bool operator==(const SocketFile&) const = default;
 };
 
-/// The file at a path; absent where there is none, and for an empty path, which stands for TCP.
+/// Returns the file at a path; absent if there is none, and for an empty path (TCP).
 [[nodiscard]] std::optional<SocketFile> socket_file_at(const std::string& path);
 
-/// Does another file lie at the path than when a connection was made? Then the connection goes to a process
-/// that an earlier master left behind, and the master of now listens elsewhere. Where no file is there at
-/// all, the connection may still be good.
+/// Returns whether another file is at the path than when the connection was made. The connection then goes to
+/// a process of an earlier master, and the current master listens elsewhere. If there is no file, the
+/// connection may still be good.
 [[nodiscard]] bool is_replaced(const std::string& path, const std::optional<SocketFile>& connected);
 
-/// A connection to the socket where a master publishes its events: there is no greeting, it is only read.
-/// Waits end early once the descriptor `stop` is readable, which outlives this; -1: none. Moves; used by one
+/// A connection to the socket on which a master publishes events. It is only read. Waits stop if the
+/// descriptor `stop` becomes readable, which must outlive this object (-1: none). Moves only; used by one
 /// thread.
 class EventSocket {
  public:
   /// Errors: those of `connect_event_socket`.
   [[nodiscard]] static Result<EventSocket> connect(const BusOptions& where, int stop);
 
-  /// What came, valid until the next call; empty where nothing did for `patience`. Errors: unavailable, where
+  /// Returns the received bytes, valid until the next call; empty after `timeout`. Errors: unavailable, if
   /// the connection is lost.
   [[nodiscard]] Result<std::string_view> read(std::chrono::milliseconds patience);
 
  private:
-  using Room = std::array<char, 64 << 10>;
-  EventSocket(UniqueFd fd, int stop) : fd_(std::move(fd)), stop_(stop), room_(std::make_unique<Room>()) {}
+  using Buffer = std::array<char, 64 << 10>;
+  EventSocket(UniqueFd fd, int stop) : fd_(std::move(fd)), stop_(stop), buffer_(std::make_unique<Buffer>()) {}
 
   UniqueFd fd_;
   int stop_;
-  std::unique_ptr<Room> room_;
+  std::unique_ptr<Buffer> buffer_;
 };
 
-/// Fires events: writes them to the socket where a master takes those of its own processes, as Salt's
-/// `fire_event` does. The master hands them to all who listen, and answers nothing. One kept connection,
-/// which is made with the first event, and anew when it is lost. Thread-safe: one event is written at a time.
+/// Fires events by writing to the socket on which a master accepts them from its own processes, as Salt's
+/// `fire_event` does. The master sends no reply. The connection is made with the first event and again after
+/// a loss. Thread-safe; writes one event at a time.
 ///
-/// On the stream each event is `{"head": {}, "body": tag LF LF data}` after its length, 4 bytes, big-endian,
-/// in all three lines; older releases of 3006 and 3007 read no length there, and take no event from here.
+/// Each event follows its length in 4 bytes, as Salt 3006 to 3008 expect. Older releases of 3006 and 3007
+/// expect no length and take no events.
 class EventPusher {
  public:
-  /// `where`: of `master_event_pull.ipc`, or Salt's `tcp_master_pull_port`.
+  /// `where`: the path of `master_event_pull.ipc`, or Salt's `tcp_master_pull_port`.
   explicit EventPusher(BusOptions where) : where_(std::move(where)) {}
 
-  /// `data`: a map in msgpack. Takes 5 seconds at most, whatever the deadline. Errors, whose
-  /// messages are for administrators: unavailable, where no master is there; authorization, where this
-  /// process may not connect, with what it needs; timeout, where the master does not read: it may hear the
-  /// event later.
+  /// Fires an event within at most 5 seconds. `data`: a map in msgpack. Errors, with messages for
+  /// administrators: unavailable, if no master listens; authorization, with the missing permission; timeout,
+  /// if the master does not read. It may read the event later.
   Result<void> fire(std::string_view tag, std::string_view data, SteadyTime deadline);
 
  private:
   class Turn;
   [[nodiscard]] bool is_alive() const;
   Result<void> connect();
-  /// All of it, or the connection goes. Errors: unavailable, where the connection is lost; timeout.
+  /// Writes the whole frame or closes the connection. Errors: unavailable; timeout.
   Result<void> write(std::string_view frame, SteadyTime deadline);
 
   const BusOptions where_;
-  // No std::timed_mutex, of which the thread sanitizer of g++ 12 sees the end alone.
+  // Not std::timed_mutex, which the thread sanitizer of g++ 12 does not support fully.
   std::mutex mutex_;
   std::condition_variable freed_;
   bool taken_ = false;              // guarded by mutex_
-  UniqueFd connection_;             // of whose turn it is
-  std::optional<SocketFile> file_;  // the same: where the connection goes
+  UniqueFd connection_;             // used by the owner of the turn
+  std::optional<SocketFile> file_;  // the file that connection_ goes to
 };
 
-/// An event as it stands on the stream. Wiped: it may hold what nobody should see.
+/// Returns an event in the format of the stream. Wiped, since it may contain secrets.
 [[nodiscard]] WipedBytes pushed_frame(std::string_view tag, std::string_view data);
 
-/// What keeps this process from connecting to the unix socket at `path`, where the system said EACCES: a
-/// folder that it may not search, or the socket itself; whose that is, and what the responder's user needs.
-/// May ask whatever nsswitch.conf names. Thread-safe.
+/// Returns why this process may not connect to the unix socket at `path` after EACCES: the folder or socket
+/// without permission, and what the process's user needs. May query the sources in nsswitch.conf.
+/// Thread-safe.
 [[nodiscard]] std::string refused_path(const std::string& path);
 
-/// The same sentence about a socket of which the owner, group and mode are known.
+/// Returns the same text for a socket whose owner, group and mode are known.
 [[nodiscard]] std::string refused_socket(const std::string& path, const struct stat& status);
 
 }  // namespace rest_fcgi::salt

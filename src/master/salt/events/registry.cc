@@ -4,23 +4,23 @@
 #include <iterator>
 #include <optional>
 
-#include "master/salt/lines.h"
+#include "master/salt/release_series.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::salt {
 namespace {
 
-constexpr std::size_t kMostLosses = 1000;  // jobs that are told apart
+constexpr std::size_t kMostLosses = 1000;  // jobs for which losses are remembered
 
-/// For whoever listened when the bus was lost.
+/// Error for listeners when the bus is lost.
 Error bus_lost() {
   return {ErrorKind::unavailable,
           format("{} Its event bus was lost while the job was under way: returns may be missing.",
                  kMasterNotAvailable)};
 }
 
-/// For whoever listened to a job that returned more than is kept until its publication is answered.
+/// Error for a listener whose events were dropped before the reply with its job id.
 Error events_lost(std::size_t most) {
   return {ErrorKind::unavailable,
           format("More than {} bytes of events came before the Salt master had answered the publication: "
@@ -32,7 +32,7 @@ Error another_waits(std::string_view jid) {
   return {ErrorKind::unavailable, format("Another call waits for the job {} already.", jid)};
 }
 
-/// What callers are told of a reason that is for administrators.
+/// Returns the error for callers; the exact reason is for administrators.
 Error for_callers(ErrorKind why) {
   if (why == ErrorKind::authorization) {
     return {
@@ -49,7 +49,7 @@ Error for_callers(ErrorKind why) {
 
 }  // namespace
 
-/// What the heap needs besides is counted too: else very many small events would fit.
+/// Returns the memory of an event, including an estimate for the heap.
 std::size_t EarlyEvents::Kept::bytes() const noexcept {
   constexpr std::size_t kHeap = 160;
   return sizeof(Kept) + kHeap + jid.size() + tag.size() + data.size();
@@ -75,7 +75,7 @@ void EarlyEvents::note_loss(const Kept& event) {
   losses_.clear();
 }
 
-bool EarlyEvents::lost(std::string_view jid, std::uint64_t since) const {
+bool EarlyEvents::has_lost(std::string_view jid, std::uint64_t since) const {
   const auto loss = losses_.find(jid);
   return since <= all_lost_ || (loss != losses_.end() && since <= loss->second);
 }
@@ -122,22 +122,22 @@ void Registry::joined() {
 }
 
 void Registry::not_joined(ErrorKind why) {
-  std::vector<JobPtr> told;
+  std::vector<JobPtr> affected;
   const Error error = bus_lost();
   {
     const std::lock_guard lock(mutex_);
     why_ = why;
     if (!joined_) return;
-    told.reserve(jobs_.size());  // where there is no memory for that, it can be said once more
+    affected.reserve(jobs_.size());  // may throw, before anything has changed
     joined_ = false;
     ++losses_;
     early_.clear();
     dropping_early_ = false;
     for (const auto& [jid, job] : jobs_) {
-      if (!job->replaying) told.push_back(job);  // else the thread that replays tells it
+      if (!job->replaying) affected.push_back(job);  // otherwise the replaying thread tells it
     }
   }
-  for (const JobPtr& job : told) job->listener->lost(error);
+  for (const JobPtr& job : affected) job->listener->on_loss(error);
 }
 
 void Registry::close() {
@@ -150,34 +150,34 @@ void Registry::close() {
   not_joined(ErrorKind::unavailable);
 }
 
-void Registry::hear(const Event& event) {
+void Registry::on_event(const Event& event) {
   const auto topic = topic_of(event.tag);
   if (!topic) return;
   JobPtr dropped;  // destroyed without the lock
   JobPtr job;
   {
     std::unique_lock lock(mutex_);
-    // What comes of a job that nobody waits for any more may be for the next one who does.
-    dropped = take_unwanted(topic->jid);
+    // Later events of this job may be for the next listener.
+    dropped = take_unneeded(topic->jid);
     const auto found = jobs_.find(topic->jid);
     if (found == jobs_.end() || found->second->replaying) return keep(*topic, event, lock);
     job = found->second;
   }
-  job->listener->hear(*topic, event.data);
-  if (job->listener->wanted()) return;
+  job->listener->on_event(*topic, event.data);
+  if (job->listener->is_needed()) return;
   JobPtr done;
   const std::lock_guard lock(mutex_);
-  done = take_unwanted(topic->jid);
+  done = take_unneeded(topic->jid);
 }
 
 void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std::mutex>& lock) {
   if (expectations_.empty()) return;
   const std::size_t dropped =
       early_.keep({next_number_++, std::string(topic.jid), std::string(event.tag), std::string(event.data)});
-  const bool tell = dropped > 0 && !dropping_early_;
+  const bool must_log = dropped > 0 && !dropping_early_;
   dropping_early_ = dropping_early_ || dropped > 0;
   lock.unlock();
-  if (!tell) return;
+  if (!must_log) return;
   log::warning(
       format("the Salt master's event bus: more than {} bytes of events came for jobs whose publication is "
              "not answered yet: the oldest are dropped, and their jobs fail",
@@ -187,13 +187,13 @@ void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std
 void Registry::sweep() {
   std::vector<JobPtr> dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
-  dropped = take_unwanted();
+  dropped = take_unneeded();
 }
 
-std::vector<Registry::JobPtr> Registry::take_unwanted() {
+std::vector<Registry::JobPtr> Registry::take_unneeded() {
   std::vector<JobPtr> taken;
   for (auto at = jobs_.begin(); at != jobs_.end();) {
-    if (at->second->unwanted()) {
+    if (at->second->is_unneeded()) {
       taken.push_back(std::move(at->second));
       at = jobs_.erase(at);
     } else {
@@ -203,9 +203,9 @@ std::vector<Registry::JobPtr> Registry::take_unwanted() {
   return taken;
 }
 
-Registry::JobPtr Registry::take_unwanted(std::string_view jid) {
+Registry::JobPtr Registry::take_unneeded(std::string_view jid) {
   const auto found = jobs_.find(jid);
-  if (found == jobs_.end() || !found->second->unwanted()) return nullptr;
+  if (found == jobs_.end() || !found->second->is_unneeded()) return nullptr;
   JobPtr taken = std::move(found->second);
   jobs_.erase(found);
   return taken;
@@ -225,12 +225,12 @@ Result<Registry::Expectation> Registry::expect(std::string_view jid) {
   const std::lock_guard lock(mutex_);
   if (closed_ || !joined_) return for_callers(why_);
   const auto is_full = [this] { return jobs_.size() + expectations_.size() >= max_jobs_; };
-  if (is_full()) dropped = take_unwanted();
+  if (is_full()) dropped = take_unneeded();
   if (is_full()) {
     return Error{ErrorKind::unavailable,
                  format("{} jobs of the Salt master are waited for: no more can be now.", max_jobs_)};
   }
-  dropped.push_back(take_unwanted(jid));
+  dropped.push_back(take_unneeded(jid));
   if (!jid.empty() && (jobs_.count(jid) > 0 || !claimed_.emplace(jid).second)) return another_waits(jid);
   Ticket ticket{next_number_++, losses_, std::string(jid)};
   expectations_.insert(ticket.number);
@@ -248,12 +248,12 @@ void Registry::forget(const Ticket& ticket) {
 Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener) {
   JobPtr dropped;  // destroyed without the lock
   std::unique_lock lock(mutex_);
-  dropped = take_unwanted(jid);
+  dropped = take_unneeded(jid);
   const auto job = std::make_shared<Job>(Job{std::string(jid), std::move(listener)});
   if (!jobs_.try_emplace(job->jid, job).second) return another_waits(jid);
   try {
     replay(std::move(ticket), *job, lock);
-  } catch (...) {  // memory is short; and nobody else takes out what is replaying
+  } catch (...) {  // only this thread removes a replaying job
     if (!lock.owns_lock()) lock.lock();
     jobs_.erase(job->jid);
     lock.unlock();
@@ -262,7 +262,7 @@ Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_p
   return {};
 }
 
-/// Tells a listener what was kept for it, and what was lost, until there is nothing more to tell.
+/// Passes kept events and losses to a listener until there are none left.
 void Registry::replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock) {
   while (true) {
     std::optional<Error> lost;
@@ -270,14 +270,14 @@ void Registry::replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& loc
     if (std::exchange(ticket.losses, losses_) != losses_) {
       lost = bus_lost();
     } else if (kept = early_.take(job.jid, ticket.number); kept.empty()) {
-      if (early_.lost(job.jid, ticket.number)) lost = events_lost(max_early_bytes_);
+      if (early_.has_lost(job.jid, ticket.number)) lost = events_lost(max_early_bytes_);
       ticket.number = next_number_;
     }
     job.replaying = lost || !kept.empty();
     if (!job.replaying) return;
     lock.unlock();
-    for (const EarlyEvents::Kept& event : kept) job.listener->hear(*topic_of(event.tag), event.data);
-    if (lost) job.listener->lost(*lost);
+    for (const EarlyEvents::Kept& event : kept) job.listener->on_event(*topic_of(event.tag), event.data);
+    if (lost) job.listener->on_loss(*lost);
     lock.lock();
   }
 }

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = PackedValue::Kind;
 
-/// Learns what the outermost value is, and skips what is inside of it.
+/// Reads the outermost value and skips values inside of it.
 class ValueVisitor : public BoundedVisitor {
  public:
   explicit ValueVisitor(std::size_t depth) : BoundedVisitor(depth), outermost_(depth) {}
@@ -58,7 +58,7 @@ class ValueVisitor : public BoundedVisitor {
   PackedValue value_;
 };
 
-/// Stops behind the header of an array or map.
+/// Stops after the header of an array or map.
 class HeaderVisitor : public BoundedVisitor {
  public:
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
@@ -80,7 +80,7 @@ class HeaderVisitor : public BoundedVisitor {
   std::uint32_t count_ = 0;
 };
 
-/// Reads the value that begins at `at`, `depth` levels deep, and moves `at` behind it.
+/// Reads the value at offset `at`, which is `depth` levels deep, and moves `at` to its end.
 Result<PackedValue> take(std::string_view bytes, std::size_t& at, std::size_t depth) {
   const std::size_t begin = at;
   ValueVisitor visitor(depth);
@@ -90,10 +90,10 @@ Result<PackedValue> take(std::string_view bytes, std::size_t& at, std::size_t de
   return value;
 }
 
-/// Number of elements or members that the bytes announce, and where the first one begins.
+/// Returns the announced number of elements or members, and moves `at` to the first one.
 Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind expected) {
   HeaderVisitor header;
-  // What has something in it is left behind its header, which counts as a failure.
+  // Parsing stops after the header, which is reported as an error.
   (void)parse_one(bytes, at, header);
   if (header.kind() == expected) return header.count();
   Result<PackedValue> found = PackedValue::read(bytes);
@@ -102,8 +102,7 @@ Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind 
                format("Expected msgpack of {}, found {}", type_name(expected), type_name(found->kind))};
 }
 
-/// For Python `b"cmd"` and `"cmd"` are two keys, and a master looks at the second: what a minion says in the
-/// first is not what the master says.
+/// Python distinguishes `b"cmd"` and `"cmd"`, and a master uses the second. A minion could set the first.
 bool is_bin(std::string_view packed) noexcept {
   const auto first = static_cast<unsigned char>(packed.front());
   return first >= 0xc4 && first <= 0xc6;

@@ -15,57 +15,55 @@
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/result.h"
 
-/// Reading msgpack: values, chosen members of a map, and all of it as JSON text.
+/// Reading msgpack: values, members of maps, and conversion to JSON.
 namespace rest_fcgi::salt {
 
-/// Arrays and maps inside each other, and extensions that hold values. Salt's own packer stops at 511, so
-/// what is deeper was not packed by a master; and core's `JsonDocument` reads as many levels.
+/// Maximum nesting of arrays, maps and extensions with values. Salt's packer stops at 511, and core's
+/// `JsonDocument` has the same limit.
 inline constexpr std::size_t kMaxDepth = 600;
 
-/// A look at one msgpack value: what it is, and where. Nothing is copied, since it may be large or a secret:
-/// borrows the bytes that it was read from. Value type.
+/// The kind and content of one msgpack value. Borrows the bytes, which may be large or secret. Value type.
 struct PackedValue {
   enum class Kind : std::uint8_t { nil, boolean, integer, real, text, array, map, extension };
 
   Kind kind = Kind::nil;
   bool boolean = false;
-  std::int64_t integer = 0;  ///< the largest of 64 bits where it is unsigned and larger
+  std::int64_t integer = 0;  ///< unsigned values beyond 64 bits signed become the maximum
   double real = 0;
-  std::string_view text{};           ///< of `str` and `bin`, as it came: it may be no UTF-8
-  std::string_view packed = "\xC0";  ///< all its bytes
+  std::string_view text{};           ///< of `str` and `bin`; may not be UTF-8
+  std::string_view packed = "\xC0";  ///< all bytes of the value
 
-  /// Errors: internal, for all that is not exactly one value within the limits.
+  /// Errors: internal, for anything but exactly one value within the limits.
   [[nodiscard]] static Result<PackedValue> read(std::string_view bytes);
 };
 
-/// How many bytes the value has that `bytes` begin with; absent where it is not whole yet. Allocates nothing,
-/// whatever lengths are announced. Errors: internal, for what is no msgpack or nested too deep.
+/// Returns the size of the value at the start of `bytes`; absent if it is incomplete. Allocates nothing.
+/// Errors: internal, for malformed or too deeply nested msgpack.
 [[nodiscard]] Result<std::optional<std::size_t>> whole_value(std::string_view bytes);
 
-/// As in `a str`, for messages.
+/// Returns a type name for messages, such as `a str`.
 [[nodiscard]] std::string_view type_name(PackedValue::Kind kind) noexcept;
 
-/// Shows the elements of an array in order, in one pass. Errors: internal, for all that is not exactly one
-/// array; what came before was shown by then.
+/// Calls `show` with each element of an array, in one pass. Errors: internal, for anything but exactly one
+/// array; earlier elements were shown.
 Result<void> each_element(std::string_view array_bytes,
                           const std::function<void(const PackedValue& element)>& show);
 
-/// The same for the members of a map.
+/// Calls `show` with each member of a map, in the same way.
 Result<void> each_member(std::string_view map_bytes,
                          const std::function<void(const PackedValue& key, const PackedValue& value)>& show);
 
-/// An array of text, such as minion ids. Borrows. Errors: internal, for all else.
+/// Returns an array of texts, such as minion ids. Borrows. Errors: internal, for anything else.
 [[nodiscard]] Result<std::vector<std::string_view>> read_texts(std::string_view array_bytes);
 
-/// Chosen members of one msgpack map, found in one pass that writes nothing: a field is turned into JSON when
-/// it is asked for it, and a map inside of the map is read with its own `Fields` from the field's `packed`.
-/// Borrows the map's bytes. Immutable; thread-safe.
+/// Selected members of one msgpack map. Members are converted to JSON only when needed, and nested maps are
+/// read with their own `Fields`. Borrows the bytes. Immutable; thread-safe.
 class Fields {
  public:
   using Field = PackedValue;
 
-  /// Of members with the same name the last one counts, as in Python; a name is a `str`, not a `bin`. Errors:
-  /// internal, for all that is not exactly one map.
+  /// Of equal names the last one counts, as in Python. Names are `str`, not `bin`. Errors: internal, for
+  /// anything but exactly one map.
   [[nodiscard]] static Result<Fields> read(std::string_view map_bytes,
                                            std::span<const std::string_view> wanted);
   [[nodiscard]] static Result<Fields> read(std::string_view map_bytes,
@@ -73,52 +71,48 @@ class Fields {
     return read(map_bytes, std::span(wanted.begin(), wanted.size()));
   }
 
-  /// Null where the map has none of that name. Valid as long as this object.
+  /// Returns the member; null if there is none. Valid as long as this object.
   [[nodiscard]] const Field* find(std::string_view name) const noexcept;
 
-  /// Empty where there is none of that name, or where it is no text.
+  /// Returns the text of the member; empty if there is none or it is not a text.
   [[nodiscard]] std::string_view text(std::string_view name) const noexcept;
 
  private:
   std::vector<std::pair<std::string_view, Field>> fields_;
 };
 
-/// Decides what of a value is left out of its JSON text.
-class Discretion {
+/// Decides which parts of a value are hidden in its JSON.
+class Redactor {
  public:
   enum class Verdict : std::uint8_t {
-    look_inside,     ///< it is shown, and asked for are the members and texts inside of it
-    show,            ///< all of it
-    hide,            ///< `master::kHidden` stands for it, but for nil and bools, which tell no secret
-    hide_but_count,  ///< the same, but for numbers and texts of a few digits (`master::is_count`)
+    look_inside,     ///< show it, and decide about members and texts inside
+    show,            ///< show all of it
+    hide,            ///< replace it by `master::kHidden`, except nil and booleans
+    hide_but_count,  ///< the same, except numbers and texts of few digits (`master::is_count`)
   };
-  virtual ~Discretion() = default;
+  virtual ~Redactor() = default;
 
-  /// About the value of a member. `depth`: maps and arrays around that value; 1 in the outermost map.
+  /// Decides about the value of a member. `depth`: number of maps and arrays around it, from 1.
   [[nodiscard]] virtual Verdict of_member(std::string_view key, std::size_t depth) const = 0;
 
-  /// Returns what is shown in place of a text, which is no key; absent: the text itself.
+  /// Returns the replacement for a text that is not a key; absent: unchanged.
   [[nodiscard]] virtual std::optional<std::string> shown(std::string_view text) const = 0;
 };
 
-/// Appends one msgpack value, in one pass and without a tree, as the JSON text that Salt would write
-/// (`salt.utils.json.dumps` of an event's data), or as valid JSON where Salt writes none, or fails:
-/// - NaN and infinities are null;
-/// - `bin` is text, in base64 where it is no UTF-8; `str` that is none has U+FFFD for what is none;
-/// - a key that is no text is one: `1`, `1.5`, `null`, `true`; of an array or map its JSON text;
-/// - Salt's extension for dates (78) is the date as ISO 8601 has it, always with its microseconds; that
-///   for named constants (79) is the constant's value; any other is its payload as text.
+/// Appends one msgpack value as the JSON that Salt would write (`salt.utils.json.dumps`), in one pass without
+/// a tree. Where Salt fails or writes invalid JSON: NaN and infinities are null; `bin` is text, in base64 if
+/// it is not UTF-8; bytes of `str` that are not UTF-8 become U+FFFD; a key that is not a text becomes one
+/// (`1`, `1.5`, `null`, `true`, or the JSON of an array or map); Salt's extension 78 is an ISO 8601 date with
+/// microseconds; extension 79 is the value of a named constant; other extensions are their payload as text.
+/// Equal keys are all written, as by Salt.
 ///
-/// Members keep their order, and one that stands twice stands twice, as it does with Salt: parsers take the
-/// later.
-///
-/// `discretion`: null where all is shown. Errors: internal, with what is wrong and at which byte, for all
-/// that is not exactly one value, is nested deeper than `max_depth`, or has an array or map as key inside of
-/// one that is a key. `out` is then as it was.
-Result<void> append_json(std::string_view bytes, std::string& out, const Discretion* discretion = nullptr,
+/// `redactor`: null to show everything. Errors: internal, with the problem and its byte offset, for anything
+/// but exactly one value, for more levels than `max_depth`, and for an array or map as key inside of such a
+/// key. `out` is then unchanged.
+Result<void> append_json(std::string_view bytes, std::string& out, const Redactor* redactor = nullptr,
                          std::size_t max_depth = kMaxDepth);
 
-/// The same as a text of its own.
+/// Returns the value as JSON.
 [[nodiscard]] Result<Json> to_json(std::string_view bytes);
 
 }  // namespace rest_fcgi::salt

@@ -13,7 +13,7 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// How msgpack-cxx writes into our bytes.
+/// Passes msgpack-cxx's output to WipedBytes.
 struct Sink {
   WipedBytes& out;
   void write(const char* data, std::size_t size) { out.insert(out.end(), data, data + size); }
@@ -30,7 +30,7 @@ std::uint32_t length(std::size_t size) {
   return static_cast<std::uint32_t>(size);
 }
 
-/// An integer beyond the signed ones; absent where it is to be text.
+/// Returns an integer beyond 64 bits signed; absent if it has to be sent as text.
 std::optional<std::uint64_t> read_unsigned(std::string_view digits) {
   return digits.size() < lowstate::kJidDigits ? parse_number<std::uint64_t>(digits) : std::nullopt;
 }
@@ -75,7 +75,7 @@ Packer& Packer::unsigned_integer(std::uint64_t value) {
 }
 
 Packer& Packer::real(double value) {
-  // Not the library's `pack_double`, which makes an integer of 1.0.
+  // The library's `pack_double` would make 1.0 an integer.
   const auto bits = std::bit_cast<std::uint64_t>(value);
   out_.push_back('\xCB');
   for (int shift = 56; shift >= 0; shift -= 8) out_.push_back(static_cast<char>((bits >> shift) & 0xFFU));

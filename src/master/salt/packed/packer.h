@@ -10,12 +10,11 @@
 
 namespace rest_fcgi::salt {
 
-/// Appends msgpack to bytes that are wiped, since requests hold passwords and tokens. Everything is in its
-/// shortest form, text is `str`, and there is neither `bin` nor an extension: the types that a master takes
-/// from a client. Borrows `out`. Not synchronized.
+/// Appends msgpack to bytes that are wiped, since requests contain passwords and tokens. Values have their
+/// shortest form; texts are `str`; `bin` and extensions are not used, since masters do not accept them from
+/// clients. Borrows `out`. Not synchronized.
 ///
-/// REQUIRES of the caller: a map is followed by as many keys and values, an array by as many values, as were
-/// said; no text and no number of elements of 2^32 or more.
+/// REQUIRES: a map or array is followed by the announced number of members or elements; sizes are below 2^32.
 class Packer {
  public:
   explicit Packer(WipedBytes& out) : out_(out) {}
@@ -30,9 +29,8 @@ class Packer {
   Packer& boolean(bool value);
   Packer& nil();
 
-  /// A value that a caller sent as JSON. An integer that msgpack cannot hold is sent as the text of its
-  /// digits, as Salt's packer does; so is one of 20 digits, which Salt takes for a job id wherever it finds
-  /// one.
+  /// Appends a JSON value. Integers beyond msgpack's range become text, as in Salt's packer. Integers of 20
+  /// digits become text, too, since Salt takes them for job ids.
   Packer& value(const JsonValue& value);
 
  private:

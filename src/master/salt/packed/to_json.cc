@@ -19,8 +19,7 @@ namespace {
 constexpr int kDate = 78;
 constexpr int kConstant = 79;
 
-/// A date as Salt packs it, `20261120T12:00:00.000000`, in the form of ISO 8601, `2026-11-20T...`; absent for
-/// all else.
+/// Converts Salt's date `20261120T12:00:00.000000` to ISO 8601, `2026-11-20T...`; absent for other texts.
 std::optional<std::string> iso_date(std::string_view packed) {
   constexpr std::string_view form = "00000000T00:00:00.000000";
   if (packed.size() != form.size()) return std::nullopt;
@@ -30,18 +29,18 @@ std::optional<std::string> iso_date(std::string_view packed) {
   return std::string(packed).insert(6, "-").insert(4, "-");
 }
 
-/// How Python's json writes a float that is a key.
+/// Returns a float as a key of Python's json.
 std::string float_key(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
   return python_float(value);
 }
 
-/// Writes what msgpack-cxx shows it.
+/// Writes the values that msgpack-cxx reports.
 class JsonVisitor : public BoundedVisitor {
  public:
-  JsonVisitor(std::string& out, const Discretion* discretion, std::size_t max_depth)
-      : BoundedVisitor(0, max_depth), out_(out), discretion_(discretion) {}
+  JsonVisitor(std::string& out, const Redactor* redactor, std::size_t max_depth)
+      : BoundedVisitor(0, max_depth), out_(out), redactor_(redactor) {}
 
   bool visit_nil() { return plain("null"); }
   bool visit_boolean(bool value) { return plain(value ? "true" : "false"); }
@@ -88,14 +87,14 @@ class JsonVisitor : public BoundedVisitor {
   }
 
  private:
-  using Verdict = Discretion::Verdict;
+  using Verdict = Redactor::Verdict;
 
   JsonWriter& writer() { return key_writer_ ? *key_writer_ : out_; }
 
-  /// Is a key due? The value that asks is the one.
+  /// Returns whether the current value is a key, and resets that.
   bool take_key() { return std::exchange(at_key_, false); }
 
-  /// Of the value that comes, which takes it.
+  /// Returns what to do with the current value.
   Verdict verdict(bool is_count = false) {
     Verdict of_this = std::exchange(next_, Verdict::look_inside);
     if (of_this == Verdict::hide_but_count) of_this = is_count ? Verdict::show : Verdict::hide;
@@ -103,11 +102,11 @@ class JsonVisitor : public BoundedVisitor {
   }
 
   bool key(std::string_view name) {
-    const bool looks_inside = discretion_ != nullptr && inside_ == Verdict::look_inside;
-    // A body of JSON that came as a form is one long key.
-    const auto shown = looks_inside ? discretion_->shown(name) : std::nullopt;
+    const bool looks_inside = redactor_ != nullptr && inside_ == Verdict::look_inside;
+    // A form with JSON as body is one long key.
+    const auto shown = looks_inside ? redactor_->shown(name) : std::nullopt;
     writer().key(shown ? std::string_view(*shown) : name);
-    if (looks_inside) next_ = discretion_->of_member(name, depth());
+    if (looks_inside) next_ = redactor_->of_member(name, depth());
     return true;
   }
   bool hide() {
@@ -118,8 +117,8 @@ class JsonVisitor : public BoundedVisitor {
     if (take_key()) return key(value);
     const Verdict found = verdict(master::is_count(value));
     if (found == Verdict::hide) return hide();
-    const bool look = discretion_ != nullptr && found == Verdict::look_inside;
-    const auto shown = look ? discretion_->shown(value) : std::nullopt;
+    const bool look = redactor_ != nullptr && found == Verdict::look_inside;
+    const auto shown = look ? redactor_->shown(value) : std::nullopt;
     writer().string(shown ? std::string_view(*shown) : value);
     return true;
   }
@@ -129,7 +128,7 @@ class JsonVisitor : public BoundedVisitor {
     writer().raw(value);
     return true;
   }
-  /// What is no secret, whatever it is called.
+  /// Writes a value that is never a secret.
   bool plain(std::string_view value) {
     next_ = Verdict::look_inside;
     return token(value);
@@ -140,13 +139,13 @@ class JsonVisitor : public BoundedVisitor {
   bool close();
 
   JsonWriter out_;
-  const Discretion* const discretion_;  // null: all is shown
+  const Redactor* const redactor_;  // null: show everything
   bool at_key_ = false;
-  Verdict next_ = Verdict::look_inside;    ///< of the value that comes
-  Verdict inside_ = Verdict::look_inside;  ///< of all that comes until the level `since_` ends
+  Verdict next_ = Verdict::look_inside;    ///< for the next value
+  Verdict inside_ = Verdict::look_inside;  ///< for all values until the end of level `since_`
   std::size_t since_ = 0;
 
-  /// A key that is an array or map is written here first, and then as text.
+  /// A key that is an array or map is first written here.
   std::string key_text_;
   std::optional<JsonWriter> key_writer_;
   std::size_t key_depth_ = 0;
@@ -162,7 +161,7 @@ bool JsonVisitor::open() {
     since_ = depth();
     return true;
   }
-  // Each level would double the backslashes of the one inside.
+  // Each level would double the backslashes.
   if (key_writer_) return stop("an array or map as key inside of one that is a key");
   key_text_.clear();
   key_writer_.emplace(key_text_);
@@ -180,7 +179,7 @@ bool JsonVisitor::close() {
 }
 
 bool JsonVisitor::visit_ext(const char* data, std::uint32_t size) {
-  // The library counts the byte with the type in.
+  // The library includes the type byte in the size.
   const int type = static_cast<signed char>(data[0]);
   const std::string_view payload(data + 1, size - 1);
   if (type == kConstant) return constant(payload);
@@ -188,8 +187,7 @@ bool JsonVisitor::visit_ext(const char* data, std::uint32_t size) {
   return text(date ? *date : payload);
 }
 
-/// The payload is an array of name and value. The value comes to this visitor as if it stood in the payload's
-/// place.
+/// Writes a named constant, whose payload is an array of name and value, as its value.
 bool JsonVisitor::constant(std::string_view payload) {
   constexpr std::string_view array_of_two = "\x92";
   if (!enter()) return false;
@@ -203,11 +201,11 @@ bool JsonVisitor::constant(std::string_view payload) {
 
 }  // namespace
 
-Result<void> append_json(std::string_view bytes, std::string& out, const Discretion* discretion,
+Result<void> append_json(std::string_view bytes, std::string& out, const Redactor* redactor,
                          std::size_t max_depth) {
   const std::size_t before = out.size();
   out.reserve(before + bytes.size() + bytes.size() / 8);
-  JsonVisitor visitor(out, discretion, max_depth);
+  JsonVisitor visitor(out, redactor, max_depth);
   std::size_t at = 0;
   Result<void> result = parse_one(bytes, at, visitor);
   if (result) result = expect_end(bytes, at);

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-// Without this word the library needs Boost, for asserting and for the order of bytes.
+// Otherwise the library needs Boost.
 #define MSGPACK_NO_BOOST
 #include <msgpack/null_visitor.hpp>
 #include <msgpack/unpack.hpp>
@@ -15,18 +15,17 @@
 #include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/format.h"
 
-/// How this folder walks through msgpack with msgpack-cxx.
+/// How this folder uses msgpack-cxx.
 namespace rest_fcgi::salt {
 
-/// What all our visitors of msgpack-cxx are: limited in depth, and able to say why they stopped. They may
-/// take the number of elements that an array or map announces for what it is worth, which is nothing: 5 bytes
-/// can announce 2^32. Not synchronized.
+/// Base class of visitors for msgpack-cxx: limits the depth and reports why parsing stopped. Announced sizes
+/// must not be trusted: 5 bytes can announce 2^32 elements. Not synchronized.
 class BoundedVisitor : public msgpack::null_visitor {
  public:
   explicit BoundedVisitor(std::size_t depth = 0, std::size_t max_depth = kMaxDepth)
       : max_depth_(max_depth), depth_(depth) {}
 
-  /// Why parsing ended early.
+  /// Returns why parsing stopped early.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
   bool start_array(std::uint32_t /*announced*/) { return enter(); }
@@ -39,7 +38,7 @@ class BoundedVisitor : public msgpack::null_visitor {
     stop("cut short");
   }
 
-  /// The bytes ended before the value did, and nothing was wrong with them.
+  /// Returns whether the bytes ended before the value, without another problem.
   [[nodiscard]] bool cut_short() const noexcept { return cut_short_; }
 
  protected:
@@ -56,7 +55,7 @@ class BoundedVisitor : public msgpack::null_visitor {
     return true;
   }
 
-  /// Ends the parsing. The first reason counts.
+  /// Stops parsing. The first reason is kept.
   bool stop(std::string why) {
     if (why_.empty()) why_ = std::move(why);
     return false;
@@ -69,8 +68,8 @@ class BoundedVisitor : public msgpack::null_visitor {
   bool cut_short_ = false;
 };
 
-/// Shows the one value that begins at `at` to `visitor`, and moves `at` behind it. Errors: internal, with
-/// what is wrong and at which byte.
+/// Passes the value at offset `at` to `visitor`, and moves `at` to its end. Errors: internal, with the
+/// problem and its byte offset.
 template <class Visitor>
 Result<void> parse_one(std::string_view bytes, std::size_t& at, Visitor& visitor) {
   std::string why;
@@ -83,7 +82,7 @@ Result<void> parse_one(std::string_view bytes, std::size_t& at, Visitor& visitor
   return Error{ErrorKind::internal, format("Malformed msgpack: {}: byte {}", why, at)};
 }
 
-/// What is to be nothing behind the last value. Errors: internal.
+/// Checks that nothing follows the last value. Errors: internal.
 [[nodiscard]] inline Result<void> expect_end(std::string_view bytes, std::size_t at) {
   if (at == bytes.size()) return {};
   return Error{ErrorKind::internal, format("Malformed msgpack: more than one value: byte {}", at)};

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "master/salt/lines.h"
+#include "master/salt/release_series.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/core/text.h"
@@ -16,13 +16,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Each of them ends a connection, or the attempt to make it.
+// Events that end a connection or the attempt to make one.
 constexpr int kEndings = ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                          ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
-// A host that vanished is noticed after about a minute and a half.
-constexpr int kKeepaliveIdle = 60;      // s
-constexpr int kKeepaliveInterval = 10;  // s
+// A host that is gone is noticed after about a minute and a half.
+constexpr int kKeepaliveIdle = 60;      // seconds
+constexpr int kKeepaliveInterval = 10;  // seconds
 constexpr int kKeepaliveCount = 3;
 
 Error error_of(const zmq::error_t& error) {
@@ -34,8 +34,7 @@ Error error_of(const zmq::error_t& error) {
 }
 
 void set_options(zmq::socket_t& socket, const Connection::Options& options) {
-  // Without a connection nothing is queued, and there is no second connection that could take what the first
-  // one left.
+  // Nothing is queued without a connection, and there is no second connection that could take over messages.
   socket.set(zmq::sockopt::immediate, true);
   socket.set(zmq::sockopt::reconnect_ivl, -1);
   socket.set(zmq::sockopt::linger, 0);
@@ -45,12 +44,12 @@ void set_options(zmq::socket_t& socket, const Connection::Options& options) {
   socket.set(zmq::sockopt::tcp_keepalive_idle, kKeepaliveIdle);
   socket.set(zmq::sockopt::tcp_keepalive_intvl, kKeepaliveInterval);
   socket.set(zmq::sockopt::tcp_keepalive_cnt, kKeepaliveCount);
-  // Not for names: ZeroMQ tries one address only, and that of `localhost` would be ::1, where no master
-  // listens unless it was told to. Salt does the same.
+  // Not for host names: ZeroMQ tries only one address, which for `localhost` would be ::1, where masters do
+  // not listen by default. Salt does the same.
   socket.set(zmq::sockopt::ipv6, options.uri.find('[') != std::string::npos);
 }
 
-/// A socket at which the endings of `socket` arrive. It has to be connected before anything can happen.
+/// Returns a socket that receives the end of `socket`. Has to be connected first.
 zmq::socket_t monitor_of(zmq::context_t& context, zmq::socket_t& socket) {
   static std::atomic<std::uint64_t> number = 0;
   const std::string name = format("inproc://ended-{}", ++number);
@@ -61,7 +60,7 @@ zmq::socket_t monitor_of(zmq::context_t& context, zmq::socket_t& socket) {
   return monitor;
 }
 
-/// A message that holds the bytes themselves and wipes them when ZeroMQ is done with them.
+/// Returns a message that owns the bytes and wipes them after use.
 zmq::message_t message_of(WipedBytes bytes) {
   auto held = std::make_unique<WipedBytes>(std::move(bytes));
   const auto free = [](void*, void* hint) {
@@ -72,7 +71,7 @@ zmq::message_t message_of(WipedBytes bytes) {
   return message;
 }
 
-/// Until then, rounded up, in steps that `zmq_poll` can count.
+/// Returns the remaining time for `zmq_poll`, rounded up.
 long remaining(SteadyTime until) {
   const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
   return static_cast<long>(std::clamp(left, milliseconds(0), milliseconds(60'000)).count());
@@ -80,7 +79,7 @@ long remaining(SteadyTime until) {
 
 constexpr std::string_view kScheme = "tcp://";
 
-/// An address or a name, or an IPv6 address in brackets.
+/// Returns whether this is an address, a name, or an IPv6 address in brackets.
 bool is_host(std::string_view host) {
   static const auto form = Regex::compile(R"(\[[0-9A-Za-z:.%_-]+\]|[0-9A-Za-z._-]+)");
   return form && form->match_all(host);
@@ -107,7 +106,7 @@ Result<std::unique_ptr<Connection>> Connection::make(zmq::context_t& context, co
 }
 
 Connection::~Connection() {
-  // ZeroMQ's thread would wait for a reader of what it says from now on, so it says no more.
+  // ZeroMQ's thread would wait for a reader of further events.
   zmq_socket_monitor(socket_.handle(), nullptr, 0);
 }
 
@@ -117,7 +116,7 @@ Connection::Seen Connection::wait(short events, SteadyTime until) {
     zmq::pollitem_t items[] = {{socket_.handle(), 0, events, 0}, {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
     const int count = zmq_poll(items, 2, time);
     if (count < 0 && zmq_errno() == EINTR) continue;
-    if (count < 0) return Seen::broken;  // the context ends
+    if (count < 0) return Seen::broken;  // the context was shut down
     if (items[1].revents != 0) return Seen::broken;
     if (items[0].revents != 0) return Seen::ready;
     if (time == 0) return Seen::time_up;
@@ -157,13 +156,13 @@ Result<WipedBytes> Connection::receive(SteadyTime deadline) {
 }
 
 bool Connection::send_frames(WipedBytes message) {
-  // A connection that ends between the two frames takes the first one with it.
+  // If the connection ends between both frames, the first one is dropped.
   return socket_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait) &&
          socket_.send(message_of(std::move(message)), zmq::send_flags::dontwait);
 }
 
 Result<WipedBytes> Connection::receive_frames() {
-  // Also where the connection broke: an answer that came before that counts.
+  // Also after the end of the connection, since the reply may have come before it.
   zmq::message_t first;
   if (!socket_.recv(first, zmq::recv_flags::dontwait)) {
     return Error{

@@ -17,40 +17,38 @@
 
 namespace rest_fcgi::salt {
 
-/// One TCP connection to a master's `ret_port`: a DEALER that sends `["", body]` and takes `["", body]` back,
-/// one request at a time (the master's client protocol). It is made once and never again: ZeroMQ does not
-/// reconnect, so nothing that was meant for a master that is gone can reach the next one. Whoever holds it
-/// throws it away when it broke or a request failed.
+/// One TCP connection to a master's `ret_port`: a DEALER that sends `["", body]` and receives `["", body]`,
+/// one request at a time. It never reconnects, so that a message for a master that has stopped cannot reach
+/// the next one. The owner destroys it after any failure.
 ///
-/// Messages are wiped, but for what ZeroMQ's buffer of 8 KiB and the kernel's still hold.
-///
-/// Not synchronized; may go from thread to thread under a mutex.
+/// Messages are wiped, apart from copies in buffers of ZeroMQ and the kernel. Not synchronized; may move
+/// between threads under a mutex.
 class Connection {
  public:
   struct Options {
-    std::string uri;  ///< `tcp://HOST:PORT`, where HOST is an address or a name, `[...]` for IPv6
-    std::size_t max_answer_size = 0;  ///< bytes; a larger answer breaks the connection
+    std::string uri;                  ///< `tcp://HOST:PORT`; HOST is an address or name, `[...]` for IPv6
+    std::size_t max_answer_size = 0;  ///< bytes; a larger reply closes the connection
   };
 
-  /// Starts to connect. `context` outlives the connection. Errors: configuration, where ZeroMQ does not take
-  /// the uri; unavailable, where the process has no more files; internal, where ZeroMQ has no more sockets.
+  /// Starts to connect. `context` must outlive the connection. Errors: configuration, for a malformed uri;
+  /// unavailable, without free file descriptors; internal, without free ZeroMQ sockets.
   static Result<std::unique_ptr<Connection>> make(zmq::context_t& context, const Options& options);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Waits until it can be written to. False: the peer refuses, is no ZeroMQ, or the time was up.
+  /// Waits until the connection is established. Returns false on failure or timeout.
   bool wait_until_open(SteadyTime until);
 
-  /// Can the next request go over it? Not where it was closed, nor where bytes came that are no answer to any
-  /// request: they would be taken for the next one's.
+  /// Returns whether the next request can be sent: the connection is open, and no unexpected bytes came,
+  /// which would be taken for the reply to that request.
   bool is_open();
 
-  /// Sends a message. Errors: unavailable, where the connection was closed; nothing was sent then.
+  /// Sends a message. Errors: unavailable, if the connection is closed; nothing was sent then.
   Result<void> send(WipedBytes message);
 
-  /// Waits for the answer to what was sent; after a timeout it may be waited for again. Errors: unavailable,
-  /// where the connection broke before it came; timeout; internal, for an answer that is not `["", body]`.
+  /// Waits for the reply. May be called again after a timeout. Errors: unavailable, if the connection is
+  /// lost; timeout; internal, for a reply that is not `["", body]`.
   Result<WipedBytes> receive(SteadyTime deadline);
 
  private:
@@ -61,30 +59,28 @@ class Connection {
   bool send_frames(WipedBytes message);
   Result<WipedBytes> receive_frames();
 
-  zmq::socket_t monitor_;  ///< what comes here says that the connection is no more
+  zmq::socket_t monitor_;  ///< receives the end of the connection
   zmq::socket_t socket_;
 };
 
-/// The master is not there, and nothing was sent.
+/// Returns the error for a master that does not run; nothing was sent.
 Error master_not_available();
 
-/// Is `uri` `tcp://HOST:PORT`, with an IPv6 address in brackets? ZeroMQ takes more, such as an address to
-/// connect from, and finds out about some mistakes only when it connects, without a word. Errors:
-/// configuration.
+/// Checks that `uri` is `tcp://HOST:PORT`, with IPv6 addresses in brackets. ZeroMQ accepts other forms, and
+/// ignores some mistakes until it connects. Errors: configuration.
 Result<void> check_endpoint(std::string_view uri);
 
-/// What is known of a master that cannot be reached: while it is away one request at a time tries to connect,
-/// and the others need not wait for `connect_timeout` each, one after the other. Thread-safe.
+/// Remembers that the master cannot be reached. Then only one request at a time tries to connect, and the
+/// others fail without waiting for `connect_timeout`. Thread-safe.
 class Outage {
  public:
-  /// How long nobody tries again: short, since whoever comes in that time is refused though the master may be
-  /// back.
+  /// Delay after a failed attempt. Short, since requests during this time fail even if the master is back.
   static constexpr std::chrono::milliseconds kPause{100};
 
   explicit Outage(std::chrono::milliseconds connect_timeout) : connect_timeout_(connect_timeout) {}
 
-  /// May the caller try to connect? If so it tells how that ended; one that does not keeps the others from
-  /// trying for `connect_timeout` and a pause.
+  /// Returns whether the caller may try to connect. If so, the caller has to report the result. Without a
+  /// result, others may try after `connect_timeout` and a delay.
   bool may_try(SteadyTime now) {
     const std::scoped_lock lock(mutex_);
     if (!away_) return true;
@@ -111,15 +107,14 @@ class Outage {
   SteadyTime next_try_;
 };
 
-/// The kept connections that nobody uses now. Owns them. Those put last are taken first, so that what a busy
-/// time needed grows old at the other end. Thread-safe; its mutex is what connections pass between threads
-/// under.
+/// The connections that are not in use. The latest ones are used first, so that surplus connections become
+/// old. Thread-safe; its mutex synchronizes connections between threads.
 class IdleConnections {
  public:
-  /// A connection that lay this long is closed when the next one is put.
+  /// Age at which a connection is closed by the next `put`.
   static constexpr std::chrono::seconds kMaxAge{60};
 
-  /// None: null.
+  /// Returns null if there is none.
   std::unique_ptr<Connection> take();
 
   void put(std::unique_ptr<Connection> connection, SteadyTime now);

@@ -13,11 +13,11 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// A connection has three of ZeroMQ's sockets; those that were closed take their places for a moment longer.
+/// A connection has three ZeroMQ sockets; closed ones exist a little longer.
 constexpr std::size_t kSocketsEach = 6;
-constexpr std::size_t kMaxSockets = 65535;  // more than ZeroMQ takes
+constexpr std::size_t kMaxSockets = 65535;  // ZeroMQ's maximum
 
-/// The pool over ZeroMQ. Its context has one thread for input and output, which blocks all signals by itself.
+/// The pool with ZeroMQ. Its context has one thread, which blocks all signals.
 class Pool final : public RequestPool {
  public:
   using RequestPool::request;
@@ -26,36 +26,35 @@ class Pool final : public RequestPool {
       : connection_({options.uri, options.max_answer_size}),
         connect_timeout_(options.connect_timeout),
         slow_after_(options.slow_after),
-        logins_(limits_of(Lane::login, options)),
-        tokens_(limits_of(Lane::token, options)),
-        turns_(options),
+        logins_(limits_of(PriorityClass::login, options)),
+        tokens_(limits_of(PriorityClass::token, options)),
+        queue_(options),
         outage_(options.connect_timeout) {
     context_.set(zmq::ctxopt::max_sockets,
                  static_cast<int>(std::min(
-                     kMaxSockets, kSocketsEach * ((1 + Turns::kStalled) * options.connections + 1))));
-    // The first socket starts ZeroMQ's threads, and it ends the process where there are no files left for
-    // them.
+                     kMaxSockets, kSocketsEach * ((1 + FairQueue::kMaxStalled) * options.connections + 1))));
+    // The first socket starts ZeroMQ's threads, which abort the process if no file descriptors are left.
     const zmq::socket_t first(context_, zmq::socket_type::pair);
   }
 
   ~Pool() override {
     context_.shutdown();
-    turns_.end();
+    queue_.close();
   }
 
-  Result<WipedBytes> request(Errand errand, WipedBytes message, SteadyTime deadline,
+  Result<WipedBytes> request(Request info, WipedBytes message, SteadyTime deadline,
                              const Before& before) override {
-    Result<Pass> pass = enter(errand, deadline);
+    Result<Pass> pass = enter(info, deadline);
     if (!pass) return std::move(pass).error();
-    auto turn = turns_.take(errand.lane, deadline);
-    if (!turn) return std::move(turn).error();
+    auto place = queue_.take(info.priority, deadline);
+    if (!place) return std::move(place).error();
     auto connection = open_connection(deadline);
     if (!connection) return std::move(connection).error();
     if (before) {
       if (Result<void> ready = before(); !ready) return std::move(ready).error();
     }
     if (auto sent = (*connection)->send(std::move(message)); !sent) return std::move(sent).error();
-    auto answer = receive(**connection, *turn, *pass, deadline);
+    auto answer = receive(**connection, *place, *pass, deadline);
     if (answer) idle_.put(*std::move(connection), now());
     return answer;
   }
@@ -63,32 +62,33 @@ class Pool final : public RequestPool {
  private:
   using Pass = auth::PasswordHashLimiter::Pass;
 
-  /// Where the answer does not come soon, the request no longer holds up others.
-  Result<WipedBytes> receive(Connection& connection, Turns::Turn& turn, Pass& pass, SteadyTime deadline) {
-    const bool may_stall = turn.get_deleter().lane != Lane::login;
+  /// Waits for the reply. If it takes long, marks the request as stalled, so that it does not block others.
+  Result<WipedBytes> receive(Connection& connection, FairQueue::Place& place, Pass& pass,
+                             SteadyTime deadline) {
+    const bool may_stall = place.get_deleter().priority != PriorityClass::login;
     auto answer = connection.receive(may_stall ? std::min(deadline, now() + slow_after_) : deadline);
     if (answer || answer.error().kind != ErrorKind::timeout || now() >= deadline) return answer;
-    turns_.stall(turn);
-    if (turn.get_deleter().stalled) pass.reset();
+    queue_.stall(place);
+    if (place.get_deleter().stalled) pass.reset();
     return connection.receive(deadline);
   }
 
-  /// Logins and tokens of one address must not delay those of others, so addresses take turns.
-  Result<Pass> enter(const Errand& errand, SteadyTime deadline) {
-    if (errand.lane == Lane::login) return logins_.enter(errand.remote, 0, deadline);
-    if (errand.lane == Lane::token) return tokens_.enter(errand.remote, 0, deadline);
+  /// Clients' addresses take turns with logins and tokens, so that one cannot delay the others.
+  Result<Pass> enter(const Request& info, SteadyTime deadline) {
+    if (info.priority == PriorityClass::login) return logins_.enter(info.remote, 0, deadline);
+    if (info.priority == PriorityClass::token) return tokens_.enter(info.remote, 0, deadline);
     return Pass();
   }
 
-  static auth::PasswordHashLimiter::Limits limits_of(Lane lane, const PoolOptions& options) {
-    return {.at_once = lane_limit(lane, options), .waiting = options.max_waiting_logins};
+  static auth::PasswordHashLimiter::Limits limits_of(PriorityClass priority, const PoolOptions& options) {
+    return {.at_once = class_limit(priority, options), .waiting = options.max_waiting_logins};
   }
 
   static SteadyTime now() { return std::chrono::steady_clock::now(); }
 
-  /// A kept connection, or a new one. REQUIRES: the caller has a turn.
+  /// Returns an idle connection or a new one. REQUIRES: the caller has a place.
   Result<std::unique_ptr<Connection>> open_connection(SteadyTime deadline) {
-    if (now() >= deadline) return time_is_up();
+    if (now() >= deadline) return deadline_passed();
     while (auto kept = idle_.take()) {
       if (kept->is_open()) return kept;
     }
@@ -99,12 +99,12 @@ class Pool final : public RequestPool {
       outage_.succeeded();
       return made;
     }
-    if (now() >= deadline) return time_is_up();
+    if (now() >= deadline) return deadline_passed();
     outage_.failed(now());
     return master_not_available();
   }
 
-  static Error time_is_up() {
+  static Error deadline_passed() {
     return {ErrorKind::timeout, "The time was up before the Salt Master could be reached; nothing was sent."};
   }
 
@@ -114,7 +114,7 @@ class Pool final : public RequestPool {
   zmq::context_t context_{1};
   auth::PasswordHashLimiter logins_;
   auth::PasswordHashLimiter tokens_;
-  Turns turns_;
+  FairQueue queue_;
   Outage outage_;
   IdleConnections idle_;
 };
@@ -123,7 +123,6 @@ class Pool final : public RequestPool {
 
 Result<std::unique_ptr<RequestPool>> RequestPool::make(const PoolOptions& options) {
   if (auto checked = check_endpoint(options.uri); !checked) return std::move(checked).error();
-  if (auto loaded = load_zmq(); !loaded) return std::move(loaded).error();
   try {
     return std::unique_ptr<RequestPool>(std::make_unique<Pool>(options));
   } catch (const zmq::error_t& error) {

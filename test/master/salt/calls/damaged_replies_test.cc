@@ -28,7 +28,7 @@ bool is_whole(const auth::Grant& grant) {
   return !grant.name.empty() && !grant.eauth.empty() && !grant.token.empty();
 }
 
-/// Reads some bytes, which has to give an answer that can be worked with, or an error with a sentence.
+/// Reads the bytes with every reader; each must return a valid result or an error with a message.
 template <class T>
 bool reads(Result<T> (*read)(std::string_view), std::string_view bytes) {
   const auto answer = read(bytes);
@@ -42,7 +42,7 @@ bool reads(Result<T> (*read)(std::string_view), std::string_view bytes) {
   return answer.ok();
 }
 
-/// Does any of the readers find an answer in them?
+/// Whether any reader accepts the bytes.
 bool anybody_reads(std::string_view bytes) {
   const bool publish = reads(read_publish_reply, bytes);
   const bool runner = reads(read_runner_reply, bytes);
@@ -54,7 +54,7 @@ bool anybody_reads(std::string_view bytes) {
 
 }  // namespace
 
-TEST_CASE("a reply that is cut short, or has something behind it, is a failure for everybody") {
+TEST_CASE("truncated and extended replies are errors") {
   for (const std::string_view name : test::kVectorFiles) {
     if (name.find("reply") == std::string_view::npos) continue;
     CAPTURE(name);
@@ -66,7 +66,7 @@ TEST_CASE("a reply that is cut short, or has something behind it, is a failure f
   }
 }
 
-TEST_CASE("a reply with any byte changed is an answer to work with, or a failure") {
+TEST_CASE("a reply with one changed byte is an error or a valid reply") {
   for (const std::string_view name : test::kVectorFiles) {
     if (name.find("reply") == std::string_view::npos) continue;
     CAPTURE(name);

@@ -22,7 +22,7 @@ std::string with(std::string text, std::string_view part, std::string_view inste
   return text.replace(at, part.size(), instead);
 }
 
-/// The arguments of a runner's load, as JSON; `part` is what the chunk says of them.
+/// The arguments of a runner's load as JSON; `part` is a piece of the chunk's JSON.
 std::string runner_arguments(const std::string& part, const std::string& fun = "f.g") {
   const ReadChunk chunk(R"({"client": "runner", "fun": ")" + fun + R"(", "token": "t", )" + part + "}");
   const auto load = runner_load(chunk->master(), {&chunk->credentials, "fred"});
@@ -38,7 +38,7 @@ std::string runner_arguments(const std::string& part, const std::string& fun = "
 
 }  // namespace
 
-TEST_CASE("a runner comes out as a real client sent it") {
+TEST_CASE("a runner load equals that of Salt's client") {
   const ReadChunk chunk(
       std::string(R"({"client": "runner", "fun": "test.arg", "arg": ["x"], "kwarg": {"a": 1}, )") + kLogin +
       "}");
@@ -47,7 +47,7 @@ TEST_CASE("a runner comes out as a real client sent it") {
   CHECK(bytes_of(*load) == test::vector_file("12-runner-request.bin"));
 }
 
-TEST_CASE("a runner's texts are read as on a command line, and kwarg wins over them") {
+TEST_CASE("texts of a runner are read as on a command line, and kwarg wins") {
   CHECK(runner_arguments(R"("arg": ["1", "a=2", "b=[x, 1]", "true", "c==d"], "kwarg": {"a": "3"})") ==
         R"({"kwarg": {"b": ["x", 1], "a": "3"}, "arg": [1, true, "c==d"]})");
   CHECK(runner_arguments(R"("arg": ["20261120233651543848", 20261120233651543848])") ==
@@ -55,7 +55,7 @@ TEST_CASE("a runner's texts are read as on a command line, and kwarg wins over t
   CHECK(runner_arguments(R"("jid": 5)") == R"({"kwarg": {"jid": 5}, "arg": []})");
 }
 
-TEST_CASE("a runner of Salt's gets of the keys of clients those that it has as parameters") {
+TEST_CASE("a runner of Salt gets the client keys that it has as parameters") {
   const std::string keys =
       R"("tgt": "*", "tgt_type": "glob", "expr_form": "glob", "outputter": "json", "ret": "x", "jid": "1", "a": 2)";
   CHECK(runner_arguments(keys, "jobs.lookup_jid") == R"({"kwarg": {"jid": "1", "a": 2}, "arg": []})");
@@ -77,7 +77,7 @@ TEST_CASE("a runner of Salt's gets of the keys of clients those that it has as p
         R"({"kwarg": {}, "arg": [1]})");
 }
 
-TEST_CASE("a wheel of Salt's gets of the keys of clients those that it has as parameters") {
+TEST_CASE("a wheel of Salt gets the client keys that it has as parameters") {
   const ReadChunk chunk(
       R"({"client": "wheel", "fun": "key.finger", "token": "t", "match": "*", "tgt": "*", "a": 1})");
   CHECK(json_of(wheel_load(chunk->master(), {&chunk->credentials, "fred"})) ==
@@ -85,8 +85,7 @@ TEST_CASE("a wheel of Salt's gets of the keys of clients those that it has as pa
         R"("kwarg": {"match": "*", "a": 1}, "token": "t"}, "version": 3})");
 }
 
-TEST_CASE(
-    "a wheel comes out as a real client sent it, but with its arguments apart from the load's own fields") {
+TEST_CASE("a wheel load equals that of Salt's client, with separate arguments") {
   const ReadChunk chunk(std::string(R"({"client": "wheel", "fun": "key.list", "match": "acc", )") + kLogin +
                         "}");
   const std::string real = test::vector_file("16-wheel-request.bin");
@@ -100,7 +99,7 @@ TEST_CASE(
   CHECK(bytes_of(wheel_load(chunk->master(), {&chunk->credentials, "ssdev"})) == apart);
 }
 
-TEST_CASE("a wheel's texts stay texts, and none of its arguments is taken for a field of the load") {
+TEST_CASE("texts of a wheel stay texts and never become fields of the load") {
   const ReadChunk chunk(R"({"client": "wheel", "fun": "f.g", "token": "t", "arg": ["1", "a=2", 3],
                             "kwarg": {"cmd": "publish", "full_return": true, "fun": "x", "token": "y", "jid": "z"}})");
   CHECK(
@@ -110,14 +109,7 @@ TEST_CASE("a wheel's texts stay texts, and none of its arguments is taken for a 
       R"("version": 3})");
 }
 
-TEST_CASE("a wheel without arguments has both of them, empty") {
-  const ReadChunk chunk(R"({"client": "wheel", "fun": "f.g", "token": "t"})");
-  CHECK(json_of(wheel_load(chunk->master(), {&chunk->credentials, "fred"})) ==
-        R"({"enc": "clear", "load": {"cmd": "wheel", "fun": "f.g", "arg": [], "kwarg": {}, "token": "t"}, )"
-        R"("version": 3})");
-}
-
-TEST_CASE("a wheel that nobody waits for bears the id, tag and user that its client made up") {
+TEST_CASE("an asynchronous wheel load has its jid, tag and user") {
   const ReadChunk chunk(R"({"client": "wheel_async", "fun": "f.g", "token": "t"})");
   const master::Started job{"2026", "salt/wheel/2026"};
   CHECK(
@@ -126,7 +118,7 @@ TEST_CASE("a wheel that nobody waits for bears the id, tag and user that its cli
       R"("__tag__": "salt/wheel/2026", "__user__": "fred", "token": "t"}, "version": 3})");
 }
 
-TEST_CASE("a token is asked for with a login, and asked about with itself") {
+TEST_CASE("token_load makes a token or asks for its owner") {
   const auth::Credentials login{auth::Credentials::Kind::eauth, "pam", "fred", SecretView("sesame"), {}};
   CHECK(
       json_of(token_load(login)) ==

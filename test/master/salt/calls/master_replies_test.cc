@@ -18,7 +18,7 @@ std::string error(const std::string& name, const std::string& message) {
   return packed(R"({"error": {"name": ")" + name + R"(", "message": ")" + message + R"("}})");
 }
 
-/// Why both a runner and a wheel with this reply were refused.
+/// The error for this reply, which is the same for a runner and for a wheel.
 ErrorKind refusal_in(const std::string& bytes) {
   const auto runner = read_runner_reply(bytes);
   const auto wheel = read_wheel_reply(bytes);
@@ -32,14 +32,14 @@ ErrorKind refusal_in(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("a runner that was started has a job id and a tag") {
+TEST_CASE("a runner reply has a jid and a tag") {
   const auto answer = read_runner_reply(vector_file("13-runner-reply.bin"));
   REQUIRE(answer);
   CHECK(answer->jid == "20261120233655223239");
   CHECK(answer->tag == "salt/run/20261120233655223239");
 }
 
-TEST_CASE("what a wheel gave is the master's whole reply, as it came") {
+TEST_CASE("a wheel reply is returned unchanged") {
   const auto answer = read_wheel_reply(vector_file("17-wheel-reply.bin"));
   REQUIRE(answer);
   const std::string& jid = answer->jid;
@@ -50,14 +50,14 @@ TEST_CASE("what a wheel gave is the master's whole reply, as it came") {
   CHECK(reply.find(R"("return": {"minions": )") != std::string::npos);
 }
 
-TEST_CASE("a wheel that failed inside is a reply, no failure") {
+TEST_CASE("a failed wheel is a reply") {
   const auto answer = read_wheel_reply(packed(
       R"({"tag": "salt/wheel/2026", "data": {"jid": "2026", "return": "Exception occurred", "success": false}})"));
   REQUIRE(answer);
   CHECK(answer->reply.text().find(R"("success": false)") != std::string::npos);
 }
 
-TEST_CASE("a token that is not good, and one whose user lacks the right, are told apart") {
+TEST_CASE("an invalid token and a missing permission have different errors") {
   CHECK(refusal_in(
             error("TokenAuthenticationError", R"(Authentication failure of type \"token\" occurred.)")) ==
         ErrorKind::authentication);
@@ -66,7 +66,7 @@ TEST_CASE("a token that is not good, and one whose user lacks the right, are tol
         ErrorKind::authorization);
 }
 
-TEST_CASE("of a login inline nothing tells whether it is not good or lacks the right") {
+TEST_CASE("a refusal of inline credentials counts as authentication") {
   CHECK(refusal_in(vector_file("15-runner-reply-not-authorized.bin")) == ErrorKind::authentication);
   CHECK(refusal_in(error("EauthAuthenticationError",
                          R"(Authentication failure of type \"eauth\" occurred for user ssdev.)")) ==
@@ -75,7 +75,7 @@ TEST_CASE("of a login inline nothing tells whether it is not good or lacks the r
         ErrorKind::authentication);
 }
 
-TEST_CASE("a call that the master finds to be none is Salt's invocation error") {
+TEST_CASE("SaltInvocationError is an invocation error") {
   const std::string bytes =
       error("SaltInvocationError", "A command invocation error occurred: Check syntax.");
   const auto runner = read_runner_reply(bytes);
@@ -85,7 +85,7 @@ TEST_CASE("a call that the master finds to be none is Salt's invocation error") 
   CHECK(read_wheel_reply(bytes).error().kind == ErrorKind::invocation);
 }
 
-TEST_CASE("a reply to a runner that is none is a failure that quotes it or says what it lacks") {
+TEST_CASE("a malformed runner reply is an error with the reason") {
   test::check_bad_replies(read_runner_reply);
   CHECK(failure(read_runner_reply, packed("{}")).find("it is an empty map") != std::string::npos);
   for (const std::string_view reply : {R"({"tag": "t"})", R"({"jid": "2026"})",
@@ -95,7 +95,7 @@ TEST_CASE("a reply to a runner that is none is a failure that quotes it or says 
   }
 }
 
-TEST_CASE("a reply to a wheel that is none is a failure that quotes it or says what it lacks") {
+TEST_CASE("a malformed wheel reply is an error with the reason") {
   test::check_bad_replies(read_wheel_reply);
   CHECK(failure(read_wheel_reply, packed("{}")).find("it is an empty map") != std::string::npos);
   CHECK(failure(read_wheel_reply, packed(R"({"tag": "t"})")).find("it has no 'data'") != std::string::npos);

@@ -17,7 +17,7 @@ using test::ReadChunk;
 
 constexpr std::string_view kPamLogin = R"("eauth": "pam", "username": "fred", "password": "sesame")";
 
-/// The load of a chunk's own call, as JSON; `part` is between its client and its credentials.
+/// The load of a chunk of client `local` as JSON; `part` stands between its client and its credentials.
 std::string load_of(const std::string& part, const std::function<void(PublishLoad&)>& change = {}) {
   const ReadChunk chunk(R"({"client": "local", "tgt": "*", )" + part + ", " + std::string(kPamLogin) + "}");
   PublishLoad load{
@@ -26,7 +26,7 @@ std::string load_of(const std::string& part, const std::function<void(PublishLoa
   return json_of(pack_publish(load, {&chunk->credentials, "fred"}));
 }
 
-/// What `load_of` gives for these fields.
+/// The load that `load_of` builds from these fields.
 std::string expected(const std::string& call, const std::string& more_kwargs = "",
                      const std::string& jid = "", const std::string& end = "") {
   return R"({"enc": "clear", "load": {"cmd": "publish", "tgt": "*", )" + call +
@@ -36,7 +36,7 @@ std::string expected(const std::string& call, const std::string& more_kwargs = "
 
 }  // namespace
 
-TEST_CASE("a publication comes out as a real client sent it") {
+TEST_CASE("a publish load equals that of Salt's client") {
   const ReadChunk chunk(R"({"client": "local", "tgt": "pm-0", "fun": "test.ping", "eauth": "sharedsecret",
                             "username": "ssdev", "password": "s3cret"})");
   const PublishLoad load{.target = {TargetType::glob, "pm-0"}, .call = &chunk->local()};
@@ -44,7 +44,7 @@ TEST_CASE("a publication comes out as a real client sent it") {
         test::vector_file("03-publish-request.bin"));
 }
 
-TEST_CASE("keyword arguments follow the positional ones, in one map that says so") {
+TEST_CASE("keyword arguments follow the positional ones in a marked map") {
   CHECK(
       load_of(R"("fun": "f.g", "arg": [1, "a", null, [true, 1.5]], "kwarg": {"b": {"c": "x"}, "d": ""})") ==
       expected(
@@ -53,19 +53,19 @@ TEST_CASE("keyword arguments follow the positional ones, in one map that says so
         expected(R"("fun": "f.g", "arg": [{"__kwarg__": true, "b": 1}])"));
 }
 
-TEST_CASE("an integer of 20 digits is a job id, and goes as text") {
+TEST_CASE("an integer of 20 digits is sent as text") {
   CHECK(load_of(R"("fun": "f.g", "arg": [20261120233651543848])") ==
         expected(R"("fun": "f.g", "arg": ["20261120233651543848"])"));
 }
 
-TEST_CASE("several functions go as lists, each with its own arguments") {
+TEST_CASE("a compound call has lists of functions and arguments") {
   CHECK(load_of(R"("fun": ["f.g", "h.i"], "arg": [["a"], [2, {"__kwarg__": true, "b": 3}]])") ==
         expected(R"("fun": ["f.g", "h.i"], "arg": [["a"], [2, {"__kwarg__": true, "b": 3}]])"));
   CHECK(load_of(R"("fun": ["f.g", "h.i"])") == expected(R"("fun": ["f.g", "h.i"], "arg": [[], []])"));
   CHECK(load_of(R"("fun": ["f.g"])") == expected(R"("fun": ["f.g"], "arg": [[]])"));
 }
 
-TEST_CASE("a function of ours takes the place of the chunk's") {
+TEST_CASE("a function of our own replaces the chunk's") {
   const std::string fun = R"("fun": "f.g")";
   CHECK(load_of(fun, [](PublishLoad& load) {
           load.call = PublishLoad::Function{"test.ping", {}};
@@ -75,7 +75,7 @@ TEST_CASE("a function of ours takes the place of the chunk's") {
         }) == expected(R"("fun": "saltutil.find_job", "arg": ["2026"])"));
 }
 
-TEST_CASE("a list target goes as a list of ids") {
+TEST_CASE("a list target is sent as a list of ids") {
   const std::string load = load_of(R"("fun": "f.g")", [](PublishLoad& changed) {
     changed.target = {TargetType::list, std::vector<std::string>{"a", "b,c"}};
   });
@@ -83,7 +83,7 @@ TEST_CASE("a list target goes as a list of ids") {
         std::string::npos);
 }
 
-TEST_CASE("every other target goes as its expression, with its type") {
+TEST_CASE("other targets are sent as expression and type") {
   const std::string load = load_of(R"("fun": "f.g")", [](PublishLoad& changed) {
     changed.target = {TargetType::pillar_exact, "a:b"};
   });
@@ -91,27 +91,21 @@ TEST_CASE("every other target goes as its expression, with its type") {
         std::string::npos);
 }
 
-TEST_CASE("a delimiter is sent where it is not the usual one, and metadata where there are any") {
+TEST_CASE("delimiter and metadata are sent only if set") {
   CHECK(load_of(R"("fun": "f.g")", [](PublishLoad& load) { load.target.delimiter = "|"; }) ==
         expected(R"("fun": "f.g", "arg": [])", R"(, "delimiter": "|")"));
   CHECK(load_of(R"("fun": "f.g", "metadata": {"a": [1]})") ==
         expected(R"("fun": "f.g", "arg": [])", R"(, "metadata": {"a": [1]})"));
 }
 
-TEST_CASE("a job id and a time for syndics are sent where they are asked for") {
+TEST_CASE("jid and timeout for syndics are sent only if set") {
   CHECK(load_of(R"("fun": "f.g")", [](PublishLoad& load) { load.jid = "20261120233651543848"; }) ==
         expected(R"("fun": "f.g", "arg": [])", "", R"("jid": "20261120233651543848", )"));
   CHECK(load_of(R"("fun": "f.g")", [](PublishLoad& load) { load.to = std::chrono::seconds(5); }) ==
         expected(R"("fun": "f.g", "arg": [])", "", "", R"(, "to": 5)"));
 }
 
-TEST_CASE("returners go as they are given") {
-  const std::string load =
-      load_of(R"("fun": "f.g")", [](PublishLoad& changed) { changed.ret = "redis,smtp"; });
-  CHECK(load.find(R"("ret": "redis,smtp")") != std::string::npos);
-}
-
-TEST_CASE("a token goes alone") {
+TEST_CASE("a token is sent without other credentials") {
   const ReadChunk chunk(R"({"client": "local", "tgt": "*", "fun": "f.g", "token": "abc", "eauth": "pam",
                             "username": "fred", "password": "sesame"})");
   const PublishLoad load{.target = {TargetType::glob, "*"}, .call = &chunk->local()};
@@ -120,13 +114,13 @@ TEST_CASE("a token goes alone") {
   CHECK(json.find("sesame") == std::string::npos);
 }
 
-TEST_CASE("a login that brings nothing has an empty map, which the master refuses") {
+TEST_CASE("missing credentials are an empty map") {
   const ReadChunk chunk(R"({"client": "local", "tgt": "*", "fun": "f.g"})");
   const PublishLoad load{.target = {TargetType::glob, "*"}, .call = &chunk->local()};
   CHECK(json_of(pack_publish(load, {&chunk->credentials, ""})).find(R"("kwargs": {}})") != std::string::npos);
 }
 
-TEST_CASE("what a chunk says of the master's own fields reaches no load") {
+TEST_CASE("a chunk cannot set fields of the load") {
   const std::string load =
       load_of(R"("fun": "f.g", "key": "x", "user": "root", "id": "m", "cmd": "wheel", "master_id": "m",
                  "auth_list": ["x"], "nocache": true, "batch": 1, "ret_config": "x")");

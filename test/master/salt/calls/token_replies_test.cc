@@ -16,7 +16,7 @@ using test::packed;
 
 constexpr auto kBoth = {&read_mk_token_reply, &read_get_token_reply};
 
-/// A reply whose members but for one are good.
+/// A valid reply with one member replaced.
 std::string reply(const std::string& expire = "1795298299.5", const std::string& more = "") {
   return packed(R"({"start": 1.5, "expire": )" + expire +
                 R"(, "name": "fred", "eauth": "pam", "token": "abc")" + more + "}");
@@ -34,7 +34,7 @@ std::chrono::microseconds end_of(const std::string& expire) {
 
 }  // namespace
 
-TEST_CASE("a token comes with whose it is and when it ends") {
+TEST_CASE("a token reply has the owner and the expiry time") {
   for (const auto read : kBoth) {
     const auto answer = read(test::vector_file("18-mk_token-reply.bin"));
     REQUIRE(answer);
@@ -46,13 +46,13 @@ TEST_CASE("a token comes with whose it is and when it ends") {
   }
 }
 
-TEST_CASE("a token may come with groups") {
+TEST_CASE("a token reply may have groups") {
   CHECK(grant_in(reply("5", R"(, "groups": ["ops", "dev"])")).groups ==
         std::vector<std::string>{"ops", "dev"});
   CHECK(grant_in(reply("5", R"(, "groups": null)")).groups.empty());
 }
 
-TEST_CASE("a token's end is in seconds, whole or not, and within what can be meant") {
+TEST_CASE("the expiry time is in seconds and limited") {
   using std::chrono::microseconds;
   using std::chrono::seconds;
   CHECK(end_of("1795298299.5") == seconds(1795298299) + microseconds(500000));
@@ -62,7 +62,7 @@ TEST_CASE("a token's end is in seconds, whole or not, and within what can be mea
   CHECK(end_of("9223372036854775807") == seconds(100000000000));
 }
 
-TEST_CASE("credentials that are not good are a refusal") {
+TEST_CASE("wrong credentials are an authentication error") {
   const auto made = read_mk_token_reply(packed(R"("")"));
   REQUIRE_FALSE(made);
   CHECK(made.error().kind == ErrorKind::authentication);
@@ -72,12 +72,12 @@ TEST_CASE("credentials that are not good are a refusal") {
   CHECK(known.error().kind == ErrorKind::authentication);
 }
 
-TEST_CASE("what refuses a login does not refuse a token, and the other way round") {
+TEST_CASE("mk_token and get_token have different refusals") {
   CHECK(failure(read_mk_token_reply, packed("{}")).find("it is an empty map") != std::string::npos);
   CHECK(failure(read_get_token_reply, packed(R"("")")) == R"(The Salt master answered "".)");
 }
 
-TEST_CASE("a refusal that says so by name is one") {
+TEST_CASE("a named refusal is an authentication error") {
   for (const auto read : kBoth) {
     const auto answer = read(packed(R"({"error": {"name": "AuthenticationError", "message": "no"}})"));
     REQUIRE_FALSE(answer);
@@ -86,7 +86,7 @@ TEST_CASE("a refusal that says so by name is one") {
   }
 }
 
-TEST_CASE("a reply about a token that is none is a failure that says what it lacks, and shows no token") {
+TEST_CASE("a malformed token reply is an error that does not show the token") {
   for (const auto read : kBoth) {
     test::check_bad_replies(read);
     for (const std::string_view json : {R"({"name": "fred", "eauth": "pam", "expire": 5})",
@@ -111,7 +111,7 @@ TEST_CASE("a reply about a token that is none is a failure that says what it lac
   }
 }
 
-TEST_CASE("a token's end that is not a number is no time") {
+TEST_CASE("a malformed expiry time is an error") {
   std::string bytes = reply("0.5");
   const std::size_t at = bytes.find(
                              "\xA6"

@@ -16,10 +16,10 @@ using salt::FrameReader;
 using test::HeardBus;
 using test::packed;
 
-TEST_CASE("an event is shown as Salt's own API shows it, with its id and tag") {
+TEST_CASE("an event has Salt's JSON form with id and tag") {
   HeardBus bus;
   bus.fire("salt/auth", R"({"act": "accept", "id": "ms-0", "_stamp": "2026-11-20T23:36:51.624455"})");
-  const auto events = bus.heard();
+  const auto events = bus.received();
   REQUIRE(events.size() == 1);
   CHECK(
       events[0]->json() ==
@@ -27,7 +27,7 @@ TEST_CASE("an event is shown as Salt's own API shows it, with its id and tag") {
   CHECK(events[0]->user().empty());
 }
 
-TEST_CASE("every event of real masters is there, in order, in both framings") {
+TEST_CASE("all events of real masters are logged in order") {
   for (const char* file : {"24-stream-3006.28.bin", "25-stream-3008.3.bin"}) {
     CAPTURE(file);
     HeardBus bus;
@@ -39,20 +39,20 @@ TEST_CASE("every event of real masters is there, in order, in both framings") {
       REQUIRE(event);
       if (!*event) break;
       tags += std::string((*event)->tag) + " ";
-      bus.bus().hear(**event);
+      bus.bus().on_event(**event);
     }
     CHECK(!tags.empty());
     CHECK(bus.tags() == tags);
   }
 }
 
-TEST_CASE("an event whose data cannot be shown is there, and says why") {
+TEST_CASE("an event that is not valid JSON is logged with an error") {
   HeardBus bus;
   bus.fire_bytes("a", "\xC1");
   bus.fire_bytes("b", packed("[1]"));
-  bus.fire_bytes("c", std::string("\x81\xA1x\xC7\x00\x4F", 6));  // an extension that is none
+  bus.fire_bytes("c", std::string("\x81\xA1x\xC7\x00\x4F", 6));  // an unknown msgpack extension
   bus.fire("d", "{}");
-  const auto events = bus.heard();
+  const auto events = bus.received();
   REQUIRE(events.size() == 4);
   CHECK(events[0]->data().starts_with(R"({"error": "Malformed msgpack: )"));
   CHECK(events[1]->data() == R"({"error": "The data of this event are no map."})");
@@ -60,48 +60,48 @@ TEST_CASE("an event whose data cannot be shown is there, and says why") {
   CHECK(events[3]->data() == "{}");
 }
 
-TEST_CASE("an event that is nested deeper than listeners can read is there, and says so") {
+TEST_CASE("an event that is nested too deeply is logged with an error") {
   HeardBus bus;
   const auto nested = [](std::size_t levels) {
     return "\x81\xA1x" + std::string(levels - 1, '\x91') + "\xC0";
   };
   bus.fire_bytes("a", nested(master::kMaxEventDepth));
   bus.fire_bytes("b", nested(master::kMaxEventDepth + 1));
-  const auto events = bus.heard();
+  const auto events = bus.received();
   REQUIRE(events.size() == 2);
   CHECK(events[0]->data().starts_with(R"({"x": [[[)"));
   CHECK(events[1]->data().starts_with(R"({"error": "Malformed msgpack: nested deeper than 400 levels: )"));
 }
 
-TEST_CASE("bytes and dates pass") {
+TEST_CASE("bytes and dates are converted to JSON") {
   HeardBus bus;
   bus.fire_bytes("a",
                  "\x82\xA1x\xC4\x02\xFF\xFE\xA1y\xC7\x18\x4E"
                  "20261120T12:00:00.000000");
-  const auto events = bus.heard();
+  const auto events = bus.received();
   REQUIRE(events.size() == 1);
   CHECK(events[0]->data() == R"({"x": "//4=", "y": "2026-11-20T12:00:00.000000"})");
 }
 
-TEST_CASE("where nobody listens no event is kept, and whose the jobs are is noted all the same") {
+TEST_CASE("without listeners only owners are recorded") {
   const auto log = std::make_shared<master::EventLog>(system_clock());
   BusLog bus(log);
-  bus.hear({"salt/job/1/new", packed(R"({"user": "fred"})")});
-  bus.hear({"other", "\xC1"});
+  bus.on_event({"salt/job/1/new", packed(R"({"user": "fred"})")});
+  bus.on_event({"other", "\xC1"});
   const auto reader = log->reader({auth::EventScope::own, "fred"});
   REQUIRE(reader);
-  bus.hear({"salt/job/1/ret/m", packed(R"({"cmd": "_return", "user": "fred", "return": 1})")});
+  bus.on_event({"salt/job/1/ret/m", packed(R"({"cmd": "_return", "user": "fred", "return": 1})")});
   std::vector<master::EventPtr> events;
   REQUIRE((*reader)->read(events, 1 << 20, nullptr));
   REQUIRE(events.size() == 1);
-  CHECK(events[0]->block_with_id()[1].ends_with("-1\n\n"));  // it is the first that was made
+  CHECK(events[0]->block_with_id()[1].ends_with("-1\n\n"));  // the first id
   CHECK(events[0]->user() == "fred");
 }
 
-TEST_CASE("when the bus is lost listeners get what came, and then hear why there is no more") {
+TEST_CASE("a loss of the bus is reported after earlier events") {
   HeardBus bus;
   bus.fire("a", "{}");
-  bus.bus().lost();
+  bus.bus().on_loss();
   std::vector<master::EventPtr> events;
   const auto read = bus.reader().read(events, 1 << 20, nullptr);
   REQUIRE(!read);

@@ -30,14 +30,14 @@ std::string framed(std::string_view tag, std::string_view data) {
   return rest_fcgi::test::event_frame(tag, data, Framing::with_length);
 }
 
-/// A master's socket, and who fires events there.
+/// A fake master's socket and an `EventPusher` that writes to it.
 struct Pull {
   TempDir dir;
   FakeEventPull master{dir / "master_event_pull.ipc"};
   EventPusher pusher{BusOptions{.path = dir / "master_event_pull.ipc"}};
 };
 
-TEST_CASE("events are framed as Salt's own programs frame them, one after the other on a kept connection") {
+TEST_CASE("fired events are framed as by Salt") {
   Pull pull;
   REQUIRE(pull.pusher.fire("salt/netapi/hook/a",
                            "\x81\xA1"
@@ -51,7 +51,7 @@ TEST_CASE("events are framed as Salt's own programs frame them, one after the ot
   CHECK(pull.master.connections() == 1);
 }
 
-TEST_CASE("a connection that the master ended is made anew, and no event is lost for it") {
+TEST_CASE("a closed connection is opened again without losing an event") {
   Pull pull;
   REQUIRE(pull.pusher.fire("a", "\x80", soon()));
   CHECK(pull.master.received() == framed("a", "\x80"));
@@ -60,7 +60,7 @@ TEST_CASE("a connection that the master ended is made anew, and no event is lost
   CHECK(pull.master.received() == framed("b", "\x80"));
 }
 
-TEST_CASE("where nobody takes events that is said, and they are taken when somebody is back") {
+TEST_CASE("firing fails without a master and works when it is back") {
   Pull pull;
   REQUIRE(pull.pusher.fire("a", "\x80", soon()));
   pull.master.stop();
@@ -74,21 +74,20 @@ TEST_CASE("where nobody takes events that is said, and they are taken when someb
   CHECK(pull.master.received() == framed("c", "\x80"));
 }
 
-TEST_CASE("a master that does not read is not waited for beyond the deadline, and gets no half event later") {
+TEST_CASE("firing stops at the deadline and leaves no partial event") {
   Pull pull;
   const std::string large(1 << 20, 'x');
   const auto begun = std::chrono::steady_clock::now();
   const auto late = pull.pusher.fire("a", large, begun + std::chrono::milliseconds(100));
   REQUIRE_FALSE(late);
   CHECK(late.error().kind == ErrorKind::timeout);
-  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));  // what it waits for without one
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));  // the default limit
   REQUIRE(pull.pusher.fire("b", "\x80", soon()));
   CHECK(pull.master.connections() == 2);
   CHECK(pull.master.received().ends_with(framed("b", "\x80")));
 }
 
-TEST_CASE(
-    "an event waits for another one's turn no longer than it may, and a master that ends lets none wait") {
+TEST_CASE("waiting for another event ends at the deadline") {
   Pull pull;
   auto first = std::async(std::launch::async,
                           [&pull] { return pull.pusher.fire("a", std::string(1 << 20, 'x'), soon()); });
@@ -105,16 +104,16 @@ TEST_CASE(
   CHECK(lost.error().message.starts_with("The Salt Master's event socket was lost: "));
 }
 
-TEST_CASE("an event goes to the master whose socket is at the path now") {
+TEST_CASE("an event goes to the master at the current socket") {
   Pull pull;
   REQUIRE(pull.pusher.fire("a", "\x80", soon()));
-  test::FakeEventPull next{pull.dir / "master_event_pull.ipc"};  // the first one still listens
+  test::FakeEventPull next{pull.dir / "master_event_pull.ipc"};  // the first socket still listens
   REQUIRE(pull.pusher.fire("b", "\x80", soon()));
   CHECK(next.received().find("b\n\n") != std::string::npos);
   CHECK(pull.master.received().find("b\n\n") == std::string::npos);
 }
 
-TEST_CASE("who may not fire events is told which user may") {
+TEST_CASE("the error for missing permission names the required user") {
   if (::geteuid() != 0) return;
   Pull pull;
   ::chmod(pull.dir.path().c_str(), 0755);
@@ -130,7 +129,7 @@ TEST_CASE("who may not fire events is told which user may") {
                                         "user alone, so the responder would have to run as the user root"));
 }
 
-TEST_CASE("with ipc_mode tcp the port of events is named where nobody is there") {
+TEST_CASE("with ipc_mode tcp the error names the port") {
   EventPusher pusher(BusOptions{.port = 1, .port_key = "tcp_master_pull_port"});
   const auto gone = pusher.fire("a", "\x80", soon());
   REQUIRE_FALSE(gone);

@@ -9,7 +9,7 @@ namespace {
 
 using namespace rest_fcgi::salt;
 
-std::string told(std::string_view tag) {
+std::string describe_topic(std::string_view tag) {
   const auto topic = topic_of(tag);
   if (!topic) return "nothing";
   const char* const kinds[] = {"job", "begin", "runner", "syndic"};
@@ -17,54 +17,54 @@ std::string told(std::string_view tag) {
          std::string(topic->who);
 }
 
-TEST_CASE("a tag tells the job and the minion that returned") {
-  CHECK(told("salt/job/20261120233651543848/ret/pm-0") == "job 20261120233651543848 pm-0");
+TEST_CASE("topic_of reads returns of minions") {
+  CHECK(describe_topic("salt/job/20261120233651543848/ret/pm-0") == "job 20261120233651543848 pm-0");
 }
 
-TEST_CASE("a minion's id may hold dots and slashes, and be like another part of a tag") {
-  CHECK(told("salt/job/1/ret/web.example.com") == "job 1 web.example.com");
-  CHECK(told("salt/job/1/ret/a/b") == "job 1 a/b");
-  CHECK(told("salt/job/1/ret/ret/x") == "job 1 ret/x");
+TEST_CASE("topic_of accepts minion ids with dots and slashes") {
+  CHECK(describe_topic("salt/job/1/ret/web.example.com") == "job 1 web.example.com");
+  CHECK(describe_topic("salt/job/1/ret/a/b") == "job 1 a/b");
+  CHECK(describe_topic("salt/job/1/ret/ret/x") == "job 1 ret/x");
 }
 
-TEST_CASE("a tag tells the runner's job, and that it begins or what it returned") {
-  CHECK(told("salt/run/20261120233655223239/ret") == "runner 20261120233655223239 ");
-  CHECK(told("salt/run/20261120233655223239/new") == "begin 20261120233655223239 ");
-  CHECK(told("salt/run/1/progress/ret") == "nothing");
-  CHECK(told("salt/run/1/ret/more") == "nothing");
+TEST_CASE("topic_of reads starts and returns of runners") {
+  CHECK(describe_topic("salt/run/20261120233655223239/ret") == "runner 20261120233655223239 ");
+  CHECK(describe_topic("salt/run/20261120233655223239/new") == "begin 20261120233655223239 ");
+  CHECK(describe_topic("salt/run/1/progress/ret") == "nothing");
+  CHECK(describe_topic("salt/run/1/ret/more") == "nothing");
 }
 
-TEST_CASE("a tag tells the syndic, of which the id may hold slashes, and the job") {
-  CHECK(told("syndic/syn-1/1234") == "syndic 1234 syn-1");
-  CHECK(told("syndic/a/b/1234") == "syndic 1234 a/b");
+TEST_CASE("topic_of reads syndic events") {
+  CHECK(describe_topic("syndic/syn-1/1234") == "syndic 1234 syn-1");
+  CHECK(describe_topic("syndic/a/b/1234") == "syndic 1234 a/b");
 }
 
-TEST_CASE("all other tags are for nobody") {
+TEST_CASE("topic_of ignores other tags") {
   const std::string jid = "20261120233651543848";
   for (const std::string& tag :
        {jid, "salt/job/" + jid + "/new", "salt/job/" + jid + "/publish", "salt/job/" + jid + "/prog/ms-0/0",
         "salt/wheel/" + jid + "/ret", std::string("salt/auth"), std::string("minion_start"), std::string()}) {
     CAPTURE(tag);
-    CHECK(told(tag) == "nothing");
+    CHECK(describe_topic(tag) == "nothing");
   }
 }
 
-TEST_CASE("a job's id is short, else its tag is for nobody") {
+TEST_CASE("topic_of ignores long job ids") {
   const std::string longest(64, '1');
   for (const std::string& tag :
        {"salt/job/" + longest + "/ret/m", "salt/run/" + longest + "/ret", "syndic/s/" + longest}) {
     CAPTURE(tag);
-    CHECK(told(tag) != "nothing");
-    CHECK(told(std::string(tag).insert(tag.find('1'), "1")) == "nothing");
+    CHECK(describe_topic(tag) != "nothing");
+    CHECK(describe_topic(std::string(tag).insert(tag.find('1'), "1")) == "nothing");
   }
 }
 
-TEST_CASE("a tag that lacks a part is for nobody") {
+TEST_CASE("topic_of ignores incomplete tags") {
   for (const char* tag :
        {"salt/job/", "salt/job/1", "salt/job/1/", "salt/job/1/ret", "salt/job/1/ret/", "salt/job//ret/m",
         "salt/run/", "salt/run//ret", "salt/run/1", "syndic/", "syndic/s", "syndic/s/", "syndic//1"}) {
     CAPTURE(tag);
-    CHECK(told(tag) == "nothing");
+    CHECK(describe_topic(tag) == "nothing");
   }
 }
 
@@ -76,7 +76,7 @@ std::string about(std::string_view tag) {
          std::string(job->rest);
 }
 
-TEST_CASE("a tag tells which job it is about, and what of it") {
+TEST_CASE("job_tag returns the parts of a tag") {
   CHECK(about("salt/job/1/new") == "job 1 new");
   CHECK(about("salt/job/1/ret/a/b") == "job 1 ret/a/b");
   CHECK(about("salt/run/1/any/thing") == "runner 1 any/thing");

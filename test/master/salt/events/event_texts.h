@@ -14,7 +14,7 @@
 
 namespace rest_fcgi::test {
 
-/// What comes from a bus, and what a listener hears of it.
+/// Events as they come from the bus, and as a listener receives them.
 class HeardBus {
  public:
   explicit HeardBus(auth::EventScope scope = auth::EventScope::all, std::string user = "fred") {
@@ -25,25 +25,25 @@ class HeardBus {
 
   void fire(std::string_view tag, std::string_view json) {
     const std::string data = packed(json);
-    bus_.hear({tag, data});
+    bus_.on_event({tag, data});
   }
-  void fire_bytes(std::string_view tag, std::string_view data) { bus_.hear({tag, data}); }
+  void fire_bytes(std::string_view tag, std::string_view data) { bus_.on_event({tag, data}); }
 
-  /// All events since it was asked last.
-  std::vector<master::EventPtr> heard() {
+  /// The events since the last call.
+  std::vector<master::EventPtr> received() {
     std::vector<master::EventPtr> events;
     REQUIRE(reader_->read(events, 100 << 20, nullptr));
     return events;
   }
   std::string tags() {
     std::string all;
-    for (const auto& event : heard()) all += event->tag() + " ";
+    for (const auto& event : received()) all += event->tag() + " ";
     return all;
   }
-  /// The data of an event, as its listeners see it.
+  /// The data of an event as its listeners see it.
   std::string shown(std::string_view tag, std::string_view json) {
     fire(tag, json);
-    const auto events = heard();
+    const auto events = received();
     REQUIRE(events.size() == 1);
     CHECK(events[0]->tag() == tag);
     return std::string(events[0]->data());

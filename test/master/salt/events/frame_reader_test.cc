@@ -27,7 +27,7 @@ constexpr std::size_t kMost = 1 << 20;
 constexpr Framing kFramings[] = {Framing::bare, Framing::with_length};
 
 struct Read {
-  std::vector<std::string> events;  // tag, a bar, data
+  std::vector<std::string> events;  // each `tag|data`
   std::string problem;
 
   bool operator==(const Read&) const = default;
@@ -47,7 +47,7 @@ void read_on(FrameReader& reader, std::string_view bytes, Read& read) {
   }
 }
 
-/// What a reader makes of a stream that comes in pieces of that size.
+/// The events of a stream that is read in pieces of `size` bytes.
 Read read_all(std::string_view stream, std::size_t piece = std::string_view::npos) {
   FrameReader reader(kMost);
   Read read;
@@ -73,7 +73,7 @@ const std::vector<std::string> kTags3008 = {"salt/job/20261121001915011370/new",
                                             "salt/job/20261121001915011370/publish",
                                             "salt/job/20261121001915011370/ret/ms-0"};
 
-TEST_CASE("a frame of a real master is its tag and its data") {
+TEST_CASE("a frame of a real master has tag and data") {
   const std::pair<const char*, const char*> files[] = {
       {"07-event-job-ret.bin", "salt/job/20261120233651543848/ret/pm-0"},
       {"14-event-run-ret.bin", "salt/run/20261120233655223239/ret"},
@@ -87,7 +87,7 @@ TEST_CASE("a frame of a real master is its tag and its data") {
   CHECK(read_all(vector_file("22-event-ret-odd-types.bin")).events.size() == 1);
 }
 
-TEST_CASE("streams of real masters of both framings are read, however they are cut") {
+TEST_CASE("streams in both framings are read in pieces of any size") {
   for (const auto& [file, tags] :
        {std::pair("24-stream-3006.28.bin", kTags3006), std::pair("25-stream-3008.3.bin", kTags3008)}) {
     const std::string stream = vector_file(file);
@@ -105,7 +105,7 @@ TEST_CASE("streams of real masters of both framings are read, however they are c
   }
 }
 
-TEST_CASE("a stream that ends early gives the events that were whole, and no error") {
+TEST_CASE("an incomplete stream returns its complete events") {
   for (const char* file : {"24-stream-3006.28.bin", "25-stream-3008.3.bin"}) {
     const std::string stream = vector_file(file);
     std::size_t events = 0;
@@ -119,7 +119,7 @@ TEST_CASE("a stream that ends early gives the events that were whole, and no err
   }
 }
 
-TEST_CASE("a stream with a wrong byte gives events or an error, and asks for no more memory than came") {
+TEST_CASE("a changed byte causes no large allocation") {
   for (const char* file : {"24-stream-3006.28.bin", "25-stream-3008.3.bin"}) {
     const std::string stream = vector_file(file);
     for (std::size_t place = 0; place < stream.size(); ++place) {
@@ -127,7 +127,7 @@ TEST_CASE("a stream with a wrong byte gives events or an error, and asks for no 
         std::string wrong = stream;
         wrong[place] = static_cast<char>(static_cast<unsigned char>(wrong[place]) ^ mask);
         const Read whole = read_all(wrong);
-        // A smaller length and what then looks like frames: each needs some bytes.
+        // A smaller length splits the frame into what look like several frames, of some bytes each.
         CHECK(whole.events.size() <= stream.size() / 16);
         CHECK(read_all(wrong, 61) == whole);
       }
@@ -135,7 +135,7 @@ TEST_CASE("a stream with a wrong byte gives events or an error, and asks for no 
   }
 }
 
-TEST_CASE("a large frame is read in small pieces, and its memory is given back") {
+TEST_CASE("a large frame is read and its memory is freed") {
   const std::string data(20 << 20, 'x');
   for (const Framing framing : kFramings) {
     const std::string stream = event_frame("big", data, framing) + event_frame("small", "y", framing);
@@ -157,26 +157,26 @@ TEST_CASE("a large frame is read in small pieces, and its memory is given back")
   }
 }
 
-TEST_CASE("a body that is a str is as good as one that is a bin") {
+TEST_CASE("the body may be a str") {
   CHECK(read_all("\x82\xa4head\x80\xa4"
                  "body\xa6t\n\n\x81\x01\x02"sv)
             .events == std::vector{"t|\x81\x01\x02"s});
 }
 
-TEST_CASE("the first two line feeds part tag and data") {
+TEST_CASE("the first two line feeds separate tag and data") {
   CHECK(read_all(event_frame("t", "a\n\nb")).events == std::vector{"t|a\n\nb"s});
   CHECK(read_all(event_frame("t\n", "b")).events == std::vector{"t|\nb"s});
   CHECK(read_all(event_frame("", "")).events == std::vector{"|"s});
 }
 
-TEST_CASE("other entries of the map are ignored, wherever they stand") {
+TEST_CASE("other members of a frame are ignored") {
   CHECK(read_all("\x83\xa4"
                  "body\xa4t\n\nd\xa4head\x81\xa1x\x92\x01\x02\xa3"
                  "new\xc0"sv)
             .events == std::vector{"t|d"s});
 }
 
-TEST_CASE("what is no map with a body is named, with its place in the stream") {
+TEST_CASE("a malformed frame is an error with its number") {
   const std::pair<std::string_view, const char*> wrong[] = {
       {"\x91\x01"sv, "a value that is no map; accepted is {\"head\": {}, \"body\": ...}"},
       {"\x80"sv, "a map without a `body`"},
@@ -200,7 +200,7 @@ TEST_CASE("what is no map with a body is named, with its place in the stream") {
             .starts_with("frame 2 of the event stream: a value that is no map"));
 }
 
-TEST_CASE("a frame that is too large breaks the stream, at once where its length stands before it") {
+TEST_CASE("a frame beyond the size limit is an error") {
   CHECK(problem_of("\x00\x10\x00\x01"sv) ==
         "frame 1 of the event stream: a length of 1048577 bytes; accepted are 1048576 at most");
   const std::string bare = event_frame("big", std::string(2 * kMost, 'x'));
@@ -210,12 +210,12 @@ TEST_CASE("a frame that is too large breaks the stream, at once where its length
   CHECK(problem_of(std::string_view(bare).substr(0, kMost + 1)) == problem);
 }
 
-TEST_CASE("a frame that is nested too deep is refused") {
+TEST_CASE("a frame that is nested too deeply is an error") {
   CHECK(problem_of("\x82\xa4head" + std::string(kMaxDepth, '\x91')).find("nested deeper than 600 levels") !=
         std::string::npos);
 }
 
-TEST_CASE("a length that is not that of the map breaks the stream") {
+TEST_CASE("a wrong length is an error") {
   const std::string map = event_frame("t", "d");
   const auto with_length = [&](std::size_t length) {
     return std::string("\0\0\0", 3) + static_cast<char>(length) + map + map;
@@ -228,7 +228,7 @@ TEST_CASE("a length that is not that of the map breaks the stream") {
         "frame 1 of the event stream: a length of 0 bytes, where the value has not as many");
 }
 
-TEST_CASE("a stream that was broken stays so") {
+TEST_CASE("an error of the stream is permanent") {
   FrameReader reader(kMost);
   Read read;
   read_on(reader, "\x91\x01", read);

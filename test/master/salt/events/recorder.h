@@ -15,38 +15,38 @@
 
 namespace rest_fcgi::test {
 
-/// How long a test waits for what has to come.
+/// How long a test waits for an event.
 inline constexpr std::chrono::seconds kPatience{60};
 
-/// A listener that writes down what it hears. Thread-safe.
+/// A listener that records the events it receives. Thread-safe.
 class Recorder final : public salt::Listener {
  public:
-  /// Called with each event before it is written down. To be set before anybody can call.
+  /// Called with each event before it is recorded. Set it before the first event.
   std::function<void(std::string_view data)> on_hear = [](std::string_view) {};
 
-  [[nodiscard]] bool wanted() const override { return wanted_; }
+  [[nodiscard]] bool is_needed() const override { return wanted_; }
 
-  void hear(const salt::Topic& topic, std::string_view data) override {
+  void on_event(const salt::Topic& topic, std::string_view data) override {
     const Visit visit(*this);
     on_hear(data);
     write(std::string(topic.who) + "=" + std::string(data));
   }
 
-  void lost(const Error& error) override {
+  void on_loss(const Error& error) override {
     const Visit visit(*this);
     write("lost: " + error.message);
   }
 
   void want_no_more() { wanted_ = false; }
 
-  /// All of it, once there is as much.
-  std::vector<std::string> heard(std::size_t count) {
+  /// The recorded events, once there are `count` of them.
+  std::vector<std::string> received(std::size_t count) {
     std::unique_lock lock(mutex_);
     came_.wait_for(lock, kPatience, [&] { return heard_.size() >= count; });
     return heard_;
   }
 
-  /// Whether two threads called it at a time.
+  /// Whether two threads called it at the same time.
   [[nodiscard]] bool crowded() const { return crowded_; }
 
  private:

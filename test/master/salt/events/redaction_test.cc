@@ -16,13 +16,13 @@ using test::HeardBus;
 
 namespace {
 
-/// Stands for a secret: no listener ever sees it.
+/// Stands for a secret, which no listener may see.
 constexpr std::string_view kCanary = "c4nary-s3cret";
 
 struct Case {
   const char* what;
   const char* tag;
-  const char* data;  ///< with CANARY where a secret is
+  const char* data;  ///< with CANARY in the place of each secret
 };
 
 constexpr Case kCases[] = {
@@ -95,7 +95,7 @@ std::string with_canary(std::string text) {
 
 }  // namespace
 
-TEST_CASE("no secret is in what listeners see") {
+TEST_CASE("secrets in events are hidden") {
   HeardBus bus;
   for (const Case& event : kCases) {
     CAPTURE(event.what);
@@ -106,7 +106,7 @@ TEST_CASE("no secret is in what listeners see") {
   }
 }
 
-TEST_CASE("what a minion returned is shown as it is") {
+TEST_CASE("returns of minions are not redacted") {
   HeardBus bus;
   for (const char* tag : {"salt/job/20261120233651543848/ret/ms-0", "20261120233651543848"}) {
     for (const char* data :
@@ -124,7 +124,7 @@ TEST_CASE("what a minion returned is shown as it is") {
   }
 }
 
-TEST_CASE("what is no secret is shown, in the words of a master") {
+TEST_CASE("members that are not secret are shown") {
   HeardBus bus;
   struct Shown {
     const char* tag;
@@ -159,7 +159,7 @@ TEST_CASE("what is no secret is shown, in the words of a master") {
   }
 }
 
-TEST_CASE("a name ends with a word for secrets, or it names none") {
+TEST_CASE("a name is secret if its last word is") {
   for (const char* name : {"password",     "PASSWORD",      "db_password",    "db.pass",
                            "X-Auth-Token", "tokens",        "apiKey",         "aws_secret_access_key",
                            "ssh_priv",     "cookies",       "rootpw",         "token_",
@@ -181,7 +181,7 @@ TEST_CASE("a name ends with a word for secrets, or it names none") {
   CHECK(names_a_secret(std::string(1000, 'x') + "token"));
 }
 
-TEST_CASE("a number under a plural says how many there are, and is shown") {
+TEST_CASE("a count under a plural name is shown") {
   HeardBus bus;
   for (const char* data :
        {R"({"data": {"tokens": 3, "max_tokens": 4096, "passwords": "12", "bypass": "on"}})",
@@ -194,12 +194,12 @@ TEST_CASE("a number under a plural says how many there are, and is shown") {
       R"({"data": {"tokens": "[hidden]", "secrets": "[hidden]", "token": "[hidden]", "passwords": "[hidden]"}})");
 }
 
-TEST_CASE("of a text the value that follows the name of a secret is hidden, and no more") {
+TEST_CASE("in a text only the value after a secret's name is hidden") {
   const auto shown = [](std::string_view text, TextKind kind = TextKind::plain) {
     return master::without_secrets(text, kind).value_or(std::string(text));
   };
   struct Text {
-    const char* shown;  ///< with [hidden] where a secret is
+    const char* shown;  ///< with [hidden] in the place of each secret
     const char* secret = "x";
     TextKind kind = TextKind::plain;
   };
@@ -306,7 +306,7 @@ TEST_CASE("of a text the value that follows the name of a secret is hidden, and 
   }
 }
 
-TEST_CASE("the media type of a hook's body and the tag say where the values of an event end") {
+TEST_CASE("the Content-Type of a hook decides how its body is redacted") {
   HeardBus bus;
   constexpr std::string_view kForm =
       R"({"body": "password=%&b", "headers": {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}})";
@@ -323,7 +323,7 @@ TEST_CASE("the media type of a hook's body and the tag say where the values of a
         R"({"arg": ["password=[hidden]"]})");
 }
 
-TEST_CASE("the time that a text takes grows with its size alone, whatever is in it") {
+TEST_CASE("redaction takes linear time") {
   constexpr std::size_t kSize = 1'000'000;
   constexpr std::size_t kBlanks = 100'000;
   for (const char* part : {" ",         "\\",        "\"",          "-",        "a",        "=",

@@ -18,8 +18,7 @@ using rest_fcgi::test::vector_file;
 
 namespace {
 
-/// Bodies and events that are recorded, and values in which all that is special about our transcoding is
-/// close together.
+/// Recorded bodies and events, and values that have all special cases of the transcoding close together.
 std::vector<std::string> samples() {
   std::vector<std::string> found;
   for (const std::string_view name : kVectorFiles) {
@@ -37,7 +36,7 @@ std::vector<std::string> samples() {
 
 }  // namespace
 
-TEST_CASE("what is cut short at any byte is an error and nothing worse") {
+TEST_CASE("msgpack that is cut at any byte is an error") {
   for (const std::string& sample : samples()) {
     for (std::size_t size = 0; size < sample.size(); ++size) {
       const std::string_view trouble = trouble_with(std::string_view(sample).substr(0, size));
@@ -46,7 +45,7 @@ TEST_CASE("what is cut short at any byte is an error and nothing worse") {
   }
 }
 
-TEST_CASE("what has any byte changed is an error, or valid JSON") {
+TEST_CASE("msgpack with a changed byte is an error or valid JSON") {
   for (std::string sample : samples()) {
     CHECK(trouble_with(sample).empty());
     CHECK(PackedValue::read(sample));
@@ -62,7 +61,7 @@ TEST_CASE("what has any byte changed is an error, or valid JSON") {
   }
 }
 
-TEST_CASE("any byte in any place of a small value is an error, or valid JSON") {
+TEST_CASE("any byte in a small value is an error or valid JSON") {
   for (std::string bytes : {"\x92\x81\xA1x\x05\xC0", "\xC4\x04\xD9\x02\x81\x90"}) {
     for (char& place : bytes) {
       const char original = place;

@@ -31,7 +31,7 @@ std::string packed(std::string_view json) {
   return std::string(view(bytes));
 }
 
-/// What every request starts with.
+/// The first bytes of every request.
 Packer& begin_request(Packer& packer, std::size_t load_members, std::string_view cmd) {
   packer.begin_map(3).text("enc").text("clear").text("load").begin_map(load_members);
   return packer.text("cmd").text(cmd);
@@ -44,7 +44,7 @@ Packer& credentials(Packer& packer) {
 
 }  // namespace
 
-TEST_CASE("the requests of Salt's own client are packed byte for byte") {
+TEST_CASE("requests are packed like those of Salt's client") {
   WipedBytes ping;
   Packer packer(ping);
   begin_request(packer, 1, "ping").text("version").integer(3);
@@ -72,7 +72,7 @@ TEST_CASE("the requests of Salt's own client are packed byte for byte") {
   CHECK(view(wheel) == vector_file("16-wheel-request.bin"));
 }
 
-TEST_CASE("plain values are packed in their shortest form, as a master takes them") {
+TEST_CASE("values are packed in their shortest form") {
   WipedBytes bytes;
   Packer packer(bytes);
   packer.nil().boolean(true).boolean(false).integer(0).integer(-1).integer(-33).integer(128).real(0.1);
@@ -83,7 +83,7 @@ TEST_CASE("plain values are packed in their shortest form, as a master takes the
         "\xCF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xD3\x80\x00\x00\x00\x00\x00\x00\x00"sv);
 }
 
-TEST_CASE("a float stays a float where an integer has the same value") {
+TEST_CASE("a float with an integer value stays a float") {
   WipedBytes bytes;
   Packer(bytes).real(1).real(-0.0).real(-3).real(18446744073709551616.0);
   CHECK(view(bytes) ==
@@ -91,7 +91,7 @@ TEST_CASE("a float stays a float where an integer has the same value") {
         "\xCB\xC0\x08\x00\x00\x00\x00\x00\x00\xCB\x43\xF0\x00\x00\x00\x00\x00\x00"sv);
 }
 
-TEST_CASE("text of any length is str, never bin") {
+TEST_CASE("text of any length is packed as str") {
   for (const std::size_t length : {0U, 31U, 32U, 255U, 256U, 65535U, 65536U}) {
     CAPTURE(length);
     const std::string text(length, 'x');
@@ -103,7 +103,7 @@ TEST_CASE("text of any length is str, never bin") {
   }
 }
 
-TEST_CASE("JSON that was packed and transcoded is what it was") {
+TEST_CASE("packed JSON is converted back unchanged") {
   for (const std::string_view json : {
            R"({"a": [1, -5, 1.5, 1.0, -0.0, 1e+16, true, false, null, "h\u0001\"é"], "b": {}, "c": []})",
            R"([9223372036854775807, -9223372036854775808, 9999999999999999999])",
@@ -113,7 +113,7 @@ TEST_CASE("JSON that was packed and transcoded is what it was") {
   }
 }
 
-TEST_CASE("arrays and maps of many elements keep all of them") {
+TEST_CASE("large arrays and maps are packed") {
   std::string array = "[0";
   for (int i = 1; i < 70000; ++i) array += ", " + std::to_string(i);
   array += "]";
@@ -124,14 +124,14 @@ TEST_CASE("arrays and maps of many elements keep all of them") {
   CHECK(to_json(packed(object))->text() == object);
 }
 
-TEST_CASE("of keys that stand twice the last one is packed") {
+TEST_CASE("of equal keys the last one is packed") {
   CHECK(packed(R"({"a": 1, "b": 2, "a": 3})") ==
         "\x82\xA1"
         "b\x02\xA1"
         "a\x03");
 }
 
-TEST_CASE("integers that msgpack cannot hold, and job ids, are packed as text") {
+TEST_CASE("large integers and job ids are packed as text") {
   CHECK(to_json(packed("20261120233651543848"))->text() == R"("20261120233651543848")");
   CHECK(to_json(packed("18446744073709551615"))->text() == R"("18446744073709551615")");
   CHECK(to_json(packed("-9223372036854775809"))->text() == R"("-9223372036854775809")");

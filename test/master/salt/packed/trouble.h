@@ -9,8 +9,8 @@
 
 namespace rest_fcgi::test {
 
-/// A look at any bytes at all gives an error, or JSON that can be read, in a few times their memory. Returns
-/// what is not so; empty where all is well. Checks in the middle would take longer than the looks.
+/// Checks that any bytes give an error or valid JSON, in a few times their memory. Returns what is wrong, or
+/// an empty text. It has no doctest checks inside, since these are slower than the work.
 inline std::string_view trouble_with(std::string_view bytes) {
   using namespace salt;
   static JsonDocument document;

@@ -20,7 +20,7 @@ struct Expected {
   std::string_view json;
 };
 
-// What salt.utils.json.dumps writes for these files.
+// The output of salt.utils.json.dumps for these files.
 constexpr std::array<Expected, 17> kBodies = {{
     {"01-ping-request.bin", R"({"enc": "clear", "load": {"cmd": "ping"}, "version": 3})"},
     {"02-ping-reply.bin", R"({"cmd": "ping"})"},
@@ -92,7 +92,7 @@ constexpr std::array<Expected, 5> kEvents = {{
 
 }  // namespace
 
-TEST_CASE("requests and replies of a real master become what Salt writes") {
+TEST_CASE("messages of a real master become the same JSON as in Salt") {
   for (const Expected& expected : kBodies) {
     CAPTURE(expected.file);
     auto json = to_json(vector_file(expected.file));
@@ -101,7 +101,7 @@ TEST_CASE("requests and replies of a real master become what Salt writes") {
   }
 }
 
-TEST_CASE("the data of a real master's events becomes what Salt writes") {
+TEST_CASE("events of a real master become the same JSON as in Salt") {
   for (const Expected& expected : kEvents) {
     CAPTURE(expected.file);
     auto json = to_json(event_data(expected.file));

@@ -19,7 +19,7 @@
 
 #include "../../../support/fake_ret_port.h"
 #include "../../../support/limit.h"
-#include "master/salt/lines.h"
+#include "master/salt/release_series.h"
 #include "requests.h"
 
 namespace rest_fcgi::salt {
@@ -38,21 +38,23 @@ std::unique_ptr<RequestPool> pool_of(const PoolOptions& options) {
   return *std::move(pool);
 }
 
-Result<WipedBytes> ask(RequestPool& pool, std::string_view message, Lane lane = Lane::publish) {
-  return pool.request(lane, bytes(message), late());
+Result<WipedBytes> ask(RequestPool& pool, std::string_view message,
+                       PriorityClass priority = PriorityClass::publish) {
+  return pool.request(priority, bytes(message), late());
 }
 
-/// A request by a thread of its own.
-std::future<Result<WipedBytes>> asked(RequestPool& pool, std::string message, Lane lane = Lane::publish) {
+/// A request that runs in its own thread.
+std::future<Result<WipedBytes>> send_request(RequestPool& pool, std::string message,
+                                             PriorityClass priority = PriorityClass::publish) {
   return std::async(std::launch::async,
-                    [&pool, message = std::move(message), lane] { return ask(pool, message, lane); });
+                    [&pool, message = std::move(message), priority] { return ask(pool, message, priority); });
 }
 
 std::optional<std::string> reply_to(std::string body) {
   return "re: " + body;
 }
 
-/// A master that keeps requests that begin with `slow` until it is opened, and answers the others at once.
+/// A master that holds back requests that start with `slow` until it is released, and answers others at once.
 class GatedMaster {
  public:
   explicit GatedMaster(std::size_t workers)
@@ -70,7 +72,7 @@ class GatedMaster {
     changed_.notify_all();
   }
 
-  /// How many slow ones it keeps now, and the most that there were.
+  /// The number of held requests, now and at most.
   [[nodiscard]] int inside() const { return count(inside_); }
   [[nodiscard]] int most() const { return count(most_); }
 
@@ -99,19 +101,7 @@ class GatedMaster {
 
 }  // namespace
 
-TEST_CASE("a libzmq that is not there, or is another library, is told with what it is needed for") {
-  for (const char* other : {"libno_such_library.so.5", "libm.so.6"}) {
-    const auto loaded = load_zmq(other);
-    REQUIRE_FALSE(loaded);
-    CHECK(loaded.error().kind == ErrorKind::configuration);
-    CHECK(loaded.error().message.find("a Salt master is spoken to with libzmq (Debian's package libzmq5)") ==
-          0);
-    CHECK(loaded.error().message.find(other) != std::string::npos);
-  }
-}
-
-TEST_CASE("without descriptors there is no pool, and the error says why") {
-  REQUIRE(load_zmq());  // a file, too
+TEST_CASE("a pool without descriptors is an error") {
   const rest_fcgi::test::Limit no_files(RLIMIT_NOFILE, 0);
   const auto pool = RequestPool::make({.uri = "tcp://127.0.0.1:4506"});
   REQUIRE_FALSE(pool);
@@ -119,19 +109,7 @@ TEST_CASE("without descriptors there is no pool, and the error says why") {
   CHECK(pool.error().message == "ZeroMQ: Too many open files.");
 }
 
-TEST_CASE("one request after the other goes over one connection") {
-  FakeRetPort master(reply_to);
-  const auto pool = pool_of({.uri = master.uri()});
-  for (int i = 0; i < 100; ++i) {
-    const auto answer = ask(*pool, std::to_string(i));
-    REQUIRE(answer);
-    CHECK(text(*answer) == "re: " + std::to_string(i));
-  }
-  CHECK(master.connections() == 1);
-  CHECK(master.messages() == 100);
-}
-
-TEST_CASE("many threads get their own answers over few connections, each with one request at a time") {
+TEST_CASE("concurrent requests get their own replies") {
   constexpr int kThreads = 32;
   constexpr int kEach = 32;
   std::atomic<int> in_flight = 0;
@@ -164,13 +142,13 @@ TEST_CASE("many threads get their own answers over few connections, each with on
   CHECK(master.connections() <= 8);
 }
 
-TEST_CASE("as many requests are under way as there are connections, and the others wait") {
+TEST_CASE("the number of running requests is that of connections") {
   GatedMaster master(16);
   const auto pool = pool_of({.uri = master->uri(), .connections = 4, .slow_after = seconds(60)});
   std::vector<std::future<Result<WipedBytes>>> answers;
-  for (int i = 0; i < 16; ++i) answers.push_back(asked(*pool, "slow"));
+  for (int i = 0; i < 16; ++i) answers.push_back(send_request(*pool, "slow"));
   CHECK(test::soon([&] { return master.inside() == 4; }));
-  const auto refused = pool->request(Lane::publish, bytes("slow"), test::in(milliseconds(50)));
+  const auto refused = pool->request(PriorityClass::publish, bytes("slow"), test::in(milliseconds(50)));
   REQUIRE(!refused);
   CHECK(refused.error().kind == ErrorKind::timeout);
   master.open();
@@ -179,28 +157,12 @@ TEST_CASE("as many requests are under way as there are connections, and the othe
   CHECK(master->messages() == 16);
 }
 
-TEST_CASE("a master that is not there is unavailable, and never gets what was refused") {
-  FakeRetPort master(reply_to);
-  master.stop();
-  const auto pool = pool_of({.uri = master.uri()});
-  for (int i = 0; i < 10; ++i) {
-    const auto answer = ask(*pool, "refused");
-    REQUIRE(!answer);
-    CHECK(answer.error().kind == ErrorKind::unavailable);
-    CHECK(answer.error().message == kMasterNotAvailable);
-  }
-  master.start();
-  CHECK(test::soon([&] { return ask(*pool, "taken").ok(); }));
-  CHECK(ask(*pool, "and again"));
-  CHECK(master.messages() == 2);
-}
-
-TEST_CASE("a master that came back is found by requests over kept connections") {
+TEST_CASE("idle connections of an earlier master are replaced") {
   FakeRetPort master(reply_to, 4);
   const auto pool = pool_of({.uri = master.uri()});
   for (int round = 0; round < 3; ++round) {
     std::vector<std::future<Result<WipedBytes>>> answers;
-    for (int i = 0; i < 8; ++i) answers.push_back(asked(*pool, "together"));
+    for (int i = 0; i < 8; ++i) answers.push_back(send_request(*pool, "together"));
     for (auto& answer : answers) CHECK(answer.get());
     master.stop();
     master.start();
@@ -208,11 +170,11 @@ TEST_CASE("a master that came back is found by requests over kept connections") 
   }
 }
 
-TEST_CASE("when the master goes, what is under way ends at once and is not sent again") {
+TEST_CASE("running requests end with the master and are not repeated") {
   GatedMaster master(4);
   const auto pool = pool_of({.uri = master->uri()});
   std::vector<std::future<Result<WipedBytes>>> answers;
-  for (int i = 0; i < 4; ++i) answers.push_back(asked(*pool, "slow"));
+  for (int i = 0; i < 4; ++i) answers.push_back(send_request(*pool, "slow"));
   CHECK(test::soon([&] { return master.inside() == 4; }));
   master.open(false);
   master->stop();
@@ -227,8 +189,8 @@ TEST_CASE("when the master goes, what is under way ends at once and is not sent 
   CHECK(master->messages() == 4);
 }
 
-TEST_CASE("many that wait for a master that does not speak are refused together") {
-  // It takes TCP connections, and says nothing: each attempt takes the whole `connect_timeout`.
+TEST_CASE("requests to a silent master fail together") {
+  // Accepts TCP connections and sends nothing, so each attempt takes the whole `connect_timeout`.
   zmq::context_t context;
   zmq::socket_t listener(context, zmq::socket_type::stream);
   listener.bind("tcp://127.0.0.1:*");
@@ -237,23 +199,22 @@ TEST_CASE("many that wait for a master that does not speak are refused together"
                              .connect_timeout = milliseconds(500)});
   std::vector<std::future<Result<WipedBytes>>> answers;
   const SteadyTime begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < 60; ++i) answers.push_back(asked(*pool, "question"));
+  for (int i = 0; i < 60; ++i) answers.push_back(send_request(*pool, "question"));
   for (auto& answer : answers) {
     const auto result = answer.get();
     REQUIRE(!result);
     CHECK(result.error().message == kMasterNotAvailable);
   }
-  // One after the other they would take half a minute, two at a time 15 s.
+  // Half a minute one after the other, 15 s two at a time.
   CHECK(std::chrono::steady_clock::now() - begin < seconds(14));
 }
 
-TEST_CASE(
-    "CVE-2024-38823: a worker that does not answer costs its own request only, and its late answer reaches "
-    "nobody") {
+TEST_CASE("CVE-2024-38823: a late reply never reaches another request") {
   GatedMaster master(2);
   const auto pool = pool_of({.uri = master->uri()});
-  CHECK(text(*ask(*pool, "quick")) == "re: quick");  // so that the slow one's time is not for a connection
-  const auto slow = pool->request(Lane::publish, bytes("slow"), test::in(seconds(3)));
+  CHECK(text(*ask(*pool, "quick")) ==
+        "re: quick");  // the connection exists now, so the slow request's time does not include it
+  const auto slow = pool->request(PriorityClass::publish, bytes("slow"), test::in(seconds(3)));
   REQUIRE(!slow);
   CHECK(slow.error().kind == ErrorKind::timeout);
   CHECK(test::soon([&] { return master.inside() == 1; }));
@@ -264,13 +225,13 @@ TEST_CASE(
   CHECK(master->connections() == 2);
 }
 
-TEST_CASE("a lost worker of the master slows only the requests that meet it, however many they are") {
-  Lane lane{};
+TEST_CASE("a dead worker delays only its own requests") {
+  PriorityClass priority{};
   SUBCASE("publications") {
-    lane = Lane::publish;
+    priority = PriorityClass::publish;
   }
   SUBCASE("runners") {
-    lane = Lane::runner;
+    priority = PriorityClass::runner;
   }
   std::atomic<int> count = 0;
   FakeRetPort port(
@@ -287,80 +248,80 @@ TEST_CASE("a lost worker of the master slows only the requests that meet it, how
   const SteadyTime end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
   for (int i = 0; i < 15; ++i) {
     lost.emplace_back([&] {
-      if ((*pool)->request(lane, bytes("x"), end)) ++answered;
+      if ((*pool)->request(priority, bytes("x"), end)) ++answered;
     });
   }
-  // Each third one waits until its end, and there are more of them than connections.
+  // Every third one waits until its deadline; there are more of them than connections.
   CHECK(test::soon([&] { return answered == 10; }));
   CHECK(std::chrono::steady_clock::now() < end);
   for (auto& thread : lost) thread.join();
   CHECK(answered == 10);
 }
 
-TEST_CASE("logins that take long leave the others their connections") {
+TEST_CASE("slow logins leave connections for others") {
   GatedMaster master(16);
   const auto pool = pool_of({.uri = master->uri(), .connections = 8, .worker_threads = 5});
   std::vector<std::future<Result<WipedBytes>>> logins;
-  for (int i = 0; i < 10; ++i) logins.push_back(asked(*pool, "slow login", Lane::login));
+  for (int i = 0; i < 10; ++i) logins.push_back(send_request(*pool, "slow login", PriorityClass::login));
   CHECK(test::soon([&] { return master.inside() == 3; }));
-  for (const Lane lane : {Lane::publish, Lane::question, Lane::wheel}) {
-    for (int i = 0; i < 10; ++i) CHECK(ask(*pool, "quick", lane));
+  for (const PriorityClass priority :
+       {PriorityClass::publish, PriorityClass::question, PriorityClass::wheel}) {
+    for (int i = 0; i < 10; ++i) CHECK(ask(*pool, "quick", priority));
   }
   master.open();
   for (auto& login : logins) CHECK(login.get());
   CHECK(master.most() == 3);
 }
 
-TEST_CASE(
-    "what a request needs just before it is sent is made when it has its turn, and not while it waits") {
+TEST_CASE("before is called when the request is sent") {
   GatedMaster master(2);
   const auto pool = pool_of({.uri = master->uri(), .connections = 1, .slow_after = seconds(60)});
-  auto first = asked(*pool, "slow");
+  auto first = send_request(*pool, "slow");
   CHECK(test::soon([&] { return master.inside() == 1; }));
   std::atomic<bool> made = false;
   const RequestPool::Before before = [&] {
     made = true;
     return Result<void>();
   };
-  const auto late = pool->request(Lane::publish, bytes("quick"), test::in(milliseconds(50)), before);
+  const auto late = pool->request(PriorityClass::publish, bytes("quick"), test::in(milliseconds(50)), before);
   CHECK(late.error().kind == ErrorKind::timeout);
   CHECK_FALSE(made);
   master.open();
   CHECK(first.get());
-  CHECK(pool->request(Lane::publish, bytes("quick"), test::late(), before));
+  CHECK(pool->request(PriorityClass::publish, bytes("quick"), test::late(), before));
   CHECK(made);
-  const auto refused = pool->request(Lane::publish, bytes("quick"), test::late(), [] {
+  const auto refused = pool->request(PriorityClass::publish, bytes("quick"), test::late(), [] {
     return Error{ErrorKind::unavailable, "not now"};
   });
   CHECK(refused.error().message == "not now");
   CHECK(master->messages() == 2);
 }
 
-TEST_CASE("logins and tokens beyond those that may wait are refused, and other requests are not") {
-  for (const Lane lane : {Lane::login, Lane::token}) {
+TEST_CASE("the number of waiting logins and tokens is limited") {
+  for (const PriorityClass priority : {PriorityClass::login, PriorityClass::token}) {
     GatedMaster master(2);
     const auto pool = pool_of({.uri = master->uri(),
                                .connections = 4,
                                .worker_threads = 2,
                                .max_waiting_logins = 0,
                                .slow_after = seconds(60)});
-    auto first = asked(*pool, "slow", lane);
+    auto first = send_request(*pool, "slow", priority);
     CHECK(test::soon([&] { return master.inside() == 1; }));
-    const auto second = ask(*pool, "quick", lane);
+    const auto second = ask(*pool, "quick", priority);
     REQUIRE(!second);
     CHECK(second.error().kind == ErrorKind::unavailable);
     CHECK(ask(*pool, "quick"));
     master.open();
     CHECK(first.get());
-    CHECK(ask(*pool, "quick", lane));
+    CHECK(ask(*pool, "quick", priority));
   }
 }
 
-TEST_CASE("beyond those that may wait a request is refused, and nothing of it is sent") {
+TEST_CASE("a request beyond the limit is refused and not sent") {
   GatedMaster master(2);
   const auto pool =
       pool_of({.uri = master->uri(), .connections = 1, .max_waiting = 0, .slow_after = seconds(60)});
-  auto first = asked(*pool, "slow");
+  auto first = send_request(*pool, "slow");
   CHECK(test::soon([&] { return master.inside() == 1; }));
   const auto second = ask(*pool, "quick");
   REQUIRE(!second);
@@ -371,11 +332,12 @@ TEST_CASE("beyond those that may wait a request is refused, and nothing of it is
   CHECK(master->messages() == 1);
 }
 
-TEST_CASE("a request whose time is up is not sent") {
+TEST_CASE("a request after its deadline is not sent") {
   FakeRetPort master(reply_to);
   const auto pool = pool_of({.uri = master.uri()});
   CHECK(ask(*pool, "first"));
-  const auto answer = pool->request(Lane::publish, bytes("second"), std::chrono::steady_clock::now());
+  const auto answer =
+      pool->request(PriorityClass::publish, bytes("second"), std::chrono::steady_clock::now());
   REQUIRE(!answer);
   CHECK(answer.error().kind == ErrorKind::timeout);
   CHECK(answer.error().message.find("nothing was sent") != std::string::npos);
@@ -383,20 +345,20 @@ TEST_CASE("a request whose time is up is not sent") {
   CHECK(master.messages() == 2);
 }
 
-TEST_CASE("a request whose time is up while it connects is not sent, and says nothing about the master") {
+TEST_CASE("a request that times out while connecting is not sent") {
   zmq::context_t context;
   zmq::socket_t listener(context, zmq::socket_type::stream);
   listener.bind("tcp://127.0.0.1:*");
   const auto pool =
       pool_of({.uri = listener.get(zmq::sockopt::last_endpoint), .connect_timeout = milliseconds(300)});
   for (int i = 0; i < 2; ++i) {
-    const auto answer = pool->request(Lane::publish, bytes("question"), test::in(milliseconds(10)));
+    const auto answer = pool->request(PriorityClass::publish, bytes("question"), test::in(milliseconds(10)));
     REQUIRE(!answer);
     CHECK(answer.error().kind == ErrorKind::timeout);
   }
 }
 
-TEST_CASE("after an answer that is none, or is too large, the next request has a new connection") {
+TEST_CASE("after a malformed reply a new connection is used") {
   FakeRetPort master([](const FakeRetPort::Frames& frames) -> FakeRetPort::Frames {
     if (frames.at(1) == "garbled") return {"x", "y", "z"};
     return {"", frames.at(1) == "large" ? std::string(2000, 'x') : "answer"};
@@ -410,14 +372,14 @@ TEST_CASE("after an answer that is none, or is too large, the next request has a
   CHECK(master.messages() == 4);
 }
 
-TEST_CASE("a pool that goes ends what is under way and what waits") {
+TEST_CASE("destroying the pool ends all requests") {
   GatedMaster master(2);
   auto pool = pool_of({.uri = master->uri(), .connections = 2, .max_waiting = 4, .slow_after = seconds(60)});
   std::vector<std::future<Result<WipedBytes>>> answers;
-  for (int i = 0; i < 2; ++i) answers.push_back(asked(*pool, "slow"));
+  for (int i = 0; i < 2; ++i) answers.push_back(send_request(*pool, "slow"));
   CHECK(test::soon([&] { return master.inside() == 2; }));
-  // When one of them is refused the other four wait.
-  for (int i = 0; i < 5; ++i) answers.push_back(asked(*pool, "slow"));
+  // If one of them is refused, the other four wait.
+  for (int i = 0; i < 5; ++i) answers.push_back(send_request(*pool, "slow"));
   const auto is_ready = [](const auto& answer) {
     return answer.wait_for(seconds(0)) == std::future_status::ready;
   };
@@ -431,16 +393,7 @@ TEST_CASE("a pool that goes ends what is under way and what waits") {
   CHECK(master->messages() == 2);
 }
 
-TEST_CASE("a pool that was never used, and one with kept connections, go without a word") {
-  FakeRetPort master(reply_to);
-  pool_of({.uri = master.uri()}).reset();
-  auto pool = pool_of({.uri = master.uri()});
-  CHECK(ask(*pool, "question"));
-  pool.reset();
-  CHECK(master.connections() == 1);
-}
-
-TEST_CASE("a process that may open no more files refuses a request, and lives") {
+TEST_CASE("a request without free descriptors is an error") {
   FakeRetPort master(reply_to);
   const auto pool = pool_of({.uri = master.uri()});
   rlimit limit = {};
@@ -455,7 +408,7 @@ TEST_CASE("a process that may open no more files refuses a request, and lives") 
   CHECK(master.messages() == 1);
 }
 
-TEST_CASE("a pool for an address that is none is refused") {
+TEST_CASE("a pool with a malformed address is an error") {
   const auto pool = RequestPool::make({.uri = "4506"});
   REQUIRE(!pool);
   CHECK(pool.error().kind == ErrorKind::configuration);

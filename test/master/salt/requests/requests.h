@@ -10,7 +10,7 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/secret.h"
 
-/// What the tests of requests say often.
+/// Helpers for the tests of requests.
 namespace rest_fcgi::salt::test {
 
 inline SteadyTime in(std::chrono::milliseconds time) {
@@ -30,7 +30,7 @@ inline std::string text(const WipedBytes& bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Waits until it is so; false after a long time.
+/// Waits until the condition holds; false after a long time.
 inline bool soon(const std::function<bool()>& holds) {
   const SteadyTime end = in(std::chrono::seconds(30));
   while (!holds()) {

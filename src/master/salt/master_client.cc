@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "master/salt/callers.h"
+#include "master/salt/master_client.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,21 +13,21 @@ namespace {
 using auth::Credentials;
 using master::Permit;
 
-// Asking about credentials changes nothing that matters, so it may be done again where a worker was lost.
-// Each try has longer than the one before: a back end may be slow by itself.
-constexpr SendTerms kMakeToken{Lane::login, std::chrono::seconds(5)};
-constexpr SendTerms kGetToken{Lane::token, std::chrono::seconds(3)};
-constexpr SendTerms kConfirm{Lane::login, std::chrono::seconds(15)};
+// A question about credentials may be repeated if a worker died. Each attempt has a longer timeout, since a
+// back end may be slow.
+constexpr SendOptions kMakeToken{PriorityClass::login, std::chrono::seconds(5)};
+constexpr SendOptions kGetToken{PriorityClass::token, std::chrono::seconds(3)};
+constexpr SendOptions kConfirm{PriorityClass::login, std::chrono::seconds(15)};
 constexpr int kTries = 3;
 
 constexpr const char* kRefused = "Authorization error occurred.";
 
-SteadyTime until(const SendTerms& terms, SteadyTime deadline) {
-  return std::min(deadline, system_clock().steady() + terms.patience);
+SteadyTime until(const SendOptions& options, SteadyTime deadline) {
+  return std::min(deadline, system_clock().steady() + options.timeout);
 }
 
-/// A refusal as every caller gets to see it, whichever engine it is: without the master's own sentence, and
-/// where a right is missing with who it was, for the audit. Other errors are as they were.
+/// Returns a refusal with the text that callers get with each engine. If a permission is missing, adds the
+/// user for the audit line. Other errors are not changed.
 Error shown_refusal(const Error& error, std::string_view user, std::string_view eauth) {
   if (!is_refusal(error)) return error;
   Error refusal{error.kind, kRefused};
@@ -47,7 +47,7 @@ bool is_refusal(const Error& error) {
   return error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization;
 }
 
-bool is_token_without_rights(const auth::Grant& grant) {
+bool is_token_without_permissions(const auth::Grant& grant) {
   return grant.auth_list && grant.auth_list->text() == "null";
 }
 
@@ -55,46 +55,48 @@ Credentials token_of(const auth::Grant& grant) {
   return credentials_of(grant.token);
 }
 
-Callers::Callers(bool inline_login, std::unique_ptr<auth::Logins> logins,
-                 std::shared_ptr<RequestPool> requests)
+MasterClient::MasterClient(bool inline_login, std::unique_ptr<auth::Logins> logins,
+                           std::shared_ptr<RequestPool> requests)
     : inline_login_(inline_login), logins_(std::move(logins)), requests_(std::move(requests)) {}
 
-Result<Callers::GrantPtr> Callers::login(const Credentials& credentials, SteadyTime deadline) const {
+Result<MasterClient::GrantPtr> MasterClient::login(const Credentials& credentials,
+                                                   SteadyTime deadline) const {
   if (inline_login_ && credentials.kind == Credentials::Kind::eauth) return GrantPtr();
-  return logins_->login(credentials, [&](const Credentials& asked) { return ask(asked, deadline); }, deadline,
-                        {});
+  return logins_->login(credentials, [&](const Credentials& checked) { return ask(checked, deadline); },
+                        deadline, {});
 }
 
-Result<Callers::GrantPtr> Callers::login_anew(const Credentials& credentials, SteadyTime deadline) const {
+Result<MasterClient::GrantPtr> MasterClient::login_anew(const Credentials& credentials,
+                                                        SteadyTime deadline) const {
   return logins_->login_anew(
-      credentials, [&](const Credentials& asked) { return ask(asked, deadline); }, deadline);
+      credentials, [&](const Credentials& checked) { return ask(checked, deadline); }, deadline);
 }
 
-Result<Callers::GrantPtr> Callers::holder(SecretView token, SteadyTime deadline) const {
+Result<MasterClient::GrantPtr> MasterClient::holder(SecretView token, SteadyTime deadline) const {
   return logins_->holder(
-      credentials_of(token), [&](const Credentials& asked) { return ask(asked, deadline); }, deadline);
+      credentials_of(token), [&](const Credentials& checked) { return ask(checked, deadline); }, deadline);
 }
 
-Result<void> Callers::log_out(SecretView token, const auth::Grant& grant) const {
+Result<void> MasterClient::log_out(SecretView token, const auth::Grant& grant) const {
   return logins_->log_out(credentials_of(token), grant);
 }
 
-Result<void> Callers::confirm(const Credentials& credentials, SteadyTime deadline) const {
-  const auto try_them = [&]() -> Result<void> {
-    const auto reply = requests_->request({kConfirm.lane, credentials.remote}, login_load(credentials),
+Result<void> MasterClient::confirm(const Credentials& credentials, SteadyTime deadline) const {
+  const auto try_credentials = [&]() -> Result<void> {
+    const auto reply = requests_->request({kConfirm.priority, credentials.remote}, login_load(credentials),
                                           until(kConfirm, deadline));
     if (!reply) return reply.error();
     const auto answer = read_publish_reply({reply->data(), reply->size()});
     if (answer) return {};
-    // A missing right says nothing of the password: everybody has the right to this function, so whoever
-    // lacks it was refused by name, before the password was looked at.
+    // A missing permission says nothing about the password: everyone may run this function, so the user was
+    // refused by name before the password was checked.
     return shown_refusal(answer.error(), credentials.username, credentials.eauth);
   };
-  return logins_->guarded(credentials, try_them, deadline);
+  return logins_->guarded(credentials, try_credentials, deadline);
 }
 
-Result<Callers::GrantPtr> Callers::confirmed_login(const Credentials& credentials,
-                                                   SteadyTime deadline) const {
+Result<MasterClient::GrantPtr> MasterClient::confirmed_login(const Credentials& credentials,
+                                                             SteadyTime deadline) const {
   Result<GrantPtr> grant = login(credentials, deadline);
   if (!grant) return grant;
   if (!*grant) {
@@ -109,13 +111,13 @@ Result<Callers::GrantPtr> Callers::confirmed_login(const Credentials& credential
   return login(credentials, deadline);
 }
 
-Result<auth::Grant> Callers::ask(const Credentials& credentials, SteadyTime deadline) const {
+Result<auth::Grant> MasterClient::ask(const Credentials& credentials, SteadyTime deadline) const {
   const bool by_token = credentials.kind == Credentials::Kind::token;
-  const SendTerms& first = by_token ? kGetToken : kMakeToken;
+  const SendOptions& first = by_token ? kGetToken : kMakeToken;
   for (int tries = 1;; ++tries) {
-    const SendTerms terms{first.lane, first.patience * tries};
-    auto reply =
-        requests_->request({terms.lane, credentials.remote}, token_load(credentials), until(terms, deadline));
+    const SendOptions options{first.priority, first.timeout * tries};
+    auto reply = requests_->request({options.priority, credentials.remote}, token_load(credentials),
+                                    until(options, deadline));
     if (!reply) {
       const bool lost = reply.error().kind == ErrorKind::timeout && system_clock().steady() < deadline;
       if (lost && tries < kTries) continue;
@@ -128,17 +130,17 @@ Result<auth::Grant> Callers::ask(const Credentials& credentials, SteadyTime dead
   }
 }
 
-Result<void> Callers::send(const Permit& permit, const SendTerms& terms, const Steps& steps) const {
+Result<void> MasterClient::send(const Permit& permit, const SendOptions& options, const Steps& steps) const {
   const Credentials& credentials = permit.chunk().credentials;
   for (bool again = false;; again = true) {
     const Result<GrantPtr> grant = login(credentials, permit.deadline());
     if (!grant) return grant.error();
-    if (!*grant) return send_inline(permit, terms, steps);
-    const bool powerless = is_token_without_rights(**grant);
-    if (powerless) tell_of_inline(**grant);
-    const bool goes_inline = powerless && credentials.kind == Credentials::Kind::eauth;
+    if (!*grant) return send_inline(permit, options, steps);
+    const bool has_no_permissions = is_token_without_permissions(**grant);
+    if (has_no_permissions) log_inline_login(**grant);
+    const bool goes_inline = has_no_permissions && credentials.kind == Credentials::Kind::eauth;
     const Credentials token = token_of(**grant);
-    const SendTerms these{goes_inline ? Lane::login : terms.lane, terms.patience};
+    const SendOptions these{goes_inline ? PriorityClass::login : options.priority, options.timeout};
     const Result<void> sent =
         send_once(permit, these, {goes_inline ? &credentials : &token, permit.user()}, steps);
     if (sent) return {};
@@ -148,8 +150,8 @@ Result<void> Callers::send(const Permit& permit, const SendTerms& terms, const S
   }
 }
 
-void Callers::tell_of_inline(const auth::Grant& grant) const {
-  if (told_of_inline_.exchange(true)) return;
+void MasterClient::log_inline_login(const auth::Grant& grant) const {
+  if (logged_inline_.exchange(true)) return;
   log::warning(format(
       "the Salt master keeps rights in its tokens (keep_acl_in_token, which the back end rest in "
       "external_auth turns on) and has none there for user \"{}\" of the back end {}: passwords go with "
@@ -157,24 +159,25 @@ void Callers::tell_of_inline(const auth::Grant& grant) const {
       grant.name, grant.eauth));
 }
 
-/// The master checks a password in each load then: it takes what a login takes, and is guarded as one.
-Result<void> Callers::send_inline(const Permit& permit, const SendTerms& terms, const Steps& steps) const {
+/// Sends a load with credentials. The master checks the password, so it counts as a login.
+Result<void> MasterClient::send_inline(const Permit& permit, const SendOptions& options,
+                                       const Steps& steps) const {
   const Credentials& credentials = permit.chunk().credentials;
-  const auto try_them = [&]() -> Result<void> {
+  const auto try_credentials = [&]() -> Result<void> {
     const Result<void> sent =
-        send_once(permit, {Lane::login, terms.patience}, {&credentials, permit.user()}, steps);
+        send_once(permit, {PriorityClass::login, options.timeout}, {&credentials, permit.user()}, steps);
     if (sent) return {};
     return shown_refusal(sent.error(), permit.user(), permit.eauth());
   };
-  return logins_->guarded(credentials, try_them, permit.deadline());
+  return logins_->guarded(credentials, try_credentials, permit.deadline());
 }
 
-Result<void> Callers::send_once(const Permit& permit, const SendTerms& terms, const Caller& caller,
-                                const Steps& steps) const {
+Result<void> MasterClient::send_once(const Permit& permit, const SendOptions& options, const Caller& caller,
+                                     const Steps& steps) const {
   Result<WipedBytes> load = steps.write(caller);
   if (!load) return std::move(load).error();
-  const auto reply = requests_->request({terms.lane, permit.chunk().credentials.remote}, *std::move(load),
-                                        until(terms, permit.deadline()), steps.before);
+  const auto reply = requests_->request({options.priority, permit.chunk().credentials.remote},
+                                        *std::move(load), until(options, permit.deadline()), steps.before);
   if (!reply) return reply.error();
   Result<void> read = steps.read({reply->data(), reply->size()});
   if (!read && is_refusal(read.error())) {

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+#include "master/salt/requests/fair_queue.h"
+
+#include <array>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "requests.h"
+
+namespace rest_fcgi::salt {
+namespace {
+
+using std::chrono::milliseconds;
+using test::late;
+using Place = FairQueue::Place;
+
+PoolOptions of(std::size_t connections, std::size_t worker_threads, std::size_t max_waiting = 100) {
+  return {.connections = connections, .worker_threads = worker_threads, .max_waiting = max_waiting};
+}
+
+Place take(FairQueue& fair_queue, PriorityClass priority) {
+  auto place = fair_queue.take(priority, late());
+  REQUIRE(place);
+  return *std::move(place);
+}
+
+bool is_full(FairQueue& fair_queue, PriorityClass priority) {
+  return !fair_queue.take(priority, std::chrono::steady_clock::now());
+}
+
+/// Threads that wait for their turn and record that they had it.
+class Queue {
+ public:
+  explicit Queue(FairQueue& fair_queue) : fair_queue_(fair_queue) {}
+  ~Queue() {
+    for (auto& thread : threads_) thread.join();
+  }
+
+  /// Returns once the thread waits.
+  void add(PriorityClass priority, char name) {
+    const std::size_t before = fair_queue_.waiting();
+    threads_.emplace_back([this, priority, name] {
+      const auto place = fair_queue_.take(priority, late());
+      const std::scoped_lock lock(mutex_);
+      order_ += place ? std::string(1, name) : to_string(place.error().kind);
+    });
+    REQUIRE(test::soon([&] { return fair_queue_.waiting() == before + 1; }));
+  }
+
+  [[nodiscard]] std::string order() const {
+    const std::scoped_lock lock(mutex_);
+    return order_;
+  }
+
+ private:
+  static std::string to_string(ErrorKind kind) { return kind == ErrorKind::unavailable ? "!" : "?"; }
+
+  FairQueue& fair_queue_;
+  mutable std::mutex mutex_;
+  std::string order_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+TEST_CASE("the limit of a class leaves workers and connections for others") {
+  struct Row {
+    std::size_t connections, workers, publish, question, runner, wheel, wheel_async, login, token;
+  };
+  for (const Row& row :
+       {Row{16, 5, 16, 4, 4, 3, 2, 3, 3}, Row{16, 4, 16, 4, 3, 2, 1, 2, 2}, Row{16, 1, 16, 4, 1, 1, 1, 1, 1},
+        Row{16, 2, 16, 4, 1, 1, 1, 1, 1}, Row{16, 3, 16, 4, 2, 1, 1, 1, 2}, Row{16, 40, 16, 4, 8, 8, 8, 8, 8},
+        Row{4, 5, 4, 1, 2, 2, 1, 2, 2}, Row{1, 5, 1, 1, 1, 1, 1, 1, 1}, Row{0, 0, 1, 1, 1, 1, 1, 1, 1}}) {
+    CAPTURE(row.connections);
+    CAPTURE(row.workers);
+    const PoolOptions options = of(row.connections, row.workers);
+    CHECK(class_limit(PriorityClass::publish, options) == row.publish);
+    CHECK(class_limit(PriorityClass::question, options) == row.question);
+    CHECK(class_limit(PriorityClass::runner, options) == row.runner);
+    CHECK(class_limit(PriorityClass::wheel, options) == row.wheel);
+    CHECK(class_limit(PriorityClass::wheel_async, options) == row.wheel_async);
+    CHECK(class_limit(PriorityClass::login, options) == row.login);
+    CHECK(class_limit(PriorityClass::token, options) == row.token);
+  }
+}
+
+TEST_CASE("logins and wheels together leave one worker free") {
+  FairQueue fair_queue(of(16, 5));
+  std::vector<Place> taken;
+  for (int i = 0; i < 3; ++i) taken.push_back(take(fair_queue, PriorityClass::wheel));
+  CHECK(is_full(fair_queue, PriorityClass::wheel));
+  taken.push_back(take(fair_queue, PriorityClass::login));
+  CHECK(is_full(fair_queue, PriorityClass::login));
+  taken.push_back(take(fair_queue, PriorityClass::publish));
+  taken.erase(taken.begin());
+  CHECK_FALSE(is_full(fair_queue, PriorityClass::login));
+}
+
+TEST_CASE("asynchronous wheels leave places for other classes") {
+  FairQueue fair_queue(of(16, 4));
+  Place slow = take(fair_queue, PriorityClass::wheel_async);
+  CHECK(is_full(fair_queue, PriorityClass::wheel_async));
+  const Place wheel = take(fair_queue, PriorityClass::wheel);
+  const Place runner = take(fair_queue, PriorityClass::runner);
+  const Place login = take(fair_queue, PriorityClass::login);
+  CHECK(is_full(fair_queue, PriorityClass::login));  // together they hold all workers but one
+  fair_queue.stall(slow);
+  CHECK_FALSE(is_full(fair_queue, PriorityClass::login));
+  CHECK(is_full(fair_queue, PriorityClass::wheel_async));  // the running one still holds a worker
+  slow.reset();
+  CHECK_FALSE(is_full(fair_queue, PriorityClass::wheel_async));
+}
+
+TEST_CASE("stalled runners do not block other runners") {
+  FairQueue fair_queue(of(16, 2));
+  Place lost = take(fair_queue, PriorityClass::runner);
+  CHECK(is_full(fair_queue, PriorityClass::runner));
+  fair_queue.stall(lost);
+  CHECK_FALSE(is_full(fair_queue, PriorityClass::runner));
+}
+
+TEST_CASE("a stalled request frees its place") {
+  FairQueue fair_queue(of(1, 5));
+  Place stuck = take(fair_queue, PriorityClass::publish);
+  CHECK(is_full(fair_queue, PriorityClass::publish));
+  fair_queue.stall(stuck);
+  fair_queue.stall(stuck);
+  Place second = take(fair_queue, PriorityClass::publish);
+  fair_queue.stall(second);
+  Place third = take(fair_queue, PriorityClass::publish);
+  fair_queue.stall(third);
+  Place fourth = take(fair_queue, PriorityClass::publish);
+  fair_queue.stall(fourth);  // no effect above three times the number of connections
+  CHECK(is_full(fair_queue, PriorityClass::publish));
+  stuck.reset();
+  fair_queue.stall(fourth);
+  CHECK_FALSE(is_full(fair_queue, PriorityClass::publish));
+  auto ended = std::async(std::launch::async, [&] { fair_queue.close(); });
+  second.reset();
+  third.reset();
+  CHECK(ended.wait_for(milliseconds(20)) == std::future_status::timeout);
+  fourth.reset();
+  ended.get();
+}
+
+TEST_CASE("a full class does not block others") {
+  FairQueue fair_queue(of(8, 5));
+  std::vector<Place> logins;
+  for (int i = 0; i < 3; ++i) logins.push_back(take(fair_queue, PriorityClass::login));
+  CHECK(is_full(fair_queue, PriorityClass::login));
+  for (int i = 0; i < 5; ++i) logins.push_back(take(fair_queue, PriorityClass::publish));
+  CHECK(is_full(fair_queue, PriorityClass::publish));
+  logins.erase(logins.begin());
+  CHECK(!is_full(fair_queue, PriorityClass::login));
+}
+
+TEST_CASE("waiting requests start in the order of arrival") {
+  FairQueue fair_queue(of(1, 5));
+  std::optional<Place> only = take(fair_queue, PriorityClass::publish);
+  Queue queue(fair_queue);
+  queue.add(PriorityClass::login, 'a');
+  queue.add(PriorityClass::publish, 'b');
+  queue.add(PriorityClass::login, 'c');
+  queue.add(PriorityClass::question, 'd');
+  queue.add(PriorityClass::wheel, 'e');
+  queue.add(PriorityClass::publish, 'f');
+  CHECK(queue.order().empty());
+  only.reset();
+  CHECK(test::soon([&] { return queue.order() == "abcdef"; }));
+}
+
+TEST_CASE("a request of a full class starts when its class has a place") {
+  FairQueue fair_queue(of(3, 2));
+  std::optional<Place> login = take(fair_queue, PriorityClass::login);
+  std::optional<Place> publish = take(fair_queue, PriorityClass::publish);
+  const Place other = take(fair_queue, PriorityClass::publish);
+  Queue queue(fair_queue);
+  queue.add(PriorityClass::login, 'a');
+  queue.add(PriorityClass::login, 'b');
+  queue.add(PriorityClass::publish, 'c');
+  publish.reset();
+  CHECK(test::soon([&] { return queue.order() == "c"; }));
+  login.reset();
+  CHECK(test::soon([&] { return queue.order() == "cab"; }));
+}
+
+TEST_CASE("waiting for a place ends at the deadline") {
+  FairQueue fair_queue(of(1, 5));
+  std::optional<Place> only = take(fair_queue, PriorityClass::publish);
+  const auto place = fair_queue.take(PriorityClass::publish, test::in(milliseconds(20)));
+  REQUIRE(!place);
+  CHECK(place.error().kind == ErrorKind::timeout);
+  CHECK(place.error().message.find("nothing was sent") != std::string::npos);
+  CHECK(fair_queue.waiting() == 0);
+  Queue queue(fair_queue);
+  queue.add(PriorityClass::publish, 'a');
+  only.reset();
+  CHECK(test::soon([&] { return queue.order() == "a"; }));
+}
+
+TEST_CASE("the number of waiting requests is limited") {
+  FairQueue fair_queue(of(2, 2, 2));
+  std::optional<Place> login = take(fair_queue, PriorityClass::login);
+  Queue queue(fair_queue);
+  queue.add(PriorityClass::login, 'a');
+  queue.add(PriorityClass::login, 'b');
+  const auto third = fair_queue.take(PriorityClass::login, late());
+  REQUIRE(!third);
+  CHECK(third.error().kind == ErrorKind::unavailable);
+  CHECK(third.error().message == "Too many requests wait for the Salt Master: 2, which is the limit.");
+  // A request that does not need to wait is accepted.
+  CHECK(fair_queue.take(PriorityClass::publish, late()));
+  login.reset();
+  CHECK(test::soon([&] { return queue.order() == "ab"; }));
+}
+
+TEST_CASE("close wakes waiting requests and waits for running ones") {
+  FairQueue fair_queue(of(1, 5));
+  std::optional<Place> only = take(fair_queue, PriorityClass::publish);
+  Queue queue(fair_queue);
+  queue.add(PriorityClass::publish, 'a');
+  queue.add(PriorityClass::wheel, 'b');
+  auto close = std::async(std::launch::async, [&] { fair_queue.close(); });
+  CHECK(test::soon([&] { return queue.order() == "!!"; }));
+  const auto after = fair_queue.take(PriorityClass::question, late());
+  REQUIRE(!after);
+  CHECK(after.error().kind == ErrorKind::unavailable);
+  CHECK(close.wait_for(milliseconds(20)) == std::future_status::timeout);
+  only.reset();
+  CHECK(close.wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+}
+
+}  // namespace rest_fcgi::salt
