@@ -55,7 +55,7 @@ TEST_CASE("integers have the values that Salt's loader gives them") {
   }
 }
 
-TEST_CASE("an integer of more than 64 bits is one, without a value") {
+TEST_CASE("an integer beyond 64 bits has no value") {
   for (const char* text :
        {"9223372036854775808", "0xFFFFFFFFFFFFFFFFF", "99999999999999999999:30", "9223372036854775807:00"}) {
     CAPTURE(text);
@@ -78,7 +78,7 @@ TEST_CASE("reals have the values that Salt's loader gives them") {
   CHECK(std::isnan(to_real(".NaN")));
 }
 
-TEST_CASE("what only looks like a number is text") {
+TEST_CASE("malformed numbers are text") {
   for (const char* text :
        {"1e3", "-.5", "0o660", "08", "1:70", "0x", "+", ".", "2020-01-01", "1 2", "1,000", "="}) {
     CAPTURE(text);
@@ -95,7 +95,7 @@ Node node(Kind kind, std::string text) {
   return made;
 }
 
-TEST_CASE("values are equal where Python's are") {
+TEST_CASE("values are compared as in Python") {
   CHECK(equal(node(Kind::integer, "1"), node(Kind::real, "1.0")));
   CHECK(equal(node(Kind::integer, "1"), node(Kind::boolean, "yes")));
   CHECK(equal(node(Kind::boolean, "on"), node(Kind::boolean, "TRUE")));
@@ -106,7 +106,7 @@ TEST_CASE("values are equal where Python's are") {
   CHECK(equal(node(Kind::null, "null"), node(Kind::null, "~")));
 }
 
-TEST_CASE("a message shows a value on one line and not too long") {
+TEST_CASE("describe returns one short line") {
   CHECK(describe(node(Kind::integer, "12")) == "12");
   CHECK(describe(node(Kind::string, "12")) == "\"12\"");
   CHECK(describe(node(Kind::null, "null")) == "nothing");

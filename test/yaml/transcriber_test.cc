@@ -20,7 +20,7 @@ ErrorKind error_of(std::string_view text, const Limits& limits = {}) {
   return read.error().kind;
 }
 
-TEST_CASE("a text from the network becomes JSON as the tree of a file does") {
+TEST_CASE("transcribe returns the same JSON as read") {
   for (const char* text : {"a: [1, yes, 1.5, ~, x, 'y', \"z\"]\nb: {c: {}}\n", "a: |\n  one\n  two\n", "",
                            "---\n", "- - 1\n- []\n", "{1: a, yes: b, ~: c, 1.50: d, '2': e, x: f}",
                            "[1, 9223372036854775808, 0x10, 1:30, 1_0.5]", "{a: , b}", "{=: 1}", "x", "'5'",
@@ -36,11 +36,11 @@ TEST_CASE("a text from the network becomes JSON as the tree of a file does") {
   }
 }
 
-TEST_CASE("a tag of YAML's own decides what a value is") {
+TEST_CASE("a standard tag decides the type of a value") {
   CHECK(transcribed("[!!int '5', !!null x, !!float 5, ! 5, ! x]") == R"([5, null, 5.0, 5, "x"])");
 }
 
-TEST_CASE("what only Python has becomes what Salt sends for it") {
+TEST_CASE("bytes, sets and pairs are written as Salt sends them") {
   CHECK(transcribed("[!!binary aGk=, !!binary 'aG\nk=']") == R"(["hi", "hi"])");
   CHECK(transcribed("{!!binary aGk= : 1}") == R"({"hi": 1})");
   CHECK(transcribed("!!set {1, x, ~}") == R"([1, "x", null])");
@@ -48,7 +48,7 @@ TEST_CASE("what only Python has becomes what Salt sends for it") {
         R"([[["a", 1], [2, ["b"]]], [["a", {}], ["a", 2]]])");
 }
 
-TEST_CASE("an alias in a text from the network is refused, an anchor is not") {
+TEST_CASE("transcribe refuses aliases and accepts anchors") {
   for (const char* text : {"[&a x, *a]", "a: &a {b: 1}\nc: {<<: *a}", "&a [*a]", "{&a b: 1, *a : 2}"}) {
     CAPTURE(text);
     CHECK(error_of(text) == ErrorKind::invocation);
@@ -82,7 +82,7 @@ TEST_CASE("!!binary whose text would become a keyword argument is refused") {
         R"(["a==1", "=1", "1a=1", "a = 1"])");
 }
 
-TEST_CASE("what Salt's loader refuses is malformed") {
+TEST_CASE("YAML that Salt's loader refuses is malformed") {
   for (const char* text : {"!!binary a",
                            "!!int x",
                            "!!bool x",
@@ -122,7 +122,7 @@ TEST_CASE("what Salt's loader refuses is malformed") {
   }
 }
 
-TEST_CASE("a text from the network has bounds") {
+TEST_CASE("transcribe limits depth and values") {
   CHECK(transcribed("[1, 2]", {.max_values = 3}) == "[1, 2]");
   CHECK(transcribed("[1,\n2, 3]", {.max_values = 3}) == "line 2, column 4: more than 3 values");
   CHECK(error_of("{a, b}", {.max_values = 4}) == ErrorKind::invocation);
@@ -132,7 +132,7 @@ TEST_CASE("a text from the network has bounds") {
   CHECK(error_of(std::string(100000, '{')) == ErrorKind::malformed);
 }
 
-TEST_CASE("a message about a text from the network has nothing of the text") {
+TEST_CASE("errors of transcribe do not contain the text") {
   CHECK(transcribed("password: !Summer2026") == "line 1, column 11: found a tag, expected a plain value");
   CHECK(transcribed("password: !Summer2026 [x]") == "line 1, column 11: found a tag, expected a plain value");
   for (const char* text : {"<<: Summer2026", "password: {Summer2026, Summer2026}",

@@ -24,7 +24,7 @@ std::string read_back(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("maps and lists stand in blocks, with their keys sorted and a line feed at the end") {
+TEST_CASE("write uses blocks with sorted keys") {
   CHECK(written(R"({"return": [{"ms-1": true, "ms-0": null}], "a": {"b": 1}})") ==
         "a:\n  b: 1\nreturn:\n- ms-0: null\n  ms-1: true\n");
   CHECK(written(R"({"none": {}, "empty": []})") == "empty: []\nnone: {}\n");
@@ -33,7 +33,7 @@ TEST_CASE("maps and lists stand in blocks, with their keys sorted and a line fee
   CHECK(written(R"([[1, [2]], {"a": [[]]}])") == "- - 1\n  - - 2\n- a:\n  - []\n");
 }
 
-TEST_CASE("text that would be read as something else is in quotes") {
+TEST_CASE("text that looks like another type is quoted") {
   for (const char* text : {"yes",        "null",   "~",        "",           "12",     "20261122000000000001",
                            "1_000",      "0x1F",   "12:30:45", "2026-11-22", "1e5",    ".5",
                            "+1",         "-",      "- a",      "=",          "<<",     "<< ",
@@ -52,7 +52,7 @@ TEST_CASE("text that would be read as something else is in quotes") {
   CHECK(written(R"(["20261122000000000001", "ms-0", "a b"])") == "- '20261122000000000001'\n- ms-0\n- a b\n");
 }
 
-TEST_CASE("numbers come back as they were") {
+TEST_CASE("numbers are written unchanged") {
   for (const char* number : {"0", "-1", "123456789012345678901234567890", "1.0", "-0.5"}) {
     CHECK(written(number) == std::string(number) + "\n...\n");
   }
@@ -60,11 +60,11 @@ TEST_CASE("numbers come back as they were") {
   CHECK(written("1.5e-07") == "1.5e-07\n...\n");
 }
 
-TEST_CASE("of a key that stands twice the last value counts") {
+TEST_CASE("of equal keys the last value is written") {
   CHECK(written(R"({"a": 1, "a": 2})") == "a: 2\n");
 }
 
-TEST_CASE("text is written as PyYAML writes it: plain, else in single quotes, else in double quotes") {
+TEST_CASE("text is written in PyYAML's style") {
   const auto text = [](std::string_view value) {
     return written("[" + Json::string(value).text() + "]").substr(2);
   };
@@ -83,7 +83,7 @@ TEST_CASE("text is written as PyYAML writes it: plain, else in single quotes, el
   CHECK(text("\U0001F600\x01") == "\"\\U0001F600\\x01\"\n");
 }
 
-TEST_CASE("long text is folded at a blank beyond 80 characters, and a long key has a question mark") {
+TEST_CASE("long text is folded as in PyYAML") {
   std::string words;
   for (int i = 0; i < 20; ++i) words += "words ";
   words += "end";
