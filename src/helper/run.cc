@@ -35,9 +35,9 @@
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/process/run_wire.h"
 
-// Starts one program, for the responder at the other end of the socket that is its standard input, and stays
-// until all is gone that the program started. The responder starts it for each program, or a socket unit does
-// for each connection.
+// rest_fcgi_run starts one program and ends when all processes that the program started have ended. Its
+// standard input is a socket to the responder. The responder starts it for each program, or a socket unit
+// starts it for each connection.
 
 namespace rest_fcgi::helper {
 namespace {
@@ -52,7 +52,7 @@ using wire::Reply;
 using Streams = std::array<UniqueFd, 3>;
 using Time = steady_clock::time_point;
 
-constexpr milliseconds kKillPatience{5000};  // what was killed is gone by then, unless it cannot be killed
+constexpr milliseconds kKillPatience{5000};  // for killed processes to end
 constexpr milliseconds kKillRound{10};
 
 std::string errno_text(int error) {
@@ -63,7 +63,7 @@ std::string quoted(const std::string& text) {
   return "'" + text + "'";
 }
 
-/// What a child process writes where it cannot become the program.
+/// Written by a child process that cannot start the program.
 struct StartFailure {
   enum class Step : int { preparation, identity, folder, program };
   Step step = Step::preparation;
@@ -97,7 +97,7 @@ std::string_view name_in(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
-/// The variable's value; empty where there is none.
+/// Returns the variable's value, or an empty text.
 std::string value_of(std::string_view name, const std::vector<std::string>& environment) {
   for (const std::string& variable : environment) {
     if (name_in(variable) == name) return variable.substr(std::min(name.size() + 1, variable.size()));
@@ -116,7 +116,7 @@ std::vector<std::string> environment_for(const StartOrder& order) {
   return environment;
 }
 
-/// Where the program may lie: what Python tries, too.
+/// Returns the paths where the program may be, in the order of Python's subprocess module.
 std::vector<std::string> candidates_for(const std::string& name,
                                         const std::vector<std::string>& environment) {
   if (name.find('/') != std::string::npos) return {name};
@@ -134,7 +134,7 @@ std::vector<std::string> candidates_for(const std::string& name,
   return candidates;
 }
 
-/// `texts` as exec takes them. Borrows.
+/// Returns `texts` in the form of execve(2). Borrows.
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -143,23 +143,22 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// The child process, until it is the program.
+/// The child process before it becomes the program.
 class Beginning {
  public:
   Beginning(const StartOrder& order, int report) : order_(order), report_(report) {}
 
-  /// Leads a session and process group of its own, without a terminal, with default signals, and with no
-  /// descriptor but the three standard ones, since all others here are closed on exec. Ends with this
-  /// process, whose id is `helper`.
+  /// Becomes the program: leader of a new session without a terminal, with default signals and only the three
+  /// standard descriptors, since all others are closed on exec. Is killed when its parent `helper` ends.
   [[noreturn]] void become_program(const Streams& streams, pid_t helper) const {
-    for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);  // fails for those never handled
+    for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);  // fails for SIGKILL and SIGSTOP
     ::setsid();  // cannot fail: a new process leads no group
     for (int fd = 0; fd < 3; ++fd) {
       if (::dup2(streams[static_cast<std::size_t>(fd)].get(), fd) < 0)
         give_up(StartFailure::Step::preparation);
     }
     if (order_.identity) take_on(*order_.identity);
-    // After the change of user, which takes it away.
+    // After the change of user, which resets it.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != helper) ::_exit(127);
     ::umask(order_.umask);
@@ -174,7 +173,7 @@ class Beginning {
  private:
   [[noreturn]] void give_up(StartFailure::Step step, int error = errno) const {
     const StartFailure failure{step, error};
-    // Shorter than PIPE_BUF, so all of it or nothing; with nothing the parent sees the exit status.
+    // Shorter than PIPE_BUF, so it is written as a whole. Without it the parent sees the exit status.
     [[maybe_unused]] const ssize_t written = ::write(report_, &failure, sizeof failure);
     ::_exit(127);
   }
@@ -204,7 +203,7 @@ class Beginning {
     int error = ENOENT;
     for (const std::string& path : candidates_for(order_.argv[0], environment)) {
       ::execve(path.c_str(), arguments.data(), variables.data());
-      // A file that is there but cannot be run says more than those that are not there.
+      // The error of a file that exists says more than those of missing files.
       if (errno != ENOENT && errno != ENOTDIR) error = errno;
     }
     give_up(StartFailure::Step::program, error);
@@ -214,16 +213,15 @@ class Beginning {
   const int report_;
 };
 
-/// The program and what it starts, until all is gone. What loses its parent becomes this process's child.
+/// The program and all processes that it starts. An orphan becomes a child of this process.
 /// REQUIRES: this process has one thread, and no other children.
 class Job {
  public:
   Job(const StartOrder& order, int socket) : order_(order), socket_(socket) {}
 
-  /// Starts the program with these standard descriptors, and says on the socket what becomes of it. Returns
-  /// when neither it nor anything that it started is left, or when what is left cannot be ended. It is ended
-  /// when its time is over, when the other end of the socket is closed, wholly or for writing, and when this
-  /// process gets SIGTERM.
+  /// Starts the program with these standard descriptors, and reports its state on the socket. Returns when
+  /// all its processes have ended, or when the rest cannot be ended. Ends the program at its time limit, when
+  /// the other end of the socket is closed or shut down for writing, and when this process gets SIGTERM.
   void run(Streams streams);
 
  private:
@@ -245,7 +243,7 @@ class Job {
   const StartOrder& order_;
   const int socket_;
   UniqueFd signals_;
-  UniqueFd report_;  // of the child process, which closes it when it is the program
+  UniqueFd report_;  // from the child process; exec closes it
   pid_t program_ = 0;
   std::optional<Time> term_at_;
   Time kill_at_{};
@@ -253,8 +251,8 @@ class Job {
   Reply::Kind how_ = Reply::Kind::ended;
   int code_ = 0;
   bool is_closed_ = false;     // the responder's side of the socket
-  bool is_gone_ = false;       // the program itself
-  bool is_childless_ = false;  // so is all else
+  bool is_gone_ = false;       // the program
+  bool is_childless_ = false;  // all its processes are gone
   bool is_time_to_kill_ = false;
 };
 
@@ -270,7 +268,7 @@ void Job::run(Streams streams) {
                         : make_reply(how_, code_, is_childless_ ? "" : whoever_is_left()));
 }
 
-/// False where errno tells why not.
+/// Returns false and sets errno on failure.
 bool Job::start(Streams streams) {
   sigset_t taken;
   ::sigemptyset(&taken);
@@ -303,7 +301,7 @@ void Job::wait_for_something() {
   std::array<pollfd, 3> waited = {
       {{is_closed_ ? -1 : socket_, POLLIN, 0}, {report_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
   if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
-  if (waited[0].revents != 0) {  // nothing is sent behind the order, so it is the end
+  if (waited[0].revents != 0) {  // nothing follows the order, so this is the end
     is_closed_ = true;
     if (!is_gone_) end(Reply::Kind::stopped);
   }
@@ -339,7 +337,7 @@ void Job::take_signals() {
 }
 
 void Job::reap() {
-  // While the program is a zombie its group's number is nobody else's.
+  // While the program is a zombie, the number of its group is not reused.
   if (how_ != Reply::Kind::ended && !is_gone_) {
     siginfo_t zombie{};
     ::waitid(P_PID, static_cast<id_t>(program_), &zombie, WEXITED | WNOHANG | WNOWAIT);
@@ -362,11 +360,11 @@ void Job::reap() {
 void Job::end(Reply::Kind how) {
   how_ = how;
   kill_at_ = steady_clock::now() + order_.grace;
-  // It may not lead its group yet.
+  // It may not have its own group yet.
   if (!is_gone_ && ::kill(-program_, SIGTERM) != 0) ::kill(program_, SIGTERM);
 }
 
-/// Kills until there is no child. What a child leaves behind becomes a child of this process.
+/// Kills children until there are none. The children of a killed process become children of this process.
 void Job::end_all() {
   const Time deadline = steady_clock::now() + kKillPatience;
   while (!is_childless_ && steady_clock::now() < deadline && kill_children()) {
@@ -381,13 +379,13 @@ std::vector<pid_t> children() {
   return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
 }
 
-/// False where there are some, and none that may be killed.
+/// Returns false if there are children, and none of them may be killed.
 bool Job::kill_children() {
   const std::vector<pid_t> found = children();
-  // While children come and go the kernel's list may lack those that stay: it is looked at again, then.
+  // While children come and go, the kernel's list may be incomplete, so it is read again.
   bool is_killed = found.empty();
   for (const pid_t child : found) {
-    // All of a group at once, since one that is killed alone may have started another one just before.
+    // The whole group, since a single process may have started another one just before.
     const pid_t group = ::getpgid(child);
     if (group > 0 && group != ::getpgrp()) is_killed = ::kill(-group, SIGKILL) == 0 || is_killed;
     is_killed = ::kill(child, SIGKILL) == 0 || is_killed;
@@ -416,7 +414,7 @@ int complain(const std::string& text, int status) {
   return status;
 }
 
-/// Reads the first bytes of the stream, with the descriptors that come with them.
+/// Reads the first bytes of the stream and their descriptors.
 bool read_header(std::array<char, wire::kHeader>& header, Streams& streams) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{header.data(), header.size()};
@@ -457,7 +455,7 @@ int run(int argc, char** argv) {
                     EX_NOPERM);
   }
   for (int fd = 0; fd >= 0 && fd <= STDERR_FILENO;)
-    fd = ::open("/dev/null", O_RDWR);  // so that all three are there
+    fd = ::open("/dev/null", O_RDWR);  // so that all three are open
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
   ::signal(SIGPIPE, SIG_IGN);
   Streams streams;

@@ -12,7 +12,7 @@
 /// What both helper programs do with the socket that is their standard input.
 namespace rest_fcgi::helper {
 
-/// Is this user, or root, at the other end of standard input?
+/// Returns whether the process at the other end of standard input belongs to this user or root.
 [[nodiscard]] inline bool is_peer(const std::string& user) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -21,7 +21,7 @@ namespace rest_fcgi::helper {
   return peer.uid == 0 || (entry != nullptr && peer.uid == entry->pw_uid);
 }
 
-/// False at the end of the stream before all was read.
+/// Returns false if the stream ends before all bytes were read.
 [[nodiscard]] inline bool read_all(int fd, char* to, std::size_t size) {
   while (size > 0) {
     const ssize_t got = ::read(fd, to, size);
@@ -33,7 +33,7 @@ namespace rest_fcgi::helper {
   return true;
 }
 
-/// False where nobody reads it any more.
+/// Returns false if the other end is closed.
 inline bool write_all(int fd, const char* from, std::size_t size) {
   while (size > 0) {
     const ssize_t written = ::write(fd, from, size);

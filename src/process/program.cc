@@ -25,7 +25,7 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/unique_fd.h"
 
-#ifndef REST_FCGI_PREFIX  // the Makefile says where everything is installed
+#ifndef REST_FCGI_PREFIX  // the Makefile defines where files are installed
 #define REST_FCGI_PREFIX "/usr/local"
 #endif
 
@@ -37,14 +37,14 @@ using std::chrono::steady_clock;
 using wire::Reply;
 using How = Ended::How;
 
-constexpr int kReadsInARow = 32;  // so that a program that never stops to write cannot keep us from the rest
-constexpr std::chrono::seconds kStartPatience{60};  // from the order until the program runs
+constexpr int kReadsInARow = 32;  // so that a program that never stops writing does not block the rest
+constexpr std::chrono::seconds kStartPatience{60};  // until the program runs
 
 Error cannot_start(const Program& program, std::string_view cause) {
   return {ErrorKind::internal, format("The program '{}' cannot be started: {}", program.argv[0], cause)};
 }
 
-/// The system would take a text with a NUL byte for a shorter one.
+/// The system would cut a text at a NUL byte.
 Result<void> check_texts(const Program& program) {
   const auto holds_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   if (std::any_of(program.argv.begin(), program.argv.end(), holds_nul) ||
@@ -55,24 +55,23 @@ Result<void> check_texts(const Program& program) {
   return {};
 }
 
-/// The descriptors between a program and its thread here. A closed one of ours: there is none.
+/// The pipes of a program. A descriptor that is not open is not used.
 struct Streams {
   UniqueFd input;
   UniqueFd output;
   UniqueFd errors;
   std::array<UniqueFd, 3> theirs;
-  UniqueFd wake;  ///< what a stop request writes to
+  UniqueFd wake;  ///< eventfd that a stop request writes to
 };
 
-/// False where the system has no descriptor left, which errno tells.
+/// Returns false and sets errno if the system has no descriptor left.
 bool make_pipe(UniqueFd& read, UniqueFd& write, const UniqueFd& ours) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
   read = UniqueFd(ends[0]);
   write = UniqueFd(ends[1]);
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-  // Under another user a program could not open /dev/stdout else. Nobody reaches a pipe who could not reach
-  // into a process that has it.
+  // Lets a program of another user open /dev/stdout. Other processes cannot reach the pipe.
   return ::fchmod(ends[0], 0666) == 0;
 }
 
@@ -95,7 +94,7 @@ bool would_block() {
   return errno == EAGAIN || errno == EINTR;
 }
 
-/// One program, from the order until rest_fcgi_run says that it ended. Used by one thread, once.
+/// One program, from the order until rest_fcgi_run reports its end. Used by one thread, once.
 class RunningProgram {
  public:
   RunningProgram(const Program& program, Streams streams, HelperProcess helper, milliseconds patience)
@@ -125,21 +124,21 @@ class RunningProgram {
   Streams streams_;
   HelperProcess helper_;
   const milliseconds patience_;
-  std::string order_;         // what is left of it
-  Reply reply_;               // the newest, or what came of it
-  std::size_t received_ = 0;  // bytes of it
-  std::string answers_;       // of on_line, which follow the input
-  std::size_t fed_ = 0;       // bytes of both
+  std::string order_;         // the part that is not sent yet
+  Reply reply_;               // the latest one, perhaps in part
+  std::size_t received_ = 0;  // bytes of reply_
+  std::string answers_;       // of on_line; sent after the input
+  std::size_t fed_ = 0;       // bytes of input and answers
   Ended ended_;
-  bool is_last_ = false;  // that reply: all is over
+  bool is_last_ = false;  // reply_ is the last one
   std::optional<SteadyTime> give_up_at_;
-  bool is_exited_ = false;  // the program itself; there are others
+  bool is_exited_ = false;  // the program; some of its processes run
   bool is_stopping_ = false;
-  bool is_closed_ = false;  // by rest_fcgi_run
+  bool is_closed_ = false;  // the socket, by rest_fcgi_run
   bool is_given_up_ = false;
 };
 
-/// An exception may pass here: what rest_fcgi_run started ends before that itself is killed.
+/// After an exception, waits until rest_fcgi_run has ended the program, before rest_fcgi_run is killed.
 RunningProgram::~RunningProgram() {
   if (is_last_ || is_closed_ || is_given_up_) return;
   ::shutdown(helper_.socket(), SHUT_WR);
@@ -153,7 +152,7 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
   order_ = std::move(order);
   give_up_at_ = steady_clock::now() + kStartPatience;
   {
-    // At once: whoever requests a stop may end this process before this thread wakes up.
+    // In the requesting thread: the process may end before this thread wakes up.
     const std::stop_callback on_stop(stop, [this] {
       ::shutdown(helper_.socket(), SHUT_WR);
       ::eventfd_write(streams_.wake.get(), 1);
@@ -168,7 +167,7 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
 }
 
 void RunningProgram::poll_once() {
-  // Closed descriptors are -1, which poll passes over. A stop that was seen needs no second look.
+  // poll(2) ignores -1. A stop request is handled once.
   const short socket_events = order_.empty() || is_stopping_ ? POLLIN : POLLIN | POLLOUT;
   std::array<pollfd, 5> waited = {{{helper_.socket(), socket_events, 0},
                                    {unfed().empty() ? -1 : streams_.input.get(), POLLOUT, 0},
@@ -183,7 +182,7 @@ void RunningProgram::poll_once() {
   if (is_exited_ && !streams_.output.is_open() && !streams_.errors.is_open()) end_leftovers();
 }
 
-/// The program's descriptors go with the first byte, and are closed here.
+/// Sends the program's descriptors with the first byte, and closes them here.
 void RunningProgram::send_order() {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{order_.data(), order_.size()};
@@ -204,8 +203,9 @@ void RunningProgram::send_order() {
   const ssize_t sent = ::sendmsg(helper_.socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && would_block()) return;
   for (UniqueFd& fd : streams_.theirs) fd.reset();
-  order_.erase(
-      0, sent < 0 ? order_.size() : static_cast<std::size_t>(sent));  // with nobody there its end is seen
+  order_.erase(0, sent < 0
+                      ? order_.size()
+                      : static_cast<std::size_t>(sent));  // take_replies sees that the other end is closed
 }
 
 std::string_view RunningProgram::unfed() const {
@@ -222,7 +222,7 @@ void RunningProgram::feed() {
   } else if (would_block()) {
     return;
   }
-  // It has all, or wants no more.
+  // All is written, or the program has closed its input.
   if (written < 0 || (unfed().empty() && !program_.on_line)) streams_.input.reset();
 }
 
@@ -264,7 +264,7 @@ void RunningProgram::take_replies() {
   received_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   if (received_ < sizeof reply_) return;
   received_ = 0;
-  is_closed_ = reply_.version != wire::kVersion;  // nothing that is understood here
+  is_closed_ = reply_.version != wire::kVersion;  // another version
   if (is_closed_) return;
   reply_.text.back() = '\0';
   if (reply_.kind == Reply::Kind::started) {
@@ -280,7 +280,7 @@ void RunningProgram::take_replies() {
   }
 }
 
-/// Nobody who could say something is left, and what is left is no part of the result.
+/// Ends processes that the program left behind, after all outputs are closed.
 void RunningProgram::end_leftovers() {
   is_exited_ = false;
   ::shutdown(helper_.socket(), SHUT_WR);

@@ -6,8 +6,7 @@
 namespace rest_fcgi::process::wire {
 namespace {
 
-/// How an order begins. What follows: the groups, then the folder, arguments and variables, each with a NUL
-/// byte.
+/// The beginning of an order. Groups follow, then folder, arguments and variables, each with a NUL byte.
 struct OrderHead {
   std::uint32_t version = kVersion;
   std::uint32_t inherit = 0;
@@ -15,11 +14,11 @@ struct OrderHead {
   std::uint32_t has_identity = 0;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  std::uint32_t groups = 0;  // how many; so the next two
+  std::uint32_t groups = 0;  // counts, like the next two
   std::uint32_t arguments = 0;
   std::uint32_t variables = 0;
   std::uint32_t has_time_limit = 0;
-  std::int64_t time_limit = 0;  // milliseconds; so the next one
+  std::int64_t time_limit = 0;  // milliseconds, like the next one
   std::int64_t grace = 0;
 };
 
@@ -28,7 +27,7 @@ void append(std::string& frame, const Plain& value) {
   frame.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// Takes a value off the front of a body; false where it is too short.
+/// Reads a value from the front of a body. Returns false if the body is too short.
 template <class Plain>
 bool take(std::string_view& body, Plain& value) {
   if (body.size() < sizeof value) return false;

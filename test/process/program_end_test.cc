@@ -22,7 +22,7 @@
 namespace rest_fcgi::process {
 namespace {
 
-TEST_CASE("a program whose time is over is ended") {
+TEST_CASE("a program is ended at its time limit") {
   Program slow = shell("sleep 1000 & wait");
   slow.time_limit = milliseconds(100);
   slow.grace = std::chrono::seconds(100);
@@ -35,14 +35,14 @@ TEST_CASE("a program whose time is over is ended") {
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("a program that is ended has no children left") {
+TEST_CASE("a program that is ended leaves no child processes") {
   const Ended ended = run_until_line("sleep 1000 & echo $!; wait", std::chrono::seconds(100));
   CHECK(ended.how == How::stopped);
   CHECK(ended.code == -SIGTERM);
   CHECK(ends_soon(first_line(ended.output)));
 }
 
-TEST_CASE("what ignores SIGTERM gets SIGKILL after the grace") {
+TEST_CASE("a program that ignores SIGTERM gets SIGKILL after the grace") {
   const Ended ended = run_until_line(
       "trap '' TERM; (sleep 1000; sleep 1000) & echo $!; while :; do sleep 0.05; done", milliseconds(100));
   CHECK(ended.how == How::stopped);
@@ -50,7 +50,7 @@ TEST_CASE("what ignores SIGTERM gets SIGKILL after the grace") {
   CHECK(ends_soon(first_line(ended.output)));
 }
 
-TEST_CASE("what a program says on SIGTERM is kept") {
+TEST_CASE("the output of a program after SIGTERM is kept") {
   const Ended ended = run_until_line("trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.02; done",
                                      std::chrono::seconds(100));
   CHECK(ended.how == How::stopped);
@@ -67,7 +67,7 @@ TEST_CASE("the output of children is waited for when the program itself is gone"
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("who left the group and the session ends with the program that is ended") {
+TEST_CASE("a process that left group and session ends with its program") {
   const Ended ended = run_until_line("setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1000' & sleep 1000",
                                      milliseconds(100));
   CHECK(ended.how == How::stopped);
@@ -91,7 +91,7 @@ TEST_CASE("a daemon and its children end when the program ends by itself") {
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("a daemon and its children end when the program's time is over") {
+TEST_CASE("a daemon and its children end at the time limit of the program") {
   const test::TempDir dir;
   Program leaves = shell(kDaemon + " sleep 1000");
   leaves.cwd = dir.path();
@@ -101,7 +101,7 @@ TEST_CASE("a daemon and its children end when the program's time is over") {
   CHECK_FALSE(is_alive(dir.read("grandchild")));
 }
 
-TEST_CASE("this process gets no orphans to reap, also where it is process 1 of a container") {
+TEST_CASE("this process gets no orphans, also as process 1 of a container") {
   REQUIRE_FALSE(has_children());
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   CHECK(run(shell("(true &); (sleep 1000 >/dev/null 2>&1 &); echo done")).output == "done\n");
@@ -109,7 +109,7 @@ TEST_CASE("this process gets no orphans to reap, also where it is process 1 of a
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
-TEST_CASE("the time limit holds before the program runs, too") {
+TEST_CASE("the time limit counts before the program runs, too") {
   const test::TempDir dir;
   const std::string path = dir.write("held", "#!/bin/sh\n");
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
@@ -124,7 +124,7 @@ TEST_CASE("the time limit holds before the program runs, too") {
   CHECK(steady_clock::now() - start < std::chrono::seconds(30));
 }
 
-TEST_CASE("what took on another user is given up after the grace, with a sentence") {
+TEST_CASE("a process of another user that cannot be ended is reported after the grace") {
   if (::geteuid() != 0) {
     MESSAGE("skipped: only root can make a program that others may not kill");
     return;
@@ -188,7 +188,7 @@ TEST_CASE("a rest_fcgi_run that does not answer is given up") {
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("a rest_fcgi_run that is not there, or goes away, is an error") {
+TEST_CASE("a missing rest_fcgi_run, or one that ends, is an error") {
   Program any = program({"true"});
   const auto refusal = [&any](const std::string& helper) {
     const Result<Ended> ended = ProgramRunner(helper).run(any, {});
@@ -208,7 +208,7 @@ TEST_CASE("a rest_fcgi_run that is not there, or goes away, is an error") {
         std::string::npos);
 }
 
-TEST_CASE("with few descriptors left a program is not started, and the error says what is missing") {
+TEST_CASE("with few descriptors a program is not started, and the error names the cause") {
   Program any = program({"true"});
   std::set<std::string> refusals;
   const test::Limit few_files(RLIMIT_NOFILE, 256);
@@ -225,7 +225,7 @@ TEST_CASE("with few descriptors left a program is not started, and the error say
       "The program 'true' cannot be started: there is no socket for the helper: Too many open files"));
 }
 
-TEST_CASE("a program ends when who answers its lines throws") {
+TEST_CASE("a program is ended when on_line throws") {
   const test::TempDir dir;
   Program asks = shell("echo $$ > pid; setsid sleep 1000 & echo line; wait");
   asks.cwd = dir.path();

@@ -29,7 +29,7 @@
 namespace rest_fcgi::process {
 namespace {
 
-TEST_CASE("a program's outputs and exit status come back") {
+TEST_CASE("run returns outputs and exit status") {
   const Ended ended = run(shell("echo out; echo err >&2; exit 3"));
   CHECK(ended.how == How::exited);
   CHECK(ended.code == 3);
@@ -41,7 +41,7 @@ TEST_CASE("a program's outputs and exit status come back") {
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("standard error may go where standard output goes, in order") {
+TEST_CASE("standard error can be merged into standard output, in order") {
   Program both = shell("echo 1; echo 2 >&2; echo 3");
   both.merge_errors = true;
   const Ended ended = run(both);
@@ -49,24 +49,24 @@ TEST_CASE("standard error may go where standard output goes, in order") {
   CHECK(ended.errors.empty());
 }
 
-TEST_CASE("a signal that ends a program is its code, negated") {
+TEST_CASE("the code of a program that a signal ends is the negative signal number") {
   const Ended ended = run(shell("kill -9 $$"));
   CHECK(ended.how == How::killed);
   CHECK(ended.code == -9);
 }
 
-TEST_CASE("arguments reach the program as they are") {
+TEST_CASE("arguments reach the program unchanged") {
   CHECK(run(program({"printf", "%s|", "a b", "", "$HOME", "*", "'"})).output == "a b||$HOME|*|'|");
 }
 
-TEST_CASE("a program sees the environment that it is given and nothing else") {
+TEST_CASE("a program has only the environment that it is given") {
   Program env = program({"/usr/bin/env"});
   CHECK(run(env).output == "PATH=/usr/bin:/bin\n");
   env.environment = {"A=1", "B=x y"};
   CHECK(run(env).output == "A=1\nB=x y\n");
 }
 
-TEST_CASE("a name without a slash is looked for in the environment's PATH, else in the system's") {
+TEST_CASE("a name without a slash is searched in the environment's PATH, else in the system's") {
   const test::TempDir dir;
   dir.write("tool", "#!/bin/sh\necho found\n");
   std::filesystem::permissions(dir / "tool", std::filesystem::perms::owner_all);
@@ -82,7 +82,7 @@ TEST_CASE("a name without a slash is looked for in the environment's PATH, else 
   CHECK(run(system).code == 0);
 }
 
-TEST_CASE("a program that cannot be run is an error in Python's words") {
+TEST_CASE("a program that cannot be run is an error with Python's message") {
   const test::TempDir dir;
   CHECK(failure(program({"/nosuch/program"})).kind == ErrorKind::not_found);
   CHECK(failure(program({"/nosuch/program"})).message ==
@@ -97,7 +97,7 @@ TEST_CASE("a program that cannot be run is an error in Python's words") {
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("a folder that cannot be entered is an error that names it") {
+TEST_CASE("a folder that cannot be entered is an error with its name") {
   const test::TempDir dir;
   Program pwd = program({"pwd"});
   CHECK(run(pwd).output == "/\n");
@@ -122,7 +122,7 @@ TEST_CASE("texts with NUL bytes are refused") {
   CHECK(failure(bad).kind == ErrorKind::invocation);
 }
 
-TEST_CASE("much input and much output at once do not wait for each other") {
+TEST_CASE("much input and much output do not block each other") {
   Program cat = program({"cat"});
   for (std::size_t i = 0; cat.input.size() < 4'000'000; ++i) cat.input += std::to_string(i) + "\n";
   const Ended ended = run(cat);
@@ -130,14 +130,14 @@ TEST_CASE("much input and much output at once do not wait for each other") {
   CHECK(ended.code == 0);
 }
 
-TEST_CASE("without input, standard input is empty; with it, it ends") {
+TEST_CASE("standard input ends after the input") {
   Program cat = program({"cat"});
   CHECK(run(cat).output.empty());
   cat.input = "text";
   CHECK(run(cat).output == "text");
 }
 
-TEST_CASE("a program may be answered line by line") {
+TEST_CASE("on_line can answer a program line by line") {
   Program asks =
       shell("read greeting; echo $greeting; read answer; echo \"<$answer>\"; read more; printf rest");
   asks.input = "hello\n";
@@ -152,7 +152,7 @@ TEST_CASE("a program may be answered line by line") {
   CHECK(ended.code == 0);
 }
 
-TEST_CASE("a line beyond the output limit is cut, and no more are answered") {
+TEST_CASE("a line beyond the output limit is cut, and ends the answers") {
   Program asks = shell("echo one; printf '%05000d\\ntwo\\n' 0");  // at once, or bit by bit
   asks.output_limit = 1000;
   std::vector<std::string> lines;
@@ -172,7 +172,7 @@ TEST_CASE("a program need not read its input") {
   CHECK(run(deaf).output == "done\n");
 }
 
-TEST_CASE("output beyond the limit is read, lost and told") {
+TEST_CASE("output beyond the limit is discarded and reported") {
   Program much = shell("head -c 100000 /dev/zero | tr '\\0' x; echo short >&2");
   much.output_limit = 1000;
   Ended ended = run(much);
@@ -187,7 +187,7 @@ TEST_CASE("output beyond the limit is read, lost and told") {
   CHECK_FALSE(ended.output_cut);
 }
 
-TEST_CASE("a program leads a session of its own, with default signals and the umask that it is given") {
+TEST_CASE("a program leads a new session, with default signals and the given umask") {
   sigset_t blocked;
   sigset_t before;
   ::sigemptyset(&blocked);
@@ -210,7 +210,7 @@ TEST_CASE("a program leads a session of its own, with default signals and the um
   CHECK(run(masked).output == "0137\n");
 }
 
-TEST_CASE("a program gets no descriptor but the three standard ones") {
+TEST_CASE("a program has only the three standard descriptors") {
   const int leaked = ::open("/dev/null", O_RDONLY);  // not close-on-exec on purpose
   REQUIRE(leaked > 2);
   Program ls = program({"ls", "/proc/self/fd"});
@@ -219,7 +219,7 @@ TEST_CASE("a program gets no descriptor but the three standard ones") {
   ::close(leaked);
 }
 
-TEST_CASE("a program may open its own standard descriptors, as another user too") {
+TEST_CASE("a program can open its own standard descriptors, also as another user") {
   Program echo = shell("echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin");
   echo.input = "in";
   CHECK(run(echo).output == "out\nin");
@@ -232,7 +232,7 @@ TEST_CASE("a program may open its own standard descriptors, as another user too"
   CHECK(run(echo).errors == "err\n");
 }
 
-TEST_CASE("without a folder a program begins at home, or at the top where it has none") {
+TEST_CASE("without a folder a program starts in HOME, or in /") {
   const test::TempDir dir;
   Program pwd = program({"pwd"});
   pwd.cwd.clear();
@@ -243,7 +243,7 @@ TEST_CASE("without a folder a program begins at home, or at the top where it has
   CHECK(run(pwd).output == "/\n");
 }
 
-TEST_CASE("a program may have the variables that rest_fcgi_run has and nobody named") {
+TEST_CASE("a program can inherit the variables of rest_fcgi_run") {
   Program env = program({"/usr/bin/env"});
   env.environment = {"A=1"};
   env.inherit = true;
@@ -252,7 +252,7 @@ TEST_CASE("a program may have the variables that rest_fcgi_run has and nobody na
   CHECK(run(env).output == "PATH=/bin\n");
 }
 
-TEST_CASE("CVE-2013-6617: a program runs as another user, with that user's groups alone") {
+TEST_CASE("CVE-2013-6617: a program of another user has only that user's groups") {
   if (::geteuid() != 0) {
     MESSAGE("skipped: only root may run programs as others");
     return;
@@ -277,7 +277,7 @@ void drop_capabilities() {
   REQUIRE(::syscall(SYS_capset, &header, none) == 0);
 }
 
-TEST_CASE("without privilege no program runs as another user, but any as the user that runs already") {
+TEST_CASE("without privilege a program runs only as the current user") {
   const std::string own = std::to_string(::geteuid());
   std::string refusal;
   Ended same;
@@ -298,7 +298,7 @@ TEST_CASE("without privilege no program runs as another user, but any as the use
   CHECK(same.output == own + "\n");
 }
 
-TEST_CASE("a user's identity has all groups that the user is in") {
+TEST_CASE("an identity has all groups of the user") {
   const auto root = account_of("root");
   REQUIRE(root.has_value());
   const Identity identity = identity_of(*root);
@@ -307,7 +307,7 @@ TEST_CASE("a user's identity has all groups that the user is in") {
   CHECK_FALSE(account_of("nosuch-user").has_value());
 }
 
-TEST_CASE("many threads run programs at once") {
+TEST_CASE("many threads can run programs at once") {
   std::vector<int> right(6, 0);
   {
     std::vector<std::jthread> threads;
@@ -326,7 +326,7 @@ TEST_CASE("many threads run programs at once") {
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("without descriptors no program is started, and the error says so") {
+TEST_CASE("without descriptors a program is not started, and the error says so") {
   const int next = ::dup(0);
   ::close(next);
   rlimit before = {};
