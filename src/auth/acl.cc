@@ -4,35 +4,115 @@
 #include <algorithm>
 #include <utility>
 
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+
 namespace rest_fcgi::auth {
 namespace {
 
-using OptionalPattern = std::optional<AclPattern>;
+constexpr std::string_view kSpecial = "\\^$+|(){}*?[]";
+constexpr std::size_t kMaxShown = 256;
 
-Result<OptionalPattern> compile_optional(const std::optional<std::string>& text) {
-  if (!text) return OptionalPattern();
-  auto pattern = AclPattern::make(*text);
-  if (!pattern) return std::move(pattern).error();
-  return OptionalPattern(*std::move(pattern));
+/// The syntax that Python's `re` and PCRE2 have in common. PCRE2 itself checks the order of ranges and
+/// bounds.
+constexpr const char* kCommonSyntax = R"((?x)
+  (?(DEFINE)
+    (?<escape>  \\ [nrt\x00-/:-@\[-`{-\x7f] )
+    (?<char>    (?&escape) | [^\\\[\]] )
+    (?<range>   - (?!\]) (?&char) | (?! - (?!\]) ) )
+    (?<member>  \\ [dws] (?! - (?!\]) ) | (?&char) (?&range) )
+    (?<class>   \[ \^? (?: \] (?&range) | (?&member) ) (?&member)*+ \] )
+    (?<times>   (?: [*+?] | \{ [0-9]++ (?: , [0-9]*+ )? \} ) \?? )
+    (?<atom>    [^\\^$+|(){*?\[] | (?&escape) | \\ [dDwWsS] | (?&class) | \( (?: \?: )? (?&pattern) \) )
+    (?<pattern> (?: (?&atom) (?&times)?+ | [\^$|] | \\ [AZ] | \( \? [=!] (?&pattern) \) )*+ )
+  )
+  (?&pattern))";
+
+/// Returns what Python's `\d`, `\w` and `\s` mean, as members of a class. PCRE2 has other characters in
+/// these, which differ between its versions.
+std::string_view members_of(char c) {
+  if (c == 'd') return "\\p{Nd}";
+  if (c == 'w') return "\\p{L}\\p{N}_";
+  return "\\x{9}-\\x{d}\\x{1c}-\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"
+         "\\x{205f}\\x{3000}";
 }
 
-bool matches(const OptionalPattern& pattern, JsonValue value) {
-  return !pattern || pattern->matches(value.python_str());
-}
-
-/// Was it given, and does each value that was given match? A name that comes twice must not slip through.
-bool keyword_matches(const std::string& key, const OptionalPattern& pattern,
-                     std::span<const JsonMember> kwargs) {
-  bool given = false;
-  for (const JsonMember& member : kwargs) {
-    if (member.key != key) continue;
-    if (!matches(pattern, member.value)) return false;
-    given = true;
+/// Writes a regular expression of the common syntax so that PCRE2 gives it Python's meaning.
+std::string translated(std::string_view pattern) {
+  std::string written;
+  bool in_class = false;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    if (c == '\\') {
+      const char escaped = pattern[++i];
+      const char lower = static_cast<char>(escaped | 0x20);
+      if (escaped == 'Z') {
+        written += "\\z";
+      } else if (lower != 'd' && lower != 'w' && lower != 's') {
+        written.append({c, escaped});
+      } else if (in_class) {
+        written += members_of(lower);
+      } else {
+        written.append(escaped == lower ? "[" : "[^").append(members_of(lower)) += ']';
+      }
+      continue;
+    }
+    written += c;
+    if (in_class || c != '[') {
+      in_class = in_class && c != ']';
+      continue;
+    }
+    in_class = true;
+    // A bracket right after the beginning is a character.
+    for (const char first : {'^', ']'}) {
+      if (i + 1 < pattern.size() && pattern[i + 1] == first) written += pattern[++i];
+    }
   }
-  return given;
+  return written;
+}
+
+bool keyword_matches(const std::string& key, const std::optional<AclPattern>& pattern,
+                     std::span<const JsonMember> kwargs) {
+  bool is_given = false;
+  for (const JsonMember& member : kwargs) {  // a name may come twice: each value has to match
+    if (member.key != key) continue;
+    if (pattern && !pattern->matches(member.value.python_str())) return false;
+    is_given = true;
+  }
+  return is_given;
 }
 
 }  // namespace
+
+Result<Regex> compile_python_regex(std::string_view pattern) {
+  static const Result<Regex> syntax = Regex::compile(kCommonSyntax);
+  if (!syntax->match_all(pattern)) {
+    return Error{ErrorKind::configuration,
+                 "expected what Python and PCRE2 read alike: literals, . ^ $ |, classes without \\D, \\W and "
+                 "\\S, the groups ( (?: (?= (?!, repetitions after a character or group (any text is .*), "
+                 "escaped punctuation, and \\d \\D \\w \\W \\s \\S \\n \\r \\t \\A \\Z"};
+  }
+  auto regex = Regex::compile(translated(pattern));
+  if (regex) return regex;
+  return Error{ErrorKind::configuration, std::move(regex).error().message};
+}
+
+Result<AclPattern> AclPattern::make(std::string_view text) {
+  AclPattern pattern(text);
+  if (text == ".*" || text.find_first_of(kSpecial) == std::string_view::npos) return pattern;
+  auto regex = compile_python_regex(text);
+  if (!regex) {
+    return Error{ErrorKind::configuration,
+                 format("\"{}\" is neither an exact name nor a regular expression: {}",
+                        excerpt(text, kMaxShown), regex.error().message)};
+  }
+  pattern.regex_ = *std::move(regex);
+  return pattern;
+}
+
+bool AclPattern::matches(std::string_view text) const {
+  return regex_ ? regex_->match_all(text) : text_ == ".*" || text_ == text;
+}
 
 Result<AclRule> AclRule::make(const Rule& rule) {
   AclRule result;
@@ -50,47 +130,43 @@ Result<AclRule::Function> AclRule::compile(const FunctionRule& function) {
   auto pattern = AclPattern::make(function.pattern);
   if (!pattern) return std::move(pattern).error();
   Function result{*std::move(pattern), {}, function.pattern, function.where};
+  Result<void> mistake;
+  const auto compiled = [&mistake](const std::optional<std::string>& text) {
+    if (!text) return OptionalPattern();
+    auto made = AclPattern::make(*text);
+    if (made) return OptionalPattern(*std::move(made));
+    mistake = std::move(made).error();
+    return OptionalPattern();
+  };
   for (const ArgumentCondition& condition : function.conditions) {
-    auto compiled = compile(condition);
-    if (!compiled) return std::move(compiled).error();
-    result.conditions.push_back(*std::move(compiled));
+    Condition& to = result.conditions.emplace_back();
+    to.others = condition.others || (condition.args.empty() && condition.kwargs.empty());
+    for (const auto& text : condition.args) to.args.push_back(compiled(text));
+    for (const auto& [key, text] : condition.kwargs) to.kwargs.emplace_back(key, compiled(text));
   }
-  return result;
-}
-
-Result<AclRule::Condition> AclRule::compile(const ArgumentCondition& condition) {
-  Condition result;
-  result.others = condition.others || (condition.args.empty() && condition.kwargs.empty());
-  for (const auto& text : condition.args) {
-    auto pattern = compile_optional(text);
-    if (!pattern) return std::move(pattern).error();
-    result.args.push_back(*std::move(pattern));
-  }
-  for (const auto& [key, text] : condition.kwargs) {
-    auto pattern = compile_optional(text);
-    if (!pattern) return std::move(pattern).error();
-    result.kwargs.emplace_back(key, *std::move(pattern));
-  }
-  return result;
-}
-
-bool AclRule::Condition::names(std::string_view keyword) const {
-  return std::any_of(kwargs.begin(), kwargs.end(),
-                     [keyword](const auto& wanted) { return wanted.first == keyword; });
+  return mistake ? Result(std::move(result)) : std::move(mistake).error();
 }
 
 bool AclRule::Condition::holds(const CallArguments& given) const {
   if (given.args.size() < args.size()) return false;
   for (std::size_t i = 0; i < args.size(); ++i) {
-    if (!matches(args[i], given.args[i])) return false;
+    if (args[i] && !args[i]->matches(given.args[i].python_str())) return false;
   }
-  const bool is_named_right = std::all_of(kwargs.begin(), kwargs.end(), [&given](const auto& wanted) {
+  const bool has_keywords = std::all_of(kwargs.begin(), kwargs.end(), [&given](const auto& wanted) {
     return keyword_matches(wanted.first, wanted.second, given.kwargs);
   });
-  if (!is_named_right || others) return is_named_right;
-  return given.args.size() == args.size() &&
-         std::all_of(given.kwargs.begin(), given.kwargs.end(),
-                     [this](const JsonMember& member) { return names(member.key); });
+  if (!has_keywords || others) return has_keywords;
+  const auto is_named = [this](const JsonMember& member) {
+    return std::any_of(kwargs.begin(), kwargs.end(),
+                       [&member](const auto& wanted) { return wanted.first == member.key; });
+  };
+  return given.args.size() == args.size() && std::all_of(given.kwargs.begin(), given.kwargs.end(), is_named);
+}
+
+bool AclRule::Function::allows(const CallArguments& given) const {
+  return conditions.empty() ||
+         std::any_of(conditions.begin(), conditions.end(),
+                     [&given](const Condition& condition) { return condition.holds(given); });
 }
 
 bool AclRule::allows_all() const {
@@ -104,12 +180,7 @@ RuleMatch AclRule::match_as(std::string_view name, const FunctionCall& call) con
   RuleMatch best;
   for (const Function& function : functions_) {
     if (!function.pattern.matches(name)) continue;
-    const auto holds = [&function](const CallArguments& given) {
-      return function.conditions.empty() ||
-             std::any_of(function.conditions.begin(), function.conditions.end(),
-                         [&given](const Condition& condition) { return condition.holds(given); });
-    };
-    if (holds(call.sent) && (!call.received || holds(*call.received)))
+    if (function.allows(call.sent) && (!call.received || function.allows(*call.received)))
       return {RuleMatch::Kind::yes, function.text, function.where};
     best = {RuleMatch::Kind::arguments, function.text, function.where};
   }
@@ -123,13 +194,13 @@ RuleMatch AclRule::match_master(Form form, const FunctionCall& call) const {
   if (dot == std::string_view::npos || name.find('.', dot + 1) != std::string_view::npos) return {};
   const std::string_view scope = std::string_view(scope_).substr(1);
   const std::string_view form_name = form == Form::runner ? "runner" : "wheel";
-  const bool of_module = scope == name.substr(0, dot);
-  const bool of_form =
-      scope == form_name || (scope.starts_with(form_name) && scope.substr(form_name.size()) == "s");
+  const bool is_of_module = scope == name.substr(0, dot);
+  const bool is_of_form =
+      scope.starts_with(form_name) && (scope == form_name || scope.substr(form_name.size()) == "s");
   if (functions_.empty())
-    return of_module || of_form ? RuleMatch{RuleMatch::Kind::yes, {}, where_} : RuleMatch();
-  const RuleMatch match = of_module ? match_as(name.substr(dot + 1), call) : RuleMatch();
-  return match.kind == RuleMatch::Kind::yes || !of_form ? match : match_as(name, call);
+    return is_of_module || is_of_form ? RuleMatch{RuleMatch::Kind::yes, {}, where_} : RuleMatch();
+  const RuleMatch match = is_of_module ? match_as(name.substr(dot + 1), call) : RuleMatch();
+  return match.kind == RuleMatch::Kind::yes || !is_of_form ? match : match_as(name, call);
 }
 
 }  // namespace rest_fcgi::auth

@@ -7,22 +7,45 @@
 #include <utility>
 #include <vector>
 
-#include "auth/acl_pattern.h"
 #include "rest_fcgi/auth/options.h"
 #include "rest_fcgi/auth/permissions.h"
+#include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/core/result.h"
 
 namespace rest_fcgi::auth {
 
-/// What a rule says about a call, and by which of its functions. Borrows from the rule.
+/// Compiles a regular expression that Python's `re` and PCRE2 read alike, with Python's meaning: literals,
+/// `. ^ $ |`, classes, the groups `( (?: (?= (?!`, the repetitions `* + ? {m} {m,} {m,n}` and their lazy
+/// forms, escaped punctuation and `\d \D \w \W \s \S \n \r \t \A \Z`. Errors: configuration.
+Result<Regex> compile_python_regex(std::string_view pattern);
+
+/// A pattern of `external_auth`. A text without special characters but the dot is an exact name, so that
+/// `test.ping` does not match `testXping`. Any other text is a regular expression, as in Salt 3006
+/// (`match_check` of `CkMinions`), that has to match the whole name; Salt matches the start. Immutable;
+/// thread-safe.
+class AclPattern {
+ public:
+  /// Errors: those of `compile_python_regex`.
+  static Result<AclPattern> make(std::string_view text);
+
+  [[nodiscard]] bool matches(std::string_view text) const;
+
+ private:
+  explicit AclPattern(std::string_view text) : text_(text) {}
+
+  std::string text_;
+  std::optional<Regex> regex_;
+};
+
+/// How a rule applies to a call, and through which function. Borrows from the rule.
 struct RuleMatch {
   enum class Kind {
-    none,       ///< it is about other functions
-    arguments,  ///< it names this one, but for other arguments
-    yes,        ///< it allows it, where the target does not matter or is within its own
+    none,       ///< the rule is about other functions
+    arguments,  ///< the rule names this function, but for other arguments
+    yes,        ///< the rule allows the call on its target
   };
   Kind kind = Kind::none;
-  std::string_view pattern{};  ///< of the function; empty where the rule is about all of them
+  std::string_view pattern{};  ///< of the function; empty if the rule is about all functions
   std::string_view where{};    ///< `FILE:LINE`
 };
 
@@ -32,31 +55,31 @@ class AclRule {
   /// Errors: those of `AclPattern::make`.
   static Result<AclRule> make(const Rule& rule);
 
-  /// Is it about functions on minions, rather than about runners or wheels?
+  /// Returns whether the rule is about functions on minions. Others are about runners or wheels.
   [[nodiscard]] bool is_for_minions() const noexcept { return !scope_.starts_with('@'); }
 
-  /// Does it hold on every minion that a call would reach?
+  /// Returns whether the rule's target contains every minion that a call would reach.
   [[nodiscard]] bool reaches(const TargetsWithin& within) const { return scope_.empty() || within(scope_); }
 
-  /// Does one of its functions allow this call? REQUIRES: is_for_minions().
+  /// REQUIRES: is_for_minions().
   [[nodiscard]] RuleMatch match(const FunctionCall& call) const { return match_as(call.name, call); }
 
-  /// Does it allow this runner or wheel, by the form (`@runner`, `@runners`), or by the module (`@jobs`)?
+  /// Matches a runner or wheel, by the form (`@runner`, `@runners`) or by the module (`@jobs`).
   [[nodiscard]] RuleMatch match_master(Form form, const FunctionCall& call) const;
 
-  /// Does it allow all functions of its scope, with any arguments?
+  /// Returns whether the rule allows all functions of its scope with any arguments.
   [[nodiscard]] bool allows_all() const;
 
   [[nodiscard]] const std::string& scope() const noexcept { return scope_; }
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
  private:
+  using OptionalPattern = std::optional<AclPattern>;
   struct Condition {
-    std::vector<std::optional<AclPattern>> args;
-    std::vector<std::pair<std::string, std::optional<AclPattern>>> kwargs;
-    bool others = false;  ///< may arguments be there that it does not name?
+    std::vector<OptionalPattern> args;
+    std::vector<std::pair<std::string, OptionalPattern>> kwargs;
+    bool others = false;  ///< allows arguments that are not named here
 
-    [[nodiscard]] bool names(std::string_view keyword) const;
     [[nodiscard]] bool holds(const CallArguments& given) const;
   };
   struct Function {
@@ -64,12 +87,13 @@ class AclRule {
     std::vector<Condition> conditions;
     std::string text;
     std::string where;
+
+    [[nodiscard]] bool allows(const CallArguments& given) const;
   };
 
-  static Result<Condition> compile(const ArgumentCondition& condition);
   static Result<Function> compile(const FunctionRule& function);
 
-  /// `name` is what the patterns are held against: the whole name or, below a module, what follows its dot.
+  /// Compares the patterns with `name`: the whole name or, in a module's scope, the part after the dot.
   [[nodiscard]] RuleMatch match_as(std::string_view name, const FunctionCall& call) const;
 
   std::string scope_;

@@ -7,32 +7,27 @@
 #include <utility>
 
 #include "auth/acl.h"
-#include "auth/acl_pattern.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
 namespace rest_fcgi::auth {
 
-/// One user or group of a back end, with their rules compiled.
+/// A user or group of a back end with compiled rules.
 struct CompiledPrincipal {
   std::string name;
-  std::string group;  ///< empty where it is a user
+  std::string group;  ///< empty for a user
   std::vector<AclRule> rules;
-  std::vector<Json> shown;  ///< each rule as it stands in the configuration
+  std::vector<Json> shown;  ///< each rule as it is in the configuration
 
-  [[nodiscard]] bool is_group() const noexcept { return !group.empty(); }
-  [[nodiscard]] bool is_everybody_else() const noexcept { return name == "*"; }
-
-  /// Is it one of their groups?
-  [[nodiscard]] bool is_of(const Subject& subject) const {
-    return is_group() &&
+  [[nodiscard]] bool is_group_of(const Subject& subject) const {
+    return !group.empty() &&
            std::find(subject.groups.begin(), subject.groups.end(), group) != subject.groups.end();
   }
 };
 
 namespace {
 
-/// `group%` without the percent sign, of which Salt takes away as many as there are.
+/// Returns the group of `group%`. Salt removes all percent signs at the end.
 std::string group_of(const std::string& name) {
   return name.ends_with('%') ? name.substr(0, name.find_last_not_of('%') + 1) : std::string();
 }
@@ -101,26 +96,26 @@ Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& pri
   return result;
 }
 
-/// A name that logs in, as Salt holds it against the names of `external_auth`: as a glob, or as a regular
-/// expression between `\A` and `\Z` (`expr_match`).
+/// A user name that Salt takes for a pattern of names in `external_auth`: a glob, or a regular expression
+/// between `\A` and `\Z` (`expr_match`).
 class LoginPattern {
  public:
   explicit LoginPattern(std::string_view name)
       : name_(name), start_(name.substr(0, name.find_first_of(kSpecial))) {
     if (start_ == name || has_bad_escape(name)) return;
-    // The anchors belong to the first and the last of several branches.
-    const bool branches = name.find('|') != std::string_view::npos;
-    auto regex = branches ? Error{} : compile_python_regex(name);
+    // With branches the anchors belong only to the first and the last branch.
+    const bool has_branches = name.find('|') != std::string_view::npos;
+    auto regex = has_branches ? Error{} : compile_python_regex(name);
     is_certain_ = regex.ok();
     if (regex) regex_ = *std::move(regex);
-    if (branches) start_ = {};
-    if (!start_.empty()) start_.remove_suffix(1);  // a repetition may be of none
+    if (has_branches) start_ = {};
+    if (!start_.empty()) start_.remove_suffix(1);  // a repetition may match nothing
   }
 
   [[nodiscard]] bool matches(std::string_view principal) const {
     return glob_match(name_, principal) || (regex_ && regex_->match_all(principal));
   }
-  /// Where it is not read here: could it?
+  /// Returns true also for a name that might match, if the pattern is not supported here.
   [[nodiscard]] bool may_match(std::string_view principal) const {
     return matches(principal) || (!is_certain_ && principal.starts_with(start_));
   }
@@ -128,7 +123,7 @@ class LoginPattern {
  private:
   static constexpr std::string_view kSpecial = ".\\^$+|(){}*?[]";
 
-  /// Has it one that makes it no regular expression of Python's, such as `DOMAIN\eve`?
+  /// Returns whether an escape makes the name an error for Python's `re`, as in `DOMAIN\eve`.
   static bool has_bad_escape(std::string_view name) {
     constexpr std::string_view kBad = "cegijklmopqyzhCEFGHIJKLMOPQRTVXY";
     for (std::size_t at = 0; at + 1 < name.size(); ++at) {
@@ -138,12 +133,12 @@ class LoginPattern {
   }
 
   std::string_view name_;
-  std::string_view start_;  ///< of all that it can match
+  std::string_view start_;  ///< of all texts that it can match
   bool is_certain_ = true;
   std::optional<Regex> regex_{};
 };
 
-/// A rule that applies to somebody.
+/// A rule that applies to a subject.
 struct Applying {
   const CompiledPrincipal* principal;
   const AclRule* rule;
@@ -151,7 +146,6 @@ struct Applying {
 using Rules = std::vector<Applying>;
 
 void append(const CompiledPrincipal& principal, Rules& to) {
-  to.reserve(to.size() + principal.rules.size());
   for (const AclRule& rule : principal.rules) to.push_back({&principal, &rule});
 }
 
@@ -186,36 +180,29 @@ struct Permissions::Compiled {
   };
   std::vector<Section> sections;
 
-  /// The rules that apply to somebody: those of their name and of their groups. Those of `*` only where none
-  /// is for their name, whatever their groups are.
+  /// Returns the rules for the subject's name and groups. If no entry is for the name, the rules of `*`
+  /// apply, whatever the groups are. Salt takes a user's own name for a pattern, so that a user `*` would
+  /// have all rules. Here a user has only rules that Salt and a plain comparison of names both give.
   [[nodiscard]] Rules rules_of(const Subject& subject) const {
     Rules rules;
+    const LoginPattern login(subject.name);
     for (const Section& section : sections) {
-      if (section.eauth == subject.eauth) collect(section, subject, rules);
+      if (section.eauth != subject.eauth) continue;
+      bool is_named = false;
+      for (const CompiledPrincipal& principal : section.principals) {
+        if (principal.name == "*") continue;
+        if (!principal.group.empty()) {
+          if (principal.is_group_of(subject)) append(principal, rules);
+          continue;
+        }
+        if (principal.name == subject.name && login.matches(principal.name)) append(principal, rules);
+        is_named = is_named || login.may_match(principal.name);
+      }
+      for (const CompiledPrincipal& principal : section.principals) {
+        if (principal.name == "*" && !is_named) append(principal, rules);
+      }
     }
     return rules;
-  }
-
- private:
-  /// A name is compared as it is, where Salt takes the user's own name for a pattern, by which a user `*`
-  /// would have everybody's rules. Only who would have them there, too, has them here, and those of `*` only
-  /// who is nobody else there.
-  static void collect(const Section& section, const Subject& subject, Rules& rules) {
-    const LoginPattern login(subject.name);
-    bool named = false;
-    for (const CompiledPrincipal& principal : section.principals) {
-      if (principal.is_everybody_else()) continue;
-      if (principal.is_group()) {
-        if (principal.is_of(subject)) append(principal, rules);
-        continue;
-      }
-      if (principal.name == subject.name && login.matches(principal.name)) append(principal, rules);
-      named = named || login.may_match(principal.name);
-    }
-    if (named) return;
-    for (const CompiledPrincipal& principal : section.principals) {
-      if (principal.is_everybody_else()) append(principal, rules);
-    }
   }
 };
 
@@ -252,7 +239,7 @@ bool Permissions::allow_local(const Identity& identity, std::span<const Function
     const auto allowed = std::partition(refused.begin(), refused.end(), [&one](const FunctionCall* call) {
       return one.rule->match(*call).kind != RuleMatch::Kind::yes;
     });
-    // The target comes last: to resolve it can mean a look at every minion.
+    // The target is last: resolving it may need to look at every minion.
     if (allowed != refused.end() && one.rule->reaches(within)) refused.erase(allowed, refused.end());
   }
   return !calls.empty() && refused.empty();
@@ -309,13 +296,13 @@ Json Permissions::shown(const Subject& subject) const {
   for (const Compiled::Section& section : compiled_->sections) {
     if (section.eauth != subject.eauth) continue;
     for (const CompiledPrincipal& principal : section.principals) {
-      if (principal.name != subject.name && !principal.is_everybody_else() && !principal.is_of(subject))
+      if (principal.name != subject.name && principal.name != "*" && !principal.is_group_of(subject))
         continue;
       for (const Json& entry : principal.shown) entries.push_back(entry.text());
     }
   }
   if (entries.empty()) return Json::empty_object();
-  // A text begins with a quotation mark, which comes before the brace of a map.
+  // A text begins with a quotation mark, which sorts before the brace of a map.
   std::sort(entries.begin(), entries.end());
   entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
   return written_array([&entries](JsonWriter& writer) {

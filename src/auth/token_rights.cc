@@ -7,8 +7,8 @@
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/json_document.h"
 
-/// Reads the rights that a master keeps in its tokens. A part that cannot be read makes its whole rule void:
-/// the rest of it could allow more than was meant.
+/// Reads the rules that a master keeps in its tokens. A rule with a malformed part is ignored as a whole,
+/// since the rest could allow more than was meant.
 namespace rest_fcgi::auth {
 namespace {
 
@@ -18,8 +18,8 @@ bool is_text(JsonValue value) {
   return value.is(Kind::string) && !value.text().empty();
 }
 
-/// Reads each element of a list, or a value that stands by itself. Absent where one of them cannot be read,
-/// and for an empty list.
+/// Reads each element of a list, or a single value. Returns nothing if one is malformed, and for an empty
+/// list.
 template <class Part, class ReadOne>
 std::optional<std::vector<Part>> read_each(JsonValue value, const ReadOne& read_one) {
   std::vector<Part> parts;
@@ -36,7 +36,7 @@ std::optional<std::vector<Part>> read_each(JsonValue value, const ReadOne& read_
   return parts.empty() ? std::nullopt : std::optional(std::move(parts));
 }
 
-/// A pattern for an argument's value; a `null` in place of it takes any value.
+/// Reads a pattern for an argument's value; `null` allows any value.
 bool read_pattern(JsonValue value, std::optional<std::string>& pattern) {
   if (value.is(Kind::string)) pattern = value.text();
   return value.is(Kind::string) || value.is(Kind::null);
@@ -84,14 +84,14 @@ std::optional<Rule> read_rule(JsonValue value) {
 }  // namespace
 
 std::unique_ptr<Permissions> permissions_in_token(const std::string& eauth, const Json& rights) {
-  Principal everybody{"*", {}};
+  Principal all_users{"*", {}};
   JsonDocument document;
   if (document.parse(rights.text(), JsonLimits::none())) {
     for (const JsonValue entry : document.root().elements()) {
-      if (auto rule = read_rule(entry)) everybody.rules.push_back(*std::move(rule));
+      if (auto rule = read_rule(entry)) all_users.rules.push_back(*std::move(rule));
     }
   }
-  std::vector<EauthOptions> rules{{eauth, {}, {std::move(everybody)}}};
+  std::vector<EauthOptions> rules{{eauth, {}, {std::move(all_users)}}};
   static_cast<void>(drop_bad_rules(rules));
   auto permissions = Permissions::make(rules);
   return permissions ? *std::move(permissions) : *Permissions::make({});

@@ -29,8 +29,8 @@ inline Rule on(std::string scope, std::vector<FunctionRule> functions = {}) {
   return {std::move(scope), std::move(functions)};
 }
 
-/// Calls as JSON text: "test.ping", {"fun": "cmd.run", "arg": ["ls"], "kwarg": {"cwd": "/"}}, or a list of
-/// such.
+/// Calls from JSON: "test.ping", {"fun": "cmd.run", "arg": ["ls"], "kwarg": {"cwd": "/"}}, or a list of
+/// these.
 class Calls {
  public:
   explicit Calls(std::string_view json) {
@@ -67,8 +67,7 @@ class Calls {
   std::vector<One> calls_;
 };
 
-/// Permissions of the back end `auto`, and users who have logged in there with whatever name and groups. Not
-/// synchronized.
+/// Permissions of the back end `auto`, with users of any name and groups. Not synchronized.
 class AclFixture {
  public:
   using Names = std::vector<std::string>;
@@ -76,15 +75,15 @@ class AclFixture {
   explicit AclFixture(std::vector<Principal> principals)
       : AclFixture({{"auto", {}, std::move(principals)}}, 0) {}
 
-  /// For one user, fred, who has these rules.
+  /// Makes permissions of one user, fred.
   static AclFixture of_fred(std::vector<Rule> rules) { return AclFixture({{"fred", std::move(rules)}}); }
 
-  /// Permissions of several back ends.
+  /// Makes permissions of several back ends.
   static AclFixture of_eauths(std::vector<EauthOptions> external_auth) {
     return {std::move(external_auth), 0};
   }
 
-  /// May they call these on these minions? A scope holds the minions that it matches as a glob.
+  /// Returns whether a user may call these on these minions. A scope is a glob of minions.
   [[nodiscard]] bool local(std::string_view calls, const Names& minions = {"web1"},
                            const std::string& user = "fred", const Names& groups = {}) const {
     const auto within = [&](std::string_view compound) {
