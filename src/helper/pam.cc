@@ -19,23 +19,25 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <security/pam_appl.h>
 
-#include "helper/pam_stack.h"
 #include "helper/stream.h"
 #include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/core/users.h"
 
-// The one program that talks to PAM: its modules are not thread-safe, and many of them want root. It reads
-// requests from standard input and writes answers to standard output, one after the other, until the input
-// ends. The responder starts it, or a socket unit does, for each connection.
+// rest_fcgi_pam, the program that talks to PAM, whose modules are not thread-safe and often need root. It
+// reads requests from standard input and writes answers to standard output, one after the other, until the
+// input ends. The responder starts it, or a socket unit starts it for each connection.
 
 namespace rest_fcgi::helper {
 namespace {
@@ -44,10 +46,10 @@ using auth::pam::Answer;
 using auth::pam::Outcome;
 using auth::pam::Request;
 
-// Without these flags an account without a password would be open to everybody.
+// With PAM_DISALLOW_NULL_AUTHTOK an account without a password is refused.
 constexpr int kFlags = PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK;
 
-/// A copy that PAM's modules free; null where there is no memory.
+/// Returns a copy that PAM's modules free, or null.
 char* copy_for_pam(std::string_view text) {
   char* const copy = static_cast<char*>(std::calloc(text.size() + 1, 1));
   if (copy != nullptr) std::copy(text.begin(), text.end(), copy);
@@ -62,13 +64,14 @@ void free_responses(pam_response* responses, int count) {
   std::free(responses);
 }
 
-/// What modules are answered with.
+/// The data of a conversation with modules.
 struct Talk {
   Request request;
   bool password_was_asked_for = false;
 };
 
-/// PAM's modules ask: what is hidden while it is typed gets the password, and what is shown the user's name.
+/// Answers PAM's modules (pam_conv(3)): a prompt without echo with the password, one with echo with the user
+/// name.
 int converse(int count, const pam_message** messages, pam_response** answers, void* data) {
   auto& given = *static_cast<Talk*>(data);
   if (count <= 0 || count > PAM_MAX_NUM_MSG) return PAM_CONV_ERR;
@@ -90,7 +93,7 @@ int converse(int count, const pam_message** messages, pam_response** answers, vo
   return PAM_SUCCESS;
 }
 
-/// Modules want a failure to take some seconds. The responder sees to that, where nobody else has to wait.
+/// Replaces the delay that modules ask for after a failure. The responder delays the answer instead.
 void no_delay(int, unsigned, void*) {}
 
 /// One conversation with PAM, from pam_start to pam_end.
@@ -110,7 +113,7 @@ class Conversation {
     if (handle_ != nullptr) ::pam_end(handle_, status_);
   }
 
-  /// Goes on only as long as all went well.
+  /// Calls `step(handle)` unless a step before failed. Returns whether it succeeded.
   template <class Step>
   bool step(const Step& step) {
     if (status_ == PAM_SUCCESS) status_ = step(handle_);
@@ -152,40 +155,60 @@ Answer refusal(const Conversation& conversation, const char* phase) {
 
 constexpr const char* kShadow = "/etc/shadow";
 
-/// pam_unix checks others' passwords only for who may read where they are.
-bool may_check_others() {
+/// pam_unix checks passwords of other users only as root or with the right to read /etc/shadow.
+bool may_check_other_users() {
   return ::geteuid() == 0 || ::access(kShadow, R_OK) == 0;
 }
 
-/// libpam reads the files of services in lower case, whatever the application says.
+/// Returns the file name of a service. libpam uses lower case.
 std::string file_name_of(std::string_view service) {
   std::string name(service);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return name;
 }
 
-/// Why nobody may log in through a stack: it would take any password, or nobody can say whether it does.
-/// Empty where nothing speaks against it.
-std::string why_closed(const Stack& stack) {
-  constexpr const char* kAdvice = ": choose another service";
-  if (const StackLine* const odd = odd_line(stack)) return odd->place + ": " + odd->oddity + kAdvice;
-  const StackLine* const open = lets_everybody_in(stack);
-  if (open == nullptr) return {};
-  return open->place + ": " + open->module + " lets somebody in without a password" + kAdvice;
+/// Returns the path of a service's file, or an empty text. `confdir` is the folder of services; empty: the
+/// system's folders.
+std::string path_of(const std::string& service, const std::string& confdir) {
+  const std::vector<std::string> folders =
+      confdir.empty() ? std::vector<std::string>{"/etc/pam.d", "/usr/lib/pam.d"} : std::vector{confdir};
+  for (const std::string& folder : folders) {
+    std::string path = folder + "/" + service;
+    if (service.starts_with('/')) path = service;
+    if (::access(path.c_str(), F_OK) == 0) return path;
+  }
+  return {};
 }
 
-/// Asks the PAM stack of a service whether a user's password is good and their account may be used now. Both
-/// always: a locked or expired account has a good password, too. `confdir` is where services are, empty for
-/// the system's places. REQUIRES: the service is a name of one.
-Answer verify(const Request& request, const std::string& confdir) {
-  if (!auth::pam::is_username(request.username)) return {Outcome::refused, "odd user name", {}};
-  if (request.password.size() == 0) return {Outcome::refused, "the password is empty", {}};
-  // Modules would see what stands before it, and take that for all.
-  if (request.password.reveal().find('\0') != std::string_view::npos) {
-    return {Outcome::refused, "the password holds a NUL", {}};
+/// Returns whether a service's file, or one that it includes, names pam_unix in a line for logins.
+bool uses_pam_unix(const std::string& service, const std::string& confdir, int depth = 0) {
+  constexpr int kMaxDepth = 16;  // as in libpam
+  std::ifstream file(path_of(service, confdir));
+  for (std::string line; depth < kMaxDepth && std::getline(file, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string type;
+    std::string control;
+    std::string module;
+    words >> type >> control;
+    if (type == "@include" && uses_pam_unix(control, confdir, depth + 1)) return true;
+    if (type != "auth" && type != "-auth") continue;
+    if (line.find("pam_unix") != std::string::npos) return true;
+    words >> module;
+    const bool is_include = control == "include" || control == "substack";
+    if (is_include && uses_pam_unix(module, confdir, depth + 1)) return true;
   }
-  std::string closed = why_closed(auth_stack(file_name_of(request.service), confdir));
-  if (!closed.empty()) return {Outcome::failed, std::move(closed), {}};
+  return false;
+}
+
+/// Asks PAM whether a user's password is good and whether the account may be used now. A locked or expired
+/// account has a good password, too. REQUIRES: the service is a file name.
+Answer verify(const Request& request, const std::string& confdir) {
+  if (!auth::pam::is_username(request.username)) return {Outcome::refused, "the user name is malformed", {}};
+  if (request.password.size() == 0) return {Outcome::refused, "the password is empty", {}};
+  // Modules would see only the part before it.
+  if (request.password.reveal().find('\0') != std::string_view::npos) {
+    return {Outcome::refused, "the password contains a NUL byte", {}};
+  }
   const std::string remote(request.remote);
   Conversation conversation(request, confdir);
   const bool started = conversation.step([&](pam_handle_t* handle) {
@@ -198,7 +221,7 @@ Answer verify(const Request& request, const std::string& confdir) {
   if (!conversation.step([](pam_handle_t* handle) { return ::pam_authenticate(handle, kFlags); })) {
     return refusal(conversation, "authentication");
   }
-  // Whatever the files say: then nobody can have looked at it.
+  // As root, pam_rootok in the services `su` and `chsh` says yes without a look at the password.
   if (!conversation.password_was_asked_for()) {
     return {Outcome::failed, "authentication: no module asked for the password: choose another service", {}};
   }
@@ -208,40 +231,36 @@ Answer verify(const Request& request, const std::string& confdir) {
   return {Outcome::good, {}, group_names_of(std::string(request.username))};
 }
 
-/// Why logins through this service cannot work in a process like this one, as far as its files tell; empty
-/// where nothing speaks against it. `confdir` as for `verify`.
-std::string why_not(std::string_view name, const std::string& confdir) {
+/// Returns why logins through this service cannot work in this process, or an empty text.
+std::string why_unusable(std::string_view name, const std::string& confdir) {
   const std::string service = file_name_of(name);
-  const auto path = file_of(service, confdir);
-  if (!path) {
+  const std::string path = path_of(service, confdir);
+  if (path.empty()) {
     return "the PAM service " + service + " has no file in " + (confdir.empty() ? "/etc/pam.d" : confdir);
   }
-  if (::access(path->c_str(), R_OK) != 0) return *path + " cannot be read by the helper";
-  const Stack stack = auth_stack(service, confdir);
-  if (std::string closed = why_closed(stack); !closed.empty()) return closed;
-  if (uses(stack, "pam_unix") && !may_check_others()) {
-    return *path + " uses pam_unix, and the helper runs as user id " + std::to_string(::geteuid()) +
+  if (::access(path.c_str(), R_OK) != 0) return "the helper cannot read " + path;
+  if (uses_pam_unix(service, confdir) && !may_check_other_users()) {
+    return path + " uses pam_unix, and the helper runs as user id " + std::to_string(::geteuid()) +
            ", which may not read " + kShadow +
            ": run it as root from a socket unit (pam_helper: unix:PATH), or give that user the group shadow";
   }
   return {};
 }
 
-constexpr int kBurst = 5;  // seconds' worth of failures
+constexpr int kBurst = 5;  // seconds
 
-/// One clock for all processes, which nobody sets.
+/// Returns the time since the boot: the same in all processes, and never set back.
 std::chrono::nanoseconds now() {
   timespec time{};
   ::clock_gettime(CLOCK_BOOTTIME, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-/// Bounds how many passwords a second may turn out wrong, over all helpers that share a folder: so many a
-/// second in the long run, and five times as many at once. What is not shared, this process counts alone. Not
-/// synchronized.
+/// Bounds the wrong passwords a second, of all helpers that share a folder: `each_second` in the long run,
+/// and five times as many at once. Not synchronized.
 class FailureRate {
  public:
-  /// `folder` is where helpers share their count; empty where they do not.
+  /// `folder` has the shared count. If it is empty or cannot be used, this process counts alone.
   FailureRate(int each_second, const std::string& folder)
       : interval_(Time(std::chrono::seconds(1)) / each_second) {
     if (folder.empty()) return;
@@ -252,13 +271,13 @@ class FailureRate {
                    ::strerror(errno));
   }
 
-  /// Takes leave to try one password. False where too many were wrong.
+  /// Counts one password. Returns false if too many were wrong.
   [[nodiscard]] bool enter() {
     bool has_room = false;
     change([&] {
       const Time time = now();
       const Time most = time + kBurst * std::chrono::seconds(1);
-      // No count of ours is later; a file that says so was damaged.
+      // Another value means that the file was damaged.
       paid_ = std::clamp(paid_, time, most);
       has_room = paid_ + interval_ <= most;
       if (has_room) paid_ += interval_;
@@ -266,15 +285,15 @@ class FailureRate {
     return has_room;
   }
 
-  /// The password was good: it counts no more.
-  void forgive() {
+  /// Uncounts a password that was good.
+  void uncount() {
     change([this] { paid_ -= interval_; });
   }
 
  private:
   using Time = std::chrono::nanoseconds;  // since the host was started
 
-  /// The count stands in the file while others may look at it. A process that ends lets go of the lock.
+  /// Changes `paid_`, in the file under its lock. The lock of a process that ends is released.
   template <class Change>
   void change(const Change& change) {
     if (!file_) return change();
@@ -289,19 +308,18 @@ class FailureRate {
 
   const Time interval_;
   UniqueFd file_;
-  Time paid_{0};  // when all that was taken will have been paid off
+  Time paid_{0};  // when all counted passwords will be uncounted
 };
 
-constexpr unsigned kLongestRequest = 60;  // seconds; the responder has given up long before
+constexpr unsigned kLongestRequest = 60;  // seconds; the responder waits 30
 
 constexpr const char* kUsage =
     "Usage: rest_fcgi_pam [--confdir DIR] [--peer USER] [--rate N]\n"
     "Answers requests of rest_fcgi about system users on standard input and output.\n\n"
     "  --confdir DIR  where the files of PAM services are, instead of /etc/pam.d\n"
     "  --peer USER    answer only this user and root at the other end of the socket\n"
-    "  --rate N       how many passwords a second may be wrong, 10 unless told, and five times as many at "
-    "once;\n"
-    "                 counted together by all that have the same $RUNTIME_DIRECTORY\n";
+    "  --rate N       how many passwords a second may be wrong (default: 10); five times as many at once.\n"
+    "                 All helpers with the same $RUNTIME_DIRECTORY count together\n";
 
 constexpr int kRate = 10;
 constexpr int kMaxRate = 10'000;
@@ -338,7 +356,7 @@ int complain(const std::string& text) {
   return EX_NOPERM;
 }
 
-/// No core dump and no debugger: passwords pass through here.
+/// Forbids core dumps and debuggers, since this process has passwords.
 void harden() {
   constexpr rlimit kNone{0, 0};
   ::setrlimit(RLIMIT_CORE, &kNone);
@@ -346,31 +364,31 @@ void harden() {
   ::umask(077);
 }
 
-/// A descriptor of our own for the stream, which modules cannot print to and programs of theirs do not get.
+/// Returns a duplicate of a descriptor that modules do not print to and their programs do not inherit.
 int take(int fd) {
   return ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-/// Modules may read and print as they like: they find nothing, and go to the log.
-bool give_away_standard_streams() {
+/// Lets modules read from /dev/null and print to the log.
+bool redirect_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   return nothing >= 0 && ::dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&
          ::dup2(STDERR_FILENO, STDOUT_FILENO) == STDOUT_FILENO;
 }
 
 Answer answer(const Request& request, const std::string& confdir, FailureRate& rate) {
-  if (!auth::pam::is_service(request.service)) return {Outcome::failed, "the service is no name of one", {}};
+  if (!auth::pam::is_service(request.service)) return {Outcome::failed, "the service is malformed", {}};
   if (request.ask == auth::pam::Ask::verify) {
     if (!rate.enter()) return {Outcome::busy, "too many passwords were wrong in the last seconds", {}};
     Answer verified = verify(request, confdir);
-    if (verified.outcome == Outcome::good) rate.forgive();
+    if (verified.outcome == Outcome::good) rate.uncount();
     return verified;
   }
-  std::string cause = why_not(request.service, confdir);
+  std::string cause = why_unusable(request.service, confdir);
   return {cause.empty() ? Outcome::good : Outcome::refused, std::move(cause), {}};
 }
 
-/// The body of the next frame, waited for; absent at the end of the stream, and for what is no frame.
+/// Waits for the next frame and returns its body. Returns nothing at the end, and for a malformed frame.
 std::optional<WipedBytes> read_body(int fd) {
   std::array<char, auth::pam::kHeader> header{};
   if (!read_all(fd, header.data(), header.size())) return std::nullopt;
@@ -386,8 +404,8 @@ int serve(int in, int out, const Arguments& arguments) {
   FailureRate rate(arguments.rate, folder != nullptr ? folder : "");
   while (const auto body = read_body(in)) {
     const auto request = auth::pam::read_request({body->data(), body->size()});
-    if (!request) return complain("a request is none of this version");
-    // A module that never comes back takes this process with it, not the responder's patience.
+    if (!request) return complain("a request is malformed or of another version");
+    // A module that hangs ends this process.
     ::alarm(kLongestRequest);
     WipedBytes frame = to_frame(answer(*request, arguments.confdir, rate));
     ::alarm(0);
@@ -405,12 +423,13 @@ int run(int argc, char** argv) {
   }
   harden();
   if (!arguments->peer.empty() && !is_peer(arguments->peer)) {
-    return complain("refused: standard input is no socket with the user " + arguments->peer +
+    return complain("refused: found no socket as standard input with the user " + arguments->peer +
                     " or root at its other end");
   }
   const int in = take(STDIN_FILENO);
   const int out = take(STDOUT_FILENO);
-  if (in < 0 || out < 0 || !give_away_standard_streams()) return complain("there is no input or output");
+  if (in < 0 || out < 0 || !redirect_standard_streams())
+    return complain("standard input or output is missing");
   return serve(in, out, *arguments);
 }
 
