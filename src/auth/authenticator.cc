@@ -30,15 +30,13 @@ Result<std::unique_ptr<Tokens>> open_tokens(const Options& options, std::shared_
   return std::make_unique<Tokens>(*std::move(backend), options.token_expire, clock);
 }
 
-/// What the caller is told where the tokens are out of reach; the log says why.
-Error out_of_reach(const Error& error) {
-  log::error(format("tokens are out of reach: {}", error.message));
-  return {ErrorKind::unavailable, "The tokens cannot be looked at now; the log has the cause."};
+Error unreachable(const Error& error) {
+  log::error(format("the storage of tokens failed: {}", error.message));
+  return {ErrorKind::unavailable, "Tokens cannot be checked now; the log has the cause."};
 }
 
-/// Same where a token could not be made, or ended.
 Error not_done(std::string_view what, const Error& error) {
-  if (error.kind == ErrorKind::unavailable) return out_of_reach(error);
+  if (error.kind == ErrorKind::unavailable) return unreachable(error);
   log::error(format("a token was not {}: {}", what, error.message));
   return {ErrorKind::internal, format("The token could not be {}; the log has the cause.", what)};
 }
@@ -58,13 +56,11 @@ Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& option
   if (!eauths) return std::move(eauths).error();
   auto tokens = open_tokens(options, store, clock);
   if (!tokens) return std::move(tokens).error();
-  auto logins = Logins::make(options.login_guard, options.auth_cache_ttl, clock, std::move(store));
-  if (!logins) return std::move(logins).error();
   std::unique_ptr<Authenticator> made(new Authenticator());
   made->eauths_ = *std::move(eauths);
   made->token_life_rule_ = options.token_expire_user_override;
   made->tokens_ = *std::move(tokens);
-  made->logins_ = *std::move(logins);
+  made->logins_ = Logins::make(options.login_guard, options.auth_cache_ttl, clock, std::move(store));
   return made;
 }
 
@@ -72,18 +68,10 @@ Authenticator::Authenticator() = default;
 Authenticator::~Authenticator() = default;
 
 Result<Identity> Authenticator::authenticate(const Credentials& credentials, SteadyTime deadline) {
-  switch (credentials.kind) {
-    case Credentials::Kind::eauth:
-      return by_eauth(credentials, deadline);
-    case Credentials::Kind::token:
-      return by_token(credentials, deadline);
-    case Credentials::Kind::none:
-      break;
+  if (credentials.kind == Credentials::Kind::token) {
+    auto held = holder(credentials.token);
+    return held ? Result(std::move(held->identity)) : std::move(held).error();
   }
-  return refused("form", "there are no credentials", credentials);
-}
-
-Result<Identity> Authenticator::by_eauth(const Credentials& credentials, SteadyTime deadline) {
   const Eauth* eauth = eauth_named(eauths_, credentials.eauth);
   const auto verify = [&](const Credentials& brought) -> Result<Grant> {
     const Login login{brought.username, brought.password, brought.remote, deadline};
@@ -101,37 +89,11 @@ Result<Identity> Authenticator::by_eauth(const Credentials& credentials, SteadyT
   return Identity((*grant)->name, (*grant)->eauth, (*grant)->groups);
 }
 
-/// Nobody is to learn which back ends are on: so it is counted as a wrong password is, and costs what a wrong
-/// password in the file costs, whose check changes nothing.
+/// Costs as much as a wrong password, so that a client cannot find out which back ends are enabled. A check
+/// of the back end `file` has no side effects.
 Error Authenticator::refuse_unknown_eauth(const Login& login) const {
   if (const Eauth* file = eauth_named(eauths_, "file")) static_cast<void>(file->verify(login));
-  return {ErrorKind::authentication, "no such back end is on"};
-}
-
-Result<Identity> Authenticator::by_token(const Credentials& credentials, SteadyTime deadline) {
-  TokenRecord record;
-  const auto look_up = [&]() -> Result<void> {
-    auto found = tokens_->find(credentials.token);
-    if (!found) return std::move(found).error();
-    record = *std::move(found);
-    return {};
-  };
-  if (auto good = logins_->guarded(credentials, look_up, deadline); !good) {
-    if (good.error().kind == ErrorKind::unavailable) return out_of_reach(good.error());
-    // A token that has ended is no guess, and not counted; but its bearer is told what all others are told.
-    const bool expired = good.error().kind == ErrorKind::not_found;
-    return expired ? refused("token", good.error().message, credentials) : std::move(good).error();
-  }
-  return identity_of(std::move(record), credentials);
-}
-
-Result<Identity> Authenticator::identity_of(TokenRecord record, const Credentials& credentials) const {
-  if (eauth_named(eauths_, record.eauth) == nullptr) {
-    return refused("token",
-                   format("its eauth \"{}\" is not on (user \"{}\")", record.eauth, for_log(record.name)),
-                   credentials);
-  }
-  return Identity(std::move(record.name), std::move(record.eauth), std::move(record.groups));
+  return {ErrorKind::authentication, "the back end is not enabled"};
 }
 
 Result<TokenLogin> Authenticator::make_token(const Identity& identity,
@@ -145,13 +107,17 @@ Result<TokenLogin> Authenticator::make_token(const Identity& identity,
 Result<TokenLogin> Authenticator::holder(SecretView token) const {
   const Credentials credentials{.kind = Credentials::Kind::token, .token = token};
   auto record = tokens_->find(token);
-  if (!record && record.error().kind == ErrorKind::unavailable) return out_of_reach(record.error());
+  if (!record && record.error().kind == ErrorKind::unavailable) return unreachable(record.error());
   if (!record) return refused("token", record.error().message, credentials);
-  const WallTime start = record->start;
-  const WallTime expire = record->expire;
-  auto identity = identity_of(*std::move(record), credentials);
-  if (!identity) return std::move(identity).error();
-  return TokenLogin{Secret(token.reveal()), *std::move(identity), start, expire};
+  if (eauth_named(eauths_, record->eauth) == nullptr) {
+    return refused(
+        "token",
+        format("its back end \"{}\" is not enabled (user \"{}\")", record->eauth, for_log(record->name)),
+        credentials);
+  }
+  return TokenLogin{Secret(token.reveal()),
+                    Identity(std::move(record->name), std::move(record->eauth), std::move(record->groups)),
+                    record->start, record->expire};
 }
 
 Result<void> Authenticator::revoke_token(SecretView token) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "auth/digest.h"
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <new>
-#include <utility>
+#include <stdexcept>
+#include <vector>
 
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -20,90 +19,73 @@ struct FreeContext {
 };
 
 void require(bool done) {
-  if (!done) throw std::bad_alloc();
+  if (!done) throw std::runtime_error("OpenSSL failed");
 }
 
-/// To make one takes longer than the digest of a short text.
-EVP_MD_CTX* context_of_this_thread() {
-  thread_local std::unique_ptr<EVP_MD_CTX, FreeContext> context;
-  if (context == nullptr) context.reset(EVP_MD_CTX_new());
-  require(context != nullptr);
-  return context.get();
+const DigestAlgorithm& sha256() {
+  static const Result<DigestAlgorithm> algorithm = DigestAlgorithm::fetch("SHA256");
+  require(algorithm.ok());
+  return *algorithm;
 }
 
 }  // namespace
 
 Result<DigestAlgorithm> DigestAlgorithm::fetch(const char* openssl_name) {
   std::shared_ptr<evp_md_st> algorithm(EVP_MD_fetch(nullptr, openssl_name, nullptr), EVP_MD_free);
-  if (!algorithm) {
-    return Error{ErrorKind::configuration, format("OpenSSL does not offer {} on this host", openssl_name)};
-  }
-  return DigestAlgorithm(std::move(algorithm));
+  if (algorithm != nullptr) return DigestAlgorithm(std::move(algorithm));
+  return Error{ErrorKind::configuration, format("OpenSSL does not offer {} on this host", openssl_name)};
 }
 
-DigestBytes DigestAlgorithm::of(std::span<const std::string_view> parts) const {
-  EVP_MD_CTX* const context = context_of_this_thread();
-  require(EVP_DigestInit_ex2(context, algorithm_.get(), nullptr) == 1);
+std::string DigestAlgorithm::of(std::span<const std::string_view> parts) const {
+  // Making a context is slower than the digest of a short text.
+  thread_local const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
+  require(EVP_DigestInit_ex2(context.get(), algorithm_.get(), nullptr) == 1);
   for (const std::string_view part : parts) {
-    require(EVP_DigestUpdate(context, part.data(), part.size()) == 1);
+    require(EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1);
   }
-  DigestBytes result;
+  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes;
   unsigned size = 0;
-  require(EVP_DigestFinal_ex(context, reinterpret_cast<unsigned char*>(result.bytes_.data()), &size) == 1);
-  result.size_ = size;
-  // The context is kept, and what it holds of the digest is not.
-  require(EVP_DigestInit_ex2(context, algorithm_.get(), nullptr) == 1);
-  return result;
+  require(EVP_DigestFinal_ex(context.get(), bytes.data(), &size) == 1);
+  return {bytes.begin(), bytes.begin() + size};
 }
 
-Result<KeyedDigest> KeyedDigest::make() {
-  auto sha256 = DigestAlgorithm::fetch("SHA256");
-  if (!sha256) return std::move(sha256).error();
-  WipedBytes key(32);
-  if (auto drawn = fill_random(key); !drawn) return std::move(drawn).error();
-  return KeyedDigest(*std::move(sha256), std::move(key));
+KeyedDigest::KeyedDigest() : key_(random_bytes(32)) {
+  static_cast<void>(sha256());  // throws now, not at the first login
 }
 
 KeyedDigest::Value KeyedDigest::of(std::initializer_list<std::string_view> parts) const {
-  constexpr std::size_t kMostParts = 4;
-  std::array<std::uint64_t, kMostParts> sizes;  // as bytes, for use inside this process only
-  std::array<std::string_view, 1 + 2 * kMostParts> all;
+  std::array<std::uint64_t, 4> sizes;
+  std::array<std::string_view, 9> all;
   std::size_t count = 0;
   all[count++] = {key_.data(), key_.size()};
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string_view part = parts.begin()[i];
-    sizes[i] = part.size();
+    sizes[i] = parts.begin()[i].size();
     all[count++] = {reinterpret_cast<const char*>(&sizes[i]), sizeof sizes[i]};
-    all[count++] = part;
+    all[count++] = parts.begin()[i];
   }
-  const DigestBytes digest = sha256_.of(std::span(all).first(count));
+  const std::string digest = sha256().of(std::span(all).first(count));
   Value value;
-  std::memcpy(value.data(), digest.view().data(), value.size());
+  std::copy(digest.begin(), digest.end(), value.begin());
   return value;
 }
 
 std::string sha256_digits(std::initializer_list<std::string_view> parts) {
-  static const auto sha256 = DigestAlgorithm::fetch("SHA256");
-  require(sha256.ok());
-  const WipedBytes digits = to_hex(sha256->of(parts).view());
-  return {digits.begin(), digits.end()};
+  return to_hex(sha256().of(parts));
 }
 
-Result<void> fill_random(std::span<char> bytes) {
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size())) != 1) {
-    return Error{ErrorKind::internal, "OpenSSL has no random bytes to give"};
-  }
-  return {};
+WipedBytes random_bytes(std::size_t size) {
+  WipedBytes bytes(size);
+  require(RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(size)) == 1);
+  return bytes;
 }
 
-WipedBytes to_hex(std::string_view bytes) {
+std::string to_hex(std::string_view bytes) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
-  WipedBytes digits;
+  std::string digits;
   digits.reserve(bytes.size() * 2);
   for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    digits.push_back(kDigits[value >> 4]);
-    digits.push_back(kDigits[value & 15]);
+    digits += kDigits[static_cast<unsigned char>(byte) >> 4];
+    digits += kDigits[static_cast<unsigned char>(byte) & 15];
   }
   return digits;
 }

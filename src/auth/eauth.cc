@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "auth/eauth.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "auth/digest.h"
@@ -12,31 +14,35 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// None where it is left off.
-Result<std::optional<Eauth>> make_eauth(const EauthOptions& one, const Options& options,
+/// Returns nothing for a back end that is not enabled, after a warning.
+std::optional<Result<Eauth>> make_eauth(const EauthOptions& one, const Options& options,
                                         const std::shared_ptr<PasswordHashLimiter>& limiter) {
-  const auto on = [](Result<Eauth> made) -> Result<std::optional<Eauth>> {
-    if (!made) return std::move(made).error();
-    return std::optional(*std::move(made));
-  };
-  if (one.name == "file") return on(make_file_eauth(one, limiter));
-  if (one.name == "pam") return on(make_pam_eauth(options.pam));
-  if (one.name == "sharedsecret") return on(make_sharedsecret_eauth(options.sharedsecret));
-  if (one.name == "auto" && options.allow_auto_eauth) return on(make_auto_eauth());
-  if (one.name == "auto") {
-    log::warning(
-        "external_auth: auto: left off, since it takes any password; `rest_fcgi: allow_auto_eauth: true` "
-        "turns it "
-        "on");
-  } else {
-    log::warning(
-        format("external_auth: {}: left off, since it is not there yet; file, pam, sharedsecret and auto are",
-               one.name));
-  }
-  return std::optional<Eauth>();
+  if (one.name == "file") return make_file_eauth(one, limiter);
+  if (one.name == "pam") return make_pam_eauth(options.pam);
+  if (one.name == "sharedsecret") return make_sharedsecret_eauth(options.sharedsecret);
+  if (one.name == "auto" && options.allow_auto_eauth) return make_auto_eauth();
+  const std::string_view why =
+      one.name == "auto" ? "it accepts any password; `rest_fcgi: allow_auto_eauth: true` enables it"
+                         : "this program does not have it; back ends: file, pam, sharedsecret, auto";
+  log::warning(format("external_auth: {}: not enabled: {}", one.name, why));
+  return std::nullopt;
 }
 
 }  // namespace
+
+SteadyTime::duration RefusalTime::of(SteadyTime::duration passed) {
+  constexpr std::int64_t kMostKept = 16;
+  const std::int64_t steps = passed / step_ + 1;
+  if (steps > kMostKept) return (steps + kMostKept - 1) / kMostKept * kMostKept * step_;
+  std::int64_t longest = longest_.load();
+  while (longest < steps && !longest_.compare_exchange_weak(longest, steps)) {
+  }
+  return std::max(longest, steps) * step_;
+}
+
+void RefusalTime::wait(SteadyTime begun) {
+  std::this_thread::sleep_until(begun + of(std::chrono::steady_clock::now() - begun));
+}
 
 Eauth make_auto_eauth() {
   return {"auto", [](const Login&) -> Result<Verdict> { return Verdict{true}; }};
@@ -46,17 +52,15 @@ Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret) {
   if (sharedsecret.empty()) {
     return Error{
         ErrorKind::configuration,
-        "external_auth: sharedsecret: the setting `sharedsecret` has no value; it is the password that this "
-        "back end takes"};
+        "external_auth: sharedsecret: found no setting `sharedsecret`, expected the password of this "
+        "back end"};
   }
-  auto made = KeyedDigest::make();
-  if (!made) return std::move(made).error();
-  // What is kept and compared are digests, so that not even a length shows.
-  const auto digest = std::make_shared<const KeyedDigest>(*std::move(made));
-  const auto verify = [digest,
-                       kept = digest->of(sharedsecret.reveal().text)](const Login& login) -> Result<Verdict> {
-    const auto found = digest->of(login.password.reveal());
-    return Verdict{equal_in_constant_time({found.data(), found.size()}, {kept.data(), kept.size()})};
+  // Digests have one size, so the comparison does not show how long the secret is.
+  const auto digest = std::make_shared<const KeyedDigest>();
+  const auto verify =
+      [digest, expected = digest->of({sharedsecret.reveal().text})](const Login& login) -> Result<Verdict> {
+    const auto found = digest->of({login.password.reveal()});
+    return Verdict{equal_in_constant_time({found.data(), found.size()}, {expected.data(), expected.size()})};
   };
   return Eauth{"sharedsecret", verify};
 }
@@ -66,8 +70,9 @@ Result<std::vector<Eauth>> make_eauths(const Options& options,
   std::vector<Eauth> eauths;
   for (const EauthOptions& one : options.external_auth) {
     auto eauth = make_eauth(one, options, limiter);
-    if (!eauth) return std::move(eauth).error();
-    if (eauth->has_value()) eauths.push_back(**std::move(eauth));
+    if (!eauth) continue;
+    if (!*eauth) return std::move(*eauth).error();
+    eauths.push_back(**std::move(eauth));
   }
   return eauths;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,15 +19,15 @@ namespace rest_fcgi::auth {
 
 class PasswordHashLimiter;
 
-/// What somebody says to prove who they are. Borrows.
+/// A login of a user. Borrows.
 struct Login {
   std::string_view username;
   SecretView password;
-  std::string_view remote;                  ///< the address that they come from; empty where it is not known
-  SteadyTime deadline = SteadyTime::max();  ///< of the request that they came with
+  std::string_view remote;                  ///< the client's address; empty if unknown
+  SteadyTime deadline = SteadyTime::max();  ///< of the request
 };
 
-/// What a back end says about a login.
+/// A back end's answer to a login.
 struct Verdict {
   bool good = false;
   std::vector<std::string> groups{};  ///< for `group%` in `external_auth`
@@ -35,34 +37,52 @@ struct Verdict {
 
 /// One of Salt's external authentication back ends. Value type; thread-safe.
 struct Eauth {
-  std::string name;  ///< as it stands in `external_auth`
-  /// Are they good? Takes as long for a user that does not exist as for a wrong password.
-  /// Errors: internal or unavailable, where the back end itself failed; it has then logged the cause. Says
-  /// `counts_as_guess` where it may have failed because of the password.
+  std::string name;  ///< in `external_auth`
+  /// Checks a login. Takes as long for an unknown user as for a wrong password. Errors: internal or
+  /// unavailable, if the back end failed and has logged the cause. They have `counts_as_guess` if the
+  /// password may be the cause.
   std::function<Result<Verdict>(const Login&)> verify;
-  /// What its verdicts rest on: what is remembered counts only as long as this says the same. Called for each
-  /// login, before `verify`. Empty: nothing tells, only time ends what is remembered.
+  /// Returns the version of the back end's data. A remembered verdict is valid for one version. Called for
+  /// each login, before `verify`. May be empty.
   std::function<std::string()> stamp{};
 };
 
-/// Salt's `file`: users in a file of their own, text, htpasswd or htdigest. It is looked at in each check, so
-/// that a change counts at once. Passwords are hashed behind `limiter`. Errors: configuration, naming the
-/// setting, also for a file that others may change.
+/// The time that refusals of a back end take. A check takes different times for an unknown user, a locked
+/// user and a wrong password. To hide this, a refusal takes a multiple of `step`, and not less than the
+/// longest one before. A refusal of more than 16 steps takes a multiple of 16 steps, and is not remembered.
+/// Thread-safe.
+class RefusalTime {
+ public:
+  explicit RefusalTime(std::chrono::milliseconds step) : step_(step) {}
+
+  /// Returns the time of a refusal whose check took `passed`.
+  [[nodiscard]] SteadyTime::duration of(SteadyTime::duration passed);
+
+  /// Sleeps until a refusal may be answered whose check began at `begun`.
+  void wait(SteadyTime begun);
+
+ private:
+  const std::chrono::milliseconds step_;
+  std::atomic<std::int64_t> longest_{1};  // steps
+};
+
+/// Salt's `file`: users in a file of text, htpasswd or htdigest. Each login looks at the file, so that a
+/// change counts at once. `limiter` bounds the hashes. Errors: configuration, with the setting; also if other
+/// users may change the file.
 Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<PasswordHashLimiter> limiter);
 
-/// Salt's `sharedsecret`, one secret for all users: for a front end that has checked the user by its own
-/// means and shows that it is itself. Errors: configuration, where the secret is not set.
+/// Salt's `sharedsecret`, one password for all users: for a front end that authenticates its users itself.
+/// Errors: configuration, without a secret.
 Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret);
 
-/// Salt's `pam`, users of the system, by way of a helper, since PAM's modules are not thread-safe and want
-/// root; the log says where that cannot work, and why. Errors: configuration, for a service that is no name
-/// of one.
+/// Salt's `pam`: users of the system. A helper talks to PAM, because PAM's modules are not thread-safe and
+/// need root. Logs why no user can log in, if that is so. Errors: configuration, for a malformed service.
 Result<Eauth> make_pam_eauth(const PamOptions& options);
 
-/// Salt's `auto`: whoever says a name has it. For tests.
+/// Salt's `auto`: accepts any password. For tests.
 Eauth make_auto_eauth();
 
-/// Those of `external_auth` that can be on; the log says which ones are left off, and why.
+/// Returns the back ends of `external_auth` that are enabled, and logs those that are not.
 /// Errors: configuration, for a back end that cannot work as it is configured.
 Result<std::vector<Eauth>> make_eauths(const Options& options,
                                        const std::shared_ptr<PasswordHashLimiter>& limiter);

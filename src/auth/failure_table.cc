@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "auth/rows.h"
@@ -11,14 +10,9 @@
 namespace rest_fcgi::auth {
 namespace {
 
-using std::chrono::seconds;
 using store::Connection;
-using store::Row;
 
-constexpr std::chrono::hours kDay{24};
-constexpr std::chrono::hours kKnownFor = 7 * kDay;
 constexpr std::int64_t kMostFailures = 100'000;  // rows
-constexpr std::int64_t kMostKnown = 20'000;
 
 constexpr const char* kFindFailure = "SELECT failures, until FROM login_failure WHERE key = ?";
 constexpr const char* kPutFailure =
@@ -26,29 +20,21 @@ constexpr const char* kPutFailure =
     " ON CONFLICT DO UPDATE SET failures = ?2, until = ?3";
 constexpr const char* kRemoveFailure = "DELETE FROM login_failure WHERE key = ?";
 constexpr const char* kActiveUntil = "SELECT max(until) FROM login_failure";
-constexpr const char* kFindKnown = "SELECT until FROM known_login WHERE key = ?";
-constexpr const char* kPutKnown =
-    "INSERT INTO known_login (key, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = ?2";
 constexpr const char* kRemoveFailures =
     "DELETE FROM login_failure WHERE key IN (SELECT key FROM login_failure WHERE until <= ? LIMIT ?)";
-constexpr const char* kRemoveKnown =
-    "DELETE FROM known_login WHERE key IN (SELECT key FROM known_login WHERE until <= ? LIMIT ?)";
 constexpr const char* kBoundFailures =
     "DELETE FROM login_failure WHERE key IN"
     " (SELECT key FROM login_failure ORDER BY until DESC LIMIT -1 OFFSET ?)";
-constexpr const char* kBoundKnown =
-    "DELETE FROM known_login WHERE key IN (SELECT key FROM known_login ORDER BY until DESC LIMIT -1 OFFSET "
-    "?)";
 
 struct Entry {
   std::int64_t failures = 0;
   WallTime until;
 };
 
-/// Returns the key's entry; with 0 failures where it has none, or its time is over.
+/// Returns the key's entry. An unknown key, and one whose time is over, has 0 failures.
 Result<Entry> entry_of(Connection& from, const std::string& key, WallTime now) {
   Entry entry;
-  const auto take = [&](const Row& row) {
+  const auto take = [&](const store::Row& row) {
     entry = {row.number(0), time_at(row.number(1))};
     return false;
   };
@@ -108,31 +94,6 @@ Result<void> FailureTable::reset(const std::string& key) {
   return removed ? Result<void>() : removed.error();
 }
 
-Result<bool> FailureTable::is_known(const std::string& key) {
-  std::optional<std::int64_t> until;
-  Result<void> read = store_->read([&](Connection& from) -> Result<void> {
-    const auto found = from.number(kFindKnown, key);
-    if (!found) return found.error();
-    until = *found;
-    return {};
-  });
-  return read ? Result(until.value_or(0) > row_time(clock_.wall())) : std::move(read).error();
-}
-
-Result<void> FailureTable::note_known(const std::string& key) {
-  const WallTime until = clock_.wall() + kKnownFor;
-  bool is_noted = false;
-  Result<void> read = store_->read([&](Connection& from) -> Result<void> {
-    const auto found = from.number(kFindKnown, key);
-    if (!found) return found.error();
-    is_noted = found->value_or(0) > row_time(until - kDay);
-    return {};
-  });
-  if (!read || is_noted) return read;
-  const auto put = store_->execute(kPutKnown, key, row_time(until));
-  return put ? Result<void>() : put.error();
-}
-
 void FailureTable::note_active(WallTime until) {
   WallTime known = active_until_.load();
   while (known < until && !active_until_.compare_exchange_weak(known, until)) {
@@ -150,9 +111,7 @@ Result<void> FailureTable::refresh() {
 void FailureTable::maintain() {
   if (!refresh() || !store_->is_writable()) return;
   remove_ended(*store_, kRemoveFailures, clock_.wall());
-  remove_ended(*store_, kRemoveKnown, clock_.wall());
   static_cast<void>(store_->execute(kBoundFailures, kMostFailures));
-  static_cast<void>(store_->execute(kBoundKnown, kMostKnown));
 }
 
 }  // namespace rest_fcgi::auth

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
@@ -13,12 +12,11 @@
 
 namespace rest_fcgi::auth {
 
-/// Failed logins by key, in the table `login_failure`, which all processes share; and the pairs of user and
-/// address that logged in, in `known_login`. Both tables are bounded: the rows that end first go.
-/// Thread-safe. Errors of all calls: unavailable.
+/// Failed logins by key, in the table `login_failure`, which all processes share. The table is bounded: the
+/// rows that end first are removed. Thread-safe. Errors of all calls: unavailable.
 class FailureTable {
  public:
-  /// A key is refused for `refuse` after `tries` failures in `window`, which begins with the first of them.
+  /// A key is refused for `refuse` after `tries` failures in `window`. The window begins with the first one.
   struct Limit {
     unsigned tries;
     std::chrono::seconds window;
@@ -35,22 +33,16 @@ class FailureTable {
 
   [[nodiscard]] Result<Count> find(const std::string& key, const Limit& limit);
 
-  /// Counts one more failure, but not for a key that is refused. Returns the new count.
+  /// Counts one more failure, unless the key is refused. Returns the new count.
   [[nodiscard]] Result<Count> add(const std::string& key, const Limit& limit);
 
   [[nodiscard]] Result<void> reset(const std::string& key);
 
-  /// Returns whether this pair of user and address logged in within a week.
-  [[nodiscard]] Result<bool> is_known(const std::string& key);
-
-  /// Notes that a pair logged in. Writes once a day at most.
-  [[nodiscard]] Result<void> note_known(const std::string& key);
-
-  /// Returns whether no key has failures, as far as this process knows. What other processes counted it knows
-  /// after a second at most, and what it found itself at once.
+  /// Returns whether no key has failures, as far as this process knows without reading. Counts of other
+  /// processes are known after `refresh`, which runs every second.
   [[nodiscard]] bool is_quiet() const { return clock_.wall() >= active_until_.load(); }
 
-  /// Finds out now what other processes counted. Errors: unavailable.
+  /// Reads whether other processes counted failures.
   [[nodiscard]] Result<void> refresh();
 
   [[nodiscard]] bool is_writable() const noexcept { return store_->is_writable(); }

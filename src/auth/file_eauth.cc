@@ -1,137 +1,233 @@
 // SPDX-License-Identifier: MIT
 #include "auth/file_eauth.h"
 
-#include <chrono>
-#include <string_view>
-#include <thread>
-#include <utility>
+#include <fcntl.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+#include "rest_fcgi/core/access.h"
+#include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::auth {
 namespace {
 
 using Type = FileSettings::Type;
 
-Error mistake(std::string_view setting, std::string_view found, std::string_view accepted) {
+constexpr std::size_t kMaxFileSize = std::size_t{16} << 20;
+
+Error mistake(std::string_view setting, std::string_view found, std::string_view expected) {
   return {ErrorKind::configuration,
-          format("external_auth: file: ^{}: \"{}\" found, {} expected", setting, found, accepted)};
+          format("external_auth: file: ^{}: found \"{}\", expected {}", setting, found, expected)};
 }
 
-/// A field's number, which counts from 1, as an index.
-Result<std::size_t> read_index(std::string_view setting, std::string_view text) {
+/// Reads the number of a field, which counts from 1.
+Result<void> read_index(const std::string& setting, std::string_view text, std::size_t& index) {
   const auto number = parse_number<std::size_t>(text);
   if (!number || *number < 1) return mistake(setting, text, "a number from 1");
-  return *number - 1;
+  index = *number - 1;
+  return {};
 }
 
-Result<Type> read_type(std::string_view text) {
-  if (text == "text") return Type::text;
-  if (text == "htpasswd") return Type::htpasswd;
-  if (text == "htdigest") return Type::htdigest;
-  return mistake("filetype", text, "text, htpasswd or htdigest");
-}
-
-template <class T>
-Result<void> store(Result<T> value, T& to) {
-  if (!value) return std::move(value).error();
-  to = *std::move(value);
+Result<void> read_type(std::string_view text, Type& type) {
+  constexpr std::string_view kNames[] = {"text", "htpasswd", "htdigest"};
+  const auto* const found = std::find(std::begin(kNames), std::end(kNames), text);
+  if (found == std::end(kNames)) return mistake("filetype", text, "text, htpasswd or htdigest");
+  type = static_cast<Type>(found - std::begin(kNames));
   return {};
 }
 
 Result<void> read_setting(const std::string& name, const std::string& value, FileSettings& to) {
-  if (name == "filename") return store<std::string>(value, to.filename);
-  if (name == "filetype") return store(read_type(value), to.type);
-  if (name == "hashtype") return store<std::string>(value, to.hashtype);
-  if (name == "realm") return store<std::string>(value, to.layout.realm);
-  if (name == "username_field") return store(read_index(name, value), to.layout.username);
-  if (name == "password_field") return store(read_index(name, value), to.layout.password);
-  if (name == "field_separator") {
-    if (value.empty()) return mistake(name, value, "at least one character");
-    return store<std::string>(value, to.layout.separator);
+  if (name == "filetype") return read_type(value, to.type);
+  if (name == "username_field") return read_index(name, value, to.layout.username);
+  if (name == "password_field") return read_index(name, value, to.layout.password);
+  if (name == "field_separator" && value.empty()) return mistake(name, value, "at least one character");
+  std::string* const text = name == "filename"          ? &to.filename
+                            : name == "hashtype"        ? &to.hashtype
+                            : name == "realm"           ? &to.layout.realm
+                            : name == "field_separator" ? &to.layout.separator
+                                                        : nullptr;
+  if (text == nullptr) {
+    return Error{ErrorKind::configuration,
+                 format("external_auth: file: ^{}: unknown setting; settings: ^filename, ^filetype, ^realm, "
+                        "^hashtype, ^field_separator, ^username_field, ^password_field",
+                        name)};
   }
-  return Error{
-      ErrorKind::configuration,
-      format("external_auth: file: ^{}: unknown setting; there are ^filename, ^filetype, ^realm, ^hashtype, "
-             "^field_separator, ^username_field and ^password_field",
-             name)};
+  *text = value;
+  return {};
 }
 
-/// Apache's files have a layout of their own, whatever the settings for text say.
-Result<FieldLayout> layout_of(const FileSettings& settings) {
-  if (settings.type == Type::htpasswd) return FieldLayout{":", 0, 1, "", true};
-  if (settings.type == Type::htdigest) {
-    if (settings.layout.realm.empty()) {
-      return mistake("realm", "", "the realm, which htdigest files need,");
-    }
-    return FieldLayout{":", 0, 2, settings.layout.realm, true};
+std::optional<std::string_view> field(std::string_view line, std::string_view separator, std::size_t index) {
+  for (; index > 0; --index) {
+    const std::size_t end = line.find(separator);
+    if (end == std::string_view::npos) return std::nullopt;
+    line.remove_prefix(end + separator.size());
   }
-  FieldLayout layout = settings.layout;
-  layout.realm.clear();
-  return layout;
+  return line.substr(0, line.find(separator));
 }
 
-Result<PasswordHash> hash_for(const FileSettings& settings) {
-  if (settings.type == Type::htdigest) return make_htdigest_hash(settings.layout.realm);
-  return make_password_hash(settings.type == Type::htpasswd ? "htpasswd" : settings.hashtype);
-}
-
-/// Errors: unavailable or internal, after the cause was logged.
-Result<std::shared_ptr<const Users>> read_users(UserFile& file) {
-  auto users = file.users();
-  if (users) return users;
-  log::error(
-      format("external_auth: file: {} {}; nobody can log in through it", file.path(), users.error().message));
-  const bool may_pass = users.error().kind == ErrorKind::unavailable;
-  return Error{may_pass ? ErrorKind::unavailable : ErrorKind::internal,
-               "The eauth back end failed; the log has the cause."};
-}
-
-/// The back end's parts, shared by its copies.
-class FileEauth {
- public:
-  FileEauth(std::shared_ptr<UserFile> file, PasswordHash matches,
-            std::shared_ptr<PasswordHashLimiter> limiter)
-      : file_(std::move(file)), matches_(std::move(matches)), limiter_(std::move(limiter)) {}
-
-  [[nodiscard]] Result<Verdict> verify(const Login& login) const {
-    const auto users = read_users(*file_);
-    if (!users) return users.error();
-    const Users::Found found = (*users)->find(login.username);
-    const auto begun = std::chrono::steady_clock::now();
-    std::chrono::steady_clock::duration waited;
-    {
-      const auto pass = limiter_->enter(login.remote, memory_of_hash(found.stored), login.deadline);
-      if (!pass) return pass.error();
-      waited = std::chrono::steady_clock::now() - begun;
-      if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
-    }
-    // Those who waited for their turn did so whatever the name is. What is to be hidden began after that.
-    const auto step = failure_step(**users, login);
-    const auto taken = std::chrono::steady_clock::now() - begun - waited;
-    std::this_thread::sleep_for(step - taken % step);
-    return Verdict{};
-  }
-
-  [[nodiscard]] std::string stamp() const { return file_->stamp(); }
-
- private:
-  [[nodiscard]] std::chrono::steady_clock::duration failure_step(const Users& users,
-                                                                 const Login& login) const {
-    return users.failure_step([&](std::string_view stored) {
-      const auto pass = limiter_->enter(login.remote, memory_of_hash(stored), SteadyTime::max());
-      static_cast<void>(matches_("", SecretView("?"), stored));
-    });
-  }
-
-  const std::shared_ptr<UserFile> file_;
-  const PasswordHash matches_;
-  const std::shared_ptr<PasswordHashLimiter> limiter_;
+struct OpenFile {
+  UniqueFd fd;
+  std::string stamp;
 };
 
+Result<OpenFile> open_trusted(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!fd.is_open() || ::fstat(fd.get(), &status) != 0) {
+    const ErrorKind kind = errno == ENOENT ? ErrorKind::not_found : errno_kind();
+    return Error{kind, format("cannot be opened: {}", why_unreadable(path))};
+  }
+  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::internal, "is not a regular file"};
+  if (auto why = why_untrusted(status)) return Error{ErrorKind::configuration, *std::move(why)};
+  return OpenFile{std::move(fd), file_stamp(status)};
+}
+
+/// The content of a file with users, at one time. Immutable; thread-safe.
+class Users {
+ public:
+  Users(WipedBytes bytes, const FieldLayout& layout);
+
+  struct Found {
+    std::string_view stored;  ///< borrows from the object
+    bool is_user = false;
+  };
+
+  /// Returns the first entry of a user. For an unknown name it returns another user's stored password, always
+  /// the same one for the same name, so that the check takes as long as for a user.
+  [[nodiscard]] Found find(std::string_view username) const;
+
+ private:
+  const WipedBytes bytes_;
+  std::vector<FieldLayout::Entry> entries_;  // borrow from bytes_
+  std::vector<std::string_view> stored_;     // passwords that are not empty
+};
+
+/// The parts of the back end, shared by its copies. Thread-safe.
+class FileEauth {
+ public:
+  FileEauth(std::string path, FieldLayout layout, PasswordHash matches,
+            std::shared_ptr<PasswordHashLimiter> limiter)
+      : path_(std::move(path)),
+        layout_(std::move(layout)),
+        matches_(std::move(matches)),
+        limiter_(std::move(limiter)) {}
+
+  [[nodiscard]] Result<Verdict> verify(const Login& login);
+
+  /// Returns the current users. Reads the file if it has changed. Errors: not_found; configuration, if other
+  /// users may change the file; unavailable, if the system lacks a resource; internal. Messages continue a
+  /// sentence that begins with the path.
+  [[nodiscard]] Result<std::shared_ptr<const Users>> users();
+
+  /// Returns bytes that change with the file. A file that was changed a moment ago has a new stamp for each
+  /// call, because the next change may have the same time.
+  [[nodiscard]] std::string stamp() const;
+
+  /// Logs why the users cannot be read. Errors: unavailable or internal.
+  [[nodiscard]] Error unreadable(const Error& error) const {
+    log::error(format("external_auth: file: {} {}; all its logins fail", path_, error.message));
+    return {error.kind == ErrorKind::unavailable ? error.kind : ErrorKind::internal,
+            "The eauth back end failed; the log has the cause."};
+  }
+
+ private:
+  const std::string path_;
+  const FieldLayout layout_;
+  const PasswordHash matches_;
+  const std::shared_ptr<PasswordHashLimiter> limiter_;
+  RefusalTime refusals_{std::chrono::milliseconds(50)};
+  std::mutex mutex_;
+  std::string stamp_;                   // of users_; guarded by mutex_
+  std::shared_ptr<const Users> users_;  // guarded by mutex_
+};
+
+Result<Verdict> FileEauth::verify(const Login& login) {
+  const auto read = users();
+  if (!read) return unreadable(read.error());
+  const Users& users = **read;
+  const Users::Found found = users.find(login.username);
+  SteadyTime begun;
+  {
+    const auto pass = limiter_->enter(login.remote, login.deadline);
+    if (!pass) return pass.error();
+    begun = std::chrono::steady_clock::now();  // the wait for a turn does not depend on the name
+    if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
+  }
+  refusals_.wait(begun);
+  return Verdict{};
+}
+
+Users::Users(WipedBytes bytes, const FieldLayout& layout) : bytes_(std::move(bytes)) {
+  std::string_view left(bytes_.data(), bytes_.size());
+  while (!left.empty()) {
+    const auto entry = layout.read(next_token(left, '\n'));
+    if (!entry) continue;
+    entries_.push_back(*entry);
+    if (!entry->stored.empty()) stored_.push_back(entry->stored);
+  }
+}
+
+/// Always compares with all entries, so that the time does not depend on the name.
+Users::Found Users::find(std::string_view username) const {
+  Found found;
+  if (!stored_.empty()) found.stored = stored_[std::hash<std::string_view>()(username) % stored_.size()];
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    if (entry->username == username) found = {entry->stored, true};
+  }
+  return found;
+}
+
+std::string FileEauth::stamp() const {
+  struct stat status {};
+  if (::stat(path_.c_str(), &status) != 0) return "gone";
+  std::string stamp = file_stamp(status);
+  if (!stamp.empty()) return stamp;
+  static std::atomic<std::uint64_t> number = 0;
+  return format("changed just now {}", ++number);
+}
+
+Result<std::shared_ptr<const Users>> FileEauth::users() {
+  const std::lock_guard lock(mutex_);
+  if (users_ != nullptr && stamp() == stamp_) return users_;
+  users_.reset();
+  auto opened = open_trusted(path_);
+  if (!opened) return std::move(opened).error();
+  auto bytes = read_to_end(opened->fd.get(), kMaxFileSize);
+  if (!bytes) return std::move(bytes).error();
+  auto users = std::make_shared<const Users>(*std::move(bytes), layout_);
+  if (!opened->stamp.empty()) {
+    users_ = users;
+    stamp_ = std::move(opened->stamp);
+  }
+  return std::shared_ptr<const Users>(users);
+}
+
+Eauth eauth_of(const std::shared_ptr<FileEauth>& parts) {
+  return {"file", [parts](const Login& login) { return parts->verify(login); },
+          [parts] { return parts->stamp(); }};
+}
+
 }  // namespace
+
+std::optional<FieldLayout::Entry> FieldLayout::read(std::string_view line) const {
+  line = stripped(line);
+  if (comments && line.starts_with('#')) return std::nullopt;
+  if (!realm.empty() && field(line, separator, 1) != realm) return std::nullopt;
+  const auto name = field(line, separator, username);
+  const auto stored = field(line, separator, password);
+  if (!name || !stored) return std::nullopt;
+  return Entry{*name, *stored};
+}
 
 Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string, std::string>>& settings) {
   FileSettings result;
@@ -139,38 +235,41 @@ Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string,
     if (auto read = read_setting(name, value, result); !read) return std::move(read).error();
   }
   if (result.filename.empty()) return mistake("filename", "", "the path of the file with the users");
-  auto layout = layout_of(result);
-  if (!layout) return std::move(layout).error();
-  result.layout = *std::move(layout);
+  // Apache's files have a fixed layout; the settings of text files do not apply.
+  if (result.type == Type::htpasswd) result.layout = {":", 0, 1, "", true};
+  if (result.type == Type::text) result.layout.realm.clear();
+  if (result.type != Type::htdigest) return result;
+  if (result.layout.realm.empty()) return mistake("realm", "", "the realm of a htdigest file");
+  result.layout = {":", 0, 2, std::move(result.layout.realm), true};
   return result;
 }
 
-Eauth file_eauth(std::shared_ptr<UserFile> file, PasswordHash hash,
+Eauth file_eauth(std::string path, FieldLayout layout, PasswordHash hash,
                  std::shared_ptr<PasswordHashLimiter> limiter) {
-  const auto parts = std::make_shared<const FileEauth>(std::move(file), std::move(hash), std::move(limiter));
-  return {"file", [parts](const Login& login) { return parts->verify(login); },
-          [parts] { return parts->stamp(); }};
+  return eauth_of(
+      std::make_shared<FileEauth>(std::move(path), std::move(layout), std::move(hash), std::move(limiter)));
 }
 
 Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<PasswordHashLimiter> limiter) {
   auto settings = read_file_settings(options.settings);
   if (!settings) return std::move(settings).error();
-  auto hash = hash_for(*settings);
+  auto hash = settings->type == Type::htdigest   ? make_htdigest_hash(settings->layout.realm)
+              : settings->type == Type::htpasswd ? make_password_hash("htpasswd")
+                                                 : make_password_hash(settings->hashtype);
   if (!hash) {
     return Error{ErrorKind::configuration,
                  format("external_auth: file: ^hashtype: {}", hash.error().message)};
   }
-  auto file = UserFile::make(std::move(settings->filename), std::move(settings->layout));
-  if (!file) return std::move(file).error();
-  // The file may come later, so that a missing one is no mistake; but whoever reads the log should not have
-  // to wait for a login.
-  const auto users = (*file)->users();
+  const auto parts = std::make_shared<FileEauth>(settings->filename, std::move(settings->layout),
+                                                 *std::move(hash), std::move(limiter));
+  // The file may be made later, so a missing one is not a mistake, but the log says so at the start.
+  const auto users = parts->users();
   if (!users && users.error().kind == ErrorKind::configuration) {
     return Error{ErrorKind::configuration,
-                 format("external_auth: file: ^filename: {} {}", (*file)->path(), users.error().message)};
+                 format("external_auth: file: ^filename: {} {}", settings->filename, users.error().message)};
   }
-  if (!users) static_cast<void>(read_users(**file));
-  return file_eauth(*std::move(file), *std::move(hash), std::move(limiter));
+  if (!users) static_cast<void>(parts->unreadable(users.error()));
+  return eauth_of(parts);
 }
 
 }  // namespace rest_fcgi::auth

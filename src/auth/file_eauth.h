@@ -2,17 +2,36 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "auth/eauth.h"
 #include "auth/password_hash.h"
-#include "auth/user_file.h"
 #include "rest_fcgi/auth/password_hash_limiter.h"
 #include "rest_fcgi/core/result.h"
 
+/// The eauth back end `file`.
 namespace rest_fcgi::auth {
+
+/// Which fields of a line are the user name and the stored password. Fields count from 0. Value type.
+struct FieldLayout {
+  std::string separator = ":";
+  std::size_t username = 0;
+  std::size_t password = 1;
+  std::string realm;      ///< expected value of field 1; empty: any value
+  bool comments = false;  ///< lines that start with `#` are comments
+
+  struct Entry {
+    std::string_view username;
+    std::string_view stored;
+  };
+
+  /// Reads a line. Returns nothing if it lacks a field or has another realm. Borrows from `line`.
+  [[nodiscard]] std::optional<Entry> read(std::string_view line) const;
+};
 
 /// The settings of `external_auth: file:`, with Salt's names and defaults. Value type.
 struct FileSettings {
@@ -24,11 +43,11 @@ struct FileSettings {
   FieldLayout layout;
 };
 
-/// Errors: configuration, naming the setting, what was found and what is accepted.
+/// Errors: configuration, with the setting, what was found and what is expected.
 Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string, std::string>>& settings);
 
-/// The back end over a file whose hash is known.
-[[nodiscard]] Eauth file_eauth(std::shared_ptr<UserFile> file, PasswordHash hash,
+/// Returns the back end for a file whose kind of hash is known.
+[[nodiscard]] Eauth file_eauth(std::string path, FieldLayout layout, PasswordHash hash,
                                std::shared_ptr<PasswordHashLimiter> limiter);
 
 }  // namespace rest_fcgi::auth

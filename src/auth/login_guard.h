@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -20,58 +21,45 @@
 
 namespace rest_fcgi::auth {
 
-/// A limit on password guesses. It counts the failures of each pair of user and address, so that nobody can
-/// lock a user out from elsewhere, those of each address, and those of an IPv6 address's network of 48 bits.
-/// Each failure is answered later than the one before. At the limit, logins are refused without a look at the
-/// credentials. Pairs that logged in lately are refused for their own failures only: else one guesser behind
-/// a NAT would lock out all others there. A failure of such a pair reads as the refusal of all others, and
-/// takes as long. Users that do not exist are treated as others. Tokens cannot be guessed, so each is looked
-/// at; at the limit those that fail are refused. Thread-safe.
+/// A limit on password guesses. It counts the failures of each pair of user and address, so that a guesser
+/// cannot lock out a user elsewhere, and those of each address. Each failure is answered later than the one
+/// before. At the limit, logins are refused without a check of the password. Unknown users are treated like
+/// existing users. Tokens cannot be guessed and are not counted. Thread-safe.
 class LoginGuard {
  public:
   using Sleep = std::function<void(std::chrono::milliseconds)>;
 
   /// Who logs in, and from where. Borrows.
   struct Who {
-    std::string_view username;  ///< empty: a token
-    std::string_view remote;    ///< empty is an address of its own
+    std::string_view username;
+    std::string_view remote;  ///< if unknown: empty, which counts as one address
   };
 
-  /// Something that failures are counted for.
-  struct Bucket {
-    enum class Of { user, tokens, address, site } of;
-    std::string key;
-    FailureTable::Limit limit;
-    bool refuses = true;  ///< else failures are only counted
-  };
-  using Buckets = std::vector<Bucket>;
-
-  /// The tenths of `threads` that logins may hold in all before this kind is refused a thread. A tenth stays
-  /// free for requests that need no check. With fewer than five threads no login is refused one.
+  /// How many tenths of `threads` logins may occupy together when another one of this kind begins. A tenth
+  /// stays free for requests that need no check. With fewer than five threads there is no limit.
   enum class Share {
-    others_check = 7,  ///< waits for a check of the same credentials that another thread makes
-    password = 8,      ///< has a password checked, or waits to be refused
-    token = 9,         ///< has a token checked by a Salt master
+    others_check = 7,  ///< waits for another thread's check of the same credentials
+    password = 8,      ///< checks a password
+    token = 9,         ///< has a Salt master check a token
   };
-  struct Free {
+  struct ReleaseThread {
     void operator()(std::atomic<std::size_t>* kept) const noexcept { --*kept; }
   };
-  using KeptThread = std::unique_ptr<std::atomic<std::size_t>, Free>;  ///< counts until it goes
+  using KeptThread = std::unique_ptr<std::atomic<std::size_t>, ReleaseThread>;  ///< counts until destroyed
 
-  /// A try that is under way. As many as could fail before the limit go on at a time; others wait for their
-  /// turn. So many tries at once get no further than one after the other. Used by one thread.
+  /// One check of a password. The number of concurrent attempts is bounded by the failures that are left
+  /// until the limit, so that concurrent guesses get no further than sequential ones. Used by one thread.
   class Attempt {
    public:
     Attempt(Attempt&& other) noexcept = default;
     Attempt& operator=(Attempt&&) = delete;
     ~Attempt() { leave(); }
 
-    /// Counts a failure that is a guess, then waits in any case. Errors: throttled, where too many threads
-    /// wait, a token failed at the limit, or others at this address are refused; unavailable, where the
-    /// failure cannot be counted.
-    [[nodiscard]] Result<void> failed(bool is_guess = true);
+    /// Counts a failure, then waits. Errors: throttled, if too many threads wait; unavailable, if the failure
+    /// cannot be counted.
+    [[nodiscard]] Result<void> failed();
 
-    /// Notes that the credentials were good. Forgets the failures of this user at this address.
+    /// Notes that the credentials were good. Resets the failures of this user at this address.
     void succeeded();
 
    private:
@@ -79,13 +67,12 @@ class LoginGuard {
     Attempt(LoginGuard* guard, const Who& who, SteadyTime since) : guard_(guard), who_(who), since_(since) {}
     void leave() noexcept;
 
-    LoginGuard* guard_;  // null where the guard is off
+    LoginGuard* guard_;  // null if the guard is off
     Who who_;
     SteadyTime since_;
     KeptThread thread_;
-    Buckets entered_;  // where others wait for it
+    std::vector<std::string> entered_;  // keys in under_way_
     bool has_failed_ = false;
-    std::chrono::microseconds others_refused_for_{0};  // when this attempt began
   };
 
   /// `clock` must outlive the guard.
@@ -93,64 +80,58 @@ class LoginGuard {
              Sleep sleep)
       : options_(options), clock_(clock), sleep_(std::move(sleep)), table_(std::move(store), clock) {}
 
-  /// The record of a user that is not refused.
-  struct Standing {
-    bool has_failed = false;
-  };
+  /// Checks whether a user may try to log in. Returns whether the user has failures to reset. Does not read
+  /// the store while no login fails. Errors: throttled; unavailable.
+  [[nodiscard]] Result<bool> check(const Who& who);
 
-  /// Checks whether a user may try. Does not read the store while no login fails. Errors: throttled, where
-  /// the address is refused after the wait of a failure; unavailable.
-  [[nodiscard]] Result<Standing> check(const Who& who);
-
-  /// Counts this thread as one that logins keep. Errors: unavailable, where that is one too many.
-  [[nodiscard]] Result<KeptThread> keep_thread(Share share);
-
-  /// Waits for a turn; tokens need none. Errors: throttled, where the limit was reached meanwhile;
-  /// unavailable, where too many threads wait; timeout, where the turn did not come until `deadline`.
-  [[nodiscard]] Result<Attempt> begin(const Who& who, SteadyTime deadline = SteadyTime::max());
-
-  /// Forgets the failures of this user at this address.
+  /// Resets the failures of this user at this address.
   void reset(const Who& who);
 
+  /// Counts this thread as occupied by a login. Errors: unavailable, at the limit.
+  [[nodiscard]] Result<KeptThread> keep_thread(Share share);
+
+  /// Waits until an attempt may begin. Errors: throttled, if the limit was reached meanwhile; unavailable, if
+  /// too many threads wait; timeout, at `deadline`.
+  [[nodiscard]] Result<Attempt> begin(const Who& who, SteadyTime deadline = SteadyTime::max());
+
  private:
-  [[nodiscard]] bool is_off() const noexcept { return options_.tries == 0; }
-  [[nodiscard]] Result<Buckets> buckets_of(const Who& who);
-  [[nodiscard]] bool has_room(const Bucket& bucket, unsigned failures) const;  // with mutex_ held
-  [[nodiscard]] Result<void> enter(const Buckets& buckets, Attempt& attempt, SteadyTime deadline);
-  void leave(const Buckets& buckets) noexcept;
-  [[nodiscard]] std::chrono::milliseconds delay_after(unsigned failures) const;
-  struct Answer {
-    std::chrono::milliseconds delay;
-    std::chrono::microseconds refused_for{0};  // as others at this address are
+  /// A counter of failures.
+  struct Bucket {
+    std::string key;
+    FailureTable::Limit limit;
+    bool is_of_user;  // else of the address
   };
-  [[nodiscard]] Result<Answer> answer_to_failure(const Who& who, bool is_guess);
-  enum class For { failure, refusal };
-  [[nodiscard]] bool may_wait_for_refusal();
-  [[nodiscard]] Result<void> wait(std::chrono::milliseconds time, For what);
+  using Buckets = std::array<Bucket, 2>;
+
+  [[nodiscard]] bool is_off() const noexcept { return options_.tries == 0; }
+  [[nodiscard]] Buckets buckets_of(const Who& who) const;
+  [[nodiscard]] Result<void> enter(const Buckets& buckets, Attempt& attempt, SteadyTime deadline);
+  void leave(const std::vector<std::string>& keys) noexcept;
+  [[nodiscard]] std::chrono::milliseconds delay_after(unsigned failures) const;
+  [[nodiscard]] Result<std::chrono::milliseconds> count_failure(const Who& who);
 
   const LoginGuardOptions options_;
   const Clock& clock_;
   const Sleep sleep_;
   FailureTable table_;                    // synchronizes itself
-  std::atomic<std::size_t> kept_ = 0;     // threads, with those that wait to answer a failure
+  std::atomic<std::size_t> kept_ = 0;     // threads that logins occupy
   std::atomic<std::size_t> delayed_ = 0;  // threads that wait before they answer a failure
-  std::atomic<unsigned> uncounted_ = 0;   // failures since the store can not be written
+  std::atomic<unsigned> uncounted_ = 0;   // failures since the store cannot be written
   std::mutex mutex_;
   std::condition_variable left_;
-  std::unordered_map<std::string, unsigned> under_way_;  // tries of this process; guarded by mutex_
+  std::unordered_map<std::string, unsigned> under_way_;  // attempts by key; guarded by mutex_
   std::size_t queued_ = 0;                               // threads; guarded by mutex_
 };
 
-/// Returns as much of a caller's text as a log line shows.
+/// Returns what counts as one address: an IPv4 address, or the 64-bit network of an IPv6 address. IPv6
+/// addresses in ::ffff:0:0/96 and 64:ff9b::/96 (NAT64, RFC 6052) stand for IPv4 addresses. Returns any other
+/// text unchanged.
+[[nodiscard]] std::string network_of(std::string_view remote);
+
+/// Returns as much of a client's text as a log line shows.
 [[nodiscard]] std::string_view for_log(std::string_view input);
 
-/// Logs the stage and the cause. Returns the error that all refused callers get.
+/// Logs the stage and the cause of a refusal. Returns the error that all refused clients get.
 [[nodiscard]] Error refused(std::string_view stage, std::string_view cause, const Credentials& credentials);
-
-/// Returns why no back end has to see these credentials of a user; empty where nothing is wrong.
-[[nodiscard]] std::string_view beyond_limits(const Credentials& credentials);
-
-/// Returns whom failures of these credentials are counted for. Borrows.
-[[nodiscard]] LoginGuard::Who who_of(const Credentials& credentials);
 
 }  // namespace rest_fcgi::auth

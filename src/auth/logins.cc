@@ -2,7 +2,7 @@
 #include "rest_fcgi/auth/logins.h"
 
 #include <algorithm>
-#include <condition_variable>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -16,81 +16,76 @@
 namespace rest_fcgi::auth {
 namespace {
 
-using Outcome = Result<std::shared_ptr<const Grant>>;
+using Outcome = Logins::Outcome;
 using Key = KeyedDigest::Value;
 
 constexpr std::size_t kMaxEauth = 64;
+constexpr std::size_t kMaxUsername = 256;
+constexpr std::size_t kMaxPassword = 1024;
 constexpr std::size_t kMinToken = 32;   // Salt's `hash_type: md5`
 constexpr std::size_t kMaxToken = 128;  // `hash_type: sha512`
-constexpr std::size_t kMaxGrants = 4096;
-constexpr std::size_t kMaxRefused = 4096;
-constexpr std::chrono::seconds kRefusedFor{5};
+constexpr std::size_t kMaxRemembered = 4096;
 constexpr std::chrono::seconds kForOthers{5};
-constexpr std::size_t kMaxKnown = 8192;
-constexpr std::chrono::hours kOnceGoodFor{48};  // as long as a token of 24 hours, and a day after its end
-constexpr std::string_view kRevoked = "the tokens of its user were revoked";
+constexpr std::chrono::hours kLongestWait{24};
 
-/// A check that is under way. Shared by all threads that wait for it; guarded by their mutex.
-struct Flight {
-  std::condition_variable landed;
-  bool has_landed = false;
-  Outcome outcome = Error{ErrorKind::internal, "The login was given up."};
-};
+bool has_nul(std::string_view text) {
+  return text.find('\0') != std::string_view::npos;
+}
 
-/// Returns why nothing has to be asked about these credentials; empty where nothing is wrong.
-std::string_view not_to_be_asked(const Credentials& credentials) {
-  if (credentials.kind == Credentials::Kind::token) {
-    const std::string_view token = credentials.token.reveal();
-    const bool has_form =
-        token.size() >= kMinToken && token.size() <= kMaxToken && only_of(token, kHexDigits);
-    return has_form ? "" : "the token is not 32 to 128 hexadecimal digits";
+/// Returns why credentials are refused without a check, or an empty text.
+std::string_view beyond_limits(const Credentials& credentials) {
+  const std::string_view token = credentials.token.reveal();
+  const std::string_view password = credentials.password.reveal();
+  switch (credentials.kind) {
+    case Credentials::Kind::none:
+      return "there are no credentials";
+    case Credentials::Kind::token: {
+      const bool has_form =
+          token.size() >= kMinToken && token.size() <= kMaxToken && only_of(token, kHexDigits);
+      return has_form ? "" : "the token is malformed: expected 32 to 128 hexadecimal digits";
+    }
+    case Credentials::Kind::eauth:
+      break;
   }
   if (credentials.eauth.empty()) return "the name of the back end is empty";
   if (credentials.eauth.size() > kMaxEauth) return "the name of the back end is longer than 64 bytes";
-  if (credentials.eauth.find('\0') != std::string_view::npos) return "the name of the back end holds a NUL";
-  return beyond_limits(credentials);
+  if (has_nul(credentials.eauth)) return "the name of the back end contains a NUL byte";
+  if (credentials.username.empty()) return "the user name is empty";
+  if (credentials.username.size() > kMaxUsername) return "the user name is longer than 256 bytes";
+  if (password.size() > kMaxPassword) return "the password is longer than 1024 bytes";
+  if (has_nul(credentials.username)) return "the user name contains a NUL byte";
+  if (has_nul(password)) return "the password contains a NUL byte";
+  return {};
 }
 
-/// Values that are known for a while. Where the memory is full, it begins anew. Not synchronized.
+LoginGuard::Who who_of(const Credentials& credentials) {
+  return {credentials.username, credentials.remote};
+}
+
 template <class Value>
-class Memory {
- public:
-  explicit Memory(std::size_t most) : most_(most) {}
-
-  [[nodiscard]] const Value* find(const Key& key, SteadyTime now) const {
-    const auto found = entries_.find(key);
-    return found != entries_.end() && now < found->second.first ? &found->second.second : nullptr;
-  }
-  void put(const Key& key, SteadyTime now, SteadyTime end, Value value) {
-    if (entries_.size() >= most_)
-      std::erase_if(entries_, [now](const auto& e) { return e.second.first <= now; });
-    if (entries_.size() >= most_) entries_.clear();
-    entries_.insert_or_assign(key, std::pair(end, std::move(value)));
-  }
-  void erase(const Key& key) { entries_.erase(key); }
-
- private:
-  const std::size_t most_;
-  std::unordered_map<Key, std::pair<SteadyTime, Value>, DigestHash> entries_;
-};
+using Table = std::unordered_map<Key, Value, DigestHash>;
 
 /// A grant for all requests until `end`, and for its own request until `deadline`. For `kForOthers` it is
-/// also for requests with an earlier deadline: most of these are parts of the same request.
+/// also for requests with an earlier deadline: most of these are parts of the same request. It stays after
+/// its end, since threads that wait for a check of credentials that were good are not counted.
 struct Remembered {
   std::shared_ptr<const Grant> grant;
   SteadyTime since;
   SteadyTime end;
   SteadyTime deadline;
+
+  [[nodiscard]] bool is_for(SteadyTime now, SteadyTime of_request) const {
+    const bool is_part = of_request < deadline && now < since + kForOthers;
+    return now < end || (of_request == deadline && now < deadline) || is_part;
+  }
 };
 
 class GuardedLogins final : public Logins {
  public:
-  GuardedLogins(const LoginGuardOptions& guard, KeyedDigest digest, std::chrono::seconds ttl,
-                const Clock& clock, std::shared_ptr<store::Store> store,
-                std::shared_ptr<RevocationList> revocations)
+  GuardedLogins(const LoginGuardOptions& guard, std::chrono::seconds ttl, const Clock& clock,
+                std::shared_ptr<store::Store> store, std::shared_ptr<RevocationList> revocations)
       : guard_(guard, std::move(store), clock,
                [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }),
-        digest_(std::move(digest)),
         ttl_(ttl),
         clock_(clock),
         revocations_(std::move(revocations)) {}
@@ -98,28 +93,30 @@ class GuardedLogins final : public Logins {
   Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
                 std::string_view stamp) override;
   Outcome login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
-  Outcome holder(const Credentials& credentials, const Check& check, SteadyTime deadline) override;
-  Result<void> guarded(const Credentials& credentials, const Try& try_them, SteadyTime deadline) override;
+  Result<void> guarded(const Credentials& credentials, const std::function<Result<void>()>& attempt,
+                       SteadyTime deadline) override;
   Result<void> log_out(const Credentials& credentials, const Grant& grant) override;
   void forget(const Credentials& credentials, const Grant& grant) override;
 
  private:
-  class Lead;
-  using Ask = std::function<Outcome()>;
+  /// A check on one thread that other threads wait for.
+  using Flight = std::promise<Outcome>;
+
+  [[nodiscard]] Result<bool> admit(const Credentials& credentials);
+  Outcome find_unrevoked(const Credentials& credentials, const Key& key, const Check& check,
+                         SteadyTime deadline);
   [[nodiscard]] Key key_of(const Credentials& credentials, std::string_view stamp = {}) const;
-  Outcome find_or_ask(const Credentials& credentials, const Key& key, SteadyTime deadline,
-                      const Ask& ask_now);
+  Outcome find_or_check(const Credentials& credentials, const Key& key, const Check& check,
+                        SteadyTime deadline);
   [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
                                                         SteadyTime deadline) const;
-  Outcome wait(Flight& flight, std::unique_lock<std::mutex>& lock, bool were_good, SteadyTime::duration left);
-  Outcome ask(const Credentials& credentials, const Check& check, SteadyTime deadline);
-  Outcome ask_for_holder(const Credentials& credentials, const Check& check);
-  Result<LoginGuard::Standing> stand(const Credentials& credentials);
-  [[nodiscard]] Error failed(LoginGuard::Attempt& attempt, Error error, const Credentials& credentials);
-  [[nodiscard]] Outcome given(const Credentials& credentials, Grant grant);
-  [[nodiscard]] bool was_good(const Credentials& credentials);
-  [[nodiscard]] bool is_revoked(const Grant& grant) const;
-  void reset(const Credentials& credentials, const LoginGuard::Standing& standing);
+  void make_room(SteadyTime now);  // for one more grant; REQUIRES: mutex_ is held
+  Outcome check_for_all(const Credentials& credentials, const Key& key, const Check& check,
+                        SteadyTime deadline, Flight& flight);
+  Outcome check_user(const Credentials& credentials, const Check& check, SteadyTime deadline);
+  Outcome check_token(const Credentials& credentials, const Check& check);
+  [[nodiscard]] static Error failed(LoginGuard::Attempt& attempt, Error error,
+                                    const Credentials& credentials);
 
   LoginGuard guard_;  // synchronizes itself
   const KeyedDigest digest_;
@@ -127,130 +124,54 @@ class GuardedLogins final : public Logins {
   const Clock& clock_;
   const std::shared_ptr<RevocationList> revocations_;  // may be null
   std::mutex mutex_;
-  /// A client that comes again and again with a refused token costs the master little.
-  Memory<bool> refused_{kMaxRefused};  // guarded by mutex_, as all below
-  /// A token that was good once is no guess when it has ended. A thread that waits for a check of credentials
-  /// that were good waits as long as a good check takes.
-  Memory<bool> once_good_{kMaxKnown};
-  Memory<Remembered> grants_{kMaxGrants};
-  std::unordered_map<Key, std::shared_ptr<Flight>, DigestHash> flights_;
+  Table<Remembered> grants_;                    // guarded by mutex_
+  Table<std::shared_future<Outcome>> flights_;  // guarded by mutex_
 };
 
-/// Held by the thread that checks. When it goes, however that comes, the threads that wait are told.
-class GuardedLogins::Lead {
- public:
-  Lead(GuardedLogins& logins, const Key& key, Flight& flight) : logins_(logins), key_(key), flight_(flight) {}
-  Lead(const Lead&) = delete;
-  Lead& operator=(const Lead&) = delete;
-  ~Lead() {
-    if (flight_.has_landed) return;
-    const std::lock_guard lock(logins_.mutex_);
-    end();
-  }
-
-  /// Under one lock: else a thread could find neither the flight nor its grant, and check again.
-  void land(const Outcome& outcome, SteadyTime deadline) {
-    const std::lock_guard lock(logins_.mutex_);
-    flight_.outcome = outcome;
-    if (outcome) {
-      const SteadyTime now = logins_.clock_.steady();
-      const SteadyTime end = now + std::min(logins_.ttl_, (*outcome)->keep);
-      logins_.grants_.put(key_, now, std::max(end, deadline), {*outcome, now, end, deadline});
-    }
-    end();
-  }
-
- private:
-  void end() {
-    flight_.has_landed = true;
-    flight_.landed.notify_all();
-    logins_.flights_.erase(key_);
-  }
-
-  GuardedLogins& logins_;
-  const Key key_;
-  Flight& flight_;
-};
-
-/// Comes before the remembered grants: one of these would tell a refused caller that the password was right.
-Result<LoginGuard::Standing> GuardedLogins::stand(const Credentials& credentials) {
-  const std::string_view beyond = not_to_be_asked(credentials);
+/// Returns whether the user has failures to reset. Must come before a look at remembered grants: these would
+/// tell a refused client that the password was right.
+Result<bool> GuardedLogins::admit(const Credentials& credentials) {
+  const std::string_view beyond = beyond_limits(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
-  return guard_.check(who_of(credentials));
+  const bool is_user = credentials.kind == Credentials::Kind::eauth;
+  return is_user ? guard_.check(who_of(credentials)) : false;
 }
 
 Outcome GuardedLogins::login(const Credentials& credentials, const Check& check, SteadyTime deadline,
                              std::string_view stamp) {
-  if (credentials.kind == Credentials::Kind::none) {
-    return refused("form", "there are no credentials", credentials);
-  }
-  const auto standing = stand(credentials);
-  if (!standing) return standing.error();
-  const Key key = key_of(credentials, stamp);
-  const Ask ask_now = [&] { return ask(credentials, check, deadline); };
-  auto grant = find_or_ask(credentials, key, deadline, ask_now);
-  if (grant && is_revoked(**grant)) {
-    forget(credentials, **grant);
-    if (credentials.kind == Credentials::Kind::token) return refused("token", kRevoked, credentials);
-    grant = find_or_ask(credentials, key, deadline, ask_now);
-  }
-  if (grant) reset(credentials, *standing);
+  const Result<bool> has_failed = admit(credentials);
+  if (!has_failed) return has_failed.error();
+  Outcome grant = find_unrevoked(credentials, key_of(credentials, stamp), check, deadline);
+  if (grant && *has_failed) guard_.reset(who_of(credentials));
   return grant;
+}
+
+Outcome GuardedLogins::find_unrevoked(const Credentials& credentials, const Key& key, const Check& check,
+                                      SteadyTime deadline) {
+  const bool is_token = credentials.kind == Credentials::Kind::token;
+  if (revocations_ == nullptr) return find_or_check(credentials, key, check, deadline);
+  const Result<bool> is_revoked = is_token ? revocations_->has(credentials.token) : false;
+  if (!is_revoked) return is_revoked.error();
+  if (*is_revoked) return refused("token", "it was logged out", credentials);
+  Outcome grant = find_or_check(credentials, key, check, deadline);
+  if (!grant) return grant;
+  const Result<bool> is_user_revoked =
+      revocations_->has_user((*grant)->eauth, (*grant)->name, (*grant)->start);
+  if (!is_user_revoked) return is_user_revoked.error();
+  if (!*is_user_revoked) return grant;
+  forget(credentials, **grant);
+  if (is_token) return refused("token", "the tokens of its user were revoked", credentials);
+  return find_or_check(credentials, key, check, deadline);
 }
 
 Outcome GuardedLogins::login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) {
-  const auto standing = stand(credentials);
-  return standing ? ask(credentials, check, deadline) : Outcome(standing.error());
-}
-
-Outcome GuardedLogins::holder(const Credentials& credentials, const Check& check, SteadyTime deadline) {
-  const std::string_view beyond = not_to_be_asked(credentials);
-  if (!beyond.empty()) return refused("limits", beyond, credentials);
-  auto grant = find_or_ask(credentials, key_of(credentials), deadline,
-                           [&] { return ask_for_holder(credentials, check); });
-  if (grant && is_revoked(**grant)) return refused("token", kRevoked, credentials);
-  return grant;
-}
-
-bool GuardedLogins::is_revoked(const Grant& grant) const {
-  return revocations_ != nullptr && revocations_->has_user(grant.eauth, grant.name, grant.start);
-}
-
-/// Notes that these credentials, and the token that they were traded for, were good once.
-Outcome GuardedLogins::given(const Credentials& credentials, Grant grant) {
-  const SteadyTime now = clock_.steady();
-  const Key brought = key_of(credentials);
-  const Key token = digest_.of({}, {}, grant.token.reveal().text);
-  const std::lock_guard lock(mutex_);
-  once_good_.put(brought, now, now + kOnceGoodFor, true);
-  if (!grant.token.empty()) once_good_.put(token, now, now + kOnceGoodFor, true);
-  return std::make_shared<const Grant>(std::move(grant));
-}
-
-bool GuardedLogins::was_good(const Credentials& credentials) {
-  const Key key = key_of(credentials);
-  const std::lock_guard lock(mutex_);
-  return once_good_.find(key, clock_.steady()) != nullptr;
-}
-
-Outcome GuardedLogins::ask_for_holder(const Credentials& credentials, const Check& check) {
-  const Key key = key_of(credentials);
-  std::unique_lock lock(mutex_);
-  const bool was_refused = refused_.find(key, clock_.steady()) != nullptr;
-  lock.unlock();
-  if (was_refused) return refused("token", "it was refused just now", credentials);
-  auto grant = check(credentials);
-  if (grant) return given(credentials, *std::move(grant));
-  if (grant.error().kind != ErrorKind::authentication) return std::move(grant).error();
-  lock.lock();
-  const SteadyTime now = clock_.steady();
-  refused_.put(key, now, now + kRefusedFor, true);
-  return refused("token", grant.error().message, credentials);
+  if (auto admitted = admit(credentials); !admitted) return std::move(admitted).error();
+  return check_user(credentials, check, deadline);
 }
 
 Key GuardedLogins::key_of(const Credentials& credentials, std::string_view stamp) const {
-  // No user's name is empty, so that no token is mistaken for a password.
-  if (credentials.kind == Credentials::Kind::token) return digest_.of({}, {}, credentials.token.reveal());
+  // A user name is never empty, so a token and a password have different keys.
+  if (credentials.kind == Credentials::Kind::token) return digest_.of({{}, {}, credentials.token.reveal()});
   return digest_.of({credentials.eauth, credentials.username, stamp, credentials.password.reveal()});
 }
 
@@ -262,114 +183,131 @@ Result<void> GuardedLogins::log_out(const Credentials& credentials, const Grant&
 
 std::shared_ptr<const Grant> GuardedLogins::remembered(const Key& key, SteadyTime now,
                                                        SteadyTime deadline) const {
-  const Remembered* const found = grants_.find(key, now);
-  if (found == nullptr || clock_.wall() >= found->grant->expire) return nullptr;
-  const bool is_part = deadline < found->deadline && now < found->since + kForOthers;
-  return now < found->end || deadline == found->deadline || is_part ? found->grant : nullptr;
+  const auto found = grants_.find(key);
+  const bool is_good = found != grants_.end() && found->second.is_for(now, deadline) &&
+                       clock_.wall() < found->second.grant->expire;
+  return is_good ? found->second.grant : nullptr;
 }
 
-Outcome GuardedLogins::find_or_ask(const Credentials& credentials, const Key& key, SteadyTime deadline,
-                                   const Ask& ask_now) {
-  const bool is_token = credentials.kind == Credentials::Kind::token;
-  if (is_token && revocations_ != nullptr && revocations_->has(credentials.token)) {
-    return refused("token", "it was logged out", credentials);
-  }
-  std::shared_ptr<Flight> flight;
-  {
+Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& key, const Check& check,
+                                     SteadyTime deadline) {
+  for (;;) {
     std::unique_lock lock(mutex_);
-    SteadyTime now = clock_.steady();
+    const SteadyTime now = clock_.steady();
     if (auto grant = remembered(key, now, deadline)) return grant;
-    for (auto found = flights_.find(key); found != flights_.end(); found = flights_.find(key)) {
-      flight = found->second;
-      const bool were_good = once_good_.find(key_of(credentials), now) != nullptr;
-      Outcome outcome = wait(*flight, lock, were_good, deadline - now);
-      now = clock_.steady();
-      // The thread that checked may have had less time than this one, which then checks again.
-      const bool may_ask = !outcome && outcome.error().kind == ErrorKind::timeout && now < deadline;
-      if (!may_ask) return outcome;
+    const auto found = flights_.find(key);
+    if (found == flights_.end()) {
+      Flight flight;
+      flights_.emplace(key, flight.get_future().share());
+      lock.unlock();
+      return check_for_all(credentials, key, check, deadline, flight);
     }
-    flight = std::make_shared<Flight>();
-    flights_.emplace(key, flight);
+    const std::shared_future<Outcome> flight = found->second;
+    const bool was_good = grants_.contains(key);
+    lock.unlock();
+    const auto kept =
+        was_good ? LoginGuard::KeptThread() : guard_.keep_thread(LoginGuard::Share::others_check);
+    if (!kept) return kept.error();
+    if (flight.wait_for(std::min<SteadyTime::duration>(deadline - now, kLongestWait)) !=
+        std::future_status::ready) {
+      return Error{ErrorKind::timeout,
+                   "Another request has these credentials checked, and the check did not end in time."};
+    }
+    // The thread that checked may have had less time than this one, which then checks again.
+    const Outcome& outcome = flight.get();
+    const bool may_check = !outcome && outcome.error().kind == ErrorKind::timeout;
+    if (!may_check || clock_.steady() >= deadline) return outcome;
   }
-  Lead lead(*this, key, *flight);
-  const auto kept = is_token ? guard_.keep_thread(LoginGuard::Share::token) : LoginGuard::KeptThread();
-  Outcome outcome = kept ? ask_now() : kept.error();
-  lead.land(outcome, deadline);
-  return outcome;
 }
 
-Outcome GuardedLogins::wait(Flight& flight, std::unique_lock<std::mutex>& lock, bool were_good,
-                            SteadyTime::duration left) {
-  const auto kept =
-      were_good ? LoginGuard::KeptThread() : guard_.keep_thread(LoginGuard::Share::others_check);
-  if (!kept) return kept.error();
-  if (flight.landed.wait_for(lock, left, [&] { return flight.has_landed; })) {
-    return flight.outcome;
-  }
-  return Error{ErrorKind::timeout, "These credentials are being checked, and no answer came in time."};
+void GuardedLogins::make_room(SteadyTime now) {
+  if (grants_.size() < kMaxRemembered) return;
+  std::erase_if(grants_,
+                [now](const auto& entry) { return !entry.second.is_for(now, entry.second.deadline); });
+  if (grants_.size() >= kMaxRemembered) grants_.clear();
 }
 
-Outcome GuardedLogins::ask(const Credentials& credentials, const Check& check, SteadyTime deadline) {
+/// Tells the waiting threads the outcome, also when the check throws. Under one lock: else a thread could
+/// find neither the flight nor its grant, and check again.
+Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& key, const Check& check,
+                                     SteadyTime deadline, Flight& flight) {
+  const auto land = [&](const Outcome& outcome) {
+    const std::lock_guard lock(mutex_);
+    if (outcome) {
+      const SteadyTime now = clock_.steady();
+      make_room(now);
+      grants_.insert_or_assign(key,
+                               Remembered{*outcome, now, now + std::min(ttl_, (*outcome)->keep), deadline});
+    }
+    flights_.erase(key);
+    flight.set_value(outcome);
+  };
+  try {
+    const bool is_token = credentials.kind == Credentials::Kind::token;
+    const Outcome outcome =
+        is_token ? check_token(credentials, check) : check_user(credentials, check, deadline);
+    land(outcome);
+    return outcome;
+  } catch (...) {
+    land(Error{ErrorKind::internal, "The login was given up."});
+    throw;
+  }
+}
+
+Outcome GuardedLogins::check_token(const Credentials& credentials, const Check& check) {
+  const auto thread = guard_.keep_thread(LoginGuard::Share::token);
+  if (!thread) return thread.error();
+  auto grant = check(credentials);
+  if (grant) return std::make_shared<const Grant>(*std::move(grant));
+  if (grant.error().kind != ErrorKind::authentication) return std::move(grant).error();
+  return refused("token", grant.error().message, credentials);
+}
+
+Outcome GuardedLogins::check_user(const Credentials& credentials, const Check& check, SteadyTime deadline) {
   auto attempt = guard_.begin(who_of(credentials), deadline);
   if (!attempt) return std::move(attempt).error();
   auto grant = check(credentials);
-  if (!grant) return failed(*attempt, std::move(grant).error(), credentials);
-  attempt->succeeded();
-  return given(credentials, *std::move(grant));
-}
-
-/// Failures of a back end count as guesses, and are answered as late: it may break for wrong passwords only.
-Error GuardedLogins::failed(LoginGuard::Attempt& attempt, Error error, const Credentials& credentials) {
-  const bool is_token = credentials.kind == Credentials::Kind::token;
-  const bool has_ended = is_token && error.kind == ErrorKind::not_found;
-  const bool is_refusal = error.kind == ErrorKind::authentication;
-  const bool may_be_guess =
-      is_refusal || (!is_token && (error.kind == ErrorKind::internal || error.counts_as_guess));
-  if (!may_be_guess && !has_ended) return error;
-  const bool is_guess = !has_ended && (!is_token || !was_good(credentials));
-  if (auto waited = attempt.failed(is_guess); !waited) return std::move(waited).error();
-  return is_refusal ? refused(is_token ? "token" : "verification", error.message, credentials)
-                    : std::move(error);
-}
-
-/// A good token says nothing about other tokens that were tried from its address.
-void GuardedLogins::reset(const Credentials& credentials, const LoginGuard::Standing& standing) {
-  if (standing.has_failed && credentials.kind == Credentials::Kind::eauth) guard_.reset(who_of(credentials));
-}
-
-Result<void> GuardedLogins::guarded(const Credentials& credentials, const Try& try_them,
-                                    SteadyTime deadline) {
-  const auto standing = stand(credentials);
-  if (!standing) return standing.error();
-  auto attempt = guard_.begin(who_of(credentials), deadline);
-  if (!attempt) return std::move(attempt).error();
-  Result<void> taken = try_them();
-  if (taken) {
+  if (grant) {
     attempt->succeeded();
-    return taken;
+    return std::make_shared<const Grant>(*std::move(grant));
   }
-  // A call may break for reasons of its own, which say nothing about its caller.
-  const ErrorKind kind = taken.error().kind;
-  if (kind != ErrorKind::authentication && kind != ErrorKind::not_found) return taken;
-  return failed(*attempt, std::move(taken).error(), credentials);
+  const Error& error = grant.error();
+  const bool is_guess =
+      error.kind == ErrorKind::authentication || error.kind == ErrorKind::internal || error.counts_as_guess;
+  return is_guess ? failed(*attempt, error, credentials) : error;
+}
+
+Error GuardedLogins::failed(LoginGuard::Attempt& attempt, Error error, const Credentials& credentials) {
+  if (auto waited = attempt.failed(); !waited) return std::move(waited).error();
+  const bool is_refusal = error.kind == ErrorKind::authentication;
+  return is_refusal ? refused("verification", error.message, credentials) : std::move(error);
+}
+
+Result<void> GuardedLogins::guarded(const Credentials& credentials,
+                                    const std::function<Result<void>()>& attempt, SteadyTime deadline) {
+  if (auto admitted = admit(credentials); !admitted) return std::move(admitted).error();
+  auto begun = guard_.begin(who_of(credentials), deadline);
+  if (!begun) return std::move(begun).error();
+  Result<void> done = attempt();
+  // A call may fail for its own reasons, which say nothing about the credentials.
+  if (done) begun->succeeded();
+  if (done || done.error().kind != ErrorKind::authentication) return done;
+  return failed(*begun, std::move(done).error(), credentials);
 }
 
 void GuardedLogins::forget(const Credentials& credentials, const Grant& grant) {
   const Key key = key_of(credentials);
   const std::lock_guard lock(mutex_);
-  const Remembered* const found = grants_.find(key, clock_.steady());
-  if (found != nullptr && found->grant.get() == &grant) grants_.erase(key);
+  const auto found = grants_.find(key);
+  if (found != grants_.end() && found->second.grant.get() == &grant) grants_.erase(found);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Logins>> Logins::make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
-                                             const Clock& clock, std::shared_ptr<store::Store> store,
-                                             std::shared_ptr<RevocationList> revocations) {
-  auto digest = KeyedDigest::make();
-  if (!digest) return std::move(digest).error();
-  return std::unique_ptr<Logins>(std::make_unique<GuardedLogins>(guard, *std::move(digest), ttl, clock,
-                                                                 std::move(store), std::move(revocations)));
+std::unique_ptr<Logins> Logins::make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
+                                     const Clock& clock, std::shared_ptr<store::Store> store,
+                                     std::shared_ptr<RevocationList> revocations) {
+  return std::make_unique<GuardedLogins>(guard, ttl, clock, std::move(store), std::move(revocations));
 }
 
 }  // namespace rest_fcgi::auth

@@ -1,102 +1,109 @@
 // SPDX-License-Identifier: MIT
-#include "auth/pam_eauth.h"
-
-#include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "auth/eauth.h"
+#include "rest_fcgi/auth/options.h"
+#include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/auth/password_hash_limiter.h"
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/secret.h"
 
-#ifndef REST_FCGI_PAM_HELPER  // the Makefile says where it is installed
+#ifndef REST_FCGI_PAM_HELPER  // the Makefile defines where it is installed
 #define REST_FCGI_PAM_HELPER "/usr/local/lib/rest_fcgi/rest_fcgi_pam"
 #endif
 
 namespace rest_fcgi::auth {
 namespace {
 
-int milliseconds_until(SteadyTime deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3600 * 1000));
-}
-
-bool is_passing(int error) {
-  return error == EINTR || error == EAGAIN;
-}
-
 Error ended(ErrorKind kind) {
   return {kind, "the helper has ended"};
 }
 
-/// A socket whose other end goes with bytes unread is reset; where all was read it just comes to its end.
-Error unreachable() {
-  if (errno == EPIPE || errno == ECONNRESET) return ended(ErrorKind::not_found);
-  return {ErrorKind::internal, format("the helper cannot be reached: {}", errno_text())};
+/// Makes the next call on the socket end at `deadline`, with EAGAIN.
+void bound_next_call(int socket, SteadyTime deadline) {
+  const auto left = std::chrono::ceil<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
+  const std::int64_t count = std::max<std::int64_t>(left.count(), 1);  // 0 is no bound
+  const timeval time{count / 1'000'000, count % 1'000'000};
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-Result<void> wait_for(int socket, short event, SteadyTime deadline) {
-  pollfd wanted{socket, event, 0};
-  for (;;) {
-    const int ready = ::poll(&wanted, 1, milliseconds_until(deadline));
-    if (ready > 0) return {};
-    if (ready == 0) return Error{ErrorKind::timeout, "the helper did not answer in time"};
-    if (errno != EINTR) return unreachable();
-  }
-}
-
-Result<void> send(int socket, std::string_view bytes, SteadyTime deadline) {
-  while (!bytes.empty()) {
-    if (auto ready = wait_for(socket, POLLOUT, deadline); !ready) return ready;
-    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && !is_passing(errno)) return unreachable();
-    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+/// Transfers all of `size` bytes by `call`, which is send(2) or recv(2).
+template <class Byte, class Call>
+Result<void> transfer(int socket, Byte* bytes, std::size_t size, SteadyTime deadline, const Call& call) {
+  while (size > 0) {
+    bound_next_call(socket, deadline);
+    const ssize_t done = call(socket, bytes, size, MSG_NOSIGNAL);
+    if (done == 0) return ended(ErrorKind::internal);
+    if (done > 0) {
+      bytes += done;
+      size -= static_cast<std::size_t>(done);
+    } else if (errno == EAGAIN) {
+      return Error{ErrorKind::timeout, "the helper did not answer in time"};
+    } else if (errno == EPIPE || errno == ECONNRESET) {
+      return ended(ErrorKind::not_found);  // with unread bytes: a normal end would be 0
+    } else if (errno != EINTR) {
+      return Error{ErrorKind::internal, format("the helper cannot be reached: {}", errno_text())};
+    }
   }
   return {};
 }
 
-Result<WipedBytes> receive(int socket, std::size_t size, SteadyTime deadline) {
-  WipedBytes bytes(size);
-  for (std::size_t got = 0; got < size;) {
-    if (auto ready = wait_for(socket, POLLIN, deadline); !ready) return std::move(ready).error();
-    const ssize_t more = ::recv(socket, bytes.data() + got, size - got, MSG_DONTWAIT);
-    if (more == 0) return ended(ErrorKind::internal);
-    if (more < 0 && !is_passing(errno)) return unreachable();
-    if (more > 0) got += static_cast<std::size_t>(more);
-  }
-  return bytes;
-}
-
-/// Sends a frame and waits for the answer. After an error the helper is good for nothing more. Errors:
-/// not_found, where it ended before it had all of the frame; timeout; internal.
+/// Sends a frame and waits for the answer. After an error the helper cannot be used again. Errors: not_found,
+/// if it ended before it read the whole frame; timeout; internal.
 Result<pam::Answer> ask_helper(int socket, const WipedBytes& frame, SteadyTime deadline) {
-  if (auto sent = send(socket, {frame.data(), frame.size()}, deadline); !sent) return std::move(sent).error();
-  const auto header = receive(socket, pam::kHeader, deadline);
+  const auto receive = [&](std::size_t size) -> Result<std::string> {
+    std::string bytes(size, '\0');
+    auto received = transfer(socket, bytes.data(), size, deadline, ::recv);
+    return received ? Result(std::move(bytes)) : std::move(received).error();
+  };
+  auto sent = transfer(socket, frame.data(), frame.size(), deadline, ::send);
+  if (!sent) return std::move(sent).error();
+  const auto header = receive(pam::kHeader);
   if (!header) return header.error();
-  const auto size = pam::body_size({header->data(), header->size()});
-  if (!size) return Error{ErrorKind::internal, "the helper's answer is longer than any can be"};
-  const auto body = receive(socket, *size, deadline);
+  const auto size = pam::body_size(*header);
+  if (!size) return Error{ErrorKind::internal, "the helper's answer is too long"};
+  const auto body = receive(*size);
   if (!body) return body.error();
-  auto answer = pam::read_answer({body->data(), body->size()});
-  if (!answer) return Error{ErrorKind::internal, "the helper's answer is none of this version"};
+  auto answer = pam::read_answer(*body);
+  if (!answer) return Error{ErrorKind::internal, "the helper's answer is malformed or of another version"};
   return *std::move(answer);
 }
 
-}  // namespace
+/// Processes of rest_fcgi_pam, as many as are asked at a time. Each answers one request after the other. A
+/// process is started when one is needed, and kept; one that does not answer in time is killed. Thread-safe.
+class PamPool {
+ public:
+  explicit PamPool(PamOptions options) : options_(std::move(options)) {}
+
+  /// Waits for a helper's answer, at most `timeout`. Errors: unavailable, if no helper can be started;
+  /// timeout, after it was asked; not_found, if a new helper ended before it read the request; internal.
+  [[nodiscard]] Result<pam::Answer> ask(const pam::Request& request);
+
+ private:
+  const PamOptions options_;
+  std::mutex mutex_;
+  std::vector<HelperProcess> idle_;  // guarded by mutex_
+};
 
 Result<pam::Answer> PamPool::ask(const pam::Request& request) {
   const WipedBytes frame = to_frame(request);
@@ -109,21 +116,18 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
       idle_.pop_back();
     }
   }
-  // None that is kept is like one that has ended.
   Result<pam::Answer> answer =
       helper ? ask_helper(helper->socket(), frame, deadline) : ended(ErrorKind::not_found);
-  // A kept helper may have ended long ago, without a look at this request: then a new one is asked. One
-  // that ended after it had read the request may have tried the password, and is not replaced: modules that
-  // count failures must see that password once.
+  // A kept helper that ended before it read this request is replaced. One that ended later may have tried the
+  // password, and is not: modules that count failures must see a password once.
   if (!answer && answer.error().kind == ErrorKind::not_found) {
     helper.reset();
-    auto started =
-        HelperProcess::start(options_.helper, std::chrono::milliseconds(milliseconds_until(deadline)));
+    auto started = HelperProcess::start(options_.helper, options_.timeout);
     if (!started) return std::move(started).error();
     helper.emplace(*std::move(started));
     answer = ask_helper(helper->socket(), frame, deadline);
   }
-  // One that failed may do so for ever: modules leave things behind.
+  // A failed helper is not kept: the modules in it may be broken.
   if (answer && answer->outcome != pam::Outcome::failed) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(*std::move(helper));
@@ -131,34 +135,15 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
   return answer;
 }
 
-SteadyTime::duration RefusalTime::of(SteadyTime::duration passed) {
-  constexpr std::chrono::milliseconds kStep{250};
-  constexpr std::int64_t kMostKept = 16;
-  const std::int64_t steps = passed / kStep + 1;
-  if (steps > kMostKept) return (steps + kMostKept - 1) / kMostKept * kMostKept * kStep;
-  std::int64_t kept = kept_.load();
-  while (kept < steps && !kept_.compare_exchange_weak(kept, steps)) {
-  }
-  return std::max(kept, steps) * kStep;
-}
-
-namespace {
-
 constexpr std::chrono::seconds kCheckTimeout{5};
-// Nothing tells when an account is locked or a password changed, so PAM is asked again soon.
-constexpr std::chrono::seconds kKeep{5};
+constexpr std::chrono::seconds kKeep{5};  // no event tells that an account or password changed
 constexpr std::chrono::seconds kBusyFor{2};
 constexpr std::chrono::milliseconds kBusyStep{100};
 
-Error failed(ErrorKind kind, std::string_view cause) {
+Error failed(ErrorKind kind, std::string_view cause, bool counts_as_guess = false) {
   log::error(format("external_auth: pam: {}", cause));
-  return {kind, "The eauth back end failed; the log has the cause."};
-}
-
-/// It failed after it had been asked, so perhaps because of the password.
-Error failed_when_asked(std::string_view cause) {
-  Error error = failed(ErrorKind::unavailable, cause);
-  error.counts_as_guess = true;
+  Error error{kind, "The eauth back end failed; the log has the cause."};
+  error.counts_as_guess = counts_as_guess;
   return error;
 }
 
@@ -166,12 +151,12 @@ bool fits_on_a_line(std::string_view text) {
   return text.size() <= pam::kMaxField && text.find_first_of(std::string_view("\0\n\r", 3)) == text.npos;
 }
 
-/// The back end's parts, shared by its copies.
+/// The parts of the back end, shared by its copies.
 class PamEauth {
  public:
   explicit PamEauth(const PamOptions& options)
       : options_(options),
-        // One address may ask a module that never comes back: not all helpers are for it.
+        // A module may hang on the passwords of one address.
         limiter_({.at_once = options.max_helpers,
                   .of_one = std::max<std::size_t>(options.max_helpers, 2) - 1,
                   .waiting = options.max_waiting}),
@@ -181,24 +166,21 @@ class PamEauth {
     if (!pam::is_username(login.username)) return Verdict{};
     SteadyTime asked;
     Result<Verdict> verdict = ask(login, asked);
-    if (verdict && !verdict->good) {
-      std::this_thread::sleep_until(asked + refusals_.of(std::chrono::steady_clock::now() - asked));
-    }
+    if (verdict && !verdict->good) refusals_.wait(asked);
     return verdict;
   }
 
  private:
-  /// `asked`: when PAM was. Those who wait for their turn, and while too many passwords were wrong, do so
-  /// whatever the name is.
+  /// Sets `asked` to when PAM was asked. Waits before that do not depend on the user name.
   Result<Verdict> ask(const Login& login, SteadyTime& asked) {
-    const SteadyTime patience = std::chrono::steady_clock::now() + options_.timeout;
-    const auto pass = limiter_.enter(login.remote, 0, std::min(login.deadline, patience));
+    const SteadyTime latest = std::chrono::steady_clock::now() + options_.timeout;
+    const auto pass = limiter_.enter(login.remote, std::min(login.deadline, latest));
     if (!pass) return pass.error();
-    asked = std::chrono::steady_clock::now();
     const std::string_view remote = fits_on_a_line(login.remote) ? login.remote : std::string_view();
     const pam::Request request{pam::Ask::verify, options_.service, login.username, login.password, remote};
-    Result<pam::Answer> answer = pool_.ask(request);
+    asked = std::chrono::steady_clock::now();
     const SteadyTime give_up = std::min(login.deadline, asked + kBusyFor) - kBusyStep;
+    Result<pam::Answer> answer = pool_.ask(request);
     while (answer && answer->outcome == pam::Outcome::busy && std::chrono::steady_clock::now() < give_up) {
       std::this_thread::sleep_for(kBusyStep);
       asked = std::chrono::steady_clock::now();
@@ -209,10 +191,11 @@ class PamEauth {
 
   [[nodiscard]] Result<Verdict> verdict_of(Result<pam::Answer> answer) const {
     if (!answer) {
-      const bool is_ours =
-          answer.error().kind == ErrorKind::internal || answer.error().kind == ErrorKind::not_found;
-      if (answer.error().kind == ErrorKind::timeout) return failed_when_asked(answer.error().message);
-      return failed(is_ours ? ErrorKind::internal : ErrorKind::unavailable, answer.error().message);
+      const ErrorKind kind = answer.error().kind;
+      const bool is_timeout = kind == ErrorKind::timeout;
+      const bool is_away = is_timeout || kind == ErrorKind::unavailable;
+      return failed(is_away ? ErrorKind::unavailable : ErrorKind::internal, answer.error().message,
+                    is_timeout);
     }
     const std::string cause = format("service {}: {}", options_.service, answer->text);
     switch (answer->outcome) {
@@ -222,7 +205,7 @@ class PamEauth {
         log::info(format("external_auth: pam: {}", cause));
         return Verdict{};
       case pam::Outcome::unavailable:
-        return failed_when_asked(cause);
+        return failed(ErrorKind::unavailable, cause, true);
       case pam::Outcome::busy:
         return failed(ErrorKind::unavailable, cause);
       case pam::Outcome::failed:
@@ -234,11 +217,11 @@ class PamEauth {
   const PamOptions options_;
   PasswordHashLimiter limiter_;
   PamPool pool_;
-  RefusalTime refusals_;
+  RefusalTime refusals_{std::chrono::milliseconds(250)};
 };
 
-/// Why nobody can log in, as the helper itself says it; empty where nothing speaks against it.
-std::string why_not(PamOptions options) {
+/// Asks the helper whether logins can work. Returns why not, or an empty text.
+std::string why_unusable(PamOptions options) {
   options.timeout = std::min<std::chrono::milliseconds>(options.timeout, kCheckTimeout);
   const auto answer = PamPool(options).ask({pam::Ask::check, options.service});
   if (!answer) return answer.error().message;
@@ -255,10 +238,9 @@ Result<Eauth> make_pam_eauth(const PamOptions& options) {
         ErrorKind::configuration,
         format("auth.pam.service: found \"{}\", expected the name of a file in /etc/pam.d", chosen.service)};
   }
-  // No mistake: what is missing may come later. But whoever starts the service should not have to wait for a
-  // login to hear of it.
-  if (const std::string cause = why_not(chosen); !cause.empty()) {
-    log::warning(format("external_auth: pam: nobody can log in through it: {}", cause));
+  // What is missing may be installed later, so this is a warning.
+  if (const std::string cause = why_unusable(chosen); !cause.empty()) {
+    log::warning(format("external_auth: pam: no user can log in: {}", cause));
   }
   return Eauth{"pam", [parts = std::make_shared<PamEauth>(chosen)](const Login& login) {
                  return parts->verify(login);

@@ -30,7 +30,7 @@ WipedBytes frame_of(const WipedBytes& body) {
   return frame;
 }
 
-/// Takes values off the front of a body. After the first that is not there all are absent.
+/// Reads values from a body. After the first one that is missing all are empty.
 class BodyReader {
  public:
   explicit BodyReader(std::string_view body) : rest_(body) {}
@@ -58,18 +58,12 @@ class BodyReader {
   bool failed_ = false;
 };
 
-template <class Enum>
-bool is_one_of(std::size_t value, Enum first, Enum last) {
-  return value >= static_cast<std::size_t>(first) && value <= static_cast<std::size_t>(last);
-}
-
 }  // namespace
 
 WipedBytes to_frame(const Request& request) {
   const std::string_view texts[] = {request.service, request.username, request.password.reveal(),
                                     request.remote};
   WipedBytes body;
-  body.reserve(kMaxField);  // so that most passwords are written to one place only
   append_number(body, kVersion, 1);
   append_number(body, static_cast<std::size_t>(request.ask), 1);
   for (const std::string_view text : texts) {
@@ -104,7 +98,7 @@ std::optional<Request> read_request(std::string_view body) {
   request.username = reader.text();
   request.password = SecretView(reader.text());
   request.remote = reader.text();
-  if (!known || !reader.complete() || !is_one_of(ask, Ask::verify, Ask::check)) return std::nullopt;
+  if (!known || !reader.complete() || ask < 1 || ask > 2) return std::nullopt;
   request.ask = static_cast<Ask>(ask);
   return request;
 }
@@ -113,7 +107,7 @@ std::optional<Answer> read_answer(std::string_view body) {
   BodyReader reader(body);
   const bool known = reader.number(1) == kVersion;
   const std::size_t outcome = reader.number(1);
-  if (!known || !is_one_of(outcome, Outcome::good, Outcome::busy)) return std::nullopt;
+  if (!known || outcome < 1 || outcome > 5) return std::nullopt;
   Answer answer{static_cast<Outcome>(outcome), std::string(reader.text()), {}};
   while (!reader.complete() && !reader.failed()) answer.groups.emplace_back(reader.text());
   if (reader.failed()) return std::nullopt;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -11,22 +10,18 @@
 
 namespace rest_fcgi::auth {
 
-/// A way to store passwords in a file: is `stored` what stands there for this password of this user? Never
-/// true for an empty `stored`. Compares in constant time. Thread-safe.
+/// Returns whether `stored` is the stored form of this password of this user. Returns false for an empty
+/// `stored`. Compares in constant time. Thread-safe.
 using PasswordHash =
     std::function<bool(std::string_view username, SecretView password, std::string_view stored)>;
 
-/// Salt's `^hashtype`: `plaintext`; `md5`, `sha512` and the like, as hexadecimal digits; `crypt`, as crypt(5)
-/// has it; `htpasswd`, what Apache's program of that name writes, but no plain text. Errors: configuration,
-/// listing the names that there are, or where OpenSSL lacks the digest.
+/// Salt's `^hashtype`: `plaintext`; `md5`, `sha512` and the like, in hexadecimal; `crypt`, see crypt(5);
+/// `htpasswd`, the output of Apache's htpasswd, except plain text. Errors: configuration, with the known
+/// names, or if OpenSSL lacks the digest.
 Result<PasswordHash> make_password_hash(std::string_view hashtype);
 
-/// Bytes that the computation of `stored` takes, as far as they matter: those of yescrypt (`$y$`, `$gy$`) and
-/// scrypt (`$7$`), by the cost that it names. The most there is for a cost that no host is expected to bear.
-[[nodiscard]] std::size_t memory_of_hash(std::string_view stored);
-
-/// What htdigest writes: MD5 of user name, realm and password. Errors: configuration, where OpenSSL has no
-/// MD5.
+/// The output of Apache's htdigest: MD5 of user name, realm and password. Errors: configuration, if OpenSSL
+/// has no MD5.
 Result<PasswordHash> make_htdigest_hash(std::string realm);
 
 }  // namespace rest_fcgi::auth

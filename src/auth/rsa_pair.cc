@@ -23,7 +23,6 @@ struct FreeKey {
   void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
 };
 
-/// Wipes what was written when it goes.
 struct FreeText {
   void operator()(BIO* text) const noexcept { BIO_free(text); }
 };
@@ -66,7 +65,7 @@ Result<std::string> fingerprint_of(std::string_view text, std::string_view hash_
   }
   const auto digest = DigestAlgorithm::fetch(std::string(hash_type).c_str());
   if (!digest) return digest.error();
-  const WipedBytes digits = to_hex(digest->of({text}).view());
+  const std::string digits = to_hex(digest->of({text}));
   std::string fingerprint;
   for (std::size_t i = 0; i < digits.size(); ++i) {
     if (i > 0 && i % 2 == 0) fingerprint += ':';

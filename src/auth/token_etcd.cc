@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -19,7 +18,7 @@ etcd::Deadline soon() {
   return std::chrono::steady_clock::now() + kMostWait;
 }
 
-/// A cluster that does not answer may do so later; one that refuses its user has the wrong configuration.
+/// A cluster that does not answer may do so later. One that refuses its user has a wrong configuration.
 Error failure(const Error& error) {
   const bool may_pass = error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout;
   return {may_pass ? ErrorKind::unavailable : ErrorKind::internal, format("etcd: {}", error.message)};
@@ -29,7 +28,7 @@ double to_seconds(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-/// Absent where the value is no number of seconds that a WallTime can hold.
+/// Reads seconds since 1970. Returns nothing if a WallTime cannot hold the value.
 std::optional<WallTime> read_time(std::optional<JsonValue> value) {
   constexpr double kLatest = 1e11;
   const std::optional<double> since_epoch = value ? value->number() : std::nullopt;
@@ -38,22 +37,18 @@ std::optional<WallTime> read_time(std::optional<JsonValue> value) {
       std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double>(*since_epoch)));
 }
 
-/// Returns one JSON object with Salt's names for a token's data.
+/// Returns a JSON object with Salt's names for a token's data.
 std::string to_json(const TokenRecord& record) {
-  std::string text;
-  JsonWriter writer(text);
-  writer.begin_object();
-  writer.key("start").number(to_seconds(record.start));
-  writer.key("expire").number(to_seconds(record.expire));
-  writer.key("name").string(record.name);
-  writer.key("eauth").string(record.eauth);
-  writer.key("groups").begin_array();
-  for (const std::string& group : record.groups) writer.string(group);
-  writer.end_array().end_object();
-  return text;
+  return std::string(written_object([&](JsonWriter& writer) {
+                       writer.key("start").number(to_seconds(record.start));
+                       writer.key("expire").number(to_seconds(record.expire));
+                       writer.key("name").string(record.name);
+                       writer.key("eauth").string(record.eauth);
+                       write_strings(writer.key("groups"), record.groups);
+                     }).text());
 }
 
-/// Errors: malformed, for anything that `to_json` would not have written.
+/// Reads what `to_json` wrote. Errors: malformed, for anything else.
 Result<TokenRecord> read_record(std::string_view json) {
   const Error malformed{ErrorKind::malformed, "the token's data is malformed"};
   JsonDocument document;
@@ -72,8 +67,8 @@ Result<TokenRecord> read_record(std::string_view json) {
   return TokenRecord{std::move(name), std::move(eauth), *std::move(groups), *start, *expire};
 }
 
-/// A key for each token. Each has a lease of its own, so that expired tokens go by themselves. A cluster
-/// bears some 100,000 leases.
+/// One key a token. Each key has a lease, so that etcd removes expired tokens. A cluster bears some 100,000
+/// leases.
 class TokensInCluster final : public TokenBackend {
  public:
   TokensInCluster(std::unique_ptr<etcd::Client> client, std::string folder)
@@ -89,51 +84,45 @@ class TokensInCluster final : public TokenBackend {
 
   Result<void> add(const std::string& hash, const TokenRecord& record) override {
     const etcd::Deadline deadline = soon();
-    const auto life = std::chrono::ceil<std::chrono::seconds>(record.expire - record.start) + kKnownAfterEnd;
+    const auto life = std::chrono::ceil<std::chrono::seconds>(record.expire - record.start);
     const auto lease = client_->lease_grant(life, deadline);
     if (!lease) return failure(lease.error());
     const auto done =
         client_->put({.key = folder_ + hash, .value = to_json(record), .lease = *lease}, deadline);
-    if (done) {
-      if (*done) end_lease_of(**done);
-      return {};
-    }
-    static_cast<void>(client_->lease_revoke(*lease, soon()));  // with the key, if that is there after all
+    if (done) return {};
+    static_cast<void>(client_->lease_revoke(*lease, soon()));  // also removes a key that was put after all
     return failure(done.error());
   }
 
-  Result<void> remove(const std::string& hash) override {
-    const auto done = client_->delete_key(folder_ + hash, soon());
-    if (!done) return failure(done.error());
-    if (*done) end_lease_of(**done);
-    return {};
-  }
+  Result<void> remove(const std::string& hash) override { return remove_key(folder_ + hash); }
 
-  Result<std::size_t> end_all(std::string_view eauth, std::string_view name, WallTime now) override {
-    std::size_t ended = 0;
+  Result<std::size_t> remove_all(std::string_view eauth, std::string_view name, WallTime now) override {
+    std::size_t removed = 0;
     etcd::RangeRequest request{.key = folder_, .range_end = etcd::prefix_end(folder_), .limit = kPage};
     for (bool more = true; more;) {
       const auto page = client_->range(request, soon());
       if (!page) return failure(page.error());
       for (const etcd::KeyValue& pair : page->kvs) {
-        auto record = read_record(pair.value);
-        const bool is_users = record && record->name == name && (eauth.empty() || record->eauth == eauth);
-        if (!is_users || record->expire <= now) continue;
-        record->start = std::min(record->start, now);
-        record->expire = record->start;
-        if (auto done = add(pair.key.substr(folder_.size()), *record); !done) return std::move(done).error();
-        ++ended;
+        const auto record = read_record(pair.value);
+        const bool is_of_user = record && record->name == name && (eauth.empty() || record->eauth == eauth);
+        if (!is_of_user || record->expire <= now) continue;
+        if (auto done = remove_key(pair.key); !done) return std::move(done).error();
+        ++removed;
       }
       more = page->more && !page->kvs.empty();
       if (more) request.key = page->kvs.back().key + '\0';
     }
-    return ended;
+    return removed;
   }
 
  private:
-  /// A lease that stays is harmless, and ends by itself.
-  void end_lease_of(const etcd::KeyValue& pair) const {
-    if (pair.lease != 0) static_cast<void>(client_->lease_revoke(pair.lease, soon()));
+  Result<void> remove_key(const std::string& key) const {
+    const auto done = client_->delete_key(key, soon());
+    if (!done) return failure(done.error());
+    // A lease that cannot be revoked ends by itself.
+    const bool has_lease = *done && (*done)->lease != 0;
+    if (has_lease) static_cast<void>(client_->lease_revoke((*done)->lease, soon()));
+    return {};
   }
 
   const std::unique_ptr<etcd::Client> client_;  // synchronizes itself

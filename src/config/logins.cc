@@ -178,7 +178,6 @@ class EauthReader {
 
 void read_login_guard(Reader guard, const std::string& store, auth::LoginGuardOptions& options) {
   constexpr std::int64_t kDayInSeconds = 86400;
-  constexpr std::int64_t kMostHashMemory = std::int64_t{64} << 30;
   std::size_t tries = options.tries;
   std::size_t address_tries = options.address_tries;
   guard.count("tries", tries, {0, 1000});
@@ -188,7 +187,7 @@ void read_login_guard(Reader guard, const std::string& store, auth::LoginGuardOp
   guard.whole_seconds("window", options.window, {1, kDayInSeconds});
   guard.whole_seconds("refuse", options.refuse, {1, kDayInSeconds});
   guard.warn_of_removed("file", format("failed logins are in {}", store));
-  guard.at_start().bytes("hash_memory", options.hash_memory, {1 << 20, kMostHashMemory});
+  guard.warn_of_removed("hash_memory", "at most 8 hashes are computed at once");
   guard.refuse_unknown_keys();
 }
 

@@ -80,7 +80,7 @@ void read_token_life_rule(Reader& top, auth::TokenLifeRule& rule) {
   static constexpr std::string_view kKey = "token_expire_user_override";
   const Node* node = top.value(kKey);
   if (node == nullptr) return;
-  if (node->is(Kind::boolean)) return top.flag(kKey, rule.everybody);
+  if (node->is(Kind::boolean)) return top.flag(kKey, rule.all_users);
   for (const Entry& eauth : node->entries) {
     for (const Node& user : items_of(eauth.value)) {
       if (!user.text.empty()) rule.users.emplace(eauth.key, user.text);

@@ -22,9 +22,8 @@ Result<SaltEngine> make_salt_engine(const config::Settings& settings,
                                     const std::shared_ptr<store::Store>& store) {
   auto runtime = salt::make_runtime(settings.salt, system_clock(), jid_reserve(store));
   if (!runtime) return std::move(runtime).error();
-  auto revocations = auth::RevocationList::make(store, system_clock());
-  if (!revocations) return std::move(revocations).error();
-  SaltEngine salt{*std::move(runtime), *std::move(revocations), nullptr};
+  SaltEngine salt{*std::move(runtime), std::make_shared<auth::RevocationList>(store, system_clock()),
+                  nullptr};
   if (settings.returner.ext_job_cache.empty()) return salt;
   auto returners = returner::Returners::make(settings.returner, store, system_clock());
   if (!returners) return std::move(returners).error();
@@ -38,8 +37,7 @@ Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings&
                                                          const std::shared_ptr<store::Store>& store) {
   auto logins = auth::Logins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock(),
                                    store, salt.revocations);
-  if (!logins) return std::move(logins).error();
-  auto master = salt::make_master(settings.salt, *std::move(logins), std::move(permissions), salt.runtime);
+  auto master = salt::make_master(settings.salt, std::move(logins), std::move(permissions), salt.runtime);
   if (!master || !salt.recorder) return master;
   return recording::make_master(*std::move(master), salt.recorder);
 }
@@ -122,9 +120,8 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
     if (!revoked) return revoked.error();
     return format("{} valid tokens of {} were revoked.", *revoked, username);
   }
-  const auto revocations = auth::RevocationList::make(store, system_clock());
-  if (!revocations) return revocations.error();
-  const auto added = (*revocations)->add_user(eauth, username, system_clock().wall());
+  const auto added =
+      auth::RevocationList(store, system_clock()).add_user(eauth, username, system_clock().wall());
   if (!added) return added.error();
   return format(
       "All tokens of {} that were made until now are revoked in {}. The Salt master itself accepts them "

@@ -27,7 +27,7 @@ constexpr std::int64_t kVersion = 1;
 // revoked_token, revoked_user: tokens that a Salt master still takes, and this program refuses. A user's
 // tokens
 //   that started until made_until are revoked.
-// login_failure, known_login: key is a hash of user and address.
+// login_failure: key is a hash of user and address.
 // running_job: jobs on worker threads. start is field 22 of /proc/PID/stat; job has the load and `ret`.
 // outbox: calls of the job cache etcd, in order, until etcd has them. load, returns and minions are JSON.
 // outbox_lease: the process that delivers the outbox. failure says why etcd cannot be written.
@@ -61,8 +61,6 @@ constexpr const char* kTables =
     "CREATE TABLE login_failure (key TEXT PRIMARY KEY, failures INTEGER NOT NULL, until INTEGER NOT NULL)"
     " STRICT, WITHOUT ROWID;"
     "CREATE INDEX login_failure_until ON login_failure (until);"
-    "CREATE TABLE known_login (key TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
-    "CREATE INDEX known_login_until ON known_login (until);"
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
     "INSERT INTO meta VALUES ('synced', 0), ('outbox_bytes', 0);";
 

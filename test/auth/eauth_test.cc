@@ -20,7 +20,7 @@ namespace rest_fcgi::auth {
 namespace {
 
 std::shared_ptr<PasswordHashLimiter> limiter() {
-  return std::make_shared<PasswordHashLimiter>(PasswordHashLimiter::Limits());
+  return std::make_shared<PasswordHashLimiter>(PasswordHashLimiter::Limits{.at_once = 2});
 }
 
 bool verify(const Eauth& eauth, std::string_view password) {
@@ -46,7 +46,7 @@ std::vector<std::string> names(const Options& options) {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// What a line gives as `username=stored`.
+/// Returns `username=stored` of a line.
 std::string entry(const Settings& settings, std::string_view line) {
   Settings all = settings;
   all.emplace_back("filename", "/users");
@@ -81,7 +81,7 @@ bool verify(const Eauth& eauth, std::string_view username, std::string_view pass
 
 }  // namespace
 
-TEST_CASE("the shared secret is everybody's password, and nothing else is") {
+TEST_CASE("the shared secret is the password of all users") {
   const auto eauth = make_sharedsecret_eauth(Secret("OIUHF_CHANGE_THIS_12h88"));
   REQUIRE(eauth);
   CHECK(verify(*eauth, "OIUHF_CHANGE_THIS_12h88"));
@@ -91,23 +91,20 @@ TEST_CASE("the shared secret is everybody's password, and nothing else is") {
   CHECK_FALSE(verify(*eauth, ""));
 }
 
-TEST_CASE("sharedsecret without a secret is an error of the configuration") {
+TEST_CASE("sharedsecret without a secret is a configuration error") {
   const auto eauths = make_eauths(with({"sharedsecret"}), limiter());
   REQUIRE_FALSE(eauths);
   CHECK(eauths.error().kind == ErrorKind::configuration);
-  CHECK(eauths.error().message ==
-        "external_auth: sharedsecret: the setting `sharedsecret` has no value; it is the password that this "
-        "back end "
-        "takes");
+  CHECK(eauths.error().message.find("`sharedsecret`") != std::string::npos);
 }
 
-TEST_CASE("auto takes any password") {
+TEST_CASE("auto accepts any password") {
   const auto eauth = make_auto_eauth();
   CHECK(verify(eauth, "x"));
   CHECK(verify(eauth, ""));
 }
 
-TEST_CASE("auto is on only where the configuration allows it, and else the log says how") {
+TEST_CASE("auto is enabled only by its setting, and else the log names the setting") {
   const test::CapturedLog log;
   Options options = with({"auto"});
   CHECK(names(options).empty());
@@ -116,33 +113,17 @@ TEST_CASE("auto is on only where the configuration allows it, and else the log s
   CHECK(names(options) == std::vector<std::string>{"auto"});
 }
 
-TEST_CASE("back ends are those of external_auth; the log names those that are not there yet") {
+TEST_CASE("make_eauths enables the known back ends, and logs the others") {
   const test::CapturedLog log;
   Options options = with({"django", "sharedsecret", "ldap"});
   options.sharedsecret = Secret("sesame");
   CHECK(names(options) == std::vector<std::string>{"sharedsecret"});
-  CHECK(log.has(
-      "external_auth: django: left off, since it is not there yet; file, pam, sharedsecret and auto are"));
-  CHECK(log.has("external_auth: ldap: left off"));
+  CHECK(log.has("external_auth: django: not enabled"));
+  CHECK(log.has("external_auth: ldap: not enabled"));
   CHECK(names(with({})).empty());
 }
 
-TEST_CASE("a back end that cannot work as it is configured is an error") {
-  const auto eauths = make_eauths(with({"file"}), limiter());
-  REQUIRE_FALSE(eauths);
-  CHECK(eauths.error().kind == ErrorKind::configuration);
-}
-
-TEST_CASE("without settings the file is text with plain passwords") {
-  const auto read = read_file_settings({{"filename", "/users"}});
-  REQUIRE(read);
-  CHECK(read->filename == "/users");
-  CHECK(read->type == FileSettings::Type::text);
-  CHECK(read->hashtype == "plaintext");
-  CHECK(read->layout.separator == ":");
-}
-
-TEST_CASE("a line's fields are found as Salt finds them") {
+TEST_CASE("the fields of a line are found as in Salt") {
   CHECK(entry({}, "dean:goneFishing") == "dean=goneFishing");
   CHECK(entry({}, "  dean:gone Fishing \r\n") == "dean=gone Fishing");
   CHECK(entry({}, "dean:gone:Fishing") == "dean=gone");
@@ -158,7 +139,7 @@ TEST_CASE("a line's fields are found as Salt finds them") {
   CHECK(entry({{"realm", "ignored"}}, "dean:x") == "dean=x");
 }
 
-TEST_CASE("Apache's files have their own layout, and comments") {
+TEST_CASE("Apache's files have a layout of their own, and comments") {
   const Settings htpasswd = {{"filetype", "htpasswd"}, {"username_field", "2"}};
   CHECK(entry(htpasswd, "fred:{SHA}x=") == "fred={SHA}x=");
   CHECK(entry(htpasswd, "#fred:{SHA}x=") == "none");
@@ -169,28 +150,26 @@ TEST_CASE("Apache's files have their own layout, and comments") {
   CHECK(entry(htdigest, "# users") == "none");
 }
 
-TEST_CASE("a wrong setting is named with what was found and what is accepted") {
+TEST_CASE("a wrong setting is a configuration error with its name and what was found") {
   const std::pair<std::string, std::string> filename("filename", "/users");
-  CHECK(settings_mistake({}) ==
-        "external_auth: file: ^filename: \"\" found, the path of the file with the users expected");
-  CHECK(settings_mistake({filename, {"filetype", "csv"}}) ==
-        "external_auth: file: ^filetype: \"csv\" found, text, htpasswd or htdigest expected");
+  const auto names = [](const Settings& settings, std::string_view name, std::string_view found) {
+    CAPTURE(found);
+    const std::string mistake = settings_mistake(settings);
+    CHECK(mistake.find("^" + std::string(name)) != std::string::npos);
+    CHECK(mistake.find("found \"" + std::string(found) + "\"") != std::string::npos);
+  };
+  names({}, "filename", "");
+  names({filename, {"filetype", "csv"}}, "filetype", "csv");
   for (const std::string wrong : {"0", "-1", "two", "2nd", "", "99999999999999999999"}) {
-    for (const std::string field : {"username_field", "password_field"}) {
-      CHECK(settings_mistake({filename, {field, wrong}}) ==
-            "external_auth: file: ^" + field + ": \"" + wrong + "\" found, a number from 1 expected");
-    }
+    names({filename, {"username_field", wrong}}, "username_field", wrong);
+    names({filename, {"password_field", wrong}}, "password_field", wrong);
   }
-  CHECK(settings_mistake({filename, {"field_separator", ""}}) ==
-        "external_auth: file: ^field_separator: \"\" found, at least one character expected");
-  CHECK(settings_mistake({filename, {"filetype", "htdigest"}}) ==
-        "external_auth: file: ^realm: \"\" found, the realm, which htdigest files need, expected");
-  CHECK(settings_mistake({filename, {"hash", "md5"}}) ==
-        "external_auth: file: ^hash: unknown setting; there are ^filename, ^filetype, ^realm, ^hashtype, "
-        "^field_separator, ^username_field and ^password_field");
+  names({filename, {"field_separator", ""}}, "field_separator", "");
+  names({filename, {"filetype", "htdigest"}}, "realm", "");
+  CHECK(settings_mistake({filename, {"hash", "md5"}}).find("^hash: unknown setting") != std::string::npos);
 }
 
-TEST_CASE("the file back end knows users of a text file") {
+TEST_CASE("a text file has users with plain passwords") {
   const TempDir dir;
   const auto eauth =
       make({{"filename", dir.write("users", "dean:goneFishing\n\nbad line\ngene:OceanMan\n")}});
@@ -202,7 +181,7 @@ TEST_CASE("the file back end knows users of a text file") {
   CHECK_FALSE(verify(eauth, "Dean", "goneFishing"));
 }
 
-TEST_CASE("the file back end knows users of hashed, htpasswd and htdigest files") {
+TEST_CASE("hashed, htpasswd and htdigest files have users") {
   const TempDir dir;
   const std::string hashed = dir.write("hashed", "46|fred|c8dae1c50e092f3d877192fc555b1dcf\n");
   CHECK(verify(make({{"filename", hashed},
@@ -236,17 +215,15 @@ TEST_CASE("a changed file counts at once") {
   CHECK(verify(eauth, "fred", "new"));
 }
 
-TEST_CASE(
-    "an unknown user costs what one of the users costs, always the same one, and is refused all the same") {
+TEST_CASE("an unknown user costs the hash of a user, always the same one, and is refused") {
   const TempDir dir;
   std::vector<std::string> seen;
-  const auto take_all = [&seen](std::string_view username, SecretView, std::string_view stored) {
-    if (!username.empty()) seen.emplace_back(stored);  // else it is measured
+  const auto take_all = [&seen](std::string_view, SecretView, std::string_view stored) {
+    seen.emplace_back(stored);
     return true;
   };
-  const auto file = UserFile::make(dir.write("users", "x\ndean:$6$a\nlocked:\nfred:$6$b\ngene:$6$c"), {});
-  REQUIRE(file);
-  const Eauth eauth = file_eauth(*file, take_all, limiter());
+  const std::string path = dir.write("users", "x\ndean:$6$a\nlocked:\nfred:$6$b\ngene:$6$c");
+  const Eauth eauth = file_eauth(path, FieldLayout(), take_all, limiter());
   CHECK(verify(eauth, "fred", "sesame"));
   CHECK(seen == std::vector<std::string>{"$6$b"});
   std::set<std::string> others;
@@ -262,28 +239,32 @@ TEST_CASE(
   CHECK(others == std::set<std::string>{"$6$a", "$6$b", "$6$c"});
 }
 
-TEST_CASE("a failure is answered at a multiple of twice the time that the slowest hash takes") {
-  const TempDir dir;
-  int measured = 0;
-  const auto slow = [&measured](std::string_view username, SecretView, std::string_view stored) {
-    measured += username.empty() ? 1 : 0;
-    std::this_thread::sleep_for(std::chrono::milliseconds(stored.starts_with("$6$") ? 40 : 0));
-    return false;
-  };
-  const auto file =
-      UserFile::make(dir.write("users", "fast:{SHA}x\nslow:$6$a$b\nslow2:$6$c$d\nother:$6$rounds=9$c$d"), {});
-  REQUIRE(file);
-  const Eauth eauth = file_eauth(*file, slow, limiter());
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));  // from now on it counts as unchanged
-  for (const std::string user : {"fast", "slow", "nobody"}) {
-    const auto begun = std::chrono::steady_clock::now();
-    CHECK_FALSE(verify(eauth, user, "sesame"));
-    CHECK(std::chrono::steady_clock::now() - begun >= std::chrono::milliseconds(80));
-  }
-  CHECK(measured == 3);
+TEST_CASE("refusals take a multiple of a step, and not less than the longest before, up to 16 steps") {
+  using std::chrono::milliseconds;
+  RefusalTime time(milliseconds(250));
+  CHECK(time.of(milliseconds(1)) == milliseconds(250));
+  CHECK(time.of(milliseconds(260)) == milliseconds(500));
+  CHECK(time.of(milliseconds(1)) == milliseconds(500));
+  CHECK(time.of(milliseconds(3990)) == milliseconds(4000));
+  CHECK(time.of(milliseconds(4001)) == milliseconds(8000));
+  CHECK(time.of(milliseconds(1)) == milliseconds(4000));
 }
 
-TEST_CASE("a stamp of the users' file changes with the file, and rests while the file does") {
+TEST_CASE("after a slow refusal of the file back end a fast one is slow, too") {
+  const TempDir dir;
+  const auto slow = [](std::string_view, SecretView, std::string_view stored) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(stored == "slow" ? 60 : 0));
+    return false;
+  };
+  const Eauth eauth = file_eauth(dir.write("users", "ann:slow\nfred:fast\n"), FieldLayout(), slow, limiter());
+  for (const std::string user : {"ann", "fred"}) {
+    const auto begun = std::chrono::steady_clock::now();
+    CHECK_FALSE(verify(eauth, user, "sesame"));
+    CHECK(std::chrono::steady_clock::now() - begun >= std::chrono::milliseconds(100));
+  }
+}
+
+TEST_CASE("the stamp of a file changes with the file") {
   const TempDir dir;
   const auto eauth = make({{"filename", dir.write("users", "fred:old\n")}});
   bool differs = false;
@@ -308,7 +289,7 @@ TEST_CASE("a stamp of the users' file changes with the file, and rests while the
   CHECK(stamps.size() == 4);
 }
 
-TEST_CASE("a file that others may change is a mistake, and later a failure with its cause in the log") {
+TEST_CASE("a file that other users may change is an error at the start, and fails later logins") {
   const TempDir dir;
   const std::string path = dir.write("users", "fred:sesame\n");
   const auto eauth = make({{"filename", path}});
@@ -325,7 +306,7 @@ TEST_CASE("a file that others may change is a mistake, and later a failure with 
   CHECK(verify(eauth, "fred", "sesame"));
 }
 
-TEST_CASE("a file of another user is not used" * doctest::skip(::geteuid() != 0)) {
+TEST_CASE("a file of another user is refused" * doctest::skip(::geteuid() != 0)) {
   const TempDir dir;
   const std::string path = dir.write("users", "fred:sesame\n");
   REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
@@ -334,34 +315,32 @@ TEST_CASE("a file of another user is not used" * doctest::skip(::geteuid() != 0)
   CHECK(made.error().message.ends_with("belongs to user id 65534, not to this process's 0"));
 }
 
-TEST_CASE("a password whose turn does not come in time is not checked, which is no refusal") {
+TEST_CASE("a password whose turn does not come in time is not checked") {
   const TempDir dir;
   const auto one = std::make_shared<PasswordHashLimiter>(PasswordHashLimiter::Limits{.at_once = 1});
   const auto eauth = make_file_eauth({"file", {{"filename", dir.write("users", "fred:sesame\n")}}, {}}, one);
   REQUIRE(eauth);
-  const auto pass = one->enter("", 0, SteadyTime::max());
+  const auto pass = one->enter("", SteadyTime::max());
   const auto late = eauth->verify({"fred", SecretView("sesame"), {}, SteadyTime()});
   REQUIRE_FALSE(late);
   CHECK(late.error().kind == ErrorKind::timeout);
 }
 
-TEST_CASE("in an empty file there is nobody") {
+TEST_CASE("an empty file has no users") {
   const TempDir dir;
   const auto eauth = make({{"filename", dir.write("users", "")}});
   CHECK_FALSE(verify(eauth, "fred", ""));
   CHECK_FALSE(verify(eauth, "", ""));
 }
 
-TEST_CASE("a file that cannot be read is said in the log at start, and fails every check") {
+TEST_CASE("an unreadable file is logged at the start, and fails logins until it is readable") {
   const CapturedLog log;
   const TempDir dir;
   const auto eauth = make({{"filename", dir / "missing"}});
-  const std::string cause = "external_auth: file: " + (dir / "missing") +
-                            " cannot be opened: No such file or directory; nobody can log in through it";
-  CHECK(log.has(cause));
+  CHECK(log.has((dir / "missing") + " cannot be opened: No such file or directory"));
   REQUIRE(::mkfifo((dir / "pipe").c_str(), 0600) == 0);
   static_cast<void>(make({{"filename", dir / "pipe"}}));
-  CHECK(log.has("pipe is no regular file; nobody can log in through it"));
+  CHECK(log.has("pipe is not a regular file"));
   const auto refused = eauth.verify({"fred", SecretView("sesame"), {}});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::internal);
@@ -377,18 +356,6 @@ TEST_CASE("a file of more than 16 MiB is not read") {
   std::filesystem::resize_file(path, (16 << 20) + 1);
   CHECK_FALSE(make({{"filename", path}}).verify({"fred", SecretView("sesame"), {}}));
   CHECK(log.has("is larger than 16777216 bytes"));
-}
-
-TEST_CASE("a wrong setting of the file back end is an error of the configuration") {
-  const auto no_name = make_file_eauth({"file", {}, {}}, limiter());
-  REQUIRE_FALSE(no_name);
-  CHECK(no_name.error().kind == ErrorKind::configuration);
-  const auto no_hash =
-      make_file_eauth({"file", {{"filename", "/users"}, {"hashtype", "rot13"}}, {}}, limiter());
-  REQUIRE_FALSE(no_hash);
-  CHECK(no_hash.error().kind == ErrorKind::configuration);
-  CHECK(no_hash.error().message.starts_with(
-      "external_auth: file: ^hashtype: \"rot13\" is no hashtype; there are "));
 }
 
 }  // namespace rest_fcgi::auth

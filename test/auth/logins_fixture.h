@@ -30,16 +30,14 @@ inline Credentials with_token(std::string_view token) {
   return with_token(SecretView(token));
 }
 
-/// Remote logins, and who decides: all tokens are good, and the password `sesame`. Thread-safe, but for what
-/// is to be set while nobody logs in.
+/// Logins with a check that accepts all tokens and the password `sesame`. Thread-safe, but the members that
+/// change the check are set between logins.
 class LoginsFixture {
  public:
   explicit LoginsFixture(LoginGuardOptions guard = {.tries = 0},
                          std::chrono::seconds ttl = std::chrono::seconds(30),
                          std::shared_ptr<RevocationList> revocations = nullptr) {
-    auto made = Logins::make(guard, ttl, clock, *store::Store::open({}), std::move(revocations));
-    REQUIRE(made);
-    remote = *std::move(made);
+    remote = Logins::make(guard, ttl, clock, *store::Store::open({}), std::move(revocations));
   }
 
   Result<std::shared_ptr<const Grant>> login(const Credentials& credentials) {
@@ -57,12 +55,7 @@ class LoginsFixture {
         credentials, [this](const Credentials& in_question) { return check(in_question); }, next_end());
   }
 
-  Result<std::shared_ptr<const Grant>> holder(std::string_view token) {
-    return remote->holder(
-        with_token(token), [this](const Credentials& in_question) { return check(in_question); }, next_end());
-  }
-
-  /// The deadline of a request of its own.
+  /// Returns the deadline of a new request.
   SteadyTime next_end() {
     return clock.steady() + std::chrono::hours(1) + std::chrono::microseconds(++requests_);
   }
@@ -70,9 +63,9 @@ class LoginsFixture {
   test::ManualClock clock;
   std::unique_ptr<Logins> remote;
   std::atomic<int> asked = 0;
-  std::chrono::seconds lasts{std::chrono::hours(12)};  ///< each grant; not to be set while somebody logs in
-  std::chrono::seconds keep = std::chrono::seconds::max();  ///< the same
-  /// Instead of the usual answer; no error: good. Not to be set while somebody logs in.
+  std::chrono::seconds lasts{std::chrono::hours(12)};  ///< of each grant
+  std::chrono::seconds keep = std::chrono::seconds::max();
+  /// Replaces the usual answer. No error: the credentials are good.
   std::function<std::optional<Error>(const Credentials&)> answer;
 
  private:

@@ -18,7 +18,7 @@ using std::chrono::seconds;
 constexpr std::string_view kToken = "0123456789abcdef0123456789abcdef";
 constexpr std::string_view kOtherToken = "fedcba9876543210fedcba9876543210";
 
-/// Are they refused with what everybody gets to see, without a question, and does the log say why?
+/// Checks that the credentials are refused without a check, and that the log has the cause.
 void refuses(LoginsFixture& logins, const Credentials& credentials, std::string_view cause) {
   CAPTURE(cause);
   const test::CapturedLog log;
@@ -34,7 +34,7 @@ void refuses(LoginsFixture& logins, const Credentials& credentials, std::string_
 
 }  // namespace
 
-TEST_CASE("good credentials are asked about once, and stand for their grant until their time is over") {
+TEST_CASE("good credentials are checked once, and remembered for the ttl") {
   LoginsFixture logins;
   const auto first = logins.login(with_password("fred", "sesame"));
   REQUIRE(first);
@@ -50,7 +50,7 @@ TEST_CASE("good credentials are asked about once, and stand for their grant unti
   CHECK(logins.asked == 2);
 }
 
-TEST_CASE("a grant is not used beyond its own end") {
+TEST_CASE("a grant is not used after its token expires") {
   LoginsFixture logins;
   logins.lasts = seconds(10);
   REQUIRE(logins.login(with_password("fred", "sesame")));
@@ -59,7 +59,7 @@ TEST_CASE("a grant is not used beyond its own end") {
   CHECK(logins.asked == 2);
 }
 
-TEST_CASE("a grant says itself how long it may be remembered at most") {
+TEST_CASE("a grant is remembered no longer than its own bound") {
   LoginsFixture logins({.tries = 0}, seconds(300));
   logins.keep = seconds(5);
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
@@ -75,7 +75,7 @@ TEST_CASE("a grant says itself how long it may be remembered at most") {
   CHECK(logins.asked == 3);
 }
 
-TEST_CASE("what was remembered under one stamp answers under no other") {
+TEST_CASE("a grant that was remembered for one stamp is not used for another") {
   LoginsFixture logins;
   const auto login = [&](std::string_view stamp) {
     return logins.login(with_password("fred", "sesame"), logins.next_end(), stamp);
@@ -89,7 +89,7 @@ TEST_CASE("what was remembered under one stamp answers under no other") {
   CHECK(logins.asked == 3);
 }
 
-TEST_CASE("with a time of 0 a grant is remembered for its own request") {
+TEST_CASE("with a ttl of 0 a grant is remembered only for its request") {
   LoginsFixture logins({.tries = 0}, seconds(0));
   const SteadyTime deadline = logins.clock.steady() + hours(1);
   const auto first = logins.login(with_password("fred", "sesame"), deadline);
@@ -117,7 +117,7 @@ TEST_CASE("a grant is for one back end, one user and one password") {
   CHECK(logins.asked == 4);
 }
 
-TEST_CASE("a refusal is never remembered, looks like any other, and its cause is in the log alone") {
+TEST_CASE("a refusal is never remembered, has the usual text, and its cause is only in the log") {
   LoginsFixture logins;
   const test::CapturedLog log;
   for (int i = 1; i <= 2; ++i) {
@@ -131,7 +131,7 @@ TEST_CASE("a refusal is never remembered, looks like any other, and its cause is
   CHECK_FALSE(log.has("canary"));
 }
 
-TEST_CASE("a failure that is no refusal is handed on as it is, and not remembered") {
+TEST_CASE("another error of the check is returned unchanged, and not remembered") {
   LoginsFixture logins;
   logins.answer = [](const Credentials&) { return Error{ErrorKind::unavailable, "nobody is there"}; };
   const auto grant = logins.login(with_password("fred", "sesame"));
@@ -142,40 +142,48 @@ TEST_CASE("a failure that is no refusal is handed on as it is, and not remembere
   CHECK(logins.login(with_password("fred", "sesame")));
 }
 
-TEST_CASE("nobody is asked about what cannot be credentials") {
+TEST_CASE("malformed credentials are refused without a check") {
   LoginsFixture logins;
   const std::string name(257, 'n');
   const std::string password(1025, 'p');
   const std::string eauth(65, 'e');
-  refuses(logins, {}, "authentication refused at form: there are no credentials");
-  refuses(logins, with_password("", "canary"), "at limits: the user name is empty");
-  refuses(logins, with_password(name, "canary"), "at limits: the user name is longer than 256 bytes");
-  refuses(logins, with_password("fred", password), "at limits: the password is longer than 1024 bytes");
-  refuses(logins, with_password({"fr\0ed", 5}, "canary"), "at limits: the user name holds a NUL");
-  refuses(logins, with_password("fred", {"can\0ary", 7}), "at limits: the password holds a NUL");
-  refuses(logins, with_password("fred", "canary", ""), "at limits: the name of the back end is empty");
+  refuses(logins, {}, "there are no credentials");
+  refuses(logins, with_password("", "canary"), "the user name is empty");
+  refuses(logins, with_password(name, "canary"), "the user name is longer than 256 bytes");
+  refuses(logins, with_password("fred", password), "the password is longer than 1024 bytes");
+  refuses(logins, with_password({"fr\0ed", 5}, "canary"), "the user name contains a NUL");
+  refuses(logins, with_password("fred", {"can\0ary", 7}), "the password contains a NUL");
+  refuses(logins, with_password("fred", "canary", ""), "the name of the back end is empty");
   refuses(logins, with_password("fred", "canary", eauth), "the name of the back end is longer than 64 bytes");
-  refuses(logins, with_password("fred", "canary", {"p\0m", 3}), "the name of the back end holds a NUL");
+  refuses(logins, with_password("fred", "canary", {"p\0m", 3}), "the name of the back end contains a NUL");
   const std::string digits(129, 'a');
   for (const std::string_view token : {std::string_view(), kToken.substr(1), std::string_view(digits),
                                        std::string_view("../../canary/0123456789abcdef0123456789")}) {
-    refuses(logins, with_token(token), "at limits: the token is not 32 to 128 hexadecimal digits");
+    refuses(logins, with_token(token), "expected 32 to 128 hexadecimal digits");
   }
 }
 
-TEST_CASE("a token is asked about once, and is nobody's password") {
-  LoginsFixture logins;
+TEST_CASE("a token is checked once for a while, is never counted as a guess, and is not a password") {
+  const test::CapturedLog log;
+  LoginsFixture logins({.tries = 1, .address_tries = 1});
   REQUIRE(logins.login(with_token(kToken)));
   REQUIRE(logins.login(with_token(kToken)));
   CHECK(logins.asked == 1);
   REQUIRE(logins.login(with_token(std::string(128, 'F'))));
   CHECK(logins.asked == 2);
+  logins.answer = [](const Credentials&) { return Error{ErrorKind::authentication, "it has expired"}; };
+  for (int i = 0; i < 3; ++i) {
+    CHECK(logins.login(with_token(kOtherToken)).error().message == "Authorization error occurred.");
+  }
+  CHECK(log.has("authentication refused at token: it has expired"));
+  CHECK_FALSE(log.has(kOtherToken));
   logins.answer = [](const Credentials&) { return std::nullopt; };
+  REQUIRE(logins.login(with_token(kOtherToken)));
   REQUIRE(logins.login(with_password("fred", kToken)));
-  CHECK(logins.asked == 3);
+  CHECK(logins.asked == 7);
 }
 
-TEST_CASE("who guesses is refused without a question, also a password that is remembered") {
+TEST_CASE("a guesser is refused without a check, even with a remembered password") {
   LoginsFixture logins({.tries = 2});
   const test::CapturedLog log;
   Credentials owner = with_password("fred", "sesame");
@@ -194,7 +202,7 @@ TEST_CASE("who guesses is refused without a question, also a password that is re
   CHECK(logins.login(with_password("fred", "sesame")));
 }
 
-TEST_CASE("a good login forgets the failures before it, also where it was remembered") {
+TEST_CASE("a good login resets the failures before it, also if it is remembered") {
   LoginsFixture logins({.tries = 2});
   const test::CapturedLog log;
   CHECK(logins.login(with_password("fred", "sesame")));
@@ -202,9 +210,10 @@ TEST_CASE("a good login forgets the failures before it, also where it was rememb
     CHECK(logins.login(with_password("fred", "wrong")).error().kind == ErrorKind::authentication);
     CHECK(logins.login(with_password("fred", "sesame")));
   }
+  CHECK(logins.asked == 4);
 }
 
-TEST_CASE("who decides and is unavailable slows nobody, unless it says that the password may be why") {
+TEST_CASE("an unavailable back end counts as a guess only if it says so") {
   LoginsFixture logins({.tries = 2});
   const test::CapturedLog log;
   Error away{ErrorKind::unavailable, "nobody is there"};
@@ -220,7 +229,7 @@ TEST_CASE("who decides and is unavailable slows nobody, unless it says that the 
   CHECK(logins.login(with_token(kToken)).error().message == "nobody is there");
 }
 
-TEST_CASE("who decides and breaks slows whom it breaks for, but not who is unavailable") {
+TEST_CASE("an internal error of a back end counts as a guess of a password") {
   LoginsFixture logins({.tries = 1});
   const test::CapturedLog log;
   logins.answer = [](const Credentials&) { return Error{ErrorKind::unavailable, "nobody is there"}; };
@@ -234,41 +243,7 @@ TEST_CASE("who decides and breaks slows whom it breaks for, but not who is unava
   CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::throttled);
 }
 
-TEST_CASE("who logged in from an address still may when others have guessed there") {
-  LoginsFixture logins({.tries = 5, .address_tries = 2}, seconds(0));
-  const test::CapturedLog log;
-  const auto login = [&](std::string_view user, std::string_view password) {
-    return logins.login(with_password(user, password), logins.next_end());
-  };
-  REQUIRE(login("fred", "sesame"));
-  CHECK_FALSE(login("ann", "wrong"));
-  CHECK_FALSE(login("bob", "wrong"));
-  CHECK(login("ann", "sesame").error().kind == ErrorKind::throttled);
-  CHECK(login("fred", "sesame"));
-  CHECK(login("fred", "wrong").error().kind == ErrorKind::throttled);  // as everybody's there
-  CHECK(login("fred", "sesame"));
-}
-
-TEST_CASE("bad tokens are counted together, apart from all users, and no good one forgives them") {
-  LoginsFixture logins({.tries = 1, .address_tries = 2});
-  const test::CapturedLog log;
-  logins.answer = [](const Credentials& credentials) -> std::optional<Error> {
-    if (credentials.kind == Credentials::Kind::token && credentials.token.reveal() == kOtherToken) {
-      return Error{ErrorKind::authentication, "unknown"};
-    }
-    return std::nullopt;
-  };
-  CHECK(logins.login(with_token(kOtherToken)).error().kind == ErrorKind::authentication);
-  CHECK(log.has("authentication refused at token: unknown"));
-  CHECK_FALSE(log.has(kOtherToken));
-  CHECK(logins.login(with_token(kToken)));
-  CHECK(logins.login(with_token(kOtherToken)).error().kind == ErrorKind::authentication);
-  CHECK(logins.login(with_token(kOtherToken)).error().kind == ErrorKind::throttled);
-  CHECK(logins.login(with_token(kToken)));
-  CHECK(logins.login(with_password("fred", "sesame")));
-}
-
-TEST_CASE("what is no longer taken is asked about again, and nothing newer is forgotten") {
+TEST_CASE("a forgotten grant is checked again, and forgetting an older grant changes nothing") {
   LoginsFixture logins;
   const Credentials fred = with_password("fred", "sesame");
   const auto first = logins.login(fred);
@@ -284,7 +259,7 @@ TEST_CASE("what is no longer taken is asked about again, and nothing newer is fo
   CHECK(logins.asked == 2);
 }
 
-TEST_CASE("credentials that go along with a call are guarded as a login is, and nothing is remembered") {
+TEST_CASE("credentials that are sent with a call are guarded like a login, and not remembered") {
   const test::CapturedLog log;
   LoginsFixture logins({.tries = 2});
   int tries = 0;
@@ -314,7 +289,7 @@ TEST_CASE("credentials that go along with a call are guarded as a login is, and 
             .kind == ErrorKind::authentication);
 }
 
-TEST_CASE("whose turn does not come by its deadline is told so, and is not asked about") {
+TEST_CASE("a login whose turn does not come until its deadline is not checked") {
   LoginsFixture logins({.tries = 1});
   const SteadyTime now = logins.clock.steady();
   bool held = false;
@@ -333,7 +308,7 @@ TEST_CASE("whose turn does not come by its deadline is told so, and is not asked
   CHECK(logins.login(with_password("fred", "sesame"), now));
 }
 
-TEST_CASE("each new login is asked about, whatever is remembered, and failures of it are counted") {
+TEST_CASE("login_anew always checks, and counts failures") {
   LoginsFixture logins({.tries = 2});
   REQUIRE(logins.login(with_password("fred", "sesame")));
   const auto first = logins.login_anew(with_password("fred", "sesame"));
@@ -349,79 +324,35 @@ TEST_CASE("each new login is asked about, whatever is remembered, and failures o
   CHECK(logins.asked == 5);
 }
 
-TEST_CASE("who holds a token is asked once for a while, and no failure is counted") {
-  LoginsFixture logins({.tries = 1, .address_tries = 1});
-  REQUIRE(logins.holder(kToken));
-  REQUIRE(logins.holder(kToken));
-  CHECK(logins.asked == 1);
-  logins.answer = [](const Credentials&) { return Error{ErrorKind::authentication, "it has expired"}; };
-  for (int i = 0; i < 5; ++i) {
-    const test::CapturedLog log;
-    const auto refused = logins.holder(kOtherToken);
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().kind == ErrorKind::authentication);
-    CHECK(refused.error().message == "Authorization error occurred.");
-    CHECK(log.has(i == 0 ? "it has expired" : "it was refused just now"));
-  }
-  CHECK(logins.asked == 2);
-  logins.clock.advance(seconds(5));
-  CHECK(logins.holder(kOtherToken).error().kind == ErrorKind::authentication);
-  CHECK(logins.asked == 3);
-  logins.answer = nullptr;
-  CHECK(logins.login(with_token(kOtherToken)));
-}
-
-TEST_CASE("a token that was logged out is not taken again") {
+TEST_CASE("a revoked token is refused without a check, in all processes") {
   const test::ManualClock clock;
-  const auto list = RevocationList::make(*store::Store::open({}), clock);
-  REQUIRE(list);
-  LoginsFixture logins({.tries = 0}, seconds(30), *list);
-  LoginsFixture others({.tries = 0}, seconds(30), *list);
-  const auto grant = logins.holder(kToken);
+  const auto list = std::make_shared<RevocationList>(*store::Store::open({}), clock);
+  LoginsFixture logins({.tries = 0}, seconds(30), list);
+  LoginsFixture others({.tries = 0}, seconds(30), list);
+  const auto grant = logins.login(with_token(kToken));
   REQUIRE(grant);
   REQUIRE(others.login(with_token(kToken)));
   REQUIRE(logins.remote->log_out(with_token(kToken), **grant));
   const test::CapturedLog log;
   for (LoginsFixture* one : {&logins, &others}) {
-    CHECK(one->holder(kToken).error().kind == ErrorKind::authentication);
     CHECK(one->login(with_token(kToken)).error().kind == ErrorKind::authentication);
     CHECK(one->asked == 1);
   }
   CHECK(log.has("it was logged out"));
-  CHECK(logins.holder(kOtherToken));
+  CHECK(logins.login(with_token(kOtherToken)));
   CHECK(logins.login(with_password("fred", "sesame")));
 }
 
-TEST_CASE("a token that was good once is no guess when it is no more, and is answered as late") {
-  LoginsFixture logins({.tries = 1, .address_tries = 2});
-  REQUIRE(logins.login(with_token(kToken)));
-  const auto login = logins.login_anew(with_password("fred", "sesame"));
-  REQUIRE(login);
-  logins.clock.advance(hours(13));
-  logins.answer = [](const Credentials&) { return Error{ErrorKind::authentication, "not good"}; };
-  for (int i = 0; i < 4; ++i) {
-    CHECK(logins.login(with_token(kToken)).error().kind == ErrorKind::authentication);
-  }
-  for (int i = 0; i < 2; ++i) {
-    CHECK(logins.login(with_token(kOtherToken)).error().kind == ErrorKind::authentication);
-  }
-  CHECK(logins.login(with_token(kOtherToken)).error().kind == ErrorKind::throttled);
-}
-
-TEST_CASE(
-    "a user whose tokens were ended has none that is good, whoever remembers it, until the next login") {
+TEST_CASE("after a revocation of a user no remembered token is good, and a password gets a new one") {
   test::ManualClock time;
-  const auto list = *RevocationList::make(*store::Store::open({}), time);
+  const auto list = std::make_shared<RevocationList>(*store::Store::open({}), time);
   LoginsFixture logins({.tries = 0}, seconds(300), list);
-  const std::string_view other = kOtherToken;
   REQUIRE(logins.login(with_token(kToken)));
-  REQUIRE(logins.holder(other));
   const auto password = logins.login(with_password("fred", "sesame"));
   REQUIRE(password);
   REQUIRE(list->add_user("", "", time.wall()));  // the fixture's user of a token
   REQUIRE(list->add_user("pam", "fred", time.wall()));
   logins.clock.advance(seconds(2));
-  CHECK(logins.holder(other).error().kind == ErrorKind::authentication);
   CHECK(logins.login(with_token(kToken)).error().kind == ErrorKind::authentication);
   const int asked = logins.asked;
   const auto again = logins.login(with_password("fred", "sesame"));
@@ -429,6 +360,17 @@ TEST_CASE(
   CHECK(logins.asked == asked + 1);
   CHECK(*again != *password);
   CHECK(*logins.login(with_password("fred", "sesame")) == *again);
+}
+
+TEST_CASE("while revocations cannot be read, logins fail as unavailable") {
+  const test::ManualClock clock;
+  const std::shared_ptr<store::Store> store = *store::Store::open({});
+  LoginsFixture logins({.tries = 0}, seconds(300), std::make_shared<RevocationList>(store, clock));
+  REQUIRE(logins.login(with_token(kToken)));
+  REQUIRE(store->execute("DROP TABLE revoked_user"));
+  CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::unavailable);
+  REQUIRE(store->execute("DROP TABLE revoked_token"));
+  CHECK(logins.login(with_token(kToken)).error().kind == ErrorKind::unavailable);
 }
 
 }  // namespace rest_fcgi::auth

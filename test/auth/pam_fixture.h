@@ -16,12 +16,11 @@
 
 namespace rest_fcgi::auth {
 
-/// The eauth `pam` with a private service, whose stack is a script: pam_exec gives it the password on
-/// standard input and names what it asks for in the environment. Helpers are the real program. Not
-/// synchronized.
+/// The eauth `pam` with a private service, whose modules are scripts: pam_exec gives them the password on
+/// standard input, and names in the environment. Helpers are the real program. Not synchronized.
 class PamFixture {
  public:
-  /// Takes the password `sesame` for any user, and lets all but `expired` in.
+  /// Accepts the password `sesame` of any user, and refuses the account `expired`.
   PamFixture() {
     script("auth", "read -r word; test \"$word\" = sesame");
     script("account", "test \"$PAM_USER\" != expired");
@@ -34,7 +33,7 @@ class PamFixture {
     options.helper = script("helper", "exec " + program() + " --confdir " + dir / "stack");
   }
 
-  /// The helper that was built beside this program.
+  /// Returns the path of the helper that was built beside this program.
   static std::string program() {
     return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "rest_fcgi_pam";
   }
@@ -51,20 +50,21 @@ class PamFixture {
     eauth = *std::move(made);
   }
 
-  /// What comes of a login: yes, no, or the kind of failure.
-  enum class Came { yes, no, internal, unavailable };
-  Came login(std::string_view username, std::string_view password, std::string_view remote = "192.0.2.7") {
+  /// The outcome of a login: yes, no, or the kind of failure.
+  enum class LoginResult { yes, no, internal, unavailable };
+  LoginResult login(std::string_view username, std::string_view password,
+                    std::string_view remote = "192.0.2.7") {
     if (!eauth) start();
     const auto verdict = eauth->verify({username, SecretView(password), remote});
     if (verdict) {
       groups = verdict->groups;
-      return verdict->good ? Came::yes : Came::no;
+      return verdict->good ? LoginResult::yes : LoginResult::no;
     }
     CHECK(verdict.error().message == "The eauth back end failed; the log has the cause.");
-    return verdict.error().kind == ErrorKind::unavailable ? Came::unavailable : Came::internal;
+    return verdict.error().kind == ErrorKind::unavailable ? LoginResult::unavailable : LoginResult::internal;
   }
 
-  /// Its folders first, then it.
+  /// Makes its folder before the scripts.
   struct Dir : test::TempDir {
     Dir() { std::filesystem::create_directory(path() / "stack"); }
   };

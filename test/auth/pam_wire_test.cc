@@ -16,7 +16,7 @@ std::string_view body_of(const WipedBytes& frame) {
 
 }  // namespace
 
-TEST_CASE("a request arrives as it was sent") {
+TEST_CASE("a request is read as it was written") {
   const WipedBytes frame = to_frame({Ask::verify, "login", "fred", SecretView("sesame"), "192.0.2.7"});
   const auto request = read_request(body_of(frame));
   REQUIRE(request);
@@ -27,7 +27,7 @@ TEST_CASE("a request arrives as it was sent") {
   CHECK(request->remote == "192.0.2.7");
 }
 
-TEST_CASE("an answer arrives as it was sent") {
+TEST_CASE("an answer is read as it was written") {
   const WipedBytes frame = to_frame(Answer{Outcome::good, "why", {"fred", "ops"}});
   const auto answer = read_answer(body_of(frame));
   REQUIRE(answer);
@@ -36,7 +36,7 @@ TEST_CASE("an answer arrives as it was sent") {
   CHECK(answer->groups == std::vector<std::string>{"fred", "ops"});
 }
 
-TEST_CASE("no part of a request or answer is one") {
+TEST_CASE("a truncated or longer body is refused") {
   const WipedBytes request = to_frame({Ask::check, "login", "fred", SecretView("sesame"), "192.0.2.7"});
   for (std::size_t size = 0; size < body_of(request).size(); ++size) {
     CHECK_FALSE(read_request(body_of(request).substr(0, size)));
@@ -47,7 +47,7 @@ TEST_CASE("no part of a request or answer is one") {
     CHECK_FALSE(read_answer(body_of(answer).substr(0, size)));
 }
 
-TEST_CASE("another version, and words that do not exist, are refused") {
+TEST_CASE("another version and unknown codes are refused") {
   std::string body(body_of(to_frame({Ask::verify, "login"})));
   for (const auto& [place, value] : {std::pair{0, '\2'}, std::pair{1, '\0'}, std::pair{1, '\3'}}) {
     std::string wrong = body;
@@ -59,7 +59,7 @@ TEST_CASE("another version, and words that do not exist, are refused") {
   CHECK_FALSE(read_answer(std::string("\2\1\0\0", 4)));
 }
 
-TEST_CASE("what is too long makes no frame, and a header that promises it is refused") {
+TEST_CASE("a text that is too long makes no frame, and a header with a longer body is refused") {
   const std::string text(kMaxField + 1, 'x');
   CHECK(to_frame({Ask::verify, "login", "fred", SecretView(text)}).empty());
   CHECK(to_frame(Answer{Outcome::good, "", std::vector<std::string>(100, text)}).empty());
@@ -68,7 +68,7 @@ TEST_CASE("what is too long makes no frame, and a header that promises it is ref
   CHECK_FALSE(body_size("\1\1"));
 }
 
-TEST_CASE("names that could mean something else to a module are no user names") {
+TEST_CASE("names with a special meaning to modules are not user names") {
   for (const char* name : {"fred", "fred.smith", "DOM\\fred", "fred@example.org",
                            "fr\xc3\xa9"
                            "d",

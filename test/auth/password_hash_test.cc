@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "auth/password_hash.h"
 
-#include <unistd.h>
-
-#include <fstream>
-#include <limits>
-#include <new>
-
 #include <doctest/doctest.h>
-
-#include "../support/limit.h"
 
 namespace rest_fcgi::auth {
 namespace {
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kIsSanitized = true;  // a sanitizer needs memory of its own
-#else
-constexpr bool kIsSanitized = false;
-#endif
 
 bool matches(std::string_view hashtype, std::string_view password, std::string_view stored) {
   const auto hash = make_password_hash(hashtype);
@@ -28,7 +14,7 @@ bool matches(std::string_view hashtype, std::string_view password, std::string_v
 
 struct HashVector {
   std::string_view hashtype;
-  std::string_view stored;  // what stands for `sesame`
+  std::string_view stored;  // of the password `sesame`
 };
 
 constexpr HashVector kHashVectors[] = {
@@ -76,7 +62,7 @@ constexpr HashVector kHashVectors[] = {
 
 }  // namespace
 
-TEST_CASE("each hashtype knows the password that was stored, and no other one") {
+TEST_CASE("each hashtype accepts the password that was stored, and no other") {
   for (const HashVector& vector : kHashVectors) {
     CAPTURE(vector.hashtype);
     CAPTURE(vector.stored);
@@ -87,13 +73,13 @@ TEST_CASE("each hashtype knows the password that was stored, and no other one") 
   }
 }
 
-TEST_CASE("htpasswd's own MD5 takes passwords of more than one block, and empty ones") {
+TEST_CASE("apr1 accepts passwords of more than one block, and empty ones") {
   CHECK(
       matches("htpasswd", "a rather long password of 41 bytes, no less", "$apr1$ab$FTsFFtk0Lx1Un0x5b2SQ.1"));
   CHECK(matches("htpasswd", "", "$apr1$ab$S8K6Sgp3W8c9Jb6LxgywZ."));
 }
 
-TEST_CASE("what is no stored password matches nothing") {
+TEST_CASE("a malformed stored password matches nothing") {
   for (const std::string_view hashtype : {"plaintext", "md5", "crypt", "htpasswd"}) {
     for (const std::string_view stored :
          {"", "*", "!", "*0", "*1", "x", "$", "$6$", "$apr1$", "$apr1$x", "$apr1$x$", "{SHA}"}) {
@@ -105,23 +91,11 @@ TEST_CASE("what is no stored password matches nothing") {
   }
 }
 
-TEST_CASE("a password that there is no memory to hash is not a wrong one" * doctest::skip(kIsSanitized)) {
-  const auto hash = make_password_hash("crypt");
-  REQUIRE(hash);
-  const char* stored = "$y$j9T$F5Jx5fExrKuPp53xLKQ..1$tnSYvahCwPBHKZUspmcxMfb0.WiB9W.zEaKlOBL35rC";  // 16 MiB
-  CHECK_FALSE((*hash)("fred", SecretView("sesame"), stored));
-  std::size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  const test::Limit little_memory(RLIMIT_AS, pages * static_cast<std::size_t>(::getpagesize()) + (4 << 20));
-  CHECK_THROWS_AS((*hash)("fred", SecretView("sesame"), stored), std::bad_alloc);
-  for (const char* odd : {"*", "$y$j", "$6$"}) CHECK_FALSE((*hash)("fred", SecretView("sesame"), odd));
-}
-
-TEST_CASE("htpasswd takes no plain text") {
+TEST_CASE("htpasswd accepts no plain text") {
   CHECK_FALSE(matches("htpasswd", "sesame", "sesame"));
 }
 
-TEST_CASE("htdigest's hash holds user and realm") {
+TEST_CASE("the hash of htdigest depends on user and realm") {
   const auto hash = make_htdigest_hash("Private");
   REQUIRE(hash);
   const char* stored = "d7a6c8d4c76d7a98ebd4cb66fdd78664";
@@ -131,32 +105,13 @@ TEST_CASE("htdigest's hash holds user and realm") {
   CHECK_FALSE((*make_htdigest_hash("Public"))("fred", SecretView("sesame"), stored));
 }
 
-TEST_CASE("an unknown hashtype is named together with those that there are") {
+TEST_CASE("an unknown hashtype is a configuration error with the known names") {
   const auto hash = make_password_hash("rot13");
   REQUIRE_FALSE(hash);
   CHECK(hash.error().kind == ErrorKind::configuration);
-  CHECK(hash.error().message ==
-        "\"rot13\" is no hashtype; there are plaintext, crypt, htpasswd, md5, sha1, sha224, sha256, sha384, "
-        "sha512, "
-        "sha3_224, sha3_256, sha3_384, sha3_512, blake2b, blake2s");
-}
-
-TEST_CASE("the memory that a hash takes is read from its cost") {
-  constexpr std::size_t kMiB = std::size_t{1} << 20;
-  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
-  CHECK(memory_of_hash("$y$j9T$F5Jx5fExrKuPp53xLKQ..1$tnSYvahCwPBHKZUspmcxMfb0.WiB9W.zEaKlOBL35rC") ==
-        16 * kMiB);
-  CHECK(memory_of_hash("$gy$jAT$x$y") == 32 * kMiB);
-  CHECK(memory_of_hash("$y$j75$x$y") == kMiB);              // N 1024, r 8
-  CHECK(memory_of_hash("$7$CU..../....x$y") == 64 * kMiB);  // scrypt with N 2^14, r 32
-  CHECK(memory_of_hash("$7$CU...") == kMost);
-  for (const std::string_view hash : {"", "sesame", "$6$x$y", "$2y$05$x", "{SHA}x", "$apr1$x$y", "$y"}) {
-    CHECK(memory_of_hash(hash) == 0);
-  }
-  for (const std::string_view hash :
-       {"$y$", "$y$j", "$y$j9", "$y$j9z$x", "$y$jjT$x", "$y$z9T$x", "$7$zU..../....x"}) {
-    CAPTURE(hash);
-    CHECK(memory_of_hash(hash) == kMost);
+  for (const char* name :
+       {"rot13", "plaintext", "crypt", "htpasswd", "md5", "sha512", "sha3_512", "blake2s"}) {
+    CHECK(hash.error().message.find(name) != std::string::npos);
   }
 }
 

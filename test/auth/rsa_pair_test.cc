@@ -11,7 +11,7 @@
 
 using namespace rest_fcgi;
 
-TEST_CASE("a pair is in the forms that a minion reads, and its halves belong together") {
+TEST_CASE("a pair is in the formats of minions, and its halves belong together") {
   const auto pair = auth::RsaPair::make(2048);
   REQUIRE(pair);
   CHECK(pair->priv.reveal().text.starts_with("-----BEGIN RSA PRIVATE KEY-----\n"));
@@ -30,12 +30,12 @@ TEST_CASE("a pair is in the forms that a minion reads, and its halves belong tog
   CHECK(auth::RsaPair::make(2048)->pub != pair->pub);
 }
 
-TEST_CASE("fingerprints are those of Salt's hash types, and an unknown type is refused") {
+TEST_CASE("fingerprints are those of Salt, and an unknown hash type is refused") {
   CHECK(*auth::fingerprint_of("abc", "md5") == "90:01:50:98:3c:d2:4f:b0:d6:96:3f:7d:28:e1:7f:72");
   CHECK(auth::fingerprint_of("abc", "sha512")->size() == 64 * 3 - 1);
   CHECK(auth::fingerprint_of("abc", "crc32").error().kind == ErrorKind::invocation);
 }
 
-TEST_CASE("no pair is made of too few bits") {
+TEST_CASE("too few bits are an error") {
   CHECK_FALSE(auth::RsaPair::make(1));
 }

@@ -23,20 +23,17 @@ TEST_CASE("the guard has defaults") {
   CHECK(guard.address_tries == 100);
   CHECK(guard.window == seconds(300));
   CHECK(guard.refuse == seconds(300));
-  CHECK(guard.hash_memory == 128 << 20);
   CHECK(guard.max_queued == 204);
 }
 
 TEST_CASE("the keys of login_guard are read") {
-  const Settings settings = settings_of(
-      "rest_fcgi:\n  login_guard: {tries: 3, address_tries: 7, window: 60, refuse: 90, "
-      "hash_memory: 32M}\n");
+  const Settings settings =
+      settings_of("rest_fcgi:\n  login_guard: {tries: 3, address_tries: 7, window: 60, refuse: 90}\n");
   const auth::LoginGuardOptions& guard = settings.auth.login_guard;
   CHECK(guard.tries == 3);
   CHECK(guard.address_tries == 7);
   CHECK(guard.window == seconds(60));
   CHECK(guard.refuse == seconds(90));
-  CHECK(guard.hash_memory == 32 << 20);
 }
 
 TEST_CASE("a malformed key of login_guard is a mistake with its place") {

@@ -185,17 +185,15 @@ def test_revoke_ends_all_tokens_of_one_user_and_no_other_token(served, api):
     assert revoke(served, "file:alice").stdout.startswith("1 valid tokens of alice ")
 
 
-def test_a_revoked_token_does_not_count_as_a_guess(start, front, auth):
+def test_bad_tokens_are_not_counted_as_guesses(start, front, auth):
     daemon = start(daemons.merge(auth, {"rest_fcgi": {"login_guard": {"tries": 2, "address_tries": 2}}}))
     api = front(daemon)
     stale = make_token(daemon).stdout.strip()
     assert revoke(daemon, "alice").returncode == 0
     good = make_token(daemon).stdout.strip()
-    for _ in range(4):
-        assert api.post({**call("local", {}), "token": stale}).status == 401
+    for token in (stale, "0" * 64) * 3:
+        assert api.post({**call("local", {}), "token": token}).status == 401
     assert api.post({**call("local", {}), "token": good}).status == 200
-    statuses = [api.post({**call("local", {}), "token": "0" * 64}).status for _ in range(3)]
-    assert statuses == [401, 401, 429]
 
 
 def test_revoke_fails_without_a_database(start, auth):

@@ -102,7 +102,7 @@ def test_cve_2016_3176_a_caller_cannot_choose_the_pam_service(api, users):
 def test_salt_issue_69303_a_missing_helper_is_one_log_line_and_refuses_logins(start, front, users, directory):
     missing = directory / "nosuch"
     daemon = start(settings(users, pam_helper=str(missing)))
-    line = f"external_auth: pam: nobody can log in through it: the helper {missing} cannot be started: No such file"
+    line = f"external_auth: pam: no user can log in: the helper {missing} cannot be started: No such file"
     daemon.await_log(line)
     assert front(daemon).post(call(users["good"])).status == 503
     checked = daemons.run("--config", daemon.config_path, "--check-config")
@@ -156,7 +156,6 @@ def test_a_pam_stack_without_a_password_check_refuses_logins(start, front, users
     service.write_text("auth sufficient pam_rootok.so\n" + STACK)
     try:
         daemon = start({**settings(users), "auth.pam.service": service.name})
-        daemon.await_log(f"nobody can log in through it: {service}:1: pam_rootok lets somebody in without a password")
         api = front(daemon)
         assert {api.post(call(users["good"], password)).status for password in (PASSWORD, "wrong")} == {500}
     finally:

@@ -18,16 +18,16 @@ inline constexpr std::chrono::seconds kLongestTokenLife{31536000};
 
 /// The users that may choose the life of their tokens: Salt's `token_expire_user_override`.
 struct TokenLifeRule {
-  bool everybody = false;
+  bool all_users = false;
   std::set<std::pair<std::string, std::string>> users;  ///< back end and user
 
   [[nodiscard]] bool allows(const std::string& eauth, const std::string& user) const {
-    return everybody || users.contains({eauth, user});
+    return all_users || users.contains({eauth, user});
   }
 };
 
-/// What a chunk brought along to prove who sent it. Borrows from the request's body. A token wins over eauth,
-/// as in Salt. Value type.
+/// The credentials of a chunk. Borrows from the request's body. If a chunk has a token and a password, the
+/// token counts, as in Salt. Value type.
 struct Credentials {
   enum class Kind { none, eauth, token };
   Kind kind = Kind::none;
@@ -35,13 +35,12 @@ struct Credentials {
   std::string_view username;  ///< kind eauth only
   SecretView password;        ///< kind eauth only
   SecretView token;           ///< kind token only
-  /// The address that they came from, as the web server says it; empty where it does not.
+  /// The client's address according to the web server; empty if unknown.
   std::string_view remote{};
-  /// How long the token lives that a login makes, as its caller wants it; Salt's `token_expire`. Absent: as
-  /// long as all tokens.
+  /// The life that the client asks for its new token: Salt's `token_expire`.
   std::optional<std::chrono::milliseconds> token_life{};
 
-  /// Do they say the same, from the same address?
+  /// Returns whether both are equal and from the same address.
   [[nodiscard]] bool same_as(const Credentials& other) const noexcept {
     return kind == other.kind && eauth == other.eauth && username == other.username &&
            remote == other.remote && equal_in_constant_time(password.reveal(), other.password.reveal()) &&
@@ -49,14 +48,14 @@ struct Credentials {
   }
 };
 
-/// Which events somebody may see.
+/// Which events a user may see.
 enum class EventScope {
   nothing,
-  own,  ///< those of their own jobs
+  own,  ///< those of the user's own jobs
   all,
 };
 
-/// Somebody whose credentials were good. Only the `Authenticator` can make one, so a function that takes an
+/// A user whose credentials were good. Only the `Authenticator` can make one, so a function that takes an
 /// Identity cannot be called without a check. Value type.
 class Identity {
  public:

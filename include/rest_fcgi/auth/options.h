@@ -13,32 +13,32 @@
 
 namespace rest_fcgi::auth {
 
-/// Conditions on the arguments of a call; all of them have to hold. Absent pattern: any value. Where there
-/// are any, an argument that they do not name must not be there, since it can change what runs: `cmd.run`
-/// takes an environment and a shell.
+/// Conditions on the arguments of a call; all of them have to hold. An absent pattern allows any value. An
+/// argument that the conditions do not name must not be there, since it can change what runs: `cmd.run` takes
+/// an environment and a shell.
 struct ArgumentCondition {
   std::vector<std::optional<std::string>> args;
   std::vector<std::pair<std::string, std::optional<std::string>>> kwargs;
-  bool others = false;  ///< arguments that are not named here may be there, as Salt has it
+  bool others = false;  ///< allows arguments that are not named here, as Salt does
 };
 
-/// One function name or pattern. Without conditions any arguments will do; of several conditions one has to
+/// A function name or pattern. Without conditions any arguments are allowed; of several conditions one has to
 /// hold.
 struct FunctionRule {
   std::string pattern;
   std::vector<ArgumentCondition> conditions;
-  std::string where{};  ///< `FILE:LINE`; empty where it comes from no file
+  std::string where{};  ///< `FILE:LINE`; empty if the rule is from no file
 };
 
 /// One entry of a user's list in `external_auth`.
 struct Rule {
-  /// Empty: on any minion. `@runner`, `@wheel`, `@jobs`, ...: not on minions. All else is a compound target.
+  /// Empty: on any minion. `@runner`, `@wheel`, `@jobs`, ...: not on minions. Else a compound target.
   std::string scope;
   std::vector<FunctionRule> functions;  ///< empty, for an `@` scope: all of them
-  std::string where{};                  ///< `FILE:LINE`; empty where it comes from no file
+  std::string where{};                  ///< `FILE:LINE`; empty if the rule is from no file
 };
 
-/// A user, `*` (any user that nothing else names), or `group%`.
+/// A user, `*` (any user without an entry), or `group%`.
 struct Principal {
   std::string name;
   std::vector<Rule> rules;
@@ -51,27 +51,23 @@ struct EauthOptions {
   std::vector<Principal> principals;
 };
 
-/// The guard against guessing passwords.
+/// The limits on password guesses.
 struct LoginGuardOptions {
-  unsigned tries = 10;  ///< failures of one user from one address before they are refused; 0: no guard
-  unsigned address_tries = 100;      ///< failures of one address, whatever the users, before it is refused
-  std::chrono::seconds window{300};  ///< in which these failures are counted
-  std::chrono::seconds refuse{300};  ///< how long somebody is refused then
-  std::size_t threads = 1024;    ///< for all requests; logins, checked or waiting, leave a tenth of them free
-  std::size_t max_delayed = 64;  ///< threads that may wait before they answer a failure; beyond it: refused
-  /// Threads that may wait for others' tries to end, and as many for their turn at a hash; beyond it:
-  /// unavailable.
-  std::size_t max_queued = 512;
-  std::size_t hash_memory = std::size_t{128} << 20;  ///< bytes that hashes of passwords may take together
+  unsigned tries = 10;  ///< failures of one user from one address until they are refused; 0: no limits
+  unsigned address_tries = 100;      ///< failures of one address until it is refused
+  std::chrono::seconds window{300};  ///< in which failures are counted
+  std::chrono::seconds refuse{300};  ///< how long a user or address is refused
+  std::size_t threads = 1024;        ///< of the process; logins leave a tenth of them free
+  std::size_t max_delayed = 64;      ///< threads that may wait before they answer a failure
+  std::size_t max_queued = 512;      ///< threads that may wait for others' attempts, and as many for a hash
 };
 
 /// The eauth back end `pam`.
 struct PamOptions {
   std::string service = "login";  ///< Salt's `auth.pam.service`: a file in /etc/pam.d
-  std::string helper;             ///< path of rest_fcgi_pam, or `unix:PATH` of a socket where it answers
-  /// Conversations with PAM at a time. Of several, one address never has all.
-  std::size_t max_helpers = 4;
-  std::size_t max_waiting = 64;  ///< threads that may wait for one of them; beyond it: unavailable
+  std::string helper;             ///< path of rest_fcgi_pam, or `unix:PATH` of its socket
+  std::size_t max_helpers = 4;    ///< concurrent conversations with PAM; one address never has all of several
+  std::size_t max_waiting = 64;   ///< threads that may wait for a conversation
   std::chrono::milliseconds timeout{30000};  ///< for a login's turn, and as much for PAM's answer
 };
 
@@ -83,9 +79,9 @@ struct TokensInEtcd {
 
 struct Options {
   std::vector<EauthOptions> external_auth;
-  Secret sharedsecret;                         ///< Salt's `sharedsecret`; empty: the back end is off
-  bool allow_auto_eauth = false;               ///< `auto` takes any password: for tests only
-  std::optional<TokensInEtcd> tokens_in_etcd;  ///< in place of the store
+  Secret sharedsecret;                         ///< Salt's `sharedsecret`
+  bool allow_auto_eauth = false;               ///< `auto` accepts any password: for tests only
+  std::optional<TokensInEtcd> tokens_in_etcd;  ///< else tokens are in the store
   std::chrono::seconds token_expire{43200};
   TokenLifeRule token_expire_user_override;
   std::chrono::seconds auth_cache_ttl{30};  ///< how long a verified password is remembered; 0: not at all

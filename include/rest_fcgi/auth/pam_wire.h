@@ -10,18 +10,18 @@
 
 #include "rest_fcgi/core/secret.h"
 
-/// What the responder and its helper rest_fcgi_pam say to each other over a stream. Requests and answers are
-/// frames: 4 bytes of length, most significant first, then as many bytes, which begin with the protocol's
-/// version. One answer follows each request, in order.
+/// The protocol between the responder and its helper rest_fcgi_pam, over a stream. A request or answer is a
+/// frame: 4 bytes of length, big-endian, then a body of that length, which begins with the protocol's
+/// version. Each request gets one answer, in order.
 namespace rest_fcgi::auth::pam {
 
 inline constexpr std::size_t kHeader = 4;           ///< bytes of the length
-inline constexpr std::size_t kMaxBody = 64 * 1024;  ///< bytes after it
+inline constexpr std::size_t kMaxBody = 64 * 1024;  ///< bytes
 inline constexpr std::size_t kMaxField = 4096;      ///< bytes of one text
 
 enum class Ask : std::uint8_t {
-  verify = 1,  ///< are these a user's name and password?
-  check = 2,   ///< can the service work here at all?
+  verify = 1,  ///< check a user's password
+  check = 2,   ///< check whether logins through the service can work
 };
 
 /// Borrows.
@@ -35,33 +35,33 @@ struct Request {
 
 enum class Outcome : std::uint8_t {
   good = 1,
-  refused = 2,      ///< the stack said no
-  failed = 3,       ///< the stack or the helper does not work
-  unavailable = 4,  ///< what the stack asks is not there now
-  busy = 5,         ///< not asked: too many passwords were wrong lately
+  refused = 2,      ///< by PAM
+  failed = 3,       ///< PAM or the helper does not work
+  unavailable = 4,  ///< a service that PAM needs does not answer now
+  busy = 5,         ///< PAM was not asked: too many passwords were wrong lately
 };
 
 struct Answer {
   Outcome outcome = Outcome::failed;
   std::string text{};                 ///< the cause, for a log
-  std::vector<std::string> groups{};  ///< the user's, where it is good
+  std::vector<std::string> groups{};  ///< of the user, if the outcome is good
 };
 
-/// Whole frames. A text that is too long makes no frame: empty.
+/// Return whole frames. Return no bytes if a text of a request is too long.
 [[nodiscard]] WipedBytes to_frame(const Request& request);
 [[nodiscard]] WipedBytes to_frame(const Answer& answer);
 
-/// The length that a frame's first `kHeader` bytes tell; absent beyond `kMaxBody`.
+/// Reads the length in a frame's first `kHeader` bytes. Returns nothing if it exceeds `kMaxBody`.
 [[nodiscard]] std::optional<std::size_t> body_size(std::string_view header);
 
-/// A frame's body; absent where it is none of this version. Requests borrow from it.
+/// Read a frame's body. Return nothing if it is malformed or of another version. Requests borrow from it.
 [[nodiscard]] std::optional<Request> read_request(std::string_view body);
 [[nodiscard]] std::optional<Answer> read_answer(std::string_view body);
 
-/// Could it be a system user's name? PAM modules make log lines and file names of it.
+/// Returns whether the text can be the name of a system user. PAM modules use it in log lines and file names.
 [[nodiscard]] bool is_username(std::string_view text);
 
-/// Is it a plain file name, as services in /etc/pam.d have?
+/// Returns whether the text is a plain file name, like those in /etc/pam.d.
 [[nodiscard]] bool is_service(std::string_view text);
 
 }  // namespace rest_fcgi::auth::pam

@@ -11,30 +11,30 @@
 
 namespace rest_fcgi::auth {
 
-/// The tokens of a Salt master that were revoked, until they would have expired. The master has no command to
-/// revoke a token. The list is in the store; each process has a copy in memory, and reads what other
-/// processes added once a second. It has hashes of tokens only. Thread-safe.
+/// The tokens of a Salt master that were revoked, in the tables `revoked_token` and `revoked_user`. The
+/// master has no command to revoke a token. A row is removed when its tokens have expired. The tables have
+/// hashes of tokens. Thread-safe, also between processes. Errors of all calls: unavailable.
 class RevocationList {
  public:
-  /// Reads the list. `clock` must outlive the result. Errors: unavailable.
-  [[nodiscard]] static Result<std::shared_ptr<RevocationList>> make(std::shared_ptr<store::Store> store,
-                                                                    const Clock& clock);
-  virtual ~RevocationList() = default;
+  /// `clock` must outlive the object.
+  RevocationList(std::shared_ptr<store::Store> store, const Clock& clock);
 
   /// Returns whether this token was revoked.
-  [[nodiscard]] virtual bool has(SecretView token) const = 0;
+  [[nodiscard]] Result<bool> has(SecretView token) const;
 
   /// Returns whether the tokens of this user that started at `start` were revoked.
-  [[nodiscard]] virtual bool has_user(std::string_view eauth, std::string_view name,
-                                      WallTime start) const = 0;
+  [[nodiscard]] Result<bool> has_user(std::string_view eauth, std::string_view name, WallTime start) const;
 
-  /// Revokes a token, which expires at `expire`. Errors: unavailable.
-  [[nodiscard]] virtual Result<void> add(SecretView token, WallTime expire) = 0;
+  /// Revokes a token, which expires at `expire`. After return the revocation survives a power cut.
+  [[nodiscard]] Result<void> add(SecretView token, WallTime expire);
 
-  /// Revokes all tokens of a user that started until `made_until`, those of all back ends where `eauth` is
-  /// empty. Errors: unavailable.
-  [[nodiscard]] virtual Result<void> add_user(std::string_view eauth, std::string_view name,
-                                              WallTime made_until) = 0;
+  /// Revokes all tokens of a user that started until `made_until`: those of one back end, or of all if
+  /// `eauth` is empty. After return the revocation survives a power cut.
+  [[nodiscard]] Result<void> add_user(std::string_view eauth, std::string_view name, WallTime made_until);
+
+ private:
+  const std::shared_ptr<store::Store> store_;
+  store::Store::Registration cleaning_;  // ends first
 };
 
 }  // namespace rest_fcgi::auth

@@ -73,7 +73,7 @@ Result<MasterClient::GrantPtr> MasterClient::login_anew(const Credentials& crede
 }
 
 Result<MasterClient::GrantPtr> MasterClient::holder(SecretView token, SteadyTime deadline) const {
-  return logins_->holder(
+  return logins_->login(
       credentials_of(token), [&](const Credentials& checked) { return ask(checked, deadline); }, deadline);
 }
 

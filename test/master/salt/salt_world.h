@@ -50,13 +50,11 @@ class SaltWorld {
     REQUIRE(runtime);
     runtime_ = *runtime;
     const std::shared_ptr<store::Store> store = *store::Store::open({});
-    auto revocations = auth::RevocationList::make(store, system_clock());
-    REQUIRE(revocations);
-    auto logins = auth::Logins::make(guard, ttl, system_clock(), store, *std::move(revocations));
-    REQUIRE(logins);
+    auto logins = auth::Logins::make(guard, ttl, system_clock(), store,
+                                     std::make_shared<auth::RevocationList>(store, system_clock()));
     auto permissions = auth::Permissions::make(rules);
     REQUIRE(permissions);
-    auto master = salt::make_master(options, *std::move(logins), *std::move(permissions), runtime_);
+    auto master = salt::make_master(options, std::move(logins), *std::move(permissions), runtime_);
     REQUIRE(master);
     master_ = *master;
   }

@@ -75,8 +75,8 @@ class Pool final : public RequestPool {
 
   /// Clients' addresses take turns with logins and tokens, so that one cannot delay the others.
   Result<Pass> enter(const Request& info, SteadyTime deadline) {
-    if (info.priority == PriorityClass::login) return logins_.enter(info.remote, 0, deadline);
-    if (info.priority == PriorityClass::token) return tokens_.enter(info.remote, 0, deadline);
+    if (info.priority == PriorityClass::login) return logins_.enter(info.remote, deadline);
+    if (info.priority == PriorityClass::token) return tokens_.enter(info.remote, deadline);
     return Pass();
   }
 
