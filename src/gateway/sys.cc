@@ -55,12 +55,11 @@ void harden_process() {
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 
-int wait_for_signal() {
+std::optional<int> wait_for_signal(std::chrono::milliseconds patience) {
   const sigset_t signals = awaited_signals();
-  for (;;) {
-    const int signal = ::sigwaitinfo(&signals, nullptr);
-    if (signal > 0) return signal;
-  }
+  const timespec time = {0, std::chrono::nanoseconds(patience).count()};
+  const int signal = ::sigtimedwait(&signals, nullptr, &time);
+  return signal > 0 ? std::optional(signal) : std::nullopt;
 }
 
 void raise_file_limit(std::size_t wanted) {
