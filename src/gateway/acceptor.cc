@@ -32,40 +32,53 @@ void Acceptor::start() {
 void Acceptor::wait() {
   descriptor_.async_wait(asio::posix::descriptor_base::wait_read,
                          [this](const boost::system::error_code& error) {
-                           const std::lock_guard lock(mutex_);
-                           if (error || is_stopping_) return;
-                           if (handlers_.has_room() && accept_one()) return wait();
-                           pause_timer_.expires_after(kPause);
-                           pause_timer_.async_wait([this](const boost::system::error_code&) {
-                             const std::lock_guard locked(mutex_);
-                             if (!is_stopping_) wait();
-                           });
+                           if (!error) accept_next();
                          });
 }
 
-/// Returns false where no connection waits, or one cannot be accepted now. REQUIRES: mutex_ is held.
-bool Acceptor::accept_one() {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof address;
-  UniqueFd connection(
-      ::accept4(descriptor_.native_handle(), reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC));
-  if (!connection) {
-    log_failure(errno);
-    return false;
+/// Accepts a connection, and begins it while another thread may accept the next one.
+void Acceptor::accept_next() {
+  Connection connection;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopping_) return;
+    const bool has_room = handlers_.has_room();
+    if (has_room) connection = accept();
+    if (connection.socket || (has_room && !is_accept_failing_)) {
+      wait();
+    } else {
+      pause_timer_.expires_after(kPause);
+      pause_timer_.async_wait([this](const boost::system::error_code&) {
+        const std::lock_guard locked(mutex_);
+        if (!is_stopping_) wait();
+      });
+    }
   }
-  is_accept_failing_ = false;
+  begin(std::move(connection));
+}
+
+/// Returns a connection that waits; without a socket where there is none. REQUIRES: mutex_ is held.
+Acceptor::Connection Acceptor::accept() {
+  Connection made;
+  socklen_t size = sizeof made.peer;
+  made.socket.reset(
+      ::accept4(descriptor_.native_handle(), reinterpret_cast<sockaddr*>(&made.peer), &size, SOCK_CLOEXEC));
+  const int error = made.socket ? 0 : errno;
+  const bool is_failure = error != 0 && error != EAGAIN && error != EINTR && error != ECONNABORTED;
+  if (is_failure && !is_accept_failing_) {
+    log::error(format("{}: cannot accept a connection, trying again: {}", name_, errno_text(error)));
+  }
+  is_accept_failing_ = is_failure;
+  return made;
+}
+
+void Acceptor::begin(Connection connection) noexcept {
+  if (!connection.socket) return;
   try {
-    handlers_.begin(std::move(connection), address);
+    handlers_.begin(std::move(connection.socket), connection.peer);
   } catch (...) {
     log_exception("a connection was dropped");
   }
-  return true;
-}
-
-void Acceptor::log_failure(int error) {
-  const bool is_passing = error == EAGAIN || error == EINTR || error == ECONNABORTED;
-  if (is_passing || std::exchange(is_accept_failing_, true)) return;
-  log::error(format("{}: cannot accept a connection, trying again: {}", name_, errno_text(error)));
 }
 
 void Acceptor::stop() {
@@ -73,7 +86,10 @@ void Acceptor::stop() {
   if (std::exchange(is_stopping_, true)) return;
   // Refuses on a unix socket who comes from now on, and keeps who waits. On TCP it would reset those.
   if (listening_.file) ::shutdown(descriptor_.native_handle(), SHUT_RD);
-  while (!listening_.is_shared && accept_one()) {
+  while (!listening_.is_shared) {
+    Connection connection = accept();
+    if (!connection.socket) break;
+    begin(std::move(connection));
   }
   boost::system::error_code ignored;
   descriptor_.close(ignored);

@@ -19,7 +19,7 @@ namespace rest_fcgi::gateway {
 /// be called by another thread.
 class Acceptor {
  public:
-  /// What has to happen with connections. Called by one thread at a time.
+  /// What has to happen with connections. `begin` is called by many threads, `has_room` by one at a time.
   struct Handlers {
     /// May one more be accepted now? Else it is asked again a moment later.
     std::function<bool()> has_room;
@@ -37,17 +37,22 @@ class Acceptor {
 
  private:
   void wait();
-  bool accept_one();
-  void log_failure(int error);
+  struct Connection {
+    UniqueFd socket;
+    sockaddr_storage peer{};
+  };
+  void accept_next();
+  Connection accept();
+  void begin(Connection connection) noexcept;
 
   const std::string name_;
   const Handlers handlers_;
-  bool is_accept_failing_ = false;
 
   std::mutex mutex_;  // guards what follows
   ListeningSocket listening_;
   asio::posix::basic_stream_descriptor<Executor> descriptor_;
   Timer pause_timer_;
+  bool is_accept_failing_ = false;
   bool is_stopping_ = false;
 };
 

@@ -54,14 +54,23 @@ FastCgiServer::FastCgiServer(Shared& shared, ListeningSocket socket)
 void FastCgiServer::begin(UniqueFd connection, int family) {
   set_timeouts(connection.get(), shared_.options.receive_timeout, shared_.options.send_timeout);
   auto entry = std::make_unique<Connections::Entry>(shared_.fastcgi_connections, connection.get());
-  asio::co_spawn(shared_.pool.context(), serve(std::move(connection), family, std::move(entry)),
-                 asio::detached);
+  std::chrono::milliseconds patience = shared_.options.receive_timeout;
+  asio::io_context& context = shared_.pool.context();
+  // Most often a request is there when its connection is. At the end another thread than the pool's accepts.
+  if (context.get_executor().running_in_this_thread() && has_bytes(connection.get())) {
+    if (const auto call = shared_.pool.try_begin_call()) {
+      entry->work();
+      connection = answer(std::move(connection));
+      if (!connection || shared_.fastcgi_connections.is_stopping()) return;
+      patience = shared_.options.keep_conn_timeout;
+    }
+  }
+  asio::co_spawn(context, serve(std::move(connection), family, std::move(entry), patience), asio::detached);
 }
 
-Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry) {
-  std::chrono::milliseconds patience = shared_.options.receive_timeout;
+Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
+                            std::chrono::milliseconds patience) {
   for (;;) {
-    // Most often a request is there when its connection is.
     if (!has_bytes(connection.get())) {
       entry->wait(Stage::request, system_clock().steady() + patience);
       Socket socket(shared_.pool.context(), {family, 0}, connection.release());

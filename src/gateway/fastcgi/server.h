@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <chrono>
 #include <memory>
 
 #include "gateway/acceptor.h"
@@ -30,7 +31,9 @@ class FastCgiServer {
 
  private:
   void begin(UniqueFd connection, int family);
-  Task<> serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry);
+  /// `patience`: until the next request.
+  Task<> serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
+               std::chrono::milliseconds patience);
   UniqueFd answer(UniqueFd connection);
   UniqueFd refuse(UniqueFd connection);
   UniqueFd reply(FastCgiRequest& request, http::Environ& environ);
