@@ -71,8 +71,8 @@ class ServingGateway final : public Gateway {
     front_ends_->stop_accepting();
     shared_.streams.close();
     wait_for_requests(deadline);
+    shared_.streams.wait_for_end(deadline);  // while the pool runs, through which TLS may wait
     const std::size_t left = shared_.pool.stop(deadline);
-    shared_.streams.wait_for_end(deadline);
     if (left != 0) log::warning(format("{} requests did not end within shutdown_timeout", left));
     // The last thread may still be about to let go of what is shared, and is not the one to end the
     // applications.

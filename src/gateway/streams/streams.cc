@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -197,9 +198,21 @@ void Streams::wait_for_end(SteadyTime deadline) {
     has_ended_ = true;
   }
   if (!loop_) return;
+  asio::post(loop_->context, [this] {
+    loop_->sweep_timer.cancel();
+    loop_->pass_timer.cancel();
+    for (const auto& listener : loop_->listeners) listener->drop();
+    loop_->group.news.cancel();
+    loop_->work.reset();
+  });
+  // The coroutines end before their context does: what TLS waits with is of another context, and refers to
+  // them.
+  constexpr std::chrono::milliseconds kStep{2};
+  constexpr std::chrono::seconds kEnd{1};
+  const SteadyTime end = system_clock().steady() + kEnd;
+  while (!loop_->context.stopped() && system_clock().steady() < end) std::this_thread::sleep_for(kStep);
   loop_->context.stop();
   loop_->thread.join();
-  for (const auto& listener : loop_->listeners) listener->drop();
   loop_.reset();
 }
 
