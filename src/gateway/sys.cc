@@ -55,11 +55,12 @@ void harden_process() {
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 
-std::optional<int> wait_for_signal(std::chrono::milliseconds patience) {
+int wait_for_signal() {
   const sigset_t signals = awaited_signals();
-  const timespec time = {0, std::chrono::nanoseconds(patience).count()};
-  const int signal = ::sigtimedwait(&signals, nullptr, &time);
-  return signal > 0 ? std::optional(signal) : std::nullopt;
+  for (;;) {
+    const int signal = ::sigwaitinfo(&signals, nullptr);
+    if (signal > 0) return signal;
+  }
 }
 
 void raise_file_limit(std::size_t wanted) {

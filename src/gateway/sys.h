@@ -2,10 +2,12 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <optional>
+#include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "rest_fcgi/core/files.h"
@@ -18,14 +20,30 @@ namespace rest_fcgi::gateway {
 /// process ends: who uses it is not cut off in the middle of that, and hears that it was the last one.
 inline constexpr std::chrono::milliseconds kFarewell{1000};
 
+/// For poll(2) and epoll_wait(2), which count milliseconds in an int.
+inline int poll_timeout(std::chrono::milliseconds wait) noexcept {
+  return static_cast<int>(
+      std::clamp<std::chrono::milliseconds::rep>(wait.count(), 0, std::numeric_limits<int>::max()));
+}
+
+/// Makes an eventfd(2) readable for whoever waits on it, and takes that back.
+inline void signal_event(const UniqueFd& event) noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(event.get(), &one, sizeof one);
+}
+inline void clear_event(const UniqueFd& event) noexcept {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = ::read(event.get(), &count, sizeof count);
+}
+
 template <class T>
 bool set_option(int fd, int level, int name, const T& value) noexcept {
   return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
 
-/// Waits for a signal that asks for something, SIGHUP, SIGTERM, SIGINT or SIGUSR1, for `patience` at most,
-/// and returns it. REQUIRES: they are blocked in all threads.
-std::optional<int> wait_for_signal(std::chrono::milliseconds patience);
+/// Waits for a signal that asks for something, SIGHUP, SIGTERM, SIGINT or SIGUSR1, and returns it. REQUIRES:
+/// they are blocked in all threads.
+int wait_for_signal();
 
 /// Allows this process `wanted` open files, or as many as it may have.
 void raise_file_limit(std::size_t wanted);

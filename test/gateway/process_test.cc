@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +19,7 @@
 
 #include "../support/fork_alone.h"
 #include "gateway/fastcgi/request.h"
-#include "gateway/listening_socket.h"
+#include "gateway/listener.h"
 #include "gateway/sys.h"
 #include "served.h"
 
@@ -213,13 +212,12 @@ TEST_CASE("a signal that came before serve began is not lost") {
 TEST_CASE("a listening socket on descriptor 0 is served, and left to others at the end") {
   const TempDir dir;
   Options options = on_socket(dir);
-  SocketActivation none;
-  const auto opened = open_fastcgi_socket(options, none);
+  auto opened = Listener::open(options);
   REQUIRE(opened);
-  const int shared = opened->fd.get();
+  const Listener& shared = **opened;
   for (const char* listen : {"", "fd:0"}) {
     Child child([&] {
-      ::dup2(shared, 0);
+      ::dup2(shared.fd(), 0);
       options.listen = listen;
       return serve(options, echo);
     });
@@ -228,6 +226,6 @@ TEST_CASE("a listening socket on descriptor 0 is served, and left to others at t
     CHECK(child.wait() == 0);
     const FcgiClient later = FcgiClient::unix_socket(dir / "s");
     CHECK(later.connected());
-    CHECK(UniqueFd(::accept4(shared, nullptr, nullptr, SOCK_CLOEXEC)));
+    CHECK(shared.accept());
   }
 }

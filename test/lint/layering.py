@@ -49,9 +49,9 @@ FOLDERS = {
     "master/salt/requests": ["release_series.h"],
     "master/salt/events": ["release_series.h", "packed"],
     "master/salt/calls": ["packed"],
-    "gateway/fastcgi": ["acceptor.h", "asio.h", "body_budget.h", "listening_socket.h", "reply.h", "shared.h", "streams", "sys.h"],
-    "gateway/http": ["acceptor.h", "asio.h", "body_budget.h", "client_certificates.h", "connections.h", "listening_socket.h", "reply.h", "shared.h", "socket_activation.h", "streams", "tls.h", "transport.h"],
-    "gateway/streams": ["asio.h", "sys.h", "transport.h"],
+    "gateway/fastcgi": ["body_budget.h", "pool.h", "reply.h", "streams", "sys.h"],
+    "gateway/http": ["handed_over.h", "listener.h", "pool.h", "reply.h", "streams", "sys.h"],
+    "gateway/streams": ["http/channel.h", "http/loop.h", "sys.h"],
 }
 
 # The headers of core. Another header needs three components that use it, and a reason.

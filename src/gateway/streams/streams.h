@@ -8,45 +8,27 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/message.hpp>
+#include <boost/asio/steady_timer.hpp>
 
-#include "gateway/streams/framing.h"
-#include "gateway/transport.h"
+#include "gateway/http/channel.h"
+#include "gateway/http/loop.h"
+#include "gateway/streams/feed_stream.h"
+#include "gateway/sys.h"
 #include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/http/application.h"
 
 namespace rest_fcgi::gateway {
 
-struct StreamLimits {
-  std::chrono::milliseconds blocked{30000};  ///< for a peer that takes nothing of what waits for it
-  std::size_t rate = 4096;  ///< bytes a second that such a peer has to take in the long run, as of a reply
-  std::chrono::milliseconds keep_alive{15000};  ///< without a word from us, after which `keep_alive` goes out
-  std::chrono::milliseconds silence{60000};     ///< of a WebSocket's peer; after half of it comes a ping
-  std::chrono::milliseconds end{2000};          ///< for the peer to take what is left, and to close its side
-  std::chrono::milliseconds sweep{500};         ///< how often it is looked who took too long
-};
-
-using UpgradeRequest = boost::beast::http::request<boost::beast::http::empty_body>;
-
-/// What a front end hands over. The head of the reply was sent, unless there is an `upgrade`.
-struct NewStream {
-  Transport transport;
-  Framing framing;
-  std::unique_ptr<http::Feed> feed;
-  std::optional<UpgradeRequest> upgrade{};                     ///< with Framing::Form::messages
-  std::vector<std::pair<std::string, std::string>> headers{};  ///< of the reply to `upgrade`
-};
-
-/// All event streams of the process, with their connections, in an io_context of their own whose thread
-/// begins with the first one. What comes while feeds are asked goes out together in the next pass. `add` may
-/// be called by many threads; all else by one.
+/// All feeds of the process, with their connections, in one loop whose thread begins with the first one. All
+/// are woken by one call, and one pass asks each of them and writes what it has, so that what comes during a
+/// pass goes out together in the next. `add` may be called by many threads; all else by one.
 class Streams {
  public:
-  explicit Streams(StreamLimits limits = {});
+  explicit Streams(StreamLimits limits = {}) : limits_(limits) {}
   ~Streams();
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
@@ -63,22 +45,31 @@ class Streams {
   void wait_for_end(SteadyTime deadline);
 
  private:
-  class Wakeup;
-  struct Loop;
-
   Result<void> start();
   void begin(NewStream stream);
   void pass();
+  void await_next_pass();
   void sweep();
-  void forget();
+  void bury();
+  void forget(std::size_t gone);
 
   const StreamLimits limits_;
-  std::mutex mutex_;  // guards what follows; what is in `loop_` is used by its thread alone
+
+  std::mutex mutex_;  // guards what follows
   std::condition_variable one_gone_;
-  std::unique_ptr<Loop> loop_;  ///< none before the first stream, and at the end
+  std::shared_ptr<Loop> loop_;  ///< none before the first stream, and at the end
   std::size_t open_ = 0;
-  bool is_closing_ = false;
-  bool has_ended_ = false;
+  bool ended_ = false;
+
+  // Of the loop's thread.
+  bool closing_ = false;
+  std::optional<SharedByStreams> shared_;
+  std::optional<boost::asio::steady_timer> sweep_timer_;
+  std::optional<boost::asio::steady_timer> pass_timer_;
+  bool pass_awaited_ = false;
+  SteadyTime next_pass_;  ///< not before
+  TrimWhenQuiet trim_;
+  std::vector<std::shared_ptr<FeedStream>> streams_;
 };
 
 }  // namespace rest_fcgi::gateway
