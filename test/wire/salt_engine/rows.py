@@ -95,7 +95,7 @@ def rows_of_targets():
     yield Row(
         "expr_form instead of tgt_type",
         local("test.ping", "role:web", expr_form="grain"),
-        ours=(400, "its name today is 'tgt_type'"),
+        ours=(400, "use 'tgt_type'"),
     )
     yield Row("a listed id without a key", local("test.ping", ["ms-0", "ms-9"], tgt_type="list", **SOON), True)
     full = local("test.ping", ["ms-0", "ms-9"], tgt_type="list", full_return=True, **SOON)
