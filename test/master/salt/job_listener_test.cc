@@ -236,7 +236,7 @@ TEST_CASE("read_return ignores other events") {
 
 TEST_CASE("a return that is not valid JSON is a failed return") {
   std::string data = event(R"(, "retcode": 0)");
-  data[0] = static_cast<char>(data[0] + 1);  // announces one more member
+  data[0] = static_cast<char>(data[0] + 1);           // announces one more member
   data += std::string("\xA6return\xD4\x4F\xC0", 10);  // the extra member, a constant that does not exist
   const auto ret = read_return(kTopic, data, {.whole = true});
   REQUIRE(ret.has_value());

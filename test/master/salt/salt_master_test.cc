@@ -307,7 +307,8 @@ TEST_CASE("slow asynchronous wheels do not block wheels and runners") {
   const master::Permit async = world.permit(R"("client": "wheel_async", "fun": "key.list_all")");
   for (int i = 0; i < 2; ++i) REQUIRE(world.master().wheel_async(async));
   CHECK(SaltWorld::eventually([&] { return !world.loads("wheel").empty(); }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // long enough for the second one to wait in the queue
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(50));  // long enough for the second one to wait in the queue
   CHECK(world.master().wheel(world.permit(R"("client": "wheel", "fun": "key.list_all")")));
   CHECK(world.master().runner_async(world.permit(R"("client": "runner_async", "fun": "test.arg")")));
   opened.set_value();
