@@ -208,7 +208,7 @@ Result<milliseconds> LoginGuard::count_failure(const Who& who) {
 
 std::string network_of(std::string_view remote) {
   constexpr std::size_t kNetworkBytes = 8;
-  const std::string text(remote);
+  std::string text(remote);
   std::string bytes(sizeof(in6_addr), '\0');
   if (::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1) return bytes.substr(0, sizeof(in_addr));
   if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) != 1) return text;

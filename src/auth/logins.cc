@@ -244,8 +244,7 @@ Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& 
   };
   try {
     const bool is_token = credentials.kind == Credentials::Kind::token;
-    const Outcome outcome =
-        is_token ? check_token(credentials, check) : check_user(credentials, check, deadline);
+    Outcome outcome = is_token ? check_token(credentials, check) : check_user(credentials, check, deadline);
     land(outcome);
     return outcome;
   } catch (...) {

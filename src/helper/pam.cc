@@ -173,8 +173,8 @@ std::string path_of(const std::string& service, const std::string& confdir) {
   const std::vector<std::string> folders =
       confdir.empty() ? std::vector<std::string>{"/etc/pam.d", "/usr/lib/pam.d"} : std::vector{confdir};
   for (const std::string& folder : folders) {
-    std::string path = folder + "/" + service;
-    if (service.starts_with('/')) path = service;
+    std::string path = service;
+    if (!service.starts_with('/')) path.insert(0, "/").insert(0, folder);
     if (::access(path.c_str(), F_OK) == 0) return path;
   }
   return {};

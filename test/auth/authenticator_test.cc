@@ -115,8 +115,10 @@ TEST_CASE("salt#34750: all bad credentials get the same answer, and the log has 
 }
 
 TEST_CASE("guesses are refused alike for a user, an unknown user and a back end that is not enabled") {
-  for (const auto& [user, eauth] :
+  for (const auto& guess :
        {std::pair{"fred", "file"}, std::pair{"nobody", "file"}, std::pair{"fred", "pam"}}) {
+    const char* const user = guess.first;
+    const char* const eauth = guess.second;
     CAPTURE(user);
     CAPTURE(eauth);
     AuthenticatorFixture fixture;

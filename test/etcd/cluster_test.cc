@@ -130,7 +130,10 @@ TEST_CASE("a reply with another key than requested is malformed") {
   const std::tuple<RangeRequest, std::string, bool> rows[] = {
       {one, "k", true},   {one, "j", false},  {one, "kl", false}, {some, "l", true},
       {some, "j", false}, {some, "m", false}, {rest, "z", true},  {rest, "j", false}};
-  for (const auto& [request, key, is_good] : rows) {
+  for (const auto& row : rows) {
+    const auto& key = std::get<std::string>(row);
+    const auto& request = std::get<RangeRequest>(row);
+    const bool is_good = std::get<bool>(row);
     CAPTURE(key);
     const ScriptedEtcd etcd(
         {{"/v3/kv/range", reply_with(key, "", "")},

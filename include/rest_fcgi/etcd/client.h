@@ -73,8 +73,8 @@ struct RequestOp;
 /// operations by default, and no two puts of one key.
 struct TxnRequest {
   std::vector<Compare> compare{};
-  std::vector<RequestOp> success{};
-  std::vector<RequestOp> failure{};
+  std::vector<RequestOp> success;
+  std::vector<RequestOp> failure;
 };
 
 struct RequestOp {

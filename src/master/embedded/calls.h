@@ -94,7 +94,8 @@ class MasterCaller {
   [[nodiscard]] master::WheelReply wheel(const Request& request);
 
  private:
-  [[nodiscard]] Result<master::Started> run_on_worker(std::shared_ptr<MasterJob> job, const Mailbox& returns);
+  [[nodiscard]] Result<master::Started> run_on_worker(const std::shared_ptr<MasterJob>& job,
+                                                      const Mailbox& returns);
 
   const std::shared_ptr<const MasterData> data_;
   const std::shared_ptr<Jobs> jobs_;

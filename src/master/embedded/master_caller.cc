@@ -130,7 +130,7 @@ class MasterJob {
 
 Result<master::Started> MasterCaller::run(const Request& request, const Mailbox& returns) {
   auto job = std::make_shared<MasterJob>(request, *jobs_);
-  if (!returns || !job->is_quick()) return run_on_worker(std::move(job), returns);
+  if (!returns || !job->is_quick()) return run_on_worker(job, returns);
   job->make_jid();
   job->announce_start();
   MasterJob::Outcome outcome = job->run(*data_, {});
@@ -152,7 +152,8 @@ master::WheelReply MasterCaller::wheel(const Request& request) {
           })};
 }
 
-Result<master::Started> MasterCaller::run_on_worker(std::shared_ptr<MasterJob> job, const Mailbox& returns) {
+Result<master::Started> MasterCaller::run_on_worker(const std::shared_ptr<MasterJob>& job,
+                                                    const Mailbox& returns) {
   Result<master::Workers::Reservation> reservation = workers_.reserve(job->user(), 1);
   if (!reservation) return std::move(reservation).error();
   job->make_jid();
