@@ -49,7 +49,7 @@ folder() {
   done
 }
 
-# With CHECK_BUILD=1, for root, who does not compile: what is installed has to be built, with this prefix.
+# With CHECK_BUILD=1, which `make install` sets for root: fails unless all programs are built, with this prefix.
 if [ "${CHECK_BUILD:-}" ]; then
   for program in rest_fcgi rest_fcgi_pam rest_fcgi_run; do
     if [ ! -x "$BUILD/$program" ] || [ "$(cat "$BUILD/prefix")" != "$PREFIX" ]; then
