@@ -123,7 +123,7 @@ std::string idle_rule_lines(const config::Settings& settings, const engine::Runt
   if (embedded == nullptr) return lines;
   for (const embedded::UnmatchedRulePart& part :
        (*embedded)->unmatched_rule_parts(settings.auth.external_auth)) {
-    lines += config::idle_rule_line(settings, part.place, part.text, part.what, part.names);
+    lines += config::idle_rule_line(part.place, part.text, part.what, part.names);
   }
   return lines;
 }
@@ -140,7 +140,6 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
     settings.warnings.push_back(placed.message);
   }
   const std::string summary = config::summary(settings, command_line, event_bus, hooks);
-  if (auto good = config::check_hosts(settings); !good) return fail(good.error(), settings);
   if (auto good = gateway::check_certificates(settings.gateway); !good) return fail(good.error(), settings);
   settings = std::move(settings).without_files();
   auto runtime = engine::make_runtime(settings);

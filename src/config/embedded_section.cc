@@ -181,19 +181,6 @@ void read_host_number(Reader& section, Settings& settings) {
   section.note_start_key("host_number", settings.embedded.jid_share.mine);
 }
 
-/// Warns of a helper program that cannot be run. A socket may be created later.
-void check_run_helper(Reader& embedded, const std::string& helper) {
-  const Node* node = embedded.value("run_helper");
-  if (node == nullptr || !helper.starts_with('/')) return;
-  int error = ::access(helper.c_str(), X_OK) == 0 ? 0 : errno;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(helper, ignored)) error = EISDIR;
-  if (error == 0) return;
-  embedded.findings().warn(
-      node->place, format("{}: found {}, which cannot be run: {}; cmd.run and modules in programs fail",
-                          embedded.path_to("run_helper"), describe(*node), errno_text(error)));
-}
-
 /// Adds a mistake for a Python that cannot be run. Its version is checked when it is started.
 void read_python(Reader& embedded, embedded::ModuleOptions& options) {
   embedded.absolute_path("python", options.python);
@@ -222,7 +209,6 @@ void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {
   embedded.seconds("script_timeout", options.script_timeout, kTenthOfASecond, kDay);
   embedded.text("script_user", options.script_user);
   embedded.program_or_socket("run_helper", options.run_helper);
-  check_run_helper(embedded, options.run_helper);
   read_python(embedded, options);
 }
 

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <net/if.h>
-#include <netdb.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -122,21 +118,6 @@ void add_places(const Node& map, const std::string& above, Places& places, std::
   }
 }
 
-/// Errors: configuration, for a name that has no address. If no name server answers, the name is accepted.
-Result<void> check_host(std::string_view key, const std::string& host) {
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (error == 0) ::freeaddrinfo(found);
-  if (error != EAI_NONAME && error != EAI_NODATA) return {};
-  const bool is_network_interface = ::if_nametoindex(host.c_str()) != 0;
-  return Error{
-      ErrorKind::configuration,
-      format("{}: found {}, {}, expected {}", key, in_quotes(host),
-             is_network_interface ? "a network interface" : "a name without an address", kHostExpected)};
-}
-
 }  // namespace
 
 Settings read_settings(const Node& root, Findings& findings) {
@@ -171,15 +152,6 @@ Result<Settings> load(const CommandLine& command_line) {
   settings.salt.conf_file = command_line.config;
   settings.embedded.config_values = config_values(settings, master->root);
   return settings;
-}
-
-Result<void> check_hosts(const Settings& settings) {
-  for (const gateway::HttpOptions& port : settings.gateway.http) {
-    const bool is_tornado = port.name == netapi::name_of(netapi::Module::rest_tornado);
-    const std::string key = format("{}: {}", port.name, is_tornado ? "address" : "host");
-    if (auto checked = check_host(key, port.host); !checked) return checked;
-  }
-  return settings.engine == Engine::salt ? check_host("interface", settings.salt.interface) : Result<void>();
 }
 
 Error with_place(Error error, const Settings& settings) {

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <iterator>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -16,7 +15,6 @@
 #include "rest_fcgi/core/access.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
-#include "rest_fcgi/core/users.h"
 #include "rest_fcgi/yaml/yaml.h"
 
 namespace rest_fcgi::config {
@@ -150,52 +148,10 @@ Result<std::vector<std::string>> patterns_of(const Node& include) {
   return patterns;
 }
 
-constexpr uid_t kNoUser = static_cast<uid_t>(-1);
-
-/// Returns the owner of a file; `kNoUser` if there is no file.
-uid_t owner_of(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 ? status.st_uid : kNoUser;
-}
-
-/// Returns the master's own `user`; `kNoUser` if the key is absent or unknown.
-uid_t master_user(const Node& root) {
-  const Entry* entry = root.find("user");
-  const auto account = entry == nullptr ? std::nullopt : account_of(entry->value.text);
-  return account ? account->uid : kNoUser;
-}
-
-/// Warns of a file whose owner is neither root, this process's user nor `trusted`.
-void warn_of_owner(const std::string& path, uid_t trusted, std::vector<std::string>& warnings) {
-  const uid_t owner = owner_of(path);
-  if (owner == 0 || owner == ::geteuid() || owner == trusted || owner == kNoUser) return;
-  const std::string ours = ::geteuid() == 0 ? "" : " or " + shown_user(::geteuid());
-  warnings.push_back(
-      format("{}: found the owner {}, expected root{}: the owner can change this configuration", path,
-             shown_user(owner), ours));
-}
-
-/// Warns of a folder of included files that other users may add files to.
-void warn_of_folder(const std::string& path, uid_t trusted, std::vector<std::string>& warnings) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return;
-  warn_of_owner(path, trusted, warnings);
-  if ((status.st_mode & S_IWOTH) == 0) return;
-  warnings.push_back(
-      format("{}: found mode {:04o}: every user may add configuration files, expected no such right: "
-             "chmod o-w",
-             path, status.st_mode & 07777U));
-}
-
-std::string folder_of(const std::string& path) {
-  return std::filesystem::path(path).parent_path().string();
-}
-
 /// Reads included files, for one master file. Borrows `warnings`.
 class Includer {
  public:
-  /// `owner` is the owner of the main file.
-  Includer(uid_t owner, std::vector<std::string>& warnings) : owner_(owner), warnings_(warnings) {}
+  explicit Includer(std::vector<std::string>& warnings) : warnings_(warnings) {}
 
   /// Returns the files that `patterns` of the file `from` name, merged into one map.
   Result<Node> read(const std::vector<std::string>& patterns, const std::string& from, bool warn) {
@@ -212,11 +168,6 @@ class Includer {
       }
       if (files.empty() && unread_folders.empty() && warn) {
         warnings_.push_back(format("{}: include: {} matches no file", from, in_quotes(path)));
-      }
-      std::set<std::string> folders = {folder_of(path)};
-      for (const std::string& file : files) folders.insert(folder_of(file));
-      for (const std::string& folder : folders) {
-        if (folders_.insert(folder).second) warn_of_folder(folder, owner_, warnings_);
       }
       for (const std::string& file : files) {
         auto root = read_one(file);
@@ -236,7 +187,6 @@ class Includer {
   Result<Node> read_one(const std::string& file) {
     auto root = read_map(file);
     if (!root) return root;
-    warn_of_owner(file, owner_, warnings_);
     const Entry* include = root->find("include");
     if (include == nullptr) return root;
     auto patterns = patterns_of(include->value);
@@ -255,9 +205,7 @@ class Includer {
     return root;
   }
 
-  const uid_t owner_;
   std::vector<std::string>& warnings_;
-  std::set<std::string> folders_;  // checked already
   int depth_ = 1;
 };
 
@@ -282,8 +230,7 @@ Result<MasterFile> read_master_file(const std::string& path) {
   auto named = include == nullptr ? Result(std::vector<std::string>()) : patterns_of(include->value);
   if (!named) return std::move(named).error();
 
-  warn_of_owner(path, master_user(master.root), master.warnings);
-  Includer includer(owner_of(path), master.warnings);
+  Includer includer(master.warnings);
   auto first = includer.read(*by_default, path, false);
   if (!first) return std::move(first).error();
   auto second = includer.read(*named, path, true);

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -139,21 +134,13 @@ std::vector<std::string> served_lines(const Settings& settings) {
   return lines;
 }
 
-/// Returns the web servers that this port believes about their clients, and the header that they have to
-/// send.
-std::string proxies_line(const gateway::HttpOptions& options, bool is_auto) {
-  const std::vector<std::string>& proxies = options.trusted_proxies;
-  if (proxies.empty()) {
-    const std::string_view why = options.ssl_crt.empty() ? "not on loopback" : "has TLS";
-    return format(
-        "{} believes no web server{}; clients behind one count as one client, unless rest_fcgi: "
-        "trusted_proxies names it",
-        options.name, is_auto ? format(" (auto: {})", why) : "");
+/// Returns the web servers that this port believes about their clients.
+std::string proxies_line(const gateway::HttpOptions& options) {
+  if (options.trusted_proxies.empty()) {
+    return options.name + " believes no web server; all clients behind one count as one client";
   }
-  return format(
-      "{} believes X-Forwarded-For, else X-Real-IP, of web servers at {}{}; nginx needs: proxy_set_header "
-      "X-Forwarded-For $remote_addr;",
-      options.name, joined(proxies), is_auto ? " (auto)" : "");
+  return format("{} believes X-Forwarded-For, else X-Real-IP, of web servers at {}", options.name,
+                joined(options.trusted_proxies));
 }
 
 std::string streams_line(const Settings& settings) {
@@ -172,17 +159,6 @@ double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// Returns whether the rules allow every function on every minion.
-bool may_run_anything(const auth::Principal& principal) {
-  const auto takes_all = [](const auth::FunctionRule& function) {
-    return function.pattern == ".*" && function.conditions.empty();
-  };
-  return std::any_of(principal.rules.begin(), principal.rules.end(), [&](const auth::Rule& rule) {
-    const bool any_minion = rule.scope.empty() || rule.scope == "*";
-    return any_minion && std::any_of(rule.functions.begin(), rule.functions.end(), takes_all);
-  });
-}
-
 /// How long web servers wait for a reply with the files of nginx/ and apache/.
 constexpr std::chrono::seconds kWebServersWait{310};
 
@@ -191,17 +167,9 @@ std::vector<std::string> notes(const Settings& settings) {
   std::vector<std::string> notes;
   for (const std::string& key : settings.front_ends.inert)
     notes.push_back(key + ": this key has no effect here");
-  for (std::string& note : rule_notes(settings)) notes.push_back(std::move(note));
   for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
     if (eauth.name == "auto" && settings.auth.allow_auto_eauth && settings.engine == Engine::embedded)
       notes.push_back("external_auth: auto: takes every password");
-    std::vector<std::string> unlimited;
-    for (const auth::Principal& principal : eauth.principals) {
-      if (may_run_anything(principal)) unlimited.push_back(principal.name);
-    }
-    if (unlimited.empty()) continue;
-    notes.push_back(format("external_auth: {}: {} may run every function on all minions, including cmd.run",
-                           eauth.name, joined(unlimited)));
   }
   const auto longest = settings.client.request_timeout;
   if (longest >= kWebServersWait) {
@@ -211,48 +179,6 @@ std::vector<std::string> notes(const Settings& settings) {
         seconds_of(longest), kWebServersWait.count()));
   }
   return notes;
-}
-
-bool is_program(const std::string& path) {
-  std::error_code ignored;
-  return ::access(path.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(path, ignored);
-}
-
-/// Returns the warning about a program that cannot be run, with the place of its key.
-std::string no_program(const Settings& settings, std::string_view key, const std::string& path) {
-  std::error_code ignored;
-  const bool is_there = std::filesystem::exists(path, ignored);
-  Error error{ErrorKind::configuration,
-              format("rest_fcgi: salt_ssh: {}: {} {}: calls of the client ssh get 503", key, path,
-                     is_there ? "cannot be run by this user" : "does not exist")};
-  return with_place(std::move(error), settings).message;
-}
-
-/// Returns warnings if the client `ssh` is enabled and a program that it needs is missing.
-std::vector<std::string> ssh_warnings(const Settings& settings) {
-  const auto& enabled = settings.client.enabled;
-  const bool is_on = std::find(enabled.begin(), enabled.end(), lowstate::Client::ssh) != enabled.end();
-  std::vector<std::string> warnings;
-  if (!is_on || settings.engine != Engine::salt) return warnings;
-  const std::string& program = settings.salt.ssh.program;
-  const std::string& run_helper = settings.salt.ssh.run_helper;
-  // A socket may be created later.
-  if (run_helper.starts_with('/') && !is_program(run_helper)) {
-    warnings.push_back(no_program(settings, "run_helper", run_helper));
-  }
-  if (!program.empty()) {
-    if (!is_program(program)) warnings.push_back(no_program(settings, "program", program));
-    return warnings;
-  }
-  const char* const path = std::getenv("PATH");
-  for (std::string_view folders = path == nullptr ? "" : path; !folders.empty();) {
-    if (is_program(format("{}/salt-ssh", next_token(folders, ':')))) return warnings;
-  }
-  warnings.emplace_back(
-      "netapi_enable_clients: ssh: found no salt-ssh in PATH: calls of this client get 503; install it, or "
-      "set "
-      "rest_fcgi: salt_ssh: program");
-  return warnings;
 }
 
 void write_embedded(JsonWriter& writer, const embedded::Options& options) {
@@ -281,8 +207,7 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   line("engine", settings.engine == Engine::salt ? "salt" : "embedded");
   line("listen", listen_line(settings));
   for (const std::string& served : served_lines(settings)) line("serves", served);
-  for (const gateway::HttpOptions& port : settings.gateway.http)
-    line("proxies", proxies_line(port, !settings.front_ends.trusted_proxies));
+  for (const gateway::HttpOptions& port : settings.gateway.http) line("proxies", proxies_line(port));
   if (!settings.front_ends.idle.empty()) line("unserved", idle_line(settings.front_ends));
   if (takes_hooks(settings)) line("streams", streams_line(settings));
   line("clients", clients_line(settings.client, settings.engine));
@@ -302,7 +227,6 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   if (!settings.log.access_file.empty()) line("access", settings.log.access_file);
   if (!settings.log.error_file.empty()) line("errors", settings.log.error_file);
   for (const std::string& note : notes(settings)) line("note", note);
-  for (const std::string& warning : ssh_warnings(settings)) line("warning", warning);
   for (const std::string& warning : settings.warnings) line("warning", warning);
   return text;
 }
@@ -336,6 +260,13 @@ Json config_values(const Settings& settings, const Node& master_file) {
   }
   writer.key("timeout").number(seconds_of(settings.client.timeout)).end_object();
   return Json::trusted(std::move(text));
+}
+
+std::string idle_rule_line(std::string_view place, std::string_view text, std::string_view what,
+                           const std::vector<std::string>& names) {
+  const auto near = near_names(text, names, 1);
+  return format("note:     {}: {}: {}{}\n", place, in_quotes(text), what,
+                near.empty() ? "" : format("; did you mean '{}'?", near.front()));
 }
 
 std::vector<std::string> restart_keys(const Settings& running, const Settings& wanted) {

@@ -55,10 +55,6 @@ void note_etcd_returner(Reader& top, const returner::EtcdOptions& options);
 /// REQUIRES: the engine was read.
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings);
 
-/// Returns notes about back ends, users and rules of `external_auth` that can match nothing, with file and
-/// line.
-[[nodiscard]] std::vector<std::string> rule_notes(const Settings& settings);
-
 /// Reads the keys of `rest_fcgi:` for the engine `salt`.
 void read_salt_section(Reader& section, Settings& settings);
 

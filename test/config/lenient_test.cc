@@ -196,27 +196,6 @@ TEST_CASE("IPv6 addresses may be in brackets, and a malformed host is a mistake"
   }
 }
 
-TEST_CASE("a host name without an address is a mistake with its key") {
-  const auto error_for = [](const std::string& text) {
-    const Settings settings =
-        settings_of("rest_fcgi: {netapi: [rest_cherrypy, rest_tornado], engine: salt}\n" + text);
-    const auto checked = config::check_hosts(settings);
-    return checked ? std::string() : config::with_place(checked.error(), settings).message;
-  };
-  const auto refuses = [&](const std::string& text, const std::string& words) {
-    const std::string message = error_for(text);
-    CHECK_MESSAGE(message.find("/master:2: " + words) != std::string::npos, message);
-  };
-  CHECK(error_for("interface: localhost\nrest_cherrypy: {port: 1, disable_ssl: true, host: localhost}\n")
-            .empty());
-  CHECK(error_for("rest_tornado: {port: 1, disable_ssl: true, address: '::'}\n").empty());
-  // No name server is asked for a name with an empty part.
-  refuses("interface: a..b\n", "interface: found \"a..b\", a name without an address, expected an address");
-  refuses("rest_cherrypy: {port: 1, disable_ssl: true, host: a..b}\n", "rest_cherrypy: host: found \"a..b\"");
-  refuses("rest_tornado: {port: 1, disable_ssl: true, address: a..b}\n",
-          "rest_tornado: address: found \"a..b\"");
-}
-
 TEST_CASE("/ as a path of rest_cherrypy is a warning") {
   for (const char* key : {"webhook_url", "static_path", "app_path"}) {
     CAPTURE(key);
@@ -268,40 +247,6 @@ TEST_CASE("with_place adds the place of the key that an error begins with") {
   CHECK(placed("rest_fcgi: embedded: script_user: bad") == "master:7: rest_fcgi: embedded: script_user: bad");
   CHECK(placed("listen: bad") == "master:8: listen: bad");
   CHECK(placed("something else: bad") == "something else: bad");
-}
-
-TEST_CASE("a folder of included files that others may write to is a warning") {
-  ConfigDir dir("include: [extra/*.conf, extra/x.conf]\n");
-  dir.with("master.d/a.conf", "").with("extra/x.conf", "");
-  REQUIRE(::chmod((dir / "extra").c_str(), 01777) == 0);
-  const auto settings = dir.load();
-  REQUIRE(settings);
-  REQUIRE(settings->warnings.size() == 1);
-  check_message(dir.without_dir(settings->warnings[0]), "extra: found mode 1777");
-  if (::geteuid() != 0) return;  // only root can give folders away
-  REQUIRE(::chown((dir / "master.d").c_str(), 65534, 0) == 0);
-  const auto other = dir.load();
-  REQUIRE(other);
-  REQUIRE(other->warnings.size() == 2);
-  check_message(dir.without_dir(other->warnings[0]), "master.d: found the owner nobody, expected root");
-  CHECK(other->warnings[0].find("root or root") == std::string::npos);
-}
-
-TEST_CASE("a configuration file of another user is a warning") {
-  if (::geteuid() != 0) return;  // only root can give files away
-  ConfigDir dir("");
-  dir.with("master.d/a.conf", "timeout: 7\n").with("master.d/b.conf", "");
-  REQUIRE(::chown((dir / "master.d/a.conf").c_str(), 65534, 0) == 0);
-  const auto settings = dir.load();
-  REQUIRE(settings);
-  REQUIRE(settings->warnings.size() == 1);
-  check_message(dir.without_dir(settings->warnings[0]),
-                "master.d/a.conf: found the owner nobody, expected root");
-  REQUIRE(::chown((dir / "master").c_str(), 65534, 0) == 0);
-  const auto other = dir.load();
-  REQUIRE(other);
-  CHECK(dir.without_dir(other->warnings.at(0)).starts_with("master: found the owner nobody"));
-  CHECK(other->warnings.size() == 1);  // the owner of the main file may own what it includes
 }
 
 }  // namespace

@@ -43,30 +43,6 @@ TEST_CASE("run_helper is the path of a program, or a socket") {
   }
 }
 
-TEST_CASE("a run_helper that cannot be run is a warning with its place") {
-  ConfigDir dir("rest_fcgi:\n  embedded:\n    run_helper: /nosuch/run\n");
-  const auto warnings = [&dir] {
-    const auto settings = dir.load();
-    REQUIRE(settings);
-    return settings->warnings;
-  };
-  REQUIRE(warnings().size() == 1);
-  check_message(dir.without_dir(warnings().front()),
-                "master:3: rest_fcgi: embedded: run_helper: found \"/nosuch/run\"",
-                {"No such file or directory"});
-  const std::string helper = dir.with("helper", "#!/bin/sh\n") / "helper";
-  dir.with("master", "rest_fcgi: {embedded: {run_helper: " + helper + "}}\n");
-  REQUIRE(warnings().size() == 1);
-  CHECK(warnings().front().find("cannot be run: Permission denied") != std::string::npos);
-  std::filesystem::permissions(helper, std::filesystem::perms(0700));
-  CHECK(warnings().empty());
-  dir.with("master", "rest_fcgi: {embedded: {run_helper: " + dir.path() + "}}\n");
-  REQUIRE(warnings().size() == 1);
-  CHECK(warnings().front().find("cannot be run: Is a directory") != std::string::npos);
-  dir.with("master", "rest_fcgi: {embedded: {run_helper: 'unix:/nosuch.sock'}}\n");  // it may come later
-  CHECK(warnings().empty());
-}
-
 TEST_CASE("embedded: python is an executable file") {
   CHECK(modules_with("").python == "python3");
   CHECK(modules_with("").python_key.empty());

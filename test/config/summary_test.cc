@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include <doctest/doctest.h>
 
-#include "../support/environment.h"
 #include "config_dir.h"
 
 namespace rest_fcgi::config {
@@ -53,37 +51,6 @@ TEST_CASE("the summary lists the client ssh with engine: salt") {
                  "clients:  local, ssh"));
 }
 
-TEST_CASE("the client ssh without salt-ssh is a warning that names the key for it") {
-  const test::TempDir empty;
-  const test::ScopedVariable path("PATH", empty.path().string());
-  const std::string enabled = "netapi_enable_clients: [ssh]\n";
-  const auto warns = [](const std::string& text) {
-    return text.find("salt_ssh: program") != std::string::npos;
-  };
-  CHECK(warns(shown(enabled + "rest_fcgi: {engine: salt}\n")));
-  CHECK(warns(shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {program: /none}}\n")));
-  CHECK_FALSE(warns(shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {program: /bin/sh}}\n")));
-  CHECK_FALSE(warns(shown(enabled)));
-  const std::string plain = (empty.path() / "plain").string();
-  std::ofstream(plain) << "#!/bin/sh\n";
-  const auto shows = [&](const std::string& keys, const std::string& warning) {
-    const std::string text = shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {" + keys + "}}\n");
-    CHECK_MESSAGE(text.find(warning) != std::string::npos, text);
-  };
-  shows("program: /none", "master:2: rest_fcgi: salt_ssh: program: /none does not exist");
-  shows("program: " + plain, "salt_ssh: program: " + plain + " cannot be run");
-  shows("program: /bin/sh, run_helper: /none",
-        "master:2: rest_fcgi: salt_ssh: run_helper: /none does not exist");
-  shows("program: /bin/sh, run_helper: /tmp", "salt_ssh: run_helper: /tmp cannot be run");
-  CHECK(shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {program: /bin/sh, run_helper: /bin/sh}}\n")
-            .find("warning:") == std::string::npos);
-  CHECK(shown(enabled + "rest_fcgi: {engine: salt, salt_ssh: {program: /bin/sh, run_helper: 'unix:/none'}}\n")
-            .find("warning:") == std::string::npos);
-  CHECK(shown("rest_fcgi: {engine: salt, salt_ssh: {run_helper: /none}}\n").find("run_helper") ==
-        std::string::npos);
-  CHECK_FALSE(warns(shown("rest_fcgi: {engine: salt}\n")));
-}
-
 TEST_CASE("the summary says what is on") {
   const std::string text = shown(
       "netapi_enable_clients: [local, ssh]\n"
@@ -118,17 +85,12 @@ TEST_CASE("the summary notes valid settings that are often not meant") {
   const std::string text = shown(
       "external_auth:\n"
       "  auto: {x: [test.ping]}\n"
-      "  file: {alice: [test.*, .*], bob: [{'*': ['.*']}], carol: ['@runner', {'web*': ['.*']}, "
-      "'cmd\\..*']}\n"
-      "  pam: {dave: [{'*': [{'.*': {args: [a]}}]}]}\n"
+      "  file: {alice: [.*]}\n"
       "rest_fcgi: {allow_auto_eauth: true, request_timeout: 310}\n");
   const std::size_t first = text.find("note:     external_auth: auto: takes every password\n");
   REQUIRE(first != std::string::npos);
-  CHECK(text.find("note:     external_auth: file: alice, bob may run every function") != std::string::npos);
   CHECK(text.find("note:     rest_fcgi: request_timeout: found 310 s") != std::string::npos);
-  CHECK(std::count(text.begin() + static_cast<std::ptrdiff_t>(first), text.end(), '\n') == 3);
-  CHECK(shown("external_auth:\n  pam: {x: ['@runer']}\n")
-            .find("note:     master:2: external_auth: pam: x: \"@runer\": ") != std::string::npos);
+  CHECK(std::count(text.begin() + static_cast<std::ptrdiff_t>(first), text.end(), '\n') == 2);
   CHECK(shown("rest_fcgi: {request_timeout: 309}\nexternal_auth: {auto: {x: [test.ping]}}\n").find("note:") ==
         std::string::npos);
 }
@@ -169,13 +131,11 @@ TEST_CASE(
   };
   const std::string plain = "disable_ssl: true, host: 127.0.0.1";
   const std::string tls = "host: 127.0.0.1, ssl_crt: /c.pem, ssl_key: /k.pem";
-  check_line(on("", plain), "proxies",
-             {"127.0.0.0/8, ::1 (auto)", "proxy_set_header X-Forwarded-For $remote_addr;"});
-  check_line(on("", "disable_ssl: true"), "proxies",
-             {"no web server (auto: not on loopback)", "trusted_proxies"});
-  check_line(on("", tls), "proxies", {"no web server (auto: has TLS)"});
+  check_line(on("", plain), "proxies", {"X-Forwarded-For", "127.0.0.0/8, ::1"});
+  check_line(on("", "disable_ssl: true"), "proxies", {"no web server"});
+  check_line(on("", tls), "proxies", {"no web server"});
   check_line(on(", trusted_proxies: [10.0.0.1]", tls), "proxies", {"web servers at 10.0.0.1"});
-  check_line(on(", trusted_proxies: []", plain), "proxies", {"no web server;"});
+  check_line(on(", trusted_proxies: []", plain), "proxies", {"no web server"});
   CHECK(shown("").find("proxies:") == std::string::npos);
   const std::string names = ", ssl_ca_certs: /ca, ssl_allowed_cn: [a, b]";
   CHECK(on("", tls + ", ssl_cert_reqs: CERT_REQUIRED" + names).find("required: signed by /ca, CN a or b") !=

@@ -99,10 +99,6 @@ struct Settings {
 /// Puts the place of a key in front of an error whose message begins with that key.
 [[nodiscard]] Error with_place(Error error, const Settings& settings);
 
-/// Looks up the host names of ports, and of a real master. This may take seconds if a name server does not
-/// answer. Errors: configuration, for a name without an address.
-[[nodiscard]] Result<void> check_hosts(const Settings& settings);
-
 /// Creates the folder `default_cachedir` and those above it. If that fails, the store is in memory, and a
 /// warning says so; a cachedir or database that the file names is not replaced.
 void make_cachedir(Settings& settings);
@@ -120,9 +116,8 @@ void leave_to_master(std::string_view mistake, Settings& settings);
                                   std::string_view event_bus = {}, std::string_view hooks = {});
 
 /// Returns a line of `--check-config` about a part of a rule that matches nothing, with the most similar of
-/// `names`; empty if `summary` has a note about that part.
-[[nodiscard]] std::string idle_rule_line(const Settings& settings, std::string_view place,
-                                         std::string_view text, std::string_view what,
+/// `names`.
+[[nodiscard]] std::string idle_rule_line(std::string_view place, std::string_view text, std::string_view what,
                                          const std::vector<std::string>& names);
 
 /// Returns the keys that take effect at start only and differ between `running` and `wanted`, such as
