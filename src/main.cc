@@ -24,6 +24,7 @@
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/core/version.h"
 #include "rest_fcgi/engine/engine.h"
+#include "rest_fcgi/engine/monitor.h"
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/salt/salt.h"
@@ -87,19 +88,21 @@ Result<Client> make_client(const config::Settings& settings, const engine::Runti
       std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock()));
 }
 
-/// Makes the application of each path and port. All use the same client.
+/// Makes the application of each path and port. All use the same client. `monitor`: null without metrics.
 Result<gateway::Applications> make_applications(const config::Settings& settings, const Client& client,
-                                                const Streams& streams) {
+                                                const Streams& streams, engine::Monitor* monitor) {
   std::map<netapi::Module, http::Application> made;
   for (const netapi::Module module : settings.front_ends.served) {
     auto application = make_application(module, settings, client, streams);
     if (!application) return std::move(application).error();
-    made[module] = *std::move(application);
+    made[module] = monitor == nullptr ? *std::move(application)
+                                      : monitor->counted(netapi::name_of(module), *std::move(application));
   }
   std::vector<netapi::Mount> mounts;
   for (const auto& [path, module] : settings.front_ends.mounts) mounts.push_back({path, made[module]});
   gateway::Applications applications{netapi::mount(std::move(mounts)), {}};
   for (const netapi::Module module : settings.front_ends.http) applications.http.push_back(made[module]);
+  if (monitor != nullptr) applications.http.push_back(monitor->application());
   return applications;
 }
 
@@ -147,7 +150,7 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   const auto client = make_client(settings, *runtime);
   if (!client) return fail(client.error(), settings);
   const auto streams = std::make_shared<netapi::StreamRegistry>(system_clock());
-  const auto applications = make_applications(settings, *client, streams);
+  const auto applications = make_applications(settings, *client, streams, nullptr);
   if (!applications) return fail(applications.error(), settings);
   return print(summary + idle_rule_lines(settings, *runtime));
 }
@@ -219,7 +222,7 @@ Result<void> keep_ports(const config::Settings& at_start, config::Settings& want
 /// Returns the applications of the changed configuration. Running jobs and open streams continue.
 Result<gateway::Applications> reload(const config::CommandLine& command_line,
                                      const config::Settings& at_start, const engine::Runtime& runtime,
-                                     const Streams& streams) {
+                                     const Streams& streams, engine::Monitor* monitor) {
   auto wanted = read_settings(command_line);
   if (!wanted) return std::move(wanted).error();
   if (wanted->engine != at_start.engine) {
@@ -230,7 +233,7 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   config::make_cachedir(*wanted);
   const auto client = make_client(*wanted, runtime);
   if (!client) return config::with_place(client.error(), *wanted);
-  auto applications = make_applications(*wanted, *client, streams);
+  auto applications = make_applications(*wanted, *client, streams, monitor);
   if (!applications) return config::with_place(std::move(applications).error(), *wanted);
   if (auto opened = open_log(*wanted); !opened) return std::move(opened).error();
   streams->use(*client, wanted->streams);
@@ -259,16 +262,20 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   if (!client) return fail(client.error(), settings);
   const auto streams = std::make_shared<netapi::StreamRegistry>(system_clock());
   streams->use(*client, settings.streams);
-  auto applications = make_applications(settings, *client, streams);
+  const auto monitor = engine::Monitor::make(settings, runtime);
+  auto applications = make_applications(settings, *client, streams, monitor.get());
   if (!applications) return fail(applications.error(), settings);
+  gateway::Options sockets = settings.gateway;
+  if (monitor) sockets.http.push_back(*settings.front_ends.metrics);
   // Last, since requests come as soon as a socket is open.
-  auto gateway = gateway::Gateway::open(settings.gateway);
+  auto gateway = gateway::Gateway::open(sockets);
   if (!gateway) return fail(gateway.error(), settings);
   engine::start(runtime);
   const Thread etcd_check =
       settings.returner.etcd.is_chosen || settings.auth.tokens_in_etcd ? check_etcd(settings) : Thread();
-  const Result<gateway::Ended> served = (*gateway)->serve(
-      *std::move(applications), [&] { return reload(command_line, settings, runtime, streams); });
+  const Result<gateway::Ended> served = (*gateway)->serve(*std::move(applications), [&] {
+    return reload(command_line, settings, runtime, streams, monitor.get());
+  });
   if (!served) return fail(served.error(), settings);
   if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
     // Detached worker threads still use these objects: exit without running destructors.

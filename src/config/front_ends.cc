@@ -311,6 +311,31 @@ void read_streams(Reader& section, Settings& settings) {
   section.count("max_streams_per_user", settings.streams.max_streams_per_user, {1, 100000});
 }
 
+/// Reads `HOST:PORT` of the listener for Prometheus.
+std::optional<gateway::HttpOptions> metrics_port(const Node& node) {
+  const std::size_t colon = node.text.rfind(':');
+  if (!node.is(Kind::string) || colon == std::string::npos) return std::nullopt;
+  const auto port = parse_port(std::string_view(node.text).substr(colon + 1));
+  gateway::HttpOptions options;
+  options.name = "metrics";
+  options.host = without_brackets(std::string_view(node.text).substr(0, colon));
+  if (!port || !is_host(options.host)) return std::nullopt;
+  options.port = *port;
+  return options;
+}
+
+void read_metrics(Reader& section, Settings& settings) {
+  Reader metrics = section.section("metrics");
+  const Node* listen = metrics.value("listen");
+  metrics.note_start_key("listen", listen == nullptr ? std::string() : listen->text);
+  if (listen != nullptr) {
+    settings.front_ends.metrics = metrics_port(*listen);
+    if (!settings.front_ends.metrics)
+      metrics.unexpected(*listen, "listen", "HOST:PORT, such as 127.0.0.1:9175");
+  }
+  metrics.refuse_unknown_keys();
+}
+
 bool is_reachable(const FrontEnds& front_ends, Module module) {
   const auto is_here = [module](const auto& mount) { return mount.second == module; };
   return has(front_ends.http, module) ||
@@ -335,6 +360,7 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   read_mounts(section, front_ends);
   read_proxies(section, front_ends);
   read_streams(section, settings);
+  read_metrics(section, settings);
   section.warn_of_removed("max_http_connections", "4096 connections may be open");
   section.warn_of_removed("max_http_body_bytes", "max_body_bytes limits the bodies in memory");
   section.at_start().bytes("max_body_bytes", settings.gateway.max_body_bytes, {1024, 64 * kGiB});

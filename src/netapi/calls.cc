@@ -178,6 +178,7 @@ std::variant<std::vector<Completed>, Response> run_chunks(RequestContext& contex
     if (denied && context.app.dialect.uses_tornado_texts) return failed_to_authenticate(context);
     return fail(context, chunks.error());
   }
+  if (!chunks->empty()) context.client = name_of(chunks->front().client);
   AdmissionOptions options{context.deadline};
   options.own = call.own;
   if (context.app.options.api_acl && call.token.size() == 0) {  // the session's user was checked before

@@ -121,6 +121,7 @@ struct RequestContext {
   std::optional<master::Session> session;
   Body body;
   std::vector<master::StartGate> gates{};  ///< of the asynchronous jobs that this request started
+  std::string_view client{};               ///< name of the first chunk's client; empty: no chunk was read
 
   [[nodiscard]] std::string_view remote() const { return environ.get("REMOTE_ADDR"); }
 };

@@ -244,6 +244,7 @@ Response answer(const App& app, const Environ& environ) {
     response = fail(context, error_of_exception(exception));
   }
   for (master::StartGate& gate : context.gates) response.held.push_back(std::move(gate));
+  response.metric_label = context.client;
   finish(context, response);
   counted.write(response);
   log_access(app, environ, response);

@@ -59,8 +59,9 @@ Result<std::vector<Chunk>> chunks_in(const RestWsgi& app, const Environ& environ
   return chunks;
 }
 
-/// Runs a POST request. All chunks are read and admitted before the first one runs.
-Response run_posted(const RestWsgi& app, const Environ& environ) {
+/// Runs a POST request. All chunks are read and admitted before the first one runs. `client_name`: is set to
+/// the client of the first chunk.
+Response run_posted(const RestWsgi& app, const Environ& environ, std::string_view& client_name) {
   const auto media = media_in(environ.get("CONTENT_TYPE"));
   if (!media || *media != Media::json) return status_reply(Status::not_acceptable, "JSON required");
   const client::NetapiClient& client = *app.client;
@@ -73,6 +74,7 @@ Response run_posted(const RestWsgi& app, const Environ& environ) {
     trail.write_unreadable(row_for(chunks.error().kind).outcome);
     return error_reply(chunks.error(), {}, remote);
   }
+  if (!chunks->empty()) client_name = name_of(chunks->front().client);
   const Admission admission = admit(client, *chunks, {deadline}, trail);
   if (admission.refusal) return error_reply(*admission.refusal, {}, remote);
   RunResult ran = run(client, admission.permits, trail);
@@ -86,7 +88,12 @@ Response run_posted(const RestWsgi& app, const Environ& environ) {
 Response answer_request(const RestWsgi& app, const Environ& environ) {
   if (http::path_of(environ).below != "/") return status_reply(Status::not_found, "Not Found");
   const std::string_view method = environ.get("REQUEST_METHOD");
-  if (method == "POST") return run_posted(app, environ);
+  if (method == "POST") {
+    std::string_view client_name;
+    Response response = run_posted(app, environ, client_name);
+    response.metric_label = client_name;
+    return response;
+  }
   if (method == "GET" || method == "HEAD") return greeting(app);
   Response response = status_reply(Status::method_not_allowed, "Method Not Allowed");
   response.headers.emplace_back("Allow", "GET, HEAD, POST");

@@ -292,3 +292,17 @@ TEST_CASE("mistakes about front ends have their key and value") {
   check_message(error_of(served + "rest_cherrypy: {api_acl: {user: {}}}"),
                 "master:2: rest_cherrypy: api_acl: ", {"did you mean users?"});
 }
+
+TEST_CASE("metrics have a port of their own") {
+  const Settings settings = settings_of("rest_fcgi: {metrics: {listen: '[::1]:9175'}}\n");
+  REQUIRE(settings.front_ends.metrics);
+  CHECK(settings.front_ends.metrics->host == "::1");
+  CHECK(settings.front_ends.metrics->port == 9175);
+  CHECK(settings.gateway.http.empty());
+  CHECK_FALSE(settings_of("rest_fcgi: {}\n").front_ends.metrics);
+  for (const char* wrong : {"9175", "localhost", "'localhost:0'", "'a b:1'", "[]"}) {
+    check_message(error_of(std::string("rest_fcgi: {metrics: {listen: ") + wrong + "}}\n"),
+                  "master:1: rest_fcgi: metrics: listen: ", {"HOST:PORT"});
+  }
+  check_message(error_of("rest_fcgi: {metrics: {port: 1}}\n"), "master:1: rest_fcgi: metrics: \"port\"");
+}

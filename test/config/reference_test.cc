@@ -44,7 +44,7 @@ KeyNames read_keys() {
   add_keys("rest_fcgi: {" + all + "eauth_tokens: etcd\n", names);
   add_keys("rest_fcgi: {engine: salt, ext_job_cache: etcd, " + all, names);
   for (const char* section : {"rest_fcgi", "rest_cherrypy", "rest_tornado", "rest_wsgi", "embedded",
-                              "login_guard", "salt_ssh", "my_etcd", "users"})
+                              "login_guard", "salt_ssh", "my_etcd", "users", "metrics"})
     names.erase(section);
   return names;
 }

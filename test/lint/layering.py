@@ -14,6 +14,7 @@ import sys
 MAY_INCLUDE = {
     "core": [],
     "http": [],
+    "metrics": ["http"],
     "store": [],
     "auth": ["store", "etcd"],
     "helper": ["auth/pam_wire.h", "process/run_wire.h"],
@@ -30,7 +31,7 @@ MAY_INCLUDE = {
     "netapi": ["client", "master", "lowstate", "http", "yaml", "auth/credentials.h"],
     "gateway": ["http"],
     "config": ["*/options.h", "http/addresses.h", "yaml"],
-    "engine": ["config", "store", "auth", "returner", "master", "master/embedded", "master/salt", "master/recording"],
+    "engine": ["config", "metrics", "http", "store", "auth", "returner", "master", "master/embedded", "master/salt", "master/recording"],
     "main": ["*"],
 }
 

@@ -56,7 +56,8 @@ struct FrontEnds {
   /// Web servers that are believed about their clients; std::nullopt for `auto`. Each entry of
   /// `gateway::Options::http` has the addresses that result from it.
   std::optional<std::vector<std::string>> trusted_proxies{};
-  std::vector<std::string> inert{};  ///< keys of salt-api in the file that have no effect here
+  std::vector<std::string> inert{};               ///< keys of salt-api in the file that have no effect here
+  std::optional<gateway::HttpOptions> metrics{};  ///< the port for Prometheus; absent: none
 };
 
 /// The places of keys, `FILE:LINE`, by path such as `rest_fcgi: listen`.

@@ -156,6 +156,8 @@ struct Response {
   std::variant<std::string, std::unique_ptr<Stream>, std::unique_ptr<Feed>> body;
   /// Objects that the front end destroys after the response was written to the socket, or when that failed.
   std::vector<std::shared_ptr<const void>> held{};
+  /// What the request asked for, as a label of its count: one of a few literals. Empty: nothing.
+  std::string_view metric_label{};
 
   /// Returns the body. REQUIRES: it is a text.
   [[nodiscard]] const std::string& text() const { return std::get<std::string>(body); }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "rest_fcgi/metrics/writer.h"
+
+/// The numbers that Prometheus collects from this process. Knows no Salt.
+namespace rest_fcgi::metrics {
+
+/// A count that only grows. Thread-safe, like all metrics here.
+class Counter {
+ public:
+  void add(std::uint64_t count = 1) noexcept { count_.fetch_add(count, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t value() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> count_ = 0;
+};
+
+/// A value that goes up and down.
+class Gauge {
+ public:
+  void set(double value) noexcept { value_.store(value, std::memory_order_relaxed); }
+  [[nodiscard]] double value() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<double> value_ = 0;
+};
+
+/// Counts times by their length.
+class Histogram {
+ public:
+  /// Upper bounds of the buckets in seconds, as Prometheus shows them in the label `le`.
+  static constexpr std::array<double, 14> kBounds{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1,
+                                                  0.3,    1,      3,     10,    30,   100,  300};
+
+  void observe(std::chrono::nanoseconds time) noexcept {
+    const double seconds = std::chrono::duration<double>(time).count();
+    const auto bucket = std::lower_bound(kBounds.begin(), kBounds.end(), seconds) - kBounds.begin();
+    counts_[static_cast<std::size_t>(bucket)].add();
+    nanoseconds_.add(static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0)));
+  }
+
+  /// Returns the number of times in a bucket alone, without those of shorter buckets. The last bucket, at
+  /// `kBounds.size()`, has no bound.
+  [[nodiscard]] std::uint64_t count(std::size_t bucket) const noexcept { return counts_[bucket].value(); }
+  [[nodiscard]] double sum() const noexcept { return static_cast<double>(nanoseconds_.value()) / 1e9; }
+
+ private:
+  std::array<Counter, kBounds.size() + 1> counts_;
+  Counter nanoseconds_;
+};
+
+struct Description {
+  std::string_view name;  ///< of a literal; that of a counter ends with `_total`
+  std::string_view help;
+  std::vector<std::string_view> labels{};
+  std::size_t max_series = 1000;  ///< series with different values of the labels
+};
+
+/// All series of one metric, by the values of its labels. A value beyond `max_series` counts in a series
+/// whose labels are all `other`; a gauge beyond it is not shown, since values of gauges cannot be added.
+template <class Metric>
+class Family {
+ public:
+  explicit Family(Description description) : description_(std::move(description)) {}
+
+  /// Returns the series with these values of the labels, in the order of the description. It lives until it
+  /// is erased. REQUIRES: one value for each label.
+  Metric& with(std::initializer_list<std::string_view> values) {
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto found = series_.find(values); found != series_.end()) return *found->second;
+    }
+    const std::lock_guard lock(mutex_);
+    if (const auto found = series_.find(values); found != series_.end()) return *found->second;
+    if (series_.size() >= description_.max_series) {
+      dropped_.add();
+      return other_;
+    }
+    const auto made =
+        series_.emplace(std::vector<std::string>(values.begin(), values.end()), std::make_unique<Metric>());
+    return *made.first->second;
+  }
+
+  /// Removes a series. No other thread may use it.
+  void erase(std::initializer_list<std::string_view> values) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = series_.find(values); found != series_.end()) series_.erase(found);
+  }
+
+  void write(Writer& writer) const;
+
+  [[nodiscard]] std::string_view name() const noexcept { return description_.name; }
+  [[nodiscard]] bool is_limited() const noexcept { return !description_.labels.empty(); }
+  /// Returns how many values had no series of their own.
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.value(); }
+
+ private:
+  struct Less {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return std::lexicographical_compare(
+          a.begin(), a.end(), b.begin(), b.end(),
+          [](std::string_view one, std::string_view two) { return one < two; });
+    }
+  };
+
+  void write(Writer& writer, const std::vector<std::string>& values, const Metric& metric) const;
+
+  const Description description_;
+  mutable std::shared_mutex mutex_;
+  std::map<std::vector<std::string>, std::unique_ptr<Metric>, Less> series_;  // guarded by mutex_
+  Metric other_;
+  Counter dropped_;
+};
+
+/// All metrics of the process. Components keep references to their families, which live as long as this.
+/// Thread-safe.
+class Registry {
+ public:
+  Registry() = default;
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  Family<Counter>& counters(Description description) { return add<Counter>(std::move(description)); }
+  Family<Gauge>& gauges(Description description) { return add<Gauge>(std::move(description)); }
+  Family<Histogram>& histograms(Description description) { return add<Histogram>(std::move(description)); }
+
+  /// Calls `collect` for each text, to write what other objects count. It has to be quick.
+  void on_collect(std::function<void(Writer&)> collect);
+
+  /// Returns all metrics as a text that Prometheus reads.
+  [[nodiscard]] std::string text(Format format) const;
+
+ private:
+  /// A family without the type of its metrics.
+  struct Entry {
+    std::shared_ptr<void> family;
+    std::function<void(Writer&)> write;
+    std::function<void(Writer&)> write_dropped;
+  };
+
+  template <class Metric>
+  Family<Metric>& add(Description description) {
+    auto family = std::make_shared<Family<Metric>>(std::move(description));
+    Family<Metric>& made = *family;
+    const std::lock_guard lock(mutex_);
+    entries_.push_back({std::move(family), [&made](Writer& writer) { made.write(writer); },
+                        [&made](Writer& writer) {
+                          if (made.is_limited())
+                            writer.sample({{"metric", made.name()}}, static_cast<double>(made.dropped()));
+                        }});
+    return made;
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;                          // guarded by mutex_
+  std::vector<std::function<void(Writer&)>> collects_;  // guarded by mutex_
+};
+
+/// Adds the metrics of the process itself with their standard names, such as `process_open_fds`.
+void add_process_metrics(Registry& registry);
+
+}  // namespace rest_fcgi::metrics

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rest_fcgi::metrics {
+
+enum class Format {
+  text,         ///< Prometheus' text format 0.0.4
+  openmetrics,  ///< OpenMetrics 1.0
+};
+
+enum class Type { counter, gauge, histogram };
+
+/// Names and values of labels.
+using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
+
+/// Writes metrics as text. Used by one thread.
+class Writer {
+ public:
+  Writer(Format format, std::string& text) : format_(format), text_(text) {}
+
+  /// Begins a metric: all samples up to the next metric belong to it. The name of a counter ends with
+  /// `_total`.
+  void metric(Type type, std::string_view name, std::string_view help);
+
+  void sample(const Labels& labels, double value) { sample("", labels, value); }
+  /// `suffix`: `_bucket`, `_sum` or `_count` of a histogram.
+  void sample(std::string_view suffix, const Labels& labels, double value);
+
+  /// Writes a metric of one sample without labels.
+  void gauge(std::string_view name, std::string_view help, double value) {
+    metric(Type::gauge, name, help);
+    sample({}, value);
+  }
+  void counter(std::string_view name, std::string_view help, double value) {
+    metric(Type::counter, name, help);
+    sample({}, value);
+  }
+
+  /// Ends the text.
+  void end();
+
+ private:
+  enum class Quotes { kept, escaped };
+  void escape(std::string_view text, Quotes quotes);
+
+  const Format format_;
+  std::string& text_;
+  std::string name_;
+};
+
+/// Returns the shortest text that gives the same number again, such as `0.5`, `1`, `+Inf`.
+[[nodiscard]] std::string number_text(double value);
+
+}  // namespace rest_fcgi::metrics
