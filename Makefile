@@ -216,7 +216,7 @@ DEPS_TEST     := doctest-dev python3 python3-pytest python3-pytest-xdist python3
                  iproute2 net-tools procps # a real minion reads the network and processes with these
 DEPS_COVERAGE := doctest-dev etcd-server gcovr
 DEPS_FUZZ     := clang libclang-rt-dev python3
-DEPS_BENCH    := python3 python3-pytest python3-venv wrk etcd-server apache2-bin libapache2-mod-fcgid libbenchmark-dev valgrind strace
+DEPS_BENCH    := python3 python3-pytest python3-venv wrk libbenchmark-dev valgrind strace
 DEPS_LINT     := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
 # Packages come first. What needs them then runs in a make of its own, so that `-j` starts no compiler before.

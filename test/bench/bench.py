@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The benchmark: runs cases in turns with their rivals, and writes report.md, its pictures and figures.json.
+"""The benchmark: runs cases in turns with their rivals, and writes report.md and figures.json.
 
 bench.py run [CASE ...] runs cases such as `ping 'mem*'`, by default all; results of other cases are kept. bench.py
 check compares the last results with the goals, and exits with status 1 if one falls short. bench.py list prints the

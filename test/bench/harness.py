@@ -37,7 +37,7 @@ PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
 
 @dataclasses.dataclass
 class Figure:
-    """One quantity at one point. `at` is a name, or a number if the picture shows growth."""
+    """One quantity at one point. `at` is a name, or a size, with which the cost may grow."""
 
     case: str
     at: str

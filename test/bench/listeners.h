@@ -80,35 +80,18 @@ class Times {
   std::uint64_t most_ = 0;
 };
 
-/// Checks that the events of each source arrive once and in order.
+/// Counts the events of each source once.
 class Tally {
  public:
   void hear(unsigned source, std::uint64_t number) {
-    ++heard_;
-    auto& one = sources_[source];
-    if (number == one.next) {
-      ++one.next;
-    } else if (number > one.next) {
-      for (; one.next < number; ++one.next) one.missing.insert(one.next);
-      ++one.next;
-    } else if (one.missing.erase(number) != 0) {
-      ++late_;
-    } else {
-      ++twice_;
-    }
+    heard_ += sources_[source].insert(number).second ? 1U : 0U;
   }
 
-  [[nodiscard]] std::uint64_t heard() const { return heard_ - twice_; }
-  [[nodiscard]] std::uint64_t twice() const { return twice_; }
-  [[nodiscard]] std::uint64_t late() const { return late_; }
+  [[nodiscard]] std::uint64_t heard() const { return heard_; }
 
  private:
-  struct Source {
-    std::uint64_t next = 0;
-    std::set<std::uint64_t> missing;
-  };
-  std::map<unsigned, Source> sources_;
-  std::uint64_t heard_ = 0, twice_ = 0, late_ = 0;
+  std::map<unsigned, std::set<std::uint64_t>> sources_;
+  std::uint64_t heard_ = 0;
 };
 
 /// Finds marks in a text that arrives in pieces.
@@ -142,13 +125,12 @@ class Marks {
 /// Extracts payloads from HTTP chunks or from WebSocket frames of a server.
 class Unframed {
  public:
-  enum class Form { chunks, frames, none };
+  enum class Form { chunks, frames };
   explicit Unframed(Form form) : form_(form) {}
 
-  /// Calls `payload(text, opcode)` for each whole payload. The opcode is 1 for chunks and unframed text.
+  /// Calls `payload(text, opcode)` for each whole payload. The opcode is 1 for chunks.
   template <class Payload>
   void add(std::string_view bytes, const Payload& payload) {
-    if (form_ == Form::none) return payload(bytes, 1);
     bytes_ += bytes;
     std::size_t at = 0;
     while (const std::size_t size = form_ == Form::chunks ? chunk(at, payload) : frame(at, payload))

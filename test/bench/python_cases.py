@@ -40,8 +40,8 @@ def python(bench):
     folder.chmod(0o755)
     (folder / "harmless.py").write_text(MODULE)
     request = fastcgi.request(json.dumps([{**LOGIN, "client": "local", "tgt": "ms-0", "fun": "harmless.ping"}]).encode())
-    for line in salts.LINES:
-        interpreter = salts.require(line) / "bin/python"
+    for series in salts.SERIES:
+        interpreter = salts.require(series) / "bin/python"
         ours = bench.responder(rest_fcgi={"embedded": {"minions": {"ms-0": {}}, "python": str(interpreter), "module_dirs": [str(folder)]}})
 
         def call():
@@ -57,5 +57,5 @@ def python(bench):
             for name, once in rivals.items():
                 runs[name].append(once())
         for what in ("time", "CPU"):
-            bench.add(f"Salt {line}", what, *([run[what] for run in runs[name][1:]] for name in rivals), "import", unit="ms")
+            bench.add(f"Salt {series}", what, *([run[what] for run in runs[name][1:]] for name in rivals), "import", unit="ms")
         ours.stop()

@@ -2,17 +2,17 @@
 """Requests: pings with everything on, behind nginx and over the HTTP port, refusals, and growth with chunks, bodies,
 returns and minions."""
 
+import contextlib
 import crypt
 import json
 import os
-import pathlib
+import socket
 import time
 
 from harness import LOGIN, PING, ROUNDS, Request, case, load
-from support.apache import AS_USER, Apache, Fcgid
-from support.api import CRED, JSON, Api
+from support.api import JSON, Api
 from support.nginx import Nginx
-from support.process import free_port
+from support.process import free_port, meanwhile
 
 CROWDS = (1, 8, 64, 256)
 WAYS = {"new": "unix.conf", "kept": "unix_keepalive.conf"}  # connections from nginx to the responder
@@ -20,9 +20,9 @@ CACHES = {"CPU, jobs in SQLite": {}, "CPU, jobs in memory": {"master_job_cache":
 THREADS = 320  # threads of the bare responder, one per kept connection
 
 
-def bare(bench, program="bare", *more):
+def bare(bench):
     address = str(bench.folder("socket") / "bare.sock")
-    rival = bench.program(program, address, THREADS, *more, address=address)
+    rival = bench.program("bare", address, THREADS, address=address)
     rival.address = address
     return rival
 
@@ -76,16 +76,6 @@ def asynchronous_ping_of_an_earlier_build(bench):
     against_earlier(bench, Request(body=[{**LOGIN, **PING, "client": "local_async"}]), ways=("new",))
 
 
-@case("least", "The same against a libfcgi responder that parses, makes a digest, and writes an audit line and a row to SQLite")
-def least(bench):
-    against(bench, "least", bare(bench, "least", bench.folder("least")), Request(body=[{**LOGIN, **PING}]), (8, 64))
-
-
-@case("memory_jobs", "The same with jobs in memory: what SQLite costs")
-def ping_in_memory(bench):
-    against_bare(bench, Request(body=[{**LOGIN, **PING}]), (8,), ours=bench.responder(master_job_cache="memory"))
-
-
 def with_http(bench, streams=None):
     port = free_port()
     section = {"port": port, "host": "127.0.0.1", "disable_ssl": True}
@@ -132,10 +122,26 @@ def refused(bench):
     against_bare(bench, Request(body=[PING], status=401), (8, 64))
 
 
+@contextlib.contextmanager
+def dribbling(port):
+    """Opens 300 slow heads and 1,000 silent connections."""
+    peers = [socket.create_connection(("127.0.0.1", port)) for _ in range(1300)]
+
+    def dribble():
+        for peer in peers[:300]:
+            with contextlib.suppress(OSError):
+                peer.sendall(b"GET /")
+
+    try:
+        with meanwhile(dribble, 0.5):
+            yield
+    finally:
+        for peer in peers:
+            peer.close()
+
+
 @case("dribble", "GET / over the HTTP port while 1,300 peers send next to nothing, beside the same alone")
 def dribble(bench):
-    from stream_cases import dribbling
-
     ours, request = with_http(bench), Request("GET")
 
     def beside():
@@ -202,24 +208,3 @@ def minions(bench):
     for name, changes in CACHES.items():
         servers = {size: bench.responder(minions=size, **changes) for size in sizes}
         growth(bench, name, sizes, servers.get, lambda _: Request(body=[{**LOGIN, **PING}]))
-
-
-@case("apache", "An embedded ping behind Apache: mod_proxy_fcgi against the bare responder behind the same, and mod_fcgid")
-def apache(bench):
-    rivals = {"ours": bench.responder(), "libfcgi": bare(bench)}
-    request = Request(body=[{**LOGIN, **PING}])
-    fronts = {}
-    for name, rival in rivals.items():
-        folder = bench.folder("apache")
-        if AS_USER:
-            os.chmod(rival.address, 0o666)
-            for above in (bench.directory, folder, pathlib.Path(rival.address).parent):
-                above.chmod(0o711)
-        fronts[name] = bench.ends(Apache(folder / "apache", "proxy_unix.conf", {"unix_address.conf": f"Define REST_FCGI_SOCKET {rival.address}\n"}))
-    request.reply(fronts["ours"])
-    bench.in_turns("mod_proxy_fcgi, 8", {name: lambda name=name: load(fronts[name], [rivals[name].pid], request, 8) for name in rivals})
-    fcgid = bench.ends(Fcgid(bench.folder("fcgid") / "apache", {"log_level": "warning"}))
-    ping_of_three = Request(body=[{**CRED, **PING}])
-    ping_of_three.reply(fcgid)
-    load(fcgid, [], ping_of_three, 8)  # starts all processes
-    bench.in_turns("mod_fcgid, 8", {"ours": lambda: load(fcgid, sorted(fcgid.pids()), ping_of_three, 8)})

@@ -5,20 +5,14 @@
 //
 // Usage: stream_listeners KEY=VALUE...
 // - port=P token=T: the server and a token.
-// - sse=N ws=N: listeners of each kind; sse_path=/events, ws_path=/ws, and ack=0 for a path without an answer
-//   to the ready message.
-// - bus=PATH: another listener on the event bus of a master.
-// - deaf=N vanish=N: listeners that do not read, and listeners that disconnect and reconnect.
-// - fire=PATH sources=N: POSTs events to that path over N connections; pull=PATH fires them through the event
-//   socket of a master instead.
-// - rate=R seconds=S: events a second of all sources together, and the duration.
+// - sse=N ws=N: listeners of /events, and of /ws.
+// - rate=R seconds=S: events a second of all sources together, and the duration. The sources POST them to
+//   /hook/bench over 16 connections.
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +21,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -55,31 +48,18 @@ std::uint64_t count(const std::string& key, std::uint64_t otherwise = 0) {
   throw std::runtime_error(why);
 }
 
-template <class Address>
-int connected(int family, const Address& address, int room = 0) {
-  const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (room != 0) ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
-  const void* untyped = &address;
-  if (::connect(fd, static_cast<const sockaddr*>(untyped), sizeof address) != 0)
-    fail("connect: errno " + std::to_string(errno));
-  const int on = 1;
-  if (family == AF_INET) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return fd;
-}
-
-int connected_to_port(int room = 0) {
+int connected() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<in_port_t>(count("port")));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return connected(AF_INET, address, room);
-}
-
-int connected_to_path(const std::string& path) {
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  if (path.size() >= sizeof address.sun_path) fail(path + " is too long");
-  path.copy(address.sun_path, path.size());
-  return connected(AF_UNIX, address);
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const void* untyped = &address;
+  if (::connect(fd, static_cast<const sockaddr*>(untyped), sizeof address) != 0)
+    fail("connect: errno " + std::to_string(errno));
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return fd;
 }
 
 void send_all(int fd, std::string_view bytes) {
@@ -96,30 +76,17 @@ std::string frame(char opcode, std::string_view text) {
          std::string(text);
 }
 
-struct All {  // shared by all listeners
-  Times streams, bus;
-  std::string why_ended;
-};
-
 class Listener {
  public:
-  enum class Kind { sse, ws, bus };
+  enum class Kind { sse, ws };
 
-  Listener(Kind kind, All& all, bool deaf)
+  Listener(Kind kind, Times& times)
       : kind_(kind),
-        all_(all),
-        deaf_(deaf),
-        fd_(kind == Kind::bus ? connected_to_path(option("bus")) : connected_to_port(deaf ? 4096 : 0)),
-        unframed_(kind == Kind::sse  ? Unframed::Form::chunks
-                  : kind == Kind::ws ? Unframed::Form::frames
-                                     : Unframed::Form::none),
-        marks_(kind == Kind::bus ? "mark\xd9#" : "\"mark\": \""),
-        ready_(kind == Kind::bus) {
-    if (kind == Kind::bus) return;
+        times_(times),
+        unframed_(kind == Kind::sse ? Unframed::Form::chunks : Unframed::Form::frames) {
     const bool sse = kind == Kind::sse;
-    const auto path = sse ? option("sse_path", "/events") : option("ws_path", "/ws");
-    send_all(fd_, "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1:" + option("port") +
-                      "\r\nX-Auth-Token: " + option("token") +
+    send_all(fd_, std::string("GET ") + (sse ? "/events" : "/ws") + " HTTP/1.1\r\nHost: 127.0.0.1:" +
+                      option("port") + "\r\nX-Auth-Token: " + option("token") +
                       (sse ? "\r\n\r\n"
                            : "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"));
@@ -130,18 +97,15 @@ class Listener {
 
   [[nodiscard]] int fd() const { return fd_; }
   [[nodiscard]] bool ready() const { return ready_; }
-  [[nodiscard]] bool deaf() const { return deaf_; }
-  [[nodiscard]] bool ended() const { return ended_; }
-  [[nodiscard]] const Tally& tally() const { return tally_; }
-  [[nodiscard]] bool on_bus() const { return kind_ == Kind::bus; }
+  [[nodiscard]] std::uint64_t heard() const { return tally_.heard(); }
 
   /// Reads what is available. Returns whether more may come.
   bool read(std::string& room) {
     const auto size = ::recv(fd_, room.data(), room.size(), MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-    if (size <= 0) return end("its connection");
+    if (size <= 0) return false;
     const std::string_view bytes(room.data(), static_cast<std::size_t>(size));
-    if (in_body_ || kind_ == Kind::bus) {
+    if (in_body_) {
       take(bytes);
     } else {
       take_head(bytes);
@@ -149,21 +113,7 @@ class Listener {
     return !ended_;
   }
 
-  /// Returns whether the server dropped a deaf listener.
-  [[nodiscard]] bool dropped(std::string& room) const {
-    for (;;) {
-      const auto size = ::recv(fd_, room.data(), room.size(), MSG_DONTWAIT);
-      if (size <= 0) return size == 0 || errno != EAGAIN;
-    }
-  }
-
  private:
-  bool end(std::string_view by) {
-    if (!ended_ && all_.why_ended.empty()) all_.why_ended = by;
-    ended_ = true;
-    return false;
-  }
-
   void take_head(std::string_view bytes) {
     head_ += bytes;
     const auto end = head_.find("\r\n\r\n");
@@ -171,10 +121,7 @@ class Listener {
     if (head_.compare(9, 3, kind_ == Kind::sse ? "200" : "101") != 0)
       fail("no stream: " + head_.substr(0, 1000));
     in_body_ = true;
-    if (kind_ == Kind::ws) {
-      send_all(fd_, frame(1, "websocket client ready"));
-      ready_ = option("ack") == "0";
-    }
+    if (kind_ == Kind::ws) send_all(fd_, frame(1, "websocket client ready"));
     take(std::string_view(head_).substr(end + 4));
     head_.clear();
   }
@@ -184,46 +131,28 @@ class Listener {
     unframed_.add(bytes, [&](std::string_view payload, int opcode) {
       ready_ = true;
       if (opcode == 9) send_all(fd_, frame(10, payload));
-      if (opcode == 8)
-        end(kind_ == Kind::ws && payload.size() > 2 ? payload.substr(2) : "the server, in order");
+      if (opcode == 8) ended_ = true;
       if (opcode != 1) return;
       marks_.add(payload, [&](unsigned source, std::uint64_t number, std::uint64_t fired) {
         tally_.hear(source, number);
-        (kind_ == Kind::bus ? all_.bus : all_.streams).add((now - fired) / 1000);
+        times_.add((now - fired) / 1000);
       });
     });
   }
 
   const Kind kind_;
-  All& all_;
-  const bool deaf_;
-  const int fd_;
+  Times& times_;
+  const int fd_ = connected();
   Unframed unframed_;
-  Marks marks_;
+  Marks marks_{"\"mark\": \""};
   Tally tally_;
   std::string head_;
-  bool in_body_ = false, ready_, ended_ = false;
+  bool in_body_ = false, ready_ = false, ended_ = false;
 };
-
-/// Returns an event in the format of a master's bus: a length, and a map with tag and data.
-std::string pushed(const std::string& mark) {
-  const auto text = [](const std::string& value) {
-    return std::string("\xd9") + static_cast<char>(value.size()) + value;
-  };
-  const std::string data = "\x83" + text("mark").replace(0, 2, "\xa4") + text(mark) + text("_stamp") +
-                           text("2026-11-22T12:00:00.000000+00:00") + text("more") +
-                           text(std::string(200, 'x'));
-  const std::string body = "bench/tick\n\n" + data;
-  const auto wide = [](std::size_t size) {
-    return std::string{static_cast<char>(size >> 8), static_cast<char>(size & 255)};
-  };
-  const std::string map = std::string("\x82\xa4head\x80\xa4") + "body\xc5" + wide(body.size()) + body;
-  return std::string(2, '\0') + wide(map.size()) + map;
-}
 
 std::string posted(const std::string& mark) {
   const std::string body = "{\"mark\": \"" + mark + "\"}";
-  return "POST " + option("fire") + " HTTP/1.1\r\nHost: 127.0.0.1:" + option("port") +
+  return "POST /hook/bench HTTP/1.1\r\nHost: 127.0.0.1:" + option("port") +
          "\r\nX-Auth-Token: " + option("token") +
          "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
          body;
@@ -244,30 +173,26 @@ void expect_ok(int fd, std::string& room) {
 class Sources {
  public:
   Sources() : total_(count("rate") * count("seconds")) {
-    const bool pulled = !option("pull").empty();
-    const auto sources = static_cast<unsigned>(pulled ? 1 : count("sources", 16));
-    for (unsigned i = 0; i < sources && total_ != 0; ++i) {
-      const std::uint64_t share = total_ / sources + (i < total_ % sources ? 1 : 0);
-      const auto every = std::chrono::nanoseconds(1s) * sources / count("rate");
-      threads_.emplace_back([=, this] {
-        fire(pulled ? connected_to_path(option("pull")) : connected_to_port(), pulled, i, share, every);
-      });
+    for (unsigned i = 0; i < kSources; ++i) {
+      const std::uint64_t share = total_ / kSources + (i < total_ % kSources ? 1 : 0);
+      const auto every = std::chrono::nanoseconds(1s) * kSources / count("rate");
+      threads_.emplace_back([=, this] { fire(connected(), i, share, every); });
     }
-    running_ = threads_.size();
   }
 
-  [[nodiscard]] bool done() const { return ended_ == running_; }
+  [[nodiscard]] bool done() const { return ended_ == kSources; }
   [[nodiscard]] std::uint64_t fired() const { return fired_; }
 
  private:
-  void fire(int fd, bool pulled, unsigned source, std::uint64_t share, std::chrono::nanoseconds every) try {
+  static constexpr unsigned kSources = 16;
+
+  void fire(int fd, unsigned source, std::uint64_t share, std::chrono::nanoseconds every) try {
     std::string room(4096, ' ');
     auto due = Clock::now();
     for (std::uint64_t number = 0; number < share; ++number, ++fired_, due += every) {
       std::this_thread::sleep_until(due);
-      const auto mark = mark_of(source, number);
-      send_all(fd, pulled ? pushed(mark) : posted(mark));
-      if (!pulled) expect_ok(fd, room);
+      send_all(fd, posted(mark_of(source, number)));
+      expect_ok(fd, room);
     }
     ++ended_;
     ::close(fd);
@@ -278,7 +203,6 @@ class Sources {
 
   const std::uint64_t total_;
   std::atomic<std::uint64_t> fired_ = 0, ended_ = 0;
-  std::uint64_t running_ = 0;
   std::vector<std::jthread> threads_;
 };
 
@@ -287,13 +211,8 @@ class Loop {
   Loop() {
     for (const auto kind : {Listener::Kind::sse, Listener::Kind::ws}) {
       const std::uint64_t wanted = count(kind == Listener::Kind::sse ? "sse" : "ws");
-      for (std::uint64_t i = 0; i < wanted; ++i) {
-        if (i >= count("deaf") / 2 && i < (count("deaf") + count("vanish")) / 2)
-          vanishing_.emplace_back(all_.size(), kind);
-        add(all_.size(), kind, i < count("deaf") / 2);
-      }
+      for (std::uint64_t i = 0; i < wanted; ++i) add(kind);
     }
-    if (!option("bus").empty()) add(all_.size(), Listener::Kind::bus, false);
   }
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -305,9 +224,6 @@ class Loop {
     while (!std::all_of(all_.begin(), all_.end(), ready)) {
       if (Clock::now() > end) fail("not all got their stream");
       step(100);
-    }
-    for (const auto& one : all_) {
-      if (one->deaf()) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, one->fd(), nullptr);
     }
   }
 
@@ -322,51 +238,24 @@ class Loop {
   }
 
   void run() {
-    plan_vanishing();
     const Sources sources;
-    const auto begin = Clock::now();
-    while (!sources.done()) {
-      step(10);
-      while (!plan_.empty() && plan_.begin()->first < Clock::now()) vanish();
-    }
-    took_ = std::chrono::duration<double>(Clock::now() - begin).count();
+    while (!sources.done()) step(10);
     fired_ = sources.fired();
     last_ = Clock::now();
-    while (lost() != 0 && Clock::now() - last_ < 3s) step(100);
+    while (heard() < fired_ * all_.size() && Clock::now() - last_ < 3s) step(100);
   }
 
   void report() const {
-    std::uint64_t heard = 0, twice = 0, late = 0, ended = 0, deaf = 0, dropped = 0;
-    std::string room(1 << 16, ' ');
-    for (const auto& one : all_) {
-      if (one->deaf()) {
-        ++deaf;
-        dropped += one->dropped(room) ? 1U : 0U;
-      } else if (!one->on_bus()) {
-        heard += one->tally().heard();
-        twice += one->tally().twice();
-        late += one->tally().late();
-        ended += one->ended() ? 1U : 0U;
-      }
-    }
-    std::cout << "{\"fired\": " << fired_ << ", \"seconds\": " << took_ << ", \"counted\": " << counted()
-              << ", \"heard\": " << heard << ", \"lost\": " << lost() << ", \"twice\": " << twice
-              << ", \"out_of_order\": " << late << ", \"ended\": " << ended << ", \"why\": \""
-              << common_.why_ended << "\", \"deaf\": " << deaf << ", \"dropped\": " << dropped
-              << ", \"vanished\": " << vanished_ << ", \"p50\": " << common_.streams.at(0.5)
-              << ", \"p99\": " << common_.streams.at(0.99) << ", \"most\": " << common_.streams.most()
-              << ", \"bus_p50\": " << common_.bus.at(0.5) << ", \"bus_p99\": " << common_.bus.at(0.99) << "}"
-              << std::endl;
+    std::cout << "{\"heard\": " << heard() << ", \"p99\": " << times_.at(0.99) << "}" << std::endl;
   }
 
  private:
   static constexpr std::uint64_t kInput = ~std::uint64_t{0};
 
-  void add(std::size_t at, Listener::Kind kind, bool deaf) {
-    if (at == all_.size()) all_.emplace_back();
-    all_[at] = std::make_unique<Listener>(kind, common_, deaf);
-    epoll_event event{.events = EPOLLIN, .data = {.u64 = at}};
-    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, all_[at]->fd(), &event) != 0)
+  void add(Listener::Kind kind) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = all_.size()}};
+    all_.push_back(std::make_unique<Listener>(kind, times_));
+    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, all_.back()->fd(), &event) != 0)
       fail("epoll: errno " + std::to_string(errno));
   }
 
@@ -384,52 +273,19 @@ class Loop {
     if (count > 0) last_ = Clock::now();
   }
 
-  void plan_vanishing() {
-    std::mt19937 random(1);
-    const auto most = static_cast<int>(count("seconds") * 1000);
-    for (const auto& one : vanishing_) {
-      plan_.emplace(Clock::now() + std::chrono::milliseconds(static_cast<int>(random() % 1000) * most / 1000),
-                    one);
-    }
-  }
-
-  /// Replaces one listener by a new one of the same kind.
-  void vanish() {
-    const auto [at, kind] = plan_.begin()->second;
-    plan_.erase(plan_.begin());
-    add(at, kind, false);
-    ++vanished_;
-  }
-
-  /// Returns whether the listener must receive every event.
-  [[nodiscard]] bool counts(std::size_t at) const {
-    const auto same = [at](const auto& one) { return one.first == at; };
-    return !all_[at]->deaf() && !all_[at]->on_bus() &&
-           std::none_of(vanishing_.begin(), vanishing_.end(), same);
-  }
-
-  [[nodiscard]] std::uint64_t counted() const {
+  [[nodiscard]] std::uint64_t heard() const {
     std::uint64_t found = 0;
-    for (std::size_t i = 0; i < all_.size(); ++i) found += counts(i) ? 1U : 0U;
-    return found;
-  }
-
-  [[nodiscard]] std::uint64_t lost() const {
-    std::uint64_t found = 0;
-    for (std::size_t i = 0; i < all_.size(); ++i) found += counts(i) ? fired_ - all_[i]->tally().heard() : 0;
+    for (const auto& one : all_) found += one->heard();
     return found;
   }
 
   const int epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-  All common_;
+  Times times_;
   std::vector<std::unique_ptr<Listener>> all_;
-  std::vector<std::pair<std::size_t, Listener::Kind>> vanishing_;
-  std::multimap<Clock::time_point, std::pair<std::size_t, Listener::Kind>> plan_;
   std::string room_ = std::string(1 << 18, ' ');
   bool input_ = false;
   Clock::time_point last_{};
-  double took_ = 0;
-  std::uint64_t fired_ = 0, vanished_ = 0;
+  std::uint64_t fired_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A wrong user and a wrong password get the same text after the same time, in 100 tries each and 2,000 in `make
-nightly`. The case `logins` of `make bench` draws the distribution."""
+nightly`."""
 
 import os
 

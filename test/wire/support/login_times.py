@@ -95,7 +95,6 @@ def system_users(directory):
 
 
 BACK_ENDS = {"file": file_eauth, "sharedsecret": sharedsecret, "token": tokens, "pam": system_users}
-SORTS = {name: ("wrong user", "wrong password") for name in BACK_ENDS} | {"token": ("never a token", "one that has ended")}
 
 
 def measure(address, sorts, tries):
@@ -144,21 +143,3 @@ def bound(tries, factor):
     """Returns a bound of the distance for samples of one distribution: factor 1.36 holds in 95 of 100 cases, 1.9 in 998
     of 1,000."""
     return factor * (2 / tries) ** 0.5
-
-
-def picture(path, panels):
-    """Draws the distribution of times, a panel for each back end: `{title: {label: times}}`."""
-    width, height, colours = 420, 200, ["#1f77b4", "#d62728", "#2ca02c"]
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 40}" height="{(height + 60) * len(panels)}" font-size="12">']
-    for row, (title, arms) in enumerate(panels.items()):
-        top = row * (height + 60) + 30
-        last = max(max(times) for times in arms.values())
-        parts.append(f'<text x="20" y="{top - 10}">{title}, 0 to {last:.0f} ms</text>')
-        parts.append(f'<rect x="20" y="{top}" width="{width}" height="{height}" fill="none" stroke="#999"/>')
-        for index, (label, times) in enumerate(arms.items()):
-            points = " ".join(
-                f"{20 + took / last * width:.1f},{top + height * (1 - (at + 1) / len(times)):.1f}" for at, took in enumerate(sorted(times))
-            )
-            parts.append(f'<polyline points="{points}" fill="none" stroke="{colours[index]}"/>')
-            parts.append(f'<text x="{25 + index * 140}" y="{top + height + 16}" fill="{colours[index]}">{label}</text>')
-    path.write_text("\n".join([*parts, "</svg>"]) + "\n")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Many listeners of event streams at once: test/bench/stream_listeners.cc."""
+"""Many listeners of event streams at once: stream_listeners.cc."""
 
 import http.client
 import json
 import subprocess
 import threading
 
-from .process import TIMEOUT, join, line_of
+from support.process import TIMEOUT, join, line_of
 
 MARK = "@@00-0000000000-0000000000000000000"  # the same as in listeners.h
 
