@@ -146,43 +146,6 @@ TEST_CASE("salt#45874: a return before the publish reply is not lost") {
   CHECK(std::get<master::Return>(*delivery).ret.text() == "\"early\"");
 }
 
-TEST_CASE("events before a publication is sent are not kept") {
-  constexpr const char* kOther = "20261121000000000002";
-  salt::Options options;
-  options.inline_login = true;  // one login at a time
-  options.worker_threads = 2;
-  SaltWorld world(options);
-  const auto published = [](const char* jid) {
-    return format(R"({{"enc": "clear", "load": {{"jid": "{}", "minions": ["ms-0"], "missing": []}}}})", jid);
-  };
-  const master::Permit permit = world.permit(kPing);
-  world.on("publish", [&](const std::string&) { return published(kOther); });
-  const auto others = std::make_shared<master::Returns>();
-  REQUIRE(world.master().publish(permit, {}, others));
-
-  std::promise<void> opened;
-  const std::shared_future<void> gate = opened.get_future().share();
-  world.on("publish", [&, gate](const std::string&) {
-    gate.wait();
-    return published(SaltWorld::kJid);
-  });
-  auto first = std::async(std::launch::async, [&] { return world.master().publish_async(permit); });
-  CHECK(SaltWorld::eventually([&] { return world.loads("publish").size() == 2; }));
-  const auto returns = std::make_shared<master::Returns>();
-  auto second = std::async(std::launch::async, [&] { return world.master().publish(permit, {}, returns); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // long enough for it to wait in the queue
-  world.send_return("ms-0", "\"before\"");
-  world.send_return("ms-0", "\"other\"", kOther);
-  CHECK(others->take(SaltWorld::soon()).has_value());  // so everything sent earlier has been read too
-  opened.set_value();
-  CHECK(first.get());
-  REQUIRE(second.get());
-  world.send_return("ms-0", "\"after\"");
-  const auto delivery = returns->take(SaltWorld::soon());
-  REQUIRE(delivery.has_value());
-  CHECK(std::get<master::Return>(*delivery).ret.text() == "\"after\"");
-}
-
 TEST_CASE("a lost publish reply has the caller's job id") {
   SaltWorld world;
   const std::string own = std::string(kPing) + R"(, "jid": "20261121000000000007")";
@@ -201,23 +164,6 @@ TEST_CASE("a lost publish reply has the caller's job id") {
   const auto gone = world.master().publish(permit, {}, std::make_shared<master::Returns>());
   CHECK(gone.error().kind == ErrorKind::unavailable);
   CHECK(gone.error().jid == "20261121000000000007");
-}
-
-TEST_CASE("choosing another job's id reveals none of its returns") {
-  SaltWorld world;
-  const master::Permit permit = world.permit(kPing);
-  const auto returns = std::make_shared<master::Returns>();
-  REQUIRE(world.master().publish(permit, {}, returns));
-  for (const char* whose : {R"("fun": "cmd.run", "user": "fred")", R"("fun": "test.ping", "user": "ann")",
-                            R"("fun": "test.ping", "user": "fred")"}) {
-    world.bus().send(
-        format("salt/job/{}/ret/ms-0", SaltWorld::kJid),
-        test::packed(format(R"({{"cmd": "_return", "id": "ms-0", "jid": "{}", {}, "return": {}}})",
-                            SaltWorld::kJid, whose, Json::string(whose).text())));
-  }
-  const auto delivery = returns->take(SaltWorld::soon());
-  REQUIRE(delivery.has_value());
-  CHECK(std::get<master::Return>(*delivery).ret == Json::string(R"("fun": "test.ping", "user": "fred")"));
 }
 
 TEST_CASE("questions are published as functions of Salt") {
@@ -296,25 +242,6 @@ TEST_CASE("an asynchronous wheel returns its jid at once") {
   CHECK(late.error().kind == ErrorKind::unavailable);
 }
 
-TEST_CASE("slow asynchronous wheels do not block wheels and runners") {
-  SaltWorld world;
-  std::promise<void> opened;
-  const std::shared_future<void> gate = opened.get_future().share();
-  world.on("wheel", [gate](const std::string& load) {
-    if (holds(load, "__jid__")) gate.wait();
-    return format(R"({{"tag": "salt/wheel/{0}", "data": {{"jid": "{0}", "return": []}}}})", SaltWorld::kJid);
-  });
-  const master::Permit async = world.permit(R"("client": "wheel_async", "fun": "key.list_all")");
-  for (int i = 0; i < 2; ++i) REQUIRE(world.master().wheel_async(async));
-  CHECK(SaltWorld::eventually([&] { return !world.loads("wheel").empty(); }));
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(50));  // long enough for the second one to wait in the queue
-  CHECK(world.master().wheel(world.permit(R"("client": "wheel", "fun": "key.list_all")")));
-  CHECK(world.master().runner_async(world.permit(R"("client": "runner_async", "fun": "test.arg")")));
-  opened.set_value();
-  CHECK(world.runtime().shutdown(SaltWorld::soon()) == 0);
-}
-
 TEST_CASE("an asynchronous wheel replaces a refused token") {
   SaltWorld world;
   const master::Permit permit = world.permit(R"("client": "wheel_async", "fun": "key.list_all")");
@@ -358,22 +285,7 @@ TEST_CASE("without the bus nothing is published") {
   CHECK(world.master().publish_async(permit));
 }
 
-TEST_CASE("without a thread for the bus nothing is published") {
-  SaltWorld world;
-  const master::Permit permit = world.permit(kPing);
-  {
-    const test::NoThreads none;
-    const auto job = world.master().publish(permit, {}, std::make_shared<master::Returns>());
-    REQUIRE_FALSE(job);
-    CHECK(job.error().kind == ErrorKind::internal);
-    CHECK(job.error().message.starts_with("no thread can be started: "));
-  }
-  CHECK(world.loads("publish").empty());
-  CHECK(SaltWorld::eventually(
-      [&] { return world.master().publish(permit, {}, std::make_shared<master::Returns>()).ok(); }));
-}
-
-TEST_CASE("each call reports that the master does not run") {
+TEST_CASE("salt#21740: each call reports that the master does not run") {
   SaltWorld world;
   const master::Permit permit = world.permit(kPing);
   world.port().stop();
@@ -453,21 +365,6 @@ TEST_CASE("a runner that has started before is not checked") {
       [&] { return world.master().runner(permit, std::make_shared<master::RunnerReturns>()).ok(); });
   only_runner(world, false);
   CHECK(world.master().runner(permit, std::make_shared<master::RunnerReturns>()));
-}
-
-TEST_CASE("a job with the id of a waiting call fails") {
-  SaltWorld world;
-  const master::Permit ping = world.permit(kPing);
-  const master::Permit runner = world.permit(R"("client": "runner", "fun": "manage.up")");
-  const auto first = std::make_shared<master::Returns>();
-  REQUIRE(world.master().publish(ping, {}, first));
-  for (const Error& refused :
-       {world.master().publish(ping, {}, std::make_shared<master::Returns>()).error(),
-        world.master().runner(runner, std::make_shared<master::RunnerReturns>()).error()}) {
-    CHECK(refused.kind == ErrorKind::unavailable);
-    CHECK(refused.message == format("Another call waits for the job {} already.", SaltWorld::kJid));
-    CHECK(refused.jid == SaltWorld::kJid);
-  }
 }
 
 TEST_CASE("a chosen id of a waiting call is not published") {

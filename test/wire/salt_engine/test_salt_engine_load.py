@@ -6,13 +6,12 @@ import concurrent.futures
 import pytest
 from rows import call, local
 
-# Each job is a process on its minion, about eight a second.
-AT_ONCE = [("3006", 80), ("3007", 50), ("3008", 50)]
+pytestmark = pytest.mark.parametrize("salt", ["3006"], indirect=True)
+COUNT = 50  # parallel jobs; a minion starts about eight processes a second
 
 
-@pytest.mark.parametrize(("salt", "count"), AT_ONCE, indirect=["salt"])
-def test_parallel_jobs_have_their_own_returns(salt, start_engine, count):
-    engine = start_engine({"rest_fcgi": {"max_threads": count + 10}})
+def test_parallel_jobs_have_their_own_returns(salt, start_engine):
+    engine = start_engine({"rest_fcgi": {"max_threads": COUNT + 10}})
     minions = list(salt.minions)
 
     def echo(number):
@@ -24,13 +23,12 @@ def test_parallel_jobs_have_their_own_returns(salt, start_engine, count):
             returned[1]["kwargs"]["__pub_jid"],
         )
 
-    with concurrent.futures.ThreadPoolExecutor(count) as pool:
-        answers = list(pool.map(echo, range(count)))
+    with concurrent.futures.ThreadPoolExecutor(COUNT) as pool:
+        answers = list(pool.map(echo, range(COUNT)))
     assert all(right for right, _ in answers)
-    assert len({jid for _, jid in answers}) == count
+    assert len({jid for _, jid in answers}) == COUNT
 
 
-@pytest.mark.parametrize("salt", ["3006"], indirect=True)
 def test_parallel_runners_and_jobs_have_their_own_returns(engine):
     def ask(number):
         if number % 2:

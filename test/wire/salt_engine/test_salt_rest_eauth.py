@@ -75,12 +75,6 @@ def test_passwords_of_other_back_ends_permit_calls(engine, credentials):
     assert send(engine, "/run", [{**PING, **credentials, "eauth": "file", "password": "wrong"}])[0] == 401
 
 
-def test_the_log_warns_once_that_passwords_go_with_each_call(engine):
-    for _ in range(2):
-        assert send(engine, "/run", [{**PING, **CRED}])[0] == 200
-    assert engine.log().count("keep_acl_in_token") == 1
-
-
 def test_a_login_has_the_permissions_of_the_back_end(engine):
     status, reply = send(engine, "/login", ann({}))
     assert status == 200
@@ -89,16 +83,3 @@ def test_a_login_has_the_permissions_of_the_back_end(engine):
     for low, expected in ((PING, 200), (RUNNER, 200), (WHEEL, 401), ({**PING, "fun": "test.arg"}, 401)):
         assert send(engine, "/", [low], session["token"])[0] == expected
         assert send(engine, "/run", [ann(low)])[0] == expected
-
-
-def test_salt_issue_62022_each_function_of_a_list_needs_permission(engine):
-    both = {**PING, "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]]}
-    assert send(engine, "/run", [ann(both)]) == (200, {"return": [{"ms-0": {"test.ping": True, "test.echo": "x"}}]})
-    assert send(engine, "/run", [ann({**both, "fun": ["test.ping", "test.arg"]})])[0] == 401
-
-
-def test_a_user_without_permissions_logs_in_and_runs_nothing(engine):
-    bob = {"eauth": "rest", "username": "bob", "password": PASSWORD}
-    status, reply = send(engine, "/login", bob)
-    assert (status, reply["return"][0]["perms"]) == (200, {})
-    assert send(engine, "/run", [{**PING, **bob}])[0] == 401

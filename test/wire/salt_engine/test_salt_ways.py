@@ -107,12 +107,10 @@ def test_the_responder_joins_a_bus_over_tcp():
 
 
 @NEEDS_IPV6
-@pytest.mark.parametrize("interface", ["::1", "::"])
-def test_the_responder_joins_a_master_on_ipv6(interface):
-    with running(BareSalt, changes={"ipv6": True, "interface": interface}, minions=()) as salt:
+def test_the_responder_joins_a_master_on_ipv6():
+    with running(BareSalt, changes={"ipv6": True, "interface": "::1"}, minions=()) as salt:
         accept(salt)
-        if interface == "::1":
-            salt.add_minion("ms-0", master="::1", ipv6=True)
+        salt.add_minion("ms-0", master="::1", ipv6=True)
         with in_front(salt) as engine:
             await_master(engine)
             check_calls_of_the_master(engine)
@@ -177,20 +175,6 @@ def test_a_user_in_the_group_of_the_event_socket_runs_every_call(salt):
         assert "permission" not in engine.log()
 
 
-@NEEDS_ROOT
-def test_a_closed_folder_of_the_event_socket_is_named_in_the_log(salt):
-    folder = salt.home / "master/sock"
-    mode = folder.stat().st_mode
-    folder.chmod(0o700)
-    try:
-        with in_front(salt, kind=Unprivileged) as engine:
-            reply = engine.post(call("runner", "test.arg"))
-            assert (reply.status, reply.ret) == (503, CLOSED)
-            assert f"no permission to search the folder {folder}, which has mode 0700, owner root" in engine.log()
-    finally:
-        folder.chmod(mode)
-
-
 def test_the_responder_accepts_a_new_key_of_the_master(salt):
     with in_front(salt) as engine:
         check_calls_of_the_master(engine)
@@ -220,21 +204,6 @@ def test_a_job_returns_a_hundred_megabytes(salt):
             (ret,) = engine.run(local("test.echo", "big-*", arg=["big"], timeout=60))
             assert len(ret) == 100 and set(ret.values()) == {"x" * MEGABYTE}
             assert peak(engine) - before < 3 * 100 * MEGABYTE
-    finally:
-        simulated.stop()
-
-
-def test_a_return_too_large_for_the_bus_gets_503(salt):
-    """By default a master cuts returns of this size. Here the limit is off: the job gets an answer, and the bus is
-    joined again."""
-    options = ["--ids", "huge-", "--count", 2, "--size", 70 * MEGABYTE]
-    simulated = SimulatedMinions(salt.folder, salt.master.config_path, salt.home / "simulated.log", *options)
-    try:
-        with in_front(salt) as engine:
-            reply = engine.post(local("test.echo", "huge-*", arg=["big"], timeout=60))
-            assert reply.status == 503 and "event bus was lost" in reply.text and '"jid"' in reply.text, reply
-            wait_until(lambda: engine.post(local("test.ping", "huge-*")).status == 200, "the bus is joined again")
-            assert engine.run(local("test.ping", "huge-*")) == [{"huge-0": True, "huge-1": True}]
     finally:
         simulated.stop()
 
