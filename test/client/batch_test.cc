@@ -239,36 +239,6 @@ TEST_CASE("minions of a syndic, which the master reports as missing, are waited 
         Started{"ping above,below-0,below-1", "call above", "call below-0", "call below-1"});
 }
 
-TEST_CASE("a minion of a syndic that answers the ping but not the job has an empty item") {
-  client::Options options = quick_options();
-  options.syndic_wait = milliseconds(30);
-  const Clients clients(options);
-  FakeMaster& master = clients.master();
-  master.minions = {"below"};
-  master.below_syndic = {"below"};
-  master.on_minion = [](const std::string& minion, const Publication& publication, const std::string&,
-                        auto returns) {
-    if (publication.what == What::ping) returns->put(returned(minion));
-  };
-  CHECK(clients.text(batch(R"("batch": 1)")) == "{\"below\": {}}");
-}
-
-TEST_CASE("returns of other minions are ignored by a batch") {
-  client::Options options = quick_options();
-  options.syndic_wait = milliseconds(30);
-  const Clients clients(options);
-  FakeMaster& master = clients.master();
-  master.minions = {"a", "b"};
-  master.on_minion = [](const std::string& minion, const Publication& publication, const std::string&,
-                        auto returns) {
-    if (publication.what == What::call) {
-      for (const char* stranger : {"x", "y", "z"}) returns->put(returned(stranger));
-    }
-    returns->put(returned(minion));
-  };
-  CHECK(clients.text(batch(R"("batch": 1, "timeout": 60)")) == "{\"a\": true}\n{\"b\": true}");
-}
-
 TEST_CASE("a batch ends at the size limit, and keeps the returns that fit") {
   client::Options options = quick_options();
   options.max_reply_bytes = 1000;

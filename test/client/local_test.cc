@@ -69,17 +69,6 @@ TEST_CASE("no return of many threads is lost") {
     CHECK(map.find("\"" + minion + "\": true") != std::string::npos);
 }
 
-TEST_CASE("duplicates and returns of other minions are ignored") {
-  const Clients clients;
-  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
-                                  auto returns) {
-    returns->put(returned("stranger"));
-    returns->put(returned(minion, "1"));
-    returns->put(returned(minion, "2"));
-  };
-  CHECK(clients.text(kPing) == R"({"ms-0": 1, "ms-1": 1, "ms-2": 1})");
-}
-
 TEST_CASE("returns that come with the job are first in the map") {
   const Clients clients;
   clients.master().at_once = {"1", "2"};
@@ -139,27 +128,6 @@ TEST_CASE("with full_return a silent minion has Salt's form as well") {
   clients.master().on_minion = dead_or_alive;
   CHECK(clients.text(std::string(kPing) + R"(, "full_return": true)") ==
         R"({"dead": {"out": "no_return", "ret": )" + no_response(1) + R"(, "retcode": 1}})");
-}
-
-TEST_CASE("a job is waited for while its minion says that it runs") {
-  const Clients clients;
-  FakeMaster& master = clients.master();
-  master.minions = {"slow"};
-  auto questions = std::make_shared<int>(0);
-  auto job = std::make_shared<FakeMaster::Returns>();
-  master.on_minion = [=](const std::string& minion, const Publication& publication, const std::string&,
-                         auto returns) {
-    if (publication.what == What::call) {
-      *job = returns;
-    } else if (++*questions < 4) {
-      returns->put(returned(minion, R"({"pid": 1, "fun": "test.sleep"})"));
-    } else {
-      (*job)->put(returned(minion, "4"));
-    }
-  };
-  CHECK(clients.text(kPing) == R"({"slow": 4})");
-  CHECK(master.started() ==
-        Started{"call slow", "find_job slow", "find_job slow", "find_job slow", "find_job slow"});
 }
 
 TEST_CASE("a minion may answer find_job in the job that asks") {

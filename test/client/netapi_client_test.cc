@@ -28,7 +28,7 @@ constexpr std::string_view kRunner = R"("client": "runner", "fun": "manage.up")"
 
 }  // namespace
 
-TEST_CASE("without enabled clients every client is refused with Salt's text") {
+TEST_CASE("salt#64368: without enabled clients every client is refused with Salt's text") {
   const Clients clients{client::Options()};
   for (const Client client : lowstate::kClients) {
     const std::string name(name_of(client));

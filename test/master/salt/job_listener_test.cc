@@ -59,22 +59,6 @@ TEST_CASE("unexpected and forged returns are ignored") {
   CHECK(value_of(next(*returns)) == "nothing");
 }
 
-TEST_CASE("a return of another job with the same id is ignored") {
-  const auto returns = std::make_shared<master::Returns>();
-  JobListener listener(returns, {"a"}, kOwnPing, {});
-  const auto foreign = [](const std::string& members) {
-    return packed(R"({"cmd": "_return", "jid": "20261121000000000001", "id": "a", "return": 1, )" + members +
-                  "}");
-  };
-  for (const char* members :
-       {R"("fun": "cmd.run", "user": "fred")", R"("fun": "test.ping", "user": "ann")"}) {
-    listener.on_event(returned_by("a"), foreign(members));
-    CHECK(value_of(next(*returns)) == "nothing");
-  }
-  listener.on_event(returned_by("a"), foreign(R"("fun": "test.ping", "user": "fred")"));
-  CHECK(value_of(next(*returns)) == "1");
-}
-
 TEST_CASE("a listener is needed while the mailbox exists") {
   auto returns = std::make_shared<master::Returns>();
   JobListener listener(returns, {"a"}, kOwnPing, {});

@@ -76,25 +76,6 @@ TEST_CASE("a session has the permissions of user and groups") {
   CHECK(session->start == WallTime(std::chrono::milliseconds(1500)));
 }
 
-TEST_CASE("concurrent requests with one token ask the master once") {
-  SaltWorld world;
-  world.on("get_token", [](const std::string&) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    return grant_of(kToken);
-  });
-  std::atomic<int> good = 0;
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] {
-      if (world.master().session(SecretView(kToken), SaltWorld::soon())) ++good;
-    });
-  }
-  threads.clear();
-  CHECK(good == 8);
-  CHECK(world.master().session(SecretView(kToken), SaltWorld::soon()));
-  CHECK(world.loads("get_token").size() == 1);
-}
-
 TEST_CASE("a malformed token does not reach the master, and an unknown one locks no user out") {
   SaltWorld world;
   for (const char* token : {"", "c0ffee", "../../../../etc/passwd", "c0ffee00c0ffee00c0ffee00c0ffee0g"}) {

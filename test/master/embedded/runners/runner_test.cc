@@ -60,25 +60,6 @@ TEST_CASE("keys of clients that a runner does not know are left out") {
         R"({"args": [], "kwargs": {"outputter": "json"}})");
 }
 
-TEST_CASE("a runner's event tells what ran, for whom, and what it gave") {
-  EmbeddedEngine engine;
-  const master::RunnerReturn returned = engine.runner(R"("fun": "test.arg", "arg": ["a"], "b": 1)");
-  JsonDocument data;
-  REQUIRE(data.parse(returned.data.text()));
-  const std::string stamp(data.root().find("_stamp")->text());
-  const std::string& jid = engine.last_started.jid;
-  CHECK(
-      returned.data.text() ==
-      format(
-          R"({{"fun": "runner.test.arg", "jid": "{}", "user": "fred", "fun_args": ["a", {{"b": 1}}], "_stamp": "{}", )"
-          R"("return": {{"args": ["a"], "kwargs": {{"b": 1}}}}, "success": true}})",
-          jid, stamp));
-  CHECK(engine.last_started.tag == "salt/run/" + jid);
-  CHECK(jid.size() == 20);
-  CHECK(stamp.size() == std::string_view("2026-11-21T00:19:12.259579").size());
-  CHECK(stamp.substr(0, 4) == jid.substr(0, 4));
-}
-
 TEST_CASE("test.sleep sleeps on a worker, and takes numbers only") {
   EmbeddedEngine engine;
   CHECK(ret(engine, R"("fun": "test.sleep", "arg": [0.01])") == "true");

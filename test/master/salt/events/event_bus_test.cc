@@ -262,44 +262,6 @@ TEST_CASE("after a loss the other framing is recognized") {
   CHECK(listener->received(3).back() == "m=b");
 }
 
-TEST_CASE("an exception in a listener costs only the connection") {
-  const CapturedLog log;
-  Joined joined;
-  const auto listener = joined.listen("1");
-  listener->on_hear = [](std::string_view data) {
-    if (data == "a") throw std::bad_alloc();
-  };
-  joined.master.send(ret("1", "m"), "a");
-  CHECK(listener->received(1) == Heard{kBusLost});
-  CHECK(log.has("the Salt master's event bus was lost: std::bad_alloc;"));
-  joined.listen("probe");  // waits until it is connected again
-  joined.master.send(ret("1", "m"), "b");
-  CHECK(listener->received(2) == Heard{kBusLost, "m=b"});
-}
-
-TEST_CASE("an exception while a loss is reported does not stop the bus") {
-  /// Fails once, as when memory is short.
-  struct Failing final : Listener {
-    [[nodiscard]] bool is_needed() const override { return !failed; }
-    void on_event(const Topic& /*topic*/, std::string_view /*data*/) override {}
-    void on_loss(const Error& /*error*/) override {
-      if (!failed.exchange(true)) throw std::bad_alloc();
-    }
-    std::atomic<bool> failed = false;
-  };
-  const CapturedLog log;
-  Joined joined;
-  CHECK(expect_soon(*joined.bus).listen("1", std::make_shared<Failing>()));
-  Stream stream(*joined.log);
-  joined.master.close_all();
-  stream.tags(1);
-  CHECK(stream.end == "The Salt master's event bus was lost: events may have been missed.");
-  const auto listener = joined.listen("2");  // waits until it is connected again
-  joined.master.send(ret("2", "m"), "a");
-  CHECK(listener->received(1) == Heard{"m=a"});
-  CHECK(log.has("the Salt master's event bus is to be joined anew: std::bad_alloc"));
-}
-
 TEST_CASE("the bus is joined when the master starts later") {
   const CapturedLog log;
   const TempDir dir;

@@ -180,18 +180,6 @@ TEST_CASE("connecting stops when the stop descriptor is readable") {
   CHECK(socket.error().message.ends_with(" of 127.0.0.1: Connection timed out"));
 }
 
-TEST_CASE("missing descriptors are an error") {
-  const Stop stop;
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  const rlimit none{0, before.rlim_max};
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-  const auto socket = EventSocket::connect({.path = "/bus.ipc"}, stop.fd.get());
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
-  REQUIRE_FALSE(socket);
-  CHECK(socket.error().message == "/bus.ipc: Too many open files");
-}
-
 TEST_CASE("a path through a file has the system's reason") {
   const TempDir dir;
   const std::string file = dir.write("file", "");

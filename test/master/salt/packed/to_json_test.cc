@@ -166,15 +166,6 @@ TEST_CASE("other extensions become their payload") {
   CHECK(text_of("\xC9\x00\x00\x00\x02\x05zz"sv) == R"("zz")");
 }
 
-TEST_CASE("anything but one value is an error with its offset") {
-  CHECK(text_of("") == "error: Malformed msgpack: cut short: byte 0");
-  CHECK(text_of("\xC1") == "error: Malformed msgpack: a byte that begins no value: byte 0");
-  CHECK(text_of("\x92\x01\xC1") == "error: Malformed msgpack: a byte that begins no value: byte 2");
-  CHECK(text_of("\x92\x01") == "error: Malformed msgpack: cut short: byte 2");
-  CHECK(text_of("\x01\x02") == "error: Malformed msgpack: more than one value: byte 1");
-  CHECK(to_json("\xC1").error().kind == ErrorKind::internal);
-}
-
 TEST_CASE("announced lengths cause no allocation") {
   for (const std::string_view header :
        {"\xDD\xFF\xFF\xFF\xFF", "\xDF\xFF\xFF\xFF\xFF", "\xDB\xFF\xFF\xFF\xFF", "\xC6\xFF\xFF\xFF\xFF",

@@ -101,14 +101,6 @@ class GatedMaster {
 
 }  // namespace
 
-TEST_CASE("a pool without descriptors is an error") {
-  const rest_fcgi::test::Limit no_files(RLIMIT_NOFILE, 0);
-  const auto pool = RequestPool::make({.uri = "tcp://127.0.0.1:4506"});
-  REQUIRE_FALSE(pool);
-  CHECK(pool.error().kind == ErrorKind::internal);
-  CHECK(pool.error().message == "ZeroMQ: Too many open files.");
-}
-
 TEST_CASE("concurrent requests get their own replies") {
   constexpr int kThreads = 32;
   constexpr int kEach = 32;
@@ -142,21 +134,6 @@ TEST_CASE("concurrent requests get their own replies") {
   CHECK(master.connections() <= 8);
 }
 
-TEST_CASE("the number of running requests is that of connections") {
-  GatedMaster master(16);
-  const auto pool = pool_of({.uri = master->uri(), .connections = 4, .slow_after = seconds(60)});
-  std::vector<std::future<Result<WipedBytes>>> answers;
-  for (int i = 0; i < 16; ++i) answers.push_back(send_request(*pool, "slow"));
-  CHECK(test::soon([&] { return master.inside() == 4; }));
-  const auto refused = pool->request(PriorityClass::publish, bytes("slow"), test::in(milliseconds(50)));
-  REQUIRE(!refused);
-  CHECK(refused.error().kind == ErrorKind::timeout);
-  master.open();
-  for (auto& answer : answers) CHECK(answer.get());
-  CHECK(master.most() == 4);
-  CHECK(master->messages() == 16);
-}
-
 TEST_CASE("idle connections of an earlier master are replaced") {
   FakeRetPort master(reply_to, 4);
   const auto pool = pool_of({.uri = master.uri()});
@@ -187,26 +164,6 @@ TEST_CASE("running requests end with the master and are not repeated") {
           std::string::npos);
   }
   CHECK(master->messages() == 4);
-}
-
-TEST_CASE("requests to a silent master fail together") {
-  // Accepts TCP connections and sends nothing, so each attempt takes the whole `connect_timeout`.
-  zmq::context_t context;
-  zmq::socket_t listener(context, zmq::socket_type::stream);
-  listener.bind("tcp://127.0.0.1:*");
-  const auto pool = pool_of({.uri = listener.get(zmq::sockopt::last_endpoint),
-                             .connections = 2,
-                             .connect_timeout = milliseconds(500)});
-  std::vector<std::future<Result<WipedBytes>>> answers;
-  const SteadyTime begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < 60; ++i) answers.push_back(send_request(*pool, "question"));
-  for (auto& answer : answers) {
-    const auto result = answer.get();
-    REQUIRE(!result);
-    CHECK(result.error().message == kMasterNotAvailable);
-  }
-  // Half a minute one after the other, 15 s two at a time.
-  CHECK(std::chrono::steady_clock::now() - begin < seconds(14));
 }
 
 TEST_CASE("CVE-2024-38823: a late reply never reaches another request") {
@@ -258,21 +215,6 @@ TEST_CASE("a dead worker delays only its own requests") {
   CHECK(answered == 10);
 }
 
-TEST_CASE("slow logins leave connections for others") {
-  GatedMaster master(16);
-  const auto pool = pool_of({.uri = master->uri(), .connections = 8, .worker_threads = 5});
-  std::vector<std::future<Result<WipedBytes>>> logins;
-  for (int i = 0; i < 10; ++i) logins.push_back(send_request(*pool, "slow login", PriorityClass::login));
-  CHECK(test::soon([&] { return master.inside() == 3; }));
-  for (const PriorityClass priority :
-       {PriorityClass::publish, PriorityClass::question, PriorityClass::wheel}) {
-    for (int i = 0; i < 10; ++i) CHECK(ask(*pool, "quick", priority));
-  }
-  master.open();
-  for (auto& login : logins) CHECK(login.get());
-  CHECK(master.most() == 3);
-}
-
 TEST_CASE("before is called when the request is sent") {
   GatedMaster master(2);
   const auto pool = pool_of({.uri = master->uri(), .connections = 1, .slow_after = seconds(60)});
@@ -315,21 +257,6 @@ TEST_CASE("the number of waiting logins and tokens is limited") {
     CHECK(first.get());
     CHECK(ask(*pool, "quick", priority));
   }
-}
-
-TEST_CASE("a request beyond the limit is refused and not sent") {
-  GatedMaster master(2);
-  const auto pool =
-      pool_of({.uri = master->uri(), .connections = 1, .max_waiting = 0, .slow_after = seconds(60)});
-  auto first = send_request(*pool, "slow");
-  CHECK(test::soon([&] { return master.inside() == 1; }));
-  const auto second = ask(*pool, "quick");
-  REQUIRE(!second);
-  CHECK(second.error().kind == ErrorKind::unavailable);
-  CHECK(second.error().message.find("Too many requests") != std::string::npos);
-  master.open();
-  CHECK(first.get());
-  CHECK(master->messages() == 1);
 }
 
 TEST_CASE("a request after its deadline is not sent") {
@@ -406,12 +333,6 @@ TEST_CASE("a request without free descriptors is an error") {
   CHECK(answer.error().kind == ErrorKind::unavailable);
   CHECK(ask(*pool, "question"));
   CHECK(master.messages() == 1);
-}
-
-TEST_CASE("a pool with a malformed address is an error") {
-  const auto pool = RequestPool::make({.uri = "4506"});
-  REQUIRE(!pool);
-  CHECK(pool.error().kind == ErrorKind::configuration);
 }
 
 }  // namespace rest_fcgi::salt
