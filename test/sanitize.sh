@@ -14,12 +14,11 @@ if [ "$SAN" = thread ]; then
   # The thread sanitizer of older compilers fails with a high vm.mmap_rnd_bits of the kernel.
   fixed=
   if setarch "$(uname -m)" -R true 2>/dev/null; then fixed="setarch $(uname -m) -R"; fi
-  parts='load jobs process fastcgi streams' # threads share data in these
+  parts='load jobs process streams' # threads share data in these
 else
   fixed=
-  # Components that parse untrusted bytes, or handle memory of C libraries.
-  parts='etcd etcd_events fastcgi hostile_bodies http_hostile jobs load mutual_tls pam_helper process python_modules rest
-    rest_sessions rest_wsgi run_helper shared_store slow_peers stream_clients streams web_servers yaml_replies'
+  # Sockets, TLS and helper programs with untrusted bytes. The unit tests run parsers, SQLite, etcd and Salt's protocol.
+  parts='fastcgi hostile_bodies http_hostile load mutual_tls pam_helper process rest run_helper streams'
 fi
 wire=
 for part in $parts; do wire="$wire test/wire/test_$part.py"; done
