@@ -72,28 +72,6 @@ def test_salt_issue_3077_explain_names_the_rule_that_allows_or_refuses_a_call(ma
     assert explain("eve", "test.ping", "*")[0] == explain("alice", "key.list_all", "@wheel")[0] == 1
 
 
-def test_a_malformed_target_of_a_rule_is_named_with_file_and_line(master):
-    path = master(RULES.replace("'web*'", "'web* and'"))
-    refused(daemons.run("--config", path, "--check-config"), f"{path}:5: external_auth: auto: alice: the target 'web* and'")
-
-
-def test_check_config_notes_functions_and_targets_of_rules_that_match_nothing(master):
-    rules = RULES.replace("test.*", "test.pnig").replace("'web*'", "'wbe1'")
-    text = daemons.run("--config", master(rules), "--check-config").stdout
-    path = master(rules)
-    assert f"note:     {path}:4: external_auth: auto: alice: \"test.pnig\": " in text and "did you mean 'test.ping'?" in text
-    assert f"note:     {path}:5: external_auth: auto: alice: \"wbe1\": " in text and "did you mean 'web1'?" in text
-    text = daemons.run("--config", master(rules.replace("rest_fcgi:", "rest_fcgi:\n  engine: salt")), "--check-config").stdout
-    assert text and "test.pnig" not in text and "wbe1" not in text
-
-
-def test_check_config_lists_clients_and_back_ends(directory, master):
-    result = daemons.run("--config", master(daemons.master_config(directory)), "--check-config")
-    assert result.returncode == 0
-    for name in ["local_async", "wheel", "file", "embedded"]:
-        assert name in result.stdout
-
-
 @pytest.fixture
 def salt_config(directory):
     """A master file with `engine: salt` whose master does not run."""

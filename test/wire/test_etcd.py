@@ -2,17 +2,14 @@
 """Jobs in a real etcd, in the layout of Salt's own returner, shared by several responders and by Salt."""
 
 import json
-import random
-import re
 import subprocess
 
 import pytest
 from support import daemon as daemons
 from support import salts
 from support.api import CRED, JSON
-from support.daemon import KILLS
 from support.etcd import USER, Certificates
-from support.jobs import Clients, call, kill_again_and_again, refused, runner
+from support.jobs import call, refused, runner
 from support.process import wait_until
 from support.rest import api_of, login, serving, session
 
@@ -32,10 +29,6 @@ def start_async(address):
     return call(address, ASYNC_PING)[0]["jid"]
 
 
-def looked_up(address, jid):
-    return runner(address, "jobs.lookup_jid", jid=jid)
-
-
 def all_returned(address, jid):
     """Returns whether all minions returned; False also while the job cache is unavailable."""
     return call(address, {"client": "runner", "fun": "jobs.lookup_jid", "kwarg": {"jid": jid}}) == [ALL_PONG]
@@ -45,10 +38,8 @@ def listed(address):
     return runner(address, "jobs.list_jobs")
 
 
-@BOTH_APIS
-def test_a_responder_finds_the_job_of_another_responder(start, start_etcd, v2):
-    etcd = start_etcd(v2=True)
-    here, there = start(on(etcd, v2)), start(on(etcd, v2))
+def test_a_responder_finds_the_job_of_another_responder(start, etcd):
+    here, there = start(on(etcd)), start(on(etcd))
     jid = start_async(here.address)
     wait_until(lambda: all_returned(there.address, jid), "all returned")
     assert jid in listed(there.address)
@@ -115,76 +106,49 @@ def test_hosts_share_logins_and_logouts_through_etcd(start, etcd):
     assert not etcd.all("/salt/tokens/")
 
 
-class SaltReturner:
-    """Salt's own etcd returner, in an environment with Salt."""
-
-    def __init__(self, directory, options):
-        self._directory, self._options = directory, options
-        directory.mkdir()
-
-    def run(self, *calls):
-        program = salts.ETCD_RETURNER
-        request = {"root_dir": str(self._directory), "opts": self._options, "calls": calls}
-        argv = [salts.require(salts.SERIES[0]) / "bin/python", "-I", "-W", "ignore", program]
-        done = subprocess.run(argv, input=json.dumps(request), capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def returned(self, *calls):
-        outcomes = self.run(*calls)
-        assert all("ret" in outcome for outcome in outcomes), outcomes
-        return [outcome["ret"] for outcome in outcomes]
-
-
-@pytest.fixture
-def salt_returner(directory):
-    def make(etcd, v2):
-        options = {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": v2}
-        return SaltReturner(directory / "salt", options)
-
-    return make
+def returner_of_salt(directory, options, *calls):
+    """Calls functions of Salt's own etcd returner, in an environment with Salt. Returns their returns."""
+    directory.mkdir()
+    request = json.dumps({"root_dir": str(directory), "opts": options, "calls": calls})
+    argv = [salts.require(salts.SERIES[0]) / "bin/python", "-I", "-W", "ignore", salts.ETCD_RETURNER]
+    done = subprocess.run(argv, input=request, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    outcomes = json.loads(done.stdout)
+    assert all("ret" in outcome for outcome in outcomes), outcomes
+    return [outcome["ret"] for outcome in outcomes]
 
 
 ODD = {"client": "local", "tgt": "ms-*", "fun": "test.arg", "arg": ["grün ☃ \U0001f984", 1.5, None, {"a": [2**40]}]}
 
 
 @BOTH_APIS
-def test_the_returner_of_salt_reads_our_jobs(start, start_etcd, salt_returner, v2):
+def test_our_job_cache_and_the_returner_of_salt_read_jobs_of_each_other(start, start_etcd, directory, v2):
     etcd = start_etcd(v2=True)
     daemon = start(on(etcd, v2))
     ours = call(daemon.address, ODD)[0]
     (jid,) = listed(daemon.address)
-    assert daemon.stop() == 0
-    load, rets, jids, functions, minions = salt_returner(etcd, v2).returned(
-        ["get_load", jid], ["get_jid", jid], ["get_jids"], ["get_fun", "test.arg"], ["get_minions"]
-    )
-    assert rets == {minion: {"return": ret} for minion, ret in ours.items()}
+    theirs = "20261120231500123456"
+    load = {"fun": "test.arg", "jid": theirs, "tgt": "web*", "tgt_type": "glob", "arg": ["ü"], "user": "root", "cmd": "publish"}
+    ret = {"jid": theirs, "fun": "test.arg", "retcode": 0, "success": True, "cmd": "_return", "fun_args": ["ü"]}
+    returns = {"web-1": {"ä": [1, 1.5, None]}, "web-2": "z\n"}
+    found, rets, jids, functions, minions, *_ = returner_of_salt(
+        directory / "salt", {"etcd.host": "127.0.0.1", "etcd.port": etcd.port, "etcd.require_v2": v2},
+        ["get_load", jid], ["get_jid", jid], ["get_jids"], ["get_fun", "test.arg"], ["get_minions"],
+        ["save_load", theirs, load],
+        *(["returner", {**ret, "id": minion, "return": value}] for minion, value in returns.items()),
+    )  # fmt: skip
+    assert rets == {minion: {"return": value} for minion, value in ours.items()}
     assert jids == [jid]
     assert functions == {minion: "test.arg" for minion in ours}
     assert sorted(minions) == sorted(ours)
-    told = {key: load[key] for key in ("jid", "fun", "tgt", "tgt_type", "user", "arg")}
+    told = {key: found[key] for key in ("jid", "fun", "tgt", "tgt_type", "user", "arg")}
     asked = {"jid": jid, "fun": ODD["fun"], "tgt": ODD["tgt"], "tgt_type": "glob", "user": CRED["username"]}
     assert told == {**asked, "arg": ODD["arg"]}
 
-
-@BOTH_APIS
-def test_our_job_cache_reads_the_jobs_of_the_returner_of_salt(start, start_etcd, salt_returner, v2):
-    etcd = start_etcd(v2=True)
-    jid = "20261120231500123456"
-    load = {"fun": "test.arg", "jid": jid, "tgt": "web*", "tgt_type": "glob", "arg": ["ü"], "user": "root", "cmd": "publish"}
-    ret = {"jid": jid, "fun": "test.arg", "retcode": 0, "success": True, "cmd": "_return", "fun_args": ["ü"]}
-    returns = {"web-1": {"ä": [1, 1.5, None]}, "web-2": "z\n"}
-    salt_returner(etcd, v2).returned(
-        ["save_load", jid, load],
-        *(["returner", {**ret, "id": minion, "return": value}] for minion, value in returns.items()),
-    )
-    daemon = start(on(etcd, v2))
-    assert looked_up(daemon.address, jid) == returns
-    jobs = listed(daemon.address)
-    assert list(jobs) == [jid]
-    found = {key: jobs[jid][key] for key in ("Function", "Arguments", "Target", "Target-type", "User")}
+    assert runner(daemon.address, "jobs.lookup_jid", jid=theirs) == returns
+    job = listed(daemon.address)[theirs]
     named = {"Function": "test.arg", "Arguments": ["ü"], "Target": "web*", "Target-type": "glob", "User": "root"}
-    assert found == named
+    assert {key: job[key] for key in named} == named
 
 
 def number_of_jobs(address):
@@ -204,45 +168,3 @@ def test_calls_are_answered_without_etcd_and_delivered_later(start, etcd):
     etcd.restart(0)
     wait_until(lambda: number_of_jobs(daemon.address) == 21, "what was kept meanwhile is delivered")
     assert daemon.stop() == 0
-
-
-def found_in(etcd):
-    """Returns the jids of all loads in etcd, and the words in their arguments."""
-    loads = {key: value for key, value in etcd.all("/salt/return/jobs/").items() if key.endswith(b"/.load.p")}
-    jids = {key.split(b"/")[4].decode() for key in loads}
-    words = {word.decode() for value in loads.values() for word in re.findall(rb"word-\d+-\d+", value)}
-    return jids, words
-
-
-def checked(clients, etcd, last, capsys, what):
-    """Checks that every acknowledged job is found."""
-
-    def all_found():
-        jids, words = found_in(etcd)
-        return clients.jobs <= jids and clients.words <= words
-
-    assert clients.jobs and clients.words
-    # A lookup waits for the delivery, and fails while the cluster elects a leader.
-    lookup = {"client": "runner", "fun": "jobs.lookup_jid", "kwarg": {"jid": min(clients.jobs)}}
-    wait_until(lambda: call(last.address, lookup), "the cluster answers")
-    try:
-        wait_until(all_found, "all is in etcd")
-    finally:
-        jids, words = found_in(etcd)
-        with capsys.disabled():
-            print(
-                f"\n  {what}: {len(clients.jobs)} asynchronous jobs acknowledged, {len(clients.jobs & jids)} found; "
-                f"{len(clients.words)} synchronous jobs answered, {len(words & clients.words)} found"
-            )
-    for jid in random.Random(6).sample(sorted(clients.jobs), min(50, len(clients.jobs))):
-        assert isinstance(looked_up(last.address, jid), dict)
-
-
-def test_every_acknowledged_job_reaches_etcd_after_kills_under_load(start, directory, etcd, capsys):
-    changes = on(etcd, cachedir=str(directory / "cache"), log_level="warning")
-    clients = Clients(2, pause=0.005)
-    try:
-        kill_again_and_again(lambda: start(changes), KILLS, clients)
-    finally:
-        clients.stop()
-    checked(clients, etcd, start(changes), capsys, f"{KILLS} kills of the responder")

@@ -7,11 +7,9 @@ import json
 import threading
 import time
 
-import pytest
 from support.api import JSON
 from support.daemon import MINIONS
 from support.process import wait_until
-from support.relay import Relay
 from support.rest import api_of, login, serving, session
 from support.streams import Sse, hook
 
@@ -22,7 +20,7 @@ class Listener:
     """Reads /events of a host in its own thread. `seen` counts tags; `tags` has them in order."""
 
     def __init__(self, stream):
-        self.tags, self.seen, self.ended, self._stream = [], collections.Counter(), False, stream
+        self.tags, self.seen, self._stream = [], collections.Counter(), stream
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self):
@@ -30,21 +28,17 @@ class Listener:
             while fields := self._stream.block():
                 self.tags.append(fields["tag"])
                 self.seen[fields["tag"]] += 1
-        self.ended = True
 
     def has(self, tag):
         return tag in self.seen
 
 
 class Host:
-    """A responder with the REST interface and relays to the members of etcd."""
+    """A responder with the REST interface that keeps jobs in etcd."""
 
-    def __init__(self, start, etcd, **more):
-        self.ways = [Relay(member.port) for member in etcd.members]
-        ports = [f"127.0.0.1:{way.port}" for way in self.ways]
+    def __init__(self, start, etcd):
         served = serving()
-        keys = {"master_job_cache": "etcd", "etcd.host": ports, "etcd.require_v2": False, **more}
-        self.daemon = start({**keys, **served})
+        start({"master_job_cache": "etcd", "etcd.host": f"127.0.0.1:{etcd.port}", "etcd.require_v2": False, **served})
         self.api = api_of(served)
         self.token = login(self.api)
 
@@ -54,54 +48,26 @@ class Host:
     def run(self, *low):
         return self.api.request("POST", "/", json.dumps(low), {**JSON, **session(self.token)}).ret
 
-    def start_jobs(self, count):
-        return [job["jid"] for job in self.run(*[PING] * count)]
-
-    def cut(self):
-        return sum(way.cut() for way in self.ways)
-
-
-@pytest.fixture
-def hosts(start):
-    made = []
-
-    def make(etcd, count=2, **more):
-        made.extend(Host(start, etcd, **more) for _ in range(count))
-        return made
-
-    yield make
-    for host in made:
-        for way in host.ways:
-            way.close()
-
 
 def tags_of(jid):
     return [f"salt/job/{jid}/new", *(f"salt/job/{jid}/ret/{minion}" for minion in MINIONS)]
 
 
-def test_a_stream_shows_the_jobs_of_other_hosts(hosts, etcd):
-    one, two = hosts(etcd)
-    listeners = [one.listen(), two.listen()]
-    (jid,) = one.start_jobs(1)
-    for listener in listeners:
-        wait_until(lambda heard=listener: all(map(heard.has, tags_of(jid))), "the job is heard")
-    time.sleep(0.5)
-    for listener in listeners:
-        of_job = [tag for tag in listener.tags if jid in tag]
-        assert of_job[0] == f"salt/job/{jid}/new"
-        assert sorted(of_job) == sorted(tags_of(jid))
-
-
-def test_a_stream_shows_hooks_and_runners_of_other_hosts(hosts, etcd):
-    one, two = hosts(etcd)
+def test_a_stream_shows_jobs_hooks_and_runners_of_other_hosts_once(start, etcd):
+    one, two = Host(start, etcd), Host(start, etcd)
     listeners = [one.listen(), two.listen()]
     time.sleep(1.2)  # a host notices a listener within a second
+    jid = one.run(PING)[0]["jid"]
     hook(one.api, one.token, "/hook/built", n=1)
     (ret,) = one.run({"client": "runner", "fun": "test.arg", "arg": ["x"]})
     assert ret["args"] == ["x"]
     for listener in listeners:
+        wait_until(lambda heard=listener: all(map(heard.has, tags_of(jid))), "the job is heard")
         wait_until(lambda heard=listener: heard.has("salt/netapi/hook/built"), "the hook is heard")
         wait_until(lambda heard=listener: any(tag.startswith("salt/run/") and tag.endswith("/ret") for tag in heard.tags), "the runner")
     time.sleep(0.5)
-    for listener in listeners:  # tags of minions are the same on all hosts
+    for listener in listeners:
+        of_job = [tag for tag in listener.tags if jid in tag]
+        assert of_job[0] == f"salt/job/{jid}/new" and sorted(of_job) == sorted(tags_of(jid))
+        # Tags of minions are the same on all hosts.
         assert [tag for tag, count in listener.seen.items() if count != 1 and tag not in ("salt/auth", "minion_start")] == []

@@ -4,8 +4,6 @@
 import json
 import time
 
-import pytest
-
 from support import fastcgi
 
 GUARD = {"tries": 3, "address_tries": 8, "window": 600, "refuse": 600}
@@ -40,16 +38,16 @@ def statuses(daemon, count, **credentials):
     return [ask(daemon, **credentials)[0] for _ in range(count)]
 
 
-@pytest.mark.parametrize("user", ["alice", "nobody"])
-def test_guesses_are_delayed_and_then_refused_for_known_and_unknown_users(start, user):
+def test_guesses_are_delayed_and_then_refused_for_known_and_unknown_users(start):
     daemon = start(settings())
-    begin = time.monotonic()
-    assert statuses(daemon, 3, username=user, password="wrong") == [401, 401, 401]
-    assert time.monotonic() - begin > 0.6  # 0.1, 0.2 and 0.4 seconds
-    status, retry_after = ask(daemon, username=user, password="wrong")
-    assert status == 429 and 0 < int(retry_after) <= 600
-    assert ask(daemon, username=user)[0] == 429
-    daemon.await_log(f'login guard: user "{user}" at "192.0.2.7": refused for 600 seconds')
+    for user in ("alice", "nobody"):
+        begin = time.monotonic()
+        assert statuses(daemon, 3, username=user, password="wrong") == [401, 401, 401]
+        assert time.monotonic() - begin > 0.6  # 0.1, 0.2 and 0.4 seconds
+        status, retry_after = ask(daemon, username=user, password="wrong")
+        assert status == 429 and 0 < int(retry_after) <= 600
+        assert ask(daemon, username=user)[0] == 429
+        daemon.await_log(f'login guard: user "{user}" at "192.0.2.7": refused for 600 seconds')
 
 
 def test_processes_share_the_count_of_failed_logins_and_it_survives_a_kill(start, directory):
@@ -72,9 +70,3 @@ def test_a_reload_keeps_the_count_of_failed_logins(start):
     assert ask(daemon, username="bob")[0] == 429, "bob is still refused"
     assert ask(daemon, password="wrong")[0] == 401
     assert ask(daemon)[0] == 429, "the third failure was the third"
-
-
-def test_the_audit_names_the_throttled_user(start):
-    daemon = start(settings())
-    statuses(daemon, 4, password="wrong")
-    daemon.await_log("user=alice eauth=sharedsecret remote_addr=192.0.2.7 client=local fun=test.ping tgt=ms-0 jid=- outcome=throttled")

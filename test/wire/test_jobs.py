@@ -22,14 +22,6 @@ def start_job(api, fun, **more):
     return ret["jid"]
 
 
-def test_lookup_jid_finds_a_running_job(api):
-    jid = start_job(api, "test.sleep", arg=[10])
-    assert lookup(api, jid) == {}
-    assert jid in api.run(chunk("runner", "jobs.active"))[0]
-    wait_until(lambda: len(lookup(api, jid)) == 3, "all returned")
-    wait_until(lambda: jid not in api.run(chunk("runner", "jobs.active"))[0], "it runs no more")
-
-
 def test_salt_issue_43095_list_jobs_shows_function_and_user_but_no_credentials(api):
     jid = start_job(api, "test.echo", arg=["listed"])
     (jobs,) = api.run(chunk("runner", "jobs.list_jobs"))
@@ -39,14 +31,6 @@ def test_salt_issue_43095_list_jobs_shows_function_and_user_but_no_credentials(a
 
 def saltutil(api, fun, *arg):
     return api.run(local(f"saltutil.{fun}", tgt="ms-0", arg=list(arg)))[0]["ms-0"]
-
-
-def test_kill_job_ends_a_job_with_a_return(api):
-    jid = start_job(api, "test.sleep", tgt="ms-0", arg=[600])
-    assert saltutil(api, "find_job", jid)["fun"] == "test.sleep"
-    assert re.fullmatch(rf"Signal 9 sent to job {jid} at pid \d+", saltutil(api, "kill_job", jid))
-    wait_until(lambda: "terminated" in lookup(api, jid).get("ms-0", ""), "it returned")
-    wait_until(lambda: saltutil(api, "find_job", jid) == {}, "it runs no more")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount /proc anew and start programs as another user")
@@ -69,9 +53,11 @@ def test_a_job_of_a_process_hidden_in_proc_stays_active(start, directory):
     assert other.log().count(f"job {jid} was interrupted") == 1
 
 
-def test_shutdown_interrupts_a_job_after_the_shutdown_timeout(start, front):
-    daemon = start({"rest_fcgi": {"shutdown_timeout": 1}})
-    start_job(front(daemon), "test.sleep", arg=[600])
-    daemon.kill(signal.SIGTERM)
-    assert daemon.wait(30) == 0
-    assert "interrupted" in daemon.log()
+def test_a_running_job_is_active_until_kill_job_ends_it_with_a_return(api):
+    jid = start_job(api, "test.sleep", tgt="ms-0", arg=[600])
+    assert lookup(api, jid) == {} and jid in api.run(chunk("runner", "jobs.active"))[0]
+    assert saltutil(api, "find_job", jid)["fun"] == "test.sleep"
+    assert re.fullmatch(rf"Signal 9 sent to job {jid} at pid \d+", saltutil(api, "kill_job", jid))
+    wait_until(lambda: "terminated" in lookup(api, jid).get("ms-0", ""), "it returned")
+    wait_until(lambda: saltutil(api, "find_job", jid) == {}, "it runs no more")
+    assert jid not in api.run(chunk("runner", "jobs.active"))[0]

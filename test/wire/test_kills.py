@@ -6,7 +6,6 @@ import concurrent.futures
 import contextlib
 import itertools
 import os
-import pathlib
 import random
 import shutil
 import signal
@@ -14,9 +13,7 @@ import threading
 import time
 
 import pytest
-from support import apache as apaches
 from support import daemon as daemons
-from support.api import chunk
 from support.jobs import runner
 from support.ledger import MINION, Ledger, await_answers, load, over_fastcgi, over_http
 from support.process import command_lines, processes_of, wait_until
@@ -38,13 +35,6 @@ def kill(pid):
     except ProcessLookupError:
         return False
     return True
-
-
-def children(pid):
-    """Returns the child processes, from the kernel."""
-    with contextlib.suppress(OSError):
-        return [int(one) for one in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return []
 
 
 def own_copy(name, directory):
@@ -77,43 +67,6 @@ def test_killing_the_responder_loses_no_answered_request(unit, front, ledger, ca
     # Connections wait while no process runs; nginx answers 502 for those that were cut off.
     assert set(ledger.statuses) <= {200, 502} and ledger.count("answered") < ledger.sent
     assert unit.starts == KILLS + 1
-
-
-@pytest.fixture
-def fcgid(directory, keep):
-    return keep(apaches.Fcgid(directory / "apache", {"rest_fcgi": {"embedded": {"run_helper": str(own_copy("rest_fcgi_run", directory))}}}))
-
-
-def test_killing_processes_of_mod_fcgid_loses_no_answered_request(fcgid, ledger, capsys):
-    with load(ledger, over_http(fcgid)):
-        for _ in range(KILLS):
-            await_answers(ledger)
-            kill(wait_until(fcgid.pids, "a process runs").pop())
-        await_answers(ledger)
-    (jobs,) = fcgid.run(chunk("runner", "jobs.list_jobs"))
-    ledger.close(f"{KILLS} kills of processes of mod_fcgid", jobs.__contains__, capsys)
-    assert set(ledger.statuses) <= {200, 500, 503}
-
-
-@pytest.mark.parametrize("server", ["nginx", "Apache"])
-def test_killing_the_web_server_loses_no_answered_request(unit, front, directory, ledger, capsys, server):
-    if server == "Apache":
-        api = apaches.Proxying(directory / "apache", unit)
-    else:
-        api = front(unit)
-    with load(ledger, over_http(api)):
-        for _ in range(KILLS):
-            await_answers(ledger)
-            kill(wait_until(lambda: children(api.pid), "it has workers")[0])
-        await_answers(ledger)
-        before = ledger.count("cut off")
-        for pid in [api.pid, *children(api.pid)]:
-            kill(pid)
-        wait_until(lambda: ledger.count("cut off") > before + 10, "clients are cut off")
-    api.stop()
-    ledger.close(f"{KILLS} kills of workers of {server}, and all of it", found_by(unit.address), capsys)
-    assert set(ledger.statuses) == {200}
-    assert ledger.send(over_fastcgi(unit.address)) == "answered" and unit.starts == 1
 
 
 def kill_some(program, every, stop, killed):

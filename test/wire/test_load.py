@@ -102,7 +102,7 @@ def test_salt_issue_29817_descriptors_and_threads_are_released(start, front):
 
     in_parallel(16, mixed)
     files = wait_until(at_rest, "idle threads end", 4 * TIMEOUT)
-    for _ in range(16):
+    for _ in range(6):
         in_parallel(16, mixed)
     wait_until(lambda: 0 < at_rest() <= files + READERS, "as many files are open as before", 4 * TIMEOUT)
 

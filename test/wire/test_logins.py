@@ -99,16 +99,16 @@ def test_cve_2023_20897_failed_logins_do_not_delay_a_good_login(start, directory
     assert [fastcgi.receive(connection).status for connection in guessing] == [401] * 20
 
 
-@pytest.mark.parametrize("now", ["fred:changed", "fred:!sesame", "ann:sesame", None])
-def test_cve_2016_9639_a_change_of_the_password_file_ends_cached_logins(start, directory, now):
+def test_cve_2016_9639_a_change_of_the_password_file_ends_cached_logins(start, directory):
     users = directory / "users"
-    users.write_text("fred:sesame\n")
-    users.chmod(0o600)
+    users.touch(0o600)
     daemon = start(settings(users, ["fred"], hashtype="plaintext", auth_cache_ttl=300))
-    time.sleep(0.1)  # a file that changed just now is read for each login
-    assert [fastcgi.talk(daemon.address, login("fred", "sesame")).status for _ in range(2)] == [200, 200]
-    if now is None:
-        users.unlink()
-    else:
-        users.write_text(now + "\n")
-    assert fastcgi.talk(daemon.address, login("fred", "sesame")).status == (500 if now is None else 401)
+    for now in ("fred:changed", "fred:!sesame", "ann:sesame", None):
+        users.write_text("fred:sesame\n")
+        time.sleep(0.1)  # a file that changed just now is read for each login
+        assert [fastcgi.talk(daemon.address, login("fred", "sesame")).status for _ in range(2)] == [200, 200]
+        if now is None:
+            users.unlink()
+        else:
+            users.write_text(now + "\n")
+        assert fastcgi.talk(daemon.address, login("fred", "sesame")).status == (500 if now is None else 401)

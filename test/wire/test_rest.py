@@ -118,18 +118,6 @@ def test_the_java_client_logs_in_calls_and_logs_out(api):
     assert send("/", [up], **token).status == 401
 
 
-def test_sessions_and_logouts_survive_a_restart(start, directory):
-    changes = merge(serving(), {"cachedir": str(directory / "cache")})
-    daemon = start(changes)
-    api = api_of(changes)
-    kept, ended = session(login(api)), session(login(api))
-    assert api.request("POST", "/logout", headers=ended).status == 200
-    assert daemon.stop() == 0
-    start(changes)
-    assert get(api, "/jobs", kept).status == 200
-    assert get(api, "/jobs", ended).status == 401
-
-
 def test_rest_tornado_answers_in_its_own_dialect(on_port):
     tornado = on_port("rest_tornado")
     assert get(tornado, "/login").json == {"status": "401 Unauthorized", "return": "Please log in"}
@@ -138,22 +126,6 @@ def test_rest_tornado_answers_in_its_own_dialect(on_port):
     assert post(tornado, "/", ping, token).ret == [{"ms-0": True, "ms-1": True, "ms-2": True}]
     assert get(tornado, "/minions/nosuch", token).status == 404
     assert get(tornado, "/jobs").status == 401
-
-
-def test_an_expired_token_ends_the_session_in_both_interfaces(start):
-    both = ["rest_cherrypy", "rest_tornado"]
-    changes = merge(serving(both[0]), serving(both[1]))
-    start(merge(changes, {"token_expire": 10, "rest_fcgi": {"netapi": both}}))
-    api, tornado = (api_of(changes, module) for module in both)
-    token = session(login(api))
-    assert get(api, "/stats", token).status == 200
-    wait_until(lambda: get(api, "/jobs", token).status == 401, "the token expires")
-    for path in ("/minions", "/keys", "/stats"):
-        assert get(api, path, token).status == 401
-    for path in ("/", "/minions", "/jobs", "/hook", "/logout"):
-        assert post(api, path, [], token).status == 401
-    for path in ("/", "/run", "/minions", "/hook"):
-        assert post(tornado, path, [], token).status == 401
 
 
 def test_the_mount_table_selects_the_interface_by_path(start, front):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many logins and logouts leave nothing behind: 3,000, and 100,000 in `make nightly`."""
+"""Many logins and logouts leave nothing behind: 1,000, and 100,000 in `make nightly`."""
 
 import concurrent.futures
 import contextlib
@@ -15,7 +15,7 @@ from support.process import TIMEOUT, wait_until
 from support.rest import api_of, serving
 
 THREADS = 4
-WARM, TURNS = 3_000, 100_000 if LONG else 3_000
+WARM, TURNS = 1_000, 100_000 if LONG else 1_000
 GROWTH = 1.05  # allowance for fragmentation of the allocator
 
 

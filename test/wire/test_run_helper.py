@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from support import daemon as daemons
-from support.api import chunk, local
+from support.api import local
 from support.process import Process, has_ended, socket_of, wait_until
 
 HELPER = daemons.BINARY.parent / "rest_fcgi_run"
@@ -55,18 +55,6 @@ def tree(directory):
     return Tree(directory)
 
 
-def has_returned(api, jid):
-    wait_until(lambda: TGT in api.run(chunk("runner", "jobs.list_job", jid=jid))[0]["Result"], "the job returned")
-
-
-def test_a_killed_job_leaves_no_process(start, front, tree):
-    api = front(start())
-    jid = tree.start(api, "wait")
-    assert "sent to job" in call(api, "saltutil.kill_job", jid)
-    has_returned(api, jid)
-    assert tree.left() == []
-
-
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_stopped_or_killed_responder_leaves_no_process_of_a_job(start, front, tree, how):
     daemon = start({"rest_fcgi": {"shutdown_timeout": 0}})
@@ -96,16 +84,6 @@ def test_a_hundred_megabytes_of_output_are_cut_and_not_kept(start, front):
     ret = call(front(daemon), "cmd.run", "head -c 100000000 /dev/zero | tr '\\0' x", python_shell=True)
     assert ret.endswith("\n[Cut here: there is more than 8388608 bytes.]") and len(ret) < 8388608 + 100
     assert int(daemon.status("VmHWM")) - before < 90_000
-
-
-def test_a_missing_helper_is_named_in_the_return(start, front, directory):
-    for helper, what in [
-        ("/nosuch/run", "the helper /nosuch/run cannot be started: No such file or directory"),
-        ("unix:/nosuch/run.sock", "the socket /nosuch/run.sock cannot be connected: No such file or directory"),
-    ]:
-        api = front(start({"rest_fcgi": {"embedded": {"run_helper": helper}}}))
-        assert call(api, "cmd.run", "true").endswith(f"reason: The program 'true' cannot be started: {what}")
-        assert call(api, "test.ping") is True
 
 
 @pytest.fixture

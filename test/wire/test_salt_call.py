@@ -350,16 +350,31 @@ def ours(root, tmp_path_factory):
     assert daemon.stop() == 0, daemon.log()
 
 
+SIDES = ("mine", "real")
+
+
 @pytest.fixture(scope="module")
-def compared(python, ours, root):
-    """Returns (case, ours, theirs) for every case."""
-    folder = root / "files"
-    folder.mkdir()
-    all_cases = list(cases(folder))
+def asked(python, ours, root):
+    """Calls everything on both sides, and Salt in one process. Returns (case, ours, theirs) for every case, the argument
+    specifications of both sides, and (function and arguments, ours, theirs) for each write."""
+    for name in ("files", *SIDES):
+        (root / name).mkdir()
+    all_cases = list(cases(root / "files"))
     calls = [(case.fun, case.args, case.kwargs) for case in all_cases]
-    mine = ours(calls)
-    theirs = salt_minion.run(python, MINION, PILLAR, calls)
-    return list(zip(all_cases, mine, theirs, strict=True))
+    writes = {side: [(fun, [str(root / side / args[0]), *args[1:]], kwargs) for fun, args, kwargs in WRITES] for side in SIDES}
+    (mine,) = ours([("sys.argspec", ["*"], {})])
+    specs = [("sys.argspec", [f"{module}.*"], {}) for module in sorted({fun.split(".")[0] for fun in mine})]
+    our_answers, our_writes = ours(calls), ours(writes["mine"])
+    theirs = salt_minion.run(python, MINION, PILLAR, [*calls, *specs, *writes["real"]])
+    answers, theirs = theirs[: len(calls)], theirs[len(calls) :]
+    real = {fun: spec for answer in theirs[: len(specs)] for fun, spec in answer["ret"].items()}
+    wrote = [answer["ret"] for answer in theirs[len(specs) :]]
+    return list(zip(all_cases, our_answers, answers, strict=True)), (mine, real), list(zip(WRITES, our_writes, wrote, strict=True))
+
+
+@pytest.fixture
+def compared(asked):
+    return asked[0]
 
 
 def kind(value):
@@ -423,12 +438,8 @@ def test_each_grain_equals_that_of_a_real_minion(compared):
     assert not found, "\n".join(found)
 
 
-def test_each_function_takes_the_arguments_of_a_real_minion(python, ours):
-    (mine,) = ours([("sys.argspec", ["*"], {})])
-    modules = sorted({fun.split(".")[0] for fun in mine})
-    real = {}
-    for answer in salt_minion.run(python, MINION, PILLAR, [("sys.argspec", [f"{module}.*"], {}) for module in modules]):
-        real.update(answer["ret"])
+def test_each_function_takes_the_arguments_of_a_real_minion(asked):
+    mine, real = asked[1]
     found = [
         f"{fun}: {spec}, and a real minion has {real.get(fun)}"
         for fun, spec in mine.items()
@@ -437,20 +448,12 @@ def test_each_function_takes_the_arguments_of_a_real_minion(python, ours):
     assert not found, "\n".join(found)
 
 
-def test_functions_that_change_files_behave_like_on_a_real_minion(python, ours, root):
-    for side in ("mine", "real"):
-        (root / side).mkdir()
-
-    def calls(side):
-        return [(fun, [str(root / side / args[0]), *args[1:]], kwargs) for fun, args, kwargs in WRITES]
-
-    mine = ours(calls("mine"))
-    theirs = salt_minion.run(python, MINION, PILLAR, calls("real"))
-    for (fun, args, _), here, there in zip(WRITES, mine, theirs, strict=True):
-        expected = first_line_if_text(there["ret"])
+def test_functions_that_change_files_behave_like_on_a_real_minion(asked, root):
+    for (fun, args, _), here, there in asked[2]:
+        expected = first_line_if_text(there)
         expected = expected.replace(str(root / "real"), str(root / "mine")) if isinstance(expected, str) else expected
         assert first_line_if_text(here) == expected, (fun, args)
-    content = {side: {path.name: path.read_text() for path in (root / side).iterdir()} for side in ("mine", "real")}
+    content = {side: {path.name: path.read_text() for path in (root / side).iterdir()} for side in SIDES}
     assert content["mine"] == content["real"] and "new" in content["mine"]
     assert (root / "mine/stamp").stat().st_mtime == (root / "real/stamp").stat().st_mtime == 6
 

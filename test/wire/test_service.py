@@ -7,6 +7,7 @@ import json
 import os
 import pwd
 import re
+import shutil
 import stat
 import subprocess
 
@@ -16,7 +17,7 @@ from support import daemon as daemons
 from support import fastcgi
 from support.api import local
 from support.make import install
-from support.process import Process
+from support.process import Process, short_directory
 
 UNITS = ["rest_fcgi.service", "rest_fcgi.socket", "rest_fcgi-pam.socket", "rest_fcgi-pam@.service"]
 UNITS += ["rest_fcgi-run.socket", "rest_fcgi-run@.service", "rest_fcgi-http.socket"]
@@ -35,21 +36,31 @@ def content(tree):
     return {str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
 
 
-@pytest.fixture
-def root(directory):
-    """Installs everything like a package. Returns the root folder."""
-    install(DESTDIR=directory / "root", PREFIX="/usr")
-    return directory / "root"
+@pytest.fixture(scope="module")
+def installed():
+    """Installs everything like a package, for tests that do not change it. Returns the root folder."""
+    home = short_directory()
+    install(DESTDIR=home / "root", PREFIX="/usr")
+    yield home / "root"
+    shutil.rmtree(home)
 
 
 @pytest.fixture
-def prefix(directory):
+def root(installed, directory):
+    """A copy that the test may change."""
+    return shutil.copytree(installed, directory / "root", symlinks=True)
+
+
+@pytest.fixture(scope="module")
+def prefix():
     """Installs everything below a prefix. Returns the prefix."""
-    install(PREFIX=directory / "usr")
-    return directory / "usr"
+    home = short_directory()
+    install(PREFIX=home / "usr")
+    yield home / "usr"
+    shutil.rmtree(home)
 
 
-def test_install_uses_the_paths_of_debian(root):
+def test_install_uses_the_paths_of_debian(installed):
     doc = "usr/share/doc/rest_fcgi/"
     expected = {"usr/bin/rest_fcgi", "usr/lib/rest_fcgi/rest_fcgi_pam", "usr/lib/rest_fcgi/rest_fcgi_run"}
     expected |= {f"usr/lib/rest_fcgi/{name}.py" for name in ("module_loader", "salt_exceptions", "salt_functions", "salt_ssh_client")}
@@ -62,13 +73,13 @@ def test_install_uses_the_paths_of_debian(root):
     expected |= {doc + "salt-master.conf", doc + "manage-host.conf", doc + "http-port.conf"}
     expected |= {doc + "nginx/tls.conf", doc + "nginx/site/listen.conf", doc + "apache/fcgid.conf"}
     expected |= {doc + "apache/site/program.conf"}
-    files = content(root)
+    files = content(installed)
     assert expected <= set(files)
     assert not [name for name, text in files.items() if re.search(rb"@(prefix|sysconfdir)@", text)]
     start = b"ExecStart=/usr/bin/rest_fcgi --config /etc/rest_fcgi/master\n"
     assert start in files[f"usr/lib/systemd/system/{UNITS[0]}"]
-    assert run(root / "usr/bin/rest_fcgi", "--version")[0] == 0
-    assert stat.S_IMODE((root / "etc/rest_fcgi/master").stat().st_mode) == 0o640
+    assert run(installed / "usr/bin/rest_fcgi", "--version")[0] == 0
+    assert stat.S_IMODE((installed / "etc/rest_fcgi/master").stat().st_mode) == 0o640
 
 
 def dead_links(pages):
@@ -87,11 +98,11 @@ def anchor(heading):
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def test_links_of_installed_pages_lead_somewhere(root):
-    installed = list((root / "usr/share/doc/rest_fcgi").rglob("*.md"))
+def test_links_of_installed_pages_lead_somewhere(installed):
+    pages = list((installed / "usr/share/doc/rest_fcgi").rglob("*.md"))
     deployed = [page for folder in ("deploy", "nginx", "apache") for page in (daemons.ROOT / folder).rglob("*.md")]
-    assert len(installed) == len(deployed) + 1  # README.md
-    assert dead_links(installed) == []
+    assert len(pages) == len(deployed) + 1  # README.md
+    assert dead_links(pages) == []
 
 
 def test_installed_paths_follow_the_prefix(prefix):
@@ -132,18 +143,19 @@ def test_systemd_accepts_the_units(prefix):
 )
 def test_systemd_accepts_the_drop_ins(prefix, unit, name, key):
     folder = prefix / "lib/systemd/system" / f"{unit}.d"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     drop_in = (prefix / f"share/doc/rest_fcgi/{name}.conf").read_text()
     (folder / f"{name}.conf").write_text(drop_in)
     assert verify(prefix, unit) == (0, "")
     (folder / f"{name}.conf").write_text(drop_in.replace(key, key + "s"))
     assert key + "s" in verify(prefix, unit)[1]
+    shutil.rmtree(folder)
 
 
-def test_the_units_run_jobs_as_another_user(root):
-    units = root / "usr/lib/systemd/system"
+def test_the_units_run_jobs_as_another_user(installed):
+    units = installed / "usr/lib/systemd/system"
     (address,) = re.findall(r"^ListenStream=(.*)$", (units / UNITS[4]).read_text(), re.MULTILINE)
-    assert f"run_helper: unix:{address}\n" in (root / "etc/rest_fcgi/master").read_text()
+    assert f"run_helper: unix:{address}\n" in (installed / "etc/rest_fcgi/master").read_text()
     users = [re.findall(r"^User=(.*)$", (units / unit).read_text(), re.MULTILINE) for unit in (UNITS[0], UNITS[5])]
     assert users == [["rest_fcgi"], ["rest_fcgi_run"]]
     assert f"Wants={UNITS[4]}\n" in (units / UNITS[0]).read_text()
@@ -160,10 +172,10 @@ def security(root, unit, *options):
 
 
 @pytest.mark.parametrize("unit", SERVICES)
-def test_each_unit_explains_its_exposure(root, unit):
-    lines = (root / "usr/lib/systemd/system" / unit).read_text().splitlines()
+def test_each_unit_explains_its_exposure(installed, unit):
+    lines = (installed / "usr/lib/systemd/system" / unit).read_text().splitlines()
     reasons = "".join(line for line in lines if line.startswith("#"))
-    for row in json.loads(security(root, unit, "--json=short")):
+    for row in json.loads(security(installed, unit, "--json=short")):
         if row["exposure"] is None:
             continue
         setting, _, value = row["name"].partition("=")
@@ -176,23 +188,23 @@ def test_each_unit_explains_its_exposure(root, unit):
 EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7"}
 
 
-def test_the_exposure_of_the_services_is_unchanged(root):
+def test_the_exposure_of_the_services_is_unchanged(installed):
     version = run("systemctl", "--version")[1].split()[1]
     if version != "252":
         pytest.skip(f"the figures are of systemd 252, and this is {version}, which may rate otherwise")
-    assert {unit: re.search(r"exposure level for \S+: (\d\.\d)", security(root, unit))[1] for unit in SERVICES} == EXPOSURE
+    assert {unit: re.search(r"exposure level for \S+: (\d\.\d)", security(installed, unit))[1] for unit in SERVICES} == EXPOSURE
 
 
 @pytest.mark.parametrize("unit", SERVICES)
-def test_each_service_has_limits(root, unit):
-    text = (root / "usr/lib/systemd/system" / unit).read_text()
+def test_each_service_has_limits(installed, unit):
+    text = (installed / "usr/lib/systemd/system" / unit).read_text()
     for limit in ("MemoryMax=", "TasksMax=", "SocketBindDeny=any", "LimitCORE=0"):
         assert re.search(f"^{limit}", text, re.MULTILINE), limit
 
 
-def test_the_web_server_samples_use_the_socket_of_the_unit(root):
-    doc = root / "usr/share/doc/rest_fcgi"
-    unit = (root / "usr/lib/systemd/system" / UNITS[1]).read_text()
+def test_the_web_server_samples_use_the_socket_of_the_unit(installed):
+    doc = installed / "usr/share/doc/rest_fcgi"
+    unit = (installed / "usr/lib/systemd/system" / UNITS[1]).read_text()
     (path,) = re.findall(r"^ListenStream=(.*)$", unit, re.MULTILINE)
     for server in ("nginx", "apache"):
         assert path in (doc / server / "site/unix_address.conf").read_text()
@@ -219,8 +231,8 @@ def test_tmpfiles_makes_the_configuration_readable_for_the_group(root):
     assert stat.S_IMODE((root / "run/rest_fcgi").stat().st_mode) == 0o755
 
 
-def test_the_installed_configuration_is_valid(root):
-    assert run(root / "usr/bin/rest_fcgi", "--config", root / "etc/rest_fcgi/master", "--check-config")[0] == 0
+def test_the_installed_configuration_is_valid(installed):
+    assert run(installed / "usr/bin/rest_fcgi", "--config", installed / "etc/rest_fcgi/master", "--check-config")[0] == 0
 
 
 def test_the_manual_page_has_no_warning_and_names_every_option(prefix):

@@ -10,7 +10,6 @@ import time
 
 import pytest
 
-from support import fastcgi
 from support.api import CRED, JSON, chunk, local
 from support.daemon import NEEDS_PTRACE, merge
 from support.disk import fill, private_mounts, small
@@ -91,24 +90,6 @@ def test_a_full_disk_refuses_logins_and_keeps_sessions(small_disk, start):
     assert good(api, ended) == 401
 
 
-def test_a_full_disk_limits_password_guesses(small_disk, start):
-    guarded = {"sharedsecret": "shared", "external_auth": {"sharedsecret": {"alice": [".*"]}}}
-    guarded["rest_fcgi"] = {"login_guard": {"tries": 3}, "auth_cache_ttl": 0}
-    daemon = start({**guarded, "cachedir": str(small_disk / "cache")})
-
-    def ask(password, address):
-        low = {**PING, "eauth": "sharedsecret", "username": "alice", "password": password}
-        return fastcgi.talk(daemon.address, fastcgi.request(json.dumps([low]).encode(), REMOTE_ADDR=address)).status
-
-    filler = fill(small_disk)
-    addresses = (f"192.0.2.{n}" for n in range(1, 255))
-    with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        statuses = list(pool.map(lambda address: ask("wrong", address), addresses))
-    assert set(statuses) <= {401, 429, 503} and 503 in statuses
-    filler.unlink()
-    wait_until(lambda: ask("shared", "198.51.100.1") == 200, "there is room again")
-
-
 def test_a_full_disk_of_the_log_delays_no_request_and_logging_resumes(small_disk, start):
     files = {"log_file": str(small_disk / "log"), "audit_log": str(small_disk / "audit")}
     daemon = start({"rest_fcgi": files})
@@ -142,7 +123,7 @@ def test_few_descriptors_refuse_requests_but_end_no_session(start, directory, ca
 
     at_rest = daemon.open_files()
     with load(ledger, over_http(api, "/run")), concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for spare in (20, 5, 1):
+        for spare in (20, 1):
             with limited(daemon, resource.RLIMIT_NOFILE, at_rest + spare):
                 list(pool.map(ask, range(10)))
                 time.sleep(0.3)
@@ -162,12 +143,12 @@ def test_missing_threads_refuse_requests_but_lose_none(start, directory, capsys)
         faults.set_no_threads(1)
         threads = int(daemon.status("Threads"))
         slow = json.dumps([local("test.sleep", tgt="ms-0", arg=[0.3])])
-        with concurrent.futures.ThreadPoolExecutor(64) as pool:
-            replies = pool.map(lambda _: api.request("POST", "/run", slow, JSON), range(64))
+        with concurrent.futures.ThreadPoolExecutor(32) as pool:
+            replies = pool.map(lambda _: api.request("POST", "/run", slow, JSON), range(32))
             statuses = collections.Counter(reply.status for reply in replies)
             assert int(daemon.status("Threads")) <= threads
             faults.set_no_threads(0)
-            list(pool.map(lambda _: api.request("POST", "/run", slow, JSON), range(64)))
+            list(pool.map(lambda _: api.request("POST", "/run", slow, JSON), range(32)))
             assert int(daemon.status("Threads")) > threads, "it needs no more: this shows nothing"
         await_answers(ledger)
     assert daemon.running and good(api, login(api)) == 200

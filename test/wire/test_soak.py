@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Requests, logins, jobs and streams for SOAK_SECONDS, an hour with `make soak`. The process does not grow, releases
 all descriptors, and long listeners receive every event in order. Runs of ten minutes or more also use a real master.
-build/soak has a table of measurements for each engine."""
+build/soak has a table of measurements for each engine. Other runs leave it out."""
 
 import collections
 import itertools
@@ -34,6 +34,7 @@ PAUSE = {"embedded": 0.002, "salt": 0.2}  # between two events and two requests;
 PARTS = 10  # parts of the time after the warm-up; the minimum of each is compared
 READERS = 16  # descriptors of read connections, which open with parallel reads
 FILE_LOGIN = {"eauth": "file", "username": "alice", "password": "sesame"}
+pytestmark = pytest.mark.skipif(not SOAK_SECONDS, reason="runs in `make soak` and `make nightly`")
 
 
 def own(port):

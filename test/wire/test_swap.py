@@ -23,9 +23,9 @@ from support.rest import login, session
 from support.streams import Sse, WebSocket, hook
 from support.units import Unit
 
-SWAPS = 20 if daemons.LONG else 3
-RELOADS = 250 if daemons.LONG else 15  # one per 200 ms
-LISTENERS = 50
+SWAPS = 20 if daemons.LONG else 2
+RELOADS = 250 if daemons.LONG else 6  # one per 200 ms
+LISTENERS = 20
 WITH_IT = {"rest_fcgi", "rest_fcgi_run", "modules", "module_loader.py", "salt_exceptions.py", "salt_functions.py", "minion_options.json"}  # the files beside the installed program
 AT_WORK = 2  # threads per way
 
@@ -150,7 +150,7 @@ def test_the_new_process_answers_requests_that_arrive_during_the_shutdown(unit, 
     ways = [over_fastcgi(unit.address), over_http(unit.http, headers=session(token))]
     ledger, old = Ledger(directory), unit.pid
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
-        slow = [pool.submit(way, json.dumps([local("test.sleep", arg=[12])])) for way in ways]
+        slow = [pool.submit(way, json.dumps([local("test.sleep", arg=[5])])) for way in ways]
         wait_until(lambda: len(runner(unit.address, "jobs.active")) == len(ways), "both jobs run")
         swapped = pool.submit(unit.replace)
         wait_until(lambda: "ending" in unit.log(), "it was told to end")

@@ -70,11 +70,6 @@ def pepper_uses_other_clients(place):
     assert job["tag"] == f"salt/run/{job['jid']}"
 
 
-def pepper_waits_for_all_to_return(place):
-    done = place.pepper("--fail-if-incomplete", "-L", "ms-0,ms-1", "test.ping")
-    assert done.returncode == 0 and '"ms-0": true' in done.stdout and '"ms-1": true' in done.stdout
-
-
 def pepper_keeps_a_token(place):
     kept = place.home / "kept"
     assert place.pepper("--make-token", "-x", str(kept), "ms-0", "test.ping").returncode == 0
@@ -90,22 +85,12 @@ def pepper_takes_a_token_for_run(place):
     assert place.pepper.returned("-r", "--client", "runner", "test.arg")
 
 
-def pepper_looks_for_failures(place):
-    for option in ("--fail-any", "--fail-all"):  # they detect failures only with an installed Salt
-        assert place.pepper(option, "ms-0", "test.ping").returncode == 0
-
-
 def pepper_is_refused(place):
     wrong = place.pepper("ms-0", "test.ping", login=(*LIMITED, "wrong"))
     assert wrong.returncode == 1 and "Authentication denied" in wrong.stderr
     denied = place.pepper("*", "test.ping", login=(*LIMITED, SECRET))
     assert denied.returncode == 1 and "Authentication denied" in denied.stderr
     assert place.pepper.returned("ms-0", "test.ping", login=(*LIMITED, SECRET))
-
-
-def pepper_shows_what_crosses(place):
-    done = place.pepper("-H", "--token-expire", "60", "ms-0", "test.ping")
-    assert done.returncode == 0 and "X-Auth-Token" in done.stdout
 
 
 def curl_has_a_session_by_its_cookie_jar(place):
@@ -146,12 +131,9 @@ CHECKS = [
     pepper_runs_functions,
     pepper_names_its_targets,
     pepper_uses_other_clients,
-    pepper_waits_for_all_to_return,
     pepper_keeps_a_token,
     pepper_takes_a_token_for_run,
-    pepper_looks_for_failures,
     pepper_is_refused,
-    pepper_shows_what_crosses,
     curl_has_a_session_by_its_cookie_jar,
     curl_sends_forms_and_yaml,
     curl_takes_packed_replies,

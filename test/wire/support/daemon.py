@@ -18,7 +18,7 @@ SANITIZED = os.environ.get("REST_FCGI_SANITIZED", "")  # sanitizers of the binar
 
 LONG = bool(os.environ.get("REST_FCGI_LONG"))  # set by `make nightly`
 QUIET = bool(os.environ.get("REST_FCGI_QUIET"))  # the machine is idle, so that rates are meaningful
-SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS") or (600 if LONG else 12))  # `make soak` sets an hour
+SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS") or 600 * LONG)  # `make soak` sets an hour
 KILLS = 200 if LONG else 10
 
 
