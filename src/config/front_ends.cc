@@ -377,6 +377,7 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   resolve_proxies(settings);
   raise_body_limit(settings);
   settings.netapi.token_life = settings.auth.token_expire_user_override;
+  settings.netapi.eauths = enabled_eauths(settings);
   settings.rest_cherrypy.common = settings.rest_tornado.common = settings.netapi;
   for (const Module module : front_ends.served) {
     if (!is_reachable(front_ends, module)) {

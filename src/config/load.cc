@@ -92,9 +92,9 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   read_timeouts(section, settings);
   read_request_limits(section, settings);
   read_logs(section, settings);
+  section.flag("allow_auto_eauth", settings.auth.allow_auto_eauth);
   read_front_ends(section, top, settings);
   section.whole_seconds("auth_cache_ttl", settings.auth.auth_cache_ttl, {0, 300});
-  section.flag("allow_auto_eauth", settings.auth.allow_auto_eauth);
   read_logins(section, settings);
   section.warn_of_removed("jobs_kept", "jobs_bytes_kept limits the jobs");
   section.warn_of_removed("jobs_spool_bytes", "etcd_outbox_bytes limits the writes that wait for etcd");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -223,6 +224,19 @@ void read_external_auth(Reader& top, Settings& settings) {
   for (const Entry& entry : external_auth->entries) {
     settings.auth.external_auth.push_back(reader.read(entry));
   }
+}
+
+std::vector<std::string> enabled_eauths(const Settings& settings) {
+  const auto is_enabled = [&settings](const std::string& name) {
+    if (settings.engine == Engine::salt) return true;
+    if (name == "auto") return settings.auth.allow_auto_eauth;
+    return std::find(std::begin(kOwnBackEnds), std::end(kOwnBackEnds), name) != std::end(kOwnBackEnds);
+  };
+  std::vector<std::string> names;
+  for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
+    if (is_enabled(eauth.name)) names.push_back(eauth.name);
+  }
+  return names;
 }
 
 void read_logins(Reader& section, Settings& settings) {

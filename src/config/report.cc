@@ -30,8 +30,7 @@ std::string clients_line(const client::Options& options, Engine engine) {
 
 std::string eauth_state(const auth::EauthOptions& eauth, const auth::Options& options) {
   if (eauth.name == "auto" && !options.allow_auto_eauth) return "off: set rest_fcgi: allow_auto_eauth: true";
-  static constexpr std::string_view kKnown[] = {"file", "pam", "sharedsecret", "auto"};
-  if (std::find(std::begin(kKnown), std::end(kKnown), eauth.name) == std::end(kKnown))
+  if (std::find(std::begin(kOwnBackEnds), std::end(kOwnBackEnds), eauth.name) == std::end(kOwnBackEnds))
     return "off: unknown back end";
   const std::size_t users = eauth.principals.size();
   return format("{} {}", users, users == 1 ? "user or group" : "users or groups");

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/reader.h"
@@ -41,6 +42,13 @@ void warn_of_keys_of_masters(const Node& root, Findings& findings);
 /// Reads `external_auth`. With the engine `salt`, settings of back ends are left out, and a rule that cannot
 /// be read is a warning. REQUIRES: the engine was read.
 void read_external_auth(Reader& top, Settings& settings);
+
+/// The eauth back ends of the embedded engine.
+inline constexpr std::string_view kOwnBackEnds[] = {"auto", "file", "pam", "sharedsecret"};
+
+/// Returns the back ends of `external_auth` that users can log in with: with the engine `salt` all of them.
+/// REQUIRES: `external_auth` and `allow_auto_eauth` were read.
+[[nodiscard]] std::vector<std::string> enabled_eauths(const Settings& settings);
 
 /// Reads the keys of job caches. REQUIRES: the store's path is set.
 void read_job_caches(Reader& top, Settings& settings);

@@ -28,6 +28,16 @@ std::string make_nonce() {
   return nonce;
 }
 
+/// Returns the names of the back ends as an array of JSON, for the login form.
+std::string eauths_of(const RequestContext& context) {
+  std::string json;
+  JsonWriter writer(json);
+  writer.begin_array();
+  for (const std::string& name : context.app.options.common.eauths) writer.string(name);
+  writer.end_array();
+  return json;
+}
+
 void replace_all(std::string& text, std::string_view what, std::string_view with) {
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
     text.replace(at, what.size(), with);
@@ -42,6 +52,7 @@ http::Response home_page(RequestContext& context) {
   replace_all(html, "@NONCE@", nonce);
   // The script takes "-" for "without sessions". A base is empty or begins with a slash.
   replace_all(html, "@BASE@", context.app.options.enable_sessions ? escaped(context.base) : "-");
+  replace_all(html, "@EAUTHS@", escaped(eauths_of(context)));
   // If the master does not answer, the page asks for a login.
   context.deadline = std::min(context.deadline, context.app.clock.steady() + kSessionTimeout);
   // The origin does not matter: a page of another origin that links here cannot read this page.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -14,6 +15,19 @@ using std::chrono::seconds;
 /// The message for a guard with these keys.
 std::string guard_mistake(const std::string& guard) {
   return error_of("rest_fcgi: {login_guard: {" + guard + "}}\n");
+}
+
+TEST_CASE("the page offers the back ends that are enabled") {
+  const std::string back_ends =
+      "external_auth: {pam: {a: []}, auto: {a: []}, ldap: {a: []}, file: {a: []}}\n";
+  const auto offered = [](const Settings& settings) { return settings.rest_cherrypy.common.eauths; };
+  CHECK(offered(settings_of("")).empty());
+  CHECK(offered(settings_of(back_ends)) == std::vector<std::string>{"pam", "file"});
+  CHECK(offered(settings_of(back_ends + "rest_fcgi: {allow_auto_eauth: true}\n")) ==
+        std::vector<std::string>{"pam", "auto", "file"});
+  const Settings real = settings_of(back_ends + "rest_fcgi: {engine: salt}\n");
+  CHECK(offered(real) == std::vector<std::string>{"pam", "auto", "ldap", "file"});
+  CHECK(real.rest_tornado.common.eauths == offered(real));
 }
 
 TEST_CASE("the guard has defaults") {

@@ -143,17 +143,26 @@ TEST_CASE("without app, browsers get the built-in page with a strict policy") {
     CHECK(page.text().find("data-user=\"\"") != std::string::npos);
     CHECK(header(page, "Cache-Control") == "no-store");
     for (const char* const never :
-         {"@NONCE@", "@BASE@", "@USER@", " src=", " onclick", " style=", "innerHTML"}) {
+         {"@NONCE@", "@BASE@", "@USER@", "@EAUTHS@", " src=", " onclick", " style=", "innerHTML"}) {
       CHECK_MESSAGE(page.text().find(never) == std::string::npos, never);
     }
     const auto again = rest.call({path, "Accept: text/html", "", 200, ""});
     CHECK(header(again, "Content-Security-Policy") != policy);
   }
+  CHECK(rest.call({"GET /", "Accept: text/html", "", 200, ""}).text().find("data-eauths=\"[]\"") !=
+        std::string::npos);
   rest.check({{"POST /", "X-Auth-Token: TOKEN | Accept: text/html", "[]", 406, ""},
               {"GET /", "Cookie: session_id=TOKEN | Accept: text/html", "", 200, "data-user=\"fred\""},
               {"GET /", "Cookie: session_id=TOKEN | Accept: text/html | Sec-Fetch-Site: cross-site", "", 200,
                "data-user=\"fred\""},
               {"GET /", "Cookie: session_id=abc | Accept: text/html", "", 200, "data-user=\"\""}});
+}
+
+TEST_CASE("the login form of the built-in page has the eauth back ends") {
+  netapi::RestCherrypyOptions options;
+  options.common.eauths = {"pam", "a\"<b"};
+  Rest(options).check({"GET /", "Accept: text/html", "", 200,
+                       "data-eauths=\"[&quot;pam&quot;, &quot;a\\&quot;&lt;b&quot;]\""});
 }
 
 TEST_CASE("the built-in page respects api_acl and does not wait for the master") {

@@ -26,8 +26,9 @@ inline constexpr std::string_view kModules[] = {"rest_wsgi", "rest_cherrypy", "r
 /// Options of `rest_wsgi`, which the other two applications have as well.
 struct Options {
   lowstate::Options lowstate;
-  auth::TokenLifeRule token_life;  ///< users whose `token_expire` counts; that of all others is ignored
-  bool audit_as_json = false;      ///< write audit lines as JSON objects; otherwise as `key=value` text
+  auth::TokenLifeRule token_life;   ///< users whose `token_expire` counts; that of all others is ignored
+  std::vector<std::string> eauths;  ///< back ends that users can log in with; the page's login form has them
+  bool audit_as_json = false;       ///< write audit lines as JSON objects; otherwise as `key=value` text
   std::size_t max_request_body_size =
       std::size_t{1} << 20;  ///< of rest_wsgi; the other applications have a limit of their own
 };

@@ -19,6 +19,7 @@ DRIVER = shutil.which("chromedriver")
 CHROMIUM = shutil.which("chromium")
 
 FLAGS = "headless disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
+KEYS = {"TAB": "\ue004", "ENTER": "\ue007", "DOWN": "\ue015"}  # of WebDriver
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key for element references in the standard
 
 
@@ -69,6 +70,25 @@ class Browser:
         element = self._element(selector)
         self._ask("POST", f"/element/{element}/clear", {})
         self._ask("POST", f"/element/{element}/value", {"text": text})
+
+    def choose(self, selector, value):
+        self._ask("POST", f"/element/{self._element(selector)}/value", {"text": value})
+
+    def press(self, *keys):
+        """Presses keys where the focus is. Texts are typed; other keys have names in KEYS."""
+        typed = "".join(KEYS.get(key, key) for key in keys)
+        actions = [{"type": kind, "value": key} for key in typed for kind in ("keyDown", "keyUp")]
+        self._ask("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
+
+    def devtools(self, command, **parameters):
+        """Sends a command of the Chrome DevTools protocol."""
+        return self._ask("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def accessibility(self):
+        """Returns role and name of all elements that a screen reader finds."""
+        self.devtools("Accessibility.enable")
+        nodes = self.devtools("Accessibility.getFullAXTree")["nodes"]
+        return [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
 
     def click(self, selector):
         self._ask("POST", f"/element/{self._element(selector)}/click", {})
