@@ -75,7 +75,7 @@ HARDENING := -fstack-protector-strong $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fPIE -f
 LANGUAGE  := -std=c++20 -pthread -Iinclude -Isrc -DBOOST_DISABLE_ASSERTS $(WARNINGS)
 FLAGS     := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK      := -pthread -pie -fno-plt -Wl,-z,relro,-z,now $(SANITIZE)
-LIBS      := -lfcgi -lsimdjson -lyaml-cpp -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lcurl -lz -lzmq
+LIBS      := -lfcgi -lsimdjson -lyaml-cpp -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lcurl -lz -lzmq -lsystemd
 COVERAGE  ?=
 # Unit tests are compiled faster than they run slower: without optimization. The undefined-behaviour checks are in the code
 # that they call.
@@ -208,7 +208,7 @@ $(BUILD)/modules: $(LOADER) $(wildcard deploy/modules/*.py)
 
 DEPS_BUILD    := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libyaml-dev libboost-dev libboost-program-options-dev libfmt-dev \
                  libssl-dev libcrypt-dev libpam0g-dev libpcre2-dev libsqlite3-dev libzmq3-dev cppzmq-dev libmsgpack-cxx-dev \
-                 libcurl4-openssl-dev zlib1g-dev
+                 libcurl4-openssl-dev zlib1g-dev libsystemd-dev
 DEPS_DEMO     := nginx curl openssl
 DEPS_TEST     := doctest-dev python3 python3-pytest python3-pytest-xdist python3-pytest-timeout python3-venv python3-yaml \
                  apache2-bin libapache2-mod-fcgid systemd logrotate man-db etcd-server try:chromium-driver \

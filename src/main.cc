@@ -25,6 +25,8 @@
 #include "rest_fcgi/core/version.h"
 #include "rest_fcgi/engine/engine.h"
 #include "rest_fcgi/engine/monitor.h"
+#include "rest_fcgi/engine/service.h"
+#include "rest_fcgi/gateway/certificates.h"
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/salt/salt.h"
@@ -102,7 +104,13 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
   for (const auto& [path, module] : settings.front_ends.mounts) mounts.push_back({path, made[module]});
   gateway::Applications applications{netapi::mount(std::move(mounts)), {}};
   for (const netapi::Module module : settings.front_ends.http) applications.http.push_back(made[module]);
-  if (monitor != nullptr) applications.http.push_back(monitor->application());
+  if (monitor == nullptr) return applications;
+  if (settings.front_ends.health) {
+    applications.fastcgi = monitor->with_health(std::move(applications.fastcgi));
+    for (http::Application& application : applications.http)
+      application = monitor->with_health(std::move(application));
+  }
+  if (settings.front_ends.metrics) applications.http.push_back(monitor->application());
   return applications;
 }
 
@@ -263,19 +271,31 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   const auto streams = std::make_shared<netapi::StreamRegistry>(system_clock());
   streams->use(*client, settings.streams);
   const auto monitor = engine::Monitor::make(settings, runtime);
+  if (monitor) {
+    monitor->add_check("certificates", [options = settings.gateway](SteadyTime) {
+      return gateway::check_certificate_times(options, system_clock().wall());
+    });
+  }
   auto applications = make_applications(settings, *client, streams, monitor.get());
   if (!applications) return fail(applications.error(), settings);
   gateway::Options sockets = settings.gateway;
-  if (monitor) sockets.http.push_back(*settings.front_ends.metrics);
+  if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
   // Last, since requests come as soon as a socket is open.
   auto gateway = gateway::Gateway::open(sockets);
   if (!gateway) return fail(gateway.error(), settings);
   engine::start(runtime);
   const Thread etcd_check =
       settings.returner.etcd.is_chosen || settings.auth.tokens_in_etcd ? check_etcd(settings) : Thread();
+  const engine::Watchdog watchdog(*runtime.store);
+  engine::notify_systemd("READY=1\nSTATUS=answers requests");
   const Result<gateway::Ended> served = (*gateway)->serve(*std::move(applications), [&] {
-    return reload(command_line, settings, runtime, streams, monitor.get());
+    engine::notify_systemd("RELOADING=1");
+    auto reloaded = reload(command_line, settings, runtime, streams, monitor.get());
+    engine::notify_systemd(reloaded ? "READY=1\nSTATUS=answers requests"
+                                    : "READY=1\nSTATUS=answers requests; the new configuration is wrong");
+    return reloaded;
   });
+  engine::notify_systemd("STOPPING=1\nSTATUS=waits for running requests");
   if (!served) return fail(served.error(), settings);
   if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
     // Detached worker threads still use these objects: exit without running destructors.
@@ -283,6 +303,18 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
     std::_Exit(EXIT_SUCCESS);
   }
   return EXIT_SUCCESS;
+}
+
+int check_health(const config::Settings& settings) {
+  if (!settings.front_ends.metrics) {
+    return fail(
+        {ErrorKind::configuration,
+         "--health: found no rest_fcgi: metrics: listen, expected HOST:PORT: the service answers there"});
+  }
+  const auto readiness = engine::ask_readiness(*settings.front_ends.metrics);
+  if (!readiness) return fail(readiness.error(), EXIT_FAILURE);
+  if (const int status = print(readiness->text + "\n"); status != EXIT_SUCCESS) return status;
+  return readiness->is_ready ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int run(int argc, const char* const* argv) {
@@ -296,6 +328,7 @@ int run(int argc, const char* const* argv) {
   auto settings = read_settings(*command_line);
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);
+  if (command_line->action == Action::check_health) return check_health(*settings);
   if (command_line->action == Action::make_token) return make_token(*std::move(settings), *command_line);
   if (command_line->action == Action::revoke) return revoke(*settings, *command_line);
   if (command_line->action == Action::explain) return explain(*std::move(settings), *command_line);

@@ -39,6 +39,7 @@ po::options_description options() {
        "unix:PATH, tcp:HOST:PORT, or fd:0 for a listening socket on standard input")                     //
       ("log-level,l", text("LEVEL"), "debug, info, warning, error, quiet, or another of Salt's levels")  //
       ("check-config", "read the configuration, print what is on, and exit")                             //
+      ("health", "ask the running service whether it is ready, print its checks, and exit")              //
       ("mk-token", text("EAUTH:USERNAME"),
        "make a token for a user, print it, and exit; the password is read from standard input")  //
       ("revoke", text("[EAUTH:]USER"),
@@ -115,6 +116,7 @@ Result<void> read_action(const po::variables_map& values, CommandLine& command_l
     command_line.action = Action::explain;
     if (auto read = read_question(values, command_line); !read) return read;
   }
+  if (values.count("health") != 0) command_line.action = Action::check_health;
   if (values.count("check-config") != 0) command_line.action = Action::check_config;
   if (values.count("version") != 0) command_line.action = Action::show_version;
   if (values.count("help") != 0) command_line.action = Action::show_help;
@@ -204,7 +206,8 @@ std::string help_text() {
           "Serves Salt's REST API over FastCGI and HTTP.\n\n"
        << options()
        << "\nExit status: 0 after a requested stop, 78 for a mistake in the configuration or on the command\n"
-          "line, 77 if --mk-token is refused, 1 if --explain finds no permission, 70 for another failure.\n"
+          "line, 77 if --mk-token is refused, 1 if --explain finds no permission or --health\n"
+          "finds the service not ready, 70 for another failure.\n"
           "SIGHUP reads the configuration again; SIGTERM, SIGINT and SIGUSR1 stop after running requests.\n";
   return text.str();
 }

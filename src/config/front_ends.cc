@@ -361,6 +361,7 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   read_proxies(section, front_ends);
   read_streams(section, settings);
   read_metrics(section, settings);
+  section.at_start().flag("health", front_ends.health);
   section.warn_of_removed("max_http_connections", "4096 connections may be open");
   section.warn_of_removed("max_http_body_bytes", "max_body_bytes limits the bodies in memory");
   section.at_start().bytes("max_body_bytes", settings.gateway.max_body_bytes, {1024, 64 * kGiB});

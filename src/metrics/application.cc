@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/metrics/application.h"
 
+#include <array>
 #include <chrono>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "rest_fcgi/core/format.h"
 #include "rest_fcgi/http/url.h"
 
 namespace rest_fcgi::metrics {
@@ -28,6 +33,25 @@ Response show_metrics(const Registry& registry, const Environ& environ) {
                               registry.text(Format::text));
 }
 
+constexpr std::string_view kJson = "application/json";
+
+enum class Details { shown, hidden };
+
+/// Answers `/health` and `/ready`; nothing for another path.
+std::optional<Response> show_health(Health& health, const std::string& path, Details details) {
+  if (path == "/health") return text_reply(Status::ok, kJson, R"({"healthy": true})");
+  if (path != "/ready") return std::nullopt;
+  const std::vector<Check> checks = health.checks();
+  const bool ready = is_ready(checks);
+  return text_reply(ready ? Status::ok : Status::service_unavailable, kJson,
+                    details == Details::shown ? health_text(checks) : format(R"({{"ready": {}}})", ready));
+}
+
+bool reads(const Environ& environ) {
+  const std::string_view method = environ.get("REQUEST_METHOD");
+  return method == "GET" || method == "HEAD";
+}
+
 /// Returns the digits of a status, which live as long as the process.
 std::string_view digits_of(Status status) {
   static const auto all = [] {
@@ -40,13 +64,23 @@ std::string_view digits_of(Status status) {
 
 }  // namespace
 
-http::Application make_application(std::shared_ptr<const Registry> registry) {
-  return [registry = std::move(registry)](const Environ& environ) {
-    const std::string_view method = environ.get("REQUEST_METHOD");
-    if (method != "GET" && method != "HEAD")
-      return text_reply(Status::method_not_allowed, "text/plain", "Method Not Allowed\n");
-    if (http::path_of(environ).below == "/metrics") return show_metrics(*registry, environ);
+http::Application make_application(std::shared_ptr<const Registry> registry, Health& health) {
+  return [registry = std::move(registry), &health](const Environ& environ) {
+    if (!reads(environ)) return text_reply(Status::method_not_allowed, "text/plain", "Method Not Allowed\n");
+    const std::string path = http::path_of(environ).below;
+    if (path == "/metrics") return show_metrics(*registry, environ);
+    if (auto shown = show_health(health, path, Details::shown)) return *std::move(shown);
     return text_reply(Status::not_found, "text/plain", "Not Found\n");
+  };
+}
+
+http::Application with_health(Health& health, http::Application application) {
+  return [&health, application = std::move(application)](const Environ& environ) {
+    if (reads(environ)) {
+      if (auto shown = show_health(health, http::path_of(environ).below, Details::hidden))
+        return *std::move(shown);
+    }
+    return application(environ);
   };
 }
 

@@ -69,6 +69,7 @@ LIBRARIES = {
     "libcrypt": (r"crypt\.h", "auth"),
     "PAM": (r"security/.*", "helper"),
     "zlib": (r"zlib\.h", "netapi"),
+    "libsystemd": (r"systemd/.*", "engine"),
     "yaml-cpp": (r"yaml-cpp/.*", "yaml"),
     "libyaml": (r"yaml\.h", "yaml"),
     "Boost.Program_options": (r"boost/program_options.*", "config"),

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/metrics/application.h"
 
-#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <thread>
 
 #include <doctest/doctest.h>
+
+#include "../support/manual_clock.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::metrics;
@@ -33,7 +36,8 @@ std::string header(const http::Response& response, std::string_view name) {
 }  // namespace
 
 TEST_CASE("the format of the metrics is the one that Accept asks for") {
-  const auto application = make_application(std::make_shared<Registry>());
+  Health health(system_clock());
+  const auto application = make_application(std::make_shared<Registry>(), health);
   const auto plain = application(request("/metrics"));
   CHECK(plain.status == Status::ok);
   CHECK(header(plain, "Content-Type") == "text/plain; version=0.0.4; charset=utf-8");
@@ -44,7 +48,8 @@ TEST_CASE("the format of the metrics is the one that Accept asks for") {
 }
 
 TEST_CASE("the listener for metrics answers no other path and no other method") {
-  const auto application = make_application(std::make_shared<Registry>());
+  Health health(system_clock());
+  const auto application = make_application(std::make_shared<Registry>(), health);
   CHECK(application(request("/")).status == Status::not_found);
   CHECK(application(request("/metrics/x")).status == Status::not_found);
   CHECK(application(request("/metrics", "", "POST")).status == Status::method_not_allowed);
@@ -68,4 +73,61 @@ TEST_CASE("requests are counted by module, status and client") {
         std::string::npos);
   CHECK(text.find(R"(rest_fcgi_request_duration_seconds_count{client="local"} 1)") != std::string::npos);
   CHECK(text.find("rest_fcgi_requests_in_flight 0") != std::string::npos);
+}
+
+TEST_CASE("ready is 503 and names the failed check while one fails") {
+  test::ManualClock clock;
+  Health health(clock);
+  bool fails = true;
+  health.add("store", [](SteadyTime) { return Result<void>(); });
+  health.add("master", [&](SteadyTime) {
+    return fails ? Result<void>(Error{ErrorKind::unavailable, "no \"answer\""}) : Result<void>();
+  });
+  const auto application = make_application(std::make_shared<Registry>(), health);
+  const auto bad = application(request("/ready"));
+  CHECK(bad.status == Status::service_unavailable);
+  CHECK(
+      bad.text() ==
+      R"({"ready": false, "checks": {"store": {"ok": true}, "master": {"ok": false, "text": "no \"answer\""}}})");
+  fails = false;
+  CHECK(application(request("/ready")).status == Status::service_unavailable);  // checked a moment ago
+  clock.advance(std::chrono::seconds(1));
+  CHECK(application(request("/ready")).status == Status::ok);
+  CHECK(application(request("/health")).text() == R"({"healthy": true})");
+}
+
+TEST_CASE("beside the modules, ready has no details") {
+  Health health(system_clock());
+  health.add("store", [](SteadyTime) { return Result<void>(Error{ErrorKind::unavailable, "secret"}); });
+  const auto application = with_health(health, [](const http::Environ&) {
+    return http::Response{Status::ok, {}, std::string("module")};
+  });
+  CHECK(application(request("/ready")).text() == R"({"ready": false})");
+  CHECK(application(request("/ready")).status == Status::service_unavailable);
+  CHECK(application(request("/health")).status == Status::ok);
+  CHECK(application(request("/")).text() == "module");
+  CHECK(application(request("/ready", "", "POST")).text() == "module");
+}
+
+TEST_CASE("a check that does not end has failed, and is not started again") {
+  test::ManualClock clock;
+  Health health(clock, std::chrono::milliseconds(20));
+  std::atomic<int> started = 0;
+  std::atomic<bool> ends = false;
+  health.add("slow", [&](SteadyTime) {
+    ++started;
+    while (!ends) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Result<void>();
+  });
+  health.add("quick", [](SteadyTime) { return Result<void>(); });
+  for (int i = 0; i < 2; ++i) {
+    const auto checks = health.checks();
+    REQUIRE(checks.size() == 2);
+    CHECK_FALSE(checks[0].ok);
+    CHECK(checks[0].text == "no answer within 20 ms");
+    CHECK(checks[1].ok);
+    clock.advance(std::chrono::seconds(1));
+  }
+  CHECK(started == 1);
+  ends = true;
 }

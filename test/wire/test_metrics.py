@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: MIT
 """Metrics: the listener for Prometheus and what it shows."""
 
+import contextlib
 import json
+import os
 import re
+import signal
+import socket
+import sqlite3
 
 import pytest
 
+from support import daemon as daemons
 from support.api import JSON, Api, local
 from support.daemon import merge
-from support.process import free_port
+from support.pki import EC, openssl
+from support.process import TIMEOUT, free_port, wait_until
 from support.rest import api_of, serving
 
 SAMPLE = re.compile(r'^([a-z_]+)(\{.*\})? (\S+)$', re.MULTILINE)
@@ -60,3 +67,70 @@ def test_the_port_of_the_api_has_no_metrics(started):
     api, metrics = started
     assert api.request("GET", "/metrics").status == 404
     assert metrics.request("POST", "/run", "{}").status == 405
+
+
+def ready(api):
+    reply = api.request("GET", "/ready")
+    return reply.status, reply.json
+
+
+def test_ready_is_503_while_the_store_cannot_be_written(start):
+    changes, metrics = watched()
+    daemon = start(merge(changes, {"master_job_cache": "sqlite3"}))
+    assert ready(metrics) == (200, {"ready": True, "checks": {"store": {"ok": True}, "certificates": {"ok": True}}})
+    assert daemons.run("--config", daemon.config_path, "--health").returncode == 0
+    (path,) = daemon.directory.rglob("state.db")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as lock:
+        lock.execute("BEGIN IMMEDIATE")
+        wait_until(lambda: ready(metrics)[0] == 503, "ready is 503")
+        checked = daemons.run("--config", daemon.config_path, "--health")
+        assert checked.returncode == 1 and not json.loads(checked.stdout)["checks"]["store"]["ok"], checked
+        assert metrics.request("GET", "/health").status == 200
+    wait_until(lambda: ready(metrics)[0] == 200, "ready is 200 again")
+
+
+def test_health_fails_without_a_service(directory):
+    changes, _ = watched()
+    (directory / "master").write_text(json.dumps(changes))
+    checked = daemons.run("--config", directory / "master", "--health")
+    assert checked.returncode == 1 and "does not answer" in checked.stderr
+
+
+def test_a_certificate_that_is_gone_makes_the_service_not_ready(start, directory):
+    file = directory / "tls.pem"
+    openssl("req", "-x509", *EC, "-subj", "/CN=localhost", "-days", 2, "-keyout", file, "-out", directory / "crt.pem")
+    file.write_text(file.read_text() + (directory / "crt.pem").read_text())
+    changes, metrics = watched(serving(disable_ssl=False, ssl_crt=str(file), ssl_key=str(file)))
+    start(changes)
+    assert ready(metrics)[0] == 200
+    file.unlink()
+    status, reply = wait_until(lambda: (found := ready(metrics))[0] == 503 and found, "ready is 503")
+    assert "tls.pem" in reply["checks"]["certificates"]["text"]
+
+
+def test_the_port_of_the_api_has_health_without_details_if_it_is_on(start):
+    serves = serving()
+    start(merge(serves, {"rest_fcgi": {"health": True}}))
+    assert ready(api_of(serves)) == (200, {"ready": True})
+    assert api_of(serves).request("GET", "/health").json == {"healthy": True}
+    assert api_of(serves).request("GET", "/minions").status == 401
+
+
+def test_systemd_is_told_about_start_reload_watchdog_and_stop(start, directory, monkeypatch):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(directory / "notify"))
+        manager.settimeout(TIMEOUT)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(directory / "notify"))
+        monkeypatch.setenv("WATCHDOG_USEC", "1000000")
+
+        def await_line(line):
+            wait_until(lambda: line in manager.recv(4096).decode().splitlines(), f"systemd gets {line}")
+
+        daemon = start()
+        await_line("READY=1")
+        await_line("WATCHDOG=1")
+        os.kill(daemon.pid, signal.SIGHUP)
+        await_line("RELOADING=1")
+        await_line("READY=1")
+        daemon.stop()
+        await_line("STOPPING=1")

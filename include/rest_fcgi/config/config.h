@@ -25,7 +25,16 @@ namespace rest_fcgi::config {
 
 /// The parsed command line.
 struct CommandLine {
-  enum class Action { serve, check_config, make_token, revoke, explain, show_version, show_help };
+  enum class Action {
+    serve,
+    check_config,
+    check_health,
+    make_token,
+    revoke,
+    explain,
+    show_version,
+    show_help
+  };
   Action action = Action::serve;
   std::string config;                   ///< path; `--config`, else SALT_MASTER_CONFIG, else /etc/salt/master
   std::optional<std::string> listen;    ///< replaces the configuration's
@@ -58,6 +67,7 @@ struct FrontEnds {
   std::optional<std::vector<std::string>> trusted_proxies{};
   std::vector<std::string> inert{};               ///< keys of salt-api in the file that have no effect here
   std::optional<gateway::HttpOptions> metrics{};  ///< the port for Prometheus; absent: none
+  bool health = false;  ///< `/health` and `/ready` are answered beside the modules, too
 };
 
 /// The places of keys, `FILE:LINE`, by path such as `rest_fcgi: listen`.

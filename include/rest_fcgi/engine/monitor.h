@@ -12,12 +12,17 @@
 
 namespace rest_fcgi::engine {
 
-/// The metrics of this process. Lives as long as its threads. Thread-safe.
+/// The metrics and health checks of this process. Lives as long as its threads. Thread-safe.
 class Monitor {
  public:
-  /// Returns null if the configuration has no `rest_fcgi: metrics: listen`.
+  /// Returns null if the configuration has neither `rest_fcgi: metrics: listen` nor `health`.
   [[nodiscard]] static std::unique_ptr<Monitor> make(const config::Settings& settings,
                                                      const Runtime& runtime);
+
+  /// Adds a check of `/ready`. Call it before there are requests.
+  void add_check(std::string name, metrics::Health::Probe probe) {
+    health_.add(std::move(name), std::move(probe));
+  }
 
   /// Returns the application with its requests counted.
   [[nodiscard]] http::Application counted(std::string_view module, http::Application application) {
@@ -25,14 +30,21 @@ class Monitor {
   }
 
   /// Returns the application of the listener for Prometheus.
-  [[nodiscard]] http::Application application() const { return metrics::make_application(registry_); }
+  [[nodiscard]] http::Application application() { return metrics::make_application(registry_, health_); }
+
+  /// Returns the application with `/health` and `/ready`.
+  [[nodiscard]] http::Application with_health(http::Application application) {
+    return metrics::with_health(health_, std::move(application));
+  }
 
  private:
-  explicit Monitor(Runtime runtime);
+  Monitor(const config::Settings& settings, Runtime runtime);
+  void add_engine_checks(const config::Settings& settings);
 
   const Runtime runtime_;
   const std::shared_ptr<metrics::Registry> registry_ = std::make_shared<metrics::Registry>();
   metrics::RequestMetrics requests_{*registry_};
+  metrics::Health health_{system_clock()};  // ends first
 };
 
 }  // namespace rest_fcgi::engine

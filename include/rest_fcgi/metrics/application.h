@@ -7,12 +7,18 @@
 #include <string>
 
 #include "rest_fcgi/http/application.h"
+#include "rest_fcgi/metrics/health.h"
 #include "rest_fcgi/metrics/registry.h"
 
 namespace rest_fcgi::metrics {
 
-/// Makes the application of the listener for Prometheus: `GET /metrics`.
-[[nodiscard]] http::Application make_application(std::shared_ptr<const Registry> registry);
+/// Makes the application of the listener for Prometheus and health checks: `GET /metrics`, `/health`, which
+/// is always 200, and `/ready`, which is 200 or 503 and names each check. `health` has to outlive it.
+[[nodiscard]] http::Application make_application(std::shared_ptr<const Registry> registry, Health& health);
+
+/// Returns `application` with `/health` and `/ready` in front of it, without the checks. `health` has to
+/// outlive it.
+[[nodiscard]] http::Application with_health(Health& health, http::Application application);
 
 /// Counts the requests of applications: by module, status and client, their times, and those that run. Must
 /// outlive the applications. Thread-safe.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
+#include "rest_fcgi/etcd/options.h"
 #include "rest_fcgi/returner/options.h"
 #include "rest_fcgi/returner/returner.h"
 #include "rest_fcgi/store/store.h"
@@ -24,6 +26,11 @@ namespace rest_fcgi::returner {
 /// The same for the cluster of `eauth_tokens: etcd`, which needs API v3.
 [[nodiscard]] std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& options,
                                                                     SteadyTime deadline);
+
+/// Returns a function that asks an etcd cluster to read a key, which needs a majority of its members. Errors:
+/// those of `etcd::Client`. The function is for one thread at a time.
+[[nodiscard]] std::function<Result<void>(SteadyTime deadline)> make_etcd_probe(etcd::Options options,
+                                                                               bool uses_v2);
 
 /// The job caches of one process, by name. Thread-safe.
 class Returners {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "master/salt/calls/messages.h"
 #include "rest_fcgi/core/format.h"
 
 namespace rest_fcgi::salt {
@@ -51,6 +52,16 @@ Result<EventBus*> LiveRuntime::bus() {
   if (!started) return std::move(started).error();
   bus_ = *std::move(started);
   return bus_.get();
+}
+
+Result<void> LiveRuntime::check_event_bus() {
+  const auto started = bus();
+  return started ? (*started)->wait_until_joined(system_clock().steady()) : started.error();
+}
+
+Result<void> LiveRuntime::ping_master(SteadyTime deadline) {
+  const auto reply = requests_->request(PriorityClass::publish, ping_load(), deadline);
+  return reply ? Result<void>() : reply.error();
 }
 
 std::size_t LiveRuntime::shutdown(SteadyTime deadline) {

@@ -34,6 +34,8 @@ class LiveRuntime final : public Runtime {
   [[nodiscard]] std::string next_jid() { return jids_.next(); }
 
   void join_event_bus() override { static_cast<void>(bus()); }
+  [[nodiscard]] Result<void> check_event_bus() override;
+  [[nodiscard]] Result<void> ping_master(SteadyTime deadline) override;
   std::size_t shutdown(SteadyTime deadline) override;
 
  private:

@@ -254,4 +254,21 @@ std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& optio
                 kWhatHasApiV3);
 }
 
+std::function<Result<void>(SteadyTime deadline)> make_etcd_probe(etcd::Options options, bool uses_v2) {
+  return [options = std::move(options), uses_v2,
+          client = std::shared_ptr<etcd::Client>()](SteadyTime deadline) mutable -> Result<void> {
+    if (!client) {
+      auto made = etcd::Client::make(options);
+      if (!made) return std::move(made).error();
+      client = *std::move(made);
+    }
+    if (uses_v2) {
+      const auto root = client->get_v2("/", false, deadline);
+      return root ? Result<void>() : root.error();
+    }
+    const auto range = client->range({.key = "rest_fcgi/health", .limit = 1}, deadline);
+    return range ? Result<void>() : range.error();
+  };
+}
+
 }  // namespace rest_fcgi::returner

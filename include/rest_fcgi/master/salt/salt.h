@@ -26,6 +26,12 @@ class Runtime {
   /// master does not run, it is tried again until it does.
   virtual void join_event_bus() = 0;
 
+  /// Returns whether the event bus is joined. Errors: unavailable.
+  [[nodiscard]] virtual Result<void> check_event_bus() = 0;
+
+  /// Sends the master a message that does nothing, and waits for the reply. Errors: unavailable; timeout.
+  [[nodiscard]] virtual Result<void> ping_master(SteadyTime deadline) = 0;
+
   /// Stops accepting asynchronous work and waits for running work until `deadline`. Returns 0 if all has
   /// ended. Otherwise its threads still use this object, which must not be destroyed. Called once.
   virtual std::size_t shutdown(SteadyTime deadline) = 0;

@@ -195,6 +195,10 @@ WipedBytes token_load(const auth::Credentials& credentials) {
   });
 }
 
+WipedBytes ping_load() {
+  return envelope([](Packer& packer) { packer.begin_map(1).text("cmd").text("ping"); });
+}
+
 WipedBytes pack_event(const JsonValue& data, std::string_view stamp) {
   constexpr std::string_view kStamp = "_stamp";
   std::size_t members = 1;

@@ -70,6 +70,9 @@ struct PublishLoad {
 /// eauth or token.
 [[nodiscard]] WipedBytes token_load(const auth::Credentials& credentials);
 
+/// Makes the load that the master returns unchanged.
+[[nodiscard]] WipedBytes ping_load();
+
 /// Packs the data of an event, with `_stamp` as Salt adds it. REQUIRES: `data` is an object.
 [[nodiscard]] WipedBytes pack_event(const JsonValue& data, std::string_view stamp);
 

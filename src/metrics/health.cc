@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/metrics/health.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/json.h"
+
+namespace rest_fcgi::metrics {
+namespace {
+
+constexpr std::chrono::seconds kPause{1};  // between two checks
+
+Result<void> outcome_of(const Health::Probe& probe, SteadyTime deadline) {
+  try {
+    return probe(deadline);
+  } catch (const std::exception& exception) {
+    return Error{ErrorKind::internal, exception.what()};
+  }
+}
+
+}  // namespace
+
+void Health::add(std::string name, Probe probe) {
+  const std::lock_guard lock(mutex_);
+  states_.push_back({std::move(name), std::move(probe)});
+}
+
+void Health::start(State& state, SteadyTime deadline) {
+  state.is_running = true;
+  state.result.reset();
+  auto started = Thread::start(
+      "health",
+      [this, &state, deadline] {
+        Result<void> result = outcome_of(state.probe, deadline);
+        const std::lock_guard lock(mutex_);
+        state.result = std::move(result);
+        state.is_running = false;
+        ended_.notify_all();
+      },
+      kSmallStack);
+  if (started) {
+    state.thread = *std::move(started);
+    return;
+  }
+  state.is_running = false;
+  state.result = std::move(started).error();
+}
+
+std::vector<Check> Health::checks() {
+  std::unique_lock lock(mutex_);
+  const SteadyTime now = clock_.steady();
+  if (!is_checking_ && (!checked_at_ || now - *checked_at_ >= kPause)) {
+    is_checking_ = true;
+    checked_at_ = now;
+    for (State& state : states_) {
+      if (state.is_running) continue;
+      state.thread.join();  // it has ended
+      start(state, now + limit_);
+    }
+    ended_.wait_for(lock, limit_, [this] {
+      return std::none_of(states_.begin(), states_.end(), [](const State& one) { return one.is_running; });
+    });
+    is_checking_ = false;
+    ended_.notify_all();
+  } else {
+    ended_.wait_for(lock, limit_, [this] { return !is_checking_; });
+  }
+  std::vector<Check> checks;
+  for (const State& state : states_) {
+    if (state.result) {
+      checks.push_back({state.name, state.result->ok(), *state.result ? "" : state.result->error().message});
+    } else {
+      checks.push_back({state.name, false, format("no answer within {} ms", limit_.count())});
+    }
+  }
+  return checks;
+}
+
+bool is_ready(const std::vector<Check>& checks) {
+  return std::all_of(checks.begin(), checks.end(), [](const Check& check) { return check.ok; });
+}
+
+std::string health_text(const std::vector<Check>& checks) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object().key("ready").boolean(is_ready(checks)).key("checks").begin_object();
+  for (const Check& check : checks) {
+    writer.key(check.name).begin_object().key("ok").boolean(check.ok);
+    if (!check.text.empty()) writer.key("text").string(check.text);
+    writer.end_object();
+  }
+  writer.end_object().end_object();
+  return text;
+}
+
+}  // namespace rest_fcgi::metrics
