@@ -121,14 +121,6 @@ std::int64_t Connection::total_changes() const noexcept {
   return sqlite3_total_changes64(handle_.get());
 }
 
-void Connection::on_commit(const std::function<void(int)>& function) {
-  const auto call = [](void* given, sqlite3*, const char*, int pages) {
-    (*static_cast<const std::function<void(int)>*>(given))(pages);
-    return SQLITE_OK;
-  };
-  sqlite3_wal_hook(handle_.get(), call, const_cast<std::function<void(int)>*>(&function));
-}
-
 bool Connection::has_moved() const noexcept {
   int moved = 0;
   return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&

@@ -64,6 +64,13 @@ constexpr const char* kTables =
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
     "INSERT INTO meta VALUES ('synced', 0), ('outbox_bytes', 0);";
 
+// The store's thread makes a checkpoint each second. A commit makes one if the write-ahead log has grown to
+// 32,768 pages meanwhile.
+constexpr const char* kWriterSettings =
+    "PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 32768";
+constexpr const char* kSyncerSettings =
+    "PRAGMA foreign_keys = 1; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 32768";
+
 Error unusable(std::string message) {
   return {ErrorKind::configuration, std::move(message)};
 }
@@ -172,17 +179,15 @@ Result<void> Store::connect() {
   if (!is_made) return is_made.error();
   Result<void> set =
       is_in_memory ? (*writer)->run("PRAGMA auto_vacuum = INCREMENTAL") : use_write_ahead_log(**writer);
-  if (set) set = (*writer)->run("PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL");
+  if (set) set = (*writer)->run(kWriterSettings);
   if (set && !*is_made) set = create_tables(**writer);
   if (!set) return set;
-  (*writer)->on_commit(log_size_);
   std::unique_ptr<Connection> syncer;
   std::unique_ptr<Connection> maintainer;
   if (!is_in_memory) {
-    auto opened = Connection::open(path_, "PRAGMA foreign_keys = 1; PRAGMA synchronous = FULL");
+    auto opened = Connection::open(path_, kSyncerSettings);
     if (!opened) return std::move(opened).error();
     syncer = *std::move(opened);
-    syncer->on_commit(log_size_);
     opened = Connection::open(path_, "PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 20");
     if (!opened) return std::move(opened).error();
     maintainer = *std::move(opened);

@@ -14,9 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-// Pages of 1 KiB in the write-ahead log:
-constexpr int kLongLog = 32'768;  // the log starts from its beginning
-constexpr int kNewPages = 4096;   // a checkpoint does not wait for the end of the second
+constexpr std::int64_t kLongLog = 32'768;  // pages of the write-ahead log, which then starts again
 
 }  // namespace
 
@@ -168,47 +166,32 @@ void Store::Unregister::operator()(const Task* task) const {
 }
 
 void Store::maintain() {
-  auto next = std::chrono::steady_clock::now() + 1s;
   std::unique_lock lock(stop_mutex_);
-  while (!is_stopping_) {
-    stop_.wait_until(lock, next, [this] { return is_stopping_ || is_checkpoint_due_; });
-    is_checkpoint_due_ = false;
-    if (is_stopping_) return;
+  while (!stop_.wait_for(lock, 1s, [this] { return is_stopping_; })) {
     lock.unlock();
-    if (!path_.empty()) checkpoint();
-    if (std::chrono::steady_clock::now() >= next) {
-      if (!path_.empty()) reopen_if_moved();
-      if (!is_writable_) static_cast<void>(execute(kTouch));
+    if (!path_.empty()) {
+      checkpoint();
+      reopen_if_moved();
+    }
+    if (!is_writable_) static_cast<void>(execute(kTouch));
+    {
       const std::lock_guard tasks(tasks_mutex_);
       for (const Task& task : tasks_) task();
-      next = std::chrono::steady_clock::now() + 1s;
     }
     lock.lock();
   }
 }
 
-void Store::note_log_size(int pages) {
-  if (pages - copied_pages_ < kNewPages) return;
-  {
-    const std::lock_guard lock(stop_mutex_);
-    is_checkpoint_due_ = true;
-  }
-  stop_.notify_all();
-}
-
 void Store::checkpoint() {
-  int pages = 0;
+  std::int64_t pages = 0;
   const auto copied = maintainer_->each("PRAGMA wal_checkpoint(PASSIVE)", [&](const Row& row) {
-    pages = static_cast<int>(row.number(1));
+    pages = row.number(1);
     return false;
   });
-  if (!copied) return;
-  copied_pages_ = pages;
-  if (pages < kLongLog) return;
+  if (!copied || pages < kLongLog) return;
   // Without this lock, commits under load keep SQLite from restarting the log.
   const std::lock_guard lock(write_mutex_);
   static_cast<void>(maintainer_->run("PRAGMA wal_checkpoint(RESTART)"));
-  copied_pages_ = 0;
 }
 
 void Store::reopen_if_moved() {

@@ -99,10 +99,6 @@ class Connection {
   /// Returns how many rows were changed since the connection was opened.
   [[nodiscard]] std::int64_t total_changes() const noexcept;
 
-  /// Has each commit call `function` with the number of pages in the write-ahead log, instead of making
-  /// checkpoints. `function` must outlive the connection.
-  void on_commit(const std::function<void(int pages)>& function);
-
   /// Returns whether the file was removed or replaced since it was opened.
   [[nodiscard]] bool has_moved() const noexcept;
 

@@ -112,16 +112,13 @@ class Store {
   void reopen_if_moved();
   /// Copies the write-ahead log into the database. Restarts a long log.
   void checkpoint();
-  void note_log_size(int pages);
 
   const std::string path_;
-  const std::function<void(int)> log_size_ = [this](int pages) { note_log_size(pages); };
   std::mutex write_mutex_;
   std::unique_ptr<Connection> writer_;      // guarded by write_mutex_
   std::unique_ptr<Connection> syncer_;      // synchronous=FULL; guarded by write_mutex_
   std::unique_ptr<Connection> maintainer_;  // for checkpoints; of the store's thread
   std::atomic<bool> is_writable_ = true;
-  std::atomic<int> copied_pages_ = 0;  // of the write-ahead log, by the last checkpoint
 
   std::mutex queue_mutex_;
   std::vector<Write*> queue_;  // guarded by queue_mutex_
@@ -135,9 +132,8 @@ class Store {
   std::list<Task> tasks_;   // guarded by tasks_mutex_
   std::mutex stop_mutex_;
   std::condition_variable stop_;
-  bool is_stopping_ = false;        // guarded by stop_mutex_
-  bool is_checkpoint_due_ = false;  // guarded by stop_mutex_
-  Thread thread_;                   // ends first
+  bool is_stopping_ = false;  // guarded by stop_mutex_
+  Thread thread_;             // ends first
 };
 
 }  // namespace rest_fcgi::store
