@@ -17,12 +17,9 @@ namespace rest_fcgi {
 /// Returns mode, owner and group: "mode 0660, owner root, group salt".
 [[nodiscard]] std::string describe_access(const struct stat& status);
 
-/// Returns a text that says that this process may not search a folder, and which right it needs.
-[[nodiscard]] std::string refused_folder(const std::string& path, const struct stat& status);
-
-/// Returns a text that says that this process may not read a file or folder, and which group or right it
-/// needs.
-[[nodiscard]] std::string refused_file(const std::string& path, const struct stat& status);
+/// Returns a text about a path that this process may not examine. It names the folder above that this process
+/// may not search: the first one towards the root that can be examined.
+[[nodiscard]] std::string refused_folder(const std::string& path);
 
 /// Returns why a file cannot be opened for reading. For EACCES the text also names the file or folder without
 /// permission, its mode, owner and group, and the right that this process needs.

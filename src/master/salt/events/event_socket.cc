@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 
 #include "rest_fcgi/core/access.h"
@@ -143,13 +142,7 @@ std::string refused_socket(const std::string& path, const struct stat& status) {
 
 std::string refused_path(const std::string& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) return refused_socket(path, status);
-  // The first folder towards the root that can be examined is the one without search permission.
-  for (std::filesystem::path folder = path; folder.has_relative_path();) {
-    folder = folder.parent_path();
-    if (::stat(folder.c_str(), &status) == 0) return refused_folder(folder.string(), status);
-  }
-  return format("no permission to look at {}", path);
+  return ::stat(path.c_str(), &status) == 0 ? refused_socket(path, status) : refused_folder(path);
 }
 
 std::optional<SocketFile> socket_file_at(const std::string& path) {
