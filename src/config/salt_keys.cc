@@ -264,24 +264,15 @@ void read_salt_keys(Reader& top, Settings& settings) {
   }
 }
 
-void make_cachedir(Settings& settings) {
+void make_cachedir(const Settings& settings) {
   const std::string& cachedir = settings.default_cachedir;
   if (cachedir.empty()) return;
   const std::filesystem::path above = std::filesystem::path(cachedir).parent_path();
   std::error_code ignored;
   const bool was_there = std::filesystem::exists(above, ignored);
-  std::error_code failed;
-  std::filesystem::create_directories(cachedir, failed);
+  const bool is_made = std::filesystem::create_directories(cachedir, ignored);
   // Salt's own programs may run as another user and use the folder above.
-  if (!failed && !was_there) std::filesystem::permissions(above, std::filesystem::perms(0755), ignored);
-  if (!failed && ::access(cachedir.c_str(), W_OK | X_OK) != 0) failed.assign(errno, std::generic_category());
-  // The folder may be closed, and the one inside it made for this user.
-  if (!failed || ::access((cachedir + "/rest_fcgi").c_str(), W_OK | X_OK) == 0) return;
-  if (!settings.store.may_be_in_memory) return;
-  settings.store.path.clear();
-  settings.warnings.push_back(format(
-      "cachedir: cannot use {}: {}; jobs, tokens and failed logins are in memory: set another cachedir",
-      cachedir, failed.message()));
+  if (is_made && !was_there) std::filesystem::permissions(above, std::filesystem::perms(0755), ignored);
 }
 
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {

@@ -107,7 +107,7 @@ TEST_CASE("a publisher_acl_blacklist is a warning, since it is not enforced") {
 
 TEST_CASE("Salt's default cachedir is made with the folders above it") {
   const test::TempDir dir;
-  Settings settings = settings_of("root_dir: " + (dir / "root") + "\n");
+  const Settings settings = settings_of("root_dir: " + (dir / "root") + "\n");
   CHECK(settings.default_cachedir == dir / "root/var/cache/salt/master");
   make_cachedir(settings);
   CHECK(settings.warnings.empty());
@@ -118,27 +118,11 @@ TEST_CASE("Salt's default cachedir is made with the folders above it") {
   CHECK(settings.returner.master_job_cache == "sqlite3");
 }
 
-TEST_CASE("the store is in memory, with a warning, if Salt's default cachedir cannot be made") {
-  const test::TempDir dir;
-  const std::string file = dir.write("file", "");
-  Settings settings = settings_of("root_dir: " + file + "\n");
-  make_cachedir(settings);
-  REQUIRE(settings.warnings.size() == 1);
-  check_message(settings.warnings[0],
-                "cachedir: ", {file + "/var/cache/salt/master", "Not a directory", "in memory"});
-  CHECK(settings.store.path.empty());
-}
-
-TEST_CASE("a chosen cachedir or job cache is not replaced") {
-  const test::TempDir dir;
-  Settings settings = settings_of("root_dir: " + dir.write("file", "") + "\nmaster_job_cache: sqlite3\n");
-  make_cachedir(settings);
-  CHECK(settings.warnings.empty());
-  CHECK(settings.returner.master_job_cache == "sqlite3");
-  Settings chosen = settings_of("cachedir: /nosuch/cache\n");
-  make_cachedir(chosen);
-  CHECK(chosen.warnings.empty());
-  CHECK(chosen.default_cachedir.empty());
+TEST_CASE("only Salt's default cachedir is made, and its store may be in memory instead") {
+  const Settings by_default = settings_of("");
+  CHECK(by_default.store.may_be_in_memory);
+  CHECK_FALSE(settings_of("master_job_cache: sqlite3\n").store.may_be_in_memory);
+  CHECK(settings_of("cachedir: /nosuch/cache\n").default_cachedir.empty());
 }
 
 }  // namespace

@@ -110,9 +110,9 @@ struct Settings {
 /// Puts the place of a key in front of an error whose message begins with that key.
 [[nodiscard]] Error with_place(Error error, const Settings& settings);
 
-/// Creates the folder `default_cachedir` and those above it. If that fails, the store is in memory, and a
-/// warning says so; a cachedir or database that the file names is not replaced.
-void make_cachedir(Settings& settings);
+/// Creates the folder `default_cachedir` and those above it, if that is possible. The store reports a
+/// failure.
+void make_cachedir(const Settings& settings);
 
 /// Adds the warning that a rule of `external_auth` is not understood here, with the engine `salt`. `mistake`
 /// is `FILE:LINE: KEY: TEXT`.
