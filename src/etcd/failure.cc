@@ -41,6 +41,7 @@ constexpr std::array kRows{
         "; expected etcd's API below /v3, /v3beta or /v3alpha"},
     Row{408, kAny, "", ErrorKind::timeout, RetryAction::next_member, false},
     Row{412, kAny, "", ErrorKind::invocation, RetryAction::none, true},
+    Row{413, kAny, "", ErrorKind::invocation, RetryAction::none, true},
     Row{429, 8, "space exceeded", ErrorKind::unavailable, RetryAction::none, true,
         "; compact it, defragment it, and disarm its alarm NOSPACE"},
     Row{429, 8, "too many requests", ErrorKind::unavailable, RetryAction::none, true},

@@ -56,7 +56,7 @@ Failure member_failure(ErrorKind kind, std::string_view url, std::string_view sa
 ErrorKind kind_of_error(std::int64_t code, long status) noexcept {
   if (code == 100) return ErrorKind::not_found;
   if (code == 110) return ErrorKind::authentication;
-  if (code > 100 && code < 300) return ErrorKind::invocation;
+  if ((code > 100 && code < 300) || status == 413) return ErrorKind::invocation;
   if ((code >= 300 && code < 400) || status >= 500 || status == 408) return ErrorKind::timeout;
   return ErrorKind::internal;
 }

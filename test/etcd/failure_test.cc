@@ -52,6 +52,7 @@ TEST_CASE("an answer of the gateway has a kind and a retry action") {
        RetryAction::none, true},
       {404, 5, "etcdserver: requested lease not found", ErrorKind::not_found, RetryAction::none, true},
       {412, 9, "etcdserver: lease already exists", ErrorKind::invocation, RetryAction::none, true},
+      {413, -1, "a page of a proxy", ErrorKind::invocation, RetryAction::none, true},
       {500, 13, "panic", ErrorKind::internal, RetryAction::none, false},
       {418, 2, "a teapot", ErrorKind::internal, RetryAction::none, false},
   };

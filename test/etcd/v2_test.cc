@@ -242,6 +242,7 @@ TEST_CASE("an error of API v2 has a kind, and only a failure of the member is re
   CHECK(failure_of(503, "no healthy upstream").action == RetryAction::next_member);
   CHECK(failure_of(408, "").action == RetryAction::next_member);
   CHECK(failure_of(301, "").error.kind == ErrorKind::internal);
+  CHECK(failure_of(413, "a page of a proxy").error.kind == ErrorKind::invocation);
 }
 
 TEST_CASE("a 404 without an error code means that API v2 is missing") {

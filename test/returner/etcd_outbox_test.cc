@@ -69,10 +69,15 @@ TEST_CASE("writes wait in the outbox until etcd is back") {
   const Failing failing;
   failing.fail();
   for (int i = 1; i <= 10; ++i) failing.save(i);
-  CHECK(failing.refusal() == "The job cache etcd is unavailable: no member answers.");
-  CHECK_FALSE(failing.cache->get_jid(jid_number(0)).ok());
-  CHECK_FALSE(failing.cache->prep_jid(jid_number(12)).ok());
-  CHECK_FALSE(failing.cache->get_jids({}, [](const Load&) { return true; }).ok());
+  const std::string why = "The job cache etcd is unavailable: no member answers.";
+  CHECK(failing.refusal() == why);
+  CHECK(failing.cache->get_jid(jid_number(0)).error().message == why);
+  CHECK(failing.cache->prep_jid(jid_number(12)).error().message == why);
+  for (const bool newest_first : {false, true}) {
+    const auto walked =
+        failing.cache->get_jids({.newest_first = newest_first}, [](const Load&) { return true; });
+    CHECK(walked.error().message == why);
+  }
   CHECK(failing.cache->flush());  // the store is synced without etcd
   CHECK(failing.rows() == 10);
   CHECK(failing.bytes() > 10 * 100);
@@ -82,17 +87,6 @@ TEST_CASE("writes wait in the outbox until etcd is back") {
   CHECK(failing.bytes() == 0);
   CHECK(count(failing.log.text(), "etcd cannot be written: no member answers; jobs wait in the outbox") == 1);
   CHECK(count(failing.log.text(), "etcd can be written again") == 1);
-}
-
-TEST_CASE("a read of an unreachable cluster fails with the cause") {
-  const Failing failing;
-  failing.fail();
-  const std::string why = "The job cache etcd is unavailable: no member answers.";
-  CHECK(failing.refusal() == why);
-  CHECK(failing.cache->get_jid(jid_number(0)).error().message == why);
-  CHECK(failing.cache->prep_jid(jid_number(12)).error().message == why);
-  CHECK(failing.cache->get_jids({.newest_first = true}, [](const Load&) { return true; }).error().message ==
-        why);
 }
 
 TEST_CASE("a job that waits at the end of a process is delivered after the next start") {
@@ -131,18 +125,15 @@ TEST_CASE("a full outbox refuses durable jobs, and loses other writes with one l
 }
 
 TEST_CASE("a write that etcd refuses is logged, and the others are delivered") {
-  // A proxy's page (413) is an internal error.
-  for (const ErrorKind kind : {ErrorKind::invocation, ErrorKind::internal}) {
-    const Failing failing;
-    failing.in.etcd->refuse_beyond(1000, kind);
-    failing.save(1);
-    REQUIRE(failing.cache->returner(jid_number(1), return_of("m1", "fits")));
-    REQUIRE(failing.cache->returner(jid_number(1), return_of("m2", std::string(2000, 'x'))));
-    REQUIRE(failing.cache->returner(jid_number(1), return_of("m3", "fits")));
-    CHECK(failing.cache->get_jid(jid_number(1))->size() == 2);
-    CHECK(count(failing.log.text(), "etcd: the return of m2 to job " + jid_number(1) + " is lost" +
-                                        ": request is too large") == 1);
-  }
+  const Failing failing;
+  failing.in.etcd->refuse_beyond(1000);
+  failing.save(1);
+  REQUIRE(failing.cache->returner(jid_number(1), return_of("m1", "fits")));
+  REQUIRE(failing.cache->returner(jid_number(1), return_of("m2", std::string(2000, 'x'))));
+  REQUIRE(failing.cache->returner(jid_number(1), return_of("m3", "fits")));
+  CHECK(failing.cache->get_jid(jid_number(1))->size() == 2);
+  CHECK(count(failing.log.text(),
+              "etcd: the return of m2 to job " + jid_number(1) + " is lost" + ": request is too large") == 1);
 }
 
 TEST_CASE("jobs wait while all answers of a cluster are unexpected") {
@@ -151,14 +142,6 @@ TEST_CASE("jobs wait while all answers of a cluster are unexpected") {
   failing.save(1);
   CHECK(failing.refusal() == "The job cache etcd is unavailable: HTTP 418.");
   failing.recover();
-  CHECK(jids_of(*failing.cache) == Jids{jid_number(0), jid_number(1)});
-  CHECK_FALSE(failing.log.has("is lost"));
-}
-
-TEST_CASE("a write is repeated after one unexpected answer") {
-  const Failing failing;
-  failing.in.etcd->fail_next_write(Error{ErrorKind::internal, "HTTP 418"});
-  failing.save(1);
   CHECK(jids_of(*failing.cache) == Jids{jid_number(0), jid_number(1)});
   CHECK_FALSE(failing.log.has("is lost"));
 }

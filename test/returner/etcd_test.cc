@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
-#include <set>
 
 #include "etcd_caches.h"
 
@@ -213,22 +212,6 @@ TEST_CASE("save_minions keeps the rest of a load of another writer") {
   REQUIRE(etcd->save_minions(kJid, {"m1"}));
   CHECK(decoded(etcd.map().at(kJobsFolder + kJid + "/.load.p")) ==
         R"({"fun": "a.b", "foreign": 1.0, "Minions": ["m1"]})");
-}
-
-TEST_CASE("a walk finds jobs of all times once, the newest first") {
-  const Etcd etcd;
-  std::set<std::string> jids{"20010101000000000000", "20231113221320000000", "20991231235959999999",
-                             "28991231235959999999", "11000101000000000000", kJid + "_4711"};
-  for (int i = 0; i < 1500; ++i) jids.insert(jid_number(i));
-  for (const std::string& jid : jids) etcd.put(kJobsFolder + jid + "/.load.p", R"({"fun": "test.ping"})");
-  CHECK(jids_of(*etcd.cache) == Jids(jids.begin(), jids.end()));
-  CHECK(jids_of(*etcd.cache, {.newest_first = true}) == Jids(jids.rbegin(), jids.rend()));
-  CHECK(jids_of(*etcd.cache, {.first = jid_number(1499), .last = kJid, .newest_first = true}) ==
-        Jids{jid_number(1499)});
-  CHECK(jids_of(*etcd.cache, {.first = "3", .newest_first = true}).empty());
-  int visited = 0;
-  REQUIRE(etcd->get_jids({.newest_first = true}, [&](const Load&) { return ++visited < 40; }));
-  CHECK(visited == 40);
 }
 
 }  // namespace

@@ -259,32 +259,4 @@ TEST_CASE("nothing is lost when the only member restarts") {
   CHECK(three.heard.lines(2) == Lines{job_line(4), ret_line(4)});
 }
 
-TEST_CASE("compacted changes are reported as lost, and the watch continues") {
-  if (test::no_etcd()) return;
-  test::EtcdCluster cluster;
-  const Options options = shared_options(cluster.urls());
-  const Host one(options);
-  Host two(options);
-  two.start();
-  {
-    const std::lock_guard busy(two.heard.gate);
-    one.run(0);
-    REQUIRE(within(seconds(20), [&] { return two.heard.is_called.load(); }));
-    cluster.kill(0);
-    cluster.restart(0);
-    for (int number = 1; number < 4; ++number) one.run(number);
-    REQUIRE(within(seconds(20), [&] { return one.cache->get_jid(kJid).ok(); }));
-    const auto client = *etcd::Client::make(options.etcd.reading);
-    const auto now = client->range({.key = "k"}, watch_deadline());
-    REQUIRE(now);
-    cluster.post("/v3/kv/compaction",
-                 R"({"revision":")" + std::to_string(now->header.revision) + R"(","physical":true})");
-  }
-  REQUIRE(within(seconds(20), [&] { return two.heard.count("lost") == 1; }));
-  one.run(5);
-  REQUIRE(within(seconds(20), [&] { return two.heard.count(ret_line(5)) == 1; }));
-  CHECK(two.heard.count("job " + jid_number(3)) == 0);
-  CHECK(two.heard.count("lost") == 1);
-}
-
 }  // namespace rest_fcgi::returner

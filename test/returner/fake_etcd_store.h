@@ -64,21 +64,15 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     error_ = std::move(error);
   }
-  /// Makes the next write fail.
-  void fail_next_write(Error error) {
-    const std::lock_guard lock(mutex_);
-    next_error_ = std::move(error);
-  }
   /// Executes the next write, and loses its answer.
   void lose_next_answer(Error error) {
     const std::lock_guard lock(mutex_);
     lost_answer_ = std::move(error);
   }
-  /// Refuses writes with more bytes in one value, with that kind of error.
-  void refuse_beyond(std::size_t bytes, ErrorKind kind = ErrorKind::invocation) {
+  /// Refuses writes with more bytes in one value.
+  void refuse_beyond(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     most_bytes_ = bytes;
-    refusal_ = kind;
   }
   /// Counts writes that run at the same time.
   Together together;
@@ -96,10 +90,8 @@ class FakeEtcd {
   mutable std::mutex mutex_;
   Map map_;
   std::optional<Error> error_;
-  std::optional<Error> next_error_;   // of a write
   std::optional<Error> lost_answer_;  // of a write
   std::size_t most_bytes_ = static_cast<std::size_t>(-1);
-  ErrorKind refusal_ = ErrorKind::invocation;
   std::vector<std::size_t> transactions_;
 };
 
@@ -162,12 +154,12 @@ class FakeEtcdStore : public EtcdStore {
     if (etcd_->door != nullptr) etcd_->door->pass();
     const std::lock_guard lock(etcd_->mutex_);
     if (etcd_->error_) return *etcd_->error_;
-    if (etcd_->next_error_) return *std::exchange(etcd_->next_error_, std::nullopt);
     std::size_t puts = 0;
     for (const EtcdWrite& write : writes) {
       puts += write.puts.size();
       for (const EtcdPair& put : write.puts) {
-        if (put.value.size() > etcd_->most_bytes_) return Error{etcd_->refusal_, "request is too large"};
+        if (put.value.size() > etcd_->most_bytes_)
+          return Error{ErrorKind::invocation, "request is too large"};
       }
     }
     etcd_->transactions_.push_back(puts);

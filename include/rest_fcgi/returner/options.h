@@ -11,12 +11,6 @@
 
 namespace rest_fcgi::returner {
 
-/// How to read malformed UTF-8 in etcd.
-enum class UnicodeErrors {
-  replace,  ///< as U+FFFD
-  strict,   ///< the whole value as text instead of JSON
-};
-
 /// Salt's `etcd.*` keys, with its profiles.
 struct EtcdOptions {
   bool is_chosen = false;  ///< opened although no cache below names it
@@ -27,7 +21,6 @@ struct EtcdOptions {
   /// The life of jobs; 0: they are kept for ever.
   std::chrono::seconds ttl{0};
   bool encode_values = true;  ///< as msgpack, in API v3
-  UnicodeErrors unicode_errors = UnicodeErrors::replace;
   /// Bytes of the writes that wait for etcd; beyond them jobs are refused or lost.
   std::size_t outbox_bytes = std::size_t{64} << 20;
 };

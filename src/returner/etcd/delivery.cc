@@ -147,7 +147,7 @@ class Delivery {
   }
 
   void remember(JidKey key, std::string_view load_text) {
-    const std::optional<Load> load = load_in(jid_of(key), load_text, UnicodeErrors::replace);
+    const std::optional<Load> load = load_in(jid_of(key), load_text);
     if (!load) return;
     const std::size_t bytes = load->fun.text().size() + load->arg.text().size();
     recent_.put(key, {load->fun.text(), load->arg.text()}, bytes);
@@ -217,12 +217,7 @@ class Delivery {
 
   [[nodiscard]] Result<void> send(const Batch& batch) {
     Result<void> written = store_.write(batch.writes());
-    const auto failed_as = [&](ErrorKind kind) { return !written && written.error().kind == kind; };
-    const bool takes_others = failed_as(ErrorKind::internal) && takes_another();
-    if (takes_others) written = store_.write(batch.writes());  // etcd may have recovered
-    const bool is_refused =
-        failed_as(ErrorKind::invocation) || (takes_others && failed_as(ErrorKind::internal));
-    if (!is_refused) return written;
+    if (written || written.error().kind != ErrorKind::invocation) return written;
     if (batch.items().size() == 1) {
       note_refused(batch.items().front().what, written.error());
       return {};
@@ -239,13 +234,6 @@ class Delivery {
   void note_refused(std::string_view what, const Error& why) const {
     lost_();
     log::error(format("etcd: {} is lost: {}", what, why.message));
-  }
-
-  /// Returns whether the cluster takes a small write now. Then an unexpected answer is the fault of the
-  /// write.
-  [[nodiscard]] bool takes_another() {
-    constexpr std::chrono::seconds kProbeTime{60};
-    return store_.claim({layout_.claim("probe"), "probe"}, layout_.claim("probe"), kProbeTime).ok();
   }
 
   EtcdStore& store_;

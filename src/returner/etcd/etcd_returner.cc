@@ -99,14 +99,14 @@ class EtcdReturner : public Returner {
     if (Result<void> flushed = flush_outbox(); !flushed) return std::move(flushed).error();
     const auto stored = load_or_returned(*reading_, layout_, std::string(jid));
     if (!stored) return failure(stored.error());
-    return *stored ? load_in(jid, decoded(**stored), options_.unicode_errors) : std::nullopt;
+    return *stored ? load_in(jid, decoded(**stored)) : std::nullopt;
   }
 
   [[nodiscard]] Result<std::vector<JobReturn>> get_jid(std::string_view jid) const override;
   [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override {
     if (Result<void> flushed = flush_outbox(); !flushed) return flushed;
     const EtcdStore::LoadVisitor visitor = [&](const std::string& jid, const std::string& stored) {
-      const auto load = load_in(jid, decoded(stored), options_.unicode_errors);
+      const auto load = load_in(jid, decoded(stored));
       return !load || !selects(query, load->jid, load->fun.text()) || visit(*load);
     };
     const Result<void> walked =
@@ -170,7 +170,7 @@ Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const
     const auto field = field_in(std::string_view(key).substr(folder.size()));
     if (!field) return;
     auto& [ret, is_whole] = by_minion[std::string(field->minion)];
-    is_whole = read_field(ret, field->name, decoded(value), options_.unicode_errors) || is_whole;
+    is_whole = read_field(ret, field->name, decoded(value)) || is_whole;
   });
   if (!read) return failure(read.error());
   for (auto& [minion, entry] : by_minion) {

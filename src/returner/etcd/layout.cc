@@ -54,9 +54,8 @@ std::optional<std::size_t> length_bytes(unsigned char first) {
 
 constexpr std::string_view kMinions = "Minions";
 
-bool parse_stored(JsonDocument& document, std::string_view text, UnicodeErrors errors) {
+bool parse_stored(JsonDocument& document, std::string_view text) {
   if (document.parse(text, JsonLimits::none())) return true;
-  if (errors == UnicodeErrors::strict) return false;
   // A JSON string of the text has U+FFFD instead of malformed UTF-8.
   if (!document.parse(Json::string(text).text(), JsonLimits::none())) return false;
   const std::string mended(document.root().text());
@@ -187,9 +186,9 @@ std::string load_text(const Load& load) {
   return text;
 }
 
-std::optional<Load> load_in(std::string_view jid, std::string_view text, UnicodeErrors errors) {
+std::optional<Load> load_in(std::string_view jid, std::string_view text) {
   JsonDocument document;
-  if (!parse_stored(document, text, errors)) return std::nullopt;
+  if (!parse_stored(document, text)) return std::nullopt;
   const JsonValue root = document.root();
   if (!root.is(JsonValue::Kind::object)) return std::nullopt;
   Load load;
@@ -209,7 +208,7 @@ std::string load_of_return(std::string_view jid, std::string_view fun, std::stri
   return std::move(written_object([&](JsonWriter& writer) {
            writer.key("jid").string(jid);
            const auto field = [&](std::string_view name, std::string_view text) {
-             if (!text.empty()) writer.key(name).json(json_in(text, UnicodeErrors::replace));
+             if (!text.empty()) writer.key(name).json(json_in(text));
            };
            field("fun", fun);
            field("fun_args", fun_args);
@@ -220,7 +219,7 @@ std::string load_of_return(std::string_view jid, std::string_view fun, std::stri
 
 std::optional<std::string> with_minions(std::string_view text, const std::vector<std::string>& minions) {
   JsonDocument document;
-  if (!parse_stored(document, text, UnicodeErrors::replace)) return std::nullopt;
+  if (!parse_stored(document, text)) return std::nullopt;
   const JsonValue root = document.root();
   if (!root.is(JsonValue::Kind::object)) return std::nullopt;
   std::string merged;
@@ -254,14 +253,14 @@ std::vector<std::pair<std::string_view, std::string>> return_fields(std::string_
   return fields;
 }
 
-bool read_field(JobReturn& ret, std::string_view name, std::string_view text, UnicodeErrors errors) {
+bool read_field(JobReturn& ret, std::string_view name, std::string_view text) {
   if (name == "return") {
-    ret.ret = json_in(text, errors);
+    ret.ret = json_in(text);
     return true;
   }
   if (name != "retcode" && name != "success" && name != "out") return false;
   JsonDocument document;
-  if (!parse_stored(document, text, errors)) return false;
+  if (!parse_stored(document, text)) return false;
   const JsonValue value = document.root();
   if (name == "success" && value.is(JsonValue::Kind::boolean)) ret.success = value.boolean();
   if (name == "out" && value.is(JsonValue::Kind::string)) ret.out = value.text();
@@ -273,9 +272,9 @@ bool read_field(JobReturn& ret, std::string_view name, std::string_view text, Un
   return false;
 }
 
-Json json_in(std::string_view text, UnicodeErrors errors) {
+Json json_in(std::string_view text) {
   JsonDocument document;
-  return parse_stored(document, text, errors) ? document.root().json() : Json::string(text);
+  return parse_stored(document, text) ? document.root().json() : Json::string(text);
 }
 
 }  // namespace rest_fcgi::returner

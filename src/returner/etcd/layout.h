@@ -82,7 +82,7 @@ struct JobFacts {
 
 /// Reads a load, or a return that a Salt master wrote over it, with Salt's values for missing members. Absent
 /// if `text` is not a JSON object.
-[[nodiscard]] std::optional<Load> load_in(std::string_view jid, std::string_view text, UnicodeErrors errors);
+[[nodiscard]] std::optional<Load> load_in(std::string_view jid, std::string_view text);
 
 /// Writes a load for a job without one: `salt --return etcd` writes returns only, and a load may expire
 /// before its returns. `fun` and `fun_args` are those of one return, as stored, or empty.
@@ -100,9 +100,9 @@ struct JobFacts {
                                                                                   std::string_view stamp);
 
 /// Reads one field of a return, unless its name is unknown. Returns whether it is the field `return`.
-bool read_field(JobReturn& ret, std::string_view name, std::string_view text, UnicodeErrors errors);
+bool read_field(JobReturn& ret, std::string_view name, std::string_view text);
 
 /// Reads a value as JSON; a value that is not JSON becomes a JSON string.
-[[nodiscard]] Json json_in(std::string_view text, UnicodeErrors errors);
+[[nodiscard]] Json json_in(std::string_view text);
 
 }  // namespace rest_fcgi::returner

@@ -101,7 +101,6 @@ class WatchedJobs {
   Result<const Load*> find(const std::string& jid, std::int64_t revision);
 
   const EtcdLayout layout_;
-  const UnicodeErrors unicode_errors_;
   ClusterListener& listener_;
   const LookUp look_up_;
   Returns pending_;

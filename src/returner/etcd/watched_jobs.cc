@@ -26,10 +26,7 @@ std::size_t bytes_of(const Load& load) {
 }  // namespace
 
 WatchedJobs::WatchedJobs(const EtcdOptions& options, ClusterListener& listener, LookUp look_up)
-    : layout_(options),
-      unicode_errors_(options.unicode_errors),
-      listener_(listener),
-      look_up_(std::move(look_up)) {}
+    : layout_(options), listener_(listener), look_up_(std::move(look_up)) {}
 
 void WatchedJobs::take(const std::vector<EtcdChange>& changes, SteadyTime now) {
   jobs_.trim();
@@ -81,7 +78,7 @@ void WatchedJobs::settle(SteadyTime now) {
 void WatchedJobs::take_load(const std::string& jid, const EtcdChange& change) {
   // A replaced load is no new job: it got more minions, or a Salt master wrote a return over it.
   if (!change.is_new) return;
-  std::optional<Load> load = load_in(jid, decoded(change.value), unicode_errors_);
+  std::optional<Load> load = load_in(jid, decoded(change.value));
   if (!load) return;
   const std::size_t bytes = bytes_of(*load);
   listener_.job(jobs_.put(jid, *std::move(load), bytes));
@@ -99,12 +96,12 @@ WatchedJobs::Returns::iterator WatchedJobs::pass_on(Returns::iterator pending, b
   if (!stored) look_up_error_ = format("the load of job {} cannot be read: {}", jid, stored.error().message);
   const auto& fields = pending->second.fields;
   JobReturn ret{.minion = minion};
-  for (const auto& [name, text] : fields) read_field(ret, name, text, unicode_errors_);
+  for (const auto& [name, text] : fields) read_field(ret, name, text);
   Load unknown{.jid = jid};
   if (load == nullptr) {
     const auto value = [&](std::string_view name, const char* otherwise) {
       const auto found = fields.find(name);
-      return found == fields.end() ? Json::trusted(otherwise) : json_in(found->second, unicode_errors_);
+      return found == fields.end() ? Json::trusted(otherwise) : json_in(found->second);
     };
     unknown.fun = value("fun", R"("unknown-function")");
     unknown.arg = value("fun_args", "[]");
@@ -119,7 +116,7 @@ Result<const Load*> WatchedJobs::find(const std::string& jid, std::int64_t revis
   const auto stored = look_up_(layout_.load(jid), revision);
   if (!stored) return stored.error();
   std::optional<Load> load;
-  if (*stored) load = load_in(jid, decoded(**stored), unicode_errors_);
+  if (*stored) load = load_in(jid, decoded(**stored));
   if (!load) return static_cast<const Load*>(nullptr);
   const std::size_t bytes = bytes_of(*load);
   return &jobs_.put(jid, *std::move(load), bytes);
