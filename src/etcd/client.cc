@@ -76,8 +76,9 @@ Result<RangeReply> Client::range(const RangeRequest& request, Deadline deadline)
                  request);
 }
 
-Result<std::optional<KeyValue>> Client::put(const PutRequest& request, Deadline deadline) {
-  return call(*cluster_, "/kv/put", to_json(request), Effect::writes, deadline, read_prev_kv);
+Result<void> Client::put(const PutRequest& request, Deadline deadline) {
+  const auto answer = cluster_->call("/kv/put", to_json(request), Effect::writes, deadline);
+  return answer ? Result<void>() : answer.error();
 }
 
 Result<std::optional<KeyValue>> Client::delete_key(const std::string& key, Deadline deadline) {

@@ -22,7 +22,7 @@ constexpr unsigned sextet(char c) noexcept {
   return c == '/' ? 63 : 64;
 }
 
-constexpr std::array<std::string_view, 3> kResults{"EQUAL", "GREATER", "LESS"};
+constexpr std::array<std::string_view, 2> kResults{"EQUAL", "GREATER"};
 constexpr std::array<std::string_view, 3> kRequests{"request_range", "request_put",
                                                     "request_txn"};  // in the order of the variant
 
@@ -35,12 +35,11 @@ void write(JsonWriter& writer, const RangeRequest& request) {
   writer.end_object();
 }
 
-void write(JsonWriter& writer, const PutRequest& request, bool prev_kv = false) {
+void write(JsonWriter& writer, const PutRequest& request) {
   writer.begin_object();
   write_bytes(writer, "key", request.key);
   write_bytes(writer, "value", request.value);
   write_int64(writer, "lease", request.lease);
-  write_flag(writer, "prev_kv", prev_kv);
   writer.end_object();
 }
 
@@ -230,7 +229,7 @@ std::string to_json(const TxnRequest& request) {
 }
 
 std::string to_json(const PutRequest& request) {
-  return written_json([&](JsonWriter& writer) { write(writer, request, true); }).text();
+  return written_json([&](JsonWriter& writer) { write(writer, request); }).text();
 }
 
 }  // namespace rest_fcgi::etcd

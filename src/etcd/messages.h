@@ -83,7 +83,6 @@ struct Status {
 
 [[nodiscard]] std::string to_json(const RangeRequest& request);
 [[nodiscard]] std::string to_json(const TxnRequest& request);
-/// Asks for the earlier key-value pair, too.
 [[nodiscard]] std::string to_json(const PutRequest& request);
 
 /// Writes one field, unless it is zero, empty or false.

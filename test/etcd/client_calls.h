@@ -31,8 +31,8 @@ inline std::unique_ptr<Client> client_of(Options options) {
 }
 
 /// Writes `key`; the user of a test::EtcdCluster may write the default one.
-inline Result<std::optional<KeyValue>> put(Client& client, std::string key = "/salt/k",
-                                           std::chrono::milliseconds time = std::chrono::seconds(60)) {
+inline Result<void> put(Client& client, std::string key = "/salt/k",
+                        std::chrono::milliseconds time = std::chrono::seconds(60)) {
   return client.put({.key = std::move(key), .value = "v"}, in(time));
 }
 

@@ -46,9 +46,9 @@ TEST_CASE("malformed base64 is refused") {
 }
 
 TEST_CASE("requests are written with the fields that are not empty") {
-  CHECK(to_json(PutRequest{"foo", "bar"}) == R"({"key": "Zm9v", "value": "YmFy", "prev_kv": true})");
+  CHECK(to_json(PutRequest{"foo", "bar"}) == R"({"key": "Zm9v", "value": "YmFy"})");
   CHECK(to_json(PutRequest{.key = "lk", .value = "1", .lease = 777}) ==
-        R"({"key": "bGs=", "value": "MQ==", "lease": "777", "prev_kv": true})");
+        R"({"key": "bGs=", "value": "MQ==", "lease": "777"})");
   CHECK(to_json(RangeRequest{"foo"}) == R"({"key": "Zm9v"})");
   CHECK(to_json(RangeRequest{.key = "foo", .range_end = "fop", .limit = 2, .revision = 9}) ==
         R"({"key": "Zm9v", "range_end": "Zm9w", "limit": "2", "revision": "9"})");
@@ -71,8 +71,8 @@ TEST_CASE("a transaction is written with its comparisons and branches") {
         R"({"request_txn": {"success": [{"request_put": {"key": "Zm9v", "value": "MQ=="}}]}}]})");
   using Target = Compare::Target;
   const auto text = [](Compare compare) { return to_json(TxnRequest{.compare = {std::move(compare)}}); };
-  CHECK(text({.key = "k", .target = Target::value, .result = Compare::Result::less, .value = "2"}) ==
-        R"({"compare": [{"key": "aw==", "target": "VALUE", "result": "LESS", "value": "Mg=="}]})");
+  CHECK(text({.key = "k", .target = Target::value, .result = Compare::Result::greater, .value = "2"}) ==
+        R"({"compare": [{"key": "aw==", "target": "VALUE", "result": "GREATER", "value": "Mg=="}]})");
   CHECK(text({.key = "k", .target = Target::value, .result = Compare::Result::greater}) ==
         R"({"compare": [{"key": "aw==", "target": "VALUE", "result": "GREATER", "value": ""}]})");
 }

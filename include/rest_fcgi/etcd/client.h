@@ -59,7 +59,7 @@ struct PutRequest {
 /// that does not exist is false.
 struct Compare {
   enum class Target { version, value };
-  enum class Result { equal, greater, less };
+  enum class Result { equal, greater };
 
   std::string key;
   Target target = Target::version;
@@ -130,8 +130,7 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   [[nodiscard]] Result<RangeReply> range(const RangeRequest& request, Deadline deadline);
-  /// Returns what the key held before.
-  Result<std::optional<KeyValue>> put(const PutRequest& request, Deadline deadline);
+  Result<void> put(const PutRequest& request, Deadline deadline);
   /// Deletes one key. Returns what it held.
   Result<std::optional<KeyValue>> delete_key(const std::string& key, Deadline deadline);
   [[nodiscard]] Result<TxnReply> txn(const TxnRequest& request, Deadline deadline);
