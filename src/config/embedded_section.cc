@@ -222,12 +222,11 @@ void read_embedded_section(Reader& section, Settings& settings) {
   }
   embedded.at_start().count("max_workers", options.max_workers, kThreads);
   embedded.at_start().count("max_queued", options.max_queued, {0, 1000000});
-  embedded.warn_of_removed("max_queued_bytes", "waiting jobs take 64 MiB at most");
   embedded.absolute_path("file_root", options.modules.file_root);
-  embedded.warn_of_removed("proc_dir", "running jobs are in the database");
   read_script_modules(embedded, options.modules);
   read_host_number(section, settings);
   check_file_root(embedded, settings);
+  embedded.warn_of_removed({"max_queued_bytes", "proc_dir"});
   embedded.refuse_unknown_keys();
 }
 

@@ -292,13 +292,13 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   netapi::RestTornadoOptions& options = settings.rest_tornado;
   section.texts("cors_origin", options.cors_origin, kOrigins);
   section.flag("webhook_disable_auth", options.webhook_disable_auth);
-  section.warn_of_removed("token_in_url", "send the token in X-Auth-Token or the cookie");
   section.at_start().bytes("max_body_size", options.max_body_size, {64, kGiB});
   gateway::HttpOptions http;
   http.host = "::";  // as salt-api: all addresses, also of IPv4
   http.max_request_body_size = options.max_body_size;
   const bool has_tls = read_port(section, Module::rest_tornado, "address", std::move(http), settings);
   note_inert_keys(section, settings.front_ends);
+  section.warn_of_removed({"token_in_url"});
   section.warn_of_unknown_keys(has_tls ? kPrefixOfTls : "");
 }
 
@@ -362,8 +362,6 @@ void read_front_ends(Reader& section, Reader& top, Settings& settings) {
   read_streams(section, settings);
   read_metrics(section, settings);
   section.at_start().flag("health", front_ends.health);
-  section.warn_of_removed("max_http_connections", "4096 connections may be open");
-  section.warn_of_removed("max_http_body_bytes", "max_body_bytes limits the bodies in memory");
   section.at_start().bytes("max_body_bytes", settings.gateway.max_body_bytes, {1024, 64 * kGiB});
   section.note_start_key("netapi", joined(names_of(front_ends.served)));
   for (const Module module : {Module::rest_wsgi, Module::rest_cherrypy, Module::rest_tornado}) {

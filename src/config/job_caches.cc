@@ -189,8 +189,6 @@ std::string as_text(const etcd::Options& options) {
 
 /// Reads where tokens are. Tokens in etcd use API v3, whatever `etcd.require_v2` says.
 void read_place_of_tokens(Reader& top, auth::Options& options) {
-  top.warn_of_removed("etcd.tokens_root", "tokens are below /salt/tokens");
-  top.warn_of_removed("etcd.tokens_profile", "tokens are in the cluster of etcd.returner");
   if (top.choice("eauth_tokens", {"localfs", kEtcd}) != kEtcd) return;
   std::string name;
   top.text("etcd.returner", name);
@@ -210,9 +208,8 @@ void note_etcd_returner(Reader& top, const returner::EtcdOptions& options) {
 void read_job_caches(Reader& top, Settings& settings) {
   returner::Options& options = settings.returner;
   settings.store.may_be_in_memory = !read_names(top, options);
-  top.warn_of_removed("sqlite3.database", format("jobs are in {}", settings.store.path));
-  top.warn_of_removed("sqlite3.timeout", "the lock of the database is waited for 5 seconds");
-  top.warn_of_removed("keep_jobs", "keep_jobs_seconds has the age of jobs, in seconds");
+  top.warn_of_removed(
+      {"sqlite3.database", "sqlite3.timeout", "keep_jobs", "etcd.tokens_root", "etcd.tokens_profile"});
   if (uses_etcd(top, options)) read_etcd_returner(top, options.etcd);
   read_place_of_tokens(top, settings.auth);
   top.whole_seconds("keep_jobs_seconds", options.keep_jobs_seconds, {0, kTenYears});

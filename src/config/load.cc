@@ -53,8 +53,6 @@ void read_timeouts(Reader& section, Settings& settings) {
   gateway::Options& options = settings.gateway;
   section.at_start().seconds("receive_timeout", options.receive_timeout, kTenthOfASecond, kDay);
   options.send_timeout = options.receive_timeout;
-  section.warn_of_removed("send_timeout", "receive_timeout bounds sending, too");
-  section.warn_of_removed("keep_conn_timeout", "a kept connection waits 75 seconds for the next request");
   section.at_start().seconds("idle_thread_timeout", options.idle_thread_timeout, kTenthOfASecond, kDay);
   section.at_start().seconds("shutdown_timeout", options.shutdown_timeout, milliseconds(0), kHour);
   section.seconds("request_timeout", settings.client.request_timeout, kTenthOfASecond, kDay);
@@ -64,9 +62,6 @@ void read_timeouts(Reader& section, Settings& settings) {
 void read_request_limits(Reader& section, Settings& settings) {
   lowstate::Options& options = settings.netapi.lowstate;
   section.at_start().bytes("max_request_body_size", settings.gateway.max_request_body_size, {64, kGiB});
-  section.warn_of_removed("max_nesting", "arrays and objects may be 100 deep");
-  section.warn_of_removed("max_key_length", "a JSON key may have 1024 bytes");
-  section.warn_of_removed("max_values", "a request may have 100,000 JSON values");
   section.count("max_chunks", options.max_chunks, {1, 10000});
 }
 
@@ -96,14 +91,15 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   read_front_ends(section, top, settings);
   section.whole_seconds("auth_cache_ttl", settings.auth.auth_cache_ttl, {0, 300});
   read_logins(section, settings);
-  section.warn_of_removed("jobs_kept", "jobs_bytes_kept limits the jobs");
-  section.warn_of_removed("jobs_spool_bytes", "etcd_outbox_bytes limits the writes that wait for etcd");
   section.at_start().bytes("etcd_outbox_bytes", settings.returner.etcd.outbox_bytes, {64 * 1024, 64 * kGiB});
   std::size_t bytes = 0;
   section.at_start().bytes("jobs_bytes_kept", bytes, {1024, 64 * kGiB});
   if (bytes != 0) settings.returner.max_bytes = bytes;
   read_salt_section(section, settings);
   read_embedded_section(section, settings);
+  section.warn_of_removed({"jobs_kept", "jobs_spool_bytes", "keep_conn_timeout", "logged_out_file",
+                           "master_connections", "max_http_body_bytes", "max_http_connections",
+                           "max_key_length", "max_nesting", "max_values", "send_timeout"});
   section.refuse_unknown_keys();
 }
 

@@ -177,7 +177,7 @@ class EauthReader {
   const bool with_settings_;
 };
 
-void read_login_guard(Reader guard, const std::string& store, auth::LoginGuardOptions& options) {
+void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   constexpr std::int64_t kDayInSeconds = 86400;
   std::size_t tries = options.tries;
   std::size_t address_tries = options.address_tries;
@@ -187,8 +187,7 @@ void read_login_guard(Reader guard, const std::string& store, auth::LoginGuardOp
   options.address_tries = static_cast<unsigned>(address_tries);
   guard.whole_seconds("window", options.window, {1, kDayInSeconds});
   guard.whole_seconds("refuse", options.refuse, {1, kDayInSeconds});
-  guard.warn_of_removed("file", format("failed logins are in {}", store));
-  guard.warn_of_removed("hash_memory", "at most 8 hashes are computed at once");
+  guard.warn_of_removed({"file", "hash_memory"});
   guard.refuse_unknown_keys();
 }
 
@@ -241,7 +240,7 @@ std::vector<std::string> enabled_eauths(const Settings& settings) {
 
 void read_logins(Reader& section, Settings& settings) {
   section.program_or_socket("pam_helper", settings.auth.pam.helper);
-  read_login_guard(section.section("login_guard"), settings.store.path, settings.auth.login_guard);
+  read_login_guard(section.section("login_guard"), settings.auth.login_guard);
   bound_waiting(settings);
 }
 

@@ -179,8 +179,8 @@ class Reader {
 
   const Node* value_or_empty(std::string_view key);  ///< the same, also for an empty value
 
-  /// Warns if the file has a key that has no effect any more. `instead` says what to do.
-  void warn_of_removed(std::string_view key, std::string_view instead);
+  /// Warns of each of these keys that the file has: they have no effect.
+  void warn_of_removed(std::initializer_list<std::string_view> keys);
 
   /// Adds a mistake, or a warning, for each key that no call has read; a mistake if it begins with `refused`.
   void refuse_unknown_keys() { report_unknown_keys(true, {}); }

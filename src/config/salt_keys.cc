@@ -88,8 +88,8 @@ void read_token_life_rule(Reader& top, auth::TokenLifeRule& rule) {
   }
 }
 
-void read_tokens(Reader& top, const std::string& store, auth::Options& options) {
-  top.warn_of_removed("token_dir", format("tokens are in {}", store));
+void read_tokens(Reader& top, auth::Options& options) {
+  top.warn_of_removed({"token_dir"});
   top.whole_seconds("token_expire", options.token_expire, {1, kYearInSeconds});
   read_token_life_rule(top, options.token_expire_user_override);
 }
@@ -129,7 +129,7 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   const std::string cachedir = read_cachedir(top);
   if (top.value("cachedir") == nullptr) settings.default_cachedir = below(root_dir, cachedir);
   settings.store.path = below(root_dir, cachedir + "/rest_fcgi/state.db");
-  read_tokens(top, settings.store.path, settings.auth);
+  read_tokens(top, settings.auth);
   read_job_caches(top, settings);
   warn_of_blacklist(top);
 }
@@ -290,14 +290,12 @@ void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {
 }
 
 void read_salt_section(Reader& section, Settings& settings) {
-  section.warn_of_removed("master_connections", "16 connections are kept");
   section.flag("inline_login", settings.salt.inline_login);
   Reader ssh = section.section("salt_ssh");
   ssh.absolute_path("program", settings.salt.ssh.program);
   ssh.program_or_socket("run_helper", settings.salt.ssh.run_helper);
-  ssh.warn_of_removed("max_running", "4 calls run at a time");
+  ssh.warn_of_removed({"max_running"});
   ssh.refuse_unknown_keys();
-  section.warn_of_removed("logged_out_file", format("revoked tokens are in {}", settings.store.path));
 }
 
 }  // namespace rest_fcgi::config

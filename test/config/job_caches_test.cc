@@ -56,7 +56,7 @@ TEST_CASE("jobs may be in memory unless the file names sqlite3") {
   }
 }
 
-TEST_CASE("a removed key is a warning with its place and what to do") {
+TEST_CASE("a removed key is a warning with its place") {
   const std::string salt =
       "sqlite3.database: /d/jobs.db\nsqlite3.timeout: 0.5\nkeep_jobs: 48\ntoken_dir: ''\n"
       "etcd.tokens_root: /t\netcd.tokens_profile: p\n";
@@ -72,8 +72,8 @@ TEST_CASE("a removed key is a warning with its place and what to do") {
   REQUIRE(settings);
   CHECK(settings->warnings.size() == 22);
   for (const std::string& warning : settings->warnings)
-    check_message(dir.without_dir(warning), "master:", {": this key has no effect: "});
-  check_message(dir.without_dir(settings->warnings.front()), "master:4: token_dir: ", {"state.db"});
+    check_message(dir.without_dir(warning), "master:", {": this key has no effect"});
+  check_message(dir.without_dir(settings->warnings.front()), "master:4: token_dir: ");
 }
 
 TEST_CASE("the summary says where jobs are kept, and for how long") {
