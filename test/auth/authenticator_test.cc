@@ -157,16 +157,6 @@ TEST_CASE("a user name in the log is short, and forges no line") {
                   "user \"" + std::string(63, 'n') + "\\");
 }
 
-TEST_CASE("a back end that fails counts as a guess") {
-  AuthenticatorFixture fixture;
-  fixture.options.login_guard.tries = 1;
-  fixture.start();
-  const test::CapturedLog log;
-  std::filesystem::remove(fixture.dir / "users");
-  CHECK(fixture.login("fred", "sesame").error().kind == ErrorKind::internal);
-  CHECK(fixture.login("fred", "sesame").error().kind == ErrorKind::throttled);
-}
-
 TEST_CASE("salt-api#151: a verified password is not verified again for a while") {
   AuthenticatorFixture fixture;
   AuthenticatorFixture::let_file_rest();
@@ -284,16 +274,6 @@ TEST_CASE("a user whom the rule names chooses the life of a token") {
   REQUIRE(made);
   fixture.clock.advance(seconds(61));
   CHECK_FALSE(fixture.authenticator->holder(made->token));
-}
-
-TEST_CASE("a back end that cannot work is an error of the authenticator") {
-  const test::ManualClock clock;
-  const test::TempDir dir;
-  Options no_secret;
-  no_secret.external_auth.push_back({"sharedsecret", {}, {}});
-  const auto first = Authenticator::make(no_secret, clock);
-  REQUIRE_FALSE(first);
-  CHECK(first.error().kind == ErrorKind::configuration);
 }
 
 }  // namespace rest_fcgi::auth

@@ -213,34 +213,26 @@ TEST_CASE("a good login resets the failures before it, also if it is remembered"
   CHECK(logins.asked == 4);
 }
 
-TEST_CASE("an unavailable back end counts as a guess only if it says so") {
-  LoginsFixture logins({.tries = 2});
+TEST_CASE(
+    "a back end that fails counts as a guess of a password if it says so, or if its error is internal") {
   const test::CapturedLog log;
-  Error away{ErrorKind::unavailable, "nobody is there"};
-  logins.answer = [&](const Credentials&) { return away; };
-  for (int i = 0; i < 3; ++i) {
-    CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::unavailable);
+  const Error away{ErrorKind::unavailable, "nobody is there"};
+  Error after_a_password = away;
+  after_a_password.counts_as_guess = true;
+  for (const Error& guess : {after_a_password, Error{ErrorKind::internal, "broken"}}) {
+    LoginsFixture logins({.tries = 2});
+    Error now = away;
+    logins.answer = [&](const Credentials&) { return now; };
+    for (int i = 0; i < 3; ++i) {
+      CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::unavailable);
+    }
+    now = guess;
+    for (int i = 0; i < 3; ++i) CHECK(logins.login(with_token(kToken)).error().message == guess.message);
+    for (int i = 0; i < 2; ++i) {
+      CHECK(logins.login(with_password("fred", "sesame")).error().message == guess.message);
+    }
+    CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::throttled);
   }
-  away.counts_as_guess = true;
-  for (int i = 0; i < 2; ++i) {
-    CHECK(logins.login(with_password("fred", "sesame")).error().message == "nobody is there");
-  }
-  CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::throttled);
-  CHECK(logins.login(with_token(kToken)).error().message == "nobody is there");
-}
-
-TEST_CASE("an internal error of a back end counts as a guess of a password") {
-  LoginsFixture logins({.tries = 1});
-  const test::CapturedLog log;
-  logins.answer = [](const Credentials&) { return Error{ErrorKind::unavailable, "nobody is there"}; };
-  for (int i = 0; i < 2; ++i) {
-    CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::unavailable);
-  }
-  logins.answer = [](const Credentials&) { return Error{ErrorKind::internal, "broken"}; };
-  CHECK(logins.login(with_token(kToken)).error().message == "broken");
-  CHECK(logins.login(with_token(kToken)).error().message == "broken");
-  CHECK(logins.login(with_password("fred", "sesame")).error().message == "broken");
-  CHECK(logins.login(with_password("fred", "sesame")).error().kind == ErrorKind::throttled);
 }
 
 TEST_CASE("a forgotten grant is checked again, and forgetting an older grant changes nothing") {
@@ -287,25 +279,6 @@ TEST_CASE("credentials that are sent with a call are guarded like a login, and n
                 with_password("", "x"), [] { return Result<void>(); }, SteadyTime::max())
             .error()
             .kind == ErrorKind::authentication);
-}
-
-TEST_CASE("a login whose turn does not come until its deadline is not checked") {
-  LoginsFixture logins({.tries = 1});
-  const SteadyTime now = logins.clock.steady();
-  bool held = false;
-  const auto hold = [&]() -> Result<void> {
-    held = true;
-    const auto grant = logins.login(with_password("fred", "sesame"), now);
-    CHECK(grant.error().kind == ErrorKind::timeout);
-    const auto inner = logins.remote->guarded(
-        with_password("fred", "other"), [] { return Result<void>(); }, now);
-    CHECK(inner.error().kind == ErrorKind::timeout);
-    return {};
-  };
-  CHECK(logins.remote->guarded(with_password("fred", "sesame"), hold, now + hours(1)));
-  CHECK(held);
-  CHECK(logins.asked == 0);
-  CHECK(logins.login(with_password("fred", "sesame"), now));
 }
 
 TEST_CASE("login_anew always checks, and counts failures") {
