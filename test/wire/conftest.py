@@ -88,7 +88,7 @@ def on_port(start):
 
 @pytest.fixture
 def start_etcd(directory):
-    """Starts an etcd cluster: start_etcd(members=3, auth=True, tls=True, v2=True)."""
+    """Starts an etcd: start_etcd(auth=True, tls=True, v2=True)."""
     etcds.require()
     started = []
 
@@ -98,12 +98,12 @@ def start_etcd(directory):
 
     yield starter
     for etcd in started:
-        etcd.close()
+        etcd.kill()
 
 
 @pytest.fixture
 def etcd(start_etcd):
-    """A single member without passwords."""
+    """An etcd without passwords."""
     return start_etcd()
 
 

@@ -21,8 +21,7 @@ BOTH_APIS = pytest.mark.parametrize("v2", [False, True], ids=["v3", "v2"])
 
 def on(etcd, v2=False, **more):
     """Returns the options that keep jobs in `etcd`."""
-    hosts = [f"127.0.0.1:{member.port}" for member in etcd.members]
-    return {"master_job_cache": "etcd", "etcd.host": hosts, "etcd.require_v2": v2, "log_level": "info", **more}
+    return {"master_job_cache": "etcd", "etcd.host": f"127.0.0.1:{etcd.port}", "etcd.require_v2": v2, "log_level": "info", **more}
 
 
 def start_async(address):
@@ -66,7 +65,7 @@ def test_the_start_and_check_config_warn_of_an_etcd_without_api_v2(start, start_
 
 
 def test_jobs_are_kept_in_an_etcd_with_passwords_and_certificates(start, start_etcd):
-    etcd = start_etcd(auth=True, tls=True, client_certs=True)
+    etcd = start_etcd(auth=True, tls=True)
     pair = etcd.certificates.client
     options = on(
         etcd,
@@ -94,10 +93,10 @@ def test_hosts_share_logins_and_logouts_through_etcd(start, etcd):
     (stored,) = etcd.all("/salt/tokens/").items()
     assert token["X-Auth-Token"].encode() not in b"".join(stored)
 
-    etcd.kill(0)
+    etcd.kill()
     assert there.request("GET", "/minions/ms-0", headers=token).status == 503
     assert there.request("POST", "/run", json.dumps([{**PING, **CRED}]), JSON).ret == [ALL_PONG]
-    etcd.restart(0)
+    etcd.restart()
     wait_until(lambda: there.request("GET", "/minions/ms-0", headers=token).status == 200, "etcd is back")
 
     _, third = host()
@@ -161,10 +160,10 @@ def test_calls_are_answered_without_etcd_and_delivered_later(start, etcd):
     daemon = start(on(etcd))
     first = start_async(daemon.address)
     wait_until(lambda: all_returned(daemon.address, first), "all returned")
-    etcd.kill(0)
+    etcd.kill()
     assert [call(daemon.address, PING) for _ in range(20)] == [[ALL_PONG]] * 20
     said = refused(daemon.address, {"client": "runner", "fun": "jobs.list_jobs"})
     assert "job cache etcd is unavailable: " in said, said
-    etcd.restart(0)
+    etcd.restart()
     wait_until(lambda: number_of_jobs(daemon.address) == 21, "what was kept meanwhile is delivered")
     assert daemon.stop() == 0

@@ -41,8 +41,8 @@ def test_ext_job_cache_keeps_jobs_with_all_returns(start_engine, etcd, looked_up
 
 def test_calls_work_without_etcd_and_are_kept_later(start_engine, etcd, looked_up):
     engine = start_engine({"rest_fcgi": {"ext_job_cache": "etcd"}, **kept_in(etcd)})
-    etcd.kill(0)
+    etcd.kill()
     (started,) = engine.run(local("test.ping", client="local_async"))
     assert engine.run(local("test.ping")) == [PONG]
-    etcd.restart(0)
+    etcd.restart()
     wait_until(lambda: looked_up(started["jid"]) == PONG, "the job is delivered")
