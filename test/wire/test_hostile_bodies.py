@@ -48,8 +48,6 @@ JSON_SHAPES = {
     "deep": lambda size: "[" * size,
     "numbers": lambda size: "[" + "1," * (size // 2) + "1]",
     "empty lists": lambda size: "[" + "[]," * (size // 3) + "1]",
-    "empty texts": lambda size: "[" + '"",' * (size // 3) + "1]",
-    "chunks": lambda size: "[" + "{}," * (size // 3) + "1]",
     "nested": nested,
     "keys": lambda size: "{" + numbered('"%x":1', size) + "}",
     "one key": lambda size: "{" + ",".join(['"a":1'] * (size // 6)) + "}",
@@ -62,7 +60,6 @@ JSON_SHAPES = {
 }
 YAML_SHAPES = {
     **{name: JSON_SHAPES[name] for name in ("deep", "numbers", "nested", "a text")},
-    "block lists": lambda size: "- 1\n" * (size // 4),
     "nested block lists": lambda size: "- - - 1\n" * (size // 8),
     "deep block lists": lambda size: "- " * (size // 2),
     "flow keys": lambda size: "{" + numbered("%x", size) + "}",
@@ -72,31 +69,22 @@ YAML_SHAPES = {
     "undefined aliases": lambda size: "[" + numbered("*x%x", size) + "]",
     "aliases": lambda size: "[&a " + "x" * (size // 2) + ", *a" * (size // 8) + "]",
     "tags": lambda size: "[" + "!!str a," * (size // 8) + "]",
-    "tags alone": lambda size: "[" + "!," * (size // 2) + "]",
     "merges": lambda size: "{<<: " * 90 + "{" + numbered("%x: 1", size) + "}" + "}" * 90,
     "listed merges": lambda size: "{<<: [" + numbered("{%x: 1}", size) + "]}",
-    "plain text": lambda size: "a: " + "x " * (size // 2),
-    "folded lines": lambda size: "a: >\n" + " x\n\n" * (size // 4),
     "literal lines": lambda size: "a: |\n" + " x\n" * (size // 3),
     "single quotes": lambda size: "['" + "''" * (size // 2) + "']",
-    "small quotes": lambda size: "[" + "''," * (size // 3) + "'']",
-    "comments": lambda size: "#\n" * (size // 2),
-    "blank lines": lambda size: "\n" * size,
     "colons": lambda size: "[" + "a: b," * (size // 5) + "]",
     "documents": lambda size: "---\n" * (size // 4),
-    "commas": lambda size: "[" + "," * size,
     "directives": lambda size: "%TAG !a! tag:a\n" * (size // 15),
 }
 FORM_SHAPES = {
-    "fields": lambda size: "&".join(["a"] * (size // 2)),
     "names": lambda size: numbered("%x=", size, "&"),
-    "ampersands": lambda size: "&" * size,
     "percent signs": lambda size: "username=" + "%41" * (size // 3),
     "a value": lambda size: "username=" + "x" * size,
     "many arguments": lambda size: "&".join(["arg=1"] * (size // 6)),
     **{
         f"arg: {name}": lambda size, make=YAML_SHAPES[name]: "arg=" + urllib.parse.quote(make(size), safe="[]{},*: \n")
-        for name in ("deep", "numbers", "flow keys", "nested", "aliases", "anchors", "a text")
+        for name in ("deep", "flow keys", "aliases")
     },
     "kwarg: keys": lambda size: "kwarg=" + YAML_SHAPES["flow keys"](size),
 }
