@@ -24,8 +24,8 @@ URL = os.environ.get("REST_FCGI_URL")
 
 
 # With several workers, the longest files start first.
-LONGEST = ("test_soak", "test_salt_engine_rows", "test_salt_engine_failures", "test_salt_engine", "test_salt_ways", "test_salt_call", "test_salt")
-LONGEST += ("test_etcd", "test_durability", "test_apache")
+LONGEST = ("test_salt_engine_rows", "test_salt_engine_failures", "test_salt_engine", "test_salt_ways", "test_salt_call", "test_salt")
+LONGEST += ("test_python_modules", "test_etcd", "test_swap", "test_load", "test_apache")
 
 
 @pytest.hookimpl(tryfirst=True)

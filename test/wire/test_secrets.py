@@ -7,7 +7,6 @@ import urllib.parse
 
 import pytest
 
-from support import daemon as daemons
 from support.api import CRED, JSON, chunk
 from support.rest import api_of, serving
 
@@ -63,17 +62,6 @@ def test_cve_2021_25284_no_reply_log_or_file_contains_the_password(talkative, fr
     written = [path for path in talkative.directory.rglob("*") if path.is_file() and path.name != "master"]
     for path in [*written, *nginx.files()]:
         assert CANARY.encode() not in path.read_bytes(), path
-
-
-def test_a_configuration_error_does_not_show_the_shared_secret(directory):
-    config = directory / "master"
-    config.write_text(f"sharedsecret: [{CANARY}]\nrest_fcgi: {{nosuch: 1}}\n")
-    result = daemons.run("--config", config)
-    assert result.returncode == 78 and CANARY not in result.stderr + result.stdout
-
-
-def test_mk_token_has_no_option_for_a_password():
-    assert "--password" not in daemons.run("--help").stdout
 
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Fires thousands of events a second on a real master's bus, like programs on the host of the master."""
+"""Fires events on a real master's bus, like programs on the host of the master."""
 
 import socket
 import struct
-import time
 
 
 def packed(value):
@@ -33,13 +32,6 @@ class Firing:
     def fire(self, tag, data):
         frame = packed({"head": {}, "body": tag.encode() + b"\n\n" + packed(data)})
         self._socket.sendall(struct.pack(">I", len(frame)) + frame)
-
-    def fire_many(self, tag, count, rate, **more):
-        """Fires `count` events at `rate` a second. Their data have a number `n` from 0 and the time `at`."""
-        begin = time.monotonic()
-        for number in range(count):
-            time.sleep(max(0, begin + number / rate - time.monotonic()))
-            self.fire(tag, {"n": number, "at": time.time(), **more})
 
     def close(self):
         self._socket.close()
