@@ -3,24 +3,23 @@
 
 Usage, with the Python of a Salt environment: `BIN/python test/simulated_minions MASTER_FILE`. Adds the keys to the
 accepted ones in the master's pki_dir, prints `ready` when all have logged in and subscribed, and removes the keys on
-SIGTERM. The master may start later or restart.
+SIGTERM.
 """
 
 import argparse
+import collections
 import contextlib
-import heapq
-import itertools
+import fnmatch
 import pathlib
 import signal
 import sys
-import time
 
 import salt.config
 import zmq
-from connections import Connections
 from identity import Identity, Refused
-from jobs import Functions, matched
 from zmq.utils.monitor import recv_monitor_message
+
+CONNECTIONS = 8  # to the master
 
 
 def arguments():
@@ -29,11 +28,52 @@ def arguments():
     parser.add_argument("--ids", default="sim-", metavar="PREFIX", help="how their ids begin; default: %(default)s")
     parser.add_argument("--count", type=int, default=1000, help="how many they are; default: %(default)s")
     parser.add_argument("--silent", type=int, default=0, metavar="N", help="the last N never answer")
-    parser.add_argument("--delay", type=float, default=0, metavar="SECONDS", help="how long a job takes them")
-    parser.add_argument("--twice", action="store_true", help="they return everything twice")
     parser.add_argument("--size", type=int, default=0, metavar="BYTES", help="how long a text test.echo gives back")
-    parser.add_argument("--connections", type=int, default=8, metavar="N", help="to the master; default: %(default)s")
     return parser.parse_args()
+
+
+def matched(job, minions):
+    """Returns the minions of a glob or a list; other target types need data of the minions."""
+    tgt, kind = job["tgt"], job.get("tgt_type", "glob")
+    if kind == "glob":
+        return [minion for minion in minions if fnmatch.fnmatchcase(minion, tgt)]
+    wanted = set(tgt.split(",") if isinstance(tgt, str) else tgt) if kind == "list" else ()
+    return [minion for minion in minions if minion in wanted]
+
+
+class Connections:
+    """Sends messages to the master's ret_port over kept connections, each with one request at a time."""
+
+    def __init__(self, context, address, poller):
+        self._waiting = collections.deque()
+        self._busy = {}  # socket: answered
+        self._idle = [context.socket(zmq.REQ) for _ in range(CONNECTIONS)]
+        for socket in self._idle:
+            socket.connect(address)
+            poller.register(socket, zmq.POLLIN)
+
+    def __len__(self):
+        """Returns the number of messages without an answer."""
+        return len(self._waiting) + len(self._busy)
+
+    def send(self, make, answered=lambda reply: None):
+        """`make()` returns the message when a connection is free; `answered(reply)` receives the reply."""
+        self._waiting.append((make, answered))
+        self._pump()
+
+    def receive(self, ready):
+        """Reads the replies on those sockets that belong to this object."""
+        for socket in ready:
+            if socket in self._busy:
+                self._idle.append(socket)
+                self._busy.pop(socket)(socket.recv())
+        self._pump()
+
+    def _pump(self):
+        while self._idle and self._waiting:
+            socket, (make, answered) = self._idle.pop(), self._waiting.popleft()
+            socket.send(make())
+            self._busy[socket] = answered
 
 
 class Minions:
@@ -43,20 +83,14 @@ class Minions:
         width = len(str(options.count - 1))
         self._ids = [f"{options.ids}{number:0{width}}" for number in range(options.count)]
         self._talking = self._ids[: options.count - options.silent]
-        self._options = options
+        self._echo = "x" * options.size
         self._identity = Identity()
-        self._functions = Functions(options.size)
         self._keys = pathlib.Path(master["pki_dir"]) / "minions"
         self._context = zmq.Context()
         self._context.linger = 0
         self._poller = zmq.Poller()
         self._published = self._subscribe(f"tcp://{master['interface']}:{master['publish_port']}")
-        self._connections = Connections(
-            self._context, f"tcp://{master['interface']}:{master['ret_port']}", options.connections, self._poller
-        )
-        self._later = []  # a heap of (due, order, minion, return)
-        self._order = itertools.count()
-        self._running = set()  # (minion, jid)
+        self._connections = Connections(self._context, f"tcp://{master['interface']}:{master['ret_port']}", self._poller)
 
     def place_keys(self):
         self._keys.mkdir(parents=True, exist_ok=True)
@@ -74,9 +108,14 @@ class Minions:
         self._published.disable_monitor()
         self._monitor.close()
         for minion in self._talking or self._ids[:1]:
-            self._log_in(minion)
+            self._connections.send(
+                lambda minion=minion: self._identity.login(minion), lambda reply, minion=minion: self._identity.logged_in(minion, reply)
+            )
         self._settle()
-        self._tell_start(self._ids[0])
+        # A worker of the master answers this event, which shows that workers run.
+        first = self._ids[0]
+        event = {"cmd": "_minion_event", "pretag": None, "tag": f"salt/minion/{first}/start", "data": "started"}
+        self._connections.send(lambda: self._identity.seal(first, event))
         self._settle()
 
     def serve(self):
@@ -88,7 +127,6 @@ class Minions:
         socket = self._context.socket(zmq.SUB)
         socket.set(zmq.SUBSCRIBE, b"")
         socket.set(zmq.RCVHWM, 0)
-        socket.set(zmq.RECONNECT_IVL, 100)
         self._monitor = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)  # it may succeed at once
         socket.connect(address)
         self._poller.register(socket, zmq.POLLIN)
@@ -98,65 +136,21 @@ class Minions:
         while self._connections:
             self._poll()
 
-    def _tell_start(self, minion):
-        """Fires minion_start, like a real minion. A worker of the master answers it, which shows that workers run."""
-        event = {"cmd": "_minion_event", "pretag": None, "tag": f"salt/minion/{minion}/start", "data": "started"}
-        self._connections.send(lambda: self._identity.seal(minion, event), lambda reply: None)
-
     def _poll(self):
-        wait = max(0, self._later[0][0] - time.monotonic()) if self._later else 1
-        ready = dict(self._poller.poll(min(wait, 1) * 1000))
+        ready = dict(self._poller.poll(1000))
         if self._published in ready:
-            self._hear(self._published.recv_multipart()[-1])
+            self._run(self._identity.job(self._published.recv_multipart()[-1]))
         self._connections.receive(ready)
-        self._connections.renew()
-        while self._later and self._later[0][0] <= time.monotonic():
-            _, _, minion, ret = heapq.heappop(self._later)
-            self._running.discard((minion, ret["jid"]))
-            self._return(minion, ret)
 
-    def _hear(self, payload):
-        job = self._identity.job(payload)
-        if job is None:  # the master has a new key
-            self._log_in(self._ids[0], then=lambda: self._start(self._identity.job(payload)))
+    def _run(self, job):
+        ret = {"cmd": "_return", "jid": job["jid"], "fun": job["fun"], "fun_args": job.get("arg", []), "user": job.get("user", "")}
+        known = {"saltutil.find_job": {}, "test.echo": self._echo, "test.ping": True}
+        if job["fun"] in known:
+            ret |= {"success": True, "retcode": 0, "return": known[job["fun"]]}
         else:
-            self._start(job)
-
-    def _start(self, job):
-        """Ignores a message that cannot be decrypted, and repeated ones."""
-        if not job:
-            return
-        ret, due = self._functions.run(job), time.monotonic() + self._options.delay
+            ret |= {"success": False, "retcode": 1, "return": f"'{job['fun']}' is not available."}
         for minion in matched(job, self._talking):
-            if job["fun"] == "saltutil.find_job":
-                self._return(minion, {**ret, "return": self._find(minion, job["arg"][0])})
-            elif self._options.delay:
-                self._running.add((minion, job["jid"]))
-                heapq.heappush(self._later, (due, next(self._order), minion, ret))
-            else:
-                self._return(minion, ret)
-
-    def _find(self, minion, jid):
-        """Returns the description of a running job; nothing for other jobs."""
-        return {"jid": jid, "pid": 1} if (minion, jid) in self._running else {}
-
-    def _return(self, minion, ret):
-        for _ in range(2 if self._options.twice else 1):
-            self._send(minion, ret)
-
-    def _send(self, minion, ret, again=True):
-        def answered(reply):
-            if again and reply.endswith(b"bad load"):  # the master does not know the session
-                self._log_in(minion, then=lambda: self._send(minion, ret, again=False))
-
-        self._connections.send(lambda: self._identity.seal(minion, ret), answered)
-
-    def _log_in(self, minion, then=lambda: None):
-        def answered(reply):
-            self._identity.logged_in(minion, reply)
-            then()
-
-        self._connections.send(lambda: self._identity.login(minion), answered)
+            self._connections.send(lambda minion=minion: self._identity.seal(minion, ret))
 
 
 def main():

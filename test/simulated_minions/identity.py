@@ -45,17 +45,11 @@ class Identity:
         if load.get("enc") != "pub":
             raise Refused(f"{minion}: {load or reply}")
         self._sessions[minion] = salt.crypt.Crypticle({}, self._decrypt(load["session"]))
-        published = self._decrypt(load["aes"])
-        if self._published is None or self._published.key_string != published:
-            self._published = salt.crypt.Crypticle({}, published)
+        self._published = salt.crypt.Crypticle({}, self._decrypt(load["aes"]))
 
     def job(self, payload):
-        """Decrypts a published job. Returns None if it was encrypted with an older key."""
-        payload = salt.payload.loads(payload)
-        try:
-            return self._published.loads(payload["load"])
-        except salt.crypt.AuthenticationError:
-            return None
+        """Decrypts a published job."""
+        return self._published.loads(salt.payload.loads(payload)["load"])
 
     def seal(self, minion, load):
         """Encrypts a message of a minion."""
