@@ -275,6 +275,8 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
     monitor->add_check("certificates", [options = settings.gateway](SteadyTime) {
       return gateway::check_certificate_times(options, system_clock().wall());
     });
+    // The master lives as long as its client.
+    if (settings.front_ends.metrics) monitor->observe({*client, &(*client)->master()});
   }
   auto applications = make_applications(settings, *client, streams, monitor.get());
   if (!applications) return fail(applications.error(), settings);

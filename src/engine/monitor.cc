@@ -34,6 +34,14 @@ Monitor::Monitor(const config::Settings& settings, Runtime runtime) : runtime_(s
   add_engine_checks(settings);
 }
 
+void Monitor::observe(std::shared_ptr<master::Master> master) {
+  if (const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime_.engine)) {
+    (*embedded)->observe(salt_);
+  } else {
+    events_ = std::make_unique<EventCounter>(std::move(master), salt_);
+  }
+}
+
 void Monitor::add_engine_checks(const config::Settings& settings) {
   add_check("store", [this](SteadyTime) { return write_to(*runtime_.store); });
   if (const auto* salt = std::get_if<SaltEngine>(&runtime_.engine)) {

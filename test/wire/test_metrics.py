@@ -12,7 +12,7 @@ import sqlite3
 import pytest
 
 from support import daemon as daemons
-from support.api import JSON, Api, local
+from support.api import JSON, Api, chunk, local
 from support.daemon import merge
 from support.pki import EC, openssl
 from support.process import TIMEOUT, free_port, wait_until
@@ -54,6 +54,21 @@ def test_requests_are_counted_by_module_status_and_client(started):
     assert found['rest_fcgi_request_duration_seconds_count{client="local"}'] == 3
     assert found['rest_fcgi_build_info{version="0.1.0",engine="embedded"}'] == 1
     assert found["process_open_fds"] > 5
+
+
+def test_jobs_and_returns_are_counted_as_salt_exporter_does(started):
+    api, metrics = started
+    api.request("POST", "/run", json.dumps(local("test.ping")), JSON)
+    api.request("POST", "/run", json.dumps(local("test.ping", tgt="ms-0")), JSON)
+    api.request("POST", "/run", json.dumps(chunk("runner", "manage.up")), JSON)
+    found = samples(metrics)
+    assert found['salt_new_job_total{function="test.ping",state=""}'] == 2
+    assert found['salt_expected_responses_total{function="test.ping",state=""}'] == 4
+    assert found['salt_function_responses_total{function="test.ping",state="",success="true"}'] == 4
+    assert found['salt_responses_total{minion="ms-0",success="true"}'] == 2
+    assert found['salt_responses_total{minion="master",success="true"}'] == 1
+    assert found["salt_health_minions_total"] == 3
+    assert found['salt_health_last_heartbeat{minion="ms-0"}'] > 1e9
 
 
 def test_openmetrics_is_sent_to_a_client_that_accepts_it(started):

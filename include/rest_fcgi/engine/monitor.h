@@ -6,6 +6,7 @@
 
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/engine/engine.h"
+#include "rest_fcgi/engine/salt_metrics.h"
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/metrics/application.h"
 #include "rest_fcgi/metrics/registry.h"
@@ -23,6 +24,9 @@ class Monitor {
   void add_check(std::string name, metrics::Health::Probe probe) {
     health_.add(std::move(name), std::move(probe));
   }
+
+  /// Starts to count jobs. Call it before there are requests. `master`: of the first configuration.
+  void observe(std::shared_ptr<master::Master> master);
 
   /// Returns the application with its requests counted.
   [[nodiscard]] http::Application counted(std::string_view module, http::Application application) {
@@ -44,6 +48,8 @@ class Monitor {
   const Runtime runtime_;
   const std::shared_ptr<metrics::Registry> registry_ = std::make_shared<metrics::Registry>();
   metrics::RequestMetrics requests_{*registry_};
+  const std::shared_ptr<SaltMetrics> salt_ = std::make_shared<SaltMetrics>(*registry_, system_clock());
+  std::unique_ptr<EventCounter> events_;    // with a real master
   metrics::Health health_{system_clock()};  // ends first
 };
 

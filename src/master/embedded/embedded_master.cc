@@ -78,6 +78,10 @@ class EmbeddedRuntime : public Runtime {
     return interrupted;
   }
 
+  void observe(std::shared_ptr<master::JobObserver> observer) override {
+    jobs_->announcer().observe(std::move(observer));
+  }
+
   void announce_minions() override {
     const std::lock_guard lock(mutex_);
     for (const std::string& id : minions_) {

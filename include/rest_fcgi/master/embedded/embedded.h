@@ -12,6 +12,7 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/master/jid.h"
+#include "rest_fcgi/master/job_observer.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/returner/returners.h"
 #include "rest_fcgi/store/store.h"
@@ -32,6 +33,9 @@ struct UnmatchedRulePart {
 class Runtime {
  public:
   virtual ~Runtime() = default;
+
+  /// Tells `observer` of each job of this process. Call it before there are jobs.
+  virtual void observe(std::shared_ptr<master::JobObserver> observer) = 0;
 
   /// Announces the minions that the latest master has gained and lost. Call it when that master takes
   /// requests.

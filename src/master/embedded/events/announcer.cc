@@ -97,9 +97,22 @@ void write_successes(JsonWriter& writer, const Json& retcodes) {
 
 constexpr std::string_view kWheel = "\"wheel.";
 
+bool is_wheel(const returner::Load& load) {
+  return load.fun.text().starts_with(kWheel);
+}
+
+/// Returns the name of a function, or the names of a compound call, joined by commas.
+std::string function_names(const Json& fun) {
+  std::string names;
+  for (const char c : fun.text()) {
+    if (c != '"' && c != '[' && c != ']' && c != ' ') names += c;
+  }
+  return names;
+}
+
 /// Returns `salt/run/JID` or `salt/wheel/JID`.
 std::string tag_of(const returner::Load& load) {
-  return format("salt/{}/{}", load.fun.text().starts_with(kWheel) ? "wheel" : "run", load.jid);
+  return format("salt/{}/{}", is_wheel(load) ? "wheel" : "run", load.jid);
 }
 
 /// Writes the members that all events of runners and wheels have.
@@ -280,35 +293,41 @@ void Announcer::announce(const EventText& event) {
 }
 
 void Announcer::job_new(const returner::Load& load, const std::vector<std::string>& missing) {
-  if (!watch_ && has_listeners()) announce(job_new_event(load, missing, now()));
+  if (observer_) observer_->job_new(function_names(load.fun), load.minions.size());
+  if (!watch_ && needs_events()) announce(job_new_event(load, missing, now()));
 }
 
 void Announcer::job_ret(const returner::Load& load, const master::Return& ret) {
-  if (!watch_ && has_listeners()) announce(job_ret_event(load, ret, now()));
+  if (observer_) observer_->returned(ret.minion, function_names(load.fun), ret.success);
+  if (!watch_ && needs_events()) announce(job_ret_event(load, ret, now()));
 }
 
 void Announcer::master_new(const returner::Load& load, InJobCache in_job_cache) {
+  if (observer_ && !is_wheel(load)) observer_->job_new(function_names(load.fun), 0);
   if (watch_ && in_job_cache == InJobCache::yes) return;
-  if (has_listeners()) announce(master_new_event(load, now()));
+  if (needs_events()) announce(master_new_event(load, now()));
 }
 
 void Announcer::master_ret(const returner::Load& load, const Json& ret, bool success,
                            InJobCache in_job_cache) {
+  if (observer_ && !is_wheel(load)) observer_->returned("master", function_names(load.fun), success);
   if (watch_ && in_job_cache == InJobCache::yes) return;
-  if (has_listeners()) announce(master_ret_event(load, ret, success, now()));
+  if (needs_events()) announce(master_ret_event(load, ret, success, now()));
 }
 
 void Announcer::minion_start(std::string_view id) {
-  if (!has_listeners()) return;
+  if (observer_) observer_->minion_start(id);
+  if (!needs_events()) return;
   for (const EventText& event : minion_start_events(id, now())) announce(event);
 }
 
 void Announcer::minion_gone(std::string_view id) {
-  if (has_listeners()) announce(minion_gone_event(id, now()));
+  if (observer_) observer_->minion_gone(id);
+  if (needs_events()) announce(minion_gone_event(id, now()));
 }
 
 void Announcer::fire(std::string_view tag, const JsonValue& data) {
-  if (has_listeners()) announce(fired_event(tag, data, now()));
+  if (needs_events()) announce(fired_event(tag, data, now()));
 }
 
 }  // namespace rest_fcgi::embedded

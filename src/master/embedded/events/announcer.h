@@ -4,12 +4,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/master/events.h"
+#include "rest_fcgi/master/job_observer.h"
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/returner/returner.h"
 
@@ -44,13 +46,16 @@ class Announcer {
   /// functions.
   void watch(returner::Returner& cache);
 
+  /// Tells `observer` of the jobs and minions of this process. Call before all other functions.
+  void observe(std::shared_ptr<master::JobObserver> observer) { observer_ = std::move(observer); }
+
   /// Returns a reader of events from now on; `after`: see `EventLog::reader`. Errors: those of
   /// `EventLog::reader`; unavailable, if the shared job cache cannot be watched.
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> reader(const master::EventPermit& permit,
                                                                     std::string_view after);
 
-  /// Returns whether there may be listeners, here or on other hosts.
-  [[nodiscard]] bool has_listeners() { return log_->wanted() || watch_; }
+  /// Returns whether there is an observer, or may be listeners, here or on other hosts.
+  [[nodiscard]] bool has_listeners() { return observer_ || needs_events(); }
 
   /// `missing`: ids in the job's target that no minion has.
   void job_new(const returner::Load& load, const std::vector<std::string>& missing);
@@ -63,6 +68,7 @@ class Announcer {
   void fire(std::string_view tag, const JsonValue& data);
 
  private:
+  [[nodiscard]] bool needs_events() { return log_->wanted() || watch_; }
   class ClusterEvents;
   void announce(const EventText& event);
   void append(const EventText& event);
@@ -72,6 +78,7 @@ class Announcer {
   const Clock& clock_;
   const std::unique_ptr<ClusterEvents> cluster_events_;  // called by watch_
   std::unique_ptr<returner::Watch> watch_{};
+  std::shared_ptr<master::JobObserver> observer_{};
 };
 
 }  // namespace rest_fcgi::embedded

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/core/json_document.h"
+#include "rest_fcgi/core/thread.h"
+#include "rest_fcgi/master/job_observer.h"
+#include "rest_fcgi/master/master.h"
+#include "rest_fcgi/metrics/registry.h"
+
+namespace rest_fcgi::engine {
+
+/// Counts jobs and returns, with the metrics and labels of kpetremann/salt-exporter, so that its dashboards
+/// work. Thread-safe.
+class SaltMetrics : public master::JobObserver {
+ public:
+  /// Adds the metrics to `registry`, which has to outlive this.
+  SaltMetrics(metrics::Registry& registry, const Clock& clock);
+
+  void job_new(std::string_view fun, std::size_t minions) override { job_new(fun, "", minions); }
+  void returned(std::string_view minion, std::string_view fun, bool success) override;
+  void minion_start(std::string_view minion) override;
+  void minion_gone(std::string_view minion) override;
+
+  /// Counts an event of a real master. Other events are ignored.
+  void on_event(std::string_view tag, const JsonValue& data);
+
+ private:
+  void job_new(std::string_view fun, std::string_view state, std::size_t minions);
+  void on_return(std::string_view minion, std::string_view fun, const JsonValue& data);
+
+  const Clock& clock_;
+  metrics::Family<metrics::Counter>& new_jobs_;
+  metrics::Family<metrics::Counter>& expected_;
+  metrics::Family<metrics::Counter>& function_responses_;
+  metrics::Family<metrics::Counter>& scheduled_;
+  metrics::Family<metrics::Counter>& responses_;
+  metrics::Family<metrics::Gauge>& status_;
+  metrics::Family<metrics::Gauge>& heartbeats_;
+  std::mutex mutex_;
+  std::set<std::string, std::less<>> minions_;  // known ones; guarded by mutex_
+};
+
+/// Reads all events of a real master on a thread of its own and counts them.
+class EventCounter {
+ public:
+  EventCounter(std::shared_ptr<master::Master> master, std::shared_ptr<SaltMetrics> metrics);
+  ~EventCounter();
+  EventCounter(const EventCounter&) = delete;
+  EventCounter& operator=(const EventCounter&) = delete;
+
+ private:
+  void run();
+  /// Reads until an error, or until this ends.
+  void read(master::EventReader& reader);
+
+  /// Shared with the log of events, which may call a wake after this has ended.
+  struct Signal {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool has_events = false;   // guarded by mutex
+    bool is_stopping = false;  // guarded by mutex
+  };
+
+  const std::shared_ptr<master::Master> master_;
+  const std::shared_ptr<SaltMetrics> metrics_;
+  const std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
+  Thread thread_;  // ends first
+};
+
+}  // namespace rest_fcgi::engine

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/engine/salt_metrics.h"
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::engine {
+namespace {
+
+using metrics::Counter;
+using metrics::Family;
+using metrics::Gauge;
+using metrics::Registry;
+using metrics::Writer;
+
+constexpr std::size_t kMinionSeries = 10'000;
+
+std::string_view text_at(const JsonValue& data, std::string_view key) {
+  const auto found = data.find(key);
+  return found ? found->text() : std::string_view();
+}
+
+/// Returns the state of a call of the module `state`, such as `highstate` or the first argument of
+/// `state.sls`.
+std::string state_of(std::string_view fun, const JsonValue& data) {
+  if (fun == "state.highstate") return "highstate";
+  const bool is_single = fun == "state.single";
+  if (!is_single && fun != "state.sls" && fun != "state.apply") return "";
+  for (const char* key : {"arg", "fun_args"}) {
+    const auto args = data.find(key);
+    if (!args || args->size() == 0) continue;
+    const JsonValue first = *args->elements().begin();
+    if (!first.is(JsonValue::Kind::object)) return std::string(first.text());
+    return std::string(text_at(first, is_single ? "fun" : "mods"));
+  }
+  return fun == "state.apply" ? "highstate" : "";
+}
+
+/// Returns whether all states of a return were good. Another return than that of states is good.
+bool has_good_states(const JsonValue& data) {
+  const auto ret = data.find("return");
+  if (!ret || !ret->is(JsonValue::Kind::object)) return true;
+  for (const JsonMember member : ret->members()) {
+    const auto result = member.value.find("result");
+    if (!result || !result->is(JsonValue::Kind::boolean)) return true;
+    if (!result->boolean()) return false;
+  }
+  return true;
+}
+
+bool is_true(const JsonValue& data, std::string_view key) {
+  const auto found = data.find(key);
+  return found && found->is(JsonValue::Kind::boolean) && found->boolean();
+}
+
+std::string_view word(bool value) {
+  return value ? "true" : "false";
+}
+
+/// Removes the first part of a tag, up to its next slash, and returns it.
+std::string_view take_part(std::string_view& tag) {
+  const std::size_t end = tag.find('/');
+  const std::string_view part = tag.substr(0, end);
+  tag.remove_prefix(end == std::string_view::npos ? tag.size() : end + 1);
+  return part;
+}
+
+}  // namespace
+
+SaltMetrics::SaltMetrics(Registry& registry, const Clock& clock)
+    : clock_(clock),
+      new_jobs_(registry.counters(
+          {"salt_new_job_total", "Total number of new jobs processed", {"function", "state"}})),
+      expected_(registry.counters({"salt_expected_responses_total",
+                                   "Total number of expected minions responses",
+                                   {"function", "state"}})),
+      function_responses_(registry.counters({"salt_function_responses_total",
+                                             "Total number of responses per function processed",
+                                             {"function", "state", "success"}})),
+      scheduled_(registry.counters({"salt_scheduled_job_return_total",
+                                    "Total number of scheduled job responses",
+                                    {"function", "state", "success"}})),
+      responses_(registry.counters(
+          {"salt_responses_total", "Total number of responses", {"minion", "success"}, kMinionSeries})),
+      status_(registry.gauges({"salt_function_status",
+                               "Last function/state success, 0=Failed, 1=Success",
+                               {"minion", "function", "state"},
+                               kMinionSeries})),
+      heartbeats_(registry.gauges({"salt_health_last_heartbeat",
+                                   "Last status beacon received. Unix timestamp",
+                                   {"minion"},
+                                   kMinionSeries})) {
+  registry.on_collect([this](Writer& writer) {
+    const std::lock_guard lock(mutex_);
+    writer.gauge("salt_health_minions_total", "Total number of observed minions",
+                 static_cast<double>(minions_.size()));
+  });
+}
+
+void SaltMetrics::job_new(std::string_view fun, std::string_view state, std::size_t minions) {
+  new_jobs_.with({fun, state}).add();
+  expected_.with({fun, state}).add(minions);
+}
+
+void SaltMetrics::returned(std::string_view minion, std::string_view fun, bool success) {
+  function_responses_.with({fun, "", word(success)}).add();
+  responses_.with({minion, word(success)}).add();
+}
+
+void SaltMetrics::minion_start(std::string_view minion) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (minions_.size() >= kMinionSeries && !minions_.contains(minion)) return;
+    minions_.emplace(minion);
+  }
+  const auto now = std::chrono::duration_cast<std::chrono::seconds>(clock_.wall().time_since_epoch());
+  heartbeats_.with({minion}).set(static_cast<double>(now.count()));
+}
+
+void SaltMetrics::minion_gone(std::string_view minion) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = minions_.find(minion);
+    if (found == minions_.end()) return;
+    minions_.erase(found);
+  }
+  heartbeats_.erase({minion});
+}
+
+void SaltMetrics::on_return(std::string_view minion, std::string_view fun, const JsonValue& data) {
+  const std::string state = state_of(fun, data);
+  bool success = is_true(data, "success");
+  if (!text_at(data, "schedule").empty()) {
+    // The `success` of a scheduled job is true also if its states failed.
+    const auto retcode = data.find("retcode").value_or(JsonValue()).integer();
+    success = success && retcode.value_or(0) == 0 && has_good_states(data);
+    scheduled_.with({fun, state, word(success)}).add();
+  } else {
+    function_responses_.with({fun, state, word(success)}).add();
+  }
+  responses_.with({minion, word(success)}).add();
+  if (fun == "state.highstate" || state == "highstate")
+    status_.with({minion, fun, state}).set(success ? 1 : 0);
+}
+
+void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
+  if (tag == "salt/key" && text_at(data, "act") == "delete") return minion_gone(text_at(data, "id"));
+  if (take_part(tag) != "salt") return;
+  const std::string_view kind = take_part(tag);
+  const std::string_view id = take_part(tag);  // a jid or a minion
+  const std::string_view what = take_part(tag);
+  if (kind == "beacon" && what == "status") return minion_start(id);
+  if (kind == "minion" && what == "start") return minion_start(id);
+  if (kind != "job" && kind != "run") return;
+  const std::string_view fun = text_at(data, "fun");
+  if (fun.empty()) return;
+  if (what == "new") {
+    const auto minions = data.find("minions");
+    job_new(fun, state_of(fun, data), minions ? minions->size() : 0);
+  } else if (what == "ret") {
+    const std::string_view minion = text_at(data, "id");
+    on_return(minion.empty() ? "master" : minion, fun, data);  // events of runners have no minion
+  }
+}
+
+EventCounter::EventCounter(std::shared_ptr<master::Master> master, std::shared_ptr<SaltMetrics> metrics)
+    : master_(std::move(master)), metrics_(std::move(metrics)) {
+  auto started = Thread::start("event-metrics", [this] { run(); });
+  if (started) {
+    thread_ = *std::move(started);
+  } else {
+    log::error("metrics about events are off: " + started.error().message);
+  }
+}
+
+EventCounter::~EventCounter() {
+  {
+    const std::lock_guard lock(signal_->mutex);
+    signal_->is_stopping = true;
+  }
+  signal_->changed.notify_all();
+}
+
+void EventCounter::run() {
+  while (true) {
+    auto reader = master_->events({auth::EventScope::all}, {});
+    if (reader) read(**reader);
+    std::unique_lock lock(signal_->mutex);
+    constexpr std::chrono::seconds kPause{1};
+    if (signal_->changed.wait_for(lock, kPause, [this] { return signal_->is_stopping; })) return;
+  }
+}
+
+void EventCounter::read(master::EventReader& reader) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20;  // at a time
+  const master::Wake wake = std::make_shared<const std::function<void()>>([signal = signal_] {
+    const std::lock_guard lock(signal->mutex);
+    signal->has_events = true;
+    signal->changed.notify_all();
+  });
+  std::vector<master::EventPtr> events;
+  while (true) {
+    events.clear();
+    if (!reader.read(events, kBytes, wake)) return;
+    for (const master::EventPtr& event : events) {
+      JsonDocument document;
+      if (document.parse(event->data(), JsonLimits::none()))
+        metrics_->on_event(event->tag(), document.root());
+    }
+    std::unique_lock lock(signal_->mutex);
+    if (events.empty())
+      signal_->changed.wait(lock, [this] { return signal_->has_events || signal_->is_stopping; });
+    signal_->has_events = false;
+    if (signal_->is_stopping) return;
+  }
+}
+
+}  // namespace rest_fcgi::engine
