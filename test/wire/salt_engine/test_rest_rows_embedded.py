@@ -7,14 +7,13 @@ The expected answer is that of the newest salt-api, except for intended differen
 import contextlib
 
 import pytest
-from rest_own_rows import own_rows
 from rest_row import UNKNOWN
 from rest_rows import all_rows
 from salt_api import WAYS, Server, compared, is_as_said, recording
 from support import salts
 from support.rest import WAYS_IN, running
 
-ROWS = [*all_rows(), *own_rows()]
+ROWS = all_rows()
 RECORDED = recording(salts.SERIES[-1])
 EMBEDDED = {  # this engine has only keys of its own minions, and grains of this host
     "rest_cherrypy: runner that is not there": (400, UNKNOWN),
