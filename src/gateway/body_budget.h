@@ -6,15 +6,15 @@
 
 namespace rest_fcgi::gateway {
 
-/// Counts the bytes of all requests' bodies that are in memory, of all front ends together. Thread-safe.
+/// Counts the bytes of all request bodies in memory. Thread-safe.
 class BodyBudget {
  public:
   explicit BodyBudget(std::size_t most) noexcept : most_(most) {}
 
-  /// Counts bytes that came, also where they do not fit. Returns whether all bodies fit.
+  /// Adds bytes to the count, even beyond the limit. Returns whether the count is within the limit.
   [[nodiscard]] bool add(std::size_t bytes) noexcept { return taken_.fetch_add(bytes) + bytes <= most_; }
 
-  /// Takes bytes that `add` counted out of the count.
+  /// Removes bytes that `add` counted.
   void remove(std::size_t bytes) noexcept { taken_ -= bytes; }
 
  private:

@@ -3,118 +3,157 @@
 
 #include <signal.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
-#include "gateway/fastcgi/request.h"
-#include "gateway/handed_over.h"
-#include "gateway/http/channel.h"
+#include "gateway/fastcgi/server.h"
 #include "gateway/http/server.h"
-#include "gateway/listener.h"
-#include "gateway/pool.h"
-#include "gateway/streams/streams.h"
+#include "gateway/listening_socket.h"
+#include "gateway/shared.h"
+#include "gateway/socket_activation.h"
 #include "gateway/sys.h"
+#include "gateway/tls.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Whatever goes wrong, the applications that answer now go on.
-void reread(const Reload& reload, Pool& pool) noexcept {
+/// Replaces the applications. If that fails, the old ones stay in use.
+void reread(const Reload& reload, Shared& shared) noexcept {
   try {
     auto applications = reload();
     if (!applications) {
       log::error(format("going on with the old configuration: {}", applications.error().message));
       return;
     }
-    pool.replace(*std::move(applications));
+    shared.replace(*std::move(applications));
     log::info("configuration reread");
   } catch (...) {
     log_exception("going on with the old configuration");
   }
 }
 
-class BothFrontEnds final : public Gateway {
+/// Both front ends and their shared objects. Each thread of the pool holds a reference.
+struct FrontEnds {
+  FrontEnds(const Options& options, std::vector<HttpServer::OpenPort> ports, ListeningSocket fastcgi_socket)
+      : shared(options), http(shared, std::move(ports)) {
+    if (fastcgi_socket.fd) fastcgi.emplace(shared, std::move(fastcgi_socket));
+  }
+  void stop_accepting() {
+    http.stop();
+    if (fastcgi) fastcgi->stop();
+  }
+
+  Shared shared;
+  HttpServer http;
+  std::optional<FastCgiServer> fastcgi;
+};
+
+class ServingGateway final : public Gateway {
  public:
-  BothFrontEnds(std::shared_ptr<Pool> pool, std::unique_ptr<HttpServer> http)
-      : pool_(std::move(pool)), http_(std::move(http)) {}
+  explicit ServingGateway(std::shared_ptr<FrontEnds> front_ends)
+      : front_ends_(std::move(front_ends)), shared_(front_ends_->shared) {}
+
+  ~ServingGateway() override {
+    try {
+      front_ends_->stop_accepting();
+    } catch (...) {
+      log_exception("the listening sockets were not closed");
+    }
+  }
 
   Result<Ended> serve(Applications applications, const Reload& reload) override {
-    const std::shared_ptr<Pool> pool = std::move(pool_);  // at the end what it listens on is closed
-    const std::unique_ptr<HttpServer> http = std::move(http_);
-    pool->replace(std::move(applications));
-    if (auto started = pool->start(); !started) return std::move(started).error();
-    if (auto started = http->start(pool); !started) return std::move(started).error();
-    await_stop(reload, *pool, *http);
-    const SteadyTime deadline = system_clock().steady() + pool->options().shutdown_timeout;
-    http->close();
-    pool->close();
-    pool->streams().close();
-    std::size_t left = http->wait_for_end(deadline);  // until then it has tasks for the pool
-    pool->stop();
-    left += pool->wait_for_end(deadline);
-    pool->streams().wait_for_end(deadline);
-    if (left != 0) {
-      log::warning(format("{} requests did not end within shutdown_timeout", left));
-    } else {
-      // The last thread may still be about to let go of the pool, and is not the one to end the applications.
-      pool->replace({});
-    }
+    shared_.replace(std::move(applications));
+    if (auto started = shared_.pool.start(front_ends_); !started) return std::move(started).error();
+    front_ends_->http.start();
+    if (front_ends_->fastcgi) front_ends_->fastcgi->start();
+    await_stop(reload);
+    const SteadyTime deadline = system_clock().steady() + shared_.options.shutdown_timeout;
+    front_ends_->stop_accepting();
+    shared_.streams.close();
+    wait_for_requests(deadline);
+    shared_.streams.wait_for_end(deadline);  // before the pool stops: TLS uses its timers
+    const std::size_t left = shared_.pool.stop(deadline);
+    if (left != 0) log::warning(format("{} requests did not end within shutdown_timeout", left));
+    // Destroys the applications here: the last thread of the pool may release `Shared` later.
+    if (left == 0) shared_.replace({});
     return Ended{deadline, left};
   }
 
  private:
-  static void await_stop(const Reload& reload, Pool& pool, HttpServer& http) {
-    int signal = wait_for_signal();
-    for (; signal == SIGHUP; signal = wait_for_signal()) {
-      reread(reload, pool);
-      http.reread_certificates();
+  /// How often connections and idle threads are checked for timeouts.
+  static constexpr std::chrono::milliseconds kSweep{250};
+
+  void maintain() {
+    const SteadyTime now = system_clock().steady();
+    shared_.http_connections.sweep(now);
+    shared_.fastcgi_connections.sweep(now);
+    shared_.pool.shrink(now);
+    shared_.trim.look(now);
+  }
+
+  void await_stop(const Reload& reload) {
+    for (;;) {
+      const auto signal = wait_for_signal(kSweep);
+      maintain();
+      if (!signal) continue;
+      if (*signal != SIGHUP) return log::info(format("signal {}: ending", *signal));
+      reread(reload, shared_);
+      front_ends_->http.reread_certificates();
     }
-    log::info(format("signal {}: ending", signal));
   }
 
-  std::shared_ptr<Pool> pool_;
-  std::unique_ptr<HttpServer> http_;
+  void wait_for_requests(SteadyTime deadline) {
+    const SteadyTime began = system_clock().steady();
+    shared_.http_connections.stop(began);
+    shared_.fastcgi_connections.stop(began);
+    constexpr std::chrono::milliseconds kStep{20};
+    for (SteadyTime now = began; now < deadline; now = system_clock().steady()) {
+      const auto step = std::min<SteadyTime::duration>(kStep, deadline - now);
+      if (shared_.http_connections.wait_until_empty(step) &&
+          shared_.fastcgi_connections.wait_until_empty(step))
+        return;
+      maintain();
+    }
+  }
+
+  const std::shared_ptr<FrontEnds> front_ends_;
+  Shared& shared_;
 };
-
-Result<std::unique_ptr<Listener>> open_fastcgi(const Options& options, HandedOver& sockets) {
-  if (options.listen.empty() || options.listen == "fd:0") {
-    if (UniqueFd given = sockets.unix_socket())
-      return std::make_unique<Listener>(Listener::Kind::inherited, std::move(given));
-  }
-  const bool wanted = !options.listen.empty() || options.http.empty() || is_listening_stream(0);
-  return wanted ? Listener::open(options) : Listener::none();
-}
 
 }  // namespace
 
 Result<void> check_certificates(const Options& options) {
   for (const HttpOptions& http : options.http) {
-    if (auto made = TlsContext::make(http); !made) return std::move(made).error();
+    if (auto made = make_tls_context(http); !made) return std::move(made).error();
   }
   return {};
 }
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();
-  // For each thread its epoll and its connection, who waits, and streams; the rest is for files that
-  // applications open.
+  // 256 is for files that applications open.
   const std::size_t http_connections = options.http.empty() ? 0 : options.max_http_connections;
-  raise_file_limit(2 * options.max_threads + options.max_waiting + http_connections + options.max_streams +
-                   256);
-  auto sockets = HandedOver::take();
+  raise_file_limit(options.max_threads + options.max_waiting + http_connections + options.max_streams + 256);
+  auto sockets = SocketActivation::take();
   if (!sockets) return std::move(sockets).error();
-  auto http = HttpServer::open(options, *sockets);
-  if (!http) return std::move(http).error();
-  // Last: who finds a unix socket there finds the ports, too.
-  auto listener = open_fastcgi(options, *sockets);
-  if (!listener) return std::move(listener).error();
+  auto ports = HttpServer::open(options, *sockets);
+  if (!ports) return std::move(ports).error();
+  // Last, so that the ports are open when the unix socket appears.
+  auto fastcgi = open_fastcgi_socket(options, *sockets);
+  if (!fastcgi) return std::move(fastcgi).error();
   if (auto used = sockets->check_rest(); !used) return std::move(used).error();
-  auto events = PoolEvents::make();
-  if (!events) return std::move(events).error();
-  auto pool = std::make_shared<Pool>(options, *std::move(listener), *std::move(events));
-  return std::unique_ptr<Gateway>(std::make_unique<BothFrontEnds>(std::move(pool), *std::move(http)));
+  try {
+    return std::unique_ptr<Gateway>(std::make_unique<ServingGateway>(
+        std::make_shared<FrontEnds>(options, *std::move(ports), *std::move(fastcgi))));
+  } catch (const boost::system::system_error& error) {
+    return Error{ErrorKind::internal, error.what(), {}};
+  }
 }
 
 }  // namespace rest_fcgi::gateway

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "gateway/reply.h"
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -11,25 +9,22 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-constexpr auto is_control = [](char c) {
+bool is_control(char c) noexcept {
   const auto code = static_cast<unsigned char>(c);
   return code < 0x20 || code == 0x7F;
-};
-
-void append_clean(std::string_view text, std::string& out) {
-  const auto clean = std::find_if(text.begin(), text.end(), is_control);
-  out.append(text.begin(), clean);
-  std::remove_copy_if(clean, text.end(), std::back_inserter(out), is_control);
 }
 
 }  // namespace
 
+std::string without_control(std::string_view text) {
+  std::string clean(text);
+  std::erase_if(clean, is_control);
+  return clean;
+}
+
 void append_headers(const http::Response& response, std::string& head) {
   for (const auto& [name, value] : response.headers) {
-    append_clean(name, head);
-    head.append(": ");
-    append_clean(value, head);
-    head.append("\r\n");
+    head.append(without_control(name)).append(": ").append(without_control(value)).append("\r\n");
   }
   const auto* text = std::get_if<std::string>(&response.body);
   if (text != nullptr && http::may_have_body(response.status)) {

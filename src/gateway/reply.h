@@ -2,17 +2,19 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "rest_fcgi/http/application.h"
 
 namespace rest_fcgi::gateway {
 
-/// Adds a line for each of the response's headers, and `Content-Length` where its body is a text and its
-/// status lets it have one. Control characters, which the seam forbids, are dropped, so that no text can add
-/// a header.
+/// Returns `text` without control characters, so that a header's value cannot add another header.
+[[nodiscard]] std::string without_control(std::string_view text);
+
+/// Appends the response's headers, and `Content-Length` if the body is a text and the status allows a body.
 void append_headers(const http::Response& response, std::string& head);
 
-/// What `application` answers; 500, and a line in the log, where it throws.
+/// Returns the reply of `application`. If that throws, logs it and returns status 500.
 [[nodiscard]] http::Response answer_of(const http::Application& application, const http::Environ& environ);
 
 }  // namespace rest_fcgi::gateway

@@ -29,7 +29,7 @@ sigset_t awaited_signals() {
   return signals;
 }
 
-/// The type of the exception that is being handled; its text may quote the request.
+/// Returns the type of the current exception. Its text is not used because it may quote the request.
 std::string exception_name() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (type == nullptr) return "an exception";
@@ -41,7 +41,7 @@ std::string exception_name() {
 
 }  // namespace
 
-// This and `keep_memory` are declared in rest_fcgi/gateway/gateway.h.
+// Declared in rest_fcgi/gateway/gateway.h.
 void harden_process() {
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   const rlimit no_core = {0, 0};
@@ -49,18 +49,17 @@ void harden_process() {
   ::umask(077);
   const sigset_t signals = awaited_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // A peer that is gone is an error of write(2), no reason to die.
+  // Without this a write to a closed connection ends the process.
   ::signal(SIGPIPE, SIG_IGN);
-  // Threads that nobody waits for may still give back what OpenSSL gave them while the process exits.
+  // Detached threads may still use OpenSSL while the process exits.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 
-int wait_for_signal() {
+std::optional<int> wait_for_signal(std::chrono::milliseconds patience) {
   const sigset_t signals = awaited_signals();
-  for (;;) {
-    const int signal = ::sigwaitinfo(&signals, nullptr);
-    if (signal > 0) return signal;
-  }
+  const timespec time = {0, std::chrono::nanoseconds(patience).count()};
+  const int signal = ::sigtimedwait(&signals, nullptr, &time);
+  return signal > 0 ? std::optional(signal) : std::nullopt;
 }
 
 void raise_file_limit(std::size_t wanted) {

@@ -76,10 +76,10 @@ def asynchronous_ping_of_an_earlier_build(bench):
     against_earlier(bench, Request(body=[{**LOGIN, **PING, "client": "local_async"}]), ways=("new",))
 
 
-def with_http(bench, streams=None):
+def with_http(bench, streams=None, binary=None):
     port = free_port()
     section = {"port": port, "host": "127.0.0.1", "disable_ssl": True}
-    ours = bench.responder(rest_fcgi={"netapi": ["rest_cherrypy"], **(streams or {})}, rest_cherrypy=section)
+    ours = bench.responder(binary=binary, rest_fcgi={"netapi": ["rest_cherrypy"], **(streams or {})}, rest_cherrypy=section)
     ours.http = Api("127.0.0.1", port)
     return ours
 
@@ -115,6 +115,23 @@ def http(bench):
         return {"CPU": (time.process_time() - began) / 100 * 1e6}
 
     bench.in_turns("POST /login, 2", {"ours": lambda: load(ours.http, [ours.pid], login, 2), "the hash": hashes}, keep=("CPU",))
+
+
+@case("earlier_http", "GET / and POST /run on the HTTP port against the earlier build that BENCH_AGAINST names")
+def http_of_an_earlier_build(bench):
+    if not (binary := os.environ.get("BENCH_AGAINST")):
+        return print(f"  {bench.name:<10} SKIPPED: BENCH_AGAINST names no earlier rest_fcgi")
+    both = {"ours": with_http(bench), "earlier": with_http(bench, binary=binary)}
+    requests = {
+        "GET /": {name: Request("GET") for name in both},
+        "POST /run": {name: Request("POST", "/run", [{**PING, "token": token_of(one)}]) for name, one in both.items()},
+    }
+    for what, request in requests.items():
+        for crowd in (8, 64):
+            bench.in_turns(
+                f"{what}, {crowd}",
+                {name: lambda one=one, asked=request[name]: load(one.http, [one.pid], asked, crowd) for name, one in both.items()},
+            )
 
 
 @case("refused", "Requests that are refused, against the bare responder")

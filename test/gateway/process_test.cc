@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@
 
 #include "../support/fork_alone.h"
 #include "gateway/fastcgi/request.h"
-#include "gateway/listener.h"
+#include "gateway/listening_socket.h"
 #include "gateway/sys.h"
 #include "served.h"
 
@@ -212,12 +213,13 @@ TEST_CASE("a signal that came before serve began is not lost") {
 TEST_CASE("a listening socket on descriptor 0 is served, and left to others at the end") {
   const TempDir dir;
   Options options = on_socket(dir);
-  auto opened = Listener::open(options);
+  SocketActivation none;
+  const auto opened = open_fastcgi_socket(options, none);
   REQUIRE(opened);
-  const Listener& shared = **opened;
+  const int shared = opened->fd.get();
   for (const char* listen : {"", "fd:0"}) {
     Child child([&] {
-      ::dup2(shared.fd(), 0);
+      ::dup2(shared, 0);
       options.listen = listen;
       return serve(options, echo);
     });
@@ -226,6 +228,6 @@ TEST_CASE("a listening socket on descriptor 0 is served, and left to others at t
     CHECK(child.wait() == 0);
     const FcgiClient later = FcgiClient::unix_socket(dir / "s");
     CHECK(later.connected());
-    CHECK(shared.accept());
+    CHECK(UniqueFd(::accept4(shared, nullptr, nullptr, SOCK_CLOEXEC)));
   }
 }

@@ -87,7 +87,7 @@ inline std::size_t workers() {
     std::string name;
     // One that ended meanwhile has no name any more.
     std::getline(std::ifstream(task.path() / "comm"), name);
-    count += name.rfind("fcgi-", 0) == 0;
+    count += name.rfind("worker-", 0) == 0;
   }
   return count;
 }

@@ -7,7 +7,6 @@
 
 #include <doctest/doctest.h>
 
-#include "few_files.h"
 #include "served.h"
 
 using namespace rest_fcgi;
@@ -156,23 +155,6 @@ TEST_CASE("the application is gone when serve returns") {
     served.stop();
     CHECK(watched.expired());
   }
-}
-
-TEST_CASE("a gateway that cannot start a single thread says so and ends") {
-  const TempDir dir;
-  Options options;
-  options.listen = "unix:" + (dir / "s");
-  auto gateway = Gateway::open(options);
-  REQUIRE(gateway);
-  ReadableLog log;
-  {
-    const FewFiles files(0);
-    const auto served = (*gateway)->serve({echo, {}}, no_reload);
-    REQUIRE_FALSE(served);
-    CHECK(served.error().message == "not a single worker thread can be started");
-  }
-  CHECK(log.count("cannot start another worker thread, going on with 0: epoll: Too many open files") == 1);
-  CHECK(!FcgiClient::unix_socket(dir / "s").connected());
 }
 
 TEST_CASE(

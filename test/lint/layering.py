@@ -50,9 +50,9 @@ FOLDERS = {
     "master/salt/requests": ["release_series.h"],
     "master/salt/events": ["release_series.h", "packed"],
     "master/salt/calls": ["packed"],
-    "gateway/fastcgi": ["body_budget.h", "pool.h", "reply.h", "streams", "sys.h"],
-    "gateway/http": ["handed_over.h", "listener.h", "pool.h", "reply.h", "streams", "sys.h"],
-    "gateway/streams": ["http/channel.h", "http/loop.h", "sys.h"],
+    "gateway/fastcgi": ["acceptor.h", "asio.h", "body_budget.h", "listening_socket.h", "reply.h", "shared.h", "streams", "sys.h"],
+    "gateway/http": ["acceptor.h", "asio.h", "body_budget.h", "client_certificates.h", "connections.h", "listening_socket.h", "reply.h", "shared.h", "socket_activation.h", "streams", "tls.h", "transport.h"],
+    "gateway/streams": ["asio.h", "sys.h", "transport.h"],
 }
 
 # The headers of core. Another header needs three components that use it, and a reason.
@@ -73,7 +73,7 @@ LIBRARIES = {
     "yaml-cpp": (r"yaml-cpp/.*", "yaml"),
     "libyaml": (r"yaml\.h", "yaml"),
     "Boost.Program_options": (r"boost/program_options.*", "config"),
-    "Boost.Asio and Beast": (r"boost/(asio|beast)[./].*", "gateway"),
+    "Boost.Asio and Beast": (r"boost/(asio|beast)[./].*|boost/version.hpp", "gateway"),
     "SQLite": (r"sqlite3\.h", "store"),
     "libcurl": (r"curl/.*", "etcd"),
     "ZeroMQ": (r"zmq.*|zmq/.*", "master/salt"),

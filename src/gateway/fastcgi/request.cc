@@ -2,23 +2,26 @@
 #include "gateway/fastcgi/request.h"
 
 #include <fastcgi.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <utility>
-#include <vector>
+#include <variant>
 
 #include "gateway/reply.h"
 #include "gateway/sys.h"
+#include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/text.h"
 
 namespace rest_fcgi::gateway {
 namespace {
+
+/// Bytes of a body that are read at a time.
+constexpr std::size_t kPart = 2048;
 
 int init_keeping_handlers() {
   constexpr std::array kReplaced = {SIGPIPE, SIGUSR1, SIGTERM};
@@ -29,80 +32,33 @@ int init_keeping_handlers() {
   return error;
 }
 
-/// Does `Incoming` refuse what libfcgi would not even read?
-Result<void> check_reads() {
-  std::array<int, 2> ends = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return Error{ErrorKind::internal, format("socketpair: {}", errno_text()), {}};
-  }
-  Request probe{UniqueFd(ends[0]), {}};
-  const UniqueFd peer(ends[1]);
-  constexpr std::array<char, 8> kNoHeader = {};
-  static_cast<void>(::send(peer.get(), kNoHeader.data(), kNoHeader.size(), MSG_NOSIGNAL));
-  probe.receive();
-  if (!probe.problem().empty()) return {};
-  return Error{
-      ErrorKind::internal,
-      "libfcgi does not read through this program's OS_Read, which guards it: a libfcgi that was linked "
-      "without -Bsymbolic and -Bsymbolic-functions is needed",
-      {}};
-}
-
-/// What a thread keeps for its next request.
-constexpr std::size_t kKeptCapacity = 64u << 10;
-
-constexpr std::size_t kUsualHead = 256;
-
-/// The part of the stream that libfcgi has in its buffer, after it read from the connection where that was
-/// empty. Empty at the end of the stream. libfcgi forgets the part, and the caller wipes it.
-std::pair<unsigned char*, std::size_t> next_chunk(FCGX_Stream& stream) {
-  // FCGX_GetStr would copy without telling where from; this is the only other call that fills the buffer.
-  if (FCGX_GetChar(&stream) == EOF) return {nullptr, 0};
-  unsigned char* begin = stream.rdNext - 1;
-  stream.rdNext = stream.stop;
-  return {begin, static_cast<std::size_t>(stream.stop - begin)};
-}
-
 }  // namespace
 
 Result<void> init_libfcgi() {
   static const int error = init_keeping_handlers();
   if (error != 0) return Error{ErrorKind::internal, format("libfcgi does not start: error {}", error), {}};
-  return check_reads();
+  return {};
 }
 
-Request::Request(UniqueFd connection, Patience patience)
-    : connection_(std::move(connection)),
-      send_timeout_(patience.send),
-      incoming_(connection_.get(), patience.receive) {}
-
-Request::~Request() {
-  release_input();
-}
-
-void Request::release_input() noexcept {
-  if (libfcgi_.in != nullptr) incoming_.wipe_buffer();
+FastCgiRequest::~FastCgiRequest() {
+  forget_body();
   FCGX_Free(&libfcgi_, 0);
 }
 
-bool Request::receive() {
-  release_input();
-  // No listening socket: where libfcgi gives a connection up and wants to accept another one, it fails.
+bool FastCgiRequest::receive(http::Environ& environ) {
+  // Without a listening socket FCGX_Accept_r fails when it would accept another connection.
   FCGX_InitRequest(&libfcgi_, -1, 0);
   libfcgi_.ipcFd = connection_.get();
   libfcgi_.keepConnection = 1;  // else FCGX_Accept_r closes the connection first
-  libfcgi_.detached = 1;        // where libfcgi closes it, it does not wait for the peer
-  incoming_.begin_request();
+  libfcgi_.detached = 1;        // libfcgi closes it without waiting for the peer
   if (FCGX_Accept_r(&libfcgi_) != 0) {
     connection_.release();  // closed by libfcgi
     return false;
   }
-  keeps_connection_ = libfcgi_.keepConnection != 0;
-  // libfcgi takes a connection that breaks between two variables for their end.
-  return FCGX_GetError(libfcgi_.in) == 0 && libfcgi_.role == FCGI_RESPONDER;
-}
-
-void Request::take_variables(http::Environ& environ) {
+  // A connection that ends between two variables looks complete to libfcgi.
+  if (FCGX_GetError(libfcgi_.in) != 0 || libfcgi_.role != FCGI_RESPONDER) return false;
+  is_kept_ = std::exchange(libfcgi_.keepConnection, 1) != 0;
+  id_ = libfcgi_.requestId;
   for (char** variable = libfcgi_.envp; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     const std::size_t equals = text.find('=');
@@ -110,122 +66,133 @@ void Request::take_variables(http::Environ& environ) {
     if (equals != 0 && equals != std::string_view::npos) environ.set(text, equals);
     wipe(*variable, text.size());
   }
+  return true;
 }
 
-int Request::reply(std::string_view head, std::string_view body, bool last) {
-  // libfcgi would copy them through 8 KiB at a time, which it holds for as long as a request lasts.
-  const std::array<http::Feed::Part, 2> parts = {{{nullptr, head}, {nullptr, body}}};
-  const Framing framing(Framing::Form::records, libfcgi_.requestId);
-  framing.gather(parts, records_);
-  if (last) records_.add_glue(framing.end({}));
-  Channel channel(connection_.get(), nullptr);
-  for (;;) {
-    const Progress sent = records_.send(channel);
-    if (sent.outcome == Progress::Outcome::moved) return 0;
-    if (sent.outcome == Progress::Outcome::ended) return errno;
-    pollfd room = {connection_.get(), POLLOUT, 0};
-    if (::poll(&room, 1, poll_timeout(send_timeout_)) == 0) return EAGAIN;
-  }
+void FastCgiRequest::refuse_body(ErrorKind kind, std::string why) {
+  forget_body();
+  body_error_ = Error{kind, std::move(why), {}};
 }
 
-void Body::refuse(ErrorKind kind, std::string message) {
-  error_ = Error{kind, std::move(message), {}};
-  bytes_ = WipedBytes();
-  release();
-}
-
-/// Counts bytes in the budget. Returns false if they do not fit.
-bool Body::count(std::size_t bytes) {
-  if (budget_ == nullptr) return true;
-  counted_ += bytes;
-  return budget_->add(bytes);
-}
-
-void Body::release() noexcept {
+void FastCgiRequest::forget_body() noexcept {
+  body_ = WipedBytes();
   if (budget_ != nullptr) budget_->remove(std::exchange(counted_, 0));
 }
 
-void Body::accept_length(std::string_view content_length) {
+void FastCgiRequest::take_length(std::string_view content_length, const BodyLimits& limits) {
   if (content_length.empty()) return;
   if (!only_digits(content_length)) {
     constexpr std::size_t kShown = 40;
-    return refuse(ErrorKind::malformed,
-                  format("CONTENT_LENGTH is '{}', and has to be a number of bytes in decimal digits",
-                         content_length.substr(0, kShown)));
+    return refuse_body(ErrorKind::malformed,
+                       format("CONTENT_LENGTH is '{}', and has to be a number of bytes in decimal digits",
+                              content_length.substr(0, kShown)));
   }
-  const auto length = parse_number<std::size_t>(content_length);
-  if (!length || *length > limits_.max_size) {
-    return refuse(ErrorKind::too_large,
-                  format("Request body is larger than max_request_body_size ({} bytes)", limits_.max_size));
+  declared_ = parse_number<std::size_t>(content_length);
+  if (!declared_ || *declared_ > limits.max_size) {
+    return refuse_body(
+        ErrorKind::too_large,
+        format("Request body is larger than max_request_body_size ({} bytes)", limits.max_size));
   }
-  declared_ = length;
-  bytes_.reserve(*length);
+  body_.reserve(*declared_);
 }
 
-void Body::take(std::string_view chunk) {
-  received_ += chunk.size();
-  if (!error_ && received_ > limits_.max_size) {
-    refuse(ErrorKind::too_large,
-           format("Request body is larger than max_request_body_size ({} bytes)", limits_.max_size));
+void FastCgiRequest::take(std::string_view bytes, const BodyLimits& limits) {
+  received_ += bytes.size();
+  if (body_error_) return;
+  if (received_ > limits.max_size) {
+    return refuse_body(
+        ErrorKind::too_large,
+        format("Request body is larger than max_request_body_size ({} bytes)", limits.max_size));
   }
-  if (!error_ && !count(chunk.size())) {
-    refuse(ErrorKind::unavailable,
-           "The bodies of all requests together are larger than may be in memory (max_body_bytes)");
+  counted_ += bytes.size();
+  if (!budget_->add(bytes.size())) {
+    return refuse_body(
+        ErrorKind::unavailable,
+        "The bodies of all requests together are larger than may be in memory (max_body_bytes)");
   }
-  if (error_) {
-    discarded_ += chunk.size();
-  } else if (!declared_ || received_ <= *declared_) {
-    append(bytes_, chunk);
+  append(body_, bytes);
+}
+
+std::optional<Result<std::string_view>> FastCgiRequest::read_body(std::string_view content_length,
+                                                                  const BodyLimits& limits,
+                                                                  BodyBudget& budget) {
+  budget_ = &budget;
+  take_length(content_length, limits);
+  const SteadyTime deadline = system_clock().steady() + limits.discard_time;
+  std::array<char, kPart> part;
+  for (int size = static_cast<int>(part.size()); size == static_cast<int>(part.size());) {
+    size = FCGX_GetStr(part.data(), static_cast<int>(part.size()), libfcgi_.in);
+    take({part.data(), static_cast<std::size_t>(size)}, limits);
+    const bool is_tired = received_ > limits.max_discarded || system_clock().steady() > deadline;
+    if (body_error_ && is_tired) {
+      is_kept_ = false;
+      break;
+    }
+  }
+  wipe(part.data(), part.size());
+  const bool is_broken = FCGX_GetError(libfcgi_.in) != 0;
+  FCGX_FreeStream(&libfcgi_.in);  // frees its buffer while the application runs
+  if (is_broken) return std::nullopt;
+  if (!body_error_ && declared_ && received_ != *declared_) {
+    refuse_body(ErrorKind::malformed,
+                format("Request body has {} bytes, and CONTENT_LENGTH says {}", received_, *declared_));
+  }
+  if (body_error_) return Result<std::string_view>(*body_error_);
+  return Result<std::string_view>(std::string_view(body_.data(), body_.size()));
+}
+
+bool FastCgiRequest::put(std::string_view text) noexcept {
+  constexpr std::size_t kMost = 1u << 30;
+  for (; !text.empty(); text.remove_prefix(std::min(text.size(), kMost))) {
+    if (FCGX_PutStr(text.data(), static_cast<int>(std::min(text.size(), kMost)), libfcgi_.out) < 0)
+      return false;
+  }
+  return true;
+}
+
+/// Returns false if the reply was cut off.
+bool FastCgiRequest::put_stream(http::Stream& stream) {
+  for (;;) {
+    const auto part = stream.next();
+    if (!part) log::error(format("a reply was cut off: {}", part.error().message));
+    if (!part || !put(*part)) return false;
+    if (part->empty()) return true;
   }
 }
 
-void Body::check_length() {
-  if (error_ || !declared_ || received_ == *declared_) return;
-  refuse(ErrorKind::malformed,
-         format("Request body has {} bytes, and CONTENT_LENGTH says {}", received_, *declared_));
-}
-
-bool Body::tired_of_discarding(SteadyTime deadline) const {
-  if (!error_) return false;
-  return discarded_ > limits_.max_discarded || system_clock().steady() > deadline;
-}
-
-Body::End Body::read(FCGX_Stream& stream, std::string_view content_length) {
-  wipe();
-  accept_length(content_length);
-  const SteadyTime deadline = system_clock().steady() + limits_.discard_time;
-  for (auto [begin, size] = next_chunk(stream); size != 0; std::tie(begin, size) = next_chunk(stream)) {
-    take({reinterpret_cast<const char*>(begin), size});
-    rest_fcgi::wipe(begin, size);
-    if (tired_of_discarding(deadline)) return End::abandoned;
+FastCgiRequest::End FastCgiRequest::reply(http::Response response, bool is_head) {
+  bool is_sent = put(cgi_head(response));
+  if (!is_head && http::may_have_body(response.status)) {
+    if (std::holds_alternative<std::unique_ptr<http::Feed>>(response.body)) {
+      if (is_sent && FCGX_FFlush(libfcgi_.out) == 0) return End::feed;
+    } else if (auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body)) {
+      const bool is_whole = is_sent && put_stream(**stream);
+      if (!is_whole && FCGX_GetError(libfcgi_.out) == 0) return End::closed;
+    } else {
+      is_sent = is_sent && put(response.text());
+    }
   }
-  if (FCGX_GetError(&stream) != 0) return End::broken;
-  check_length();
-  return End::complete;
+  return finish();
 }
 
-Result<std::string_view> Body::content() const {
-  if (error_) return *error_;
-  return std::string_view(bytes_.data(), bytes_.size());
+FastCgiRequest::End FastCgiRequest::finish() {
+  // FCGX_Finish_r does this only if there is input, and does not keep the error.
+  FCGX_FClose(libfcgi_.err);
+  FCGX_FClose(libfcgi_.out);
+  const int error = FCGX_GetError(libfcgi_.out);
+  FCGX_Finish_r(&libfcgi_);
+  if (error == 0) return is_kept_ ? End::kept : End::closed;
+  log::info(format("the web server did not take a reply: {}",
+                   error == EAGAIN ? "send_timeout is over" : errno_text(error)));
+  return End::closed;
 }
 
-void Body::wipe() noexcept {
-  release();
-  if (bytes_.capacity() > kKeptCapacity) bytes_ = WipedBytes();
-  rest_fcgi::wipe(bytes_.data(), bytes_.size());
-  bytes_.clear();
-  declared_.reset();
-  received_ = 0;
-  discarded_ = 0;
-  error_.reset();
-}
-
-void write_head(const http::Response& response, std::string& head) {
-  head.reserve(kUsualHead);
-  head.assign("Status: ").append(std::to_string(static_cast<int>(response.status)));
-  head.append(" ").append(http::reason(response.status)).append("\r\n");
+std::string cgi_head(const http::Response& response) {
+  std::string head = "Status: ";
+  head.append(std::to_string(static_cast<int>(response.status))).append(" ");
+  head.append(http::reason(response.status)).append("\r\n");
   append_headers(response, head);
-  head.append("\r\n");
+  return head.append("\r\n");
 }
 
 }  // namespace rest_fcgi::gateway

@@ -5,132 +5,177 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <thread>
 #include <utility>
+#include <vector>
 
-#include <boost/asio/io_context.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
 
+#include "gateway/streams/listener.h"
+#include "gateway/sys.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/memory.h"
+#include "rest_fcgi/core/thread.h"
 
 namespace rest_fcgi::gateway {
 namespace {
 
-/// A pass that takes no longer is followed by the next one at once.
+/// After a pass up to this long the next pass may follow at once.
 constexpr std::chrono::microseconds kQuick{200};
 
-/// The longest rest after a pass.
+/// The longest pause after a pass.
 constexpr std::chrono::milliseconds kMostRest{10};
-
-/// Has the loop do `task` soon, once for all calls until then. Whoever keeps it does not keep the loop.
-std::function<void()> once(const std::shared_ptr<Loop>& loop, std::function<void()> task) {
-  auto asked = std::make_shared<std::atomic<bool>>(false);
-  return [weak = std::weak_ptr(loop), asked, task = std::move(task)] {
-    if (asked->exchange(true)) return;
-    const auto alive = weak.lock();
-    if (!alive) return;
-    try {
-      alive->post([asked, task] {
-        asked->exchange(false);  // before the task looks
-        task();
-      });
-    } catch (...) {
-      *asked = false;
-      throw;
-    }
-  };
-}
 
 }  // namespace
 
+/// Posts `task` once for all calls until it runs. Feeds may call it after the loop's end, which has no
+/// effect.
+class Streams::Wakeup {
+ public:
+  Wakeup(asio::io_context& context, std::function<void()> task)
+      : context_(&context), task_(std::move(task)) {}
+
+  void call() {
+    if (is_asked_.exchange(true)) return;
+    const std::lock_guard lock(mutex_);
+    if (context_ == nullptr) return;
+    asio::post(*context_, [this] {
+      is_asked_ = false;  // before the task, so that a later call posts again
+      task_();
+    });
+  }
+
+  void end() {
+    const std::lock_guard lock(mutex_);
+    context_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  asio::io_context* context_;  // guarded by mutex_
+  const std::function<void()> task_;
+  std::atomic<bool> is_asked_ = false;
+};
+
+/// The objects that exist from the first stream to the end. The context is destroyed last.
+struct Streams::Loop {
+  Loop(const StreamLimits& limits, std::function<void()> task)
+      : wakeup(std::make_shared<Wakeup>(context, std::move(task))),
+        group(context, limits,
+              std::make_shared<const std::function<void()>>([kept = wakeup] { kept->call(); })) {}
+  ~Loop() { wakeup->end(); }
+
+  asio::io_context context{1};
+  asio::executor_work_guard<Executor> work = asio::make_work_guard(context);
+  const std::shared_ptr<Wakeup> wakeup;
+  ListenerGroup group;
+  Timer sweep_timer{context.get_executor()};
+  Timer pass_timer{context.get_executor()};
+  std::vector<std::shared_ptr<Listener>> listeners;
+  SteadyTime next_pass;  ///< the earliest time of the next pass
+  bool is_pass_awaited = false;
+  TrimWhenQuiet trim;
+  Thread thread;
+};
+
+Streams::Streams(StreamLimits limits) : limits_(limits) {}
+
 Streams::~Streams() {
-  if (ended_) return;  // the last thread of the pool may be the one that gets here, when the clock has gone
+  if (has_ended_) return;
   close();
   wait_for_end(system_clock().steady());
 }
 
 void Streams::add(NewStream stream) {
   const std::lock_guard lock(mutex_);
-  if (ended_) return;
+  if (has_ended_) return;
   if (!loop_) {
     if (auto started = start(); !started)
       return log::error(format("a stream was dropped: {}", started.error().message));
   }
-  loop_->post([this, held = std::make_shared<NewStream>(std::move(stream))] { begin(std::move(*held)); });
+  asio::post(loop_->context,
+             [this, held = std::make_shared<NewStream>(std::move(stream))] { begin(std::move(*held)); });
   ++open_;
 }
 
 Result<void> Streams::start() {
-  auto loop = std::make_shared<Loop>();
-  shared_.emplace(loop->context(), limits_,
-                  std::make_shared<const std::function<void()>>(once(loop, [this] { pass(); })),
-                  once(loop, [this] { bury(); }));
-  sweep_timer_.emplace(loop->context());
-  pass_timer_.emplace(loop->context());
+  auto loop = std::make_unique<Loop>(limits_, [this] { pass(); });
+  loop_ = std::move(loop);
+  loop_->group.is_stopping = is_closing_;
   sweep();
-  auto started = loop->start("streams", false);
-  if (started) {
-    loop_ = std::move(loop);
-  } else {
-    sweep_timer_.reset();
-    pass_timer_.reset();
-    shared_.reset();
+  auto thread = Thread::start("streams", [&context = loop_->context] {
+    for (bool ends = false; !ends;) {
+      try {
+        context.run();
+        ends = true;
+      } catch (...) {
+        log_exception("a stream was dropped");
+      }
+    }
+  });
+  if (!thread) {
+    loop_.reset();
+    return std::move(thread).error();
   }
-  return started;
+  loop_->thread = *std::move(thread);
+  return {};
 }
 
 void Streams::begin(NewStream stream) {
-  shared_->now = system_clock().steady();
   try {
-    streams_.push_back(std::make_shared<FeedStream>(*shared_, std::move(stream)));
+    loop_->listeners.push_back(std::make_shared<Listener>(loop_->group, std::move(stream)));
+    loop_->listeners.back()->start();
   } catch (...) {
     log_exception("a stream was dropped");
-    return forget(1);
+    if (!loop_->listeners.empty()) loop_->listeners.back()->drop();
   }
-  const auto made = streams_.back();
-  made->start();
-  if (closing_) return made->stop();
-  if (made->turn()) (*shared_->wake)();
 }
 
-/// After a pass that took long the loop rests for as long: meanwhile events gather, and go out with fewer
-/// calls.
+/// Makes all listeners ask their feeds. After a long pass the loop pauses as long as the pass took: events
+/// gather meanwhile, and are sent with fewer calls.
 void Streams::pass() {
   const SteadyTime begun = system_clock().steady();
-  if (begun < next_pass_) return await_next_pass();
-  shared_->now = begun;
-  trim_.note_work();
-  bool more = false;
-  for (const auto& stream : streams_) more = stream->turn() || more;
-  if (more) (*shared_->wake)();
-  const SteadyTime ended = system_clock().steady();
-  if (ended - begun > kQuick) next_pass_ = ended + std::min<SteadyTime::duration>(ended - begun, kMostRest);
-}
-
-void Streams::await_next_pass() {
-  if (!pass_timer_ || std::exchange(pass_awaited_, true)) return;
-  pass_timer_->expires_at(next_pass_);
-  pass_timer_->async_wait([this](const boost::system::error_code& error) {
-    pass_awaited_ = false;
-    if (!error) pass();
+  if (begun < loop_->next_pass) {
+    if (std::exchange(loop_->is_pass_awaited, true)) return;
+    loop_->pass_timer.expires_at(loop_->next_pass);
+    loop_->pass_timer.async_wait([this](const boost::system::error_code& error) {
+      loop_->is_pass_awaited = false;
+      if (!error) pass();
+    });
+    return;
+  }
+  loop_->trim.note_work();
+  loop_->group.news.cancel();
+  asio::post(loop_->context, [this, begun] {  // after the listeners that waited for news
+    const SteadyTime ended = system_clock().steady();
+    if (ended - begun > kQuick) {
+      loop_->next_pass = ended + std::min<SteadyTime::duration>(ended - begun, kMostRest);
+    }
+    forget();
   });
 }
 
 void Streams::sweep() {
-  sweep_timer_->expires_after(limits_.sweep);
-  sweep_timer_->async_wait([this](const boost::system::error_code& error) {
-    if (error || !sweep_timer_) return;
-    shared_->now = system_clock().steady();
-    for (const auto& stream : streams_) stream->sweep();
-    trim_.look(shared_->now);
+  loop_->sweep_timer.expires_after(limits_.sweep);
+  loop_->sweep_timer.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    const SteadyTime now = system_clock().steady();
+    bool has_news = false;
+    for (const auto& listener : loop_->listeners) has_news = listener->sweep(now) || has_news;
+    if (has_news) loop_->group.news.cancel();
+    forget();
+    loop_->trim.look(now);
     sweep();
   });
 }
 
-void Streams::bury() {
-  forget(std::erase_if(streams_, [](const auto& stream) { return stream->gone(); }));
-}
-
-void Streams::forget(std::size_t gone) {
+/// Removes the listeners that have ended.
+void Streams::forget() {
+  const std::size_t gone =
+      std::erase_if(loop_->listeners, [](const auto& listener) { return listener->is_gone(); });
+  if (gone == 0) return;
   const std::lock_guard lock(mutex_);
   open_ -= gone;
   if (open_ == 0) one_gone_.notify_all();
@@ -138,34 +183,37 @@ void Streams::forget(std::size_t gone) {
 
 void Streams::close() {
   const std::lock_guard lock(mutex_);
-  if (!loop_) {
-    closing_ = true;  // there is no other thread yet
-    return;
-  }
-  loop_->post([this] {
-    closing_ = true;
-    shared_->now = system_clock().steady();
-    for (const auto& stream : streams_) stream->stop();
+  is_closing_ = true;
+  if (!loop_) return;
+  asio::post(loop_->context, [this] {
+    loop_->group.is_stopping = true;
+    loop_->group.news.cancel();
   });
 }
 
 void Streams::wait_for_end(SteadyTime deadline) {
-  std::shared_ptr<Loop> loop;
   {
     std::unique_lock lock(mutex_);
     one_gone_.wait_until(lock, deadline, [this] { return open_ == 0; });
-    ended_ = true;
-    loop = std::move(loop_);
+    has_ended_ = true;
   }
-  if (!loop) return;
-  loop->post([this] {
-    sweep_timer_.reset();
-    pass_timer_.reset();
-    for (const auto& stream : streams_) stream->drop();
-    streams_.clear();
+  if (!loop_) return;
+  asio::post(loop_->context, [this] {
+    loop_->sweep_timer.cancel();
+    loop_->pass_timer.cancel();
+    for (const auto& listener : loop_->listeners) listener->drop();
+    loop_->listeners.clear();
+    loop_->group.news.cancel();
+    loop_->work.reset();
   });
-  loop->end();
-  shared_.reset();
+  // The coroutines have to end before their context: TLS has timers in the pool's context that refer to them.
+  constexpr std::chrono::milliseconds kStep{2};
+  constexpr std::chrono::seconds kEnd{1};
+  const SteadyTime end = system_clock().steady() + kEnd;
+  while (!loop_->context.stopped() && system_clock().steady() < end) std::this_thread::sleep_for(kStep);
+  loop_->context.stop();
+  loop_->thread.join();
+  loop_.reset();
 }
 
 }  // namespace rest_fcgi::gateway

@@ -8,68 +8,77 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/message.hpp>
 
-#include "gateway/http/channel.h"
-#include "gateway/http/loop.h"
-#include "gateway/streams/feed_stream.h"
-#include "gateway/sys.h"
+#include "gateway/streams/framing.h"
+#include "gateway/transport.h"
 #include "rest_fcgi/core/clock.h"
-#include "rest_fcgi/core/memory.h"
 #include "rest_fcgi/core/result.h"
-#include "rest_fcgi/http/application.h"
 
 namespace rest_fcgi::gateway {
 
-/// All feeds of the process, with their connections, in one loop whose thread begins with the first one. All
-/// are woken by one call, and one pass asks each of them and writes what it has, so that what comes during a
-/// pass goes out together in the next. `add` may be called by many threads; all else by one.
+struct StreamLimits {
+  std::chrono::milliseconds blocked{30000};  ///< for a peer that reads nothing
+  std::size_t rate = 4096;                   ///< the least average rate of a reading peer, in bytes a second
+  std::chrono::milliseconds keep_alive{
+      15000};                                ///< after this time without a write `Feed::keep_alive` is sent
+  std::chrono::milliseconds silence{60000};  ///< of a WebSocket's peer; a ping is sent after half of it
+  std::chrono::milliseconds end{2000};       ///< for the peer to read the rest and to close its side
+  std::chrono::milliseconds sweep{500};      ///< how often the limits are checked
+};
+
+using UpgradeRequest = boost::beast::http::request<boost::beast::http::empty_body>;
+
+/// A connection that becomes a stream. The head of the reply was sent, unless there is an `upgrade`.
+struct NewStream {
+  Transport transport;
+  Framing framing;
+  std::unique_ptr<http::Feed> feed;
+  std::optional<UpgradeRequest> upgrade{};                     ///< with Framing::Form::messages
+  std::vector<std::pair<std::string, std::string>> headers{};  ///< of the reply to `upgrade`
+};
+
+/// All event streams of the process, in an io_context and a thread of their own. The thread starts with the
+/// first stream. Events that arrive during a pass over the feeds are sent together in the next pass. Any
+/// thread may call `add`; one thread calls the rest.
 class Streams {
  public:
-  explicit Streams(StreamLimits limits = {}) : limits_(limits) {}
+  explicit Streams(StreamLimits limits = {});
   ~Streams();
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
-  /// Takes over a connection on which a feed's parts go out from now on. Where no thread can be had, which is
-  /// logged, and after the end it is closed.
+  /// Takes over a connection and sends the feed's parts on it. Closes it after the end, or if the thread
+  /// cannot be started, which is logged.
   void add(NewStream stream);
 
-  /// Ends all feeds, and those that are still to come.
+  /// Ends all streams, also those that are added later.
   void close();
 
-  /// Waits until all connections are gone, but not after `deadline`, and closes what is left then. REQUIRES:
-  /// `close` was called.
+  /// Waits until all streams have ended, and closes the rest at `deadline`. REQUIRES: `close` was called.
   void wait_for_end(SteadyTime deadline);
 
  private:
+  class Wakeup;
+  struct Loop;
+
   Result<void> start();
   void begin(NewStream stream);
   void pass();
-  void await_next_pass();
   void sweep();
-  void bury();
-  void forget(std::size_t gone);
+  void forget();
 
   const StreamLimits limits_;
-
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below; only its thread uses the content of loop_
   std::condition_variable one_gone_;
-  std::shared_ptr<Loop> loop_;  ///< none before the first stream, and at the end
+  std::unique_ptr<Loop> loop_;  ///< nullptr before the first stream and after the end
   std::size_t open_ = 0;
-  bool ended_ = false;
-
-  // Of the loop's thread.
-  bool closing_ = false;
-  std::optional<SharedByStreams> shared_;
-  std::optional<boost::asio::steady_timer> sweep_timer_;
-  std::optional<boost::asio::steady_timer> pass_timer_;
-  bool pass_awaited_ = false;
-  SteadyTime next_pass_;  ///< not before
-  TrimWhenQuiet trim_;
-  std::vector<std::shared_ptr<FeedStream>> streams_;
+  bool is_closing_ = false;
+  bool has_ended_ = false;
 };
 
 }  // namespace rest_fcgi::gateway

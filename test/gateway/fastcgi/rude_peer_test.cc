@@ -157,56 +157,10 @@ TEST_CASE("a request that is aborted before its body is whole is not run") {
   });
 }
 
-TEST_CASE("management records close the connection, and get not a byte of an answer") {
-  const std::string question = name_values({{"FCGI_MPXS_CONNS", ""}});
-  for (const std::string& records :
-       {record(kGetValues, question, 0), record(kGetValues, question + question + question + question, 0),
-        record(77, "x", 0)}) {
-    check_rounds(0, [&](FcgiClient& client) {
-      client.send(records + post("after it"));
-      CHECK(client.read_some(64).empty());
-    });
-  }
-}
-
-TEST_CASE("more than 256 KiB of variables close the connection, and the log says why") {
-  const Counting counting;
-  Served served(counting, two_threads());
-  FcgiClient client = served.connect();
-  client.send(request_head({{"HTTP_X", std::string(256 << 10, 'x')}}) + stdin_stream(""));
-  CHECK(client.closed_within(milliseconds(5000)));
-  CHECK(eventually([&] {
-    return served.log().has(
-        "a connection was closed without a whole request: the variables of a request may have 262144 bytes; "
-        "found ");
-  }));
-  CHECK(*counting.calls == 0);
-}
-
 TEST_CASE("256 KiB of variables are read") {
   Served served(echo, two_threads());
   const std::string value(250 << 10, 'x');
   CHECK(served.connect().request(post("large", {{"HTTP_X", value}})).body == "large");
-}
-
-TEST_CASE("peers on all threads that send byte after byte hold a request up for the receive time-out") {
-  Options options = two_threads();
-  options.receive_timeout = milliseconds(2000);
-  Served served(echo, options);
-  std::vector<FcgiClient> slow;
-  for (int i = 0; i < 2; ++i) slow.push_back(served.connect());
-  const std::string bytes = post(std::string(5000, 'x'));
-  std::atomic<bool> done = false;
-  std::thread dripping([&] {
-    for (std::size_t i = 0; i < bytes.size() && !done; ++i) {
-      for (FcgiClient& client : slow) client.send(bytes.substr(i, 1));
-      std::this_thread::sleep_for(milliseconds(50));
-    }
-  });
-  CHECK(eventually([&] { return served.log().has("have to come within receive_timeout"); }));
-  CHECK(served.connect().request(post("patient")).body == "patient");
-  done = true;
-  dripping.join();
 }
 
 TEST_CASE("silent peers on all threads hold a request up for the receive time-out and no longer") {

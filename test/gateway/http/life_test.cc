@@ -150,7 +150,7 @@ TEST_CASE("a key that everybody can read is warned of, and one with a passphrase
   Options options = with_tls();
   options.http[0].ssl_key = key;
   const CapturedLog log;
-  HandedOver none;
+  SocketActivation none;
   CHECK(HttpServer::open(options, none));
   CHECK(log.has("rest_cherrypy: ssl_key: " + key + ": every user of this host can read it"));
 

@@ -111,12 +111,12 @@ TEST_CASE("a WebSocket begins with what RFC 6455 says, and then takes frames bot
   const Options options = with_http();
   Served served(events(words), options);
   HttpPeer peer(port_of(options));
-  // What is behind the request is the WebSocket's.
-  peer.send(http_get("/ws", kUpgrade) + client_frame(kText, "ready"));
+  peer.send(http_get("/ws", kUpgrade));
   const HttpReply head = peer.reply(true);
+  peer.send(client_frame(kText, "ready"));
   CHECK(head.status == 101);
   CHECK(head.header("Upgrade") == "websocket");
-  CHECK(head.header("Connection") == "Upgrade");
+  CHECK(head.header("Connection") == "upgrade");
   CHECK(head.header("Sec-WebSocket-Accept") == "mWZjBV9FCglzn1rIKJAxrTFlnJE=");
   CHECK(peer.bytes(7) == "\x81\x05heard");
   CHECK(words->heard() == std::vector<std::string>{"text:ready"});
@@ -134,6 +134,16 @@ TEST_CASE("a WebSocket begins with what RFC 6455 says, and then takes frames bot
   CHECK(peer.closed_within(kSoon));
 }
 
+TEST_CASE("frames that do not wait for the answer to the handshake are refused") {
+  const auto words = Words::make();
+  const Options options = with_http();
+  Served served(events(words), options);
+  HttpPeer peer(port_of(options));
+  peer.send(http_get("/ws", kUpgrade) + client_frame(kText, "early"));
+  CHECK(peer.reply().status == 400);
+  CHECK(words->heard().empty());
+}
+
 TEST_CASE("feeds go through TLS, also when the peer reads late, and a reload leaves them alone") {
   const TempDir dir;
   const auto files = rest_fcgi::test::make_certificates(dir.path());
@@ -147,8 +157,9 @@ TEST_CASE("feeds go through TLS, also when the peer reads late, and a reload lea
   chunks.send(http_get());
   CHECK(chunks.head().status == 200);
   HttpPeer websocket(port_of(options), true);
-  websocket.send(http_get("/", kUpgrade) + client_frame(kText, "ready"));
+  websocket.send(http_get("/", kUpgrade));
   CHECK(websocket.head().status == 101);
+  websocket.send(client_frame(kText, "ready"));
   CHECK(websocket.bytes(7) == "\x81\x05heard");
   served.signal(SIGHUP);
   CHECK(eventually([&] { return served.log().has("configuration reread"); }));

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/acceptor.h"
+
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::gateway {
+namespace {
+
+/// The pause after a failed accept(2), or while the number of connections is at its limit.
+constexpr std::chrono::milliseconds kPause{10};
+
+}  // namespace
+
+Acceptor::Acceptor(asio::io_context& context, ListeningSocket socket, std::string name, Handlers handlers)
+    : name_(std::move(name)),
+      handlers_(std::move(handlers)),
+      listening_(std::move(socket)),
+      descriptor_(context.get_executor(), listening_.fd.release()),
+      pause_timer_(context.get_executor()) {}
+
+void Acceptor::start() {
+  const std::lock_guard lock(mutex_);
+  wait();
+}
+
+/// REQUIRES: mutex_ is held.
+void Acceptor::wait() {
+  descriptor_.async_wait(asio::posix::descriptor_base::wait_read,
+                         [this](const boost::system::error_code& error) {
+                           if (!error) accept_next();
+                         });
+}
+
+/// Accepts a connection and starts to serve it. Another thread may accept the next one meanwhile.
+void Acceptor::accept_next() {
+  Connection connection;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopping_) return;
+    const bool has_room = handlers_.has_room();
+    if (has_room) connection = accept();
+    if (connection.socket || (has_room && !is_accept_failing_)) {
+      wait();
+    } else {
+      pause_timer_.expires_after(kPause);
+      pause_timer_.async_wait([this](const boost::system::error_code&) {
+        const std::lock_guard locked(mutex_);
+        if (!is_stopping_) wait();
+      });
+    }
+  }
+  begin(std::move(connection));
+}
+
+/// Returns the next waiting connection, or one without a socket if none waits. REQUIRES: mutex_ is held.
+Acceptor::Connection Acceptor::accept() {
+  Connection made;
+  socklen_t size = sizeof made.peer;
+  made.socket.reset(
+      ::accept4(descriptor_.native_handle(), reinterpret_cast<sockaddr*>(&made.peer), &size, SOCK_CLOEXEC));
+  const int error = made.socket ? 0 : errno;
+  const bool is_failure = error != 0 && error != EAGAIN && error != EINTR && error != ECONNABORTED;
+  if (is_failure && !is_accept_failing_) {
+    log::error(format("{}: cannot accept a connection, trying again: {}", name_, errno_text(error)));
+  }
+  is_accept_failing_ = is_failure;
+  return made;
+}
+
+void Acceptor::begin(Connection connection) noexcept {
+  if (!connection.socket) return;
+  try {
+    handlers_.begin(std::move(connection.socket), connection.peer);
+  } catch (...) {
+    log_exception("a connection was dropped");
+  }
+}
+
+void Acceptor::stop() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(is_stopping_, true)) return;
+  // On a unix socket this refuses new connections and keeps the waiting ones. On TCP it would reset these.
+  if (listening_.file) ::shutdown(descriptor_.native_handle(), SHUT_RD);
+  while (!listening_.is_shared) {
+    Connection connection = accept();
+    if (!connection.socket) break;
+    begin(std::move(connection));
+  }
+  boost::system::error_code ignored;
+  descriptor_.close(ignored);
+  pause_timer_.cancel();
+  listening_.file.reset();
+}
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/connections.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "gateway/sys.h"
+
+namespace rest_fcgi::gateway {
+
+Connections::Entry::Entry(Connections& connections, int socket)
+    : connections_(connections), socket_(socket), since_(system_clock().steady()) {
+  stage_ = Stage::request;
+  const std::lock_guard lock(connections_.mutex_);
+  position_ = connections_.open_.insert(connections_.open_.end(), this);
+}
+
+Connections::Entry::~Entry() {
+  const std::lock_guard lock(connections_.mutex_);
+  connections_.open_.erase(position_);
+  if (is_evicted_) --connections_.evicted_;
+  if (connections_.open_.empty()) connections_.one_closed_.notify_all();
+}
+
+void Connections::Entry::wait(Stage stage, SteadyTime deadline) noexcept {
+  if (stage_.exchange(stage) != stage) since_ = system_clock().steady();
+  deadline_ = deadline;
+}
+
+void Connections::Entry::shut(int how) noexcept {
+  is_late_ = true;
+  deadline_ = SteadyTime::max();
+  ::shutdown(socket_, how);
+}
+
+void Connections::sweep(SteadyTime now) {
+  const std::lock_guard lock(mutex_);
+  for (Entry* entry : open_) {
+    const Stage stage = entry->stage_;
+    SteadyTime deadline = entry->deadline_;
+    if (is_stopping_ && stage == Stage::request)
+      deadline = std::min(deadline, entry->since_.load() + kFarewell);
+    if (now < deadline) continue;
+    if (stage == Stage::reader || stage == Stage::work) {
+      // Drops what the peer did not read, which would stay in the kernel for long.
+      set_option(entry->socket_, SOL_SOCKET, SO_LINGER, linger{1, 0});
+      entry->shut(SHUT_RDWR);
+    } else {
+      entry->shut(SHUT_RD);  // a reply may still go out
+    }
+  }
+}
+
+bool Connections::make_room(std::size_t most) {
+  const std::lock_guard lock(mutex_);
+  if (open_.size() - evicted_ < most) return true;
+  Entry* first = nullptr;
+  const auto loss = [](const Entry& entry) { return std::pair(entry.stage_.load(), entry.since_.load()); };
+  for (Entry* entry : open_) {
+    if (entry->stage_ == Stage::work || entry->is_evicted_) continue;
+    if (first == nullptr || loss(*entry) < loss(*first)) first = entry;
+  }
+  if (first == nullptr) return false;
+  first->is_evicted_ = true;
+  ++evicted_;
+  first->shut(SHUT_RDWR);
+  return true;
+}
+
+void Connections::stop(SteadyTime now) {
+  is_stopping_ = true;
+  sweep(now);
+}
+
+bool Connections::wait_until_empty(SteadyTime::duration patience) {
+  std::unique_lock lock(mutex_);
+  return one_closed_.wait_for(lock, patience, [this] { return open_.empty(); });
+}
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/fastcgi/server.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "gateway/reply.h"
+#include "gateway/sys.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::gateway {
+namespace {
+
+using Stage = Connections::Stage;
+
+/// The timeout of each read and write of a request that is refused because all threads are busy.
+constexpr std::chrono::milliseconds kRefusalTime{1000};
+
+void set_timeouts(int socket, std::chrono::milliseconds receive, std::chrono::milliseconds send) noexcept {
+  const auto time_of = [](std::chrono::milliseconds duration) {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(duration);
+    return timeval{seconds.count(), std::chrono::microseconds(duration - seconds).count()};
+  };
+  set_option(socket, SOL_SOCKET, SO_RCVTIMEO, time_of(receive));
+  set_option(socket, SOL_SOCKET, SO_SNDTIMEO, time_of(send));
+}
+
+bool has_bytes(int socket) noexcept {
+  char byte = 0;
+  return ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+}  // namespace
+
+FastCgiServer::FastCgiServer(Shared& shared, ListeningSocket socket)
+    : shared_(shared),
+      is_shared_(socket.is_shared),
+      carries_streams_(socket.carries_streams),
+      acceptor_(shared.pool.context(), std::move(socket), "FastCGI",
+                {[this] { return !is_shared_ || shared_.pool.has_free_call(); },
+                 [this](UniqueFd connection, const sockaddr_storage& peer) {
+                   begin(std::move(connection), peer.ss_family);
+                 }}) {}
+
+void FastCgiServer::begin(UniqueFd connection, int family) {
+  set_timeouts(connection.get(), shared_.options.receive_timeout, shared_.options.send_timeout);
+  auto entry = std::make_unique<Connections::Entry>(shared_.fastcgi_connections, connection.get());
+  std::chrono::milliseconds patience = shared_.options.receive_timeout;
+  // The request mostly arrives together with its connection. During shutdown a thread outside the pool
+  // accepts.
+  if (ThreadPool::is_in_loop() && has_bytes(connection.get())) {
+    if (const auto call = shared_.pool.try_begin_call()) {
+      const ThreadPool::Blocking blocking(shared_.pool);
+      entry->work();
+      connection = answer(std::move(connection));
+      if (!connection || shared_.fastcgi_connections.is_stopping()) return;
+      patience = shared_.options.keep_conn_timeout;
+    }
+  }
+  asio::co_spawn(shared_.pool.context(), serve(std::move(connection), family, std::move(entry), patience),
+                 asio::detached);
+}
+
+Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
+                            std::chrono::milliseconds patience) {
+  // Stays registered with the loop. Each request gets a copy, which libfcgi may close.
+  Socket socket(co_await asio::this_coro::executor, {family, 0}, connection.release());
+  for (;;) {
+    entry->wait(Stage::request, system_clock().steady() + patience);
+    boost::system::error_code error;
+    co_await socket.async_wait(Socket::wait_read, use_task_with(error));
+    if (error) co_return;
+    entry->work();
+    const auto call = co_await shared_.pool.begin_call();
+    const ThreadPool::Blocking blocking(shared_.pool);
+    socket.native_non_blocking(false);
+    UniqueFd copy(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 0));
+    copy = call ? answer(std::move(copy)) : refuse(std::move(copy));
+    if (!copy || shared_.fastcgi_connections.is_stopping()) co_return;
+    patience = shared_.options.keep_conn_timeout;
+  }
+}
+
+/// Serves one request. Returns the connection if the web server keeps it.
+UniqueFd FastCgiServer::answer(UniqueFd connection) {
+  try {
+    const Options& options = shared_.options;
+    FastCgiRequest request(std::move(connection));
+    http::Environ environ;
+    if (!request.receive(environ)) {
+      log::debug("a connection ended without a whole request");
+      return {};
+    }
+    shared_.trim.note_work();
+    auto body = request.read_body(
+        environ.get("CONTENT_LENGTH"),
+        {.max_size = options.max_request_body_size, .discard_time = options.receive_timeout}, shared_.bodies);
+    if (!body) {
+      log::debug("a connection ended in the middle of a request's body");
+      return {};
+    }
+    environ.body = *std::move(body);
+    return reply(request, environ);
+  } catch (...) {
+    log_exception("a request was dropped");
+    return {};
+  }
+}
+
+/// Reads a request and has the application answer that no thread is free.
+UniqueFd FastCgiServer::refuse(UniqueFd connection) {
+  try {
+    set_timeouts(connection.get(), kRefusalTime, kRefusalTime);
+    FastCgiRequest request(std::move(connection));
+    http::Environ environ;
+    if (!request.receive(environ)) return {};
+    // A web server that is still sending does not read the reply.
+    if (!request.read_body({}, {.max_size = 0, .discard_time = kRefusalTime}, shared_.bodies)) return {};
+    const ThreadLimits& limits = shared_.pool.limits();
+    environ.body =
+        Error{ErrorKind::unavailable,
+              format("All {} threads are busy and {} requests wait for one (max_threads, max_waiting)",
+                     limits.max_calls, limits.max_waiting)};
+    static_cast<void>(reply(request, environ));
+  } catch (...) {
+    log_exception("a request was dropped");
+  }
+  return {};
+}
+
+UniqueFd FastCgiServer::reply(FastCgiRequest& request, http::Environ& environ) {
+  environ.set("rest_fcgi.streams", carries_streams_ ? "1" : "");
+  environ.set("rest_fcgi.websocket", "");
+  http::Response response = answer_of(shared_.applications()->fastcgi, environ);
+  environ.body = std::string_view();
+  request.forget_body();
+  auto* feed = std::get_if<std::unique_ptr<http::Feed>>(&response.body);
+  auto kept_feed = feed == nullptr ? nullptr : std::move(*feed);
+  switch (request.reply(std::move(response), environ.get("REQUEST_METHOD") == "HEAD")) {
+    case FastCgiRequest::End::kept:
+      return request.release_connection();
+    case FastCgiRequest::End::closed:
+      break;
+    case FastCgiRequest::End::feed: {
+      UniqueFd connection = request.release_connection();
+      sockaddr_storage address = {};
+      socklen_t size = sizeof address;
+      ::getsockname(connection.get(), reinterpret_cast<sockaddr*>(&address), &size);
+      Socket socket(shared_.pool.context(), {address.ss_family, 0}, connection.release());
+      shared_.streams.add({Transport(std::move(socket), nullptr),
+                           Framing(Framing::Form::records, request.id()), std::move(kept_feed)});
+    }
+  }
+  return {};
+}
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/http/request_parser.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <boost/beast/http/error.hpp>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
+#include "rest_fcgi/http/url.h"
+
+namespace rest_fcgi::gateway {
+namespace {
+
+namespace beast = boost::beast;
+using beast::http::error;
+using http::Status;
+
+constexpr Refusal kNoHttp = {Status::bad_request, "This is no HTTP/1.1 request"};
+constexpr Refusal kHeadTooLarge = {Status::request_header_fields_too_large,
+                                   "The request's head is too large"};
+constexpr Refusal kBodyTooLarge = {Status::content_too_large,
+                                   "Request body is larger than max_request_body_size"};
+constexpr Refusal kVersion = {Status::http_version_not_supported,
+                              "Only HTTP/1.1 and HTTP/1.0 are spoken here"};
+constexpr Refusal kMethod = {Status::bad_request,
+                             "The method has to be a word in capital letters, and not CONNECT"};
+constexpr Refusal kTarget = {Status::bad_request,
+                             "The request's target has to be a path, or a URL without a fragment"};
+constexpr Refusal kPath = {Status::bad_request,
+                           "The path has a control character, or a % without two hexadecimal digits"};
+constexpr Refusal kHost = {Status::bad_request, "One Host header has to name this host"};
+constexpr Refusal kLength = {Status::bad_request,
+                             "Content-Length has to be one number of bytes in decimal digits"};
+constexpr Refusal kEncoding = {
+    Status::bad_request, "Transfer-Encoding has to be chunked, in HTTP/1.1, and without a Content-Length"};
+constexpr Refusal kChunk = {Status::bad_request, "The body's chunks are malformed"};
+constexpr Refusal kHeader = {Status::bad_request, "A header is malformed"};
+constexpr Refusal kBodies = {
+    Status::service_unavailable,
+    "The bodies of all requests together are larger than may be in memory (max_body_bytes)"};
+constexpr Refusal kFolded = {Status::bad_request, "A header goes on in the next line, which nobody may do"};
+
+/// The most bytes that are reserved for an announced body before they arrive.
+constexpr std::uint64_t kEarlyRoom = 65536;
+
+std::string_view view_of(beast::string_view text) noexcept {
+  return {text.data(), text.size()};
+}
+
+char upper(char c) noexcept {
+  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
+
+/// Returns whether the first line of `bytes` ends in ` HTTP/` and a version number.
+bool names_version(std::string_view bytes) noexcept {
+  const std::string_view line = bytes.substr(0, bytes.find("\r\n"));
+  constexpr std::string_view kForm = " HTTP/d.d";
+  if (line.size() < kForm.size()) return false;
+  const std::string_view end = line.substr(line.size() - kForm.size());
+  return end.substr(0, 6) == " HTTP/" && is_digit(end[6]) && end[7] == '.' && is_digit(end[8]);
+}
+
+Refusal refusal_of(beast::error_code code, std::string_view bytes) noexcept {
+  if (code == error::header_limit) return kHeadTooLarge;
+  if (code == error::body_limit) return kBodyTooLarge;
+  if (code == error::bad_version) return names_version(bytes) ? kVersion : kNoHttp;
+  if (code == error::bad_method) return kMethod;
+  if (code == error::bad_target) return kTarget;
+  if (code == error::bad_content_length) return kLength;
+  if (code == error::bad_transfer_encoding) return kEncoding;
+  if (code == error::bad_chunk || code == error::bad_chunk_extension) return kChunk;
+  return kHeader;
+}
+
+/// Decodes `%XX`. Returns false if that is malformed, or if the path has a control character.
+bool decode_path(std::string_view path, WipedBytes& decoded) {
+  decoded.reserve(path.size());
+  for (std::size_t at = 0; at < path.size(); ++at) {
+    char c = path[at];
+    if (c == '%') {
+      const auto byte = http::percent_byte(path.substr(at));
+      if (!byte) return false;
+      c = *byte;
+      at += 2;
+    }
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code == 0x7F) return false;
+    decoded.push_back(c);
+  }
+  return true;
+}
+
+/// Returns the target without scheme and host (RFC 9112, 3.2.2).
+std::string_view without_origin(std::string_view target) noexcept {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!equal_without_case(target.substr(0, scheme.size()), scheme)) continue;
+    const std::size_t slash = target.find_first_of("/?", scheme.size());
+    if (slash == std::string_view::npos) return "/";
+    return target[slash] == '/' ? target.substr(slash) : std::string_view();
+  }
+  return target;
+}
+
+/// Returns whether `text` has only characters of a host and a port (RFC 3986, 3.2).
+bool is_host(std::string_view text) noexcept {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return is_letter(c) || is_digit(c) ||
+           std::string_view(".-_~:[]%!$&'()*+,;=").find(c) != std::string_view::npos;
+  });
+}
+
+/// Returns `host` without its port.
+std::string_view host_of(std::string_view host) noexcept {
+  const std::size_t bracket = host.rfind(']');
+  const std::size_t colon = host.rfind(':');
+  return colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket)
+             ? host
+             : host.substr(0, colon);
+}
+
+/// Returns the name of a header's CGI variable (RFC 3875, 4.1.18). Empty: the header is dropped, because its
+/// variable could be taken for another header's, or for a setting of a library (HTTP_PROXY).
+std::string variable_of(std::string_view header) {
+  if (equal_without_case(header, "Content-Type")) return "CONTENT_TYPE";
+  for (const std::string_view dropped : {"Proxy", "Transfer-Encoding", "Content-Length"}) {
+    if (equal_without_case(header, dropped)) return {};
+  }
+  std::string name = "HTTP_";
+  for (const char c : header) {
+    if (!is_letter(c) && !is_digit(c) && c != '-') return {};
+    name += c == '-' ? '_' : upper(c);
+  }
+  return name;
+}
+
+}  // namespace
+
+std::optional<Refusal> refusal_of_first_byte(char first) noexcept {
+  if (first >= 'A' && first <= 'Z') return std::nullopt;
+  return is_letter(first) ? kMethod : kNoHttp;
+}
+
+RequestParser::RequestParser(const RequestLimits& limits, const beast::flat_buffer& input, BodyBudget& budget)
+    : input_(input), budget_(budget) {
+  header_limit(static_cast<std::uint32_t>(std::min<std::size_t>(limits.max_head_size, UINT32_MAX)));
+  body_limit(limits.max_body_size);
+}
+
+RequestParser::~RequestParser() {
+  budget_.remove(body_.size());
+}
+
+Refusal RequestParser::refusal(beast::error_code code) const noexcept {
+  if (refusal_) return *refusal_;
+  if (code == error::buffer_overflow) return is_header_done() ? kChunk : kHeadTooLarge;
+  return refusal_of(code, {static_cast<const char*>(input_.data().data()), input_.size()});
+}
+
+http::Environ& RequestParser::finish() {
+  if (content_length() || chunked()) environ_.set("CONTENT_LENGTH", format("{}", body_.size()));
+  environ_.body = std::string_view(body_.data(), body_.size());
+  return environ_;
+}
+
+void RequestParser::refuse(Refusal why, beast::error_code& code) {
+  refusal_ = why;
+  code = error::bad_value;
+}
+
+void RequestParser::on_request_impl(beast::http::verb /*verb*/, Text method, Text target, int version,
+                                    beast::error_code& code) {
+  is_http_1_0_ = version == 10;
+  const std::string_view word = view_of(method);
+  const bool capitals = std::none_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  if (!capitals || word == "CONNECT") return refuse(kMethod, code);
+  environ_.set("REQUEST_METHOD", word);
+  environ_.set("SERVER_PROTOCOL", is_http_1_0_ ? "HTTP/1.0" : "HTTP/1.1");
+  take_target(without_origin(view_of(target)), code);
+}
+
+void RequestParser::take_target(std::string_view target, beast::error_code& code) {
+  const bool asterisk = target == "*" && environ_.get("REQUEST_METHOD") == "OPTIONS";
+  const bool path = !target.empty() && target.front() == '/';
+  if ((!path && !asterisk) || target.find('#') != std::string_view::npos) return refuse(kTarget, code);
+  const std::size_t question = target.find('?');
+  WipedBytes decoded;  // wiped, because a path can have a token
+  if (!decode_path(target.substr(0, question), decoded)) return refuse(kPath, code);
+  environ_.set("REQUEST_URI", target);
+  environ_.set("PATH_INFO", {decoded.data(), decoded.size()});
+  environ_.set("QUERY_STRING",
+               question == std::string_view::npos ? std::string_view() : target.substr(question + 1));
+}
+
+void RequestParser::on_field_impl(beast::http::field header, Text name, Text value, beast::error_code& code) {
+  using beast::http::field;
+  if (is_header_done()) return;  // trailers are ignored
+  if (++headers_ > RequestLimits::kMaxHeaders) return refuse(kHeadTooLarge, code);
+  const std::string_view text = view_of(value);
+  if (is_folded(view_of(name), text)) return refuse(kFolded, code);
+  if (header == field::host) {
+    if (std::exchange(has_host_, true) || !is_host(text)) return refuse(kHost, code);
+    environ_.set("SERVER_NAME", host_of(text));
+  } else if (header == field::transfer_encoding) {
+    if (is_http_1_0_ || !equal_without_case(text, "chunked")) return refuse(kEncoding, code);
+  } else if (header == field::content_length) {
+    const bool number = text.find_first_not_of("0123456789") == std::string_view::npos;  // not `2, 2`
+    if (std::exchange(has_length_, true) || !number) return refuse(kLength, code);
+  } else if (header == field::expect) {
+    expects_continue_ = !is_http_1_0_ && equal_without_case(text, "100-continue");
+  }
+  if (!add_variable(view_of(name), text)) refuse(kHeadTooLarge, code);
+}
+
+/// Returns whether the header is folded over several lines. Beast joins such lines in memory of its own,
+/// unless all but one are empty.
+bool RequestParser::is_folded(std::string_view header, std::string_view value) const {
+  if (value.empty()) return false;
+  const std::less<const char*> before;
+  const char* const begin = header.data() + header.size();
+  const char* const end = static_cast<const char*>(input_.data().data()) + input_.size();
+  if (before(value.data(), begin) || !before(value.data(), end)) return true;
+  return std::find(begin, value.data(), '\n') != value.data();
+}
+
+/// Adds a header's value to its variable. Values of a repeated header are joined by a comma (RFC 9110, 5.3),
+/// of cookies by a semicolon (RFC 6265). Returns false if the variables become too large.
+bool RequestParser::add_variable(std::string_view header, std::string_view value) {
+  const std::string name = variable_of(header);
+  if (name.empty()) return true;
+  const std::string_view before = environ_.get(name);
+  variables_size_ += name.size() + before.size() + 2 + value.size();
+  if (variables_size_ > RequestLimits::kMaxVariables) return false;
+  if (before.empty()) {
+    environ_.set(name, value);
+    return true;
+  }
+  const std::string_view comma = name == "HTTP_COOKIE" ? "; " : ", ";
+  WipedBytes list(before.begin(), before.end());
+  for (const std::string_view part : {comma, value}) append(list, part);
+  environ_.set(name, {list.data(), list.size()});
+  return true;
+}
+
+void RequestParser::on_header_impl(beast::error_code& code) {
+  if (!is_http_1_0_ && !has_host_) refuse(kHost, code);
+}
+
+void RequestParser::on_body_init_impl(const boost::optional<std::uint64_t>& length,
+                                      beast::error_code& /*code*/) {
+  if (length) body_.reserve(static_cast<std::size_t>(std::min(*length, kEarlyRoom)));
+}
+
+std::size_t RequestParser::on_body_impl(Text bytes, beast::error_code& code) {
+  append(body_, view_of(bytes));
+  if (!budget_.add(bytes.size())) refuse(kBodies, code);
+  return bytes.size();
+}
+
+std::size_t RequestParser::on_chunk_body_impl(std::uint64_t /*left*/, Text bytes, beast::error_code& code) {
+  return on_body_impl(bytes, code);
+}
+
+}  // namespace rest_fcgi::gateway

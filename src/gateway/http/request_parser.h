@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/basic_parser.hpp>
+
+#include "gateway/body_budget.h"
+#include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/http/application.h"
+
+namespace rest_fcgi::gateway {
+
+/// The status and text of a refused request. The text never quotes the request.
+struct Refusal {
+  http::Status status = http::Status::bad_request;
+  std::string_view sentence;
+};
+
+/// Returns why a request whose first byte is `first` is refused: it is not HTTP, for example TLS.
+[[nodiscard]] std::optional<Refusal> refusal_of_first_byte(char first) noexcept;
+
+struct RequestLimits {
+  std::size_t max_head_size = 65536;    ///< bytes of request line and headers
+  std::size_t max_body_size = 1048576;  ///< bytes
+  static constexpr std::size_t kMaxHeaders = 256;
+  static constexpr std::size_t kMaxVariables = 262144;  ///< bytes of all variables; a repeated header
+                                                        ///< is joined into one variable
+};
+
+/// Beast's parser of one HTTP/1.1 or HTTP/1.0 request (RFC 9112), which fills an `Environ`. Refuses requests
+/// that a proxy and this server could read differently: a length beside `Transfer-Encoding`, two lengths, an
+/// encoding other than `chunked`, a folded header. Owns the request's text and wipes it at the end. Used by
+/// one thread.
+class RequestParser final : public boost::beast::http::basic_parser<true> {
+ public:
+  /// Parses `input` and counts the body in `budget`. REQUIRES: both outlive the parser.
+  RequestParser(const RequestLimits& limits, const boost::beast::flat_buffer& input, BodyBudget& budget);
+  ~RequestParser() override;
+  RequestParser(const RequestParser&) = delete;
+  RequestParser& operator=(const RequestParser&) = delete;
+
+  /// Returns why the request is refused after parsing failed with `code`.
+  [[nodiscard]] Refusal refusal(boost::beast::error_code code) const noexcept;
+
+  /// Returns whether the peer waits for `100 Continue` before it sends the body.
+  [[nodiscard]] bool expects_continue() const noexcept { return expects_continue_; }
+
+  [[nodiscard]] bool is_http_1_0() const noexcept { return is_http_1_0_; }
+  [[nodiscard]] std::size_t body_size() const noexcept { return body_.size(); }
+
+  /// Returns the variables and the body, which is valid as long as the parser. Variables about the connection
+  /// are not set. REQUIRES: `is_done()`.
+  http::Environ& finish();
+
+ private:
+  using Text = boost::beast::string_view;
+  using Code = boost::beast::error_code;
+
+  void refuse(Refusal why, Code& code);
+  void take_target(std::string_view target, Code& code);
+  [[nodiscard]] bool is_folded(std::string_view header, std::string_view value) const;
+  bool add_variable(std::string_view header, std::string_view value);
+
+  void on_request_impl(boost::beast::http::verb verb, Text method, Text target, int version,
+                       Code& code) override;
+  void on_field_impl(boost::beast::http::field header, Text name, Text value, Code& code) override;
+  void on_header_impl(Code& code) override;
+  void on_body_init_impl(const boost::optional<std::uint64_t>& length, Code& code) override;
+  std::size_t on_body_impl(Text bytes, Code& code) override;
+  std::size_t on_chunk_body_impl(std::uint64_t left, Text bytes, Code& code) override;
+  void on_chunk_header_impl(std::uint64_t /*size*/, Text /*extensions*/, Code& /*code*/) override {}
+  void on_finish_impl(Code& /*code*/) override {}
+  void on_response_impl(int /*status*/, Text /*reason*/, int /*version*/, Code& /*code*/) override {}
+
+  const boost::beast::flat_buffer& input_;
+  BodyBudget& budget_;
+  std::optional<Refusal> refusal_;  ///< set by the checks beyond Beast's
+  bool expects_continue_ = false;
+  bool is_http_1_0_ = false;
+  bool has_host_ = false;
+  bool has_length_ = false;
+  std::size_t headers_ = 0;
+  std::size_t variables_size_ = 0;
+  WipedBytes body_;
+  http::Environ environ_;
+};
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/listening_socket.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/users.h"
+#include "rest_fcgi/http/addresses.h"
+
+namespace rest_fcgi::gateway {
+namespace {
+
+/// The length of the queue of connections; the kernel reduces it to net.core.somaxconn.
+constexpr int kBacklog = 65535;
+
+constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kTcp = "tcp:";
+constexpr std::string_view kAccepted =
+    "accepted are unix:PATH, tcp:HOST:PORT, and fd:0 for a listening socket on file descriptor 0";
+constexpr std::string_view kTcpAccepted =
+    "accepted are tcp:127.0.0.1:9000, tcp:[::1]:9000, tcp:localhost:9000 and the like";
+
+Error failure(std::string_view why) {
+  return {ErrorKind::configuration, std::string(why), {}};
+}
+
+Error failure(const Options& options, const Error& why) {
+  return failure(format("cannot listen on {}: {}", options.listen, why.message));
+}
+
+/// Returns the error for a failed bind(2).
+Error bind_failure() {
+  const int error = errno;
+  if (error != EACCES && error != EPERM) return failure(errno_text(error));
+  return failure(
+      format("{}; this process may not open the port: under systemd the drop-in http-port.conf allows it, or "
+             "rest_fcgi-http.socket opens one for HTTP",
+             errno_text(error)));
+}
+
+struct HostPort {
+  std::string host;
+  in_port_t port = 0;
+};
+
+Result<HostPort> split(std::string_view address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos) return failure(format("the port is missing; {}", kTcpAccepted));
+  std::string_view host = address.substr(0, colon);
+  const std::string_view port_text = address.substr(colon + 1);
+  const auto port = parse_port(port_text);
+  if (!port) return failure(format("'{}' is not a port from 1 to 65535; {}", port_text, kTcpAccepted));
+
+  const bool brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  if (brackets) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return failure(format("an IPv6 address has to be in brackets; {}", kTcpAccepted));
+  }
+  if (host == "localhost" && !brackets) host = "127.0.0.1";
+  return HostPort{std::string(host), *port};
+}
+
+bool is_loopback(const sockaddr& address) {
+  if (address.sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    return ntohl(v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  }
+  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
+/// Listens on `address`, which is `HOST:PORT` with an IPv4 address, an IPv6 address in brackets or
+/// `localhost`. Addresses other than loopback need `allow_remote`. Errors: configuration, with the reason
+/// only.
+Result<UniqueFd> open_tcp_socket(std::string_view address, bool allow_remote) {
+  auto where = split(address);
+  if (!where) return std::move(where).error();
+  if (!http::Addresses::is_address(where->host)) {
+    return failure(format("'{}' is not an IP address; {}", where->host, kTcpAccepted));
+  }
+  auto found = find_address(where->host, where->port);
+  if (!found) return std::move(found).error();
+  if (!is_loopback(*(*found)->ai_addr) && !allow_remote) {
+    return failure(
+        "other hosts could connect, and FastCGI has neither passwords nor encryption; use a loopback "
+        "address, or set allow_remote: true");
+  }
+  return listen_on(**found);
+}
+
+class UnixAddress {
+ public:
+  explicit UnixAddress(const std::string& path) {
+    path.copy(address_.sun_path, sizeof address_.sun_path - 1);
+  }
+  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&address_); }
+  static constexpr socklen_t size() noexcept { return sizeof(sockaddr_un); }
+
+ private:
+  sockaddr_un address_ = {AF_UNIX, {}};
+};
+
+UniqueFd new_socket() {
+  return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+/// Removes a left-over socket at `path`. Fails if another file is there, or a process listens on it.
+Result<void> clear_path(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return {};
+    return failure(errno_text());
+  }
+  if (!S_ISSOCK(status.st_mode)) return failure("the path exists and is not a socket; it is left alone");
+
+  const UniqueFd probe = new_socket();
+  const UnixAddress address(path);
+  // EAGAIN: a process listens, and its queue is full.
+  if (::connect(probe.get(), address.get(), UnixAddress::size()) == 0 || errno == EAGAIN) {
+    return failure("another process is serving this socket");
+  }
+  if (errno != ECONNREFUSED) {
+    return failure(format("cannot tell whether a process is serving this socket: {}", errno_text()));
+  }
+  if (::unlink(path.c_str()) != 0) return failure(format("cannot replace the old socket: {}", errno_text()));
+  return {};
+}
+
+/// Owner and group as numbers; -1 means unchanged, as in chown(2).
+struct Ownership {
+  uid_t user = static_cast<uid_t>(-1);
+  gid_t group = static_cast<gid_t>(-1);
+};
+
+Result<Ownership> find_ownership(const Options& options) {
+  Ownership ownership;
+  if (!options.socket_owner.empty()) {
+    const auto user = account_of(options.socket_owner);
+    if (!user) return failure(format("socket_owner: there is no user '{}'", options.socket_owner));
+    ownership.user = user->uid;
+  }
+  if (!options.socket_group.empty()) {
+    const auto group = group_id(options.socket_group);
+    if (!group) return failure(format("socket_group: there is no group '{}'", options.socket_group));
+    ownership.group = *group;
+  }
+  return ownership;
+}
+
+Result<void> set_access(const std::string& path, const Ownership& ownership, mode_t mode) {
+  if (::lchown(path.c_str(), ownership.user, ownership.group) != 0) {
+    return failure(format("cannot set the socket's owner or group: {}", errno_text()));
+  }
+  if (::chmod(path.c_str(), mode) != 0) {
+    return failure(format("cannot set the socket's mode: {}", errno_text()));
+  }
+  return {};
+}
+
+struct UnixSocket {
+  UniqueFd fd;
+  std::unique_ptr<SocketFile> file;
+};
+
+/// Binds `path` and listens on it after owner, group and mode are set. Replaces a left-over socket. Errors:
+/// configuration, with the reason only.
+Result<UnixSocket> open_unix_socket(const std::string& path, const Options& options) {
+  constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
+  if (path.empty()) return failure("there is no path after 'unix:'");
+  if (path.size() > kMaxPath) {
+    return failure(format("the path has {} bytes; a unix socket's has {} at most", path.size(), kMaxPath));
+  }
+  auto ownership = find_ownership(options);
+  if (!ownership) return std::move(ownership).error();
+  if (auto cleared = clear_path(path); !cleared) return std::move(cleared).error();
+
+  UnixSocket made{new_socket(), nullptr};
+  const UnixAddress address(path);
+  const mode_t old_mask = ::umask(0177);
+  const int bound = ::bind(made.fd.get(), address.get(), UnixAddress::size());
+  const int bind_error = errno;
+  ::umask(old_mask);
+  if (bound != 0) return failure(errno_text(bind_error));
+  made.file = std::make_unique<SocketFile>(path);
+
+  // Connections are refused until listen(2), so none is made under the earlier access rights.
+  if (auto set = set_access(path, *ownership, options.socket_mode); !set) return std::move(set).error();
+  if (::listen(made.fd.get(), kBacklog) != 0) return failure(errno_text());
+  return made;
+}
+
+/// Returns whether mod_fcgid made the socket. It names the unix socket of each process PID.NUMBER
+/// (fcgid_proc_unix.c).
+bool is_of_mod_fcgid(int fd) {
+  sockaddr_un address = {};
+  socklen_t size = sizeof address;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
+  if (address.sun_family != AF_UNIX || size <= offsetof(sockaddr_un, sun_path)) return false;
+  const std::string_view path(address.sun_path, ::strnlen(address.sun_path, sizeof address.sun_path));
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::size_t dot = name.find('.');
+  return dot != std::string_view::npos && only_digits(name.substr(0, dot)) &&
+         only_digits(name.substr(dot + 1));
+}
+
+}  // namespace
+
+bool is_listening_stream(int fd) {
+  int listening = 0;
+  int type = 0;
+  socklen_t size = sizeof listening;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || listening == 0) return false;
+  size = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
+Result<FoundAddress> find_address(const std::string& host, in_port_t port) {
+  addrinfo hints = {};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) return failure(error == EAI_SYSTEM ? errno_text() : std::string(::gai_strerror(error)));
+  return FoundAddress(found, &::freeaddrinfo);
+}
+
+Result<UniqueFd> listen_on(const addrinfo& address) {
+  UniqueFd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return failure(errno_text());
+  set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  // `::` includes IPv4 whatever net.ipv6.bindv6only says.
+  if (address.ai_family == AF_INET6) set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0) return bind_failure();
+  if (::listen(fd.get(), kBacklog) != 0) return failure(errno_text());
+  return fd;
+}
+
+SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
+  struct stat status {};
+  ::lstat(path_.c_str(), &status);  // if that fails, inode 0 matches no file
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+}
+
+SocketFile::~SocketFile() {
+  struct stat status {};
+  const bool ours =
+      ::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+  if (ours) ::unlink(path_.c_str());
+}
+
+Result<UniqueFd> take_inherited_socket(int fd) {
+  if (!is_listening_stream(fd)) {
+    return failure(format("file descriptor {} is not a listening stream socket", fd));
+  }
+  UniqueFd taken(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  if (!taken) return failure(errno_text());
+  const int flags = ::fcntl(taken.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(taken.get(), F_SETFL, flags | O_NONBLOCK) != 0) return failure(errno_text());
+  // The process that opened the socket may have set a short queue; requests fail while it is full.
+  if (::listen(taken.get(), kBacklog) != 0) return failure(errno_text());
+  // Children must not inherit the socket, nor read it as standard input.
+  const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null || ::dup2(null.get(), fd) < 0) return failure(format("/dev/null: {}", errno_text()));
+  return taken;
+}
+
+namespace {
+
+Result<ListeningSocket> open_wanted(const Options& options, SocketActivation& sockets) {
+  const std::string_view listen = options.listen;
+  if (listen.starts_with(kUnix)) {
+    auto made = open_unix_socket(std::string(listen.substr(kUnix.size())), options);
+    if (!made) return failure(options, made.error());
+    return ListeningSocket{std::move(made->fd), false, true, std::move(made->file)};
+  }
+  if (listen.starts_with(kTcp)) {
+    auto made = open_tcp_socket(listen.substr(kTcp.size()), options.allow_remote);
+    if (!made) return failure(options, made.error());
+    return ListeningSocket{*std::move(made)};
+  }
+  if (!listen.empty() && listen != "fd:0") {
+    return failure(format("cannot listen on '{}'; {}", options.listen, kAccepted));
+  }
+  if (UniqueFd given = sockets.unix_socket()) return ListeningSocket{std::move(given), true};
+  if (listen.empty() && !is_listening_stream(0)) {
+    if (!options.http.empty()) return ListeningSocket{};
+    return failure(
+        format("there is nothing to listen on: no --listen, and file descriptor 0 is not a listening "
+               "socket; {}",
+               kAccepted));
+  }
+  auto taken = take_inherited_socket(0);
+  if (!taken) return failure(format("cannot listen on fd:0: {}", taken.error().message));
+  const bool carries_streams = !is_of_mod_fcgid(taken->get());
+  return ListeningSocket{*std::move(taken), true, carries_streams};
+}
+
+std::string name_of(const HttpOptions& options) {
+  const bool v6 = options.host.find(':') != std::string::npos;
+  return v6 ? format("[{}]:{}", options.host, options.port) : format("{}:{}", options.host, options.port);
+}
+
+/// Returns the host to listen on: 0.0.0.0 in place of `::` if the kernel has no IPv6.
+std::string host_of(const HttpOptions& options) {
+  const bool is_any = options.host == "::";
+  return is_any && !UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)) ? "0.0.0.0" : options.host;
+}
+
+}  // namespace
+
+Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActivation& sockets) {
+  auto opened = open_wanted(options, sockets);
+  // Accepted connections inherit it. On unix sockets it fails, which is ignored.
+  if (opened) set_option(opened->fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+  return opened;
+}
+
+Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActivation& sockets) {
+  const auto refusal = [&options](std::string_view why) {
+    return failure(format("{}: cannot listen on {}: {}", options.name, name_of(options), why));
+  };
+  auto address = find_address(host_of(options), options.port);
+  if (!address) return refusal(address.error().message);
+  auto given = sockets.on_port(*(*address)->ai_addr);
+  if (!given) return refusal(given.error().message);
+  const bool is_shared = given->is_open();
+  auto fd = is_shared ? std::move(given) : listen_on(**address);
+  if (!fd) return refusal(fd.error().message);
+  set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // accepted connections inherit it
+  return ListeningSocket{*std::move(fd), is_shared};
+}
+
+}  // namespace rest_fcgi::gateway

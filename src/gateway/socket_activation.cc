@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/socket_activation.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "gateway/listening_socket.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/text.h"
+
+namespace rest_fcgi::gateway {
+namespace {
+
+/// SD_LISTEN_FDS_START of sd_listen_fds(3).
+constexpr int kFirstDescriptor = 3;
+
+/// More than the modules with a port, and FastCGI, need.
+constexpr int kMostSockets = 16;
+
+Error mistake(std::string_view why) {
+  return {ErrorKind::configuration, format("LISTEN_FDS: {}", why), {}};
+}
+
+/// Returns the number of descriptors for this process: 0 if LISTEN_PID names another one.
+Result<int> descriptor_count() {
+  const char* const pid = std::getenv("LISTEN_PID");
+  const char* const count = std::getenv("LISTEN_FDS");
+  if (pid == nullptr || count == nullptr || parse_number<pid_t>(pid) != ::getpid()) return 0;
+  const auto number = parse_number<int>(count);
+  if (number && *number >= 0 && *number <= kMostSockets) return *number;
+  return mistake(format("found '{}', expected a number of sockets from 0 to {}", count, kMostSockets));
+}
+
+struct Endpoint {
+  in_port_t port = 0;        ///< 0: not TCP
+  std::string_view bytes{};  ///< the IP address in network byte order; points into the sockaddr
+};
+
+Endpoint endpoint_of(const sockaddr& address) {
+  const auto bytes = [](const auto& ip) {
+    return std::string_view(reinterpret_cast<const char*>(&ip), sizeof ip);
+  };
+  if (address.sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    return {ntohs(v4.sin_port), bytes(v4.sin_addr)};
+  }
+  if (address.sa_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    return {ntohs(v6.sin6_port), bytes(v6.sin6_addr)};
+  }
+  return {};
+}
+
+sockaddr_storage address_of(int fd) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  return address;
+}
+
+Endpoint endpoint_of(const sockaddr_storage& address) {
+  return endpoint_of(reinterpret_cast<const sockaddr&>(address));
+}
+
+}  // namespace
+
+Result<SocketActivation> SocketActivation::take() {
+  const auto count = descriptor_count();
+  if (!count) return count.error();
+  const int end = kFirstDescriptor + *count;
+  // Checks all before taking one, because a copy could get the number of a missing descriptor.
+  for (int fd = kFirstDescriptor; fd < end; ++fd) {
+    if (!is_listening_stream(fd))
+      return mistake(format("file descriptor {} is not a listening stream socket", fd));
+  }
+  SocketActivation taken;
+  for (int fd = kFirstDescriptor; fd < end; ++fd) {
+    auto socket = take_inherited_socket(fd);
+    if (!socket) return mistake(socket.error().message);
+    ::close(fd);
+    const sockaddr_storage name = address_of(socket->get());
+    const in_port_t port = endpoint_of(name).port;
+    if (port == 0 && name.ss_family != AF_UNIX) {
+      return mistake(format("file descriptor {} is neither a unix socket nor on a port of TCP", fd));
+    }
+    taken.sockets_.push_back({*std::move(socket), port});
+  }
+  return taken;
+}
+
+UniqueFd SocketActivation::take_first(const std::function<bool(const Socket&)>& fits) {
+  const auto found = std::find_if(sockets_.begin(), sockets_.end(), fits);
+  if (found == sockets_.end()) return {};
+  UniqueFd fd = std::move(found->fd);
+  sockets_.erase(found);
+  return fd;
+}
+
+Result<UniqueFd> SocketActivation::on_port(const sockaddr& wanted) {
+  const Endpoint asked = endpoint_of(wanted);
+  const auto is_at = [&asked](const Socket& one) {
+    const sockaddr_storage name = address_of(one.fd.get());
+    return one.port == asked.port && endpoint_of(name).bytes == asked.bytes;
+  };
+  if (UniqueFd fd = take_first(is_at)) return fd;
+  const auto has_port = [&asked](const Socket& one) { return one.port == asked.port; };
+  if (std::none_of(sockets_.begin(), sockets_.end(), has_port)) return UniqueFd();
+  // `::` includes all IPv4 addresses; 0.0.0.0 does not include IPv6.
+  const bool any = asked.bytes.find_first_not_of('\0') == std::string_view::npos;
+  const auto is_within = [&](const Socket& one) {
+    const sockaddr_storage name = address_of(one.fd.get());
+    return any && has_port(one) && endpoint_of(name).bytes.size() <= asked.bytes.size();
+  };
+  if (UniqueFd fd = take_first(is_within)) return fd;
+  return mistake("the socket that was handed over for this port listens on another address");
+}
+
+Result<void> SocketActivation::check_rest() const {
+  for (const Socket& one : sockets_) {
+    if (one.port == 0) {
+      log::warning(
+          "LISTEN_FDS: a unix socket was handed over that nothing answers on: there is one, and none "
+          "where `listen` names another");
+      continue;
+    }
+    return mistake(
+        format("a socket on port {} was handed over, and nothing answers there; the port of each such socket "
+               "stands in rest_cherrypy, rest_tornado or rest_wsgi, and has one socket",
+               one.port));
+  }
+  return {};
+}
+
+}  // namespace rest_fcgi::gateway

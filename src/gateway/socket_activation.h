@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <netinet/in.h>
+
+#include <functional>
+#include <vector>
+
+#include "gateway/sys.h"
+#include "rest_fcgi/core/result.h"
+
+namespace rest_fcgi::gateway {
+
+/// The listening sockets that a service manager passes to this process (sd_listen_fds(3)): LISTEN_FDS
+/// descriptors from 3 on, if LISTEN_PID is this process. Their addresses tell which server they are for. Used
+/// by one thread.
+class SocketActivation {
+ public:
+  /// Takes all sockets, so that children do not inherit them. Errors: configuration, if one is not a
+  /// listening stream socket of TCP or a unix socket, or if LISTEN_FDS is not a number in range.
+  static Result<SocketActivation> take();
+
+  /// Returns the unix socket, which is for FastCGI, or an empty descriptor.
+  [[nodiscard]] UniqueFd unix_socket() {
+    return take_first([](const Socket& one) { return one.port == 0; });
+  }
+
+  /// Returns the socket for the address and port of `wanted`, or an empty descriptor if no socket has that
+  /// port. Errors: configuration, if the socket listens on an address that `wanted` does not include.
+  [[nodiscard]] Result<UniqueFd> on_port(const sockaddr& wanted);
+
+  /// Checks that no socket is left. Errors: configuration for a TCP socket, whose clients would wait forever.
+  /// A unix socket is only logged.
+  [[nodiscard]] Result<void> check_rest() const;
+
+ private:
+  struct Socket {
+    UniqueFd fd;
+    in_port_t port;  ///< 0: unix socket
+  };
+  /// Returns an empty descriptor if no socket fits.
+  UniqueFd take_first(const std::function<bool(const Socket&)>& fits);
+
+  std::vector<Socket> sockets_;
+};
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/asio/buffer.hpp>
+
+#include "rest_fcgi/http/application.h"
+
+namespace rest_fcgi::gateway {
+
+/// The buffers of one gathered write: borrowed texts, and copies of the few bytes between them (`glue`). Used
+/// by one thread.
+class IovecBuffer {
+ public:
+  /// The most bytes that one call of `add_glue` may add.
+  static constexpr std::size_t kMostGlue = 24;
+
+  /// Removes all buffers and reserves memory for `glue` calls of `add_glue`.
+  void begin(std::size_t glue);
+
+  /// Adds a copy of a few bytes. REQUIRES: `begin` reserved memory for it.
+  void add_glue(std::string_view bytes);
+
+  /// Adds a text without copying it.
+  void add(std::string_view text) {
+    if (!text.empty()) buffers_.emplace_back(text.data(), text.size());
+  }
+
+  [[nodiscard]] std::span<const boost::asio::const_buffer> buffers() const noexcept { return buffers_; }
+
+ private:
+  std::vector<boost::asio::const_buffer> buffers_;
+  std::string glue_;
+};
+
+/// How the parts of a feed are framed on a connection. A value.
+class Framing {
+ public:
+  enum class Form {
+    bare,      ///< not framed; the connection's end is the end of the stream
+    chunks,    ///< chunks of HTTP/1.1
+    records,   ///< FCGI_STDOUT; libfcgi writes only to blocking sockets
+    messages,  ///< WebSocket text frames, one for each part
+  };
+
+  /// `request` is the FastCGI request id.
+  explicit Framing(Form form, int request = 0) noexcept
+      : form_(form), request_(static_cast<unsigned>(request)) {}
+
+  [[nodiscard]] Form form() const noexcept { return form_; }
+
+  /// Fills `out` with the framed `parts`. `out` borrows their texts.
+  void gather(std::span<const http::Feed::Part> parts, IovecBuffer& out) const;
+
+  /// Returns the bytes that end the stream. Empty for messages, which end with a closing handshake.
+  [[nodiscard]] std::string end() const;
+
+ private:
+  void gather_records(std::span<const http::Feed::Part> parts, std::size_t size, IovecBuffer& out) const;
+
+  Form form_;
+  unsigned request_;
+};
+
+}  // namespace rest_fcgi::gateway

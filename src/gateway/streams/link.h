@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/role.hpp>
+#include <boost/beast/websocket/stream_fwd.hpp>
+#include <boost/beast/websocket/teardown.hpp>
+
+#include "gateway/transport.h"
+#include "rest_fcgi/core/clock.h"
+
+namespace rest_fcgi::gateway {
+
+/// The connection of an event stream. Under a WebSocket there are two writers: Beast writes control frames,
+/// and the listener writes the feed's messages, many with one call. Each write is complete before the next
+/// begins. Used by the thread of the streams.
+class Link {
+ public:
+  using executor_type = Executor;
+
+  explicit Link(Transport transport)
+      : transport_(std::move(transport)), freed_(transport_.get_executor(), Timer::time_point::max()) {}
+
+  [[nodiscard]] executor_type get_executor() noexcept { return transport_.get_executor(); }
+  [[nodiscard]] Transport& transport() noexcept { return transport_; }
+
+  /// Called when Beast begins to end the connection.
+  std::function<void()> on_teardown;
+
+  /// The state of a pending write.
+  struct Progress {
+    SteadyTime began_at;
+    SteadyTime moved_at;    ///< when bytes were last written, or the write began
+    std::size_t bytes = 0;  ///< written so far
+  };
+  [[nodiscard]] const std::optional<Progress>& writing() const noexcept { return writing_; }
+
+  /// Returns when the last write ended.
+  [[nodiscard]] SteadyTime written_at() const noexcept { return written_at_; }
+
+  /// Writes all of `buffers`.
+  template <class Buffers>
+  Task<> write(Buffers buffers) {
+    co_await wait_until_free();
+    const SteadyTime now = system_clock().steady();
+    writing_ = Progress{now, now};
+    const auto more = [this](const boost::system::error_code& failure, std::size_t written) -> std::size_t {
+      if (written != writing_->bytes) *writing_ = {writing_->began_at, system_clock().steady(), written};
+      constexpr std::size_t kAtOnce = 65536;
+      return failure ? 0 : kAtOnce;
+    };
+    boost::system::error_code error;
+    co_await asio::async_write(transport_, buffers, more, use_task_with(error));
+    writing_.reset();
+    written_at_ = system_clock().steady();
+    freed_.cancel_one();
+    if (error) throw boost::system::system_error(error);
+  }
+
+  /// Waits until no write is pending.
+  Task<> wait_until_free() {
+    boost::system::error_code ignored;
+    while (writing_) co_await freed_.async_wait(use_task_with(ignored));
+  }
+
+  void close() noexcept {
+    boost::system::error_code ignored;
+    transport_.socket().close(ignored);
+  }
+
+  template <class Buffers, class Token>
+  ByteCount<Token> async_read_some(const Buffers& buffers, Token&& token) {
+    return transport_.async_read_some(buffers, std::forward<Token>(token));
+  }
+
+  template <class Buffers, class Token>
+  ByteCount<Token> async_write_some(const Buffers& buffers, Token&& token) {
+    return asio::async_initiate<Token, void(boost::system::error_code, std::size_t)>(
+        [this](auto handler, const Buffers& bytes) {
+          asio::co_spawn(
+              get_executor(),
+              [](Link& link, Buffers all) -> Task<> { co_await link.write(all); }(*this, bytes),
+              [handler = std::move(handler),
+               size = asio::buffer_size(bytes)](const std::exception_ptr& failure) mutable {
+                const boost::system::error_code broken = asio::error::broken_pipe;
+                handler(failure ? broken : boost::system::error_code(), failure ? 0 : size);
+              });
+        },
+        token, buffers);
+  }
+
+ private:
+  Transport transport_;
+  Timer freed_;  ///< cancelled when a write ends
+  std::optional<Progress> writing_;
+  SteadyTime written_at_ = system_clock().steady();
+};
+
+/// Beast calls this after the closing handshake of a WebSocket, or after a violation of the protocol.
+template <class Handler>
+void async_teardown(boost::beast::role_type /*role*/, Link& link, Handler&& handler) {
+  if (link.on_teardown) link.on_teardown();
+  asio::co_spawn(
+      link.get_executor(), [](Link& ended) -> Task<> { co_await ended.transport().finish(); }(link),
+      [handler = std::forward<Handler>(handler)](const std::exception_ptr& /*failure*/) mutable {
+        handler(boost::system::error_code());
+      });
+}
+
+/// Beast calls this when a WebSocket's peer is silent for too long.
+inline void beast_close_socket(Link& link) {
+  link.close();
+}
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/streams/listener.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <utility>
+
+#include <boost/beast/core/flat_buffer.hpp>
+
+#include "gateway/sys.h"
+#include "rest_fcgi/core/excerpt.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+
+namespace rest_fcgi::gateway {
+namespace {
+
+namespace websocket = boost::beast::websocket;
+
+/// The most bytes that one feed sends at a time.
+constexpr std::size_t kTurn = 64u << 10;
+
+constexpr std::size_t kMaxMessage = 64u << 10;
+
+/// The most memory that is kept between two messages.
+constexpr std::size_t kKeptCapacity = 4096;
+
+websocket::close_reason close_reason(const http::Feed::End& why) {
+  websocket::close_reason reason(static_cast<websocket::close_code>(why.code));
+  std::size_t size = std::min(why.reason.size(), reason.reason.max_size());
+  while (!is_utf8(std::string_view(why.reason).substr(0, size))) --size;  // the empty text is valid
+  reason.reason.assign(why.reason.data(), size);
+  return reason;
+}
+
+/// Returns `transport` after moving it to `context`.
+Transport in_context(Transport transport, asio::io_context& context) {
+  transport.move_to(context);
+  return transport;
+}
+
+/// Logs the exception that ended a coroutine, unless it is an error of the connection.
+void log_end(const std::exception_ptr& failure) noexcept {
+  if (!failure) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const boost::system::system_error&) {
+    return;
+  } catch (...) {
+    log_exception("a stream was dropped");
+  }
+}
+
+}  // namespace
+
+Listener::Listener(ListenerGroup& group, NewStream stream)
+    : group_(group),
+      link_(in_context(std::move(stream.transport), group.context)),
+      answered_(group.context.get_executor(), Timer::time_point::max()),
+      framing_(stream.framing),
+      feed_(std::move(stream.feed)),
+      upgrade_(std::move(stream.upgrade)),
+      headers_(std::move(stream.headers)) {}
+
+void Listener::start() {
+  link_.on_teardown = [this] { begin_end(); };
+  const auto ended = [self = shared_from_this()](const std::exception_ptr& failure) {
+    log_end(failure);
+    self->drop();
+  };
+  if (!is_websocket()) asio::co_spawn(group_.context, listen(), ended);
+  asio::co_spawn(group_.context, talk(), [self = shared_from_this()](const std::exception_ptr& failure) {
+    log_end(failure);
+    if (failure) self->drop();  // otherwise `listen` waits for the peer to close
+  });
+}
+
+/// Sends the feed's parts until the feed or the connection ends.
+Task<> Listener::talk() {
+  if (upgrade_) co_await accept();
+  for (;;) {
+    std::vector<http::Feed::Part> parts;
+    auto why = take(parts);
+    const bool is_quiet = parts.empty();
+    if (!is_quiet) co_await send(std::move(parts));
+    if (early_end_) why = std::move(early_end_);
+    if (why) co_return co_await end(*std::move(why));
+    if (is_gone_ || deadline_) co_return;
+    if (!is_quiet || !backlog_.empty()) continue;
+    if (std::exchange(has_heard_, false)) answered_.cancel();
+    boost::system::error_code ignored;
+    co_await group_.news.async_wait(use_task_with(ignored));
+  }
+}
+
+std::optional<http::Feed::End> Listener::take(std::vector<http::Feed::Part>& parts) {
+  parts.swap(backlog_);
+  if (!parts.empty() || deadline_ || !feed_) return std::nullopt;
+  if (group_.is_stopping) return http::Feed::End{websocket::close_code::going_away, "the server stops"};
+  auto why = feed_->take(parts, kTurn, group_.wake);
+  const bool is_due = std::exchange(is_keep_alive_due_, false);
+  if (is_due && parts.empty() && !why) parts.push_back({nullptr, feed_->keep_alive()});
+  return why;
+}
+
+Task<> Listener::send(std::vector<http::Feed::Part> parts) {
+  IovecBuffer out;
+  framing_.gather(parts, out);
+  if (!out.buffers().empty()) co_await link_.write(out.buffers());
+}
+
+Task<> Listener::end(http::Feed::End why) {
+  feed_.reset();
+  begin_end();
+  if (is_websocket()) {
+    co_return co_await websocket_->async_close(close_reason(why), use_task);
+  }
+  const std::string text = framing_.end();
+  co_await link_.write(asio::buffer(text));
+  co_await link_.transport().finish();
+}
+
+void Listener::begin_end() {
+  if (!deadline_) deadline_ = system_clock().steady() + group_.limits.end;
+  answered_.cancel();
+}
+
+/// Answers the upgrade and starts to read messages.
+Task<> Listener::accept() {
+  websocket_ = std::make_unique<WebSocket>(link_);
+  websocket::stream_base::timeout timeout{};
+  timeout.handshake_timeout = websocket::stream_base::none();  // `sweep` checks the time
+  timeout.idle_timeout = group_.limits.silence;
+  timeout.keep_alive_pings = true;
+  websocket_->set_option(timeout);
+  websocket_->set_option(websocket::stream_base::decorator([this](websocket::response_type& reply) {
+    reply.set(boost::beast::http::field::server, "rest_fcgi");
+    for (const auto& [name, value] : headers_) reply.set(name, value);
+  }));
+  websocket_->read_message_max(kMaxMessage);
+  websocket_->auto_fragment(false);
+  co_await websocket_->async_accept(*upgrade_, use_task);
+  upgrade_.reset();
+  asio::co_spawn(group_.context, listen(), [self = shared_from_this()](const std::exception_ptr& failure) {
+    log_end(failure);
+    self->drop();
+  });
+}
+
+/// Reads until the peer closes the connection.
+Task<> Listener::listen() {
+  if (is_websocket()) co_await hear_messages();
+  std::array<char, 512> ignored_bytes;
+  for (;;) {
+    co_await link_.async_read_some(asio::buffer(ignored_bytes), use_task);
+    // The only record that a web server still sends is FCGI_ABORT_REQUEST.
+    if (framing_.form() == Framing::Form::records && !deadline_) co_return;
+  }
+}
+
+/// Reads messages until the WebSocket ends.
+Task<> Listener::hear_messages() {
+  boost::beast::flat_buffer message;
+  for (;;) {
+    // Does not read from a peer that does not read its answers.
+    co_await link_.wait_until_free();
+    boost::system::error_code error;
+    co_await websocket_->async_read(message, use_task_with(error));
+    if (error) break;
+    if (feed_) {
+      feed_->on_message({static_cast<const char*>(message.data().data()), message.size()},
+                        websocket_->got_text());
+      // The feed's answers are sent before a close frame is read and answered.
+      has_heard_ = true;
+      group_.news.cancel();
+      while (has_heard_ && !deadline_) co_await answered_.async_wait(use_task_with(error));
+    }
+    message.clear();
+    if (message.capacity() > kKeptCapacity) message.shrink_to_fit();
+  }
+  feed_.reset();
+  begin_end();
+}
+
+bool Listener::sweep(SteadyTime now) {
+  if (is_gone_) return false;
+  if (deadline_) {
+    if (now >= *deadline_) drop();
+  } else if (link_.writing()) {
+    check_blocked(now, *link_.writing());
+  } else if (!is_websocket() && now - link_.written_at() >= group_.limits.keep_alive) {
+    is_keep_alive_due_ = !feed_->keep_alive().empty();
+  }
+  return is_keep_alive_due_;
+}
+
+void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
+  const StreamLimits& limits = group_.limits;
+  if (now - writing.moved_at >= limits.blocked) return drop_late("its peer takes nothing");
+  const auto patience = limits.blocked + std::chrono::seconds(writing.bytes / limits.rate);
+  if (now - writing.began_at >= patience) return drop_late("its peer takes too little");
+  // The feed is asked although a write is pending: its session may have ended, and its events must not pile
+  // up.
+  std::vector<http::Feed::Part> parts;
+  early_end_ = feed_->take(parts, 0, group_.wake);
+  for (auto& part : parts) {
+    backlog_.push_back(part.owner ? std::move(part) : http::Feed::Part::of(std::string(part.text)));
+  }
+  if (!early_end_) return;
+  feed_.reset();
+  begin_end();
+}
+
+void Listener::drop_late(std::string_view why) {
+  log::info(format("a stream was closed: {}", why));
+  // Drops what the peer did not read, which would stay in the kernel for long.
+  set_option(link_.transport().socket().native_handle(), SOL_SOCKET, SO_LINGER, linger{1, 0});
+  drop();
+}
+
+void Listener::drop() {
+  if (std::exchange(is_gone_, true)) return;
+  feed_.reset();
+  begin_end();
+  link_.close();
+  (*group_.wake)();  // wakes `talk`
+}
+
+}  // namespace rest_fcgi::gateway

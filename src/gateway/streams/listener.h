@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <boost/beast/websocket/stream.hpp>
+
+#include "gateway/streams/framing.h"
+#include "gateway/streams/link.h"
+#include "gateway/streams/streams.h"
+#include "rest_fcgi/core/clock.h"
+#include "rest_fcgi/http/application.h"
+
+namespace rest_fcgi::gateway {
+
+/// The objects that all listeners share. Used by the thread of the streams.
+struct ListenerGroup {
+  ListenerGroup(asio::io_context& its_context, const StreamLimits& its_limits, http::Wake its_wake)
+      : context(its_context),
+        limits(its_limits),
+        wake(std::move(its_wake)),
+        news(its_context.get_executor(), Timer::time_point::max()) {}
+
+  asio::io_context& context;
+  const StreamLimits limits;
+  const http::Wake wake;  ///< makes the loop cancel `news`
+  Timer news;             ///< when it is cancelled, all listeners ask their feeds
+  bool is_stopping = false;
+};
+
+/// One event stream: sends the parts of a feed, and passes a WebSocket's messages to the feed. Owns
+/// connection and feed. Used by the thread of the streams.
+class Listener : public std::enable_shared_from_this<Listener> {
+ public:
+  /// REQUIRES: the group outlives the listener's coroutines.
+  Listener(ListenerGroup& group, NewStream stream);
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  /// Starts the coroutines.
+  void start();
+
+  /// Checks the time limits. Returns whether a keep-alive is due, for which the feed has to be asked again.
+  bool sweep(SteadyTime now);
+
+  /// Closes the connection, which ends the coroutines.
+  void drop();
+
+  [[nodiscard]] bool is_gone() const noexcept { return is_gone_; }
+
+ private:
+  using WebSocket = boost::beast::websocket::stream<Link&, false>;
+
+  Task<> talk();
+  Task<> listen();
+  Task<> accept();
+  Task<> hear_messages();
+  Task<> send(std::vector<http::Feed::Part> parts);
+  Task<> end(http::Feed::End why);
+  std::optional<http::Feed::End> take(std::vector<http::Feed::Part>& parts);
+  void begin_end();
+  void check_blocked(SteadyTime now, const Link::Progress& writing);
+  void drop_late(std::string_view why);
+  [[nodiscard]] bool is_websocket() const noexcept { return framing_.form() == Framing::Form::messages; }
+
+  ListenerGroup& group_;
+  Link link_;
+  Timer answered_;  ///< cancelled when the feed's answers to a message were sent
+  const Framing framing_;
+  std::unique_ptr<http::Feed> feed_;
+  std::optional<UpgradeRequest> upgrade_;
+  std::vector<std::pair<std::string, std::string>> headers_;
+  std::unique_ptr<WebSocket> websocket_;
+
+  bool is_gone_ = false;
+  bool has_heard_ = false;  ///< the feed got a message and was not asked since
+  bool is_keep_alive_due_ = false;
+  std::vector<http::Feed::Part> backlog_;     ///< taken from the feed while a write was pending
+  std::optional<http::Feed::End> early_end_;  ///< the feed ended while a write was pending
+  std::optional<SteadyTime> deadline_;        ///< for the closing handshake
+};
+
+}  // namespace rest_fcgi::gateway

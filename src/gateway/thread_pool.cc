@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/thread_pool.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/post.hpp>
+
+#include "gateway/sys.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/thread.h"
+
+namespace rest_fcgi::gateway {
+
+/// An io_context that one thread runs at a time. With the concurrency hint 1 it wakes no other thread. All
+/// members but the context are guarded by the pool's mutex.
+struct ThreadPool::Loop {
+  asio::io_context context{1};
+  asio::executor_work_guard<Executor> work = asio::make_work_guard(context);
+  bool has_thread = false;
+  std::uint64_t owner = 0;    ///< changes when another thread takes the loop
+  bool is_blocked = false;    ///< its thread may block
+  std::uint64_t blocked = 0;  ///< how often
+  std::uint64_t seen = 0;     ///< the value of `blocked` at the last tick
+};
+
+namespace {
+
+/// How long `stop` waits for threads that are outside of calls.
+constexpr std::chrono::seconds kEnd{5};
+
+/// How often blocked loops are looked for.
+constexpr std::chrono::milliseconds kTick{5};
+
+/// After so many ticks without a call nothing is looked for until the next call.
+constexpr unsigned kQuietTicks = 20;
+
+/// After a slow call, for so many ticks, calls are taken to be slow.
+constexpr unsigned kSlowTicks = 20;
+
+/// The loop that this thread runs, if any, and the value of its `owner`.
+thread_local void* running_loop = nullptr;
+thread_local std::uint64_t ownership = 0;
+
+ThreadLimits sane(ThreadLimits limits) {
+  limits.max_calls = std::max<std::size_t>(limits.max_calls, 1);
+  limits.min_threads = std::clamp<std::size_t>(limits.min_threads, 1, limits.max_calls);
+  return limits;
+}
+
+/// One of the idle threads has to be outside of all loops.
+std::size_t loop_count(const ThreadLimits& limits) {
+  const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
+  return std::clamp<std::size_t>(limits.min_threads - 1, 1, processors);
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(const ThreadLimits& limits)
+    : limits_(sane(limits)), loops_(loop_count(limits_)), next_look_(system_clock().steady()) {}
+
+ThreadPool::~ThreadPool() = default;
+
+asio::io_context& ThreadPool::context() noexcept {
+  return loops_[turn_++ % loops_.size()].context;
+}
+
+bool ThreadPool::is_in_loop() noexcept {
+  return running_loop != nullptr;
+}
+
+Result<void> ThreadPool::start(std::weak_ptr<void> owner) {
+  owner_ = std::move(owner);
+  const std::lock_guard lock(mutex_);
+  while (threads_ < limits_.min_threads && !is_start_failing_) add_thread_locked();
+  if (threads_ == 0) return Error{ErrorKind::internal, "not a single worker thread can be started", {}};
+  return {};
+}
+
+void ThreadPool::add_thread_locked() {
+  auto thread = Thread::start(
+      format("worker-{}", ++started_), [this, owner = owner_.lock()] { run(); }, kSmallStack);
+  if (thread) {
+    thread->detach();
+    ++threads_;
+    ++running_;
+    is_start_failing_ = false;
+  } else if (!std::exchange(is_start_failing_, true)) {
+    log::error(
+        format("cannot start another worker thread, going on with {}: {}", threads_, thread.error().message));
+  }
+}
+
+/// Makes sure that one more thread may block and that each loop still has a thread.
+void ThreadPool::ensure_thread_locked() {
+  if (blocking_ + loops_.size() >= threads_) add_thread_locked();
+}
+
+void ThreadPool::run() noexcept {
+  std::unique_lock lock(mutex_);
+  while (!is_stopping_) {
+    if (Loop* loop = free_loop_locked()) {
+      run_loop(*loop, lock);
+    } else if (surplus_ != 0) {
+      --surplus_;
+      break;
+    } else {
+      wait(lock);
+    }
+  }
+  --running_;
+  thread_ended_.notify_all();
+}
+
+ThreadPool::Loop* ThreadPool::free_loop_locked() noexcept {
+  for (Loop& loop : loops_) {
+    if (!loop.has_thread) return &loop;
+  }
+  return nullptr;
+}
+
+/// Runs the loop until another thread has taken it over.
+void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexcept {
+  loop.has_thread = true;
+  loop.is_blocked = false;
+  ownership = ++loop.owner;
+  running_loop = &loop;
+  if (quiet_ticks_ < kQuietTicks && !is_watched_) wakeup_.notify_one();
+  lock.unlock();
+  while (running_loop != nullptr) {
+    try {
+      if (loop.context.run_one() == 0) running_loop = nullptr;  // the pool ends
+    } catch (...) {
+      log_exception("a connection was dropped");
+    }
+  }
+  // The handler may have left operations that do not wake the loop's new thread.
+  log::safely([&loop] { asio::post(loop.context, [] {}); });
+  lock.lock();
+}
+
+/// Waits until there may be something to do for a thread without a loop.
+void ThreadPool::wait(std::unique_lock<std::mutex>& lock) {
+  if (is_watched_ || quiet_ticks_ >= kQuietTicks) return wakeup_.wait(lock);
+  is_watched_ = true;
+  const auto status = wakeup_.wait_for(lock, kTick);
+  is_watched_ = false;
+  if (status == std::cv_status::timeout) watch_locked();
+}
+
+/// Takes loops away from threads that have been blocked for a tick.
+void ThreadPool::watch_locked() {
+  ++quiet_ticks_;
+  if (slow_ticks_ != 0) --slow_ticks_;
+  for (Loop& loop : loops_) {
+    const bool is_slow = loop.is_blocked && loop.has_thread && loop.seen == loop.blocked;
+    if (is_slow) {
+      slow_ticks_ = kSlowTicks;
+      release_locked(loop);
+    }
+    if (std::exchange(loop.seen, loop.blocked) != loop.blocked || loop.is_blocked) quiet_ticks_ = 0;
+  }
+}
+
+void ThreadPool::release_locked(Loop& loop) {
+  loop.has_thread = false;
+  loop.is_blocked = false;
+  wakeup_.notify_one();
+}
+
+void ThreadPool::begin_blocking() {
+  const std::lock_guard lock(mutex_);
+  ensure_thread_locked();
+  most_blocking_ = std::max(most_blocking_, ++blocking_);
+  if (running_loop == nullptr) return;
+  Loop& loop = *static_cast<Loop*>(running_loop);
+  ++loop.blocked;
+  loop.is_blocked = true;
+  if (slow_ticks_ != 0) {
+    release_locked(loop);
+  } else if (std::exchange(quiet_ticks_, 0) >= kQuietTicks) {
+    wakeup_.notify_one();  // for the next tick
+  }
+}
+
+void ThreadPool::end_blocking() noexcept {
+  const std::lock_guard lock(mutex_);
+  --blocking_;
+  if (running_loop == nullptr) return;
+  Loop& loop = *static_cast<Loop*>(running_loop);
+  if (loop.has_thread && loop.owner == ownership) {
+    loop.is_blocked = false;
+  } else if (!loop.has_thread) {
+    loop.has_thread = true;  // it is still free
+    ownership = ++loop.owner;
+  } else {
+    running_loop = nullptr;
+  }
+}
+
+/// Begins a call unless `max_calls` run, or another one would block the last thread.
+bool ThreadPool::begin_call_locked() {
+  if (calls_ >= limits_.max_calls) return false;
+  ensure_thread_locked();
+  if (calls_ != 0 && calls_ + 1 >= threads_) return false;
+  ++calls_;
+  if (calls_ == limits_.max_calls && !std::exchange(is_exhaustion_logged_, true)) {
+    log::safely([this] {
+      log::warning(format("all {} threads are busy; further requests wait for one of them (max_threads)",
+                          limits_.max_calls));
+    });
+  }
+  return true;
+}
+
+std::optional<ThreadPool::Call> ThreadPool::try_begin_call() {
+  const std::lock_guard lock(mutex_);
+  if (!waiting_.empty() || !begin_call_locked()) return std::nullopt;
+  return Call(*this);
+}
+
+Task<std::optional<ThreadPool::Call>> ThreadPool::begin_call() {
+  if (auto call = try_begin_call()) co_return call;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.size() >= limits_.max_waiting) co_return std::nullopt;
+  }
+  co_await wait_for_call();
+  co_return Call(*this);
+}
+
+/// Waits until the caller has the right to a call.
+Task<> ThreadPool::wait_for_call() {
+  return asio::async_initiate<const asio::use_awaitable_t<Executor>, void()>(
+      [this](auto handler) {
+        const auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+        const auto resume = [shared] {
+          asio::post(asio::get_associated_executor(*shared), [shared] { (*shared)(); });
+        };
+        const std::lock_guard lock(mutex_);
+        if (waiting_.empty() && begin_call_locked()) return resume();
+        waiting_.push_back(resume);
+      },
+      use_task);
+}
+
+/// Gives the right to the first waiting caller, if any.
+void ThreadPool::end_call() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) {
+    --calls_;
+    return;
+  }
+  const auto resume = std::move(waiting_.front());
+  waiting_.pop_front();
+  resume();
+}
+
+void ThreadPool::shrink(SteadyTime now) {
+  const std::lock_guard lock(mutex_);
+  if (now < next_look_) return;
+  next_look_ = now + limits_.idle_timeout;
+  if (calls_ < limits_.max_calls) is_exhaustion_logged_ = false;
+  const std::size_t needed =
+      std::max(std::exchange(most_blocking_, blocking_), blocking_) + limits_.min_threads;
+  for (; threads_ > needed; --threads_) ++surplus_;
+  if (surplus_ != 0) wakeup_.notify_all();
+}
+
+std::size_t ThreadPool::stop(SteadyTime deadline) {
+  std::unique_lock lock(mutex_);
+  is_stopping_ = true;
+  for (Loop& loop : loops_) loop.context.stop();
+  wakeup_.notify_all();
+  const auto ended = [this] { return running_ == 0; };
+  if (thread_ended_.wait_until(lock, deadline, ended)) return 0;
+  if (calls_ == 0) thread_ended_.wait_for(lock, kEnd, ended);
+  return calls_;
+}
+
+}  // namespace rest_fcgi::gateway

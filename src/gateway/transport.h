@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/beast/ssl/ssl_stream.hpp>
+
+#include "gateway/asio.h"
+#include "gateway/sys.h"
+
+namespace rest_fcgi::gateway {
+
+/// One connection with or without TLS: an AsyncStream of Asio. Owns the socket. Used by one thread at a
+/// time.
+class Transport {
+ public:
+  using executor_type = Executor;
+
+  /// Uses TLS unless `tls` is nullptr. The TLS context has to outlive the transport.
+  Transport(Socket socket, asio::ssl::context* tls) : socket_(std::make_unique<Socket>(std::move(socket))) {
+    if (tls != nullptr) tls_ = std::make_unique<Tls>(*socket_, *tls);
+  }
+
+  [[nodiscard]] executor_type get_executor() noexcept { return socket_->get_executor(); }
+  [[nodiscard]] Socket& socket() noexcept { return *socket_; }
+
+  /// Returns OpenSSL's object of this connection, or nullptr without TLS.
+  [[nodiscard]] SSL* tls() noexcept { return tls_ ? tls_->native_handle() : nullptr; }
+
+  template <class Buffers, class Token>
+  ByteCount<Token> async_read_some(const Buffers& buffers, Token&& token) {
+    return tls_ ? tls_->async_read_some(buffers, std::forward<Token>(token))
+                : socket_->async_read_some(buffers, std::forward<Token>(token));
+  }
+
+  template <class Buffers, class Token>
+  ByteCount<Token> async_write_some(const Buffers& buffers, Token&& token) {
+    return tls_ ? tls_->async_write_some(buffers, std::forward<Token>(token))
+                : socket_->async_write_some(buffers, std::forward<Token>(token));
+  }
+
+  /// Does the TLS handshake. REQUIRES: the transport uses TLS.
+  template <class Token>
+  auto async_handshake(Token&& token) {
+    return tls_->async_handshake(asio::ssl::stream_base::server, std::forward<Token>(token));
+  }
+
+  /// Continues without TLS, for a peer that sent plain HTTP.
+  void drop_tls() noexcept { tls_.reset(); }
+
+  /// Closes our side for sending. With TLS, waits until the peer has closed its side of TLS as well.
+  Task<> finish() {
+    boost::system::error_code ignored;
+    if (tls_) co_await tls_->async_shutdown(use_task_with(ignored));
+    socket_->shutdown(Socket::shutdown_send, ignored);
+  }
+
+  /// Moves the socket to `context`. REQUIRES: no operation is pending on it.
+  void move_to(asio::io_context& context) {
+    const auto protocol = socket_->local_endpoint().protocol();
+    *socket_ = Socket(context, asio::generic::stream_protocol(protocol.family(), protocol.protocol()),
+                      socket_->release());
+  }
+
+ private:
+  using Tls = boost::beast::ssl_stream<Socket&>;
+
+  std::unique_ptr<Socket> socket_;  // on the heap, because tls_ refers to it
+  std::unique_ptr<Tls> tls_;
+};
+
+}  // namespace rest_fcgi::gateway

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "fed_parser.h"
+
+using rest_fcgi::gateway::RequestLimits;
+using rest_fcgi::gateway::test::FedParser;
+
+namespace {
+
+constexpr RequestLimits kLimits = {.max_head_size = 2000, .max_body_size = 100};
+
+/// All names that a request may bring, with their values and the body; or how it is refused.
+std::string outcome(FedParser& fed) {
+  if (fed.refusal()) {
+    return std::to_string(static_cast<int>(fed.refusal()->status)) + " " +
+           std::string(fed.refusal()->sentence);
+  }
+  if (!fed.is_complete()) return "incomplete";
+  const rest_fcgi::http::Environ& environ = fed.parser().finish();
+  std::string text;
+  for (const char* name :
+       {"REQUEST_METHOD", "REQUEST_URI", "PATH_INFO", "QUERY_STRING", "SERVER_PROTOCOL", "SERVER_NAME",
+        "CONTENT_TYPE", "CONTENT_LENGTH", "HTTP_HOST", "HTTP_X", "HTTP_COOKIE", "HTTP_PROXY"}) {
+    const std::string_view value = environ.get(name);
+    if (!value.empty()) text += std::string(name) + "=" + std::string(value) + "\n";
+  }
+  text += fed.parser().keep_alive() ? "kept\n" : "last\n";
+  return text + "\n" + std::string(*environ.body);
+}
+
+/// What comes of `bytes` that come `step` at a time, and how many were used.
+std::pair<std::string, std::size_t> read_in_steps(std::string_view bytes, std::size_t step) {
+  FedParser fed(kLimits);
+  std::size_t used = 0;
+  while (used < bytes.size() && !fed.is_complete() && !fed.refusal()) {
+    used += fed.take(bytes.substr(used, step));
+  }
+  return {outcome(fed), used};
+}
+
+std::string read_all(std::string_view bytes) {
+  return read_in_steps(bytes, bytes.size()).first;
+}
+
+std::string with_headers(std::string_view headers, std::string_view body = {}) {
+  return "POST / HTTP/1.1\r\nHost: a\r\n" + std::string(headers) + "\r\n" + std::string(body);
+}
+
+std::string chunked(std::string_view chunks) {
+  return with_headers("Transfer-Encoding: chunked\r\n", chunks);
+}
+
+const std::vector<std::string> kGood = {
+    "GET /a%20b/c?x=%20y HTTP/1.1\r\nHost: salt.example:8000\r\nX: 1\r\nx: 2\r\n\r\n",
+    "GET http://other.example/p?q HTTP/1.1\r\nHost: [::1]:8000\r\nCookie: a=b\r\nCookie: c=d\r\n\r\n",
+    "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+    "HEAD / HTTP/1.0\r\n\r\n",
+    "\r\nGET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    with_headers("Content-Type: text/plain\r\nContent-Length: 4\r\nConnection: close\r\n", "body"),
+    with_headers("Content-Length: 0\r\n"),
+    chunked("4\r\nbody\r\n0\r\n\r\n"),
+    chunked("1;x=y\r\nb\r\n003\r\nody\r\n0\r\nTrailer: x\r\nX: trailer\r\n\r\n"),
+    chunked("0\r\n\r\n"),
+};
+
+}  // namespace
+
+TEST_CASE("a request becomes what CGI calls its parts") {
+  CHECK(read_all(kGood[0]) ==
+        "REQUEST_METHOD=GET\nREQUEST_URI=/a%20b/c?x=%20y\nPATH_INFO=/a b/c\nQUERY_STRING=x=%20y\n"
+        "SERVER_PROTOCOL=HTTP/1.1\nSERVER_NAME=salt.example\nHTTP_HOST=salt.example:8000\nHTTP_X=1, "
+        "2\nkept\n\n");
+  CHECK(read_all(kGood[1]) ==
+        "REQUEST_METHOD=GET\nREQUEST_URI=/p?q\nPATH_INFO=/p\nQUERY_STRING=q\nSERVER_PROTOCOL=HTTP/1.1\n"
+        "SERVER_NAME=[::1]\nHTTP_HOST=[::1]:8000\nHTTP_COOKIE=a=b; c=d\nkept\n\n");
+  CHECK(read_all(kGood[3]) ==
+        "REQUEST_METHOD=HEAD\nREQUEST_URI=/\nPATH_INFO=/\nSERVER_PROTOCOL=HTTP/1.0\nlast\n\n");
+  CHECK(read_all(kGood[4]) ==
+        "REQUEST_METHOD=GET\nREQUEST_URI=/\nPATH_INFO=/\nSERVER_PROTOCOL=HTTP/1.0\nkept\n\n");
+  CHECK(read_all(kGood[5]) ==
+        "REQUEST_METHOD=POST\nREQUEST_URI=/\nPATH_INFO=/\nSERVER_PROTOCOL=HTTP/1.1\nSERVER_NAME=a\n"
+        "CONTENT_TYPE=text/plain\nCONTENT_LENGTH=4\nHTTP_HOST=a\nlast\n\nbody");
+}
+
+TEST_CASE("chunks become a body with a length, and trailers are no headers") {
+  const std::string head =
+      "REQUEST_METHOD=POST\nREQUEST_URI=/\nPATH_INFO=/\nSERVER_PROTOCOL=HTTP/1.1\nSERVER_NAME=a\n";
+  CHECK(read_all(kGood[7]) == head + "CONTENT_LENGTH=4\nHTTP_HOST=a\nkept\n\nbody");
+  CHECK(read_all(kGood[8]) == head + "CONTENT_LENGTH=4\nHTTP_HOST=a\nkept\n\nbody");
+  CHECK(read_all(kGood[9]) == head + "CONTENT_LENGTH=0\nHTTP_HOST=a\nkept\n\n");
+}
+
+TEST_CASE("it does not matter in which parts a request comes, and the next one is left alone") {
+  for (const std::string& request : kGood) {
+    const std::string whole = read_all(request);
+    const std::string bytes = request + "GET /next";
+    for (const std::size_t step : {1U, 2U, 3U, 7U, 1000U}) {
+      const auto [text, used] = read_in_steps(bytes, step);
+      CHECK(text == whole);
+      CHECK(used == request.size());
+    }
+  }
+}
+
+TEST_CASE("headers that could be taken for another, or for a setting, are dropped") {
+  FedParser fed(kLimits);
+  fed.take(with_headers(
+      "X_Auth_Token: spoofed\r\nRemote_Addr: 1.2.3.4\r\nRemote-Addr: 1.2.3.4\r\nProxy: http://evil\r\n"
+      "A.B: c\r\nX-Auth-Token: real\r\n"));
+  REQUIRE(fed.is_complete());
+  const auto& variables = fed.parser().finish();
+  CHECK(variables.get("HTTP_X_AUTH_TOKEN") == "real");
+  CHECK(variables.get("HTTP_PROXY").empty());
+  CHECK(variables.get("REMOTE_ADDR").empty());
+  CHECK(variables.get("HTTP_REMOTE_ADDR") == "1.2.3.4");
+  CHECK(variables.get("HTTP_A.B").empty());
+}
+
+TEST_CASE("what could be two things is refused, with a sentence") {
+  const std::string length = "400 Content-Length has to be one number of bytes in decimal digits";
+  const std::string encoding =
+      "400 Transfer-Encoding has to be chunked, in HTTP/1.1, and without a Content-Length";
+  for (const char* value :
+       {"+2", "-1", "abc", "", "2, 2", "2, 3", "2x", "0x2", "99999999999999999999", "2 2"}) {
+    CAPTURE(value);
+    CHECK(read_all(with_headers("Content-Length: " + std::string(value) + "\r\n", "xx")) == length);
+  }
+  CHECK(read_all(with_headers("Content-Length: 2\r\nContent-Length: 3\r\n", "xx")) == length);
+  CHECK(read_all(with_headers("Content-Length: 2\r\nContent-Length: 2\r\n", "xx")) == length);
+  CHECK(read_all(with_headers("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", "xx")) == encoding);
+  CHECK(read_all(with_headers("Transfer-Encoding: chunked\r\nContent-Length: 2\r\n", "xx")) == length);
+  for (const char* value : {"gzip", "gzip, chunked", "chunked, chunked", "chunked, identity", "xchunked",
+                            "identity", "\"chunked\""}) {
+    CAPTURE(value);
+    CHECK(read_all(with_headers("Transfer-Encoding: " + std::string(value) + "\r\n", "0\r\n\r\n")) ==
+          encoding);
+  }
+  CHECK(read_all("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n") == encoding);
+  CHECK(read_all(with_headers("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n")) == encoding);
+}
+
+TEST_CASE("a header that goes on in the next line is refused, in whatever parts it comes") {
+  const std::string folded = "400 A header goes on in the next line, which nobody may do";
+  for (const std::string header :
+       {"A: b\r\n c\r\n", "A: b\r\n\tc\r\n", "Transfer-Encoding: \r\n chunked\r\n"}) {
+    CAPTURE(header);
+    CHECK(read_all(with_headers(header)) == folded);
+    CHECK(read_in_steps(with_headers(header), 1).first == folded);
+  }
+}
+
+TEST_CASE("a header that comes again and again is too much before its list is") {
+  std::string many;
+  for (int i = 0; i < 250; ++i) many += "A: " + std::string(245, 'x') + "\r\n";
+  CHECK(read_all(with_headers(many)).starts_with("431 "));
+}
+
+TEST_CASE("a first line that is none of ours is refused") {
+  const std::string method = "400 The method has to be a word in capital letters, and not CONNECT";
+  const std::string target = "400 The request's target has to be a path, or a URL without a fragment";
+  const std::string path = "400 The path has a control character, or a % without two hexadecimal digits";
+  const std::string version = "505 Only HTTP/1.1 and HTTP/1.0 are spoken here";
+  const std::string none = "400 This is no HTTP/1.1 request";
+  const auto first_line = [](const std::string& line) { return read_all(line + "\r\nHost: a\r\n\r\n"); };
+  CHECK(first_line("get / HTTP/1.1") == method);
+  CHECK(first_line("Get / HTTP/1.1") == method);
+  CHECK(first_line("G\x01T / HTTP/1.1") == method);
+  CHECK(first_line("CONNECT a:443 HTTP/1.1") == method);
+  CHECK(first_line("GET a HTTP/1.1") == target);
+  CHECK(first_line("GET /a#b HTTP/1.1") == target);
+  CHECK(first_line("GET * HTTP/1.1") == target);
+  CHECK(first_line("GET http:// HTTP/1.1").find("PATH_INFO=/\n") != std::string::npos);
+  CHECK(first_line("GET ftp://a/ HTTP/1.1") == target);
+  CHECK(first_line("GET /a\x7F HTTP/1.1") == target);
+  for (const char* wrong : {"%", "%a", "%zz", "%0a", "%00", "%0D", "%7f", "/%1"}) {
+    CAPTURE(wrong);
+    CHECK(first_line("GET /" + std::string(wrong) + " HTTP/1.1") == path);
+  }
+  CHECK(first_line("GET / HTTP/2.0") == version);
+  CHECK(first_line("PRI * HTTP/2.0") == version);
+  CHECK(first_line("GET / HTTP/0.9") == version);
+  CHECK(first_line("GET / HTTQ/1.1") == none);
+  CHECK(first_line("GET /") == target);
+  CHECK(read_all("\x16\x03\x01") == none);
+  CHECK(read_all("SSH-2.0-x") == "incomplete");
+}
+
+TEST_CASE("a head that breaks a rule is refused") {
+  const std::string host = "400 One Host header has to name this host";
+  CHECK(read_all("GET / HTTP/1.1\r\n\r\n") == host);
+  CHECK(read_all("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n") == host);
+  CHECK(read_all("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n") == host);
+  const std::string header = "400 A header is malformed";
+  for (const char* wrong :
+       {"no colon\r\n", "a b: c\r\n", ": c\r\n", "a: \x01\r\n", "a : b\r\n", "a: b\nc: d\r\n"}) {
+    CAPTURE(wrong);
+    CHECK(read_all(with_headers(wrong)) == header);
+  }
+  const std::string large = "431 The request's head is too large";
+  for (const std::size_t step : {1U, 100U, 10000U}) {
+    CHECK(read_in_steps(with_headers("X: " + std::string(5000, 'x') + "\r\n"), step).first == large);
+    CHECK(read_in_steps("GET /" + std::string(5000, 'x'), step).first == large);
+  }
+  std::string many;
+  for (int i = 0; i < 300; ++i) many += "a:\r\n";
+  CHECK(read_all(with_headers(many)) == large);
+}
+
+TEST_CASE("a body beyond the limit is refused from its length, and chunks as soon as they say so") {
+  const std::string large = "413 Request body is larger than max_request_body_size";
+  CHECK(read_all(with_headers("Content-Length: 101\r\n")) == large);
+  CHECK(read_all(chunked("65\r\n")) == large);
+  CHECK(read_all(chunked("32\r\n" + std::string(50, 'x') + "\r\n33\r\n")) == large);
+  CHECK(read_all(chunked("ffffffffffffffff\r\n")) == large);
+}
+
+TEST_CASE("chunks that are none are refused") {
+  const std::string wrong = "400 The body's chunks are malformed";
+  CHECK(read_all(chunked("x\r\n")) == wrong);
+  CHECK(read_all(chunked("-1\r\n")) == wrong);
+  CHECK(read_all(chunked("11111111111111111\r\n")) == wrong);
+  CHECK(read_all(chunked("1 \r\nb")) == wrong);
+  CHECK(read_all(chunked("1\r\nbody\r\n")) == wrong);
+  CHECK(read_in_steps(chunked("1;" + std::string(10'000, 'x')), 100).first == wrong);
+  CHECK(read_in_steps(chunked("0\r\n" + std::string(10'000, 'x')), 100).first != "incomplete");
+}
+
+TEST_CASE("a request that waits for 100 Continue says so") {
+  FedParser waiting(kLimits);
+  waiting.take(with_headers("Content-Length: 4\r\nExpect: 100-Continue\r\n"));
+  CHECK(waiting.parser().expects_continue());
+  FedParser other(kLimits);
+  other.take(with_headers("Content-Length: 4\r\n"));
+  CHECK(!other.parser().expects_continue());
+}
+
+TEST_CASE("beast#2861: an empty body in chunks may come byte by byte") {
+  CHECK(read_in_steps(chunked("0\r\n\r\n"), 1).first.starts_with("REQUEST_METHOD=POST\n"));
+}
+
+TEST_CASE("whatever comes, nothing breaks, and the parts in which it comes do not matter") {
+  std::mt19937 random(20261122);  // NOLINT(cert-msc51-cpp): the same requests each time
+  const auto below = [&](std::size_t limit) {
+    return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
+  };
+  constexpr std::string_view kLikely = "\r\n\r\n: ;,%#?*0123456789abcdefXPOST\x7F\x80\xFF\t\"";
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  std::size_t complete = 0;
+  for (int round = 0; round < 40'000 && std::chrono::steady_clock::now() < end; ++round) {
+    std::string bytes = kGood[below(kGood.size())];
+    for (std::size_t changes = below(5); changes > 0; --changes) {
+      const std::size_t at = below(bytes.size());
+      const char byte = kLikely[below(kLikely.size())];
+      switch (below(4)) {
+        case 0:
+          bytes[at] = byte;
+          break;
+        case 1:
+          bytes.insert(at, 1 + below(3), byte);
+          break;
+        case 2:
+          bytes.erase(at, 1 + below(3));
+          break;
+        default:
+          bytes.insert(at, bytes.substr(below(bytes.size()), below(20)));
+      }
+      if (bytes.empty()) bytes = "\r";
+    }
+    const auto [whole, used] = read_in_steps(bytes, bytes.size());
+    const auto [parts, parts_used] = read_in_steps(bytes, 1 + below(8));
+    CAPTURE(bytes);
+    const bool is_whole = whole.find("REQUEST_METHOD") == 0;
+    complete += is_whole ? 1 : 0;
+    REQUIRE(is_whole == (parts.find("REQUEST_METHOD") == 0));
+    if (!is_whole) continue;
+    REQUIRE(whole == parts);
+    REQUIRE(used == parts_used);
+  }
+  CHECK(complete > 1000);
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+#include "gateway/listening_socket.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../support/fcgi_client.h"
+#include "../support/temp_dir.h"
+
+using namespace rest_fcgi;
+using namespace rest_fcgi::gateway;
+using rest_fcgi::test::FcgiClient;
+using rest_fcgi::test::TempDir;
+
+namespace {
+
+Options listening_on(const std::string& where) {
+  Options options;
+  options.listen = where;
+  return options;
+}
+
+struct Listener {
+  explicit Listener(ListeningSocket its_socket) : socket(std::move(its_socket)) {}
+  ListeningSocket socket;
+  [[nodiscard]] int fd() const { return socket.fd.get(); }
+  [[nodiscard]] UniqueFd accept() const { return UniqueFd(::accept4(fd(), nullptr, nullptr, SOCK_CLOEXEC)); }
+};
+
+Result<ListeningSocket> open_socket(const Options& options) {
+  SocketActivation none;
+  return open_fastcgi_socket(options, none);
+}
+
+std::unique_ptr<Listener> opened(const Options& options) {
+  auto socket = open_socket(options);
+  REQUIRE_MESSAGE(socket, socket.error().message);
+  return std::make_unique<Listener>(*std::move(socket));
+}
+
+/// The message of the error that `options` give.
+std::string refusal(const Options& options) {
+  const auto listener = open_socket(options);
+  REQUIRE(!listener);
+  CHECK(listener.error().kind == ErrorKind::configuration);
+  return listener.error().message;
+}
+std::string refusal(const std::string& where) {
+  return refusal(listening_on(where));
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+mode_t mode(const std::string& path) {
+  struct stat status {};
+  ::lstat(path.c_str(), &status);
+  return status.st_mode & 07777;
+}
+
+int port_of(const Listener& listener) {
+  sockaddr_in6 address = {};
+  socklen_t size = sizeof address;
+  ::getsockname(listener.fd(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin6_port);  // where IPv4 has it, too
+}
+
+/// A listener on some port above `from` that is free.
+std::unique_ptr<Listener> on_free_port(const std::string& host, bool allow_remote = false) {
+  for (int port = 20000; port < 32000; port += 7) {
+    Options options = listening_on("tcp:" + host + ":" + std::to_string(port));
+    options.allow_remote = allow_remote;
+    auto listener = open_socket(options);
+    if (listener) return std::make_unique<Listener>(*std::move(listener));
+    CHECK(contains(listener.error().message, "Address already in use"));
+  }
+  FAIL("no port is free");
+  return nullptr;
+}
+
+UniqueFd bound_socket(const std::string& path, int type = SOCK_STREAM) {
+  UniqueFd fd(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {AF_UNIX, {}};
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  REQUIRE(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  return fd;
+}
+
+}  // namespace
+
+TEST_CASE("what to listen on is unix:, tcp: or fd:0, and anything else is told so") {
+  for (const char* where :
+       {"udp:127.0.0.1:9000", "/run/salt.sock", "127.0.0.1:9000", "fd:1", "fd:", "Unix:/x"}) {
+    const std::string message = refusal(where);
+    CHECK(contains(message, "'" + std::string(where) + "'"));
+    CHECK(contains(message, "unix:PATH, tcp:HOST:PORT, and fd:0"));
+  }
+}
+
+TEST_CASE("without a word about listening, descriptor 0 has to be a listening socket") {
+  const std::string message = refusal("");
+  CHECK(contains(message, "file descriptor 0 is not a listening socket"));
+  CHECK(contains(message, "unix:PATH, tcp:HOST:PORT"));
+  CHECK(refusal("fd:0") == "cannot listen on fd:0: file descriptor 0 is not a listening stream socket");
+}
+
+TEST_CASE("a unix socket gets its mode, whatever the umask, and clients may connect") {
+  const TempDir dir;
+  Options options = listening_on("unix:" + (dir / "s"));
+  options.socket_mode = 0666;
+  const mode_t old_mask = ::umask(077);
+  const auto listener = opened(options);
+  CHECK(::umask(old_mask) == 077);
+  CHECK(mode(dir / "s") == 0666);
+  CHECK(FcgiClient::unix_socket(dir / "s").connected());
+  CHECK(listener->accept());
+}
+
+TEST_CASE("a listening socket neither blocks nor is inherited by children") {
+  const TempDir dir;
+  const auto listener = opened(listening_on("unix:" + (dir / "s")));
+  CHECK((::fcntl(listener->fd(), F_GETFL) & O_NONBLOCK) != 0);
+  CHECK((::fcntl(listener->fd(), F_GETFD) & FD_CLOEXEC) != 0);
+  CHECK(!listener->accept());
+}
+
+TEST_CASE("an accepted connection is not inherited by children") {
+  const TempDir dir;
+  const auto listener = opened(listening_on("unix:" + (dir / "s")));
+  const FcgiClient client = FcgiClient::unix_socket(dir / "s");
+  const UniqueFd connection = listener->accept();
+  REQUIRE(connection);
+  CHECK((::fcntl(connection.get(), F_GETFD) & FD_CLOEXEC) != 0);
+}
+
+TEST_CASE("a unix socket's path has 1 to 107 bytes") {
+  CHECK(contains(refusal("unix:"), "there is no path"));
+  const TempDir dir;
+  const std::string base = dir / "";
+  const std::string longest = base + std::string(107 - base.size(), 's');
+  opened(listening_on("unix:" + longest));
+  const std::string message = refusal("unix:" + longest + "s");
+  CHECK(contains(message, "the path has 108 bytes; a unix socket's has 107 at most"));
+}
+
+TEST_CASE("a socket that somebody serves is left alone") {
+  const TempDir dir;
+  const auto first = opened(listening_on("unix:" + (dir / "s")));
+  CHECK(contains(refusal("unix:" + (dir / "s")), "another process is serving this socket"));
+  CHECK(FcgiClient::unix_socket(dir / "s").connected());
+}
+
+TEST_CASE("a socket that nobody serves any more is replaced") {
+  const TempDir dir;
+  bound_socket(dir / "s").reset();  // as a process does that is killed
+  const auto listener = opened(listening_on("unix:" + (dir / "s")));
+  CHECK(FcgiClient::unix_socket(dir / "s").connected());
+}
+
+TEST_CASE("what is not an old socket of our kind is never removed") {
+  const TempDir dir;
+  dir.write("file", "content");
+  CHECK(contains(refusal("unix:" + (dir / "file")), "the path exists and is not a socket"));
+  CHECK(dir.read("file") == "content");
+  CHECK(contains(refusal("unix:" + dir.path().string()), "the path exists and is not a socket"));
+  REQUIRE(::symlink("nowhere", (dir / "link").c_str()) == 0);
+  CHECK(contains(refusal("unix:" + (dir / "link")), "the path exists and is not a socket"));
+  const UniqueFd datagrams = bound_socket(dir / "datagrams", SOCK_DGRAM);
+  CHECK(contains(refusal("unix:" + (dir / "datagrams")),
+                 "cannot tell whether a process is serving this socket"));
+  CHECK(exists(dir / "datagrams"));
+}
+
+TEST_CASE("a directory that is not there or not for us is named with the reason") {
+  const TempDir dir;
+  const std::string message = refusal("unix:" + (dir / "none/s"));
+  CHECK(contains(message, "cannot listen on unix:" + (dir / "none/s")));
+  CHECK(contains(message, "No such file or directory"));
+  dir.write("file", "");
+  CHECK(contains(refusal("unix:" + (dir / "file/s")), "Not a directory"));
+}
+
+TEST_CASE("an unknown owner or group is an error and leaves no socket") {
+  const TempDir dir;
+  Options options = listening_on("unix:" + (dir / "s"));
+  options.socket_owner = "nobody.here";
+  CHECK(contains(refusal(options), "socket_owner: there is no user 'nobody.here'"));
+  options.socket_owner.clear();
+  options.socket_group = "no.group";
+  CHECK(contains(refusal(options), "socket_group: there is no group 'no.group'"));
+  CHECK(!exists(dir / "s"));
+}
+
+TEST_CASE("an owner and a group that may be set are set, and others are an error that leaves no socket") {
+  const TempDir dir;
+  Options options = listening_on("unix:" + (dir / "s"));
+  options.socket_owner = "daemon";
+  options.socket_group = "daemon";
+  if (::geteuid() == 0) {
+    const auto listener = opened(options);
+    struct stat status {};
+    REQUIRE(::stat((dir / "s").c_str(), &status) == 0);
+    CHECK(status.st_uid == 1);
+    CHECK(status.st_gid == 1);
+  } else {
+    CHECK(contains(refusal(options), "cannot set the socket's owner or group: Operation not permitted"));
+    CHECK(!exists(dir / "s"));
+  }
+}
+
+TEST_CASE("a unix socket is removed at the end, if it is still ours") {
+  const TempDir dir;
+  opened(listening_on("unix:" + (dir / "s")));
+  CHECK(!exists(dir / "s"));
+
+  auto first = opened(listening_on("unix:" + (dir / "s")));
+  REQUIRE(::rename((dir / "s").c_str(), (dir / "old").c_str()) == 0);
+  const auto second = opened(listening_on("unix:" + (dir / "s")));
+  first.reset();
+  CHECK(FcgiClient::unix_socket(dir / "s").connected());
+}
+
+TEST_CASE("a loopback address may be IPv4, IPv6 in brackets or localhost") {
+  auto listener = on_free_port("127.0.0.1");
+  CHECK(FcgiClient::tcp(port_of(*listener)).connected());
+  listener = on_free_port("localhost");
+  CHECK(FcgiClient::tcp(port_of(*listener)).connected());
+  listener = on_free_port("127.1.2.3");
+  CHECK(FcgiClient::tcp(port_of(*listener), "127.1.2.3").connected());
+  listener = on_free_port("[::1]");
+  CHECK(FcgiClient::tcp(port_of(*listener), "::1").connected());
+}
+
+TEST_CASE("an address that other hosts reach takes allow_remote") {
+  for (const char* where :
+       {"tcp:0.0.0.0:9000", "tcp:[::]:9000", "tcp:192.0.2.1:9000", "tcp:[::ffff:127.0.0.1]:9000"}) {
+    const std::string message = refusal(where);
+    CHECK(contains(message, where));
+    CHECK(contains(message, "allow_remote: true"));
+  }
+  const auto listener = on_free_port("0.0.0.0", true);
+  CHECK(FcgiClient::tcp(port_of(*listener)).connected());
+}
+
+TEST_CASE("a TCP address that cannot be is told what can be") {
+  CHECK(contains(refusal("tcp:127.0.0.1"), "the port is missing"));
+  CHECK(contains(refusal("tcp:"), "the port is missing"));
+  for (const char* port : {"", "0", "65536", "-1", "80x", "http", " 80"}) {
+    const std::string message = refusal("tcp:127.0.0.1:" + std::string(port));
+    CHECK(contains(message, "'" + std::string(port) + "' is not a port from 1 to 65535"));
+    CHECK(contains(message, "tcp:[::1]:9000"));
+  }
+  CHECK(contains(refusal("tcp:::1:9000"), "an IPv6 address has to be in brackets"));
+  for (const char* host : {"", "salt.example", "127.0.0", "[localhost]", "[::1", "256.0.0.1"}) {
+    const std::string message = refusal("tcp:" + std::string(host) + ":9000");
+    CHECK(contains(message, "accepted are tcp:127.0.0.1:9000"));
+  }
+}
+
+TEST_CASE("a port that is taken is an error with the address and the reason") {
+  const auto first = on_free_port("127.0.0.1");
+  const std::string where = "tcp:127.0.0.1:" + std::to_string(port_of(*first));
+  CHECK(refusal(where) == "cannot listen on " + where + ": Address already in use");
+}
+
+TEST_CASE("a port is free again right after its last owner") {
+  auto listener = on_free_port("127.0.0.1");
+  const int port = port_of(*listener);
+  const FcgiClient client = FcgiClient::tcp(port);
+  listener->accept().reset();  // who closes first leaves the port in TIME_WAIT
+  listener.reset();
+  opened(listening_on("tcp:127.0.0.1:" + std::to_string(port)));
+}
+
+TEST_CASE(
+    "a listening socket that another program opened is taken over, and its number reads from /dev/null") {
+  const TempDir dir;
+  const auto other = opened(listening_on("unix:" + (dir / "s")));
+  const int number = ::dup(other->fd());
+  REQUIRE(::fcntl(number, F_SETFL, 0) == 0);
+  const auto taken = take_inherited_socket(number);
+  const UniqueFd closes(number);
+  REQUIRE(taken);
+  CHECK(taken->get() > 2);
+  CHECK((::fcntl(taken->get(), F_GETFL) & O_NONBLOCK) != 0);
+  CHECK((::fcntl(taken->get(), F_GETFD) & FD_CLOEXEC) != 0);
+  char byte = 0;
+  CHECK(::read(number, &byte, 1) == 0);
+}
+
+TEST_CASE("a descriptor that is no listening stream socket is not taken over") {
+  const auto refused = [](int fd) {
+    const auto taken = take_inherited_socket(fd);
+    return !taken && contains(taken.error().message, "is not a listening stream socket");
+  };
+  CHECK(refused(-1));
+  const UniqueFd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  CHECK(refused(file.get()));
+  const UniqueFd unbound(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  CHECK(refused(unbound.get()));
+  const UniqueFd datagrams(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  CHECK(refused(datagrams.get()));
+}
+
+TEST_CASE("a socket that mod_fcgid made for this process is told by its name") {
+  const TempDir dir;
+  const auto carries = [&](const std::string& name) {
+    const auto made = opened(listening_on("unix:" + (dir / name)));
+    const UniqueFd stdin_of_tests(::dup(0));
+    REQUIRE(::dup2(made->fd(), 0) == 0);
+    const auto inherited = open_socket(listening_on("fd:0"));
+    REQUIRE(::dup2(stdin_of_tests.get(), 0) == 0);
+    REQUIRE(inherited);
+    CHECK(inherited->is_shared);
+    return inherited->carries_streams;
+  };
+  CHECK_FALSE(carries("5173.0"));
+  for (const char* name : {"fcgi.sock", "5173", "5173.", ".1", "5173.0.1"}) CHECK(carries(name));
+}
+
+TEST_CASE("a host to listen on that is none is a mistake") {
+  const auto found =
+      find_address(std::string(64, 'x'), 80);  // no part of a name is that long: nobody is asked
+  REQUIRE_FALSE(found);
+  CHECK(found.error().kind == ErrorKind::configuration);
+  CHECK(found.error().message == ::gai_strerror(EAI_NONAME));
+}
