@@ -215,7 +215,7 @@ DEPS_BUILD    := g++ libfcgi-dev libsimdjson-dev libyaml-cpp-dev libyaml-dev lib
                  libcurl4-openssl-dev zlib1g-dev libsystemd-dev
 DEPS_DEMO     := nginx curl openssl
 DEPS_TEST     := doctest-dev python3 python3-pytest python3-pytest-xdist python3-pytest-timeout python3-venv python3-yaml \
-                 apache2-bin libapache2-mod-fcgid systemd logrotate man-db etcd-server try:chromium-driver \
+                 apache2-bin libapache2-mod-fcgid systemd logrotate man-db etcd-server try:chromium-driver prometheus \
                  git openssh-client try:openssh-server \
                  iproute2 net-tools procps # a real minion reads the network and processes with these
 DEPS_COVERAGE := doctest-dev etcd-server gcovr

@@ -93,6 +93,9 @@ done
 for file in README.md deploy/*.md; do
   page "$top/$file" "$doc/${file##*/}"
 done
+for name in prometheus grafana; do
+  folder "$top/deploy/$name" "$doc/$name"
+done
 for server in nginx apache; do
   folder "$top/$server" "$doc/$server"
   page "$top/$server/README.md" "$doc/$server/README.md"

@@ -30,6 +30,7 @@
 #include "rest_fcgi/gateway/gateway.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/salt/salt.h"
+#include "rest_fcgi/metrics/writer.h"
 #include "rest_fcgi/netapi/rest.h"
 #include "rest_fcgi/netapi/stream_registry.h"
 #include "rest_fcgi/returner/returners.h"
@@ -260,6 +261,17 @@ Thread check_etcd(const config::Settings& settings) {
   return thread ? *std::move(thread) : Thread();
 }
 
+void write_certificates(metrics::Writer& writer, const gateway::Options& options) {
+  const auto all = gateway::certificate_times(options);
+  if (!all) return;
+  writer.metric(metrics::Type::gauge, "rest_fcgi_certificate_expiry_timestamp_seconds",
+                "When the certificate of a port expires. Unix timestamp");
+  for (const gateway::CertificateTimes& one : *all) {
+    const auto until = std::chrono::duration_cast<std::chrono::seconds>(one.until.time_since_epoch());
+    writer.sample({{"module", one.name}}, static_cast<double>(until.count()));
+  }
+}
+
 int serve(config::Settings settings, const config::CommandLine& command_line) {
   config::make_cachedir(settings);
   if (auto opened = open_log(settings); !opened) return fail(opened.error(), settings);
@@ -275,6 +287,8 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
     monitor->add_check("certificates", [options = settings.gateway](SteadyTime) {
       return gateway::check_certificate_times(options, system_clock().wall());
     });
+    monitor->on_collect(
+        [options = settings.gateway](metrics::Writer& writer) { write_certificates(writer, options); });
     // The master lives as long as its client.
     if (settings.front_ends.metrics) monitor->observe({*client, &(*client)->master()});
   }

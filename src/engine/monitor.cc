@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/engine/monitor.h"
 
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "rest_fcgi/core/version.h"
@@ -17,6 +19,41 @@ Result<void> write_to(store::Store& store) {
   return done ? Result<void>() : done.error();
 }
 
+/// Numbers in the store. An empty table has no oldest row.
+struct StoreNumber {
+  const char* name;
+  const char* help;
+  const char* sql;
+};
+constexpr StoreNumber kStoreNumbers[] = {
+    {"rest_fcgi_jobs_running", "Jobs that run on worker threads of all processes of the store.",
+     "SELECT count(*) FROM running_job"},
+    {"rest_fcgi_login_failures", "Failed logins that the login guard remembers now.",
+     "SELECT total(failures) FROM login_failure"},
+    {"rest_fcgi_outbox_writes", "Writes that wait for etcd.", "SELECT count(*) FROM outbox"},
+    {"rest_fcgi_outbox_bytes", "Size of the writes that wait for etcd.",
+     "SELECT value FROM meta WHERE name = 'outbox_bytes'"},
+    {"rest_fcgi_outbox_oldest_seconds", "Age of the oldest write that waits for etcd.",
+     "SELECT coalesce(max(0, unixepoch() - (SELECT stamp FROM outbox ORDER BY id LIMIT 1) / 1000000), 0)"},
+};
+
+void write_store(metrics::Writer& writer, store::Store& store) {
+  writer.gauge("rest_fcgi_store_writable", "Whether the last write to the database succeeded.",
+               store.is_writable() ? 1 : 0);
+  if (const auto bytes = store.used_bytes())
+    writer.gauge("rest_fcgi_store_bytes", "Size of the database in use.", static_cast<double>(*bytes));
+  for (const StoreNumber& one : kStoreNumbers) {
+    std::optional<std::int64_t> value;
+    const auto read = store.read([&](store::Connection& connection) -> Result<void> {
+      auto found = connection.number(one.sql);
+      if (!found) return std::move(found).error();
+      value = *found;
+      return {};
+    });
+    if (read && value) writer.gauge(one.name, one.help, static_cast<double>(*value));
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Monitor> Monitor::make(const config::Settings& settings, const Runtime& runtime) {
@@ -29,6 +66,13 @@ Monitor::Monitor(const config::Settings& settings, Runtime runtime) : runtime_(s
   registry_->on_collect([engine](metrics::Writer& writer) {
     writer.metric(metrics::Type::gauge, "rest_fcgi_build_info", "Version and engine of this program.");
     writer.sample({{"version", kVersion}, {"engine", engine}}, 1);
+  });
+  registry_->on_collect([this](metrics::Writer& writer) {
+    write_store(writer, *runtime_.store);
+    if (const auto* salt = std::get_if<SaltEngine>(&runtime_.engine)) {
+      writer.gauge("rest_fcgi_event_bus_joined", "Whether the event bus of the Salt master is joined.",
+                   salt->runtime->check_event_bus() ? 1 : 0);
+    }
   });
   metrics::add_process_metrics(*registry_);
   add_engine_checks(settings);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "rest_fcgi/core/log.h"
@@ -57,6 +58,12 @@ bool is_true(const JsonValue& data, std::string_view key) {
   return found && found->is(JsonValue::Kind::boolean) && found->boolean();
 }
 
+/// Returns the text, or `other` if it is too long for a label. Callers choose names of functions and states.
+std::string_view label(std::string_view text) {
+  constexpr std::size_t kLongest = 128;
+  return text.size() > kLongest ? "other" : text;
+}
+
 std::string_view word(bool value) {
   return value ? "true" : "false";
 }
@@ -71,30 +78,31 @@ std::string_view take_part(std::string_view& tag) {
 
 }  // namespace
 
-SaltMetrics::SaltMetrics(Registry& registry, const Clock& clock)
-    : clock_(clock),
-      new_jobs_(registry.counters(
+SaltMetrics::SaltMetrics(std::shared_ptr<Registry> registry, const Clock& clock)
+    : registry_(std::move(registry)),
+      clock_(clock),
+      new_jobs_(registry_->counters(
           {"salt_new_job_total", "Total number of new jobs processed", {"function", "state"}})),
-      expected_(registry.counters({"salt_expected_responses_total",
-                                   "Total number of expected minions responses",
-                                   {"function", "state"}})),
-      function_responses_(registry.counters({"salt_function_responses_total",
-                                             "Total number of responses per function processed",
-                                             {"function", "state", "success"}})),
-      scheduled_(registry.counters({"salt_scheduled_job_return_total",
-                                    "Total number of scheduled job responses",
-                                    {"function", "state", "success"}})),
-      responses_(registry.counters(
+      expected_(registry_->counters({"salt_expected_responses_total",
+                                     "Total number of expected minions responses",
+                                     {"function", "state"}})),
+      function_responses_(registry_->counters({"salt_function_responses_total",
+                                               "Total number of responses per function processed",
+                                               {"function", "state", "success"}})),
+      scheduled_(registry_->counters({"salt_scheduled_job_return_total",
+                                      "Total number of scheduled job responses",
+                                      {"function", "state", "success"}})),
+      responses_(registry_->counters(
           {"salt_responses_total", "Total number of responses", {"minion", "success"}, kMinionSeries})),
-      status_(registry.gauges({"salt_function_status",
-                               "Last function/state success, 0=Failed, 1=Success",
-                               {"minion", "function", "state"},
-                               kMinionSeries})),
-      heartbeats_(registry.gauges({"salt_health_last_heartbeat",
-                                   "Last status beacon received. Unix timestamp",
-                                   {"minion"},
-                                   kMinionSeries})) {
-  registry.on_collect([this](Writer& writer) {
+      status_(registry_->gauges({"salt_function_status",
+                                 "Last function/state success, 0=Failed, 1=Success",
+                                 {"minion", "function", "state"},
+                                 kMinionSeries})),
+      heartbeats_(registry_->gauges({"salt_health_last_heartbeat",
+                                     "Last status beacon received. Unix timestamp",
+                                     {"minion"},
+                                     kMinionSeries})) {
+  registry_->on_collect([this](Writer& writer) {
     const std::lock_guard lock(mutex_);
     writer.gauge("salt_health_minions_total", "Total number of observed minions",
                  static_cast<double>(minions_.size()));
@@ -102,12 +110,12 @@ SaltMetrics::SaltMetrics(Registry& registry, const Clock& clock)
 }
 
 void SaltMetrics::job_new(std::string_view fun, std::string_view state, std::size_t minions) {
-  new_jobs_.with({fun, state}).add();
-  expected_.with({fun, state}).add(minions);
+  new_jobs_.with({label(fun), label(state)}).add();
+  expected_.with({label(fun), label(state)}).add(minions);
 }
 
 void SaltMetrics::returned(std::string_view minion, std::string_view fun, bool success) {
-  function_responses_.with({fun, "", word(success)}).add();
+  function_responses_.with({label(fun), "", word(success)}).add();
   responses_.with({minion, word(success)}).add();
 }
 
@@ -138,13 +146,13 @@ void SaltMetrics::on_return(std::string_view minion, std::string_view fun, const
     // The `success` of a scheduled job is true also if its states failed.
     const auto retcode = data.find("retcode").value_or(JsonValue()).integer();
     success = success && retcode.value_or(0) == 0 && has_good_states(data);
-    scheduled_.with({fun, state, word(success)}).add();
+    scheduled_.with({label(fun), label(state), word(success)}).add();
   } else {
-    function_responses_.with({fun, state, word(success)}).add();
+    function_responses_.with({label(fun), label(state), word(success)}).add();
   }
   responses_.with({minion, word(success)}).add();
   if (fun == "state.highstate" || state == "highstate")
-    status_.with({minion, fun, state}).set(success ? 1 : 0);
+    status_.with({minion, label(fun), label(state)}).set(success ? 1 : 0);
 }
 
 void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {

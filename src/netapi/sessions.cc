@@ -204,6 +204,7 @@ Response ask_to_log_in(RequestContext& context) {
 }
 
 Response log_in(RequestContext& context) {
+  context.client = "login";
   const auto object = first_object(context);
   if (!object) return bad_request(context, "The body must be an object with username, password and eauth.");
   const Dialect& dialect = context.app.dialect;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/engine/salt_metrics.h"
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,7 @@ namespace {
 
 struct World {
   test::ManualClock clock;
-  metrics::Registry registry;
+  std::shared_ptr<metrics::Registry> registry = std::make_shared<metrics::Registry>();
   SaltMetrics salt{registry, clock};
 
   void event(std::string_view tag, std::string_view data) {
@@ -25,7 +26,7 @@ struct World {
   }
 
   [[nodiscard]] bool has(const std::string& line) const {
-    const std::string text = registry.text(metrics::Format::text);
+    const std::string text = registry->text(metrics::Format::text);
     CAPTURE(text);
     return text.find("\n" + line + "\n") != std::string::npos;
   }
@@ -90,9 +91,17 @@ TEST_CASE("a status beacon is a heartbeat, until the key of the minion is delete
   CHECK(world.has("salt_health_minions_total 1"));
 }
 
+TEST_CASE("a function with a long name counts as other") {
+  World world;
+  world.salt.job_new(std::string(129, 'x'), 1);
+  world.salt.job_new(std::string(128, 'y'), 1);
+  CHECK(world.has(R"(salt_new_job_total{function="other",state=""} 1)"));
+  CHECK(world.has(R"(salt_new_job_total{function=")" + std::string(128, 'y') + R"(",state=""} 1)"));
+}
+
 TEST_CASE("events of other kinds are ignored") {
   World world;
   for (const char* tag : {"", "salt", "salt/job", "salt/job/1", "salt/wheel/1/new", "other/job/1/new"})
     world.event(tag, R"({"fun": "x", "id": "y"})");
-  CHECK(world.registry.text(metrics::Format::text).find("salt_new_job_total{") == std::string::npos);
+  CHECK(world.registry->text(metrics::Format::text).find("salt_new_job_total{") == std::string::npos);
 }

@@ -12,7 +12,7 @@ import sqlite3
 import pytest
 
 from support import daemon as daemons
-from support.api import JSON, Api, chunk, local
+from support.api import CRED, JSON, Api, chunk, local
 from support.daemon import merge
 from support.pki import EC, openssl
 from support.process import TIMEOUT, free_port, wait_until
@@ -48,7 +48,10 @@ def test_requests_are_counted_by_module_status_and_client(started):
     for _ in range(3):
         assert api.request("POST", "/run", json.dumps(local("test.ping")), JSON).status == 200
     api.request("GET", "/nosuch")
+    api.request("POST", "/login", json.dumps({**CRED, "password": "wrong"}), JSON)
     found = samples(metrics)
+    assert found['rest_fcgi_requests_total{module="rest_cherrypy",status="401",client="login"}'] == 1
+    assert found["rest_fcgi_login_failures"] >= 1 and found["rest_fcgi_store_writable"] == 1
     assert found['rest_fcgi_requests_total{module="rest_cherrypy",status="200",client="local"}'] == 3
     assert found['rest_fcgi_requests_total{module="rest_cherrypy",status="404",client="none"}'] == 1
     assert found['rest_fcgi_request_duration_seconds_count{client="local"}'] == 3

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,11 @@ class Monitor {
   /// Returns null if the configuration has neither `rest_fcgi: metrics: listen` nor `health`.
   [[nodiscard]] static std::unique_ptr<Monitor> make(const config::Settings& settings,
                                                      const Runtime& runtime);
+
+  /// Calls `collect` for each text of the metrics. Call it before there are requests.
+  void on_collect(std::function<void(metrics::Writer&)> collect) {
+    registry_->on_collect(std::move(collect));
+  }
 
   /// Adds a check of `/ready`. Call it before there are requests.
   void add_check(std::string name, metrics::Health::Probe probe) {
@@ -48,7 +54,7 @@ class Monitor {
   const Runtime runtime_;
   const std::shared_ptr<metrics::Registry> registry_ = std::make_shared<metrics::Registry>();
   metrics::RequestMetrics requests_{*registry_};
-  const std::shared_ptr<SaltMetrics> salt_ = std::make_shared<SaltMetrics>(*registry_, system_clock());
+  const std::shared_ptr<SaltMetrics> salt_ = std::make_shared<SaltMetrics>(registry_, system_clock());
   std::unique_ptr<EventCounter> events_;    // with a real master
   metrics::Health health_{system_clock()};  // ends first
 };

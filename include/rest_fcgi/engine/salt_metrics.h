@@ -21,8 +21,8 @@ namespace rest_fcgi::engine {
 /// work. Thread-safe.
 class SaltMetrics : public master::JobObserver {
  public:
-  /// Adds the metrics to `registry`, which has to outlive this.
-  SaltMetrics(metrics::Registry& registry, const Clock& clock);
+  /// Adds the metrics to `registry`. REQUIRES: no text is made of it after this has ended.
+  SaltMetrics(std::shared_ptr<metrics::Registry> registry, const Clock& clock);
 
   void job_new(std::string_view fun, std::size_t minions) override { job_new(fun, "", minions); }
   void returned(std::string_view minion, std::string_view fun, bool success) override;
@@ -36,6 +36,7 @@ class SaltMetrics : public master::JobObserver {
   void job_new(std::string_view fun, std::string_view state, std::size_t minions);
   void on_return(std::string_view minion, std::string_view fun, const JsonValue& data);
 
+  const std::shared_ptr<metrics::Registry> registry_;
   const Clock& clock_;
   metrics::Family<metrics::Counter>& new_jobs_;
   metrics::Family<metrics::Counter>& expected_;
