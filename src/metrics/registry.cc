@@ -14,11 +14,11 @@ Type type_of(const Histogram&) {
   return Type::histogram;
 }
 
-void write_value(Writer& writer, Labels labels, const Counter& counter) {
+void write_value(Writer& writer, const Labels& labels, const Counter& counter) {
   writer.sample(labels, static_cast<double>(counter.value()));
 }
 
-void write_value(Writer& writer, Labels labels, const Gauge& gauge) {
+void write_value(Writer& writer, const Labels& labels, const Gauge& gauge) {
   writer.sample(labels, gauge.value());
 }
 
