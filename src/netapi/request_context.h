@@ -33,7 +33,6 @@ struct Dialect {
       clients;                  ///< clients that the greeting lists, if the engine supports them
   std::string_view no_session;  ///< error text if there is no valid session
   bool status_is_text;          ///< `status` of an error is `404 Not Found`; otherwise 404
-  bool has_pages;               ///< browsers get HTML
   bool checks_session_last;     ///< a wrong method or Accept header is refused before the session is checked
   bool exact_slashes;           ///< an additional slash makes a different URL
   bool typed_forms;             ///< see `BodyRules`; if false, forms also get the fields of the query
@@ -68,7 +67,7 @@ struct Route {
   bool needs_permission = false;  ///< the session of a user without permissions is refused
   static constexpr std::size_t kAny = static_cast<std::size_t>(-1);
   std::size_t max_parts_below = 0;  ///< maximum number of path parts below `path`
-  bool shows_pages = false;         ///< GET also offers HTML, if the dialect has pages
+  bool shows_pages = false;         ///< GET also offers HTML
   bool serves_files = false;        ///< the Accept header is not checked
   bool sends_events = false;        ///< the reply is a stream of server-sent events
   bool posts_negotiate = true;      ///< POST checks the Accept header

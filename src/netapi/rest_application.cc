@@ -61,8 +61,7 @@ bool place(RequestContext& context) {
 Result<void> negotiate(RequestContext& context) {
   const std::string_view accept = context.environ.get("HTTP_ACCEPT");
   static constexpr std::array kWithPages{Media::json, Media::yaml, Media::html};
-  const std::size_t all = context.app.dialect.has_pages ? 3 : 2;
-  const auto error = media_out(accept, std::span(kWithPages).first(all));
+  const auto error = media_out(accept, kWithPages);
   if (!error) return error.error();
   context.error_media = error->value_or(Media::json);
   if (context.route != nullptr && context.route->sends_events) {
@@ -73,7 +72,7 @@ Result<void> negotiate(RequestContext& context) {
     return {};
   }
   const bool has_pages = context.route != nullptr && context.route->shows_pages && context.target.reads();
-  const auto media = media_out(accept, std::span(kWithPages).first(has_pages ? all : 2));
+  const auto media = media_out(accept, std::span(kWithPages).first(has_pages ? 3 : 2));
   if (!media) return media.error();
   context.media = *media;
   return {};

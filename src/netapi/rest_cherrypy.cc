@@ -18,7 +18,6 @@ constexpr Dialect kCherrypy{
     .clients = kCherrypyClients,
     .no_session = "No permission -- see authorization schemes",
     .status_is_text = false,
-    .has_pages = true,
     .checks_session_last = false,
     .exact_slashes = false,
     .typed_forms = true,

@@ -17,7 +17,6 @@ constexpr Dialect kTornado{
     .clients = kTornadoClients,
     .no_session = "Please log in",
     .status_is_text = true,
-    .has_pages = false,
     .checks_session_last = true,
     .exact_slashes = true,
     .typed_forms = false,
@@ -38,8 +37,13 @@ constexpr Dialect kTornado{
 
 std::vector<Route> routes_of(const RestTornadoOptions& options) {
   return {
-      {.path = {}, .get = greet, .post = run_for_session, .needs = Route::Needs::session_to_post},
-      {.path = {"login"}, .get = ask_to_log_in, .post = log_in},
+      {.path = {},
+       .get = greet,
+       .post = run_for_session,
+       .needs = Route::Needs::session_to_post,
+       .shows_pages = true},
+      {.path = {"login"}, .get = ask_to_log_in, .post = log_in, .shows_pages = true},
+      {.path = {"logout"}, .post = log_out, .needs = Route::Needs::session, .reads_body = false},
       {.path = {"run"}, .post = run_by_credentials},
       {.path = {"minions"},
        .get = show_minions,

@@ -31,9 +31,10 @@ TEST_CASE("rest_tornado answers unknown paths with 404 and wrong methods with 40
       {"GET /", "", "", 200, welcome, "Vary: Accept | Cache-Control: no-store | -Etag | -Allow"},
       {"HEAD /", "", "", 200, welcome},
       {"GET /", "Accept: application/x-yaml", "", 200, "return: Welcome"},
-      {"GET /", "Accept: text/html,*/*;q=0.8", "", 200, welcome},
+      {"GET /", "Accept: text/html,*/*;q=0.8", "", 200, "data-base=\"\""},
+      {"GET /login", "Accept: text/html", "", 200, "data-user=\"\""},
       {"GET /", "Accept-Encoding: gzip", "", 200, welcome, "-Content-Encoding"},
-      {"GET /", "Accept: text/html", "", 406, R"({"status": "406 Not Acceptable", "return": "<any>"})"},
+      {"GET /", "Accept: text/plain", "", 406, R"({"status": "406 Not Acceptable", "return": "<any>"})"},
       {"POST /", "Accept: text/html", kPing, 406, ""},
       {"GET /run", "", "", 405, R"({"status": "405 Method Not Allowed", "return": "<any>"})", "Allow: POST"},
       {"POST /jobs", kWith, kPing, 405, "", "Allow: GET, HEAD"},
@@ -41,11 +42,14 @@ TEST_CASE("rest_tornado answers unknown paths with 404 and wrong methods with 40
       {"POST /minions/x", kWith, kPing, 405, ""},
       {"GET /hook", "", "", 405, ""},
       {"PUT /", "", "", 405, "", "Allow: GET, HEAD, POST"},
+      {"GET /logout", kWith, "", 405, "", "Allow: POST"},
+      {"POST /logout", "", "", 401, ""},
+      {"POST /logout", kWith, "", 200, R"({"return": "Your token has been cleared"})"},
       {"GET /nosuch", "", "", 404, R"({"status": "404 Not Found", "return": "<any>"})"},
   });
   for (const char* const path :
-       {"/logout", "/keys", "/stats", "/ws", "/token", "/login/", "/run/", "/events/", "//", "/hookx",
-        "/all_events/x", "/index", "//minions", "/%2Fminions", "//jobs/1", "/minionsx"}) {
+       {"/keys", "/stats", "/ws", "/token", "/login/", "/run/", "/events/", "//", "/hookx", "/all_events/x",
+        "/index", "//minions", "/%2Fminions", "//jobs/1", "/minionsx"}) {
     rest.check({std::string("GET ") + path, kWith, "", 404, ""});
   }
   rest.check({{"POST //hook/x", kWith, "{}", 404, ""}, {"POST //", kWith, kPing, 404, ""}});

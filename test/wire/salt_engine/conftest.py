@@ -27,6 +27,7 @@ TABLES = {  # files whose tests stop no part of Salt
     "test_salt_command_line.py",
     "test_salt_engine_rows.py",
     "test_salt_engine_secrets.py",
+    "test_salt_page.py",
 }
 
 

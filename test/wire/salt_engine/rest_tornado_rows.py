@@ -19,9 +19,10 @@ def tornado():
 def _tornado_places(get, post):
     get("/", main=True)
     get("/", method="HEAD", ours=(200, ""))
-    for path in ("/nosuch", "/login/", "/logout", "/keys", "/stats", "/token", "/hookx", "//"):
+    for path in ("/nosuch", "/login/", "/keys", "/stats", "/token", "/hookx", "//"):
         get(path, ours=(404, ""))
-    get("/run", ours=(405, ""))
+    for path in ("/run", "/logout"):
+        get(path, ours=(405, ""))
     get("/hook", "admin", ours=(405, ""))
     for method in ("PUT", "DELETE", "PATCH"):
         get("/", method=method, ours=(405, ""))
@@ -55,8 +56,8 @@ def _tornado_negotiation(get, post):
         get("/", accept=accept)
     for accept in (YAML, "text/yaml", "application/json;q=0, application/x-yaml"):
         get("/", accept=accept, ours=(200, "return: Welcome"))
-    for accept in (HTML, "application/xml"):
-        get("/", accept=accept, ours=(406, ""))
+    get("/", accept=HTML, ours=(200, "<head>"))
+    get("/", accept="application/xml", ours=(406, ""))
     post("/run", [], name="a body of type text/xml", media="text/xml", ours=(406, ""))
     post("/run", [], name="a body of an unknown type", media="", ours=(406, ""))
     post("/run", [], name="JSON in another charset", media="application/json; charset=latin-1", ours=(406, ""))

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""The page of `GET /` in a real Chromium, in front of a real master: a run with a minion that does not answer, the job's
+returns, and a key to accept."""
+
+import shutil
+
+import pytest
+
+from support import salts
+from support.daemon import BINARY
+from support.page import enter, rows, run_function, texts, unexpected, visit
+from support.process import wait_until
+from support.salt_master import DEAD, MINIONS
+
+FIRST_SERIES = pytest.mark.parametrize("salt", salts.SERIES[:1], indirect=True)
+PENDING = "new-1"
+
+
+@pytest.fixture
+def pending(salt):
+    """Puts the key of a new minion where the master keeps keys to accept."""
+    pki = salt.home / "master/pki"
+    shutil.copy(pki / "minions" / MINIONS[0], pki / "minions_pre" / PENDING)
+    yield PENDING
+    for state in ("minions_pre", "minions"):
+        (pki / state / PENDING).unlink(missing_ok=True)
+
+
+@FIRST_SERIES
+@pytest.mark.parametrize("way", ["rest_cherrypy", "rest_tornado"])
+def test_the_page_works_in_front_of_a_real_master(engine, browser, pending, way):
+    enter(browser, f"http://127.0.0.1:{engine.ports[way]}/", eauth="file")
+    browser.await_text("functions: type a part", "#function-hint")
+    run_function(browser, "test.arg", "1", "[a, 5]", "k=v")
+    count = len(MINIONS)
+    browser.await_text(f"{count} of {count + 1} returned", "#progress-text")
+    assert browser.shown("#waiting") == f"Waiting for {DEAD}"
+    browser.picture(BINARY.parent / "pictures/real-master.png")
+    assert all('"a",' in text and '"k": "v"' in text for text in texts(browser, "#returns pre"))
+    browser.await_text("Documentation of test.arg", "#doc")
+    run_function(browser, "test.exception", "boom", target=MINIONS[0])
+    browser.await_text("Done: 1 of 1 returned, 1 failed", "#progress-text")
+    assert "boom" in browser.shown("#failures")
+    visit(browser, "jobs")
+    browser.await_text("test.exception", "#jobs")
+    browser.click("#jobs a")
+    browser.await_text("Done: 1 of 1 returned, 1 failed", "#progress-text")
+    visit(browser, "minions")
+    wait_until(lambda: len([version for _, version in rows(browser, "minions").values() if version.startswith(engine.salt.series)]) == count, "all answer")
+    assert rows(browser, "minions")[DEAD] == ["has not answered yet", ""]
+    visit(browser, "keys")
+    browser.await_text("1 to accept", "#keys-count")
+    assert rows(browser, "keys")[pending][1] == rows(browser, "keys")[MINIONS[0]][1], "the fingerprint of the same key"
+    browser.click(f"button[aria-label='Accept the key of {pending}']")
+    browser.await_text("0 to accept", "#keys-count")
+    assert rows(browser, "keys")[pending][0].strip() == "accepted" and (engine.salt.home / "master/pki/minions" / pending).exists()
+    browser.click("#logout")
+    browser.await_text("External auth", "#login")
+    assert browser.cookies() == [] and unexpected(browser.complaints()) == []
