@@ -111,6 +111,7 @@ def test_arguments_are_read_as_yaml_and_functions_are_documented(start, browser)
     lines = ["1", '"1"', "[a, {b: 2}]", "true", "1.5", 'echo "x" # y: *z', "key={a: [1]}", "20261126082611522847"]
     run_function(browser, "test.arg", *lines, target="ms-1")
     browser.await_text("Done: 1 of 1 returned", "#progress-text")
+    assert browser.shown("#result-title").startswith('test.arg 1 "1" [a, {b: 2}] true 1.5 echo')
     returned = json.loads(browser.shown("#returns pre"))
     assert returned["args"] == [1, "1", ["a", {"b": 2}], True, 1.5, 'echo "x" # y: *z', "20261126082611522847"]
     assert returned["kwargs"]["key"] == {"a": [1]}
