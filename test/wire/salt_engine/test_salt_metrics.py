@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""Metrics and readiness in front of a real master."""
+
+import re
+
+import pytest
+from rows import local
+from support.api import Api
+from support.process import TIMEOUT, free_port, wait_until
+
+FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
+
+
+@FIRST_SERIES
+def test_jobs_are_counted_and_readiness_follows_the_master(salt, start_engine):
+    port = free_port()
+    engine = start_engine({"rest_fcgi": {"metrics": {"listen": f"127.0.0.1:{port}"}}})
+    metrics = Api("127.0.0.1", port)
+
+    def ready():
+        reply = metrics.request("GET", "/ready")
+        return reply.status == 200 and reply.json["checks"].keys() >= {"store", "master", "event_bus"}
+
+    def returns():
+        text = metrics.request("GET", "/metrics").text
+        return dict(re.findall(r'^salt_responses_total\{minion="([^"]+)",success="true"\} (\d+)$', text, re.MULTILINE))
+
+    wait_until(ready, "the responder is ready")
+
+    def counted():
+        engine.run(local("test.ping"))  # again, since events count from when the bus is joined
+        return returns().keys() == set(salt.minions)
+
+    wait_until(counted, "all returns are counted")
+    assert 'salt_new_job_total{function="test.ping",state=""}' in metrics.request("GET", "/metrics").text
+    salt.master.stop()
+    try:
+        failed = wait_until(lambda: (found := metrics.request("GET", "/ready")).status == 503 and found.json, "ready is 503")
+        assert not failed["checks"]["event_bus"]["ok"] or not failed["checks"]["master"]["ok"]
+    finally:
+        salt.heal()
+    wait_until(ready, "the responder is ready again", 3 * TIMEOUT)
