@@ -5,7 +5,6 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
-#include <exception>
 #include <thread>
 #include <utility>
 
@@ -91,13 +90,7 @@ void EventBus::run() {
   auto next_pause = options_.rejoin_pause;
   while (!stopping_) {
     const auto begun = SteadyClock::now();
-    try {
-      join_and_read();
-    } catch (const std::exception& exception) {  // for example std::bad_alloc
-      log::safely([&exception] {
-        log::warning(format("the Salt master's event bus is to be joined anew: {}", exception.what()));
-      });
-    }
+    join_and_read();
     // A connection that is lost at once counts as a failed attempt, so the delays grow.
     if (SteadyClock::now() - begun > longest_pause) next_pause = options_.rejoin_pause;
     if (!stopping_) pause(next_pause);
@@ -106,7 +99,6 @@ void EventBus::run() {
 }
 
 void EventBus::join_and_read() {
-  if (must_report_loss_) tell_lost();  // failed the last time
   const auto file =
       socket_file_at(options_.path);  // before connecting, so that a later replacement is noticed
   auto socket = EventSocket::connect(options_, wake_.get());
@@ -118,7 +110,6 @@ void EventBus::join_and_read() {
 
 void EventBus::serve(EventSocket& socket) {
   tell_joined();
-  must_report_loss_ = true;
   registry_.joined();
   const Result<void> read = read_until_lost(socket);
   if (read) return;
@@ -130,23 +121,19 @@ void EventBus::serve(EventSocket& socket) {
 }
 
 Result<void> EventBus::read_until_lost(EventSocket& socket) {
-  try {
-    FrameReader reader(options_.max_frame_bytes);
-    while (!stopping_) {
-      const auto bytes = socket.read(kSweepTime);
-      if (!bytes) return bytes.error();
-      reader.feed(*bytes);
-      if (const Result<void> handled = handle_events(reader); !handled) return handled.error();
-      const bool was_woken = has_been_woken(wake_.get());
-      if (!was_woken && SteadyClock::now() < sweep_due_) continue;
-      if (is_orphaned()) return left_behind(options_.path);
-      registry_.sweep();
-      sweep_due_ = SteadyClock::now() + kSweepTime;
-    }
-    return {};
-  } catch (const std::exception& exception) {  // for example std::bad_alloc
-    return Error{ErrorKind::internal, exception.what()};
+  FrameReader reader(options_.max_frame_bytes);
+  while (!stopping_) {
+    const auto bytes = socket.read(kSweepTime);
+    if (!bytes) return bytes.error();
+    reader.feed(*bytes);
+    if (const Result<void> handled = handle_events(reader); !handled) return handled.error();
+    const bool was_woken = has_been_woken(wake_.get());
+    if (!was_woken && SteadyClock::now() < sweep_due_) continue;
+    if (is_orphaned()) return left_behind(options_.path);
+    registry_.sweep();
+    sweep_due_ = SteadyClock::now() + kSweepTime;
   }
+  return {};
 }
 
 Result<void> EventBus::handle_events(FrameReader& reader) {
@@ -180,7 +167,6 @@ void EventBus::tell_lost() {
   registry_.not_joined(ErrorKind::unavailable);
   // In this order: a reader that starts in between finds that the bus is not joined.
   log_.on_loss();
-  must_report_loss_ = false;
   set_file(std::nullopt);
 }
 

@@ -69,7 +69,6 @@ class EventBus {
   // Used by the thread only:
   BusLog log_;
   std::optional<ErrorKind> not_joined_;  // logged reason why the bus is not joined
-  bool must_report_loss_ = false;        // listeners have to be told about a loss
   std::chrono::steady_clock::time_point sweep_due_;
 
   Thread thread_;

@@ -251,14 +251,7 @@ Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_p
   dropped = take_unneeded(jid);
   const auto job = std::make_shared<Job>(Job{std::string(jid), std::move(listener)});
   if (!jobs_.try_emplace(job->jid, job).second) return another_waits(jid);
-  try {
-    replay(std::move(ticket), *job, lock);
-  } catch (...) {  // only this thread removes a replaying job
-    if (!lock.owns_lock()) lock.lock();
-    jobs_.erase(job->jid);
-    lock.unlock();
-    throw;
-  }
+  replay(std::move(ticket), *job, lock);
   return {};
 }
 
