@@ -119,12 +119,13 @@ void SaltMetrics::returned(std::string_view minion, std::string_view fun, bool s
   responses_.with({minion, word(success)}).add();
 }
 
+void SaltMetrics::add_minion(std::string_view minion) {
+  const std::lock_guard lock(mutex_);
+  if (minions_.size() < kMinionSeries && !minions_.contains(minion)) minions_.emplace(minion);
+}
+
 void SaltMetrics::minion_start(std::string_view minion) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (minions_.size() >= kMinionSeries && !minions_.contains(minion)) return;
-    minions_.emplace(minion);
-  }
+  add_minion(minion);
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(clock_.wall().time_since_epoch());
   heartbeats_.with({minion}).set(static_cast<double>(now.count()));
 }
@@ -171,6 +172,7 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
     job_new(fun, state_of(fun, data), minions ? minions->size() : 0);
   } else if (what == "ret") {
     const std::string_view minion = text_at(data, "id");
+    if (kind == "job") add_minion(minion);
     on_return(minion.empty() ? "master" : minion, fun, data);  // events of runners have no minion
   }
 }

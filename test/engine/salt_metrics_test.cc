@@ -47,6 +47,7 @@ TEST_CASE("events of jobs are counted by function and minion") {
   CHECK(world.has(R"(salt_responses_total{minion="b",success="false"} 1)"));
   CHECK(world.has(R"(salt_expected_responses_total{function="runner.jobs.active",state=""} 0)"));
   CHECK(world.has(R"(salt_responses_total{minion="master",success="true"} 1)"));
+  CHECK(world.has("salt_health_minions_total 2"));
 }
 
 TEST_CASE("calls of states have the label state, and a highstate a status") {

@@ -34,6 +34,7 @@ class SaltMetrics : public master::JobObserver {
 
  private:
   void job_new(std::string_view fun, std::string_view state, std::size_t minions);
+  void add_minion(std::string_view minion);
   void on_return(std::string_view minion, std::string_view fun, const JsonValue& data);
 
   const std::shared_ptr<metrics::Registry> registry_;
