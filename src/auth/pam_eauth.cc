@@ -27,10 +27,6 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/secret.h"
 
-#ifndef REST_FCGI_PAM_HELPER  // the Makefile defines where it is installed
-#define REST_FCGI_PAM_HELPER "/usr/local/lib/rest_fcgi/rest_fcgi_pam"
-#endif
-
 namespace rest_fcgi::auth {
 namespace {
 
@@ -232,7 +228,7 @@ std::string why_unusable(PamOptions options) {
 
 Result<Eauth> make_pam_eauth(const PamOptions& options) {
   PamOptions chosen = options;
-  if (chosen.helper.empty()) chosen.helper = REST_FCGI_PAM_HELPER;
+  if (chosen.helper.empty()) chosen.helper = shipped("rest_fcgi_pam");
   if (!pam::is_service(chosen.service)) {
     return Error{
         ErrorKind::configuration,

@@ -12,7 +12,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
@@ -121,6 +123,14 @@ HelperProcess::~HelperProcess() {
   ::kill(-process_, SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
+}
+
+std::string shipped(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const std::filesystem::path beside = folder / name;
+  if (!error && std::filesystem::exists(beside, error)) return beside;
+  return folder.parent_path() / "lib/rest_fcgi" / name;
 }
 
 }  // namespace rest_fcgi

@@ -13,10 +13,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <optional>
-#include <system_error>
 
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/files.h"
@@ -24,10 +22,6 @@
 #include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/unique_fd.h"
-
-#ifndef REST_FCGI_PREFIX  // the Makefile defines where files are installed
-#define REST_FCGI_PREFIX "/usr/local"
-#endif
 
 namespace rest_fcgi::process {
 namespace {
@@ -333,14 +327,6 @@ Error RunningProgram::lost(std::string_view what) const {
 }
 
 }  // namespace
-
-std::string shipped(const std::string& name) {
-  std::error_code error;
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path beside = own.parent_path() / name;
-  if (!error && std::filesystem::exists(beside, error)) return beside;
-  return REST_FCGI_PREFIX "/lib/rest_fcgi/" + name;
-}
 
 Result<Ended> ProgramRunner::run(const Program& program, const std::stop_token& stop) const {
   if (Result<void> checked = check_texts(program); !checked) return std::move(checked).error();

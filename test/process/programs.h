@@ -16,6 +16,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/temp_dir.h"
+#include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/process/program.h"
 
 /// Programs for tests, and what becomes of them.

@@ -40,4 +40,8 @@ class HelperProcess {
   pid_t process_;  // 0: not a child process
 };
 
+/// Returns the path of a file or folder that is installed with the program: beside the running executable if
+/// it exists, as in a build tree, else PREFIX/lib/rest_fcgi/`name` for PREFIX/bin/rest_fcgi.
+[[nodiscard]] std::string shipped(const std::string& name);
+
 }  // namespace rest_fcgi

@@ -79,8 +79,4 @@ class ProgramRunner {
   std::chrono::milliseconds patience_;
 };
 
-/// Returns the path of a file or folder that is installed with the program: beside the running executable if
-/// it exists, as in a build tree, else PREFIX/lib/rest_fcgi/`name`.
-[[nodiscard]] std::string shipped(const std::string& name);
-
 }  // namespace rest_fcgi::process

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/core/json_document.h"
 
 namespace rest_fcgi::salt {
@@ -159,7 +160,7 @@ Result<std::string> python_of(const std::string& script) {
 SshClient::SshClient(SshOptions options, const std::string& conf_file)
     : options_(std::move(options)),
       conf_file_(whole_path(conf_file)),
-      programs_(options_.run_helper.empty() ? process::shipped("rest_fcgi_run") : options_.run_helper),
+      programs_(options_.run_helper.empty() ? shipped("rest_fcgi_run") : options_.run_helper),
       places_(static_cast<std::ptrdiff_t>(options_.max_running)) {}
 
 Result<std::string> SshClient::python() const {
@@ -183,7 +184,7 @@ Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view ji
   }
   const Place place(places_);
   process::Program program;
-  program.argv = {*std::move(python), "-I", process::shipped("salt_ssh_client.py"), conf_file_};
+  program.argv = {*std::move(python), "-I", shipped("salt_ssh_client.py"), conf_file_};
   program.inherit = true;
   program.umask = 077;  // Salt's files of a call are only for this user
   program.input = ssh_request(call, jid).text();

@@ -9,6 +9,7 @@
 #include "master/embedded/modules/native.h"
 #include "master/embedded/text.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/core/pattern.h"
 

@@ -31,7 +31,6 @@ using process::Identity;
 using process::identity_of;
 using process::Program;
 using process::ProgramRunner;
-using process::shipped;
 
 class Jobs;
 class Modules;

@@ -2,6 +2,7 @@
 #include "master/embedded/modules/native.h"
 
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::embedded {

@@ -4,6 +4,7 @@
 #include "master/embedded/modules/module_files.h"
 #include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/core/log.h"
 
 namespace rest_fcgi::embedded {
