@@ -23,6 +23,7 @@ namespace {
 constexpr std::size_t kLargestFile = 16 * 1024 * 1024;
 constexpr std::string_view kDefaultInclude = "master.d/*.conf";
 constexpr int kDeepestInclude = 16;
+constexpr std::string_view kOwnSection = "rest_fcgi";
 
 Error failure(const std::string& path, std::string_view text) {
   return {ErrorKind::configuration, format("{}: {}", path, text)};
@@ -93,9 +94,17 @@ void merge_included(Node& into, Node file) {
   }
 }
 
-/// Replaces whole keys of `into` by those of `from`. REQUIRES: both are maps.
+/// Replaces whole keys of `into` by those of `from`, as Salt does. Our own section is merged, so that a line
+/// in master.d/ does not remove the other keys of the master file. REQUIRES: both are maps.
 void replace_keys(Node& into, Node from) {
-  for (Entry& entry : from.entries) set(into, std::move(entry));
+  for (Entry& entry : from.entries) {
+    Entry* old = entry.key == kOwnSection ? into.find(entry.key) : nullptr;
+    if (old != nullptr && old->value.is(Kind::map) && entry.value.is(Kind::map)) {
+      merge_included(old->value, std::move(entry.value));
+    } else {
+      set(into, std::move(entry));
+    }
+  }
 }
 
 Result<Node> read_map(const std::string& path) {

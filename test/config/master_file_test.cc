@@ -73,7 +73,8 @@ ConfigDir& salts_files(ConfigDir& dir) {
       .with("extra/Y.conf", "rest_fcgi: {send_timeout: 9}\ntoken_expire: 8\n");
 }
 
-TEST_CASE("included files are merged with each other, then replace top-level keys, as in Salt") {
+TEST_CASE(
+    "included files are merged with each other, then replace top-level keys, as in Salt, except rest_fcgi") {
   ConfigDir dir(
       "timeout: 1\n"
       "token_expire: 100\n"
@@ -95,7 +96,8 @@ TEST_CASE("included files are merged with each other, then replace top-level key
       R"({"file": {"^filename": "/b", "alice": ["test.*", "sys.*", "grains.*", "grains.*"], "bob": ["test.ping"]}})");
   CHECK(key(dir, "netapi_enable_clients") == R"(["wheel", "runner"])");
   CHECK(key(dir, "only_main") == "true");
-  CHECK(key(dir, "rest_fcgi") == R"({"send_timeout": 9})");
+  CHECK(key(dir, "rest_fcgi") ==
+        R"({"max_threads": 3, "embedded": {"minions": ["main"]}, "min_threads": 2, "send_timeout": 9})");
   CHECK(key(dir, "nested") == R"({"l": ["sub", {"b": 2, "a": 1}, 1, true, "1", "y"], "m": {"q": 2}})");
   CHECK(key(dir, "scalar_then_list") == "[6]");
   CHECK(key(dir, "list_then_scalar") == "7");
