@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "rest_fcgi/auth/crypt_hash.h"
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/config/config.h"
@@ -164,6 +165,16 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   return print(summary + idle_rule_lines(settings, *runtime));
 }
 
+/// A master that does not run yet is no mistake: it is found when it is there.
+int check_master(const config::Settings& settings, const config::CommandLine& command_line) {
+  if (auto good = config::check_salt(settings, command_line); !good) return fail(good.error());
+  const std::string event_bus = salt::describe_event_bus(settings.salt);
+  if (event_bus.find("cannot") == std::string::npos) return EXIT_SUCCESS;
+  return print(format(
+      "The master's event bus {}. Requests get 503 until the master runs: systemctl start salt-master\n",
+      event_bus));
+}
+
 /// Returns whether the back end failed, which says nothing about the password.
 bool is_failure(ErrorKind kind) {
   return kind == ErrorKind::unavailable || kind == ErrorKind::timeout || kind == ErrorKind::internal;
@@ -272,6 +283,15 @@ void write_certificates(metrics::Writer& writer, const gateway::Options& options
   }
 }
 
+/// Names the usual other owner of the port.
+Error with_hint(Error error, const config::Settings& settings) {
+  const bool is_taken = error.message.find("Address already in use") != std::string::npos;
+  if (is_taken && settings.engine == config::Engine::salt) {
+    error.message += "; if salt-api has the port: systemctl disable --now salt-api";
+  }
+  return error;
+}
+
 int serve(config::Settings settings, const config::CommandLine& command_line) {
   config::make_cachedir(settings);
   if (auto opened = open_log(settings); !opened) return fail(opened.error(), settings);
@@ -298,7 +318,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
   // Last, since requests come as soon as a socket is open.
   auto gateway = gateway::Gateway::open(sockets);
-  if (!gateway) return fail(gateway.error(), settings);
+  if (!gateway) return fail(with_hint(gateway.error(), settings), settings);
   engine::start(runtime);
   const Thread etcd_check =
       settings.returner.etcd.is_chosen || settings.auth.tokens_in_etcd ? check_etcd(settings) : Thread();
@@ -339,12 +359,17 @@ int run(int argc, const char* const* argv) {
   if (!command_line) return fail(command_line.error());
   if (command_line->action == Action::show_help) return print(config::help_text());
   if (command_line->action == Action::show_version) return print(format("rest_fcgi {}\n", kVersion));
+  if (command_line->action == Action::init) {
+    const auto done = config::init(*command_line, auth::crypt_hash);
+    return done ? print(*done) : fail(done.error());
+  }
   gateway::harden_process();
   keep_memory();
   auto settings = read_settings(*command_line);
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);
   if (command_line->action == Action::check_health) return check_health(*settings);
+  if (command_line->action == Action::check_salt) return check_master(*settings, *command_line);
   if (command_line->action == Action::make_token) return make_token(*std::move(settings), *command_line);
   if (command_line->action == Action::revoke) return revoke(*settings, *command_line);
   if (command_line->action == Action::explain) return explain(*std::move(settings), *command_line);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "auth/digest.h"
+#include "rest_fcgi/auth/crypt_hash.h"
 #include "rest_fcgi/core/base64.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
@@ -153,6 +154,21 @@ Result<PasswordHash> make_htdigest_hash(std::string realm) {
                           std::string_view username, SecretView password, std::string_view stored) {
     return is_in_hex(md5.of({username, ":", realm, ":", password.reveal()}), stored);
   });
+}
+
+Result<std::string> crypt_hash(SecretView password) {
+  std::array<char, CRYPT_GENSALT_OUTPUT_SIZE> setting{};
+  if (::crypt_gensalt_rn(nullptr, 0, nullptr, 0, setting.data(), static_cast<int>(setting.size())) ==
+      nullptr) {
+    return Error{ErrorKind::internal, "crypt(3): no salt can be made"};
+  }
+  const Secret phrase(std::string(password.reveal()) + '\0');
+  const auto work = std::make_unique<crypt_data>();
+  const char* const hash = ::crypt_r(phrase.reveal().text.data(), setting.data(), work.get());
+  if (hash == nullptr || hash[0] == '*') {
+    return Error{ErrorKind::configuration, "the password cannot be hashed: is it too long?"};
+  }
+  return std::string(hash);
 }
 
 }  // namespace rest_fcgi::auth

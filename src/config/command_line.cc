@@ -27,6 +27,7 @@ namespace po = boost::program_options;
 
 constexpr const char* kVariable = "SALT_MASTER_CONFIG";
 constexpr const char* kDefaultFile = "/etc/salt/master";
+constexpr const char* kInitFile = "/etc/rest_fcgi/master";
 
 po::options_description options() {
   po::options_description description("Options");
@@ -40,6 +41,15 @@ po::options_description options() {
       ("log-level,l", text("LEVEL"), "debug, info, warning, error, quiet, or another of Salt's levels")  //
       ("check-config", "read the configuration, print what is on, and exit")                             //
       ("health", "ask the running service whether it is ready, print its checks, and exit")              //
+      ("check-salt",
+       "check that this user may serve in front of the Salt master of this host, and exit; "
+       "rest_fcgi-salt.service does so before it starts")  //
+      ("init",
+       "write a first configuration for a single host, --config or /etc/rest_fcgi/master, start the "
+       "services, "
+       "and exit; asks for a user and a password")                                               //
+      ("user", text("NAME"), "with --init: the user who may log in")                             //
+      ("password-stdin", "with --init: read the password from standard input, and ask nothing")  //
       ("mk-token", text("EAUTH:USERNAME"),
        "make a token for a user, print it, and exit; the password is read from standard input")  //
       ("revoke", text("[EAUTH:]USER"),
@@ -117,6 +127,15 @@ Result<void> read_action(const po::variables_map& values, CommandLine& command_l
     if (auto read = read_question(values, command_line); !read) return read;
   }
   if (values.count("health") != 0) command_line.action = Action::check_health;
+  if (values.count("init") != 0) {
+    command_line.action = Action::init;
+    command_line.username = text_of(values, "user").value_or("");
+    command_line.has_password_on_stdin = values.count("password-stdin") != 0;
+    if (values.count("config") == 0) command_line.config = kInitFile;
+  } else if (values.count("user") + values.count("password-stdin") != 0) {
+    return mistake("--user and --password-stdin are for --init");
+  }
+  if (values.count("check-salt") != 0) command_line.action = Action::check_salt;
   if (values.count("check-config") != 0) command_line.action = Action::check_config;
   if (values.count("version") != 0) command_line.action = Action::show_version;
   if (values.count("help") != 0) command_line.action = Action::show_help;

@@ -122,6 +122,9 @@ Settings read_settings(const Node& root, Findings& findings) {
   Reader section = top.own_section("rest_fcgi");
   read_engine(section, settings);
   read_salt_keys(top, settings);
+  if (const Node* user = top.value("user"); user != nullptr && user->is(Kind::string)) {
+    settings.master_user = user->text;
+  }
   read_recorded_jobs(section, top, settings);
   read_rest_fcgi(section, top, settings);
   if (settings.engine == Engine::embedded) warn_of_keys_of_masters(root, findings);

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "rest_fcgi/auth/crypt_hash.h"
+
 namespace rest_fcgi::auth {
 namespace {
 
@@ -59,6 +61,15 @@ constexpr HashVector kHashVectors[] = {
      "$6$abcdefgh$Bk2D4uYVcw0FbFPsWa0iJZ1DNfy8v6OjKcRcuBfMkWD1KdADPVnmQf5cr0O8HfAYpq1XrrjdgIRINkwgSKJ8/1"},
     {"htpasswd", "abnqrLigH.z/s"},
 };
+
+TEST_CASE("a new hash of a password matches that password alone, and has a new salt") {
+  const auto hash = crypt_hash(SecretView("sesame"));
+  REQUIRE(hash);
+  CHECK(matches("htpasswd", "sesame", *hash));
+  CHECK_FALSE(matches("htpasswd", "sesame2", *hash));
+  CHECK(*crypt_hash(SecretView("sesame")) != *hash);
+  CHECK_FALSE(crypt_hash(SecretView(std::string(600, 'x'))));
+}
 
 }  // namespace
 

@@ -33,6 +33,21 @@ TEST_CASE("without options the server runs") {
   CHECK_FALSE(parsed->log_level);
 }
 
+TEST_CASE("--init asks for what is left out, and has a file of its own") {
+  const auto asking = parse({"--init"});
+  REQUIRE(asking);
+  CHECK(asking->action == Action::init);
+  CHECK(asking->config == "/etc/rest_fcgi/master");
+  CHECK(asking->username.empty());
+  CHECK_FALSE(asking->has_password_on_stdin);
+  const auto silent = parse({"--init", "--user", "alice", "--password-stdin", "-c", "/srv/master"});
+  REQUIRE(silent);
+  CHECK(silent->config == "/srv/master");
+  CHECK(silent->username == "alice");
+  CHECK(silent->has_password_on_stdin);
+  check_mistake({"--user", "alice"}, {"--init"});
+}
+
 TEST_CASE("--config replaces SALT_MASTER_CONFIG, and that replaces /etc/salt/master") {
   REQUIRE(::unsetenv("SALT_MASTER_CONFIG") == 0);
   CHECK(parse({})->config == "/etc/salt/master");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <map>
 #include <optional>
@@ -29,6 +31,8 @@ struct CommandLine {
     serve,
     check_config,
     check_health,
+    check_salt,
+    init,
     make_token,
     revoke,
     explain,
@@ -40,9 +44,10 @@ struct CommandLine {
   std::optional<std::string> listen;    ///< replaces the configuration's
   std::optional<log::Level> log_level;  ///< replaces the configuration's
   std::string eauth;                    ///< make_token; revoke, where empty means all back ends
-  std::string username;                 ///< make_token, revoke, explain
+  std::string username;                 ///< make_token, revoke, explain; init, where empty means to ask
   std::string fun;                      ///< explain
   std::string tgt;                      ///< explain
+  bool has_password_on_stdin = false;   ///< init
 };
 
 /// Errors: configuration, with the name of the option.
@@ -89,6 +94,7 @@ struct Settings {
   store::Options store;
   returner::Options returner;
   Engine engine = Engine::embedded;
+  std::string master_user = "root";   ///< Salt's `user`: who the master runs as
   std::string default_cachedir;       ///< Salt's default, if the engine `embedded` uses it; else empty
   std::vector<std::string> warnings;  ///< one line each
   Places places;
@@ -117,6 +123,30 @@ void make_cachedir(const Settings& settings);
 /// Adds the warning that a rule of `external_auth` is not understood here, with the engine `salt`. `mistake`
 /// is `FILE:LINE: KEY: TEXT`.
 void leave_to_master(std::string_view mistake, Settings& settings);
+
+/// Returns whether this process's user may serve in front of the master of this host, as
+/// rest_fcgi-salt.service does. Errors: configuration, with what to do, if `engine: salt` is missing or the
+/// master has another user.
+[[nodiscard]] Result<void> check_salt(const Settings& settings, const CommandLine& command_line);
+
+using PasswordToHash = std::function<Result<std::string>(const Secret& password)>;
+
+/// Writes the first configuration of a single host, `command_line.config`, and a password file beside it, and
+/// starts the services if systemd runs here. Asks on a terminal for what the command line leaves out. Returns
+/// what to tell the user. Errors: configuration, if one of the files exists; internal; those of `hash`.
+[[nodiscard]] Result<std::string> init(const CommandLine& command_line, const PasswordToHash& hash);
+
+/// A first configuration: its files, and who may log in.
+struct FirstSetup {
+  std::string config;  ///< path of the master file
+  std::string users;   ///< path of the password file
+  std::string user;
+  std::string hash;  ///< of the user's password, as Apache's htpasswd writes it
+  gid_t group = 0;   ///< who may read both files
+};
+
+/// Writes the files of `init`. Neither replaces a file. Errors: as for `init`.
+Result<void> write_first_setup(const FirstSetup& setup);
 
 /// Returns whether a module with the route `/hook` is served.
 [[nodiscard]] bool takes_hooks(const Settings& settings);
