@@ -25,6 +25,7 @@
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/core/version.h"
 #include "rest_fcgi/engine/engine.h"
+#include "rest_fcgi/engine/kept_ports.h"
 #include "rest_fcgi/engine/monitor.h"
 #include "rest_fcgi/engine/service.h"
 #include "rest_fcgi/gateway/certificates.h"
@@ -317,8 +318,10 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   gateway::Options sockets = settings.gateway;
   if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
   // Last, since requests come as soon as a socket is open.
+  engine::drop_stale_ports(sockets.http);
   auto gateway = gateway::Gateway::open(sockets);
   if (!gateway) return fail(with_hint(gateway.error(), settings), settings);
+  engine::store_ports(sockets.http);
   engine::start(runtime);
   const Thread etcd_check =
       settings.returner.etcd.is_chosen || settings.auth.tokens_in_etcd ? check_etcd(settings) : Thread();

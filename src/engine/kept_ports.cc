@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "rest_fcgi/engine/kept_ports.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <systemd/sd-daemon.h>
+
+#include "rest_fcgi/core/files.h"
+#include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/log.h"
+#include "rest_fcgi/core/text.h"
+
+namespace rest_fcgi::engine {
+namespace {
+
+constexpr int kFirst = 3;  // SD_LISTEN_FDS_START
+constexpr std::string_view kPrefix = "port-";
+
+/// Returns the name of a port in the store, which must not have a colon.
+std::string name_of(const gateway::HttpOptions& options) {
+  std::string name = format("{}{}-{}", kPrefix, options.host, options.port);
+  std::replace(name.begin(), name.end(), ':', '_');
+  return name;
+}
+
+/// Returns the port of a listening TCP socket.
+std::optional<std::uint16_t> listening_port(int fd) {
+  int is_listening = 0;
+  socklen_t size = sizeof is_listening;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) != 0 || is_listening == 0) {
+    return std::nullopt;
+  }
+  sockaddr_storage address{};
+  size = sizeof address;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return std::nullopt;
+  // sin_port and sin6_port are at the same place.
+  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return std::nullopt;
+  return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+std::vector<std::string> split_at_colons(std::string_view text) {
+  std::vector<std::string> names;
+  for (std::size_t end = 0; end != text.npos; text.remove_prefix(end + 1)) {
+    end = text.find(':');
+    names.emplace_back(text.substr(0, end));
+    if (end == text.npos) break;
+  }
+  return names;
+}
+
+}  // namespace
+
+void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
+  const char* const pid = std::getenv("LISTEN_PID");
+  const char* const count = std::getenv("LISTEN_FDS");
+  const char* const names = std::getenv("LISTEN_FDNAMES");
+  if (pid == nullptr || count == nullptr || names == nullptr || parse_number<pid_t>(pid) != ::getpid())
+    return;
+  int next = kFirst;
+  const std::vector<std::string> given = split_at_colons(names);
+  if (parse_number<std::size_t>(count) != given.size()) return;
+  for (std::size_t at = 0; at < given.size(); ++at) {
+    const int fd = kFirst + static_cast<int>(at);
+    const bool is_wanted = !given[at].starts_with(kPrefix) ||
+                           std::any_of(http.begin(), http.end(), [&](const gateway::HttpOptions& options) {
+                             return name_of(options) == given[at];
+                           });
+    if (is_wanted && fd != next) ::dup2(fd, next);
+    if (!is_wanted || fd != next) ::close(fd);
+    if (is_wanted) ++next;
+  }
+  // No thread runs yet that reads the environment.
+  ::setenv("LISTEN_FDS", std::to_string(next - kFirst).c_str(), 1);
+}
+
+void store_ports(const std::vector<gateway::HttpOptions>& http) {
+  if (std::getenv("FDSTORE") == nullptr) return;  // set by the unit, and by systemd 254 and later
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    const auto fd = parse_number<int>(entry.path().filename().string());
+    const auto port = fd ? listening_port(*fd) : std::nullopt;
+    if (!port) continue;
+    const auto options = std::find_if(http.begin(), http.end(),
+                                      [&](const gateway::HttpOptions& one) { return one.port == *port; });
+    if (options == http.end()) continue;
+    const int socket = *fd;
+    const std::string lines = format("FDSTORE=1\nFDNAME={}\nFDPOLL=0", name_of(*options));
+    if (const int sent = ::sd_pid_notify_with_fds(0, 0, lines.c_str(), &socket, 1); sent < 0) {
+      log::warning(
+          format("port {}: systemd does not keep it open during a restart: {}", *port, errno_text(-sent)));
+    }
+  }
+}
+
+}  // namespace rest_fcgi::engine
