@@ -20,6 +20,7 @@
 #   make coverage     reports which lines the unit tests run
 #   make format       formats the sources
 #   make deps         installs the missing Debian packages, with sudo if it is needed
+#   make deb          builds Debian's package into build/deb, with LTO=1
 #   make install      installs into $(DESTDIR)$(PREFIX); PREFIX=/usr puts files where Debian expects them
 #   make uninstall    removes these files; the configuration stays
 #   make clean        removes build/
@@ -27,7 +28,7 @@
 #
 # Variables: V=1 shows commands; CXX=clang++ chooses the compiler; BUILD=DIR builds elsewhere; LTO=1 optimizes at link
 # time, as packages do; SAN=address,undefined or SAN=thread adds sanitizers; SKIP_DEPS=1 installs nothing; DEMO_PORT=8080;
-# PREFIX=/usr/local; AS_BUILT=1 installs what was built before; CXXFLAGS and LDFLAGS are yours.
+# PREFIX=/usr/local; AS_BUILT=1 installs or packs what was built before; CXXFLAGS and LDFLAGS are yours.
 
 # As many jobs as there are processors, unless `make -j` says otherwise.
 ifeq ($(MAKELEVEL),0)
@@ -148,13 +149,6 @@ $(BUILD)/src/main.o: src/main.cc $(BUILD)/flags $(call pch,src)
 $(BUILD)/test/%.o: test/%.cc $(BUILD)/flags $(call pch,test)
 	$(call compile,test,$(TEST_FLAGS),$<)
 
-# The paths of the helper programs after `make install` are compiled in.
-$(BUILD)/prefix: FORCE
-	$(call keep,'$(PREFIX)')
-$(UNITY)/auth.o $(UNITY)/process.o: $(BUILD)/prefix
-$(UNITY)/process.o: private FLAGS += -DREST_FCGI_PREFIX='"$(PREFIX)"'
-$(UNITY)/auth.o: private FLAGS += -DREST_FCGI_PAM_HELPER='"$(PREFIX)/lib/rest_fcgi/rest_fcgi_pam"'
-
 # The page of `GET /` is compiled in as a string literal. INDEX_FLAGS: where page.cc finds it.
 INDEX_HTML  := $(BUILD)/generated/netapi/index_html.h
 INDEX_FLAGS := -I$(BUILD)/generated
@@ -217,7 +211,8 @@ DEPS_DEMO     := nginx curl openssl
 DEPS_TEST     := doctest-dev python3 python3-pytest python3-pytest-xdist python3-pytest-timeout python3-venv python3-yaml \
                  apache2-bin libapache2-mod-fcgid systemd logrotate man-db etcd-server try:chromium-driver prometheus \
                  git openssh-client try:openssh-server \
-                 iproute2 net-tools procps # a real minion reads the network and processes with these
+                 $(DEPS_DEB) try:mmdebstrap iproute2 net-tools procps # a real minion reads the network and processes with these
+DEPS_DEB      := debhelper lintian
 DEPS_COVERAGE := doctest-dev etcd-server gcovr
 DEPS_FUZZ     := clang libclang-rt-dev python3
 DEPS_BENCH    := python3 python3-pytest python3-venv wrk libbenchmark-dev valgrind strace
@@ -346,7 +341,11 @@ include test/lint/Makefile test/bench/Makefile
 
 # ---- Installing
 
-.PHONY: install uninstall clean
+.PHONY: deb install uninstall clean
+deb:
+	$(call need,$(DEPS_BUILD) $(DEPS_DEB))
+	$(Q)BUILD='$(BUILD)' AS_BUILT='$(AS_BUILT)' DEPS='$(DEPS_BUILD)' sh deploy/deb.sh
+
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 INSTALL = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' sh deploy/install.sh
 # Root does not compile here: files in the user's clone would belong to root.

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # install.sh install|uninstall: installs the programs of $BUILD with their files below $DESTDIR$PREFIX and
-# $DESTDIR$SYSCONFDIR, where Debian expects them, or removes them. An existing configuration is neither replaced nor removed;
-# users, logs, tokens and jobs are not removed either.
+# $DESTDIR$SYSCONFDIR, where Debian expects them, or removes them. Existing files of a site are neither replaced nor removed;
+# configuration, users, logs, tokens and jobs are not removed either.
 set -eu
 
 verb=${1:-}
@@ -10,6 +10,7 @@ top=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 usr=$DESTDIR$PREFIX
 etc=$DESTDIR$SYSCONFDIR
+doc=$usr/share/doc/rest-fcgi
 
 # place MODE SOURCE TARGET: installs a file unchanged.
 place() {
@@ -35,25 +36,34 @@ fill() {
 }
 
 # page SOURCE TARGET: installs a page with links that fit the installed tree. Pages of deploy/ and files of deploy/systemd/ are
-# beside README.md there, except units and modules. Pages of src/ are not installed, so links to them become text.
+# beside README.md there, except units and modules; those of web servers are in share/rest-fcgi. Pages of src/ are not installed, so
+# links to them become text.
 page() {
-  edit "$1" "$2" 's|\[\([^]]*\)](src/[^)]*)|\1|g; s|](\.\./deploy/|](../|g; s|](\.\./\([naR]\)|](\1|g; s|\([[(]\)deploy/|\1|g
+  edit "$1" "$2" 's|\[\([^]]*\)](src/[^)]*)|\1|g; s|](\.\./deploy/|](../../doc/rest-fcgi/|g; s|](\.\./R|](R|g; s|](LICENSE)|](copyright)|g
+    s#](\(\.\./\)\{0,1\}\(nginx\|apache\)/#](../../rest-fcgi/\2/#g; s|\([[(]\)deploy/|\1|g
     s|](systemd/\([^)]*\.conf)\)|](\1|g; s|](systemd/|](../../../lib/systemd/system/|g
     s|](modules)|](../../../lib/rest_fcgi/modules)|g'
 }
 
-# folder SOURCE TARGET: installs the files of a folder, without folders in it.
-folder() {
-  for file in "$1"/*; do
-    [ -d "$file" ] || place 644 "$file" "$2/${file##*/}"
+# site SERVER: installs the files for a web server, which includes one of them. What differs between sites is configuration.
+site() {
+  share=share/rest-fcgi/$1
+  paths="s|nclude rest_fcgi/site/|nclude $(escaped "$SYSCONFDIR")/rest_fcgi/$1/|; s|nclude rest_fcgi/|nclude $(escaped "$PREFIX")/$share/|"
+  page "$top/$1/README.md" "$usr/$share/README.md"
+  for file in "$top/$1"/*.conf; do
+    edit "$file" "$usr/$share/${file##*/}" "$paths"
+  done
+  for file in "$top/$1"/site/*.conf; do
+    own=$etc/rest_fcgi/$1/${file##*/}
+    [ "$verb" = uninstall ] || [ -e "$own" ] || edit "$file" "$own" "$paths"
   done
 }
 
-# With CHECK_BUILD=1, which `make install` sets for root: fails unless all programs are built, with this prefix.
+# With CHECK_BUILD=1, which `make install` sets for root: fails unless all programs are built.
 if [ "${CHECK_BUILD:-}" ]; then
   for program in rest_fcgi rest_fcgi_pam rest_fcgi_run; do
-    if [ ! -x "$BUILD/$program" ] || [ "$(cat "$BUILD/prefix")" != "$PREFIX" ]; then
-      echo "make install: $BUILD/$program is not built for PREFIX=$PREFIX. Run this first, as yourself: make PREFIX=$PREFIX" >&2
+    if [ ! -x "$BUILD/$program" ]; then
+      echo "make install: $BUILD/$program is not built. Run this first, as yourself: make" >&2
       exit 1
     fi
   done
@@ -69,6 +79,9 @@ for module in "$top"/deploy/modules/*.py; do
   place 644 "$module" "$usr/lib/rest_fcgi/modules/${module##*/}"
 done
 fill "$top/deploy/rest_fcgi.8" "$usr/share/man/man8/rest_fcgi.8"
+# The completion has the options that --help lists.
+options=$([ "$verb" = uninstall ] || "$BUILD/rest_fcgi" --help | sed -n 's/^  \(-. \[ \)\{0,1\}\(--[a-z-]*\).*/\2/p' | tr '\n' ' ')
+edit "$top/deploy/completion.bash" "$usr/share/bash-completion/completions/rest_fcgi" "s/@options@/${options% }/"
 
 systemd=$top/deploy/systemd
 for unit in "$systemd"/*.service "$systemd"/*.socket; do
@@ -77,30 +90,22 @@ done
 fill "$systemd/sysusers.conf" "$usr/lib/sysusers.d/rest_fcgi.conf"
 fill "$systemd/tmpfiles.conf" "$usr/lib/tmpfiles.d/rest_fcgi.conf"
 for example in salt-master http-port manage-host; do # for those who want them, and so not in use
-  fill "$systemd/$example.conf" "$usr/share/doc/rest_fcgi/$example.conf"
+  fill "$systemd/$example.conf" "$doc/$example.conf"
 done
 fill "$top/deploy/logrotate" "$etc/logrotate.d/rest_fcgi"
-if [ "$verb" = install ] && [ ! -e "$etc/rest_fcgi/master" ]; then
-  # Other users must not read it; systemd-tmpfiles gives it the group rest_fcgi.
-  install -d -m 750 "$etc/rest_fcgi"
-  place 640 "$top/deploy/master.example" "$etc/rest_fcgi/master"
-fi
 
-doc=$usr/share/doc/rest_fcgi
-for file in LICENSE deploy/master.example; do
-  place 644 "$top/$file" "$doc/${file##*/}"
-done
+place 644 "$top/deploy/debian/copyright" "$doc/copyright"
+place 644 "$top/deploy/master.example" "$doc/master.example"
 for file in README.md deploy/*.md; do
   page "$top/$file" "$doc/${file##*/}"
 done
 for name in prometheus grafana; do
-  folder "$top/deploy/$name" "$doc/$name"
+  for file in "$top/deploy/$name"/*; do
+    place 644 "$file" "$doc/$name/${file##*/}"
+  done
 done
-for server in nginx apache; do
-  folder "$top/$server" "$doc/$server"
-  page "$top/$server/README.md" "$doc/$server/README.md"
-  folder "$top/$server/site" "$doc/$server/site"
-done
+site nginx
+site apache
 if [ "$verb" = uninstall ]; then
-  rmdir "$usr/lib/rest_fcgi/modules" "$usr/lib/rest_fcgi" "$doc"/*/site "$doc"/* "$doc" 2>/dev/null || true
+  rmdir "$usr/lib/rest_fcgi/modules" "$usr/lib/rest_fcgi" "$usr/share/rest-fcgi"/* "$usr/share/rest-fcgi" "$doc"/* "$doc" 2>/dev/null || true
 fi

@@ -18,7 +18,7 @@ import pytest
 from support import fastcgi
 from support.api import CRED
 from support.booted import Booted, BootFailed
-from support.daemon import ROOT, SANITIZED, merge
+from support.daemon import SANITIZED, merge
 from support.process import TIMEOUT, short_directory, wait_until
 
 THIEF = pathlib.Path(__file__).with_name("support") / "thief.py"
@@ -88,9 +88,7 @@ class Host:
 def host():
     directory = short_directory()
     digest = hashlib.sha256(CRED["password"].encode()).hexdigest()
-    # The prefix of a program that was built without PREFIX.
-    loader = {f"usr/local/lib/rest_fcgi/{name}": (ROOT / "deploy" / name).read_text() for name in ("module_loader.py", "salt_exceptions.py", "salt_functions.py", "minion_options.json")}
-    files = {**loader, "srv/modules/thief.py": THIEF.read_text(), "etc/rest_fcgi/users": f"{CRED['username']}:{digest}\n"}
+    files = {"srv/modules/thief.py": THIEF.read_text(), "etc/rest_fcgi/users": f"{CRED['username']}:{digest}\n"}
     try:
         booted = Booted(directory, json.dumps(settings()), files)
     except BootFailed as error:
@@ -339,7 +337,7 @@ def is_active(host, unit):
 def http(host):
     """The host with rest_cherrypy on the port of rest_fcgi-http.socket. No unit is started."""
     config = host.booted.outside("/etc/rest_fcgi/master")
-    changes = {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}, "rest_cherrypy": {"port": 8000, "disable_ssl": True}}
+    changes = {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}, "rest_cherrypy": {"host": "127.0.0.1", "port": 8000, "disable_ssl": True}}
     config.write_text(json.dumps(merge(settings(), changes)))
     host.booted.run("ip", "link", "set", "lo", "up")
     host.booted.run("systemctl", "stop", FASTCGI, HTTP, SERVICE)
@@ -368,7 +366,7 @@ def test_the_log_names_the_setting_that_allows_a_forbidden_port(http, unit, erro
     finally:
         shutil.rmtree(drop_in.parent)
         http.booted.run("systemctl", "daemon-reload")
-    assert f"0.0.0.0:443: {error}" in said and "http-port.conf" in said and HTTP in said
+    assert f"127.0.0.1:443: {error}" in said and "http-port.conf" in said and HTTP in said
 
 
 ASK = "while [ ! -e /tmp/done ]; do curl -sS -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:8000/ || echo failed; echo >> /tmp/asked; done"

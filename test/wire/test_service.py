@@ -20,7 +20,7 @@ from support.make import install
 from support.process import Process, short_directory
 
 UNITS = ["rest_fcgi.service", "rest_fcgi.socket", "rest_fcgi-pam.socket", "rest_fcgi-pam@.service"]
-UNITS += ["rest_fcgi-run.socket", "rest_fcgi-run@.service", "rest_fcgi-http.socket"]
+UNITS += ["rest_fcgi-run.socket", "rest_fcgi-run@.service", "rest_fcgi-http.socket", "rest_fcgi-salt.service"]
 TOOLS = "/usr/sbin:/usr/bin:/sbin:/bin"
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to give files away")
 
@@ -61,25 +61,23 @@ def prefix():
 
 
 def test_install_uses_the_paths_of_debian(installed):
-    doc = "usr/share/doc/rest_fcgi/"
+    doc, share, etc = "usr/share/doc/rest-fcgi/", "usr/share/rest-fcgi/", "etc/rest_fcgi/"
     expected = {"usr/bin/rest_fcgi", "usr/lib/rest_fcgi/rest_fcgi_pam", "usr/lib/rest_fcgi/rest_fcgi_run"}
     expected |= {f"usr/lib/rest_fcgi/{name}.py" for name in ("module_loader", "salt_exceptions", "salt_functions", "salt_ssh_client")}
     expected |= {"usr/lib/rest_fcgi/minion_options.json"}
     expected |= {"usr/share/man/man8/rest_fcgi.8"}
     expected |= {f"usr/lib/systemd/system/{unit}" for unit in UNITS}
     expected |= {"usr/lib/sysusers.d/rest_fcgi.conf", "usr/lib/tmpfiles.d/rest_fcgi.conf"}
-    expected |= {"etc/rest_fcgi/master", "etc/logrotate.d/rest_fcgi"}
-    expected |= {doc + "README.md", doc + "configuration.md", doc + "salt.md", doc + "SECURITY.md", doc + "master.example"}
+    expected |= {"etc/logrotate.d/rest_fcgi", "usr/share/bash-completion/completions/rest_fcgi"}
+    expected |= {doc + "README.md", doc + "configuration.md", doc + "salt.md", doc + "SECURITY.md", doc + "master.example", doc + "copyright"}
     expected |= {doc + "salt-master.conf", doc + "manage-host.conf", doc + "http-port.conf"}
-    expected |= {doc + "nginx/tls.conf", doc + "nginx/site/listen.conf", doc + "apache/fcgid.conf"}
-    expected |= {doc + "apache/site/program.conf"}
+    expected |= {share + "nginx/tls.conf", etc + "nginx/listen.conf", share + "apache/fcgid.conf", etc + "apache/program.conf"}
     files = content(installed)
     assert expected <= set(files)
     assert not [name for name, text in files.items() if re.search(rb"@(prefix|sysconfdir)@", text)]
     start = b"ExecStart=/usr/bin/rest_fcgi --config /etc/rest_fcgi/master\n"
     assert start in files[f"usr/lib/systemd/system/{UNITS[0]}"]
     assert run(installed / "usr/bin/rest_fcgi", "--version")[0] == 0
-    assert stat.S_IMODE((installed / "etc/rest_fcgi/master").stat().st_mode) == 0o640
 
 
 def dead_links(pages):
@@ -99,7 +97,7 @@ def anchor(heading):
 
 
 def test_links_of_installed_pages_lead_somewhere(installed):
-    pages = list((installed / "usr/share/doc/rest_fcgi").rglob("*.md"))
+    pages = list((installed / "usr/share").rglob("*.md"))
     deployed = [page for folder in ("deploy", "nginx", "apache") for page in (daemons.ROOT / folder).rglob("*.md")]
     assert len(pages) == len(deployed) + 1  # README.md
     assert dead_links(pages) == []
@@ -110,17 +108,19 @@ def test_installed_paths_follow_the_prefix(prefix):
     for name in UNITS[0], UNITS[3], UNITS[5]:
         (start,) = re.findall(rb"^ExecStart=(\S+)", files[f"lib/systemd/system/{name}"], re.MULTILINE)
         assert start.startswith(bytes(prefix))
-    assert {"etc/rest_fcgi/master", "etc/logrotate.d/rest_fcgi"} <= set(files)
+    assert {"etc/rest_fcgi/nginx/listen.conf", "etc/logrotate.d/rest_fcgi"} <= set(files)
+    assert bytes(prefix / "etc/rest_fcgi/nginx/unix_address.conf") in files["share/rest-fcgi/nginx/unix.conf"]
     assert bytes(prefix / "etc/rest_fcgi") in files["lib/tmpfiles.d/rest_fcgi.conf"]
 
 
 def test_install_and_uninstall_keep_the_configuration(root):
-    (root / "etc/rest_fcgi/master").write_text("timeout: 7\n")
+    site = root / "etc/rest_fcgi/nginx/listen.conf"
+    site.write_text("listen 127.0.0.1:7;\n")
     install(DESTDIR=root, PREFIX="/usr")
-    assert (root / "etc/rest_fcgi/master").read_text() == "timeout: 7\n"
+    assert site.read_text() == "listen 127.0.0.1:7;\n"
     install("uninstall", DESTDIR=root, PREFIX="/usr")
-    assert set(content(root)) == {"etc/rest_fcgi/master"}
-    assert not (root / "usr/share/doc/rest_fcgi").exists()
+    assert {path.rpartition("/")[0] for path in content(root)} == {"etc/rest_fcgi/nginx", "etc/rest_fcgi/apache"}
+    assert not (root / "usr/share/doc/rest-fcgi").exists() and not (root / "usr/share/rest-fcgi").exists()
 
 
 def verify(prefix, *units):
@@ -144,7 +144,7 @@ def test_systemd_accepts_the_units(prefix):
 def test_systemd_accepts_the_drop_ins(prefix, unit, name, key):
     folder = prefix / "lib/systemd/system" / f"{unit}.d"
     folder.mkdir(exist_ok=True)
-    drop_in = (prefix / f"share/doc/rest_fcgi/{name}.conf").read_text()
+    drop_in = (prefix / f"share/doc/rest-fcgi/{name}.conf").read_text()
     (folder / f"{name}.conf").write_text(drop_in)
     assert verify(prefix, unit) == (0, "")
     (folder / f"{name}.conf").write_text(drop_in.replace(key, key + "s"))
@@ -155,13 +155,13 @@ def test_systemd_accepts_the_drop_ins(prefix, unit, name, key):
 def test_the_units_run_jobs_as_another_user(installed):
     units = installed / "usr/lib/systemd/system"
     (address,) = re.findall(r"^ListenStream=(.*)$", (units / UNITS[4]).read_text(), re.MULTILINE)
-    assert f"run_helper: unix:{address}\n" in (installed / "etc/rest_fcgi/master").read_text()
+    assert f"run_helper: unix:{address}\n" in (installed / "usr/share/doc/rest-fcgi/master.example").read_text()
     users = [re.findall(r"^User=(.*)$", (units / unit).read_text(), re.MULTILINE) for unit in (UNITS[0], UNITS[5])]
     assert users == [["rest_fcgi"], ["rest_fcgi_run"]]
     assert f"Wants={UNITS[4]}\n" in (units / UNITS[0]).read_text()
 
 
-SERVICES = [UNITS[0], UNITS[3], UNITS[5]]
+SERVICES = [UNITS[0], UNITS[3], UNITS[5], UNITS[7]]
 
 
 def security(root, unit, *options):
@@ -185,7 +185,7 @@ def test_each_unit_explains_its_exposure(installed, unit):
 
 
 # Ratings of `systemd-analyze security` in systemd 252. 10 is a service without protection.
-EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7"}
+EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.6"}
 
 
 def test_the_exposure_of_the_services_is_unchanged(installed):
@@ -203,11 +203,11 @@ def test_each_service_has_limits(installed, unit):
 
 
 def test_the_web_server_samples_use_the_socket_of_the_unit(installed):
-    doc = installed / "usr/share/doc/rest_fcgi"
+    etc = installed / "etc/rest_fcgi"
     unit = (installed / "usr/lib/systemd/system" / UNITS[1]).read_text()
     (path,) = re.findall(r"^ListenStream=(.*)$", unit, re.MULTILINE)
     for server in ("nginx", "apache"):
-        assert path in (doc / server / "site/unix_address.conf").read_text()
+        assert path in (etc / server / "unix_address.conf").read_text()
 
 
 def test_sysusers_creates_the_users(root):
@@ -221,18 +221,20 @@ def test_sysusers_creates_the_users(root):
 
 @NEEDS_ROOT
 def test_tmpfiles_makes_the_configuration_readable_for_the_group(root):
+    master = root / "etc/rest_fcgi/master"
+    master.write_text("timeout: 7\n")
     run("systemd-sysusers", f"--root={root}", "rest_fcgi.conf")
     assert run("systemd-tmpfiles", f"--root={root}", "--create", "rest_fcgi.conf") == (0, "")
     (group,) = re.findall(r"^rest_fcgi:x:(\d+):", (root / "etc/group").read_text(), re.MULTILINE)
     group = int(group)
-    for path, mode in [(root / "etc/rest_fcgi", 0o750), (root / "etc/rest_fcgi/master", 0o640)]:
+    for path, mode in [(root / "etc/rest_fcgi", 0o750), (master, 0o640)]:
         status = path.stat()
         assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (0, group, mode)
     assert stat.S_IMODE((root / "run/rest_fcgi").stat().st_mode) == 0o755
 
 
-def test_the_installed_configuration_is_valid(installed):
-    assert run(installed / "usr/bin/rest_fcgi", "--config", installed / "etc/rest_fcgi/master", "--check-config")[0] == 0
+def test_the_example_is_a_valid_configuration(installed):
+    assert run(installed / "usr/bin/rest_fcgi", "--config", installed / "usr/share/doc/rest-fcgi/master.example", "--check-config")[0] == 0
 
 
 def test_the_manual_page_has_no_warning_and_names_every_option(prefix):

@@ -58,8 +58,8 @@ class BootFailed(Exception):
 
 
 class Booted:
-    """The booted host. `master` is the text of /etc/rest_fcgi/master, and `files` maps other paths to texts. The
-    service runs after the constructor."""
+    """The booted host. `files` maps paths to texts. `master` is the text of /etc/rest_fcgi/master, beside the files of
+    `make install`; without it nothing is installed."""
 
     def __init__(self, directory, master, files):
         if os.geteuid() != 0:
@@ -67,8 +67,10 @@ class Booted:
         self._home = directory
         for name in ("installed", "state", "root"):
             (directory / name).mkdir()
-        install(DESTDIR=directory / "installed", PREFIX="/usr")
-        for path, text in {"etc/rest_fcgi/master": master, **files}.items():
+        if master:
+            install(DESTDIR=directory / "installed", PREFIX="/usr")
+            files = {"etc/rest_fcgi/master": master, **files}
+        for path, text in files.items():
             (directory / "installed" / path).parent.mkdir(parents=True, exist_ok=True)
             (directory / "installed" / path).write_text(text)
         self._groups = [path / f"rest_fcgi-test-{os.getpid()}" for path in CGROUPS]
@@ -78,6 +80,8 @@ class Booted:
         except AssertionError as error:
             self.stop()
             raise BootFailed(str(error)) from error
+        if not master:
+            return
         self.run("systemd-sysusers")
         self.run("systemd-tmpfiles", "--create", "rest_fcgi.conf")
 

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# deb.sh: builds the Debian package into $BUILD/deb, with debhelper and the files of deploy/debian. DEPS are the packages that it is
+# built with. With AS_BUILT=1 it contains the programs of $BUILD; otherwise they are compiled with LTO=1.
+set -eu
+
+top=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
+cd "$top"
+mkdir -p "$BUILD/deb/source"
+deb=$(cd "$BUILD/deb" && pwd)
+OBJECTS=$deb/objects
+[ -z "${AS_BUILT:-}" ] || OBJECTS=$(cd "$BUILD" && pwd)
+export OBJECTS AS_BUILT
+
+rm -rf "$deb/source" "$deb"/*.deb
+mkdir "$deb/source"
+cp -Rp Makefile LICENSE README.md src include deploy nginx apache "$deb/source"
+mkdir "$deb/source/test"
+cp -Rp test/lint test/bench "$deb/source/test" # the Makefile includes theirs
+cp -Rp deploy/debian "$deb/source/debian"
+# The Makefile names the packages to build with.
+sed -i "s/@deps@/$(echo "$DEPS" | sed 's/  */, /g')/" "$deb/source/debian/control"
+cd "$deb/source"
+# Variables of an outer make are not for debhelper's.
+env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage --build=binary --unsigned-changes --no-pre-clean
