@@ -293,6 +293,21 @@ Error with_hint(Error error, const config::Settings& settings) {
   return error;
 }
 
+void write_gateway(metrics::Writer& writer, const gateway::Status& status) {
+  const auto gauge = [&writer](std::string_view name, std::string_view help, std::size_t value) {
+    writer.gauge(name, help, static_cast<double>(value));
+  };
+  gauge("rest_fcgi_threads", "Threads that answer requests.", status.threads);
+  gauge("rest_fcgi_requests_waiting", "Requests that wait for a thread.", status.waiting);
+  writer.metric(metrics::Type::gauge, "rest_fcgi_connections", "Open connections.");
+  writer.sample({{"protocol", "http"}}, static_cast<double>(status.http_connections));
+  writer.sample({{"protocol", "fastcgi"}}, static_cast<double>(status.fastcgi_connections));
+  gauge("rest_fcgi_streams", "Open event streams.", status.streams);
+  writer.counter("rest_fcgi_streams_closed_slow_total",
+                 "Event streams closed because their clients read too slowly.",
+                 static_cast<double>(status.slow_streams));
+}
+
 int serve(config::Settings settings, const config::CommandLine& command_line) {
   config::make_cachedir(settings);
   if (auto opened = open_log(settings); !opened) return fail(opened.error(), settings);
@@ -321,6 +336,9 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   engine::drop_stale_ports(sockets.http);
   auto gateway = gateway::Gateway::open(sockets);
   if (!gateway) return fail(with_hint(gateway.error(), settings), settings);
+  if (monitor) {
+    monitor->on_collect([&gateway](metrics::Writer& writer) { write_gateway(writer, (*gateway)->status()); });
+  }
   engine::store_ports(sockets.http);
   engine::start(runtime);
   const Thread etcd_check =

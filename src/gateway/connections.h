@@ -66,8 +66,14 @@ class Connections {
   /// Waits at most `patience` until all connections are closed. Returns whether they are.
   bool wait_until_empty(SteadyTime::duration patience);
 
+  /// Returns the number of open connections.
+  [[nodiscard]] std::size_t count() const {
+    const std::lock_guard lock(mutex_);
+    return open_.size();
+  }
+
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable one_closed_;
   std::list<Entry*> open_;   // guarded by mutex_
   std::size_t evicted_ = 0;  // guarded by mutex_; number of evicted ones in open_

@@ -67,6 +67,16 @@ class ServingGateway final : public Gateway {
     }
   }
 
+  [[nodiscard]] Status status() const override {
+    const auto [threads, waiting] = shared_.pool.counts();
+    return {.threads = threads,
+            .waiting = waiting,
+            .http_connections = shared_.http_connections.count(),
+            .fastcgi_connections = shared_.fastcgi_connections.count(),
+            .streams = shared_.streams.count(),
+            .slow_streams = shared_.streams.slow()};
+  }
+
   Result<Ended> serve(Applications applications, const Reload& reload) override {
     shared_.replace(std::move(applications));
     if (auto started = shared_.pool.start(front_ends_); !started) return std::move(started).error();

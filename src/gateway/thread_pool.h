@@ -91,6 +91,15 @@ class ThreadPool {
     return calls_ < limits_.max_calls && waiting_.empty();
   }
 
+  struct Counts {
+    std::size_t threads;
+    std::size_t waiting;
+  };
+  [[nodiscard]] Counts counts() const {
+    const std::lock_guard lock(mutex_);
+    return {threads_, waiting_.size()};
+  }
+
   /// Ends threads that were not needed during the last `idle_timeout`. To be called regularly.
   void shrink(SteadyTime now);
 

@@ -57,6 +57,8 @@ def test_requests_are_counted_by_module_status_and_client(started):
     assert found['rest_fcgi_request_duration_seconds_count{client="local"}'] == 3
     assert found['rest_fcgi_build_info{version="0.1.0",engine="embedded"}'] == 1
     assert found["process_open_fds"] > 5
+    assert found["rest_fcgi_threads"] >= 4 and found["rest_fcgi_requests_waiting"] == 0
+    assert found['rest_fcgi_connections{protocol="http"}'] >= 1 and found["rest_fcgi_streams"] == 0
 
 
 def test_jobs_and_returns_are_counted_as_salt_exporter_does(started):

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -35,6 +36,16 @@ struct Ended {
   std::size_t in_flight;  ///< requests whose threads are still inside the application
 };
 
+/// Numbers for metrics.
+struct Status {
+  std::size_t threads;  ///< of the pool
+  std::size_t waiting;  ///< requests that wait for a thread
+  std::size_t http_connections;
+  std::size_t fastcgi_connections;
+  std::size_t streams;
+  std::uint64_t slow_streams;  ///< streams that were closed because their peers read too slowly
+};
+
 /// Reads the certificates and keys of all ports, and opens no port. Errors: those of `Gateway::open` about
 /// files.
 Result<void> check_certificates(const Options& options);
@@ -47,6 +58,9 @@ class Gateway {
   /// replaced.
   static Result<std::unique_ptr<Gateway>> open(const Options& options);
   virtual ~Gateway() = default;
+
+  /// Returns the current numbers. Any thread may call it.
+  [[nodiscard]] virtual Status status() const = 0;
 
   /// Answers requests with `applications`, and after each SIGHUP with those that `reload` returns, until
   /// SIGTERM, SIGINT or SIGUSR1 (Apache's). Then stops accepting, and returns when all requests have ended,

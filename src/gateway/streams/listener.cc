@@ -213,6 +213,7 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
 }
 
 void Listener::drop_late(std::string_view why) {
+  ++group_.slow;
   log::info(format("a stream was closed: {}", why));
   // Drops what the peer did not read, which would stay in the kernel for long.
   set_option(link_.transport().socket().native_handle(), SOL_SOCKET, SO_LINGER, linger{1, 0});

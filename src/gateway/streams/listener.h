@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -20,16 +21,19 @@ namespace rest_fcgi::gateway {
 
 /// The objects that all listeners share. Used by the thread of the streams.
 struct ListenerGroup {
-  ListenerGroup(asio::io_context& its_context, const StreamLimits& its_limits, http::Wake its_wake)
+  ListenerGroup(asio::io_context& its_context, const StreamLimits& its_limits, http::Wake its_wake,
+                std::atomic<std::uint64_t>& its_slow)
       : context(its_context),
         limits(its_limits),
         wake(std::move(its_wake)),
+        slow(its_slow),
         news(its_context.get_executor(), Timer::time_point::max()) {}
 
   asio::io_context& context;
   const StreamLimits limits;
-  const http::Wake wake;  ///< makes the loop cancel `news`
-  Timer news;             ///< when it is cancelled, all listeners ask their feeds
+  const http::Wake wake;             ///< makes the loop cancel `news`
+  std::atomic<std::uint64_t>& slow;  ///< number of listeners that were closed for reading too slowly
+  Timer news;                        ///< when it is cancelled, all listeners ask their feeds
   bool is_stopping = false;
 };
 

@@ -61,10 +61,10 @@ class Streams::Wakeup {
 
 /// The objects that exist from the first stream to the end. The context is destroyed last.
 struct Streams::Loop {
-  Loop(const StreamLimits& limits, std::function<void()> task)
+  Loop(const StreamLimits& limits, std::function<void()> task, std::atomic<std::uint64_t>& slow)
       : wakeup(std::make_shared<Wakeup>(context, std::move(task))),
         group(context, limits,
-              std::make_shared<const std::function<void()>>([kept = wakeup] { kept->call(); })) {}
+              std::make_shared<const std::function<void()>>([kept = wakeup] { kept->call(); }), slow) {}
   ~Loop() { wakeup->end(); }
 
   asio::io_context context{1};
@@ -101,7 +101,8 @@ void Streams::add(NewStream stream) {
 }
 
 Result<void> Streams::start() {
-  auto loop = std::make_unique<Loop>(limits_, [this] { pass(); });
+  auto loop = std::make_unique<Loop>(
+      limits_, [this] { pass(); }, slow_);
   loop_ = std::move(loop);
   loop_->group.is_stopping = is_closing_;
   sweep();

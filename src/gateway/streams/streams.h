@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -62,6 +64,15 @@ class Streams {
   /// Waits until all streams have ended, and closes the rest at `deadline`. REQUIRES: `close` was called.
   void wait_for_end(SteadyTime deadline);
 
+  /// Returns the number of open streams.
+  [[nodiscard]] std::size_t count() const {
+    const std::lock_guard lock(mutex_);
+    return open_;
+  }
+
+  /// Returns the number of streams that were closed because their peers read too slowly.
+  [[nodiscard]] std::uint64_t slow() const noexcept { return slow_; }
+
  private:
   class Wakeup;
   struct Loop;
@@ -73,7 +84,8 @@ class Streams {
   void forget();
 
   const StreamLimits limits_;
-  std::mutex mutex_;  // guards the members below; only its thread uses the content of loop_
+  std::atomic<std::uint64_t> slow_ = 0;
+  mutable std::mutex mutex_;  // guards the members below; only its thread uses the content of loop_
   std::condition_variable one_gone_;
   std::unique_ptr<Loop> loop_;  ///< nullptr before the first stream and after the end
   std::size_t open_ = 0;
