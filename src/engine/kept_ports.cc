@@ -80,7 +80,11 @@ void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
                            });
     if (is_wanted && fd != next) ::dup2(fd, next);
     if (!is_wanted || fd != next) ::close(fd);
-    if (is_wanted) ++next;
+    if (is_wanted) {
+      ++next;
+    } else {  // otherwise systemd keeps the port open, and its clients wait in vain
+      ::sd_notify(0, format("FDSTOREREMOVE=1\nFDNAME={}", given[at]).c_str());
+    }
   }
   // No thread runs yet that reads the environment.
   ::setenv("LISTEN_FDS", std::to_string(next - kFirst).c_str(), 1);
