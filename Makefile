@@ -92,7 +92,7 @@ $(BUILD)/flags: FORCE
 
 # ---- Sources: the files of a component are compiled as one, so that headers are parsed once a component
 
-COMPONENTS  ?= $(or $(ROOMS),$(filter-out helper,$(sort $(patsubst src/%/,%,$(wildcard src/*/ src/*/*/ src/*/*/*/)))))
+COMPONENTS  ?= $(filter-out helper,$(sort $(patsubst src/%/,%,$(wildcard src/*/ src/*/*/ src/*/*/*/))))
 TESTED      ?= $(COMPONENTS) # whose unit tests are built
 SOURCES     := $(sort $(foreach component,$(COMPONENTS),$(wildcard src/$(component)/*.cc)))
 tests_of     = $(sort $(wildcard test/$(1)/*_test.cc))
@@ -289,13 +289,13 @@ soak:
 	$(call then,all salts)
 	$(Q)SOAK_SECONDS=$(SOAK_SECONDS) $(RUN_TESTS) --workers 1 test/wire/test_soak.py
 
-# ---- Sanitizers, fuzzers, coverage
+# ---- Sanitizers, coverage
 
 # test/sanitize.sh says which tests run. The thread sanitizer leaves out the units of components without threads.
 ONE_THREAD := http yaml lowstate config master/salt/packed master/salt/calls $(addprefix master/embedded/,python host target modules runners)
 ASAN := BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O0 -g1'
 TSAN := BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O0 -g1' TESTED='$(filter-out $(ONE_THREAD),$(COMPONENTS))'
-.PHONY: sanitize sanitize-address sanitize-thread sanitizers sanitized instrumented fuzz fuzzed coverage covered
+.PHONY: sanitize sanitize-address sanitize-thread sanitizers sanitized instrumented coverage covered
 sanitize: sanitize-address sanitize-thread
 sanitize-thread: | $(if $(filter sanitize,$(MAKECMDGOALS)),sanitize-address) # not at the same time
 sanitize-address:
@@ -312,20 +312,6 @@ instrumented: all $(BUILD)/unit_tests
 sanitized: instrumented
 	$(Q)BUILD='$(BUILD)' SAN='$(SAN)' PYTHON='$(PYTHON)' sh test/sanitize.sh
 
-FUZZ_SECONDS ?= 10
-FUZZ_TARGETS ?=
-FUZZ_CORPUS  ?= $(BUILD)/fuzz/corpus
-# clang 14 cannot compile coroutines with -fsanitize=function.
-fuzz:
-	$(call need,$(DEPS_BUILD) $(DEPS_FUZZ))
-	$(call then,BUILD=$(BUILD)/fuzz CXX=clang++ SAN=fuzzer-no-link$(comma)address$(comma)undefined CXXFLAGS='-O1 -g1 -fno-sanitize=function' FUZZ_CORPUS='$(FUZZ_CORPUS)' fuzzed)
-FUZZER := $(patsubst %.cc,$(BUILD)/%.o,$(filter-out %_test.cc,$(wildcard test/fuzz/*.cc)) test/support/fake_master.cc)
-$(BUILD)/fuzzer: $(OBJECTS) $(FUZZER)
-	$(call say,LD,$@)
-	$(link) -fsanitize=fuzzer $^ $(LIBS) -o $@
-fuzzed: $(BUILD)/fuzzer
-	$(Q)$(PYTHON) test/fuzz/run.py $(BUILD)/fuzzer '$(FUZZ_CORPUS)' $(FUZZ_SECONDS) $(FUZZ_TARGETS)
-
 coverage:
 	$(call need,$(DEPS_BUILD) $(DEPS_COVERAGE))
 	$(call then,BUILD=$(BUILD)/coverage COVERAGE=--coverage CXXFLAGS='-O0 -g1' LDFLAGS=--coverage covered)
@@ -335,9 +321,9 @@ covered: $(BUILD)/unit_tests $(HELPERS)
 	$(Q)gcovr --root . --object-directory $(BUILD) --filter src/ --filter include/ --gcov-ignore-parse-errors --txt $(BUILD)/coverage.txt
 	$(Q)tail -n 2 $(BUILD)/coverage.txt && echo 'line by line: $(BUILD)/coverage.txt'
 
-# ---- Lint and benchmarks
+# ---- Lint, benchmarks, fuzzers
 
-include test/lint/Makefile test/bench/Makefile
+include test/lint/Makefile test/bench/Makefile test/fuzz/Makefile
 
 # ---- Installing
 
