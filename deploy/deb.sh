@@ -16,7 +16,7 @@ rm -rf "$deb/source" "$deb"/*.deb
 mkdir "$deb/source"
 cp -Rp Makefile LICENSE README.md src include deploy nginx apache "$deb/source"
 mkdir "$deb/source/test"
-cp -Rp test/lint test/bench "$deb/source/test" # the Makefile includes theirs
+cp -Rp test/lint test/bench test/fuzz "$deb/source/test" # the Makefile includes theirs
 cp -Rp deploy/debian "$deb/source/debian"
 # The Makefile names the packages to build with.
 sed -i "s/@deps@/$(echo "$DEPS" | sed 's/  */, /g')/" "$deb/source/debian/control"
