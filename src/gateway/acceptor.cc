@@ -57,7 +57,7 @@ void Acceptor::accept_next() {
   begin(std::move(connection));
 }
 
-/// Returns the next waiting connection, or one without a socket if none waits. REQUIRES: mutex_ is held.
+/// Accepts a connection. The result has no socket if no connection waits. REQUIRES: mutex_ is held.
 Acceptor::Connection Acceptor::accept() {
   Connection made;
   socklen_t size = sizeof made.peer;

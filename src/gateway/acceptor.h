@@ -19,7 +19,8 @@ namespace rest_fcgi::gateway {
 /// be called by another thread.
 class Acceptor {
  public:
-  /// The owner's functions. Several threads may call `begin` at once; one at a time calls `has_room`.
+  /// The owner's functions. Several threads may call `begin` at once. Only one thread at a time calls
+  /// `has_room`.
   struct Handlers {
     /// Returns whether one more connection may be accepted now. If not, it is called again after a short
     /// pause.

@@ -27,15 +27,15 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-/// The parts of Boost.Asio that the gateway uses, with the executor of an io_context in their types, which
-/// costs less than an executor of any kind.
+/// The types of Boost.Asio that the gateway uses. Their executor is that of an io_context, which is faster
+/// than the polymorphic any_io_executor.
 namespace rest_fcgi::gateway {
 
 namespace asio = boost::asio;
 
 using Executor = asio::io_context::executor_type;
 
-/// A coroutine that gives a T.
+/// A coroutine that returns a T.
 template <class T = void>
 using Task = asio::awaitable<T, Executor>;
 
@@ -53,7 +53,7 @@ inline auto use_task_with(boost::system::error_code& error) {
   return asio::redirect_error(use_task, error);
 }
 
-/// What an operation that counts bytes returns for a completion token.
+/// The return type of an asynchronous operation that completes with a number of bytes.
 template <class Token>
 using ByteCount = typename asio::async_result<std::decay_t<Token>,
                                               void(boost::system::error_code, std::size_t)>::return_type;

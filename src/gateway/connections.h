@@ -15,9 +15,13 @@ namespace rest_fcgi::gateway {
 /// their deadline, so that their coroutines end. Thread-safe.
 class Connections {
  public:
-  /// What a connection waits for: its peer's request, body or reading of the reply; or `work`, for us.
-  /// Connections are closed in this order to make room for others, and never while at work.
-  enum class Stage { request, body, reader, work };
+  /// What a connection waits for. `make_room` closes connections in this order, and never in `work`.
+  enum class Stage {
+    request,  ///< the peer's next request
+    body,     ///< the rest of a body
+    reader,   ///< the peer, which reads the reply
+    work,     ///< this process
+  };
 
   /// One open connection, from its construction to its destruction. Used by one thread at a time.
   class Entry {
@@ -54,8 +58,8 @@ class Connections {
   /// Shuts down connections past their deadline. To be called every few hundred milliseconds.
   void sweep(SteadyTime now);
 
-  /// If `most` connections are open, closes the one in the earliest stage that has waited longest. Returns
-  /// false if all are at work.
+  /// If `most` connections are open, closes one of them: of those in the earliest stage, the connection that
+  /// has waited longest. Returns false if all are in `work`.
   [[nodiscard]] bool make_room(std::size_t most);
 
   /// From now on a connection that waits for a request is closed kFarewell after it began to wait.
@@ -76,7 +80,7 @@ class Connections {
   mutable std::mutex mutex_;
   std::condition_variable one_closed_;
   std::list<Entry*> open_;   // guarded by mutex_
-  std::size_t evicted_ = 0;  // guarded by mutex_; number of evicted ones in open_
+  std::size_t evicted_ = 0;  // guarded by mutex_; number of evicted connections in open_
   std::atomic<bool> is_stopping_ = false;
 };
 

@@ -196,7 +196,7 @@ Result<UnixSocket> open_unix_socket(const std::string& path, const Options& opti
   if (bound != 0) return failure(errno_text(bind_error));
   made.file = std::make_unique<SocketFile>(path);
 
-  // Connections are refused until listen(2), so none is made under the earlier access rights.
+  // The access rights are set before listen(2), because the kernel refuses connections until then.
   if (auto set = set_access(path, *ownership, options.socket_mode); !set) return std::move(set).error();
   if (::listen(made.fd.get(), kBacklog) != 0) return failure(errno_text());
   return made;
@@ -324,7 +324,7 @@ std::string host_of(const HttpOptions& options) {
 
 Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActivation& sockets) {
   auto opened = open_wanted(options, sockets);
-  // Accepted connections inherit it. On unix sockets it fails, which is ignored.
+  // Accepted connections inherit the option. On unix sockets the call fails, which is ignored.
   if (opened) set_option(opened->fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   return opened;
 }

@@ -24,7 +24,7 @@ namespace rest_fcgi::gateway {
 using FoundAddress = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 Result<FoundAddress> find_address(const std::string& host, in_port_t port);
 
-/// Opens a listening socket. Errors: as above.
+/// Opens a listening socket. Errors: configuration, with the system's reason only.
 Result<UniqueFd> listen_on(const addrinfo& address);
 
 /// Takes over the inherited listening socket `fd`, makes its queue as long as the system allows, and opens
@@ -49,7 +49,7 @@ class SocketFile {
 struct ListeningSocket {
   UniqueFd fd;
   bool is_shared = false;  ///< other processes may accept from it
-  /// Whether event streams are possible. Not under mod_fcgid, which buffers replies, does not report that a
+  /// Whether event streams are possible. False under mod_fcgid, which buffers replies, does not report that a
   /// client is gone, and gives each process one request at a time.
   bool carries_streams = true;
   std::unique_ptr<SocketFile> file{};

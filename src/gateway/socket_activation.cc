@@ -20,7 +20,7 @@ namespace {
 /// SD_LISTEN_FDS_START of sd_listen_fds(3).
 constexpr int kFirstDescriptor = 3;
 
-/// More than the modules with a port, and FastCGI, need.
+/// FastCGI and the modules with a port need fewer sockets.
 constexpr int kMostSockets = 16;
 
 Error mistake(std::string_view why) {
@@ -74,7 +74,7 @@ Result<SocketActivation> SocketActivation::take() {
   const auto count = descriptor_count();
   if (!count) return count.error();
   const int end = kFirstDescriptor + *count;
-  // Checks all before taking one, because a copy could get the number of a missing descriptor.
+  // Checks all descriptors before it copies the first. A copy could get the number of a missing descriptor.
   for (int fd = kFirstDescriptor; fd < end; ++fd) {
     if (!is_listening_stream(fd))
       return mistake(format("file descriptor {} is not a listening stream socket", fd));
@@ -118,20 +118,21 @@ Result<UniqueFd> SocketActivation::on_port(const sockaddr& wanted) {
     return any && has_port(one) && endpoint_of(name).bytes.size() <= asked.bytes.size();
   };
   if (UniqueFd fd = take_first(is_within)) return fd;
-  return mistake("the socket that was handed over for this port listens on another address");
+  return mistake("the socket that the service manager passed for this port listens on another address");
 }
 
 Result<void> SocketActivation::check_rest() const {
   for (const Socket& one : sockets_) {
     if (one.port == 0) {
       log::warning(
-          "LISTEN_FDS: a unix socket was handed over that nothing answers on: there is one, and none "
-          "where `listen` names another");
+          "LISTEN_FDS: a unix socket is not used: FastCGI uses the first one, and only if `listen` is empty "
+          "or "
+          "fd:0");
       continue;
     }
     return mistake(
-        format("a socket on port {} was handed over, and nothing answers there; the port of each such socket "
-               "stands in rest_cherrypy, rest_tornado or rest_wsgi, and has one socket",
+        format("a socket on port {} is not used: its port has to be set in rest_cherrypy, rest_tornado or "
+               "rest_wsgi, and a port uses one socket",
                one.port));
   }
   return {};

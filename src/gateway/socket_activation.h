@@ -12,8 +12,8 @@
 namespace rest_fcgi::gateway {
 
 /// The listening sockets that a service manager passes to this process (sd_listen_fds(3)): LISTEN_FDS
-/// descriptors from 3 on, if LISTEN_PID is this process. Their addresses tell which server they are for. Used
-/// by one thread.
+/// descriptors from 3 on, if LISTEN_PID is this process. The address of a socket decides which server uses
+/// it. Used by one thread.
 class SocketActivation {
  public:
   /// Takes all sockets, so that children do not inherit them. Errors: configuration, if one is not a

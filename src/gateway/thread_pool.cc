@@ -23,7 +23,7 @@ struct ThreadPool::Loop {
   bool has_thread = false;
   std::uint64_t owner = 0;    ///< changes when another thread takes the loop
   bool is_blocked = false;    ///< its thread may block
-  std::uint64_t blocked = 0;  ///< how often
+  std::uint64_t blocked = 0;  ///< how often its threads began to block
   std::uint64_t seen = 0;     ///< the value of `blocked` at the last tick
 };
 
@@ -32,13 +32,13 @@ namespace {
 /// How long `stop` waits for threads that are outside of calls.
 constexpr std::chrono::seconds kEnd{5};
 
-/// How often blocked loops are looked for.
+/// The interval at which an idle thread looks for blocked loops.
 constexpr std::chrono::milliseconds kTick{5};
 
-/// After so many ticks without a call nothing is looked for until the next call.
+/// After this many ticks without a call, idle threads stop looking until the next call.
 constexpr unsigned kQuietTicks = 20;
 
-/// After a slow call, for so many ticks, calls are taken to be slow.
+/// For this many ticks after a slow call, each call releases its loop at once.
 constexpr unsigned kSlowTicks = 20;
 
 /// The loop that this thread runs, if any, and the value of its `owner`.
@@ -51,7 +51,8 @@ ThreadLimits sane(ThreadLimits limits) {
   return limits;
 }
 
-/// One of the idle threads has to be outside of all loops.
+/// Returns the number of loops. It is less than `min_threads` if that is more than 1, so that an idle thread
+/// stays outside of all loops.
 std::size_t loop_count(const ThreadLimits& limits) {
   const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
   return std::clamp<std::size_t>(limits.min_threads - 1, 1, processors);
@@ -142,7 +143,7 @@ void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexce
   lock.lock();
 }
 
-/// Waits until there may be something to do for a thread without a loop.
+/// Waits until a loop may be free, or a thread has to end.
 void ThreadPool::wait(std::unique_lock<std::mutex>& lock) {
   if (is_watched_ || quiet_ticks_ >= kQuietTicks) return wakeup_.wait(lock);
   is_watched_ = true;
@@ -151,7 +152,7 @@ void ThreadPool::wait(std::unique_lock<std::mutex>& lock) {
   if (status == std::cv_status::timeout) watch_locked();
 }
 
-/// Takes loops away from threads that have been blocked for a tick.
+/// Releases the loops of threads that have been blocked for a tick.
 void ThreadPool::watch_locked() {
   ++quiet_ticks_;
   if (slow_ticks_ != 0) --slow_ticks_;
@@ -182,7 +183,7 @@ void ThreadPool::begin_blocking() {
   if (slow_ticks_ != 0) {
     release_locked(loop);
   } else if (std::exchange(quiet_ticks_, 0) >= kQuietTicks) {
-    wakeup_.notify_one();  // for the next tick
+    wakeup_.notify_one();  // an idle thread, which waits for the next tick
   }
 }
 
@@ -194,14 +195,15 @@ void ThreadPool::end_blocking() noexcept {
   if (loop.has_thread && loop.owner == ownership) {
     loop.is_blocked = false;
   } else if (!loop.has_thread) {
-    loop.has_thread = true;  // it is still free
+    loop.has_thread = true;  // released, and not taken by another thread
     ownership = ++loop.owner;
   } else {
     running_loop = nullptr;
   }
 }
 
-/// Begins a call unless `max_calls` run, or another one would block the last thread.
+/// Begins a call unless `max_calls` run, or the call would block the last free thread. Returns whether it
+/// began.
 bool ThreadPool::begin_call_locked() {
   if (calls_ >= limits_.max_calls) return false;
   ensure_thread_locked();
@@ -232,7 +234,7 @@ Task<std::optional<ThreadPool::Call>> ThreadPool::begin_call() {
   co_return Call(*this);
 }
 
-/// Waits until the caller has the right to a call.
+/// Waits until the caller may begin a call.
 Task<> ThreadPool::wait_for_call() {
   return asio::async_initiate<const asio::use_awaitable_t<Executor>, void()>(
       [this](auto handler) {
@@ -247,7 +249,7 @@ Task<> ThreadPool::wait_for_call() {
       use_task);
 }
 
-/// Gives the right to the first waiting caller, if any.
+/// Lets the first waiting caller begin its call, if there is one.
 void ThreadPool::end_call() noexcept {
   const std::lock_guard lock(mutex_);
   if (waiting_.empty()) {

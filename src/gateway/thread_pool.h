@@ -45,11 +45,12 @@ class ThreadPool {
   /// Returns whether the calling thread runs a loop.
   [[nodiscard]] static bool is_in_loop() noexcept;
 
-  /// Starts `min_threads` threads. Each holds `owner`, which owns the pool: a thread may outlive the gateway.
+  /// Starts `min_threads` threads. Each holds `owner`, which owns the pool, because a thread may outlive the
+  /// gateway.
   /// Errors: internal, if no thread can be started.
   Result<void> start(std::weak_ptr<void> owner);
 
-  /// A time in which the calling thread may block. Ends on the same thread.
+  /// A scope in which the calling thread may block. Made and destroyed by the same thread.
   class Blocking {
    public:
     explicit Blocking(ThreadPool& pool) : pool_(pool) { pool_.begin_blocking(); }
@@ -78,11 +79,11 @@ class ThreadPool {
     ThreadPool* pool_;
   };
 
-  /// Begins a call. Waits in order of arrival while max_calls run. std::nullopt: max_waiting calls wait
-  /// already.
+  /// Begins a call. While max_calls run, it waits in order of arrival. Returns std::nullopt if max_waiting
+  /// calls wait already.
   Task<std::optional<Call>> begin_call();
 
-  /// Begins a call if it need not wait.
+  /// Begins a call without waiting. Returns std::nullopt if it would have to wait.
   [[nodiscard]] std::optional<Call> try_begin_call();
 
   /// Returns whether a call could begin now.
@@ -104,7 +105,7 @@ class ThreadPool {
   void shrink(SteadyTime now);
 
   /// Ends all threads outside of calls, and waits until `deadline` for the others. Returns the number of
-  /// threads that have not ended. They end after their call.
+  /// threads that are still inside a call. They end after it.
   std::size_t stop(SteadyTime deadline);
 
  private:
@@ -135,15 +136,15 @@ class ThreadPool {
   std::deque<std::function<void()>> waiting_;  ///< each function resumes a coroutine that waits for a call
   std::size_t calls_ = 0;
   std::size_t blocking_ = 0;       ///< threads that may block
-  std::size_t most_blocking_ = 0;  ///< the most at a time since the last check of `shrink`
-  std::size_t threads_ = 0;        ///< without those that `shrink` ends
-  std::size_t running_ = 0;        ///< with those
+  std::size_t most_blocking_ = 0;  ///< highest value of blocking_ since the last check of `shrink`
+  std::size_t threads_ = 0;        ///< without the threads that `shrink` ends
+  std::size_t running_ = 0;        ///< with the threads that `shrink` ends
   std::size_t surplus_ = 0;        ///< threads that have to end
   std::size_t started_ = 0;        ///< number of threads ever started, for their names
   bool is_stopping_ = false;
   bool is_watched_ = false;  ///< a thread waits for the next tick
   unsigned quiet_ticks_ = 0;
-  unsigned slow_ticks_ = 0;  ///< ticks in which each call gives its loop away at once
+  unsigned slow_ticks_ = 0;  ///< remaining ticks in which each call releases its loop at once
   bool is_start_failing_ = false;
   bool is_exhaustion_logged_ = false;
   SteadyTime next_look_;

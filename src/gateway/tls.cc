@@ -21,7 +21,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Returns an error of kind configuration that begins with the names of module and option.
+/// Loads the certificate, key and chain of one port. Errors name the module, the option and the file.
 struct Files {
   const HttpOptions& options;
 
@@ -94,8 +94,8 @@ std::string openssl_text() {
 Result<std::unique_ptr<asio::ssl::context>> make_tls_context(const HttpOptions& options) {
   if (options.ssl_crt.empty() && options.ssl_key.empty()) return std::unique_ptr<asio::ssl::context>();
   const Files files{options};
-  if (options.ssl_crt.empty()) return files.failure("ssl_crt", "(none)", "TLS takes it and ssl_key");
-  if (options.ssl_key.empty()) return files.failure("ssl_key", "(none)", "TLS takes it and ssl_crt");
+  if (options.ssl_crt.empty()) return files.failure("ssl_crt", "(none)", "TLS requires ssl_crt and ssl_key");
+  if (options.ssl_key.empty()) return files.failure("ssl_key", "(none)", "TLS requires ssl_crt and ssl_key");
   ERR_clear_error();
   auto made = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
   SSL_CTX* const context = made->native_handle();

@@ -10,7 +10,7 @@
 
 namespace rest_fcgi::gateway {
 
-/// When the certificate of a port begins and ceases to be valid.
+/// The period in which the certificate of a port is valid.
 struct CertificateTimes {
   std::string name;  ///< of the port's `HttpOptions`
   WallTime from;
@@ -20,7 +20,8 @@ struct CertificateTimes {
 /// Reads the certificates of all ports with TLS from their files. Errors: configuration, with the file.
 [[nodiscard]] Result<std::vector<CertificateTimes>> certificate_times(const Options& options);
 
-/// Errors: configuration, for a certificate that is not valid at that time or cannot be read.
+/// Checks the certificates of all ports with TLS. Errors: configuration, if a certificate is not valid at
+/// `when` or cannot be read.
 [[nodiscard]] Result<void> check_certificate_times(const Options& options, WallTime when);
 
 }  // namespace rest_fcgi::gateway

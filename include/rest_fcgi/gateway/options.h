@@ -14,7 +14,7 @@ namespace rest_fcgi::gateway {
 /// Whether a port asks clients for a certificate in the TLS handshake: Salt's `ssl_cert_reqs`.
 enum class ClientCertificates {
   none,      ///< clients are not asked for a certificate
-  optional,  ///< a certificate may be missing, and has to be valid
+  optional,  ///< a certificate may be missing; if there is one, it has to be valid
   required,  ///< a valid certificate is necessary
 };
 
@@ -24,7 +24,7 @@ struct HttpOptions {
   std::string host = "0.0.0.0";  ///< an IP address, or a name of this host
   std::uint16_t port = 0;
   std::string ssl_crt;    ///< path of the certificate and its chain in PEM form; empty: no TLS
-  std::string ssl_key;    ///< path of its private key
+  std::string ssl_key;    ///< path of the certificate's private key
   std::string ssl_chain;  ///< path of further certificates of the chain; empty: none
   ClientCertificates client_certificates = ClientCertificates::none;
   std::string ssl_ca_certs;  ///< path of a file or folder with the authorities for clients' certificates
@@ -49,9 +49,9 @@ struct Options {
   std::string socket_group;   ///< group name; empty: unchanged
   bool allow_remote = false;  ///< whether `tcp:` may bind an address other than loopback
   std::vector<HttpOptions> http;
-  std::size_t max_http_connections = 4096;  ///< beyond it who waits longest for a request makes room
+  std::size_t max_http_connections = 4096;  ///< beyond it the connection that waits longest is closed
   std::size_t max_body_bytes = std::size_t{256} << 20;  ///< of all requests together; beyond it: 503
-  std::size_t max_streams = 2000;  ///< the applications' limit, for which file descriptors are needed
+  std::size_t max_streams = 2000;  ///< the applications' limit, which the limit of open files has to allow
   std::size_t min_threads = 4;     ///< idle threads that are kept
   std::size_t max_threads = 1024;  ///< requests that are answered at once
   std::size_t max_waiting = 1024;  ///< requests that wait while all threads are busy; beyond it: 503

@@ -49,8 +49,8 @@ bool FastCgiRequest::receive(http::Environ& environ) {
   // Without a listening socket FCGX_Accept_r fails when it would accept another connection.
   FCGX_InitRequest(&libfcgi_, -1, 0);
   libfcgi_.ipcFd = connection_.get();
-  libfcgi_.keepConnection = 1;  // else FCGX_Accept_r closes the connection first
-  libfcgi_.detached = 1;        // libfcgi closes it without waiting for the peer
+  libfcgi_.keepConnection = 1;  // otherwise FCGX_Accept_r closes the connection first
+  libfcgi_.detached = 1;        // libfcgi closes the connection without waiting for the peer
   if (FCGX_Accept_r(&libfcgi_) != 0) {
     connection_.release();  // closed by libfcgi
     return false;
@@ -62,7 +62,7 @@ bool FastCgiRequest::receive(http::Environ& environ) {
   for (char** variable = libfcgi_.envp; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     const std::size_t equals = text.find('=');
-    // A name with a NUL byte inside has no equals sign either.
+    // Ignores variables without a name. A name with a NUL byte ends there, before the equals sign.
     if (equals != 0 && equals != std::string_view::npos) environ.set(text, equals);
     wipe(*variable, text.size());
   }

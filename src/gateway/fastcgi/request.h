@@ -33,7 +33,8 @@ struct BodyLimits {
 /// that time. Used by one thread at a time.
 ///
 /// libfcgi serves one request at a time on a connection. It refuses a second FCGI_BEGIN_REQUEST
-/// (FCGI_CANT_MPX_CONN) and loses bytes that arrive before its reply is complete. Web servers do neither.
+/// (FCGI_CANT_MPX_CONN) and loses bytes that arrive before its reply is complete. Web servers send the next
+/// request after the reply.
 class FastCgiRequest {
  public:
   enum class End {

@@ -53,8 +53,8 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
   set_timeouts(connection.get(), shared_.options.receive_timeout, shared_.options.send_timeout);
   auto entry = std::make_unique<Connections::Entry>(shared_.fastcgi_connections, connection.get());
   std::chrono::milliseconds patience = shared_.options.receive_timeout;
-  // The request mostly arrives together with its connection. During shutdown a thread outside the pool
-  // accepts.
+  // Most requests arrive together with their connection and are answered here. During shutdown the thread
+  // that accepts is not in the pool.
   if (ThreadPool::is_in_loop() && has_bytes(connection.get())) {
     if (const auto call = shared_.pool.try_begin_call()) {
       const ThreadPool::Blocking blocking(shared_.pool);
@@ -70,7 +70,7 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
 
 Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
                             std::chrono::milliseconds patience) {
-  // Stays registered with the loop. Each request gets a copy, which libfcgi may close.
+  // This descriptor stays registered with the loop. Each request gets a copy of it, which libfcgi may close.
   Socket socket(co_await asio::this_coro::executor, {family, 0}, connection.release());
   for (;;) {
     entry->wait(Stage::request, system_clock().steady() + patience);

@@ -33,9 +33,9 @@ struct HttpPort {
         proxies(std::move(its_proxies)) {}
 
   HttpOptions options;
-  std::size_t index;                               ///< of its application
+  std::size_t index;                               ///< of its application in `Applications::http`
   std::unique_ptr<boost::asio::ssl::context> tls;  ///< nullptr: no TLS
-  http::Addresses proxies;                         ///< their X-Forwarded-For is trusted
+  http::Addresses proxies;                         ///< trusted to set X-Forwarded-For
   mutable std::atomic<SteadyTime> next_proxy_warning = SteadyTime::min();
 };
 

@@ -44,7 +44,7 @@ constexpr Refusal kHeader = {Status::bad_request, "A header is malformed"};
 constexpr Refusal kBodies = {
     Status::service_unavailable,
     "The bodies of all requests together are larger than may be in memory (max_body_bytes)"};
-constexpr Refusal kFolded = {Status::bad_request, "A header goes on in the next line, which nobody may do"};
+constexpr Refusal kFolded = {Status::bad_request, "A header must not continue in the next line"};
 
 /// The most bytes that are reserved for an announced body before they arrive.
 constexpr std::uint64_t kEarlyRoom = 65536;
@@ -217,8 +217,8 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   if (!add_variable(view_of(name), text)) refuse(kHeadTooLarge, code);
 }
 
-/// Returns whether the header is folded over several lines. Beast joins such lines in memory of its own,
-/// unless all but one are empty.
+/// Returns whether the header is folded over several lines. Beast copies the joined value of such lines out
+/// of the input. If all lines but one are empty, the value stays in the input, after a line end.
 bool RequestParser::is_folded(std::string_view header, std::string_view value) const {
   if (value.empty()) return false;
   const std::less<const char*> before;

@@ -80,7 +80,7 @@ void HttpServer::begin(std::size_t index, UniqueFd socket, const sockaddr_storag
   }
   asio::io_context& context = shared_.pool.context();
   Socket connected(context, {address.ss_family, IPPROTO_TCP}, socket.release());
-  // Made here, so that the connection counts as open from now on.
+  // The connection is made here and not in the coroutine, so that it counts as open at once.
   auto connection =
       std::make_unique<HttpConnection>(shared_, std::move(port), std::move(connected), peer_of(address));
   asio::co_spawn(context, serve(std::move(connection)), asio::detached);

@@ -30,8 +30,8 @@ constexpr std::chrono::milliseconds kMostRest{10};
 
 }  // namespace
 
-/// Posts `task` once for all calls until it runs. Feeds may call it after the loop's end, which has no
-/// effect.
+/// Posts `task` at the first call. Further calls before it runs post nothing. Calls after the loop's end have
+/// no effect.
 class Streams::Wakeup {
  public:
   Wakeup(asio::io_context& context, std::function<void()> task)
@@ -149,7 +149,7 @@ void Streams::pass() {
   }
   loop_->trim.note_work();
   loop_->group.news.cancel();
-  asio::post(loop_->context, [this, begun] {  // after the listeners that waited for news
+  asio::post(loop_->context, [this, begun] {  // runs after the listeners that waited for news
     const SteadyTime ended = system_clock().steady();
     if (ended - begun > kQuick) {
       loop_->next_pass = ended + std::min<SteadyTime::duration>(ended - begun, kMostRest);
