@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "../gateway/http/fed_parser.h"
+#include "../gateway/http/parser_driver.h"
 #include "gateway/fastcgi/request.h"
 #include "gateway/streams/streams.h"
 #include "rest_fcgi/core/excerpt.h"
@@ -24,7 +24,7 @@
 namespace rest_fcgi::fuzz {
 namespace {
 
-using gateway::test::FedParser;
+using gateway::test::ParserDriver;
 
 constexpr std::size_t kMaxHead = 4000;
 constexpr std::size_t kMaxBody = 1000;
@@ -33,12 +33,12 @@ constexpr std::size_t kMaxBody = 1000;
 std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
   std::vector<std::string> found;
   while (!bytes.empty()) {
-    FedParser fed({.max_head_size = kMaxHead, .max_body_size = kMaxBody});
-    while (!bytes.empty() && !fed.is_complete() && !fed.refusal()) {
-      bytes.remove_prefix(fed.take(bytes.substr(0, step)));
+    ParserDriver driver({.max_head_size = kMaxHead, .max_body_size = kMaxBody});
+    while (!bytes.empty() && !driver.is_complete() && !driver.refusal()) {
+      bytes.remove_prefix(driver.take(bytes.substr(0, step)));
     }
-    if (!fed.is_complete()) break;
-    const http::Environ& variables = fed.parser().finish();
+    if (!driver.is_complete()) break;
+    const http::Environ& variables = driver.parser().finish();
     std::string text(*variables.body);
     require(text.size() <= kMaxBody, "a body is larger than it may be");
     for (const auto& [name, value] : variables.all()) {

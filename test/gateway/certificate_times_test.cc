@@ -12,7 +12,7 @@ using namespace rest_fcgi;
 using namespace rest_fcgi::gateway;
 using std::chrono::hours;
 
-TEST_CASE("a certificate is good from its first to its last day, and bad before and after") {
+TEST_CASE("check_certificate_times accepts a certificate only between notBefore and notAfter") {
   const test::TempDir dir;
   const test::Certificates files = test::make_certificates(dir.path().string());
   Options options;

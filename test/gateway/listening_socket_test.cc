@@ -43,13 +43,13 @@ Result<ListeningSocket> open_socket(const Options& options) {
   return open_fastcgi_socket(options, none);
 }
 
-std::unique_ptr<Listener> opened(const Options& options) {
+std::unique_ptr<Listener> open_listener(const Options& options) {
   auto socket = open_socket(options);
   REQUIRE_MESSAGE(socket, socket.error().message);
   return std::make_unique<Listener>(*std::move(socket));
 }
 
-/// The message of the error that `options` give.
+/// Returns the message of the error with which these options are refused.
 std::string refusal(const Options& options) {
   const auto listener = open_socket(options);
   REQUIRE(!listener);
@@ -79,10 +79,10 @@ int port_of(const Listener& listener) {
   sockaddr_in6 address = {};
   socklen_t size = sizeof address;
   ::getsockname(listener.fd(), reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin6_port);  // where IPv4 has it, too
+  return ntohs(address.sin6_port);  // sockaddr_in has its port at the same place
 }
 
-/// A listener on some port above `from` that is free.
+/// Listens on a free port of `host`.
 std::unique_ptr<Listener> on_free_port(const std::string& host, bool allow_remote = false) {
   for (int port = 20000; port < 32000; port += 7) {
     Options options = listening_on("tcp:" + host + ":" + std::to_string(port));
@@ -105,7 +105,7 @@ UniqueFd bound_socket(const std::string& path, int type = SOCK_STREAM) {
 
 }  // namespace
 
-TEST_CASE("what to listen on is unix:, tcp: or fd:0, and anything else is told so") {
+TEST_CASE("listen accepts only unix:, tcp: and fd:0") {
   for (const char* where :
        {"udp:127.0.0.1:9000", "/run/salt.sock", "127.0.0.1:9000", "fd:1", "fd:", "Unix:/x"}) {
     const std::string message = refusal(where);
@@ -114,67 +114,58 @@ TEST_CASE("what to listen on is unix:, tcp: or fd:0, and anything else is told s
   }
 }
 
-TEST_CASE("without a word about listening, descriptor 0 has to be a listening socket") {
+TEST_CASE("an empty listen requires a listening socket on descriptor 0") {
   const std::string message = refusal("");
   CHECK(contains(message, "file descriptor 0 is not a listening socket"));
   CHECK(contains(message, "unix:PATH, tcp:HOST:PORT"));
   CHECK(refusal("fd:0") == "cannot listen on fd:0: file descriptor 0 is not a listening stream socket");
 }
 
-TEST_CASE("a unix socket gets its mode, whatever the umask, and clients may connect") {
+TEST_CASE("a unix socket gets socket_mode whatever the umask is") {
   const TempDir dir;
   Options options = listening_on("unix:" + (dir / "s"));
   options.socket_mode = 0666;
   const mode_t old_mask = ::umask(077);
-  const auto listener = opened(options);
+  const auto listener = open_listener(options);
   CHECK(::umask(old_mask) == 077);
   CHECK(mode(dir / "s") == 0666);
   CHECK(FcgiClient::unix_socket(dir / "s").connected());
   CHECK(listener->accept());
 }
 
-TEST_CASE("a listening socket neither blocks nor is inherited by children") {
+TEST_CASE("a listening socket is nonblocking and close-on-exec") {
   const TempDir dir;
-  const auto listener = opened(listening_on("unix:" + (dir / "s")));
+  const auto listener = open_listener(listening_on("unix:" + (dir / "s")));
   CHECK((::fcntl(listener->fd(), F_GETFL) & O_NONBLOCK) != 0);
   CHECK((::fcntl(listener->fd(), F_GETFD) & FD_CLOEXEC) != 0);
   CHECK(!listener->accept());
 }
 
-TEST_CASE("an accepted connection is not inherited by children") {
-  const TempDir dir;
-  const auto listener = opened(listening_on("unix:" + (dir / "s")));
-  const FcgiClient client = FcgiClient::unix_socket(dir / "s");
-  const UniqueFd connection = listener->accept();
-  REQUIRE(connection);
-  CHECK((::fcntl(connection.get(), F_GETFD) & FD_CLOEXEC) != 0);
-}
-
-TEST_CASE("a unix socket's path has 1 to 107 bytes") {
+TEST_CASE("a unix socket's path must have 1 to 107 bytes") {
   CHECK(contains(refusal("unix:"), "there is no path"));
   const TempDir dir;
   const std::string base = dir / "";
   const std::string longest = base + std::string(107 - base.size(), 's');
-  opened(listening_on("unix:" + longest));
+  open_listener(listening_on("unix:" + longest));
   const std::string message = refusal("unix:" + longest + "s");
   CHECK(contains(message, "the path has 108 bytes; a unix socket's has 107 at most"));
 }
 
-TEST_CASE("a socket that somebody serves is left alone") {
+TEST_CASE("opening a unix socket on which another process listens is an error") {
   const TempDir dir;
-  const auto first = opened(listening_on("unix:" + (dir / "s")));
+  const auto first = open_listener(listening_on("unix:" + (dir / "s")));
   CHECK(contains(refusal("unix:" + (dir / "s")), "another process is serving this socket"));
   CHECK(FcgiClient::unix_socket(dir / "s").connected());
 }
 
-TEST_CASE("a socket that nobody serves any more is replaced") {
+TEST_CASE("a left-over unix socket is replaced") {
   const TempDir dir;
-  bound_socket(dir / "s").reset();  // as a process does that is killed
-  const auto listener = opened(listening_on("unix:" + (dir / "s")));
+  bound_socket(dir / "s").reset();  // leaves its file, like a killed process
+  const auto listener = open_listener(listening_on("unix:" + (dir / "s")));
   CHECK(FcgiClient::unix_socket(dir / "s").connected());
 }
 
-TEST_CASE("what is not an old socket of our kind is never removed") {
+TEST_CASE("a file that is not a left-over stream socket is kept") {
   const TempDir dir;
   dir.write("file", "content");
   CHECK(contains(refusal("unix:" + (dir / "file")), "the path exists and is not a socket"));
@@ -188,7 +179,7 @@ TEST_CASE("what is not an old socket of our kind is never removed") {
   CHECK(exists(dir / "datagrams"));
 }
 
-TEST_CASE("a directory that is not there or not for us is named with the reason") {
+TEST_CASE("an unusable directory is an error with its path and the reason") {
   const TempDir dir;
   const std::string message = refusal("unix:" + (dir / "none/s"));
   CHECK(contains(message, "cannot listen on unix:" + (dir / "none/s")));
@@ -208,13 +199,13 @@ TEST_CASE("an unknown owner or group is an error and leaves no socket") {
   CHECK(!exists(dir / "s"));
 }
 
-TEST_CASE("an owner and a group that may be set are set, and others are an error that leaves no socket") {
+TEST_CASE("a unix socket gets its owner and group, or is removed if they cannot be set") {
   const TempDir dir;
   Options options = listening_on("unix:" + (dir / "s"));
   options.socket_owner = "daemon";
   options.socket_group = "daemon";
   if (::geteuid() == 0) {
-    const auto listener = opened(options);
+    const auto listener = open_listener(options);
     struct stat status {};
     REQUIRE(::stat((dir / "s").c_str(), &status) == 0);
     CHECK(status.st_uid == 1);
@@ -225,14 +216,14 @@ TEST_CASE("an owner and a group that may be set are set, and others are an error
   }
 }
 
-TEST_CASE("a unix socket is removed at the end, if it is still ours") {
+TEST_CASE("a unix socket is removed at the end, unless another process replaced it") {
   const TempDir dir;
-  opened(listening_on("unix:" + (dir / "s")));
+  open_listener(listening_on("unix:" + (dir / "s")));
   CHECK(!exists(dir / "s"));
 
-  auto first = opened(listening_on("unix:" + (dir / "s")));
+  auto first = open_listener(listening_on("unix:" + (dir / "s")));
   REQUIRE(::rename((dir / "s").c_str(), (dir / "old").c_str()) == 0);
-  const auto second = opened(listening_on("unix:" + (dir / "s")));
+  const auto second = open_listener(listening_on("unix:" + (dir / "s")));
   first.reset();
   CHECK(FcgiClient::unix_socket(dir / "s").connected());
 }
@@ -248,7 +239,7 @@ TEST_CASE("a loopback address may be IPv4, IPv6 in brackets or localhost") {
   CHECK(FcgiClient::tcp(port_of(*listener), "::1").connected());
 }
 
-TEST_CASE("an address that other hosts reach takes allow_remote") {
+TEST_CASE("an address other than loopback requires allow_remote") {
   for (const char* where :
        {"tcp:0.0.0.0:9000", "tcp:[::]:9000", "tcp:192.0.2.1:9000", "tcp:[::ffff:127.0.0.1]:9000"}) {
     const std::string message = refusal(where);
@@ -259,7 +250,7 @@ TEST_CASE("an address that other hosts reach takes allow_remote") {
   CHECK(FcgiClient::tcp(port_of(*listener)).connected());
 }
 
-TEST_CASE("a TCP address that cannot be is told what can be") {
+TEST_CASE("a malformed TCP address is an error with an example") {
   CHECK(contains(refusal("tcp:127.0.0.1"), "the port is missing"));
   CHECK(contains(refusal("tcp:"), "the port is missing"));
   for (const char* port : {"", "0", "65536", "-1", "80x", "http", " 80"}) {
@@ -274,25 +265,24 @@ TEST_CASE("a TCP address that cannot be is told what can be") {
   }
 }
 
-TEST_CASE("a port that is taken is an error with the address and the reason") {
+TEST_CASE("a port in use is an error with the address and the reason") {
   const auto first = on_free_port("127.0.0.1");
   const std::string where = "tcp:127.0.0.1:" + std::to_string(port_of(*first));
   CHECK(refusal(where) == "cannot listen on " + where + ": Address already in use");
 }
 
-TEST_CASE("a port is free again right after its last owner") {
+TEST_CASE("a port can be opened again at once after a connection on it was closed") {
   auto listener = on_free_port("127.0.0.1");
   const int port = port_of(*listener);
   const FcgiClient client = FcgiClient::tcp(port);
-  listener->accept().reset();  // who closes first leaves the port in TIME_WAIT
+  listener->accept().reset();  // the side that closes first leaves the port in TIME_WAIT
   listener.reset();
-  opened(listening_on("tcp:127.0.0.1:" + std::to_string(port)));
+  open_listener(listening_on("tcp:127.0.0.1:" + std::to_string(port)));
 }
 
-TEST_CASE(
-    "a listening socket that another program opened is taken over, and its number reads from /dev/null") {
+TEST_CASE("take_inherited_socket moves the socket to a new descriptor and opens /dev/null in its place") {
   const TempDir dir;
-  const auto other = opened(listening_on("unix:" + (dir / "s")));
+  const auto other = open_listener(listening_on("unix:" + (dir / "s")));
   const int number = ::dup(other->fd());
   REQUIRE(::fcntl(number, F_SETFL, 0) == 0);
   const auto taken = take_inherited_socket(number);
@@ -305,7 +295,7 @@ TEST_CASE(
   CHECK(::read(number, &byte, 1) == 0);
 }
 
-TEST_CASE("a descriptor that is no listening stream socket is not taken over") {
+TEST_CASE("take_inherited_socket refuses a descriptor that is not a listening stream socket") {
   const auto refused = [](int fd) {
     const auto taken = take_inherited_socket(fd);
     return !taken && contains(taken.error().message, "is not a listening stream socket");
@@ -319,10 +309,10 @@ TEST_CASE("a descriptor that is no listening stream socket is not taken over") {
   CHECK(refused(datagrams.get()));
 }
 
-TEST_CASE("a socket that mod_fcgid made for this process is told by its name") {
+TEST_CASE("a unix socket named PID.NUMBER is mod_fcgid's and carries no streams") {
   const TempDir dir;
-  const auto carries = [&](const std::string& name) {
-    const auto made = opened(listening_on("unix:" + (dir / name)));
+  const auto can_stream = [&](const std::string& name) {
+    const auto made = open_listener(listening_on("unix:" + (dir / name)));
     const UniqueFd stdin_of_tests(::dup(0));
     REQUIRE(::dup2(made->fd(), 0) == 0);
     const auto inherited = open_socket(listening_on("fd:0"));
@@ -331,13 +321,13 @@ TEST_CASE("a socket that mod_fcgid made for this process is told by its name") {
     CHECK(inherited->is_shared);
     return inherited->carries_streams;
   };
-  CHECK_FALSE(carries("5173.0"));
-  for (const char* name : {"fcgi.sock", "5173", "5173.", ".1", "5173.0.1"}) CHECK(carries(name));
+  CHECK_FALSE(can_stream("5173.0"));
+  for (const char* name : {"fcgi.sock", "5173", "5173.", ".1", "5173.0.1"}) CHECK(can_stream(name));
 }
 
-TEST_CASE("a host to listen on that is none is a mistake") {
-  const auto found =
-      find_address(std::string(64, 'x'), 80);  // no part of a name is that long: nobody is asked
+TEST_CASE("find_address returns a configuration error for an invalid host") {
+  // A label of a host name has at most 63 characters, so that DNS is not asked.
+  const auto found = find_address(std::string(64, 'x'), 80);
   REQUIRE_FALSE(found);
   CHECK(found.error().kind == ErrorKind::configuration);
   CHECK(found.error().message == ::gai_strerror(EAI_NONAME));

@@ -22,7 +22,7 @@
 #include "gateway/fastcgi/request.h"
 #include "gateway/listening_socket.h"
 #include "gateway/sys.h"
-#include "served.h"
+#include "running_gateway.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::gateway;
@@ -32,7 +32,7 @@ using namespace rest_fcgi::test;
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t kRounds = 10;  // a process with sanitizers takes long to fork and to end
+constexpr std::size_t kRounds = 10;  // with sanitizers a process forks and ends slowly
 #else
 constexpr std::size_t kRounds = 100;
 #endif
@@ -41,7 +41,7 @@ constexpr std::size_t kRounds = 100;
 class Child {
  public:
   explicit Child(const std::function<int()>& body) {
-    // What is still in the buffers would come out of both processes.
+    // Both processes would write what is still in the buffers.
     std::cout << std::flush;
     std::fflush(nullptr);
     pid_ = rest_fcgi::test::fork_alone();
@@ -59,7 +59,7 @@ class Child {
 
   void signal(int number) const { ::kill(pid_, number); }
 
-  /// Its exit status, or minus the signal that ended it.
+  /// Waits for the end of the child. Returns its exit status, or the negative signal number.
   int wait() {
     int status = 0;
     ::waitpid(std::exchange(pid_, -1), &status, 0);
@@ -94,7 +94,7 @@ FcgiClient connect_when_served(const std::string& path) {
   return std::move(client.back());
 }
 
-/// A pipe: who reads waits until somebody writes.
+/// A gate between two processes: `wait` in one process returns after `open` in the other.
 class Gate {
  public:
   Gate() {
@@ -114,8 +114,8 @@ class Gate {
   UniqueFd write_;
 };
 
-/// Which of its promises harden_process does not keep, in bits.
-int broken_promises() {
+/// Calls harden_process. Returns a bit for each protection that is missing after it.
+int missing_protections() {
   harden_process();
   rlimit core = {};
   ::getrlimit(RLIMIT_CORE, &core);
@@ -127,28 +127,27 @@ int broken_promises() {
   }
   struct sigaction pipe_action = {};
   ::sigaction(SIGPIPE, nullptr, &pipe_action);
-  const std::array promises = {::prctl(PR_GET_DUMPABLE) == 0, core.rlim_cur == 0 && core.rlim_max == 0,
-                               ::umask(0) == 077, all_blocked, pipe_action.sa_handler == SIG_IGN};
-  int broken = 0;
-  for (std::size_t i = 0; i < promises.size(); ++i) broken |= promises[i] ? 0 : 1 << i;
-  return broken;
+  const std::array protections = {::prctl(PR_GET_DUMPABLE) == 0, core.rlim_cur == 0 && core.rlim_max == 0,
+                                  ::umask(0) == 077, all_blocked, pipe_action.sa_handler == SIG_IGN};
+  int missing = 0;
+  for (std::size_t i = 0; i < protections.size(); ++i) missing |= protections[i] ? 0 : 1 << i;
+  return missing;
 }
 
 }  // namespace
 
-TEST_CASE(
-    "a hardened process leaves no core, no trace and no file to others, and blocks what serve waits for") {
-  CHECK(Child(broken_promises).wait() == 0);
+TEST_CASE("harden_process forbids core dumps and ptrace, sets umask 077 and blocks the signals of serve") {
+  CHECK(Child(missing_protections).wait() == 0);
 }
 
-TEST_CASE("libfcgi does not keep the signal handlers that it sets") {
+TEST_CASE("init_libfcgi restores the signal handlers that libfcgi replaces") {
   REQUIRE(init_libfcgi());
   struct sigaction action = {};
   ::sigaction(SIGUSR1, nullptr, &action);
   CHECK((action.sa_handler == SIG_DFL));
 }
 
-TEST_CASE("the limit on open files is raised, never lowered, and not beyond what is allowed") {
+TEST_CASE("raise_file_limit raises the limit up to the hard limit, and never lowers it") {
   CHECK(Child([] {
           rlimit limit = {100, 200};
           ::setrlimit(RLIMIT_NOFILE, &limit);
@@ -164,7 +163,7 @@ TEST_CASE("the limit on open files is raised, never lowered, and not beyond what
         }).wait() == 0);
 }
 
-TEST_CASE("MapServer#7504: SIGTERM, SIGINT and SIGUSR1 end an idle process, in whatever moment they come") {
+TEST_CASE("MapServer#7504: SIGTERM, SIGINT and SIGUSR1 end an idle process at any moment") {
   constexpr std::array kSignals = {SIGTERM, SIGINT, SIGUSR1};
   const TempDir dir;
   for (std::size_t i = 0; i < kRounds; ++i) {
@@ -178,7 +177,7 @@ TEST_CASE("MapServer#7504: SIGTERM, SIGINT and SIGUSR1 end an idle process, in w
   }
 }
 
-TEST_CASE("SIGTERM lets a busy process answer what is in flight") {
+TEST_CASE("a process answers its request in flight after SIGTERM") {
   const TempDir dir;
   for (std::size_t i = 0; i < kRounds; ++i) {
     const Gate arrived;
@@ -200,7 +199,7 @@ TEST_CASE("SIGTERM lets a busy process answer what is in flight") {
   }
 }
 
-TEST_CASE("a signal that came before serve began is not lost") {
+TEST_CASE("a signal that arrives before serve ends serve at once") {
   const TempDir dir;
   Child child([&] {
     harden_process();
@@ -210,7 +209,7 @@ TEST_CASE("a signal that came before serve began is not lost") {
   CHECK(child.wait() == 0);
 }
 
-TEST_CASE("a listening socket on descriptor 0 is served, and left to others at the end") {
+TEST_CASE("a listening socket on descriptor 0 is served, and stays open for other processes") {
   const TempDir dir;
   Options options = on_socket(dir);
   SocketActivation none;

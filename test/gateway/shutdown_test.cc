@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -7,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "served.h"
+#include "running_gateway.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::gateway;
@@ -16,7 +17,7 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-http::Application behind(Door& door) {
+http::Application block_at(Door& door) {
   return [&door](const http::Environ& request) {
     door.pass();
     return echo(request);
@@ -30,91 +31,69 @@ Options threads_up_to(std::size_t max) {
   return options;
 }
 
-http::Application saying(const std::string& text) {
-  return [text](const http::Environ&) { return http::Response{http::Status::ok, {}, text}; };
-}
-
 }  // namespace
 
-TEST_CASE("at the end requests in flight are finished, and nobody else gets in") {
-  Door door;
-  Served served(behind(door), threads_up_to(10));
-  FcgiClient busy = served.connect();
-  busy.send(post("in flight"));
-  CHECK(door.waiting(1) == 1);
-  served.signal(SIGTERM);
-  CHECK(eventually([&] { return !served.connect().connected(); }));
-  door.open();
-  CHECK(busy.reply().body == "in flight");
-  served.wait();
-}
-
-TEST_CASE("at the end connections that waited for a thread are answered") {
+TEST_CASE("SIGTERM refuses new connections, and lets running and waiting requests be answered") {
   Door door;
   Options options = threads_up_to(1);
   SUBCASE("on a unix socket") {}
-  const int port = free_port();
+  const int port = unused_port();
   SUBCASE("over TCP") {
     options.listen = "tcp:127.0.0.1:" + std::to_string(port);
   }
-  Served served(behind(door), options);
-  const auto connect = [&] { return options.listen.empty() ? served.connect() : FcgiClient::tcp(port); };
+  RunningGateway server(block_at(door), options);
+  const auto connect = [&] { return options.listen.empty() ? server.connect() : FcgiClient::tcp(port); };
   std::vector<FcgiClient> clients;
   for (int i = 0; i < 6; ++i) {
     clients.push_back(connect());
     CHECK(clients.back().send(post("client " + std::to_string(i))));
   }
   CHECK(door.waiting(1) == 1);
-  served.signal(SIGTERM);
+  server.signal(SIGTERM);
   CHECK(eventually([&] { return !connect().connected(); }));
   door.open();
   for (int i = 0; i < 6; ++i)
     CHECK(clients[static_cast<std::size_t>(i)].reply().body == "client " + std::to_string(i));
-  served.wait();
+  server.wait();
 }
 
-TEST_CASE("at the end a connection that waited may still be about to send its request") {
+TEST_CASE("a waiting connection may send its first request after SIGTERM") {
   Door door;
-  Served served(behind(door), threads_up_to(1));
-  FcgiClient busy = served.connect();
+  RunningGateway server(block_at(door), threads_up_to(1));
+  FcgiClient busy = server.connect();
   busy.send(post("in flight"));
   CHECK(door.waiting(1) == 1);
-  FcgiClient late = served.connect();
-  served.signal(SIGTERM);
-  CHECK(eventually([&] { return !served.connect().connected(); }));
+  FcgiClient late = server.connect();
+  server.signal(SIGTERM);
+  CHECK(eventually([&] { return !server.connect().connected(); }));
   door.open();
   CHECK(busy.reply().body == "in flight");
   CHECK(late.request(post("late")).body == "late");
-  served.wait();
+  server.wait();
 }
 
-TEST_CASE("at the end kept connections are closed, idle ones at once and busy ones after the answer") {
+TEST_CASE("SIGTERM closes idle kept connections, and busy ones after the reply") {
   Door door;
-  Served served(
-      [&](const http::Environ& request) {
-        if (*request.body == "slow") door.pass();
-        return echo(request);
-      },
-      threads_up_to(10));
-  FcgiClient idle = served.connect();
-  FcgiClient busy = served.connect();
+  RunningGateway server(block_slow_requests_at(door), threads_up_to(10));
+  FcgiClient idle = server.connect();
+  FcgiClient busy = server.connect();
   CHECK(idle.request(post("kept", {}, true)).ended);
   busy.send(post("slow", {}, true));
   CHECK(door.waiting(1) == 1);
-  served.signal(SIGTERM);
+  server.signal(SIGTERM);
   CHECK(idle.closed_within(milliseconds(10000)));
   door.open();
   CHECK(busy.reply().body == "slow");
   CHECK(busy.closed_within(milliseconds(10000)));
-  served.wait();
+  server.wait();
 }
 
-TEST_CASE("the time for the end counts from the signal, and is not used up without need") {
+TEST_CASE("serve returns at once if no request runs, with a deadline of shutdown_timeout after the signal") {
   Options options;
   options.shutdown_timeout = std::chrono::hours(1);
-  Served served(echo, options);
+  RunningGateway server(echo, options);
   const auto start = std::chrono::steady_clock::now();
-  const Ended ended = served.stop();
+  const Ended ended = server.stop();
   const auto end = std::chrono::steady_clock::now();
   CHECK(ended.in_flight == 0);
   CHECK(ended.deadline >= start + options.shutdown_timeout);
@@ -122,132 +101,119 @@ TEST_CASE("the time for the end counts from the signal, and is not used up witho
   CHECK(end - start < std::chrono::seconds(10));
 }
 
-TEST_CASE("a request that does not end in time is left behind, and may still end without harm") {
+TEST_CASE("serve counts requests that outlast shutdown_timeout, and their threads end later") {
   const auto door = std::make_shared<Door>();
   {
     Options options = threads_up_to(10);
-    options.shutdown_timeout = milliseconds(0);  // threads that have nothing to do are not counted
-    // Shared, as what an application needs has to be when threads are left behind.
-    Served served(
+    options.shutdown_timeout = milliseconds(0);
+    // The door is shared, because the thread uses it after the gateway is destroyed.
+    RunningGateway server(
         [door](const http::Environ& request) {
           door->pass();
           return echo(request);
         },
         options);
-    FcgiClient stuck = served.connect();
+    FcgiClient stuck = server.connect();
     stuck.send(post("stuck"));
     CHECK(door->waiting(1) == 1);
-    const Ended ended = served.stop();
+    const Ended ended = server.stop();
     CHECK(ended.in_flight == 1);
     CHECK(std::chrono::steady_clock::now() >= ended.deadline);
-    CHECK(served.log().has("1 requests did not end within shutdown_timeout"));
+    CHECK(server.log().has("1 requests did not end within shutdown_timeout"));
   }
   door->open();
-  CHECK(eventually([&] { return workers() == 0; }));
+  CHECK(eventually([&] { return worker_threads() == 0; }));
 }
 
-TEST_CASE("the application is gone when serve returns") {
+TEST_CASE("serve destroys the application before it returns") {
   for (int i = 0; i < 100; ++i) {
     auto inside = std::make_shared<int>(0);
     const std::weak_ptr<int> watched = inside;
-    Served served([inside = std::move(inside)](const http::Environ& request) { return echo(request); });
-    CHECK(served.connect().request(post("x")).ended);
-    served.stop();
+    RunningGateway server(
+        [inside = std::move(inside)](const http::Environ& request) { return echo(request); });
+    CHECK(server.connect().request(post("x")).ended);
+    server.stop();
     CHECK(watched.expired());
   }
 }
 
-TEST_CASE(
-    "at the end a kept connection that was just used may bring one more request, and is closed after it") {
+TEST_CASE("a kept connection may send one more request right after SIGTERM, and is closed after the reply") {
   const auto is_served = [] {
-    Served served(echo, threads_up_to(10));
-    FcgiClient kept = served.connect();
+    RunningGateway server(echo, threads_up_to(10));
+    FcgiClient kept = server.connect();
     CHECK(kept.request(post("first", {}, true)).body == "first");
-    served.signal(SIGTERM);
-    CHECK(eventually([&] { return !served.connect().connected(); }));
-    std::this_thread::sleep_for(milliseconds(50));  // it stops a moment after it listens no more
+    server.signal(SIGTERM);
+    CHECK(eventually([&] { return !server.connect().connected(); }));
+    std::this_thread::sleep_for(milliseconds(50));  // connections are told after the socket is closed
     const bool answered = kept.request(post("last", {}, true)).body == "last";
     CHECK(kept.closed_within(milliseconds(10000)));
-    served.wait();
+    server.wait();
     return answered;
   };
-  // A busy machine may take longer than the second that there is.
+  // Repeated, because a busy machine may take longer than kFarewell.
   bool was_served = false;
   for (int i = 0; i < 10 && !was_served; ++i) was_served = is_served();
   CHECK(was_served);
 }
 
-TEST_CASE("SIGHUP brings the next application, also on kept connections") {
-  Served served(saying("old"), {}, [] { return saying("new"); });
-  FcgiClient kept = served.connect();
+TEST_CASE("SIGHUP replaces the FastCGI application, also for kept connections") {
+  RunningGateway server(reply_with("old"), {}, [] { return reply_with("new"); });
+  FcgiClient kept = server.connect();
   CHECK(kept.request(post("", {}, true)).body == "old");
-  served.signal(SIGHUP);
-  CHECK(eventually([&] { return served.connect().request(post("")).body == "new"; }));
+  server.signal(SIGHUP);
+  CHECK(eventually([&] { return server.connect().request(post("")).body == "new"; }));
   CHECK(kept.request(post("", {}, true)).body == "new");
-  CHECK(eventually([&] { return served.log().has("configuration reread"); }));
+  CHECK(eventually([&] { return server.log().has("configuration reread"); }));
 }
 
-TEST_CASE("a request in flight goes on with the application it began with") {
+TEST_CASE("a request in flight finishes with the old application after SIGHUP") {
   Door door;
-  Served served(
+  RunningGateway server(
       [&](const http::Environ&) {
         door.pass();
         return http::Response{http::Status::ok, {}, "old"};
       },
-      {}, [] { return saying("new"); });
-  FcgiClient client = served.connect();
+      {}, [] { return reply_with("new"); });
+  FcgiClient client = server.connect();
   client.send(post(""));
   CHECK(door.waiting(1) == 1);
-  served.signal(SIGHUP);
-  CHECK(eventually([&] { return served.log().has("configuration reread"); }));
+  server.signal(SIGHUP);
+  CHECK(eventually([&] { return server.log().has("configuration reread"); }));
   door.open();
   CHECK(client.reply().body == "old");
 }
 
-TEST_CASE("an application that was replaced is gone soon, also where no request comes") {
+TEST_CASE("SIGHUP destroys the old application while a kept connection is idle") {
   auto inside = std::make_shared<int>(0);
   const std::weak_ptr<int> watched = inside;
-  Options options;
-  options.idle_thread_timeout = milliseconds(50);
-  Served served([inside = std::move(inside)](const http::Environ& request) { return echo(request); }, options,
-                [] { return saying("new"); });
-  CHECK(served.connect().request(post("x")).body == "x");
-  served.signal(SIGHUP);
-  CHECK(eventually([&] { return watched.expired(); }));
-}
-
-TEST_CASE("an idle kept connection does not keep an application that was replaced") {
-  auto inside = std::make_shared<int>(0);
-  const std::weak_ptr<int> watched = inside;
-  Served served([inside = std::move(inside)](const http::Environ& request) { return echo(request); }, {},
-                [] { return saying("new"); });
-  FcgiClient kept = served.connect();
+  RunningGateway server([inside = std::move(inside)](const http::Environ& request) { return echo(request); },
+                        {}, [] { return reply_with("new"); });
+  FcgiClient kept = server.connect();
   CHECK(kept.request(post("x", {}, true)).body == "x");
-  served.signal(SIGHUP);
+  server.signal(SIGHUP);
   CHECK(eventually([&] { return watched.expired(); }));
   CHECK(kept.request(post("x", {}, true)).body == "new");
 }
 
-TEST_CASE("an exception in a reload leaves the old application in place") {
-  Served served(saying("old"), {}, []() -> Result<http::Application> {
-    throw std::runtime_error("of a library, with a secret");
-  });
-  served.signal(SIGHUP);
-  CHECK(eventually(
-      [&] { return served.log().has("going on with the old configuration: std::runtime_error"); }));
-  CHECK(!served.log().has("secret"));
-  CHECK(served.connect().request(post("")).body == "old");
-}
-
-TEST_CASE("after a SIGHUP with a configuration that is wrong the old one serves on, and the log says why") {
-  Served served(saying("old"), {}, []() -> Result<http::Application> {
-    return Error{ErrorKind::configuration, "/etc/salt/master:7: rest_fcgi: unknown key 'x'", {}};
-  });
-  served.signal(SIGHUP);
-  CHECK(eventually([&] {
-    return served.log().has(
-        "going on with the old configuration: /etc/salt/master:7: rest_fcgi: unknown key 'x'");
-  }));
-  CHECK(served.connect().request(post("")).body == "old");
-  CHECK(!served.log().has("configuration reread"));
+TEST_CASE("a reload that fails keeps the old application, and the log names the error without secrets") {
+  struct Row {
+    std::function<Result<http::Application>()> reload;
+    std::string logged;
+  };
+  const Row rows[] = {
+      {[]() -> Result<http::Application> { throw std::runtime_error("of a library, with a secret"); },
+       "std::runtime_error"},
+      {[]() -> Result<http::Application> {
+         return Error{ErrorKind::configuration, "/etc/salt/master:7: rest_fcgi: unknown key 'x'", {}};
+       },
+       "/etc/salt/master:7: rest_fcgi: unknown key 'x'"},
+  };
+  for (const Row& row : rows) {
+    RunningGateway server(reply_with("old"), {}, row.reload);
+    server.signal(SIGHUP);
+    CHECK(eventually([&] { return server.log().has("going on with the old configuration: " + row.logged); }));
+    CHECK(!server.log().has("secret"));
+    CHECK(!server.log().has("configuration reread"));
+    CHECK(server.connect().request(post("")).body == "old");
+  }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -14,19 +16,18 @@
 
 #include <openssl/ssl.h>
 
-#include "../../support/loopback_http.h"
-#include "../served.h"
+#include "../running_gateway.h"
 #include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::gateway::test {
 
 struct HttpReply {
-  int status = 0;    ///< 0: none came
-  std::string head;  ///< without the blank line
-  std::string body;  ///< put together from its chunks, where it came in some
-  bool whole = false;
+  int status = 0;            ///< 0: the connection ended before a head arrived
+  std::string head;          ///< without the empty line
+  std::string body;          ///< without chunk framing
+  bool is_complete = false;  ///< the body arrived completely
 
-  /// The value of a header, whatever its case; empty: there is none.
+  /// Returns the value of a header, whatever the case of its name; empty if it is missing.
   [[nodiscard]] std::string header(std::string_view name) const {
     std::string lines = head + "\r\n";
     std::string wanted = "\r\n" + std::string(name) + ": ";
@@ -39,15 +40,15 @@ struct HttpReply {
   }
 };
 
-/// What is quick, on a busy host as well.
+/// The limit for operations that are quick even on a busy host.
 constexpr milliseconds kSoon{5000};
 
 inline int port_of(const Options& options) {
   return options.http[0].port;
 }
 
-/// A raw connection to a port of this host: bytes go out exactly as a test wants them. With `tls` it begins
-/// with TLS, of `version` alone where that is not 0. Not synchronized.
+/// A client that sends the bytes of a test unchanged to a port of this host. With `tls` it uses TLS, and only
+/// `version` if that is not 0. Used by one thread.
 class HttpPeer {
  public:
   explicit HttpPeer(int port, bool tls = false, int version = 0)
@@ -66,7 +67,7 @@ class HttpPeer {
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   [[nodiscard]] std::string tls_version() const { return tls_ ? SSL_get_version(tls_.get()) : ""; }
 
-  /// Whose the server's certificate is: `/CN=server`. REQUIRES: TLS.
+  /// Returns the subject of the server's certificate, for example `/CN=server`. REQUIRES: TLS.
   [[nodiscard]] std::string certificate() const {
     char name[256];
     return X509_NAME_oneline(X509_get_subject_name(SSL_get0_peer_certificate(tls_.get())), name, sizeof name);
@@ -82,35 +83,35 @@ class HttpPeer {
     return true;
   }
 
-  /// Reads one reply; without a body where it answers HEAD.
+  /// Reads one reply. `to_head`: it answers HEAD and has no body.
   HttpReply reply(bool to_head = false) {
     HttpReply found;
     std::size_t end = std::string::npos;
     while ((end = read_.find("\r\n\r\n")) == std::string::npos) {
-      if (!more()) return found;
+      if (!receive()) return found;
     }
     found.head = read_.substr(0, end);
     read_.erase(0, end + 4);
     if (found.head.size() > 12) found.status = std::atoi(found.head.c_str() + 9);
     if (to_head || found.status == 204 || found.status == 304 || found.status == 100) {
-      found.whole = true;
+      found.is_complete = true;
     } else if (found.header("Transfer-Encoding") == "chunked") {
-      found.whole = read_chunks(found.body);
+      found.is_complete = read_chunks(found.body);
     } else if (const std::string length = found.header("Content-Length"); !length.empty()) {
-      found.whole = read_exactly(static_cast<std::size_t>(std::atoll(length.c_str())), found.body);
+      found.is_complete = read_exactly(static_cast<std::size_t>(std::atoll(length.c_str())), found.body);
     } else {
-      while (more()) {
+      while (receive()) {
       }
       found.body = std::exchange(read_, {});
-      found.whole = true;
+      found.is_complete = true;
     }
     return found;
   }
 
-  /// The head of a reply whose body goes on and on: `chunk` and `bytes` read that.
+  /// Reads the head of a stream. `chunk` and `bytes` read the rest.
   HttpReply head() { return reply(true); }
 
-  /// The next chunk's content; empty: the last, or none came.
+  /// Reads a chunk and returns its content; empty for the last chunk, or if the connection ended.
   std::string chunk() {
     std::string content;
     std::string line_end;
@@ -119,32 +120,34 @@ class HttpPeer {
     return content;
   }
 
-  /// The next `size` bytes, or as many as come before the end.
+  /// Returns the next `size` bytes, or fewer if the connection ends before.
   std::string bytes(std::size_t size) {
-    while (read_.size() < size && more()) {
+    while (read_.size() < size && receive()) {
     }
     std::string found = read_.substr(0, size);
     read_.erase(0, found.size());
     return found;
   }
 
+  /// Sends `bytes` and reads one reply.
   HttpReply request(std::string_view bytes) {
     send(bytes);
     return reply();
   }
 
-  /// Does the other side close the connection, within `time`? Throws away what it sends.
+  /// Reads and ignores bytes until the server closes the connection. Returns false if it does not within
+  /// `time`.
   bool closed_within(milliseconds time) {
     const auto end = std::chrono::steady_clock::now() + time;
     for (;;) {
       const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
       if (left <= milliseconds(0)) return false;
       pollfd event = {fd_.get(), POLLIN, 0};
-      if (::poll(&event, 1, static_cast<int>(left.count())) == 1 && !more()) return true;
+      if (::poll(&event, 1, static_cast<int>(left.count())) == 1 && !receive()) return true;
     }
   }
 
-  /// Sends nothing more, and still reads.
+  /// Closes this side for sending.
   void half_close() { ::shutdown(fd_.get(), SHUT_WR); }
   void close() {
     tls_.reset();
@@ -164,7 +167,8 @@ class HttpPeer {
     if (SSL_connect(tls_.get()) != 1) close();
   }
 
-  bool more() {
+  /// Reads more bytes into `read_`. Returns false if the connection ended.
+  bool receive() {
     char buffer[65536];
     const auto got =
         tls_ ? SSL_read(tls_.get(), buffer, sizeof buffer) : ::recv(fd_.get(), buffer, sizeof buffer, 0);
@@ -174,18 +178,18 @@ class HttpPeer {
 
   bool read_exactly(std::size_t size, std::string& body) {
     while (read_.size() < size) {
-      if (!more()) return false;
+      if (!receive()) return false;
     }
     body += read_.substr(0, size);
     read_.erase(0, size);
     return true;
   }
 
-  /// Without its end; empty: none came.
+  /// Returns the next line without CRLF; empty if the connection ended.
   std::string line() {
     std::size_t end = std::string::npos;
     while ((end = read_.find("\r\n")) == std::string::npos) {
-      if (!more()) return {};
+      if (!receive()) return {};
     }
     std::string found = read_.substr(0, end);
     read_.erase(0, end + 2);
@@ -220,14 +224,14 @@ inline std::string http_post(std::string_view body, std::string_view headers = {
          std::string(headers) + "\r\n" + std::string(body);
 }
 
-/// One more port, which nobody listens on, and at most `threads` threads.
+/// Returns options with one HTTP port that is free, and at most `threads` threads.
 inline Options with_http(std::size_t threads = 4, HttpOptions http = {}) {
   Options options;
   options.min_threads = 1;
   options.max_threads = threads;
   http.name = "rest_cherrypy";
   http.host = "127.0.0.1";
-  http.port = rest_fcgi::test::unused_port();
+  http.port = unused_port();
   options.http.push_back(http);
   return options;
 }

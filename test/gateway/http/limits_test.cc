@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "../few_files.h"
+#include "../descriptor_limit.h"
 #include "http_peer.h"
 
 using namespace rest_fcgi;
@@ -18,8 +18,8 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-/// Peers that have sent `body` each.
-std::vector<HttpPeer> senders(const Options& options, int count, const std::string& body) {
+/// Returns `count` connections, on each of which a POST with `body` was sent.
+std::vector<HttpPeer> send_posts(const Options& options, int count, const std::string& body) {
   std::vector<HttpPeer> peers;
   for (int i = 0; i < count; ++i) {
     peers.emplace_back(port_of(options));
@@ -28,29 +28,21 @@ std::vector<HttpPeer> senders(const Options& options, int count, const std::stri
   return peers;
 }
 
-/// Bodies `slow` wait at `door`; all others are echoed.
-http::Application slow_at(Door& door) {
-  return [&door](const http::Environ& request) {
-    if (request.body && *request.body == "slow") door.pass();
-    return echo(request);
-  };
-}
-
-Options in_short_time(milliseconds head, milliseconds body, milliseconds idle) {
+Options with_timeouts(milliseconds head, milliseconds body, milliseconds idle) {
   return with_http(4, {.head_timeout = head, .body_timeout = body, .idle_timeout = idle});
 }
 
-const std::string kHalfHead = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
-const std::string kHalfBody = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345";
+const std::string kIncompleteHead = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
+const std::string kIncompleteBody = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345";
 
 }  // namespace
 
-TEST_CASE("a head that does not come whole in time is answered with 408, also where bytes keep coming") {
-  const Options options = in_short_time(milliseconds(2000), milliseconds(60000), milliseconds(60000));
-  const Served served(echo, options);
+TEST_CASE("an incomplete head is answered with 408 after head_timeout, also if bytes keep arriving") {
+  const Options options = with_timeouts(milliseconds(2000), milliseconds(60000), milliseconds(60000));
+  const RunningGateway server(echo, options);
   HttpPeer silent(port_of(options));
   HttpPeer half(port_of(options));
-  half.send(kHalfHead);
+  half.send(kIncompleteHead);
   HttpPeer dribbling(port_of(options));
   dribbling.send("GET / HTTP/1.1\r\n");
   const auto end = std::chrono::steady_clock::now() + kSoon;
@@ -64,30 +56,31 @@ TEST_CASE("a head that does not come whole in time is answered with 408, also wh
   CHECK(silent.reply().status == 0);
 }
 
-TEST_CASE("a body that does not go on is answered with 408") {
-  const Options options = in_short_time(milliseconds(60000), milliseconds(500), milliseconds(60000));
-  const Served served(echo, options);
+TEST_CASE("an incomplete body is answered with 408 after body_timeout") {
+  const Options options = with_timeouts(milliseconds(60000), milliseconds(500), milliseconds(60000));
+  const RunningGateway server(echo, options);
   for (const std::string& half :
-       {kHalfBody, std::string("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbo")}) {
+       {kIncompleteBody,
+        std::string("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbo")}) {
     HttpPeer peer(port_of(options));
     CHECK(peer.request(half).status == 408);
     CHECK(peer.closed_within(kSoon));
   }
 }
 
-TEST_CASE("a kept connection that is not used is closed without a word") {
-  const Options options = in_short_time(milliseconds(60000), milliseconds(60000), milliseconds(300));
-  const Served served(echo, options);
+TEST_CASE("a kept connection without a request is closed after idle_timeout") {
+  const Options options = with_timeouts(milliseconds(60000), milliseconds(60000), milliseconds(300));
+  const RunningGateway server(echo, options);
   HttpPeer peer(port_of(options));
   CHECK(peer.request(http_post("used")).body == "used");
   CHECK(peer.closed_within(kSoon));
   CHECK(peer.reply().status == 0);
 }
 
-TEST_CASE("who does not take a reply is given up, and holds up nobody meanwhile") {
+TEST_CASE("a peer that does not read its reply is dropped after send_timeout and occupies no thread") {
   const std::string large(20'000'000, 'x');
   const Options options = with_http(1, {.send_timeout = milliseconds(2000)});
-  const Served served(
+  const RunningGateway server(
       [&](const http::Environ& request) {
         return http::Response{http::Status::ok, {}, request.get("PATH_INFO") == "/large" ? large : "small"};
       },
@@ -100,19 +93,19 @@ TEST_CASE("who does not take a reply is given up, and holds up nobody meanwhile"
   stuck.send(http_get("/large"));
   CHECK(HttpPeer(port_of(options)).request(http_get()).body == "small");  // on the only thread
   CHECK(HttpPeer(port_of(options)).request(http_get("/large")).body == large);
-  std::this_thread::sleep_until(given_up);                        // threads that end close descriptors, too
-  CHECK(eventually([&] { return open_files() <= before + 1; }));  // our side
-  CHECK(!stuck.reply().whole);
+  std::this_thread::sleep_until(given_up);  // threads that end close descriptors as well
+  CHECK(eventually([&] { return open_files() <= before + 1; }));  // `stuck` is still open
+  CHECK(!stuck.reply().is_complete);
 }
 
-TEST_CASE("1000 idle connections, 300 slow heads and half bodies hold up nobody, and take no thread") {
+TEST_CASE("1000 idle connections and 300 incomplete requests occupy no thread") {
   const Options options = with_http(1);
-  const Served served(echo, options);
+  const RunningGateway server(echo, options);
   std::vector<HttpPeer> peers;
   for (int i = 0; i < 1000; ++i) peers.emplace_back(port_of(options));
   for (int i = 0; i < 300; ++i) {
     peers.emplace_back(port_of(options));
-    peers.back().send(i % 2 == 0 ? kHalfHead : kHalfBody);
+    peers.back().send(i % 2 == 0 ? kIncompleteHead : kIncompleteBody);
   }
   CHECK(peers.back().connected());
   HttpPeer other(port_of(options));
@@ -122,19 +115,19 @@ TEST_CASE("1000 idle connections, 300 slow heads and half bodies hold up nobody,
     for (std::size_t slow = 1000; slow < 1300; slow += 30) peers[slow].send("x");
   }
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
-  CHECK(workers() <= 2);
+  CHECK(worker_threads() <= 2);
 }
 
-TEST_CASE("peers that go away at any point leave nothing behind") {
+TEST_CASE("a peer that closes at any point leaves no open descriptor") {
   Options options = with_http();
   options.idle_thread_timeout = milliseconds(200);  // each thread has descriptors of its own
-  Served served([](const http::Environ& request) { return echo(request); }, options);
+  RunningGateway server([](const http::Environ& request) { return echo(request); }, options);
   CHECK(HttpPeer(port_of(options)).request(http_post("before")).body == "before");
   std::ptrdiff_t before = 0;
   REQUIRE(eventually([&] { return std::exchange(before, open_files()) == open_files(); }));
   const std::string large = http_post(std::string(500'000, 'x'));
-  for (const std::string& bytes : {std::string(), std::string("G"), kHalfHead, kHalfBody, http_post("unread"),
-                                   large, large.substr(0, 300'000)}) {
+  for (const std::string& bytes : {std::string(), std::string("G"), kIncompleteHead, kIncompleteBody,
+                                   http_post("unread"), large, large.substr(0, 300'000)}) {
     for (int i = 0; i < 30; ++i) {
       HttpPeer peer(port_of(options));
       peer.send(bytes);
@@ -144,10 +137,10 @@ TEST_CASE("peers that go away at any point leave nothing behind") {
   CHECK(eventually([&] { return open_files() <= before; }));
 }
 
-TEST_CASE("a client that goes away while its request runs does not stop it") {
+TEST_CASE("the server answers the next request after a client disconnected during its request") {
   Door door;
   const Options options = with_http(1);
-  const Served served(slow_at(door), options);
+  const RunningGateway server(block_slow_requests_at(door), options);
   HttpPeer gone(port_of(options));
   gone.send(http_post("slow"));
   REQUIRE(door.waiting(1) == 1);
@@ -156,12 +149,12 @@ TEST_CASE("a client that goes away while its request runs does not stop it") {
   CHECK(HttpPeer(port_of(options)).request(http_post("next")).body == "next");
 }
 
-TEST_CASE("with max_http_connections taken, who waits longest for a request makes room") {
+TEST_CASE("at max_http_connections the connection that waited longest for a request is closed") {
   Options options = with_http();
   options.max_http_connections = 3;
-  const Served served(echo, options);
-  HttpPeer first(
-      port_of(options));  // waits from its start: a reply is seen before its connection waits again
+  const RunningGateway server(echo, options);
+  // The first connection sends no request. So it waits since its start, longer than the others.
+  HttpPeer first(port_of(options));
   HttpPeer second(port_of(options));
   CHECK(second.request(http_post("second")).body == "second");
   HttpPeer third(port_of(options));
@@ -171,10 +164,10 @@ TEST_CASE("with max_http_connections taken, who waits longest for a request make
   CHECK(third.request(http_post("again")).body == "again");
 }
 
-TEST_CASE("with all connections half way through a body or a reply, the oldest makes room") {
+TEST_CASE("at max_http_connections a connection within a body is closed before one within a reply") {
   Options options = with_http();
   options.max_http_connections = 2;
-  const Served served(
+  const RunningGateway server(
       [](const http::Environ& request) {
         return http::Response{http::Status::ok, {}, std::string(request.body->empty() ? 0 : 20'000'000, 'x')};
       },
@@ -183,26 +176,26 @@ TEST_CASE("with all connections half way through a body or a reply, the oldest m
   unread.send(http_post("large"));
   CHECK(unread.bytes(1) == "H");
   HttpPeer half(port_of(options));
-  half.send(kHalfBody);
+  half.send(kIncompleteBody);
   HttpPeer third(port_of(options));
-  third.send(kHalfBody);
+  third.send(kIncompleteBody);
   CHECK(half.closed_within(kSoon));
   HttpPeer fourth(port_of(options));
   CHECK(fourth.request(http_post("", "Connection: close\r\n")).status == 200);
   CHECK(fourth.closed_within(kSoon));
   CHECK(third.closed_within(kSoon));
   HttpPeer fifth(port_of(options));
-  fifth.send(kHalfBody);
+  fifth.send(kIncompleteBody);
   HttpPeer sixth(port_of(options));
-  sixth.send(kHalfBody);
+  sixth.send(kIncompleteBody);
   CHECK(fifth.closed_within(kSoon));
 }
 
-TEST_CASE("bodies of all requests together are bounded, and what is given back counts no more") {
+TEST_CASE("requests beyond max_body_bytes get 503 until other bodies are freed") {
   Door door;
   Options options = with_http(8);
   options.max_body_bytes = 5000;
-  const Served served(slow_at(door), options);
+  const RunningGateway server(block_slow_requests_at(door), options);
   HttpPeer first(port_of(options));
   first.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4001\r\n\r\n" + std::string(4000, 'x'));
   HttpPeer second(port_of(options));
@@ -216,12 +209,12 @@ TEST_CASE("bodies of all requests together are bounded, and what is given back c
   CHECK(eventually([&] { return second.request(http_post(std::string(4500, 'x'))).status == 200; }));
 }
 
-TEST_CASE("where all connections have a request, new ones wait in the kernel") {
+TEST_CASE("a connection beyond max_http_connections waits while all others run a request") {
   Door door;
   Options options = with_http(8);
   options.max_http_connections = 2;
-  const Served served(slow_at(door), options);
-  std::vector<HttpPeer> busy = senders(options, 2, "slow");
+  const RunningGateway server(block_slow_requests_at(door), options);
+  std::vector<HttpPeer> busy = send_posts(options, 2, "slow");
   REQUIRE(door.waiting(2) == 2);
   HttpPeer late(port_of(options));
   late.send(http_post("late"));
@@ -231,15 +224,15 @@ TEST_CASE("where all connections have a request, new ones wait in the kernel") {
   for (HttpPeer& peer : busy) CHECK(peer.reply().body == "slow");
 }
 
-TEST_CASE("requests wait for a thread in one queue with those of FastCGI, and beyond max_waiting it is 503") {
+TEST_CASE("HTTP and FastCGI share max_threads and max_waiting, and HTTP requests beyond them get 503") {
   Door door;
   Options options = with_http(2);
   options.max_waiting = 2;
-  const Served served(slow_at(door), options);
+  const RunningGateway server(block_slow_requests_at(door), options);
   HttpPeer first(port_of(options));
   first.send(http_post("slow"));
   REQUIRE(door.waiting(1) == 1);
-  FcgiClient second = served.connect();
+  FcgiClient second = server.connect();
   second.send(post("slow"));
   REQUIRE(door.waiting(2) == 2);
   std::vector<HttpPeer> waiting;
@@ -254,29 +247,29 @@ TEST_CASE("requests wait for a thread in one queue with those of FastCGI, and be
   CHECK(reply.header("Retry-After") == "1");
   CHECK(reply.body.find("max_threads, max_waiting") != std::string::npos);
   CHECK(eventually(
-      [&] { return served.connect().request(post("refused")).body.find("All 2 threads are busy") == 0; }));
+      [&] { return server.connect().request(post("refused")).body.find("All 2 threads are busy") == 0; }));
   door.open();
   CHECK(first.reply().body == "slow");
   CHECK(second.reply().body == "slow");
   for (HttpPeer& peer : waiting) CHECK(peer.reply().body == "waits");
 }
 
-TEST_CASE("threads are started for requests, and a kept connection of FastCGI gives way to one") {
+TEST_CASE("threads are added for HTTP requests, and an idle FastCGI connection occupies none") {
   Door door;
   Options options = with_http(50);
-  const Served served(slow_at(door), options);
-  std::vector<HttpPeer> slow = senders(options, 49, "slow");
+  const RunningGateway server(block_slow_requests_at(door), options);
+  std::vector<HttpPeer> slow = send_posts(options, 49, "slow");
   CHECK(door.waiting(49) == 49);
-  FcgiClient kept = served.connect();
+  FcgiClient kept = server.connect();
   CHECK(kept.request(post("kept", {}, true)).body == "kept");
   CHECK(HttpPeer(port_of(options)).request(http_post("quick")).body == "quick");
   door.open();
   for (HttpPeer& peer : slow) CHECK(peer.reply().body == "slow");
 }
 
-TEST_CASE("many clients at once get each its own answer") {
+TEST_CASE("each of 16 HTTP clients gets its own replies") {
   const Options options = with_http(16);
-  const Served served(echo, options);
+  const RunningGateway server(echo, options);
   std::atomic<int> wrong = 0;
   std::vector<std::thread> clients;
   for (int i = 0; i < 16; ++i) {
@@ -295,15 +288,15 @@ TEST_CASE("many clients at once get each its own answer") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("where descriptors are short, that is said once and connections wait") {
+TEST_CASE("accepting HTTP without free descriptors is logged once and succeeds later") {
   const Options options = with_http(1);
-  const Served served(echo, options);
-  HttpPeer first(port_of(options));  // kept: its end would free a descriptor
+  const RunningGateway server(echo, options);
+  HttpPeer first(port_of(options));  // stays open, because closing it would free a descriptor
   REQUIRE(first.request(http_post("x")).body == "x");
   ReadableLog log;
   std::vector<HttpPeer> peers;
   {
-    const FewFiles files(1);
+    const DescriptorLimit limit(1);
     peers.emplace_back(port_of(options));
     CHECK(peers.back().send(http_post("patient")));
     CHECK(eventually(

@@ -14,7 +14,7 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-http::Response show(const http::Environ& environ) {
+http::Response show_variables(const http::Environ& environ) {
   std::string text;
   for (const char* name :
        {"REQUEST_METHOD", "REQUEST_URI", "PATH_INFO", "QUERY_STRING", "SERVER_PROTOCOL", "SERVER_NAME",
@@ -24,25 +24,25 @@ http::Response show(const http::Environ& environ) {
   return {http::Status::ok, {{"Content-Type", "text/plain"}, {"X-Two", "a\r\nSet-Cookie: b"}}, text};
 }
 
-/// A port on which requests are echoed until it goes.
-struct Echoing {
-  explicit Echoing(Options its_options = with_http(), http::Application application = echo)
-      : options(std::move(its_options)), served(std::move(application), options) {}
+/// A running gateway with one HTTP port.
+struct ServedPort {
+  explicit ServedPort(Options its_options = with_http(), http::Application application = echo)
+      : options(std::move(its_options)), server(std::move(application), options) {}
   [[nodiscard]] int port() const { return options.http[0].port; }
   [[nodiscard]] HttpPeer connect() const { return HttpPeer(port()); }
 
   Options options;
-  Served served;
+  RunningGateway server;
 };
 
 http::Response stream_of(std::vector<std::string> parts, std::string error = {}) {
-  return {http::Status::ok, {}, std::make_unique<Parts>(std::move(parts), std::move(error))};
+  return {http::Status::ok, {}, std::make_unique<StreamOfParts>(std::move(parts), std::move(error))};
 }
 
 }  // namespace
 
-TEST_CASE("who has to upgrade is told to what") {
-  const Echoing port(with_http(), [](const http::Environ&) {
+TEST_CASE("426 has the headers Upgrade and Connection, and keeps the connection") {
+  const ServedPort port(with_http(), [](const http::Environ&) {
     return http::Response{http::Status::upgrade_required, {}, "This is a WebSocket."};
   });
   HttpPeer peer = port.connect();
@@ -53,8 +53,8 @@ TEST_CASE("who has to upgrade is told to what") {
   CHECK(peer.request(http_get("/ws")).status == 426);
 }
 
-TEST_CASE("a request reaches the application as CGI describes it, and its answer has what every answer has") {
-  const Echoing port(with_http(), show);
+TEST_CASE("a request sets the CGI variables, and its reply has Server and Date") {
+  const ServedPort port(with_http(), show_variables);
   HttpPeer peer = port.connect();
   const HttpReply reply =
       peer.request(http_get("/a%2Fb?c=d", "X-Forwarded-For: 192.0.2.1\r\nRemote-Addr: 192.0.2.1\r\n"));
@@ -72,8 +72,8 @@ TEST_CASE("a request reaches the application as CGI describes it, and its answer
             "\nREMOTE_ADDR=127.0.0.1\nHTTPS=\nCONTENT_LENGTH=\nHTTP_X_FORWARDED_FOR=192.0.2.1\n");
 }
 
-TEST_CASE("one connection carries many requests, one after the other and at once, in order") {
-  const Echoing port;
+TEST_CASE("pipelined requests on one connection are answered in order") {
+  const ServedPort port;
   HttpPeer peer = port.connect();
   for (int i = 0; i < 20; ++i)
     CHECK(peer.request(http_post("one " + std::to_string(i))).body == "one " + std::to_string(i));
@@ -83,10 +83,10 @@ TEST_CASE("one connection carries many requests, one after the other and at once
   for (int i = 0; i < 500; ++i) REQUIRE(peer.reply().body == "number " + std::to_string(i));
 }
 
-TEST_CASE("a body comes whole, with a length and in chunks, byte by byte and large") {
+TEST_CASE("a body arrives complete with Content-Length or in chunks, byte by byte or large") {
   Options options = with_http();
   options.http[0].max_request_body_size = 3'000'000;
-  const Echoing port(options);
+  const ServedPort port(options);
   HttpPeer peer = port.connect();
   const std::string chunked =
       "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n";
@@ -101,8 +101,8 @@ TEST_CASE("a body comes whole, with a length and in chunks, byte by byte and lar
   CHECK(peer.request(chunks + "0\r\n\r\n").body == large);
 }
 
-TEST_CASE("who expects 100 Continue gets it before the body, and not where the body would be refused") {
-  const Echoing port;
+TEST_CASE("Expect: 100-continue gets 100 before the body, or 413 if the body is too large") {
+  const ServedPort port;
   HttpPeer peer = port.connect();
   for (int i = 0; i < 2; ++i) {
     peer.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
@@ -114,8 +114,8 @@ TEST_CASE("who expects 100 Continue gets it before the body, and not where the b
             .status == 413);
 }
 
-TEST_CASE("HEAD gets the headers of GET, and no body") {
-  const Echoing port(with_http(), [](const http::Environ& request) -> http::Response {
+TEST_CASE("HTTP HEAD returns the headers of GET without a body") {
+  const ServedPort port(with_http(), [](const http::Environ& request) -> http::Response {
     if (request.get("PATH_INFO") == "/stream") return stream_of({"never pulled"}, "pulled");
     return {http::Status::not_found, {}, "twelve bytes"};
   });
@@ -127,24 +127,24 @@ TEST_CASE("HEAD gets the headers of GET, and no body") {
   peer.send("HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n");
   CHECK(peer.reply(true).header("Transfer-Encoding") == "chunked");
   CHECK(peer.request(http_get()).body == "twelve bytes");
-  CHECK(!port.served.log().has("pulled"));
+  CHECK(!port.server.log().has("pulled"));
 }
 
-TEST_CASE("a stream is sent in chunks, to HTTP/1.0 until the connection ends, and cut off where it breaks") {
+TEST_CASE("a stream is chunked for HTTP/1.1, unframed for HTTP/1.0, and cut off on errors") {
   const std::string large(1'000'000, '2');
-  const Echoing port(with_http(), [&](const http::Environ& request) {
+  const ServedPort port(with_http(), [&](const http::Environ& request) {
     return stream_of({"one ", large, " three"}, request.get("PATH_INFO") == "/broken" ? "disk on fire" : "");
   });
   HttpPeer peer = port.connect();
   for (int i = 0; i < 3; ++i) {
     const HttpReply reply = peer.request(http_get());
-    CHECK(reply.whole);
+    CHECK(reply.is_complete);
     CHECK(reply.body == "one " + large + " three");
   }
   const HttpReply broken = peer.request(http_get("/broken"));
   CHECK(broken.status == 200);
-  CHECK(!broken.whole);
-  CHECK(port.served.log().has("a reply was cut off: disk on fire"));
+  CHECK(!broken.is_complete);
+  CHECK(port.server.log().has("a reply was cut off: disk on fire"));
   HttpPeer old = port.connect();
   const HttpReply reply = old.request("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
   CHECK(reply.header("Transfer-Encoding").empty());
@@ -152,8 +152,8 @@ TEST_CASE("a stream is sent in chunks, to HTTP/1.0 until the connection ends, an
   CHECK(reply.body == "one " + large + " three");
 }
 
-TEST_CASE("a stream whose length is known keeps the connection, and has to have that length") {
-  const Echoing port(with_http(), [](const http::Environ& request) {
+TEST_CASE("a stream with Content-Length keeps the connection, and is cut off if its length differs") {
+  const ServedPort port(with_http(), [](const http::Environ& request) {
     http::Response response = stream_of({"12345", "67890"});
     response.headers.emplace_back("Content-Length", std::string(request.get("QUERY_STRING")));
     return response;
@@ -165,14 +165,14 @@ TEST_CASE("a stream whose length is known keeps the connection, and has to have 
     CHECK(reply.header("Transfer-Encoding").empty());
     CHECK(reply.body == "1234567890");
   }
-  CHECK(!port.connect().request(http_get("/?11")).whole);
-  HttpPeer short_one = port.connect();
-  CHECK(short_one.request(http_get("/?7")).body != "1234567");
-  CHECK(port.served.log().has("not as many bytes as its Content-Length says"));
+  CHECK(!port.connect().request(http_get("/?11")).is_complete);
+  HttpPeer cut_off = port.connect();
+  CHECK(cut_off.request(http_get("/?7")).body != "1234567");
+  CHECK(port.server.log().has("not as many bytes as its Content-Length says"));
 }
 
-TEST_CASE("the connection is kept or closed as the peer wants it") {
-  const Echoing port;
+TEST_CASE("the Connection header of the request decides whether the connection is kept") {
+  const ServedPort port;
   HttpPeer kept = port.connect();
   CHECK(kept.request("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").header("Connection") ==
         "keep-alive");
@@ -187,23 +187,31 @@ TEST_CASE("the connection is kept or closed as the peer wants it") {
   CHECK(half.reply().body == "half");
 }
 
-TEST_CASE("204 has neither body nor length, and who throws is answered for with 500") {
-  const Echoing port(with_http(), [](const http::Environ& request) -> http::Response {
-    if (request.get("PATH_INFO") == "/throw") throw std::logic_error("secret text");
-    return {http::Status::no_content, {}, "dropped"};
+TEST_CASE("204 has neither body nor Content-Length") {
+  const ServedPort port(with_http(), [](const http::Environ&) {
+    return http::Response{http::Status::no_content, {}, "dropped"};
   });
   HttpPeer peer = port.connect();
-  const HttpReply none = peer.request(http_get());
-  CHECK(none.status == 204);
-  CHECK(none.header("Content-Length").empty());
-  CHECK(peer.request(http_get("/throw")).status == 500);
+  const HttpReply reply = peer.request(http_get());
+  CHECK(reply.status == 204);
+  CHECK(reply.header("Content-Length").empty());
   CHECK(peer.request(http_get()).status == 204);
-  CHECK(port.served.log().has("answered with 500: std::logic_error"));
-  CHECK(!port.served.log().has("secret text"));
 }
 
-TEST_CASE("what is no request is refused as JSON, and the connection closed") {
-  const Echoing port;
+TEST_CASE("an HTTP request whose application throws gets 500, and the connection is kept") {
+  const ServedPort port(with_http(), [](const http::Environ& request) -> http::Response {
+    if (request.get("PATH_INFO") == "/throw") throw std::logic_error("secret text");
+    return {http::Status::ok, {}, "next"};
+  });
+  HttpPeer peer = port.connect();
+  CHECK(peer.request(http_get("/throw")).status == 500);
+  CHECK(peer.request(http_get()).body == "next");
+  CHECK(port.server.log().has("answered with 500: std::logic_error"));
+  CHECK(!port.server.log().has("secret text"));
+}
+
+TEST_CASE("a malformed request is refused with JSON, and the connection is closed") {
+  const ServedPort port;
   struct Row {
     std::string bytes;
     int status;
@@ -211,11 +219,7 @@ TEST_CASE("what is no request is refused as JSON, and the connection closed") {
   const Row rows[] = {
       {"GET / HTTP/1.1\r\n\r\n", 400},
       {"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505},
-      {"get / HTTP/1.1\r\nHost: a\r\n\r\n", 400},
-      {"GET /#x HTTP/1.1\r\nHost: a\r\n\r\n", 400},
-      {"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 400},
       {std::string("\x16\x03\x01\0\xFF", 5), 400},
-      {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +2\r\n\r\nxx", 400},
       {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
       {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
       {"GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n", 431},
@@ -236,17 +240,17 @@ TEST_CASE("what is no request is refused as JSON, and the connection closed") {
   CHECK(port.connect().request(http_post("after")).body == "after");
 }
 
-TEST_CASE("each port has its application, and FastCGI has one") {
+TEST_CASE("each HTTP port and FastCGI call their own application") {
   Options options = with_http();
   options.http.push_back(options.http[0]);
   options.http[1].port = unused_port();
   const TempDir dir;
-  Served served(show, options);
+  RunningGateway server(show_variables, options);
   CHECK(HttpPeer(options.http[0].port)
             .request(http_get())
             .body.find("SERVER_PORT=" + std::to_string(options.http[0].port)) != std::string::npos);
   CHECK(HttpPeer(options.http[1].port)
             .request(http_get())
             .body.find("SERVER_PORT=" + std::to_string(options.http[1].port)) != std::string::npos);
-  CHECK(served.connect().request(post("")).status() == 200);
+  CHECK(server.connect().request(post("")).status() == 200);
 }

@@ -7,7 +7,7 @@
 #include "../../support/certificates.h"
 #include "../http/http_peer.h"
 #include "client_frames.h"
-#include "words.h"
+#include "feed_source.h"
 
 namespace rest_fcgi::gateway::test {
 namespace {
@@ -16,9 +16,9 @@ using rest_fcgi::test::kAbortRequest;
 using rest_fcgi::test::post;
 using rest_fcgi::test::record;
 
-http::Application events(const std::shared_ptr<Words>& words) {
-  return [words](const http::Environ& environ) {
-    http::Response response{http::Status::ok, {{"Content-Type", "text/event-stream"}}, words->feed()};
+http::Application events(const std::shared_ptr<FeedSource>& source) {
+  return [source](const http::Environ& environ) {
+    http::Response response{http::Status::ok, {{"Content-Type", "text/event-stream"}}, source->feed()};
     if (environ.get("HTTP_UPGRADE") == "websocket") {
       response.status = http::Status::switching_protocols;
       response.headers.clear();
@@ -30,86 +30,86 @@ http::Application events(const std::shared_ptr<Words>& words) {
 const std::string kUpgrade =
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA==\r\n";
 
-TEST_CASE("a feed over HTTP goes out in chunks as its parts come, and ends as chunks do") {
-  const auto words = Words::make();
+TEST_CASE("HTTP/1.1 sends the parts of a feed in chunks, and the last chunk at its end") {
+  const auto source = FeedSource::make();
   const Options options = with_http();
-  Served served(events(words), options);
+  RunningGateway server(events(source), options);
   HttpPeer peer(port_of(options));
   peer.send(http_get("/events"));
   const HttpReply head = peer.head();
   CHECK(head.status == 200);
   CHECK(head.header("Transfer-Encoding") == "chunked");
   CHECK(head.header("Content-Length").empty());
-  words->say("one\n\n");
+  source->publish("one\n\n");
   CHECK(peer.chunk() == "one\n\n");
-  words->say("two\n\n");
+  source->publish("two\n\n");
   CHECK(peer.chunk() == "two\n\n");
-  words->end();
+  source->end();
   CHECK(peer.chunk().empty());
   CHECK(peer.closed_within(kSoon));
-  CHECK(eventually([&] { return words->listeners() == 0; }));
+  CHECK(eventually([&] { return source->open_feeds() == 0; }));
 }
 
-TEST_CASE("a feed over HTTP/1.0 goes out as it is until the connection ends") {
-  const auto words = Words::make();
+TEST_CASE("HTTP/1.0 sends the parts of a feed unframed, and closes the connection at its end") {
+  const auto source = FeedSource::make();
   const Options options = with_http();
-  Served served(events(words), options);
+  RunningGateway server(events(source), options);
   HttpPeer peer(port_of(options));
   peer.send("GET /events HTTP/1.0\r\n\r\n");
   CHECK(peer.head().header("Transfer-Encoding").empty());
-  words->say("one\n\n");
+  source->publish("one\n\n");
   CHECK(peer.bytes(5) == "one\n\n");
-  words->end();
+  source->end();
   CHECK(peer.closed_within(kSoon));
 }
 
-TEST_CASE("HEAD gets the head of a feed and no feed") {
-  const auto words = Words::make();
+TEST_CASE("HEAD returns the head of a feed, and opens no stream") {
+  const auto source = FeedSource::make();
   const Options options = with_http();
-  Served served(events(words), options);
+  RunningGateway server(events(source), options);
   HttpPeer peer(port_of(options));
   peer.send("HEAD /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   CHECK(peer.head().status == 200);
   CHECK(peer.closed_within(kSoon));
-  CHECK(words->listeners() == 0);
+  CHECK(source->open_feeds() == 0);
 }
 
-TEST_CASE("a feed over FastCGI goes out in records as its parts come") {
-  const auto words = Words::make();
-  Served served(events(words));
-  FcgiClient client = served.connect();
+TEST_CASE("FastCGI sends the parts of a feed in records") {
+  const auto source = FeedSource::make();
+  RunningGateway server(events(source));
+  FcgiClient client = server.connect();
   client.send(post("", {}, true));
-  words->say("one\n\n");
-  CHECK(eventually([&] { return words->asked() >= 2; }));
-  words->say("two\n\n");
-  words->end();
+  source->publish("one\n\n");
+  CHECK(eventually([&] { return source->takes() >= 2; }));
+  source->publish("two\n\n");
+  source->end();
   const FcgiReply reply = client.reply();
   CHECK(reply.ended);
   CHECK(reply.body == "one\n\ntwo\n\n");
   CHECK(client.closed_within(kSoon));
-  CHECK(eventually([&] { return words->listeners() == 0; }));
+  CHECK(eventually([&] { return source->open_feeds() == 0; }));
 }
 
-TEST_CASE("a web server that goes away ends its feed at once") {
-  const auto words = Words::make();
-  Served served(events(words));
-  FcgiClient client = served.connect();
+TEST_CASE("a web server ends its feed by closing the connection or by FCGI_ABORT_REQUEST") {
+  const auto source = FeedSource::make();
+  RunningGateway server(events(source));
+  FcgiClient client = server.connect();
   client.send(post("", {}, true));
-  CHECK(eventually([&] { return words->listeners() == 1; }));
+  CHECK(eventually([&] { return source->open_feeds() == 1; }));
   SUBCASE("by closing the connection") {
     client.close();
   }
   SUBCASE("by FCGI_ABORT_REQUEST") {
     client.send(record(kAbortRequest, ""));
   }
-  CHECK(eventually([&] { return words->listeners() == 0; }));
+  CHECK(eventually([&] { return source->open_feeds() == 0; }));
 }
 
-TEST_CASE("a WebSocket begins with what RFC 6455 says, and then takes frames both ways") {
-  const auto words = Words::make();
-  words->answers = true;
+TEST_CASE("a WebSocket starts with the handshake of RFC 6455, and carries frames in both directions") {
+  const auto source = FeedSource::make();
+  source->answers_messages = true;
   const Options options = with_http();
-  Served served(events(words), options);
+  RunningGateway server(events(source), options);
   HttpPeer peer(port_of(options));
   peer.send(http_get("/ws", kUpgrade));
   const HttpReply head = peer.reply(true);
@@ -119,14 +119,14 @@ TEST_CASE("a WebSocket begins with what RFC 6455 says, and then takes frames bot
   CHECK(head.header("Connection") == "upgrade");
   CHECK(head.header("Sec-WebSocket-Accept") == "mWZjBV9FCglzn1rIKJAxrTFlnJE=");
   CHECK(peer.bytes(7) == "\x81\x05heard");
-  CHECK(words->heard() == std::vector<std::string>{"text:ready"});
-  words->say(std::string(200, 'x'));
+  CHECK(source->messages() == std::vector<std::string>{"text:ready"});
+  source->publish(std::string(200, 'x'));
   CHECK(peer.bytes(204) == std::string("\x81\x7e\x00\xc8", 4) + std::string(200, 'x'));
   peer.send(client_frame(kPing, "are you there"));
   CHECK(peer.bytes(15) ==
         "\x8a\x0d"
         "are you there");
-  words->end(1013, "fell behind");
+  source->end(1013, "fell behind");
   CHECK(peer.bytes(15) ==
         "\x88\x0d\x03\xf5"
         "fell behind");
@@ -134,25 +134,25 @@ TEST_CASE("a WebSocket begins with what RFC 6455 says, and then takes frames bot
   CHECK(peer.closed_within(kSoon));
 }
 
-TEST_CASE("frames that do not wait for the answer to the handshake are refused") {
-  const auto words = Words::make();
+TEST_CASE("a WebSocket frame before the reply to the handshake is refused") {
+  const auto source = FeedSource::make();
   const Options options = with_http();
-  Served served(events(words), options);
+  RunningGateway server(events(source), options);
   HttpPeer peer(port_of(options));
   peer.send(http_get("/ws", kUpgrade) + client_frame(kText, "early"));
   CHECK(peer.reply().status == 400);
-  CHECK(words->heard().empty());
+  CHECK(source->messages().empty());
 }
 
-TEST_CASE("feeds go through TLS, also when the peer reads late, and a reload leaves them alone") {
+TEST_CASE("feeds are sent over TLS, also to a late reader, and survive a reload") {
   const TempDir dir;
   const auto files = rest_fcgi::test::make_certificates(dir.path());
-  const auto words = Words::make();
-  words->answers = true;
+  const auto source = FeedSource::make();
+  source->answers_messages = true;
   Options options = with_http();
   options.http[0].ssl_crt = files.server_cert;
   options.http[0].ssl_key = files.server_key;
-  Served served(events(words), options, [&] { return Result<http::Application>(echo); });
+  RunningGateway server(events(source), options, [&] { return Result<http::Application>(echo); });
   HttpPeer chunks(port_of(options), true);
   chunks.send(http_get());
   CHECK(chunks.head().status == 200);
@@ -161,16 +161,16 @@ TEST_CASE("feeds go through TLS, also when the peer reads late, and a reload lea
   CHECK(websocket.head().status == 101);
   websocket.send(client_frame(kText, "ready"));
   CHECK(websocket.bytes(7) == "\x81\x05heard");
-  served.signal(SIGHUP);
-  CHECK(eventually([&] { return served.log().has("configuration reread"); }));
+  server.signal(SIGHUP);
+  CHECK(eventually([&] { return server.log().has("configuration reread"); }));
   CHECK(HttpPeer(port_of(options), true).request(http_post("new")).body == "new");
   std::string all;
   for (int i = 0; i < 500; ++i) {
     const std::string text = std::to_string(i) + std::string(10'000, 'x');
     all += text;
-    words->say(text);
+    source->publish(text);
   }
-  words->end();
+  source->end();
   std::string got;
   for (std::string part = chunks.chunk(); !part.empty(); part = chunks.chunk()) got += part;
   CHECK(got == all);
@@ -181,24 +181,24 @@ TEST_CASE("feeds go through TLS, also when the peer reads late, and a reload lea
   CHECK(websocket.closed_within(kSoon));
 }
 
-TEST_CASE("a stream is none of the connections that may be open") {
-  const auto words = Words::make();
+TEST_CASE("streams do not count for max_http_connections") {
+  const auto source = FeedSource::make();
   Options options = with_http();
   options.max_http_connections = 1;
-  Served served(events(words), options);
+  RunningGateway server(events(source), options);
   std::vector<std::unique_ptr<HttpPeer>> peers;
   for (int i = 0; i < 5; ++i) {
     peers.push_back(std::make_unique<HttpPeer>(port_of(options)));
     peers.back()->send(http_get());
     CHECK(peers.back()->head().status == 200);
   }
-  words->say("x");
+  source->publish("x");
   for (const auto& peer : peers) CHECK(peer->chunk() == "x");
 }
 
-TEST_CASE("front ends say what they carry, whatever a peer says") {
+TEST_CASE("the front ends set rest_fcgi.streams and rest_fcgi.websocket, and peers cannot") {
   const Options options = with_http();
-  Served served(
+  RunningGateway server(
       [](const http::Environ& environ) {
         const std::string streams(environ.get("rest_fcgi.streams"));
         return http::Response{
@@ -207,25 +207,25 @@ TEST_CASE("front ends say what they carry, whatever a peer says") {
       options);
   CHECK(HttpPeer(port_of(options)).request(http_get()).body == "1/1");
   CHECK(HttpPeer(port_of(options)).request(http_get("/", "rest_fcgi.streams: 0\r\n")).body == "1/1");
-  CHECK(served.connect().request(post("")).body == "1/");
-  CHECK(served.connect().request(post("", {{"rest_fcgi.websocket", "1"}, {"rest_fcgi.streams", "0"}})).body ==
+  CHECK(server.connect().request(post("")).body == "1/");
+  CHECK(server.connect().request(post("", {{"rest_fcgi.websocket", "1"}, {"rest_fcgi.streams", "0"}})).body ==
         "1/");
 }
 
-TEST_CASE("a stop ends all feeds as their forms do") {
-  const auto words = Words::make();
+TEST_CASE("SIGTERM ends the feeds of HTTP, WebSocket and FastCGI") {
+  const auto source = FeedSource::make();
   const Options options = with_http();
-  Served served(events(words), options);
+  RunningGateway server(events(source), options);
   HttpPeer chunks(port_of(options));
   chunks.send(http_get());
   CHECK(chunks.head().status == 200);
   HttpPeer websocket(port_of(options));
   websocket.send(http_get("/", kUpgrade));
   CHECK(websocket.head().status == 101);
-  FcgiClient records = served.connect();
+  FcgiClient records = server.connect();
   records.send(post(""));
-  CHECK(eventually([&] { return words->listeners() == 3; }));
-  served.signal(SIGTERM);
+  CHECK(eventually([&] { return source->open_feeds() == 3; }));
+  server.signal(SIGTERM);
   CHECK(chunks.chunk().empty());
   CHECK(websocket.bytes(20) ==
         "\x88\x12\x03\xe9"
@@ -235,8 +235,8 @@ TEST_CASE("a stop ends all feeds as their forms do") {
   records.close();
   chunks.close();
   CHECK(websocket.closed_within(kSoon));
-  CHECK(served.wait().in_flight == 0);
-  CHECK(words->listeners() == 0);
+  CHECK(server.wait().in_flight == 0);
+  CHECK(source->open_feeds() == 0);
 }
 
 }  // namespace

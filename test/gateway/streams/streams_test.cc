@@ -10,9 +10,9 @@
 
 #include <doctest/doctest.h>
 
-#include "../served.h"
+#include "../running_gateway.h"
 #include "client_frames.h"
-#include "words.h"
+#include "feed_source.h"
 
 namespace rest_fcgi::gateway::test {
 namespace {
@@ -34,7 +34,7 @@ class Peer {
   [[nodiscard]] bool try_send(std::string_view bytes) const {
     return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0;
   }
-  /// As many bytes, or all that come before the end.
+  /// Returns the next `size` bytes, or fewer if the stream ends before.
   [[nodiscard]] std::string bytes(std::size_t size) const {
     std::string found(size, '\0');
     std::size_t got = 0;
@@ -56,17 +56,18 @@ class Peer {
   UniqueFd fd_;
 };
 
-/// The front end's io_context, from which streams take their sockets over.
-asio::io_context& front_end() {
+/// Returns the front end's io_context, to which sockets belong before the streams take them over.
+asio::io_context& front_end_context() {
   static asio::io_context context;
-  static const Socket opens_files_of_context(context);
+  static const Socket socket(context);  // makes the context open its descriptors
   return context;
 }
 
-Peer add(Streams& streams, std::unique_ptr<http::Feed> feed, Framing framing) {
+Peer add_stream(Streams& streams, std::unique_ptr<http::Feed> feed, Framing framing) {
   std::array<int, 2> ends = {};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
-  NewStream stream{Transport(Socket(front_end(), {AF_UNIX, 0}, ends[0]), nullptr), framing, std::move(feed)};
+  NewStream stream{Transport(Socket(front_end_context(), {AF_UNIX, 0}, ends[0]), nullptr), framing,
+                   std::move(feed)};
   Peer peer{UniqueFd(ends[1])};
   if (framing.form() != Form::messages) {
     streams.add(std::move(stream));
@@ -90,17 +91,17 @@ Peer add(Streams& streams, std::unique_ptr<http::Feed> feed, Framing framing) {
   CHECK(head.find("\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n") != std::string::npos);
   return peer;
 }
-Peer add(Streams& streams, Words& words, Form form) {
-  return add(streams, words.feed(), Framing(form, 0x0102));
+Peer add_stream(Streams& streams, FeedSource& source, Form form) {
+  return add_stream(streams, source.feed(), Framing(form, 0x0102));
 }
 
-StreamLimits quick() {
+StreamLimits quick_limits() {
   StreamLimits limits;
   limits.sweep = milliseconds(10);
   return limits;
 }
 
-std::size_t threads() {
+std::size_t stream_threads() {
   std::size_t count = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
@@ -110,40 +111,40 @@ std::size_t threads() {
   return count;
 }
 
-TEST_CASE("the loop's thread comes with the first stream and goes with the end") {
-  const auto words = Words::make();
-  // Threads of tests before let go of their descriptors a moment after their end.
-  REQUIRE(eventually([] { return threads() == 0; }));
-  front_end();  // has files of its own
+TEST_CASE("the thread of the streams starts with the first stream and ends with Streams") {
+  const auto source = FeedSource::make();
+  // Threads of earlier tests close their descriptors when they end.
+  REQUIRE(eventually([] { return stream_threads() == 0; }));
+  front_end_context();  // opens its descriptors
   const auto before = open_files();
   {
-    Streams streams(quick());
+    Streams streams(quick_limits());
     CHECK(open_files() == before);
-    CHECK(threads() == 0);
-    const Peer peer = add(streams, *words, Form::bare);
-    words->say("x");
+    CHECK(stream_threads() == 0);
+    const Peer peer = add_stream(streams, *source, Form::bare);
+    source->publish("x");
     CHECK(peer.bytes(1) == "x");
-    CHECK(threads() == 1);
+    CHECK(stream_threads() == 1);
   }
-  CHECK(eventually([] { return threads() == 0; }));
+  CHECK(eventually([] { return stream_threads() == 0; }));
   CHECK(eventually([&] { return open_files() == before; }));
-  CHECK(words->listeners() == 0);
+  CHECK(source->open_feeds() == 0);
 }
 
-TEST_CASE("parts that come together go out together, in each form") {
-  const auto words = Words::make();
-  words->say("one\n");
-  words->say("");
-  words->say("two\n");
-  words->end(1012, "bus lost");
-  Streams streams(quick());
-  CHECK(add(streams, *words, Form::bare).bytes(100) == "one\ntwo\n");
-  CHECK(add(streams, *words, Form::chunks).bytes(100) == "8\r\none\ntwo\n\r\n0\r\n\r\n");
-  CHECK(add(streams, *words, Form::records).bytes(100) ==
+TEST_CASE("parts that are ready together are sent together, in each form") {
+  const auto source = FeedSource::make();
+  source->publish("one\n");
+  source->publish("");
+  source->publish("two\n");
+  source->end(1012, "bus lost");
+  Streams streams(quick_limits());
+  CHECK(add_stream(streams, *source, Form::bare).bytes(100) == "one\ntwo\n");
+  CHECK(add_stream(streams, *source, Form::chunks).bytes(100) == "8\r\none\ntwo\n\r\n0\r\n\r\n");
+  CHECK(add_stream(streams, *source, Form::records).bytes(100) ==
         std::string("\x01\x06\x01\x02\x00\x08\x00\x00one\ntwo\n", 16) +
             std::string("\x01\x06\x01\x02\x00\x00\x00\x00", 8) +
             std::string("\x01\x03\x01\x02\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", 16));
-  const Peer peer = add(streams, *words, Form::messages);
+  const Peer peer = add_stream(streams, *source, Form::messages);
   CHECK(peer.bytes(6 + 2 + 6) == std::string("\x81\x04one\n\x81\x00\x81\x04two\n", 14));
   CHECK(peer.bytes(12) ==
         "\x88\x0a\x03\xf4"
@@ -152,14 +153,14 @@ TEST_CASE("parts that come together go out together, in each form") {
   CHECK(peer.at_end());
 }
 
-TEST_CASE("a part that is larger than a record goes out in several") {
-  const auto words = Words::make();
+TEST_CASE("a part that is larger than a FastCGI record is sent in several records") {
+  const auto source = FeedSource::make();
   const std::string large(150'000, 'x');
-  words->say("small");
-  words->say(large);
-  words->end();
-  Streams streams(quick());
-  const Peer peer = add(streams, *words, Form::records);
+  source->publish("small");
+  source->publish(large);
+  source->end();
+  Streams streams(quick_limits());
+  const Peer peer = add_stream(streams, *source, Form::records);
   std::string content;
   std::size_t records = 0;
   for (;;) {
@@ -177,16 +178,16 @@ TEST_CASE("a part that is larger than a record goes out in several") {
   CHECK(peer.bytes(16).size() == 16);
 }
 
-TEST_CASE("a peer that reads slowly gets all, and one that reads nothing holds up nobody") {
-  const auto words = Words::make();
-  StreamLimits limits = quick();
+TEST_CASE("a slow peer gets all parts, and a peer that reads nothing is dropped without delaying others") {
+  const auto source = FeedSource::make();
+  StreamLimits limits = quick_limits();
   limits.blocked = milliseconds(3000);
   Streams streams(limits);
-  const Peer blocked = add(streams, *words, Form::bare);
-  const Peer good = add(streams, *words, Form::bare);
-  const Peer slow = add(streams, *words, Form::chunks);
+  const Peer blocked = add_stream(streams, *source, Form::bare);
+  const Peer good = add_stream(streams, *source, Form::bare);
+  const Peer slow = add_stream(streams, *source, Form::chunks);
   const std::string text(10'000, 'x');
-  for (int i = 0; i < 300; ++i) words->say(text + std::to_string(i % 10));
+  for (int i = 0; i < 300; ++i) source->publish(text + std::to_string(i % 10));
   std::string got;
   while (got.size() < 300 * 10'001) {
     const std::string part = good.bytes(10'001);
@@ -195,27 +196,28 @@ TEST_CASE("a peer that reads slowly gets all, and one that reads nothing holds u
     if (got.size() % 20 == 0) static_cast<void>(slow.bytes(30'000));
   }
   CHECK(got.back() == '9');
-  while (words->listeners() == 3) {  // it has 2.5 MB left, enough for twelve seconds
+  // The slow peer has 2.5 MB left to read, which is enough for twelve seconds.
+  while (source->open_feeds() == 3) {
     REQUIRE(slow.bytes(20'000).size() == 20'000);
     std::this_thread::sleep_for(milliseconds(100));
   }
-  CHECK(words->listeners() == 2);
-  words->end();
+  CHECK(source->open_feeds() == 2);
+  source->end();
   CHECK(good.at_end());
   std::string rest = slow.bytes(10'000'000);
   CHECK(rest.ends_with("9\r\n0\r\n\r\n"));
 }
 
-TEST_CASE("a peer that takes something now and then, but too little in all, is not kept") {
-  const auto words = Words::make();
-  StreamLimits limits = quick();
+TEST_CASE("a peer that reads below the least rate is dropped") {
+  const auto source = FeedSource::make();
+  StreamLimits limits = quick_limits();
   limits.blocked = milliseconds(3000);
   limits.rate = std::size_t{1} << 30;
   Streams streams(limits);
-  const Peer peer = add(streams, *words, Form::bare);
-  words->say(std::string(100'000'000, 'x'));
+  const Peer peer = add_stream(streams, *source, Form::bare);
+  source->publish(std::string(100'000'000, 'x'));
   std::size_t got = 0;
-  while (words->listeners() == 1 && got < 100'000'000) {
+  while (source->open_feeds() == 1 && got < 100'000'000) {
     got += peer.bytes(100'000).size();
     std::this_thread::sleep_for(milliseconds(20));
   }
@@ -223,96 +225,96 @@ TEST_CASE("a peer that takes something now and then, but too little in all, is n
   CHECK(got < 100'000'000);
 }
 
-TEST_CASE("a feed may end while its peer has not taken all") {
-  const auto words = Words::make();
-  StreamLimits limits = quick();
+TEST_CASE("a stream whose feed ends while the peer does not read is closed") {
+  const auto source = FeedSource::make();
+  StreamLimits limits = quick_limits();
   limits.end = milliseconds(50);
   Streams streams(limits);
-  const Peer peer = add(streams, *words, Form::messages);
-  words->say(std::string(10'000'000, 'x'));
+  const Peer peer = add_stream(streams, *source, Form::messages);
+  source->publish(std::string(10'000'000, 'x'));
   CHECK(peer.bytes(1) == "\x81");
-  words->end(4401, "logged out");
-  CHECK(eventually([&] { return words->listeners() == 0; }));
+  source->end(4401, "logged out");
+  CHECK(eventually([&] { return source->open_feeds() == 0; }));
 }
 
-TEST_CASE("a peer that goes away is seen at once") {
-  const auto words = Words::make();
-  Streams streams(quick());
+TEST_CASE("a stream ends at once when its peer closes the connection") {
+  const auto source = FeedSource::make();
+  Streams streams(quick_limits());
   for (const Form form : {Form::bare, Form::chunks, Form::records, Form::messages}) {
-    Peer peer = add(streams, *words, form);
-    CHECK(eventually([&] { return words->listeners() == 1; }));
+    Peer peer = add_stream(streams, *source, form);
+    CHECK(eventually([&] { return source->open_feeds() == 1; }));
     peer.close();
-    CHECK(eventually([&] { return words->listeners() == 0; }));
+    CHECK(eventually([&] { return source->open_feeds() == 0; }));
   }
-  SUBCASE("a web server that says anything aborts") {
-    const Peer peer = add(streams, *words, Form::records);
+  SUBCASE("bytes from a web server abort its stream") {
+    const Peer peer = add_stream(streams, *source, Form::records);
     peer.send("x");
     CHECK(peer.at_end());
   }
   SUBCASE("another request behind the stream is not answered") {
-    const Peer peer = add(streams, *words, Form::chunks);
+    const Peer peer = add_stream(streams, *source, Form::chunks);
     peer.send("GET / HTTP/1.1\r\n\r\n");
-    words->say("x");
+    source->publish("x");
     CHECK(peer.bytes(6) == "1\r\nx\r\n");
   }
-  SUBCASE("while there is more than it took") {
-    Peer peer = add(streams, *words, Form::messages);
-    for (int i = 0; i < 100; ++i) words->say(std::string(10'000, 'x'));
+  SUBCASE("while parts wait to be sent") {
+    Peer peer = add_stream(streams, *source, Form::messages);
+    for (int i = 0; i < 100; ++i) source->publish(std::string(10'000, 'x'));
     CHECK(peer.bytes(5).size() == 5);
     peer.close();
-    CHECK(eventually([&] { return words->listeners() == 0; }));
+    CHECK(eventually([&] { return source->open_feeds() == 0; }));
   }
 }
 
-TEST_CASE("silence is broken by a word that means nothing") {
-  const auto words = Words::make();
-  words->keep_alive = ": \n\n";
-  StreamLimits limits = quick();
+TEST_CASE("keep-alives are sent on idle streams, and a WebSocket without pongs is closed") {
+  const auto source = FeedSource::make();
+  source->keep_alive = ": \n\n";
+  StreamLimits limits = quick_limits();
   limits.keep_alive = milliseconds(50);
   limits.silence = milliseconds(2000);
   Streams streams(limits);
-  const Peer records = add(streams, *words, Form::records);
-  const Peer chunks = add(streams, *words, Form::chunks);
-  const Peer answers = add(streams, *words, Form::messages);
-  const Peer is_silent = add(streams, *words, Form::messages);
+  const Peer records = add_stream(streams, *source, Form::records);
+  const Peer chunks = add_stream(streams, *source, Form::chunks);
+  const Peer answering = add_stream(streams, *source, Form::messages);
+  const Peer silent = add_stream(streams, *source, Form::messages);
   CHECK(chunks.bytes(18) == "4\r\n: \n\n\r\n4\r\n: \n\n\r\n");
   CHECK(records.bytes(12) == std::string("\x01\x06\x01\x02\x00\x04\x00\x00: \n\n", 12));
-  for (int i = 0; i < 3 || words->listeners() == 4; ++i) {
-    REQUIRE(answers.bytes(2) == std::string("\x89\x00", 2));
-    answers.send(client_frame(kPong));
+  for (int i = 0; i < 3 || source->open_feeds() == 4; ++i) {
+    REQUIRE(answering.bytes(2) == std::string("\x89\x00", 2));
+    answering.send(client_frame(kPong));
   }
-  CHECK(words->listeners() == 3);
-  while (!is_silent.at_end()) {
+  CHECK(source->open_feeds() == 3);
+  while (!silent.at_end()) {
   }
 }
 
-TEST_CASE("a feed without such a word stays silent") {
-  const auto words = Words::make();
-  StreamLimits limits = quick();
+TEST_CASE("a feed without keep-alive text sends nothing while idle") {
+  const auto source = FeedSource::make();
+  StreamLimits limits = quick_limits();
   limits.keep_alive = milliseconds(10);
   Streams streams(limits);
-  const Peer peer = add(streams, *words, Form::chunks);
+  const Peer peer = add_stream(streams, *source, Form::chunks);
   CHECK_FALSE(peer.has_bytes(milliseconds(100)));
 }
 
-TEST_CASE("a feed hears its WebSocket's messages, and is asked after each") {
-  const auto words = Words::make();
-  words->answers = true;
-  Streams streams(quick());
-  const Peer peer = add(streams, *words, Form::messages);
+TEST_CASE("a feed gets the messages of its WebSocket, and its answers are sent") {
+  const auto source = FeedSource::make();
+  source->answers_messages = true;
+  Streams streams(quick_limits());
+  const Peer peer = add_stream(streams, *source, Form::messages);
   peer.send(client_frame(0x01, "first ").substr(0, 5));
   peer.send(client_frame(0x01, "first ").substr(5) + client_frame(0x80, "message"));
   CHECK(peer.bytes(7) == "\x81\x05heard");
   peer.send(client_frame(kBinary, "\xff"));
   CHECK(peer.bytes(7) == "\x81\x05heard");
-  CHECK(words->heard() == std::vector<std::string>{"text:first message", "binary:\xff"});
+  CHECK(source->messages() == std::vector<std::string>{"text:first message", "binary:\xff"});
 }
 
-TEST_CASE("a peer's close is answered with its own code") {
-  const auto words = Words::make();
-  Streams streams(quick());
+TEST_CASE("a WebSocket close is answered with the peer's code") {
+  const auto source = FeedSource::make();
+  Streams streams(quick_limits());
   const auto answer = [&](std::string_view payload) {
-    const Peer peer = add(streams, *words, Form::messages);
+    const Peer peer = add_stream(streams, *source, Form::messages);
     peer.send(client_frame(kClose, std::string(payload)) + client_frame(kText, "not heard"));
     return peer.bytes(100);
   };
@@ -320,15 +322,15 @@ TEST_CASE("a peer's close is answered with its own code") {
   CHECK(answer(close_payload(1000, "bye")) == "\x88\x02\x03\xe8");
   CHECK(answer(close_payload(4000)) == "\x88\x02\x0f\xa0");
   CHECK(answer(close_payload(1)).substr(2, 2) == "\x03\xea");
-  CHECK(words->heard().empty());
-  CHECK(eventually([&] { return words->listeners() == 0; }));
+  CHECK(source->messages().empty());
+  CHECK(eventually([&] { return source->open_feeds() == 0; }));
 }
 
-TEST_CASE("a peer that breaks the rules hears which, and the connection ends") {
-  const auto words = Words::make();
-  Streams streams(quick());
+TEST_CASE("a WebSocket frame that violates RFC 6455 closes the connection with the matching code") {
+  const auto source = FeedSource::make();
+  Streams streams(quick_limits());
   const auto code_after = [&](const std::string& frames) {
-    const Peer peer = add(streams, *words, Form::messages);
+    const Peer peer = add_stream(streams, *source, Form::messages);
     peer.send(frames);
     const std::string close = peer.bytes(100);
     REQUIRE(close.size() >= 4);
@@ -338,7 +340,7 @@ TEST_CASE("a peer that breaks the rules hears which, and the connection ends") {
   CHECK(code_after(ClientFrame{kText, "x", false}.bytes()) == 1002);
   CHECK(code_after(client_frame(0x83)) == 1002);       // a reserved opcode
   CHECK(code_after(client_frame(0xC1, "x")) == 1002);  // a reserved bit
-  CHECK(code_after(client_frame(0x80, "x")) == 1002);  // a continuation of nothing
+  CHECK(code_after(client_frame(0x80, "x")) == 1002);  // a continuation without a first frame
   CHECK(code_after(client_frame(0x09, "x")) == 1002);  // a ping in parts
   CHECK(code_after(client_frame(kText, "\xff")) == 1007);
   CHECK(code_after(client_frame(kText, std::string(65537, 'x'))) == 1009);
@@ -346,12 +348,12 @@ TEST_CASE("a peer that breaks the rules hears which, and the connection ends") {
                    client_frame(0x80, std::string(40'000, 'x'))) == 1009);
 }
 
-TEST_CASE("a peer that takes no answers is asked no more questions") {
-  const auto words = Words::make();
-  StreamLimits limits = quick();
+TEST_CASE("a WebSocket peer that sends pings and reads nothing is dropped") {
+  const auto source = FeedSource::make();
+  StreamLimits limits = quick_limits();
   limits.blocked = milliseconds(200);
   Streams streams(limits);
-  const Peer peer = add(streams, *words, Form::messages);
+  const Peer peer = add_stream(streams, *source, Form::messages);
   std::thread flood([&] {
     const std::string pings = [] {
       std::string text;
@@ -362,67 +364,68 @@ TEST_CASE("a peer that takes no answers is asked no more questions") {
       if (!peer.try_send(pings)) break;
     }
   });
-  CHECK(eventually([&] { return words->asked() > 0 && words->listeners() == 0; }));
+  CHECK(eventually([&] { return source->takes() > 0 && source->open_feeds() == 0; }));
   flood.join();
 }
 
-TEST_CASE("a peer that does not answer a close is not waited for long") {
-  const auto words = Words::make();
-  StreamLimits limits = quick();
+TEST_CASE("a stream is closed soon if the peer does not answer the WebSocket close") {
+  const auto source = FeedSource::make();
+  StreamLimits limits = quick_limits();
   limits.end = milliseconds(100);
   Streams streams(limits);
-  const Peer websocket = add(streams, *words, Form::messages);
-  const Peer chunks = add(streams, *words, Form::chunks);
-  words->end(4401, "logged out");
+  const Peer websocket = add_stream(streams, *source, Form::messages);
+  const Peer chunks = add_stream(streams, *source, Form::chunks);
+  source->end(4401, "logged out");
   CHECK(websocket.bytes(100) ==
         "\x88\x0c\x11\x31"
         "logged out");
   CHECK(chunks.bytes(100) == "0\r\n\r\n");
-  CHECK(eventually([&] { return words->listeners() == 0; }));
+  CHECK(eventually([&] { return source->open_feeds() == 0; }));
 }
 
-TEST_CASE("what goes wrong with one stream is the end of that one alone") {
-  const auto words = Words::make();
+TEST_CASE("an exception in one feed ends only its stream") {
+  const auto source = FeedSource::make();
   const CapturedLog log;
-  Streams streams(quick());
-  const Peer one = add(streams, *words, Form::bare);
-  const Peer two = add(streams, *words, Form::bare);
-  CHECK(eventually([&] { return words->listeners() == 2; }));
-  words->fail();
-  CHECK(eventually([&] { return words->listeners() == 1; }));
-  words->say("x");
+  Streams streams(quick_limits());
+  const Peer one = add_stream(streams, *source, Form::bare);
+  const Peer two = add_stream(streams, *source, Form::bare);
+  CHECK(eventually([&] { return source->open_feeds() == 2; }));
+  source->fail_next_take();
+  CHECK(eventually([&] { return source->open_feeds() == 1; }));
+  source->publish("x");
   CHECK(one.bytes(1).size() + two.bytes(1).size() == 1);
 }
 
-TEST_CASE("a stop ends all streams, and those that are still to come") {
-  const auto words = Words::make();
-  Streams streams(quick());
-  const Peer early = add(streams, *words, Form::chunks);
-  CHECK(eventually([&] { return words->listeners() == 1; }));
+TEST_CASE("close ends all streams, and streams that are added later") {
+  const auto source = FeedSource::make();
+  Streams streams(quick_limits());
+  const Peer early = add_stream(streams, *source, Form::chunks);
+  CHECK(eventually([&] { return source->open_feeds() == 1; }));
   streams.close();
   CHECK(early.bytes(100) == "0\r\n\r\n");
   {
-    const Peer late = add(streams, *words, Form::chunks);
+    const Peer late = add_stream(streams, *source, Form::chunks);
     CHECK(late.bytes(100) == "0\r\n\r\n");
   }
   streams.wait_for_end(system_clock().steady() + milliseconds(100));
-  CHECK(words->listeners() == 0);
-  CHECK(add(streams, *words, Form::bare).at_end());
+  CHECK(source->open_feeds() == 0);
+  CHECK(add_stream(streams, *source, Form::bare).at_end());
 }
 
-TEST_CASE("a thousand streams hear all in order, while others come and go") {
-  const auto words = Words::make();
-  REQUIRE(eventually([] { return threads() == 0; }));
-  front_end();  // has files of its own
+TEST_CASE("a thousand streams send all events in order while other streams open and close") {
+  const auto source = FeedSource::make();
+  REQUIRE(eventually([] { return stream_threads() == 0; }));
+  front_end_context();  // opens its descriptors
   const auto before = open_files();
   {
-    Streams streams(quick());
+    Streams streams(quick_limits());
     std::vector<Peer> peers;
-    for (int i = 0; i < 1000; ++i) peers.push_back(add(streams, *words, i % 2 ? Form::bare : Form::messages));
+    for (int i = 0; i < 1000; ++i)
+      peers.push_back(add_stream(streams, *source, i % 2 ? Form::bare : Form::messages));
     std::string bare;
     std::string framed;
     std::thread speaker([&] {
-      for (int i = 0; i < 200; ++i) words->say("event " + std::to_string(1000 + i));
+      for (int i = 0; i < 200; ++i) source->publish("event " + std::to_string(1000 + i));
     });
     for (int i = 0; i < 200; ++i) {
       bare += "event " + std::to_string(1000 + i);
@@ -430,8 +433,8 @@ TEST_CASE("a thousand streams hear all in order, while others come and go") {
           "\x81\x0a"
           "event " +
           std::to_string(1000 + i);
-      const auto other = Words::make();
-      const Peer passing = add(streams, *other, Form::records);
+      const auto other = FeedSource::make();
+      const Peer passing = add_stream(streams, *other, Form::records);
     }
     speaker.join();
     std::size_t right = 0;
@@ -440,9 +443,9 @@ TEST_CASE("a thousand streams hear all in order, while others come and go") {
       right += peers[i].bytes(wanted.size()) == wanted;
     }
     CHECK(right == peers.size());
-    CHECK(words->listeners() == 1000);
+    CHECK(source->open_feeds() == 1000);
     peers.clear();
-    CHECK(eventually([&] { return words->listeners() == 0; }));
+    CHECK(eventually([&] { return source->open_feeds() == 0; }));
   }
   CHECK(eventually([&] { return open_files() == before; }));
 }

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -26,6 +20,7 @@
 #include "../support/captured_log.h"
 #include "../support/door.h"
 #include "../support/fcgi_client.h"
+#include "../support/loopback_http.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/gateway/gateway.h"
 
@@ -36,22 +31,36 @@ using rest_fcgi::test::Door;
 using rest_fcgi::test::FcgiClient;
 using rest_fcgi::test::FcgiReply;
 using rest_fcgi::test::TempDir;
+using rest_fcgi::test::unused_port;
 using std::chrono::milliseconds;
 
 inline Result<Applications> no_reload() {
   return Error{ErrorKind::configuration, "no reload here", {}};
 }
 
-/// Answers with the body that came, or why there is none.
+/// Replies with the request's body, or with the error of the body.
 inline http::Response echo(const http::Environ& environ) {
   if (!environ.body) return {http::Status::bad_request, {}, environ.body.error().message};
   return {http::Status::ok, {{"Content-Type", "text/plain"}}, std::string(*environ.body)};
 }
 
-/// A body in parts, which ends with an Error after them where that is asked for.
-class Parts final : public http::Stream {
+/// Replies with `text`.
+inline http::Application reply_with(const std::string& text) {
+  return [text](const http::Environ&) { return http::Response{http::Status::ok, {}, text}; };
+}
+
+/// Echoes bodies. A request with the body `slow` waits until `door` is open.
+inline http::Application block_slow_requests_at(Door& door) {
+  return [&door](const http::Environ& request) {
+    if (request.body && *request.body == "slow") door.pass();
+    return echo(request);
+  };
+}
+
+/// A body of several parts. If `error` is not empty, the body ends with an Error after them.
+class StreamOfParts final : public http::Stream {
  public:
-  explicit Parts(std::vector<std::string> parts, std::string error = {})
+  explicit StreamOfParts(std::vector<std::string> parts, std::string error = {})
       : parts_(std::move(parts)), error_(std::move(error)) {}
   Result<std::string_view> next() override {
     if (at_ < parts_.size()) return std::string_view(parts_[at_++]);
@@ -65,7 +74,7 @@ class Parts final : public http::Stream {
   std::size_t at_ = 0;
 };
 
-/// Becomes true within `patience`?
+/// Waits until `holds` returns true. Returns false if that takes longer than `patience`.
 inline bool eventually(const std::function<bool()>& holds, milliseconds patience = milliseconds(30000)) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!holds()) {
@@ -80,39 +89,25 @@ inline std::ptrdiff_t open_files() {
   return std::distance(begin, std::filesystem::directory_iterator());
 }
 
-/// The worker threads of this process, those included that are about to end.
-inline std::size_t workers() {
+/// Returns the number of threads of the pool, including those that are about to end.
+inline std::size_t worker_threads() {
   std::size_t count = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string name;
-    // One that ended meanwhile has no name any more.
+    std::string name;  // stays empty if the thread has ended
     std::getline(std::ifstream(task.path() / "comm"), name);
     count += name.rfind("worker-", 0) == 0;
   }
   return count;
 }
 
-/// A port that nobody listens on.
-inline int free_port() {
-  // An ephemeral port that somebody just gave back is not given out again soon.
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ::bind(fd, reinterpret_cast<const sockaddr*>(&address), size);
-  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
-
-/// A gateway that serves on a thread of this process until it goes; signals reach that thread alone. One at a
-/// time, since it catches the log.
-class Served {
+/// A gateway that serves on a thread of this process until it is destroyed. Signals are sent to that thread
+/// only. It captures the log, so that only one may exist at a time.
+class RunningGateway {
  public:
-  /// `application` answers on all front ends, and after a reload what `reload` gives.
-  explicit Served(http::Application application, Options options = {},
-                  std::function<Result<http::Application>()> reload = {}) {
+  /// `application` answers on all front ends, and after SIGHUP the application that `reload` returns. Without
+  /// a `reload` each SIGHUP fails.
+  explicit RunningGateway(http::Application application, Options options = {},
+                          std::function<Result<http::Application>()> reload = {}) {
     if (options.listen.empty()) options.listen = "unix:" + path();
     ::signal(SIGPIPE, SIG_IGN);
     auto gateway = Gateway::open(options);
@@ -122,26 +117,26 @@ class Served {
     ::sigemptyset(&signals);
     for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
     ::pthread_sigmask(SIG_BLOCK, &signals, &old_mask);
-    const auto everywhere = [ports = options.http.size()](const http::Application& one) {
-      return Applications{one, std::vector<http::Application>(ports, one)};
+    const auto for_all_ports = [ports = options.http.size()](const http::Application& same) {
+      return Applications{same, std::vector<http::Application>(ports, same)};
     };
-    thread_ = std::thread([this, gateway = *std::move(gateway), first = everywhere(application), everywhere,
-                           reload = std::move(reload)]() mutable {
+    thread_ = std::thread([this, gateway = *std::move(gateway), first = for_all_ports(application),
+                           for_all_ports, reload = std::move(reload)]() mutable {
       ended_ = *gateway->serve(std::move(first), [&]() -> Result<Applications> {
         if (!reload) return no_reload();
         auto next = reload();
         if (!next) return std::move(next).error();
-        return everywhere(*next);
+        return for_all_ports(*next);
       });
       gateway.reset();
     });
     ::pthread_sigmask(SIG_SETMASK, &old_mask, nullptr);
   }
-  ~Served() {
+  ~RunningGateway() {
     if (thread_.joinable()) stop();
   }
-  Served(const Served&) = delete;
-  Served& operator=(const Served&) = delete;
+  RunningGateway(const RunningGateway&) = delete;
+  RunningGateway& operator=(const RunningGateway&) = delete;
 
   [[nodiscard]] std::string path() const { return dir_ / "fcgi.sock"; }
   [[nodiscard]] FcgiClient connect() const { return FcgiClient::unix_socket(path()); }
@@ -150,11 +145,12 @@ class Served {
 
   void signal(int number) { ::pthread_kill(thread_.native_handle(), number); }
 
-  /// Ends it and returns what `serve` returned.
+  /// Sends SIGTERM and returns the result of `serve`.
   Ended stop() {
     signal(SIGTERM);
     return wait();
   }
+  /// Waits until `serve` returns, and returns its result.
   Ended wait() {
     thread_.join();
     return ended_;

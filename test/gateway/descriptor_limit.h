@@ -19,7 +19,7 @@
 
 namespace rest_fcgi::gateway::test {
 
-/// Catches the log, and reads it without opening another file.
+/// Captures the log. Reads it without opening another file, for tests without free descriptors.
 class ReadableLog {
  public:
   ReadableLog() {
@@ -30,7 +30,7 @@ class ReadableLog {
   ReadableLog(const ReadableLog&) = delete;
   ReadableLog& operator=(const ReadableLog&) = delete;
 
-  /// How often it has `part`.
+  /// Returns the number of lines that contain `part`.
   std::size_t count(std::string_view part) {
     file_.clear();
     file_.seekg(0);
@@ -44,26 +44,25 @@ class ReadableLog {
   std::ifstream file_;
 };
 
-/// Leaves this process `free` file descriptors, until it goes.
-class FewFiles {
+/// Limits this process to `free` more file descriptors until it is destroyed.
+class DescriptorLimit {
  public:
-  explicit FewFiles(std::size_t free) {
+  explicit DescriptorLimit(std::size_t free) {
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &old_limit_) == 0);
     int highest = 2;
     for (int fd = 0; fd < 65536; ++fd) {
       if (::fcntl(fd, F_GETFD) >= 0) highest = fd;
     }
     rlimit limit = old_limit_;
-    // More than are asked for: another thread may open a file meanwhile, and what is too much is used up
-    // below.
+    // 64 more descriptors, because another thread may open files meanwhile. The loop below uses up the rest.
     limit.rlim_cur = static_cast<rlim_t>(highest) + 1 + free + 64;
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
     for (UniqueFd file(::dup(0)); file; file.reset(::dup(0))) files_.push_back(std::move(file));
     files_.resize(files_.size() - free);
   }
-  ~FewFiles() { ::setrlimit(RLIMIT_NOFILE, &old_limit_); }
-  FewFiles(const FewFiles&) = delete;
-  FewFiles& operator=(const FewFiles&) = delete;
+  ~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &old_limit_); }
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
 
  private:
   rlimit old_limit_ = {};

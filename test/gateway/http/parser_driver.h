@@ -9,13 +9,13 @@
 
 namespace rest_fcgi::gateway::test {
 
-/// A RequestParser that gets its bytes from a test, in the way in which a connection feeds one.
-class FedParser {
+/// Feeds a RequestParser with the bytes of a test, as HttpConnection does.
+class ParserDriver {
  public:
-  explicit FedParser(const RequestLimits& limits)
+  explicit ParserDriver(const RequestLimits& limits)
       : buffer_(limits.max_head_size + 4096), parser_(limits, buffer_, budget_) {}
 
-  /// Takes the next bytes. Returns how many belong to the request, as far as is known.
+  /// Parses the next bytes. Returns how many of them belong to the request, as far as is known.
   std::size_t take(std::string_view bytes) {
     std::size_t skipped = 0;
     if (buffer_.size() == 0 && !has_begun_) {

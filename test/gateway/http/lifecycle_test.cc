@@ -25,24 +25,24 @@ using namespace rest_fcgi::test;
 namespace {
 
 /// Certificates that are made once for all tests of this file.
-struct Pairs {
+struct TestCertificates {
   TempDir dir;
   Certificates files = make_certificates(dir.path());
 };
-const Pairs& pairs() {
-  static const Pairs made;
+const TestCertificates& certificates() {
+  static const TestCertificates made;
   return made;
 }
 
 Options with_tls() {
   Options options = with_http();
-  options.http[0].ssl_crt = pairs().files.server_cert;
-  options.http[0].ssl_key = pairs().files.server_key;
-  options.http[0].ssl_chain = pairs().files.ca;
+  options.http[0].ssl_crt = certificates().files.server_cert;
+  options.http[0].ssl_key = certificates().files.server_key;
+  options.http[0].ssl_chain = certificates().files.ca;
   return options;
 }
 
-/// Why a gateway with these options does not open.
+/// Returns the message of the error with which these options are refused.
 std::string refusal(Options options) {
   const TempDir dir;
   options.listen = "unix:" + (dir / "s");
@@ -52,16 +52,12 @@ std::string refusal(Options options) {
   return gateway.error().message;
 }
 
-http::Application saying(const std::string& text) {
-  return [text](const http::Environ&) { return http::Response{http::Status::ok, {}, text}; };
-}
-
 }  // namespace
 
-TEST_CASE("TLS 1.2 and 1.3 are spoken, and large bodies go both ways") {
+TEST_CASE("a TLS port serves TLS 1.2 and 1.3 with large bodies, and refuses TLS 1.1") {
   Options options = with_tls();
   options.http[0].max_request_body_size = 3'000'000;
-  const Served served(
+  const RunningGateway server(
       [](const http::Environ& request) {
         return http::Response{
             http::Status::ok, {{"X-Https", std::string(request.get("HTTPS"))}}, std::string(*request.body)};
@@ -83,12 +79,12 @@ TEST_CASE("TLS 1.2 and 1.3 are spoken, and large bodies go both ways") {
   CHECK(!HttpPeer(port_of(options), true, TLS1_1_VERSION).connected());
 }
 
-TEST_CASE("plain HTTP to a port of TLS is told so, and garbage is closed") {
+TEST_CASE("a TLS port answers plain HTTP with 400 and closes connections without a handshake") {
   Options options = with_tls();
-  options.http.push_back(options.http[0]);  // for those who are to be given up
-  options.http[1].port = rest_fcgi::test::unused_port();
+  options.http.push_back(options.http[0]);  // a port with a short timeout
+  options.http[1].port = unused_port();
   options.http[1].head_timeout = milliseconds(500);
-  const Served served(echo, options);
+  const RunningGateway server(echo, options);
   HttpPeer plain(port_of(options));
   const HttpReply reply = plain.request(http_get());
   CHECK(reply.status == 400);
@@ -108,7 +104,7 @@ TEST_CASE("plain HTTP to a port of TLS is told so, and garbage is closed") {
   CHECK(HttpPeer(port_of(options), true).request(http_post("after")).body == "after");
 }
 
-TEST_CASE("certificates and keys that cannot be used are refused, naming the option and the file") {
+TEST_CASE("open refuses unusable certificates and keys with the option and the file") {
   const auto with = [](const std::string& crt, const std::string& key, const std::string& chain = {}) {
     Options options = with_tls();
     options.http[0].ssl_crt = crt;
@@ -116,8 +112,8 @@ TEST_CASE("certificates and keys that cannot be used are refused, naming the opt
     options.http[0].ssl_chain = chain;
     return refusal(options);
   };
-  const Certificates& files = pairs().files;
-  const std::string text = pairs().dir / "text";
+  const Certificates& files = certificates().files;
+  const std::string text = certificates().dir / "text";
   std::ofstream(text) << "no certificate\n";
   ::chmod(text.c_str(), 0600);
   CHECK(with("/none.pem", files.server_key) ==
@@ -130,7 +126,7 @@ TEST_CASE("certificates and keys that cannot be used are refused, naming the opt
   CHECK(with(files.server_cert, text).find("rest_cherrypy: ssl_key: " + text + ": ") == 0);
   CHECK(with(files.server_cert, files.server_key, text) ==
         "rest_cherrypy: ssl_chain: " + text + ": no start line");
-  const std::string weak = pairs().dir / "weak";
+  const std::string weak = certificates().dir / "weak";
   REQUIRE(std::system(("openssl req -x509 -newkey rsa:512 -nodes -subj /CN=weak -keyout /dev/null -out " +
                        weak + " 2>/dev/null")
                           .c_str()) == 0);
@@ -143,9 +139,9 @@ TEST_CASE("certificates and keys that cannot be used are refused, naming the opt
   CHECK(with("", files.server_key).find("rest_cherrypy: ssl_crt: ") == 0);
 }
 
-TEST_CASE("a key that everybody can read is warned of, and one with a passphrase refused") {
-  const std::string key = pairs().dir / "open.key";
-  std::ofstream(key) << std::ifstream(pairs().files.server_key).rdbuf();
+TEST_CASE("open warns about a world-readable key and refuses a key with a passphrase") {
+  const std::string key = certificates().dir / "open.key";
+  std::ofstream(key) << std::ifstream(certificates().files.server_key).rdbuf();
   ::chmod(key.c_str(), 0644);
   Options options = with_tls();
   options.http[0].ssl_key = key;
@@ -154,17 +150,17 @@ TEST_CASE("a key that everybody can read is warned of, and one with a passphrase
   CHECK(HttpServer::open(options, none));
   CHECK(log.has("rest_cherrypy: ssl_key: " + key + ": every user of this host can read it"));
 
-  const std::string locked = pairs().dir / "locked.key";
-  run_program(
-      {"openssl", "ec", "-in", pairs().files.server_key, "-aes128", "-passout", "pass:x", "-out", locked},
-      pairs().dir / "openssl.log");
+  const std::string locked = certificates().dir / "locked.key";
+  run_program({"openssl", "ec", "-in", certificates().files.server_key, "-aes128", "-passout", "pass:x",
+               "-out", locked},
+              certificates().dir / "openssl.log");
   options.http[0].ssl_key = locked;
   CHECK(refusal(options).find("rest_cherrypy: ssl_key: " + locked + ": ") == 0);
 }
 
-TEST_CASE("a port that is taken, and a host that is none, are refused by name") {
+TEST_CASE("open refuses a port in use and an unknown host with HOST:PORT") {
   const Options options = with_http();
-  const Served served(echo, options);
+  const RunningGateway server(echo, options);
   CHECK(refusal(options) == "rest_cherrypy: cannot listen on 127.0.0.1:" + std::to_string(port_of(options)) +
                                 ": Address already in use");
   Options nowhere = with_http();
@@ -172,10 +168,10 @@ TEST_CASE("a port that is taken, and a host that is none, are refused by name") 
   CHECK(refusal(nowhere).find("rest_cherrypy: cannot listen on no.such.host.invalid:") == 0);
 }
 
-TEST_CASE("over IPv6 the peer's address is told as it is, and that of IPv4 as IPv4") {
+TEST_CASE("REMOTE_ADDR of an IPv4 peer on an IPv6 port is the IPv4 address") {
   Options options = with_http();
   options.http[0].host = "::";
-  const Served served(
+  const RunningGateway server(
       [](const http::Environ& request) {
         return http::Response{http::Status::ok, {}, std::string(request.get("REMOTE_ADDR"))};
       },
@@ -183,8 +179,8 @@ TEST_CASE("over IPv6 the peer's address is told as it is, and that of IPv4 as IP
   CHECK(HttpPeer(port_of(options)).request(http_get()).body == "127.0.0.1");
 }
 
-TEST_CASE("a proxy that is trusted says whose request it is, and nobody else does") {
-  const auto told = [](const http::Environ& request) {
+TEST_CASE("only a trusted proxy sets REMOTE_ADDR and HTTPS by X-Forwarded headers") {
+  const auto show_client = [](const http::Environ& request) {
     return http::Response{http::Status::ok,
                           {},
                           std::string(request.get("REMOTE_ADDR")) + " " + std::string(request.get("HTTPS"))};
@@ -194,18 +190,18 @@ TEST_CASE("a proxy that is trusted says whose request it is, and nobody else doe
       "X-Forwarded-Proto: https\r\n\r\n";
   Options options = with_http();
   {
-    const Served served(told, options);
+    const RunningGateway server(show_client, options);
     CHECK(HttpPeer(port_of(options)).request(request).body == "127.0.0.1 ");
   }
   options = with_http();
   options.http[0].trusted_proxies = {"127.0.0.0/8"};
-  const Served served(told, options);
+  const RunningGateway server(show_client, options);
   CHECK(HttpPeer(port_of(options)).request(request).body == "192.0.2.7 on");
-  options.http[0].trusted_proxies = {"nobody"};
-  CHECK(refusal(options).starts_with("trusted_proxies: 'nobody' is no address"));
+  options.http[0].trusted_proxies = {"proxy"};
+  CHECK(refusal(options).starts_with("trusted_proxies: 'proxy' is no address"));
 }
 
-TEST_CASE("without FastCGI, HTTP is served alone") {
+TEST_CASE("HTTP is served without a FastCGI socket") {
   const Options options = with_http();
   ::signal(SIGPIPE, SIG_IGN);
   auto gateway = Gateway::open(options);
@@ -226,15 +222,10 @@ TEST_CASE("without FastCGI, HTTP is served alone") {
   CHECK((*ended)->in_flight == 0);
 }
 
-TEST_CASE("at the end whole requests are answered, idle connections closed, and nobody else gets in") {
+TEST_CASE("SIGTERM closes idle and incomplete HTTP connections, and lets requests be answered") {
   Door door;
   const Options options = with_http(1);
-  Served served(
-      [&](const http::Environ& request) {
-        if (*request.body == "slow") door.pass();
-        return echo(request);
-      },
-      options);
+  RunningGateway server(block_slow_requests_at(door), options);
   HttpPeer idle(port_of(options));
   CHECK(idle.request(http_post("used")).body == "used");
   const std::string post = http_post("comes slowly");
@@ -247,7 +238,7 @@ TEST_CASE("at the end whole requests are answered, idle connections closed, and 
   REQUIRE(door.waiting(1) == 1);
   HttpPeer waiting(port_of(options));
   waiting.send(http_post("waits"));
-  served.signal(SIGTERM);
+  server.signal(SIGTERM);
   CHECK(idle.closed_within(kSoon));
   CHECK(half.closed_within(kSoon));
   CHECK(eventually([&] { return !HttpPeer(port_of(options)).connected(); }));
@@ -258,14 +249,14 @@ TEST_CASE("at the end whole requests are answered, idle connections closed, and 
   CHECK(reply.header("Connection") == "close");
   CHECK(waiting.reply().body == "waits");
   CHECK(sender.reply().body == "comes slowly");
-  CHECK(served.wait().in_flight == 0);
+  CHECK(server.wait().in_flight == 0);
 }
 
-TEST_CASE("what is still at work after shutdown_timeout is left, and told") {
+TEST_CASE("serve counts HTTP requests that outlast shutdown_timeout") {
   auto door = std::make_shared<Door>();
   Options options = with_http(1);
   options.shutdown_timeout = milliseconds(2000);
-  Served served(
+  RunningGateway server(
       [door](const http::Environ& request) {
         door->pass();
         return echo(request);
@@ -274,17 +265,17 @@ TEST_CASE("what is still at work after shutdown_timeout is left, and told") {
   HttpPeer busy(port_of(options));
   busy.send(http_post("slow"));
   REQUIRE(door->waiting(1) == 1);
-  CHECK(served.stop().in_flight == 1);
+  CHECK(server.stop().in_flight == 1);
   door->open();
-  CHECK(busy.reply().body == "slow");  // while the process still lives
+  CHECK(busy.reply().body == "slow");
 }
 
-TEST_CASE("who does not take a reply holds up the end no longer than shutdown_timeout") {
+TEST_CASE("a peer that does not read its reply delays serve by shutdown_timeout at most") {
   Options options = with_http(1);
   options.shutdown_timeout = milliseconds(300);
-  // A thread that is still at work then outlives the test.
+  // The text is shared, because a thread may still send it after the test.
   const auto large = std::make_shared<const std::string>(20'000'000, 'x');
-  Served served(
+  RunningGateway server(
       [large](const http::Environ&) {
         return http::Response{http::Status::ok, {}, *large};
       },
@@ -293,45 +284,43 @@ TEST_CASE("who does not take a reply holds up the end no longer than shutdown_ti
   stuck.send(http_get());
   std::this_thread::sleep_for(milliseconds(200));
   const auto begin = std::chrono::steady_clock::now();
-  served.stop();
+  server.stop();
   CHECK(std::chrono::steady_clock::now() - begin < kSoon);
 }
 
-TEST_CASE(
-    "at the end a connection that was just opened or used may bring one more request, and hears that it was "
-    "the last") {
+TEST_CASE("a new or kept HTTP connection may send one request after SIGTERM, and gets Connection: close") {
   const auto is_served = [] {
     const Options options = with_http(1);
-    Served served(echo, options);
+    RunningGateway server(echo, options);
     HttpPeer kept(port_of(options));
     CHECK(kept.request(http_post("first")).body == "first");
     HttpPeer opened(port_of(options));
-    served.signal(SIGTERM);
+    server.signal(SIGTERM);
     CHECK(eventually([&] { return !HttpPeer(port_of(options)).connected(); }));
     const HttpReply last = kept.request(http_post("last"));
     const HttpReply first = opened.request(http_post("first"));
     CHECK(kept.closed_within(kSoon));
-    served.wait();
+    server.wait();
     return last.body == "last" && last.header("Connection") == "close" && first.body == "first";
   };
-  // A busy machine may take longer than the second that there is.
+  // Repeated, because a busy machine may take longer than kFarewell.
   bool was_served = false;
   for (int i = 0; i < 10 && !was_served; ++i) was_served = is_served();
   CHECK(was_served);
 }
 
-TEST_CASE("SIGHUP brings the next applications, also on kept connections") {
+TEST_CASE("SIGHUP replaces the HTTP application, also for kept connections") {
   const Options options = with_http();
-  Served served(saying("old"), options, [] { return saying("new"); });
+  RunningGateway server(reply_with("old"), options, [] { return reply_with("new"); });
   HttpPeer kept(port_of(options));
   CHECK(kept.request(http_get()).body == "old");
-  served.signal(SIGHUP);
+  server.signal(SIGHUP);
   CHECK(eventually([&] { return kept.request(http_get()).body == "new"; }));
 }
 
-TEST_CASE("SIGHUP brings a renewed certificate to new connections, and keeps the old one where it is none") {
+TEST_CASE("SIGHUP loads a renewed certificate for new connections, and keeps the old one on errors") {
   const TempDir dir;
-  const Certificates& files = pairs().files;
+  const Certificates& files = certificates().files;
   const auto put = [](const std::string& from, const std::string& to) {
     std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
   };
@@ -340,18 +329,18 @@ TEST_CASE("SIGHUP brings a renewed certificate to new connections, and keeps the
   options.http[0].ssl_key = dir / "key";
   put(files.server_cert, dir / "crt");
   put(files.server_key, dir / "key");
-  Served served(saying("here"), options, [] { return saying("here"); });
+  RunningGateway server(reply_with("here"), options, [] { return reply_with("here"); });
   const auto presented = [&] { return HttpPeer(port_of(options), true).certificate(); };
   HttpPeer kept(port_of(options), true);
   CHECK(kept.certificate() == "/CN=server");
 
   const CapturedLog log;
   put(files.client_cert, dir / "crt");
-  served.signal(SIGHUP);
+  server.signal(SIGHUP);
   CHECK(eventually([&] { return log.has("going on with the old certificate: rest_cherrypy: ssl_key: "); }));
   CHECK(presented() == "/CN=server");
   put(files.client_key, dir / "key");
-  served.signal(SIGHUP);
+  server.signal(SIGHUP);
   CHECK(eventually([&] { return presented() == "/CN=client"; }));
   CHECK(kept.request(http_get()).body == "here");
 }

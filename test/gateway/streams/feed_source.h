@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rest_fcgi/http/application.h"
+
+namespace rest_fcgi::gateway::test {
+
+/// Makes feeds whose parts a test publishes. Collects the messages that the feeds get. Thread-safe. Its feeds
+/// keep it alive.
+class FeedSource : public std::enable_shared_from_this<FeedSource> {
+ public:
+  static std::shared_ptr<FeedSource> make() { return std::make_shared<FeedSource>(); }
+
+  /// Returns a feed of all published parts, from the first on.
+  std::unique_ptr<http::Feed> feed() { return std::make_unique<SourceFeed>(shared_from_this()); }
+
+  void publish(std::string text) {
+    const std::lock_guard lock(mutex_);
+    parts_.push_back(std::make_shared<const std::string>(std::move(text)));
+    wake();
+  }
+  /// Ends all feeds after the published parts.
+  void end(std::uint16_t code = 1000, std::string reason = {}) {
+    const std::lock_guard lock(mutex_);
+    end_ = http::Feed::End{code, std::move(reason)};
+    wake();
+  }
+  /// Makes the next call of `take`, of any feed, throw.
+  void fail_next_take() {
+    const std::lock_guard lock(mutex_);
+    fails_next_take_ = true;
+    wake();
+  }
+
+  /// Returns the messages that the feeds got, each after the prefix `text:` or `binary:`.
+  [[nodiscard]] std::vector<std::string> messages() const {
+    const std::lock_guard lock(mutex_);
+    return messages_;
+  }
+
+  /// Returns the number of feeds that exist.
+  [[nodiscard]] std::size_t open_feeds() const noexcept { return open_feeds_; }
+
+  /// Returns the number of calls of `take`.
+  [[nodiscard]] std::size_t takes() const noexcept { return takes_; }
+
+  std::string keep_alive;
+  bool answers_messages = false;  ///< a feed answers each message with the part `heard`
+
+ private:
+  class SourceFeed final : public http::Feed {
+   public:
+    explicit SourceFeed(std::shared_ptr<FeedSource> source) : source_(std::move(source)) {
+      ++source_->open_feeds_;
+    }
+    ~SourceFeed() override { --source_->open_feeds_; }
+    SourceFeed(const SourceFeed&) = delete;
+    SourceFeed& operator=(const SourceFeed&) = delete;
+
+    std::optional<End> take(std::vector<Part>& parts, std::size_t most, const http::Wake& wake) override {
+      const std::lock_guard lock(source_->mutex_);
+      ++source_->takes_;
+      if (std::exchange(source_->fails_next_take_, false))
+        throw std::runtime_error("a failure that the test wants");
+      std::size_t size = 0;
+      for (; answers_ > 0; --answers_) parts.push_back({nullptr, "heard"});
+      for (; at_ < source_->parts_.size() && size < most; ++at_) {
+        const auto& text = source_->parts_[at_];
+        parts.push_back({text, *text});
+        size += text->size();
+      }
+      if (at_ == source_->parts_.size() && source_->end_) return source_->end_;
+      if (parts.empty()) source_->wake_ = wake;
+      return std::nullopt;
+    }
+    void on_message(std::string_view message, bool is_text) override {
+      const std::lock_guard lock(source_->mutex_);
+      source_->messages_.push_back((is_text ? "text:" : "binary:") + std::string(message));
+      if (source_->answers_messages) ++answers_;
+    }
+    [[nodiscard]] std::string_view keep_alive() const noexcept override { return source_->keep_alive; }
+
+   private:
+    const std::shared_ptr<FeedSource> source_;
+    std::size_t at_ = 0;
+    std::size_t answers_ = 0;
+  };
+
+  void wake() {
+    if (const http::Wake wake = std::exchange(wake_, nullptr)) (*wake)();
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<const std::string>> parts_;
+  std::optional<http::Feed::End> end_;
+  http::Wake wake_;  ///< the same for all feeds
+  bool fails_next_take_ = false;
+  std::vector<std::string> messages_;
+  std::atomic<std::size_t> open_feeds_ = 0;
+  std::atomic<std::size_t> takes_ = 0;
+};
+
+}  // namespace rest_fcgi::gateway::test
