@@ -12,7 +12,7 @@
 namespace rest_fcgi::gateway {
 
 /// Makes `context` ask clients for a certificate, as `ssl_cert_reqs` of `options` says, and loads the
-/// certificates of `ssl_ca_certs`. A client's certificate has to be signed by one of these. Such a port does
+/// certificates of `ssl_ca_certs`. A client's certificate has to be signed by one of them. Such a port does
 /// not resume sessions, so that each connection is checked. Errors: configuration, naming the port, the
 /// option and the file.
 [[nodiscard]] Result<void> ask_for_client_certificates(SSL_CTX& context, const HttpOptions& options);

@@ -44,7 +44,7 @@ void Connections::sweep(SteadyTime now) {
       deadline = std::min(deadline, entry->since_.load() + kFarewell);
     if (now < deadline) continue;
     if (stage == Stage::reader || stage == Stage::work) {
-      // Drops what the peer did not read, which would stay in the kernel for long.
+      // Discards the data that the peer has not read. Otherwise the kernel would keep it for a long time.
       set_option(entry->socket_, SOL_SOCKET, SO_LINGER, linger{1, 0});
       entry->shut(SHUT_RDWR);
     } else {

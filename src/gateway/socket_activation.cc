@@ -27,7 +27,7 @@ Error mistake(std::string_view why) {
   return {ErrorKind::configuration, format("LISTEN_FDS: {}", why), {}};
 }
 
-/// Returns the number of descriptors for this process: 0 if LISTEN_PID names another one.
+/// Returns the number of descriptors for this process: 0 if LISTEN_PID names another process.
 Result<int> descriptor_count() {
   const char* const pid = std::getenv("LISTEN_PID");
   const char* const count = std::getenv("LISTEN_FDS");

@@ -15,7 +15,7 @@
 namespace rest_fcgi::gateway {
 
 /// During shutdown, the time after its start or last reply in which a connection may bring another request.
-/// So a client that is about to send one is not cut off, and gets a reply with `Connection: close`.
+/// So a client that is about to send a request is not cut off, and gets a reply with `Connection: close`.
 inline constexpr std::chrono::milliseconds kFarewell{1000};
 
 template <class T>

@@ -77,7 +77,7 @@ Result<void> ThreadPool::start(std::weak_ptr<void> owner) {
   owner_ = std::move(owner);
   const std::lock_guard lock(mutex_);
   while (threads_ < limits_.min_threads && !is_start_failing_) add_thread_locked();
-  if (threads_ == 0) return Error{ErrorKind::internal, "not a single worker thread can be started", {}};
+  if (threads_ == 0) return Error{ErrorKind::internal, "cannot start a worker thread", {}};
   return {};
 }
 

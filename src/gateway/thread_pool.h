@@ -22,7 +22,7 @@
 namespace rest_fcgi::gateway {
 
 struct ThreadLimits {
-  std::size_t min_threads = 1;  ///< idle threads that are kept beside those inside calls
+  std::size_t min_threads = 1;  ///< idle threads that are kept beside the threads inside calls
   std::size_t max_calls = 1;
   std::size_t max_waiting = 0;  ///< calls that may wait while max_calls run
   std::chrono::milliseconds idle_timeout{10000};

@@ -85,7 +85,7 @@ std::string openssl_text() {
   } else if (const char* reason = ERR_reason_error_string(code)) {
     text = reason;
   } else {
-    text = "no reason is known";
+    text = "unknown reason";
   }
   ERR_clear_error();
   return text;

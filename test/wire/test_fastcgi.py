@@ -71,9 +71,9 @@ def test_fcgi2_issue_60_a_connection_closed_during_a_request_is_logged_once_and_
     with connect(daemon.address) as connection:
         connection.sendall(fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[5])]).encode()))
         wait_until(lambda: daemon.connections() == 1, "the connection is served")
-    daemon.await_log("did not take a reply")
+    daemon.await_log("did not read a reply")
     wait_until(lambda: daemon.connections() == 0, "it is closed")
-    assert daemon.log().count("did not take a reply") == 1
+    assert daemon.log().count("did not read a reply") == 1
 
 
 def test_cve_2011_2766_a_request_sees_no_variable_of_the_previous_request(daemon):

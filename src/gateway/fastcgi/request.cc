@@ -182,7 +182,7 @@ FastCgiRequest::End FastCgiRequest::finish() {
   const int error = FCGX_GetError(libfcgi_.out);
   FCGX_Finish_r(&libfcgi_);
   if (error == 0) return is_kept_ ? End::kept : End::closed;
-  log::info(format("the web server did not take a reply: {}",
+  log::info(format("the web server did not read a reply: {}",
                    error == EAGAIN ? "send_timeout is over" : errno_text(error)));
   return End::closed;
 }

@@ -91,7 +91,7 @@ Task<> HttpConnection::run() {
     const bool is_open = transport_.tls() == nullptr || co_await shake_hands();
     if (is_open) co_await serve();
   } catch (const boost::system::system_error&) {
-    // The peer is gone, or took its reply too slowly.
+    // The peer is gone, or read its reply too slowly.
   } catch (...) {
     log_exception("a connection was dropped");
   }
@@ -195,7 +195,7 @@ Task<error_code> HttpConnection::read_body(RequestParser& parser) {
   entry_.wait(Stage::body, since + timeout);
   if (parser.expects_continue() && !parser.is_done() && buffer_.size() == 0) co_await writer_.send_continue();
   error_code error;
-  // Beast before Boost 1.86 fails an assertion if the bytes of an empty chunked body come one by one
+  // Beast before Boost 1.86 fails an assertion if the bytes of an empty chunked body arrive one at a time
   // (https://github.com/boostorg/beast/pull/2861).
   while (parser.chunked() && buffer_.size() < kLeastChunked && may_be_empty(buffer_)) {
     const std::size_t size =
@@ -268,8 +268,8 @@ Task<> HttpConnection::refuse(Refusal refusal) {
   co_await linger();
 }
 
-/// Closes our side and reads the rest of what the peer sends. Closing at once would reset the connection, and
-/// the peer would lose the reply.
+/// Closes our side for sending, and reads and ignores the peer's remaining bytes. Closing at once would reset
+/// the connection, and the peer would lose the reply.
 Task<> HttpConnection::linger() {
   entry_.wait(Stage::request, now() + kLingerTime);
   co_await transport_.finish();

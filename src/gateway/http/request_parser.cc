@@ -21,13 +21,12 @@ namespace beast = boost::beast;
 using beast::http::error;
 using http::Status;
 
-constexpr Refusal kNoHttp = {Status::bad_request, "This is no HTTP/1.1 request"};
+constexpr Refusal kNoHttp = {Status::bad_request, "This is not an HTTP/1.1 request"};
 constexpr Refusal kHeadTooLarge = {Status::request_header_fields_too_large,
                                    "The request's head is too large"};
 constexpr Refusal kBodyTooLarge = {Status::content_too_large,
                                    "Request body is larger than max_request_body_size"};
-constexpr Refusal kVersion = {Status::http_version_not_supported,
-                              "Only HTTP/1.1 and HTTP/1.0 are spoken here"};
+constexpr Refusal kVersion = {Status::http_version_not_supported, "Only HTTP/1.1 and HTTP/1.0 are supported"};
 constexpr Refusal kMethod = {Status::bad_request,
                              "The method has to be a word in capital letters, and not CONNECT"};
 constexpr Refusal kTarget = {Status::bad_request,

@@ -197,9 +197,9 @@ bool Listener::sweep(SteadyTime now) {
 
 void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
   const StreamLimits& limits = group_.limits;
-  if (now - writing.moved_at >= limits.blocked) return drop_late("its peer takes nothing");
+  if (now - writing.moved_at >= limits.blocked) return drop_late("its peer reads nothing");
   const auto patience = limits.blocked + std::chrono::seconds(writing.bytes / limits.rate);
-  if (now - writing.began_at >= patience) return drop_late("its peer takes too little");
+  if (now - writing.began_at >= patience) return drop_late("its peer reads too slowly");
   // The feed is asked although a write is pending: its session may have ended, and its events must not pile
   // up.
   std::vector<http::Feed::Part> parts;
@@ -215,7 +215,7 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
 void Listener::drop_late(std::string_view why) {
   ++group_.slow;
   log::info(format("a stream was closed: {}", why));
-  // Drops what the peer did not read, which would stay in the kernel for long.
+  // Discards the data that the peer has not read. Otherwise the kernel would keep it for a long time.
   set_option(link_.transport().socket().native_handle(), SOL_SOCKET, SO_LINGER, linger{1, 0});
   drop();
 }

@@ -177,7 +177,7 @@ TEST_CASE("a peer that does not read its reply occupies a thread for send_timeou
   const auto start = std::chrono::steady_clock::now();
   CHECK(server.connect().request(post("patient")).body == "patient");
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(15));
-  CHECK(server.log().has("the web server did not take a reply: send_timeout is over"));
+  CHECK(server.log().has("the web server did not read a reply: send_timeout is over"));
 }
 
 TEST_CASE("a reply that the web server does not read is logged once") {
@@ -191,9 +191,9 @@ TEST_CASE("a reply that the web server does not read is logged once") {
   client.send(post(""));
   CHECK(!client.read_some(8).empty());
   client.close();
-  CHECK(eventually([&] { return server.log().has("the web server did not take a reply: "); }));
+  CHECK(eventually([&] { return server.log().has("the web server did not read a reply: "); }));
   const std::string text = server.log().text();
-  CHECK(text.find("did not take") == text.rfind("did not take"));
+  CHECK(text.find("did not read") == text.rfind("did not read"));
 }
 
 TEST_CASE("a body that differs from CONTENT_LENGTH is refused, and the connection is kept") {

@@ -166,8 +166,8 @@ TEST_CASE("an invalid request line is refused") {
   const std::string method = "400 The method has to be a word in capital letters, and not CONNECT";
   const std::string target = "400 The request's target has to be a path, or a URL without a fragment";
   const std::string path = "400 The path has a control character, or a % without two hexadecimal digits";
-  const std::string version = "505 Only HTTP/1.1 and HTTP/1.0 are spoken here";
-  const std::string no_http = "400 This is no HTTP/1.1 request";
+  const std::string version = "505 Only HTTP/1.1 and HTTP/1.0 are supported";
+  const std::string not_http = "400 This is not an HTTP/1.1 request";
   const auto first_line = [](const std::string& line) { return parse(line + "\r\nHost: a\r\n\r\n"); };
   CHECK(first_line("get / HTTP/1.1") == method);
   CHECK(first_line("Get / HTTP/1.1") == method);
@@ -186,9 +186,9 @@ TEST_CASE("an invalid request line is refused") {
   CHECK(first_line("GET / HTTP/2.0") == version);
   CHECK(first_line("PRI * HTTP/2.0") == version);
   CHECK(first_line("GET / HTTP/0.9") == version);
-  CHECK(first_line("GET / HTTQ/1.1") == no_http);
+  CHECK(first_line("GET / HTTQ/1.1") == not_http);
   CHECK(first_line("GET /") == target);
-  CHECK(parse("\x16\x03\x01") == no_http);
+  CHECK(parse("\x16\x03\x01") == not_http);
   CHECK(parse("SSH-2.0-x") == "incomplete");
 }
 
