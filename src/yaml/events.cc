@@ -18,11 +18,11 @@ const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-/// Where the byte at `offset` of `text` stands; libyaml tells the offset alone of a byte that YAML does not
-/// allow.
+/// Returns the line and column of the byte at `offset` of `text`. For a byte that YAML does not allow,
+/// libyaml reports only the offset.
 yaml_mark_t mark_at(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
-  const std::size_t line = before.rfind('\n') + 1;  // npos + 1 is 0
+  const std::size_t line = before.rfind('\n') + 1;  // without a line feed: npos + 1, which is 0
   const auto feeds = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
   return {offset, feeds, before.size() - line};
 }

@@ -48,7 +48,7 @@ class Events {
 /// A scalar as the constructors of Salt's loader see it.
 struct Scalar {
   Kind kind = Kind::null;
-  std::string text;   ///< without quotes and escapes; of `!!binary` what it stands for
+  std::string text;   ///< without quotes and escapes; decoded for `!!binary`
   bool plain = true;  ///< the kind follows from the text
 };
 

@@ -67,7 +67,7 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
   if (name == "?" || name == "int" || name == "float" || name == "bool" || name == "null") {
     return kind_of_plain(text);
   }
-  // "!" is how the parser marks quotes. Salt keeps dates as text.
+  // yaml-cpp gives a text in quotes the tag "!". Salt keeps dates as text.
   if (name == "!" || name == "str" || name == "timestamp" || name == "binary") return Kind::string;
   // What PyYAML of Python 2 wrote for text.
   if (name == "python/unicode" || name == "python/str") return Kind::string;
@@ -172,7 +172,7 @@ class TreeBuilder : public YAML::EventHandler {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
     const Size size = size_of(found->second);
-    count(mark, size.values - 1);  // `add` counts the first one
+    count(mark, size.values - 1);  // `add` counts the value itself
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {
       fail(mark, format("aliases stand for more than {} bytes of text", kMaxCopiedBytes));
@@ -225,7 +225,7 @@ class TreeBuilder : public YAML::EventHandler {
     Node node;
     YAML::anchor_t anchor;
     bool in_brackets;
-    bool expects_value = false;  ///< of a map: its last entry has a key only
+    bool expects_value = false;  ///< for a map: its last key has no value yet
   };
 
   /// yaml-cpp takes the last line of a map for a key, also where no colon follows, as in `token_expire:5`.
@@ -251,7 +251,8 @@ class TreeBuilder : public YAML::EventHandler {
     return {kind, place(mark), std::move(text), {}, {}};
   }
 
-  /// Also copies are counted: a few lines may stand for millions of values.
+  /// Counts values against the limit. Copies for aliases count, since a few lines can produce millions of
+  /// them.
   void count(const YAML::Mark& mark, std::size_t values) {
     values_ += values;
     if (values_ <= limits_.max_values) return;
@@ -326,8 +327,8 @@ std::size_t count_lines(std::string_view text) {
   return feeds + (text.ends_with('\n') ? 0 : 1);
 }
 
-/// Reads a text where it lies, and then the end of a document: yaml-cpp would take the end of the file for
-/// the missing end of a quoted text, but not that.
+/// Provides the text without a copy, and then the marker `...` for the end of the document. Without the
+/// marker, yaml-cpp accepts a quoted text that has no closing quote.
 class Input : public std::streambuf {
  public:
   explicit Input(std::string_view text) : text_(text), end_(text.ends_with('\n') ? "...\n" : "\n...\n") {
@@ -342,7 +343,7 @@ class Input : public std::streambuf {
     return traits_type::to_int_type(*gptr());
   }
 
-  /// yaml-cpp looks for a byte order mark, and puts back what is none.
+  /// Takes a character back. yaml-cpp reads the first characters to look for a byte order mark.
   int_type pbackfail(int_type /*character*/) override {
     if (!at_end_ || text_.empty()) return traits_type::eof();
     at_end_ = false;
@@ -352,7 +353,8 @@ class Input : public std::streambuf {
 
  private:
   void show(std::string_view part, std::size_t from) {
-    char* const begin = const_cast<char*>(part.data());  // which a get area wants, and nobody writes to
+    // setg() takes pointers to non-const characters, although a get area is only read.
+    char* const begin = const_cast<char*>(part.data());
     setg(begin, begin + from, begin + part.size());
   }
 
@@ -372,7 +374,8 @@ Result<Node> read(const std::string& file, std::string_view text, const Limits& 
   const auto control = std::find_if(text.begin(), text.end(), is_control_character);
   if (control != text.end()) {
     const std::string_view before = text.substr(0, static_cast<std::size_t>(control - text.begin()));
-    const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+    // On the first line rfind returns npos, and npos + 1 is 0.
+    const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
     return mistake_at({name, count_lines(text.substr(0, before.size() + 1)), column},
                       format("found the control character \\x{:02x}, which YAML does not allow",
                              static_cast<unsigned char>(*control)));

@@ -52,7 +52,7 @@ struct Digits {
   bool negative = false;
 };
 
-/// `190:20:30`, where each part counts 60 of the next.
+/// Parses a sexagesimal integer such as `190:20:30`. A unit of one part is 60 units of the next.
 std::optional<std::uint64_t> parse_sexagesimal(std::string_view text) {
   std::uint64_t value = 0;
   while (true) {
@@ -66,7 +66,7 @@ std::optional<std::uint64_t> parse_sexagesimal(std::string_view text) {
   }
 }
 
-/// Of a number that is not written in plain decimals.
+/// Parses an integer in sexagesimal, hexadecimal, binary or octal notation.
 std::optional<std::uint64_t> parse_other(std::string_view text) {
   if (text.find(':') != std::string_view::npos) return parse_sexagesimal(text);
   if (text.starts_with("0x")) return parse_number<std::uint64_t>(text.substr(2), 16);
@@ -74,7 +74,7 @@ std::optional<std::uint64_t> parse_other(std::string_view text) {
   return parse_number<std::uint64_t>(text, 8);
 }
 
-/// Of `1.5` and of `1:30.5`.
+/// Parses a real number, such as `1.5` or the sexagesimal `1:30.5`.
 double parse_real(std::string_view text) {
   double value = 0;
   while (true) {

@@ -86,7 +86,7 @@ bool has_content(std::string_view line) {
   return !content.empty() && content.front() != '#';
 }
 
-/// The line without blanks, and without the dashes of a list that it begins with.
+/// Returns the line without the blanks around it, and without the dashes of list items at its beginning.
 std::string_view content_of(std::string_view line) {
   std::string_view content = stripped_line(line);
   while (content.starts_with("- ")) content = stripped_line(content.substr(1));

@@ -21,7 +21,8 @@ constexpr std::size_t kShown = 60;  // bytes of a number in a message
 class Transcriber {
  public:
   Transcriber(std::string_view text, const Limits& limits) : text_(text), events_(text), limits_(limits) {
-    json_.reserve(text.size() / 4 * 9);  // one that grows needs three times the memory for a moment
+    // Reserved at once: a string that grows needs three times its memory while it is copied.
+    json_.reserve(text.size() / 4 * 9);
   }
 
   [[nodiscard]] Transcript transcribe() {
@@ -42,12 +43,12 @@ class Transcriber {
 
   struct Open {
     Form form;
-    bool expects_value = false;  ///< of maps: a key was the last
-    std::size_t first_key = 0;   ///< of maps: where their keys begin in `keys_`
+    bool expects_value = false;  ///< for a map: its last key has no value yet
+    std::size_t first_key = 0;   ///< for a map: index of its first key in `keys_`
     std::size_t entries = 0;
   };
 
-  /// A key of an open map: where it stands in `json_`.
+  /// The position of a key of an open map in `json_`.
   struct Key {
     std::uint32_t begin;
     std::uint32_t size;
@@ -75,13 +76,14 @@ class Transcriber {
     }
   }
 
-  /// Notes what Salt would read and is refused here. Reading goes on: a text that is no YAML further on is
-  /// malformed.
+  /// Records the first construct that Salt accepts and this program refuses. Reading continues, because a
+  /// syntax error later in the text takes precedence.
   void refuse(const yaml_mark_t& mark, std::string text) {
     if (!refused_) refused_ = Mistake{mark, std::move(text), ErrorKind::invocation};
   }
 
-  /// An alias could stand for much more than was sent. One without an anchor before it is no YAML.
+  /// Refuses an alias, since it could stand for much more text than was sent. An alias without an anchor is a
+  /// syntax error.
   void refuse_alias(const yaml_mark_t& mark, const std::string& name) {
     if (text_.find("&" + name) == std::string_view::npos) throw Mistake{mark, "found undefined alias"};
     refuse(mark, "found a YAML alias, expected the value itself; write it out");
@@ -135,7 +137,7 @@ class Transcriber {
     throw Mistake{mark, "found another value in !!omap or !!pairs, expected a map of one entry"};
   }
 
-  /// Counts a value and notes that its map has it.
+  /// Counts a value, and notes that the last key of the open map has a value.
   void begin_value(const yaml_mark_t& mark, Kind kind) {
     count(mark);
     if (!open_.empty()) {
@@ -243,7 +245,7 @@ Result<Transcript> transcribe(std::string_view text, const Limits& limits) {
   try {
     return Transcriber(text, limits).transcribe();
   } catch (Mistake& mistake) {
-    // What a message quotes behind a colon may be a password that begins like YAML.
+    // A message quotes the text after its colon. That text may be a password that YAML could not read.
     mistake.text.resize(std::min(mistake.text.find(':'), mistake.text.size()));
     return error_of(mistake, text);
   }

@@ -11,8 +11,8 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-constexpr std::size_t kWidth = 80;        // a text is folded at the first blank beyond it
-constexpr std::size_t kLongestKey = 122;  // PyYAML counts 128, with the five characters of `!!str`
+constexpr std::size_t kWidth = 80;        // columns; a longer text is folded at the first blank after them
+constexpr std::size_t kLongestKey = 122;  // in PyYAML less than 128, with five characters for `!!str`
 
 std::u32string decoded(std::string_view utf8) {
   std::u32string text;
@@ -59,7 +59,7 @@ std::string real_of(std::string_view digits) {
   return text;
 }
 
-/// Writes one value as the emitter of PyYAML does. Lives for that long.
+/// Writes one value as the emitter of PyYAML does. An object is used for one value only.
 class Writer {
  public:
   [[nodiscard]] std::string write_document(JsonValue root) {
@@ -197,7 +197,8 @@ class Writer {
     return std::min(end, text.size()) - at;
   }
 
-  /// Beyond the width a line ends in front of a blank, or behind an escape, with a backslash.
+  /// Writes a text in double quotes. A line longer than kWidth is folded before a blank or after an escape; a
+  /// backslash marks the fold.
   void write_double_quoted(std::u32string_view text, bool may_fold) {
     put(U'"');
     is_at_indent_ = false;
@@ -226,7 +227,7 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// Indents what is written while it lives, by two more than what is around it; the document not at all.
+  /// Increases the indentation by two for the lifetime of this object. If `deeper` is false, keeps it.
   class Indent {
    public:
     Indent(Writer& writer, bool deeper) : writer_(writer), before_(writer.indent_) {
@@ -247,7 +248,7 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// A blank between what stands on the line and what comes; none at its beginning.
+  /// Writes a blank, unless the line is empty or ends with a blank.
   void separate() {
     if (column_ != 0 && out_.back() != ' ') put(U' ');
   }
