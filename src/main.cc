@@ -166,7 +166,8 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   return print(summary + idle_rule_lines(settings, *runtime));
 }
 
-/// A master that does not run yet is no mistake: it is found when it is there.
+/// Checks the configuration for `engine: salt`. A master that does not run is reported, but is not an error:
+/// requests get 503 until it runs.
 int check_master(const config::Settings& settings, const config::CommandLine& command_line) {
   if (auto good = config::check_salt(settings, command_line); !good) return fail(good.error());
   const std::string event_bus = salt::describe_event_bus(settings.salt);

@@ -164,8 +164,8 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
 /// More than the 1024 bytes of the longest password, so that the login says why a longer one is refused.
 constexpr std::size_t kLongestLine = 4096;
 
-/// Turns off the echo of a terminal on standard input during its life. Keys raise no signals meanwhile, since
-/// a process that ends here would leave the echo off.
+/// Turns off the echo of a terminal on standard input for the lifetime of this object. Also turns off the
+/// signals of keys such as Ctrl-C, because they would end the process while the echo is off.
 class MuteTerminal {
  public:
   MuteTerminal() {

@@ -113,8 +113,8 @@ void read_proxies(Reader& section, FrontEnds& front_ends) {
   section.note_start_key(kKey, joined(proxies));
 }
 
-/// Sets the web servers that each port believes. `auto` means those on this host, for a port that only this
-/// host can reach, and without TLS, which a web server in front ends.
+/// Sets the web servers that each port trusts. With `auto`, a port trusts the web servers of this host if
+/// only this host can reach it and it has no TLS: a web server in front of the service has the TLS itself.
 void resolve_proxies(Settings& settings) {
   const auto& named = settings.front_ends.trusted_proxies;
   for (gateway::HttpOptions& port : settings.gateway.http) {
@@ -156,7 +156,8 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
   section.absolute_path("ssl_ca_certs", options.ssl_ca_certs);
   section.texts("ssl_allowed_cn", options.ssl_allowed_cn, "a list of names");
   const bool is_asked = options.client_certificates != ClientCertificates::none;
-  // With ssl_cert_reqs an empty value could mean all clients or no client.
+  // If client certificates are checked, an empty ssl_allowed_cn is an error: it could mean all clients or
+  // no client.
   if (names != nullptr && is_empty(*names) && !is_asked) names = nullptr;
   if (names != nullptr && (options.ssl_allowed_cn.empty() || has_empty_item(*names)))
     section.unexpected(*names, "ssl_allowed_cn", "at least one name, and no empty one");

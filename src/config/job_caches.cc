@@ -31,7 +31,8 @@ std::string_view job_cache(std::string_view name) {
   return name == kSqlite || name == "sqlite" || name == "local_cache" ? kSqlite : std::string_view();
 }
 
-/// Reads the names of job caches. Returns whether the file names SQLite itself.
+/// Reads the names of job caches. Returns whether the file selects SQLite explicitly. Salt's default,
+/// `master_job_cache: local_cache`, does not count.
 bool read_names(Reader& top, returner::Options& options) {
   std::string master = "local_cache";
   top.text("master_job_cache", master);
@@ -158,7 +159,8 @@ Reader profile_named(Reader& top, std::string_view key, const std::string& name)
   return {nullptr, name, top.findings(), Style::lenient};
 }
 
-/// Returns the key that names the profile, `key` or else `etcd.returner`, and the name.
+/// Returns the key that sets the name of the profile, and that name. If `key` is not set, `etcd.returner`
+/// sets it.
 std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_view key) {
   std::string name;
   top.text(key, name);

@@ -114,7 +114,7 @@ Result<Node> read_map(const std::string& path) {
   if (!root) return std::move(root).error();
   if (root->is(Kind::null)) root->kind = Kind::map;  // an empty file, or only comments
   if (!root->is(Kind::map)) {
-    // The value is not shown, since it may be a secret without its key.
+    // The message does not show the value, since it may be a secret whose key is missing.
     return mistake_at(root->place, format("found {}, expected a map of keys such as timeout: 5",
                                           root->is(Kind::list) ? "a list" : "one value"));
   }
@@ -126,7 +126,7 @@ thread_local std::vector<std::pair<std::string, int>> unread_folders;
 
 int note_unread_folder(const char* path, int error) {
   if (error == EACCES) unread_folders.emplace_back(path, error);
-  return 0;  // the other folders are read
+  return 0;  // tells glob(3) to continue with the other folders
 }
 
 /// Returns the files that match `pattern`, sorted by name.

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kNodegroupForms =
     "a compound target such as 'web* and G@os:Debian', or a list of its words";
 
-/// Returns whether Salt takes the node for a word: any scalar.
+/// Returns whether Salt reads the node as one word of a nodegroup. Every scalar is a word.
 bool is_word(const Node& node) {
   return !node.is(Kind::list) && !node.is(Kind::map) && !node.is(Kind::null);
 }
@@ -271,7 +271,7 @@ void make_cachedir(const Settings& settings) {
   std::error_code ignored;
   const bool was_there = std::filesystem::exists(above, ignored);
   const bool is_made = std::filesystem::create_directories(cachedir, ignored);
-  // Salt's own programs may run as another user and use the folder above.
+  // Salt's own programs, which may run as another user, also use the folder above.
   if (is_made && !was_there) std::filesystem::permissions(above, std::filesystem::perms(0755), ignored);
 }
 

@@ -113,7 +113,7 @@ struct Settings {
 /// of `rest_fcgi:` is a mistake. Errors: configuration, one line `FILE:LINE: KEY: found X, expected Y`.
 [[nodiscard]] Result<Settings> load(const CommandLine& command_line);
 
-/// Puts the place of a key in front of an error whose message begins with that key.
+/// Puts `FILE:LINE` in front of an error message that begins with a configuration key: the line of that key.
 [[nodiscard]] Error with_place(Error error, const Settings& settings);
 
 /// Creates the folder `default_cachedir` and those above it, if that is possible. The store reports a
