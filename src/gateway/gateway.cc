@@ -90,7 +90,8 @@ class ServingGateway final : public Gateway {
     shared_.streams.wait_for_end(deadline);  // before the pool stops: TLS uses its timers
     const std::size_t left = shared_.pool.stop(deadline);
     if (left != 0) log::warning(format("{} requests did not end within shutdown_timeout", left));
-    // Destroys the applications here: the last thread of the pool may release `Shared` later.
+    // Destroys the applications before this function returns. `Shared` may live longer: each thread of the
+    // pool holds a reference to it.
     if (left == 0) shared_.replace({});
     return Ended{deadline, left};
   }
