@@ -63,7 +63,7 @@ class EventCounter {
   /// Reads until an error, or until this ends.
   void read(master::EventReader& reader);
 
-  /// Shared with the log of events, which may call a wake after this has ended.
+  /// Shared with the event log, which may still call the reader's `wake` after this object is destroyed.
   struct Signal {
     std::mutex mutex;
     std::condition_variable changed;

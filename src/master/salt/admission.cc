@@ -49,8 +49,8 @@ bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subje
                      [](const auth::Finding& one) { return one.kind == auth::Finding::Kind::allows; });
 }
 
-/// Returns whether `admit` looks something up for this chunk. The result reveals configuration, and rules may
-/// be slow, so only logged-in users get there.
+/// Returns whether the checks of this chunk depend on the configuration, such as node groups. Their result
+/// would reveal it, and they may be slow. Therefore `admit` confirms the login before them.
 bool needs_lookup(const lowstate::Chunk& chunk) {
   if (chunk.client == lowstate::Client::ssh) return true;
   if (!chunk.is_local()) return false;

@@ -70,8 +70,8 @@ class JobListener final : public Listener {
   void on_return(master::Addressee& returns, const Topic& topic, std::string_view data);
 
   const std::weak_ptr<master::Addressee> returns_;
-  std::unordered_set<std::string> minions_;   ///< have not returned yet
-  std::unordered_set<std::string> returned_;  ///< with syndics: have returned
+  std::unordered_set<std::string> minions_;   ///< minions that have not returned yet
+  std::unordered_set<std::string> returned_;  ///< only with syndics: minions that have returned
   const PublishedCall own_;
   const Options options_;
 };

@@ -22,8 +22,8 @@ class Runtime {
  public:
   virtual ~Runtime() = default;
 
-  /// Joins the event bus in the background. Otherwise the first call that waits for returns does. If the
-  /// master does not run, it is tried again until it does.
+  /// Joins the event bus in the background, and retries while the master does not run. Without this call, the
+  /// first request that waits for returns joins the bus.
   virtual void join_event_bus() = 0;
 
   /// Returns whether the event bus is joined. Errors: unavailable.

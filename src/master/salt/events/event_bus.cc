@@ -99,8 +99,8 @@ void EventBus::run() {
 }
 
 void EventBus::join_and_read() {
-  const auto file =
-      socket_file_at(options_.path);  // before connecting, so that a later replacement is noticed
+  // Read before connecting: if the master replaces its socket file from now on, the difference is noticed.
+  const auto file = socket_file_at(options_.path);
   auto socket = EventSocket::connect(options_, wake_.get());
   set_file(socket ? file : std::nullopt);
   if (socket) return serve(*socket);

@@ -78,8 +78,8 @@ class EarlyEvents {
   std::multimap<std::pair<std::string_view, std::uint64_t>, std::list<Kept>::iterator>
       by_job_;  // key: job id, borrowed from events_, and number
   std::size_t bytes_ = 0;
-  std::map<std::string, std::uint64_t, std::less<>> losses_;  // by job: the latest dropped number
-  std::uint64_t all_lost_ = 0;  // number up to which any job may have lost events
+  std::map<std::string, std::uint64_t, std::less<>> losses_;  // number of the last dropped event of each job
+  std::uint64_t all_lost_ = 0;  // events up to this number count as dropped, for every job
 };
 
 /// The listeners of jobs, the calls that expect a job, and whether the bus is joined. Thread-safe; events

@@ -106,7 +106,7 @@ Result<std::unique_ptr<Connection>> Connection::make(zmq::context_t& context, co
 }
 
 Connection::~Connection() {
-  // ZeroMQ's thread would wait for a reader of further events.
+  // Stops the monitor. Otherwise ZeroMQ's I/O thread would block until its next event is read.
   zmq_socket_monitor(socket_.handle(), nullptr, 0);
 }
 

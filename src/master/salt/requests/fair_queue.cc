@@ -30,7 +30,7 @@ std::size_t class_limit(PriorityClass priority, const PoolOptions& options) {
   const std::size_t half_of_the_connections = options.connections / 2;
   const std::size_t half_of_the_workers = (options.worker_threads + 1) / 2;
   const std::size_t slow = slow_limit(options);
-  // Each slow class leaves a place for the others.
+  // A class with this limit leaves at least one of the places for slow requests to the other classes.
   const std::size_t most_of_the_slow = at_least_one(slow - 1);
   switch (priority) {
     case PriorityClass::publish:
