@@ -78,8 +78,8 @@ std::optional<Raised> check_name(const JsonValue& name) {
       format("a name is a text such as 'pkg:apache', found {}", name.python_repr()));
 }
 
-/// Returns the values of the keys that the call names. Python's `json.dumps` writes numbers and booleans as
-/// text if they are keys.
+/// Returns an object from each key that the call names to its value. A number or boolean becomes a text as a
+/// key, as in Python's `json.dumps`.
 template <class Write>
 Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
   constexpr std::size_t kMaxSize = 4 << 20;  // one long default may stand under many keys

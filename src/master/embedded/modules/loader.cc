@@ -25,7 +25,7 @@ const LoadedFunction* find_in(const FunctionTable& functions, std::string_view n
   return found == functions.end() ? nullptr : &found->second;
 }
 
-/// Returns false if the table has a function of that name.
+/// Adds a function. Returns false if the table already has a function of that name.
 bool add_to(FunctionTable& functions, LoadedFunction function) {
   const std::string name = function.name;
   return functions.emplace(name, std::move(function)).second;

@@ -245,8 +245,8 @@ void PythonRunner::add_module(const JsonValue& module, const StringMap& modules,
 
 Reply PythonRunner::call(const Context& context, const std::string& path, const std::string& fun,
                          std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const {
-  // A Python program calls Python functions by itself, and asks for native ones. A nested program would take
-  // this thread's stack.
+  // A deadline means that a Python program makes this call. That program calls Python functions in its own
+  // process and asks only for native ones. A nested program is refused, since it would use more of the stack.
   if (context.deadline) return Raised{Raised::Kind::unavailable, "", fun};
   Context inner = context;
   const auto limit = time_left(context, settings_.timeout).value_or(settings_.timeout);
