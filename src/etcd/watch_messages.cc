@@ -13,9 +13,9 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-/// A reason of cancellation. The gRPC code in it does not identify it.
+/// A reason why etcd cancels a watch. It is recognized by its text, because its gRPC code is ambiguous.
 struct Reason {
-  std::string_view text;  // a part of the reason
+  std::string_view text;  // part of etcd's `cancel_reason`
   ErrorKind kind;
   RetryAction action;
 };
@@ -81,7 +81,8 @@ std::string watch_body(const WatchRequest& request, std::int64_t start_revision,
            write_bytes(writer, "range_end", request.range_end);
            write_int64(writer, "start_revision", start_revision);
            write_flag(writer, "prev_kv", true);
-           // Without events, too, the next revision moves away from compacted ones.
+           // Progress notifications advance `next_revision_` even if no event comes. Otherwise etcd could
+           // compact the revision from which the watch continues after a break.
            write_flag(writer, "progress_notify", true);
            write_flag(writer, "fragment", fragment);
            writer.end_object().end_object();

@@ -27,7 +27,7 @@ using JidKey = std::int64_t;
 
 [[nodiscard]] std::string jid_of(JidKey key);
 
-/// Returns the key of the jid that is made at that time.
+/// Returns the key of a jid that is made at `time`.
 [[nodiscard]] JidKey key_at(WallTime time) noexcept;
 
 /// Returns the error of a job cache that gets a jid without a key.

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-constexpr std::int64_t kLongLog = 32'768;  // pages of the write-ahead log, which then starts again
+constexpr std::int64_t kLongLog = 32'768;  // pages; a write-ahead log of this length is restarted
 
 }  // namespace
 

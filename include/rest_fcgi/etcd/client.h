@@ -139,8 +139,8 @@ class Client {
   [[nodiscard]] Result<std::int64_t> lease_grant(std::chrono::seconds ttl, Deadline deadline);
   Result<void> lease_revoke(std::int64_t id, Deadline deadline);
 
-  /// Returns what a majority of the members has. Several slashes in a key are one; a part `.` or `..` is an
-  /// error (invocation).
+  /// Returns the node that a majority of the members has. Consecutive slashes in `key` count as one. Errors:
+  /// invocation, if a part of `key` is `.` or `..`.
   [[nodiscard]] Result<std::optional<NodeV2>> get_v2(std::string_view key, bool recursive, Deadline deadline);
   [[nodiscard]] Result<void> put_v2(const PutV2& request, Deadline deadline);
 

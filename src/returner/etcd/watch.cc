@@ -31,13 +31,14 @@ constexpr milliseconds kLookEvery{1000};    // for listeners
 
 // For changes in etcd:
 constexpr milliseconds kSlice{200};   // a stop is noticed within this time
-constexpr seconds kMinimumLife{3};    // then the listener is asked whether it wants more
+constexpr seconds kMinimumLife{3};    // time before the watch may end because the listener does not need it
 constexpr seconds kReconnectTime{2};  // to a busy member
 constexpr seconds kBeginTime{2};
-constexpr seconds kStartWait{1};         // for another thread's start; a failure stands for this time
-constexpr seconds kLookUpTime{5};        // for all loads of one transaction
-constexpr seconds kListenEvery{20};      // the key of this listener is put again
-constexpr seconds kListenAgainAfter{2};  // the same, after a failure
+// Longest wait for another thread that starts the watch, and delay before a failed start is repeated.
+constexpr seconds kStartWait{1};
+constexpr seconds kLookUpTime{5};        // time limit to read all job loads of one transaction
+constexpr seconds kListenEvery{20};      // interval in which this listener writes its key again
+constexpr seconds kListenAgainAfter{2};  // interval after a failed write of that key
 
 class ChangesV3 : public EtcdChanges {
  public:

@@ -84,8 +84,8 @@ class WatchedJobs {
  private:
   using Place = std::pair<std::string, std::string>;  // jid and minion
   struct Pending {
-    std::map<std::string, std::string, std::less<>> fields{};  // by name; decoded
-    bool differs = false;                                      // from the earlier return
+    std::map<std::string, std::string, std::less<>> fields{};  // decoded fields of the return, by name
+    bool differs = false;                                      // at least one field was changed
     bool is_whole = false;
     std::int64_t revision = 0;
     SteadyTime first{};
