@@ -28,7 +28,8 @@ Reply nobody() {
   return reply_of(Json::empty_object(), {});
 }
 
-/// Not std::random_device, which takes 5 KB of the stack of a thread that then waits.
+/// Returns a random number generator. std::random_device needs 5 KB more of the stack, and many threads wait
+/// for returns.
 std::minstd_rand dice() {
   std::minstd_rand::result_type seed = 0;
   [[maybe_unused]] const int failed = ::getentropy(&seed, sizeof seed);

@@ -18,7 +18,7 @@ constexpr std::string_view kSecrets[] = {
     "sshkey", "secretkey", "sharedkey",  "token",
 };
 
-/// Second words of the secrets above that have two.
+/// Last words of those secrets above that may also be written as two words: `api_key` means `apikey`.
 constexpr std::string_view kSecondWords[] = {"code", "key", "phrase", "word"};
 
 /// English words that end with `pass` and are no secret.

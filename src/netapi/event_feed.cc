@@ -157,7 +157,7 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
 /// Starts sending, since the client is ready.
 void EventFeed::begin() {
   ready_ = true;
-  // Events since the handshake change the grains that were read in it.
+  // If grains were read during the handshake, the events since then are kept, because they update the grains.
   if (!resumes_ && setup_.grains == Json()) reader_->skip_to_end();
   if (!view_) return;
   if (setup_.refused) {

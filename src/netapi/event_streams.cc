@@ -186,8 +186,8 @@ FormattedSetup formatted_setup(const RequestContext& context, const Session& ses
 }
 
 bool is_digest_length(std::size_t digits) {
-  static constexpr std::size_t kLengths[] = {32, 40, 56,
-                                             64, 96, 128};  // of Salt's `hash_type`s, in hexadecimal digits
+  // The lengths of Salt's `hash_type`s in hexadecimal digits.
+  static constexpr std::size_t kLengths[] = {32, 40, 56, 64, 96, 128};
   return std::find(std::begin(kLengths), std::end(kLengths), digits) != std::end(kLengths);
 }
 

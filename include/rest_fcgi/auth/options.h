@@ -34,7 +34,7 @@ struct FunctionRule {
 struct Rule {
   /// Empty: on any minion. `@runner`, `@wheel`, `@jobs`, ...: not on minions. Else a compound target.
   std::string scope;
-  std::vector<FunctionRule> functions;  ///< empty, for an `@` scope: all of them
+  std::vector<FunctionRule> functions;  ///< allowed functions; for an `@` scope, empty means all functions
   std::string where{};                  ///< `FILE:LINE`; empty if the rule is from no file
 };
 

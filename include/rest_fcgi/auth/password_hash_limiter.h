@@ -67,10 +67,10 @@ class PasswordHashLimiter {
 
   const Limits limits_;
   mutable std::mutex mutex_;
-  std::size_t inside_ = 0;                                   // guarded by mutex_, as all below
-  std::unordered_map<std::string, std::size_t> of_network_;  // how many are inside
-  std::uint64_t round_ = 0;                                  // of the latest turn
-  Waiters waiters_;                                          // by round
+  std::size_t inside_ = 0;  // running checks; guarded by mutex_, as all below
+  std::unordered_map<std::string, std::size_t> of_network_;  // number of running checks by network
+  std::uint64_t round_ = 0;                                  // highest round of an admitted waiter
+  Waiters waiters_;                                          // sorted by round
 };
 
 /// Returns the limiter of the file back end, one for a process. As many hashes as the host has cores are

@@ -25,7 +25,7 @@ struct CallArguments {
 /// A function call, as far as rules look at it. Borrows.
 struct FunctionCall {
   std::string_view name;
-  CallArguments sent;  ///< Salt's rules look at these
+  CallArguments sent;  ///< the arguments in the request; Salt's rules check these
 
   /// The arguments that the function receives, if they differ: a text `name=value` is a keyword argument. A
   /// rule has to allow both.

@@ -40,9 +40,9 @@ Result<WipedBytes> read_to_end(int fd, std::size_t most);
 [[nodiscard]] std::optional<std::string> why_untrusted(const struct stat& status,
                                                        mode_t forbidden = S_IWGRP | S_IWOTH);
 
-/// Opens a folder whose files are for this process's user alone. Makes it so (0700), and also the one above
-/// it, where they are missing. Errors: configuration, the end of a sentence that begins with its path, where
-/// that cannot be done or others than this user and root could put files into it.
+/// Opens a folder for files of this process's user. If the folder or its parent is missing, creates it with
+/// mode 0700. Errors: configuration, if the folder cannot be created or opened, or if other users than this
+/// one and root can write to it. The message continues a sentence that begins with the path.
 [[nodiscard]] Result<UniqueFd> open_private_folder(const std::string& path);
 
 /// The first part of a path without links, from its end on, that others than root and this process's user may

@@ -126,8 +126,8 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   /// Returns whether there is a listener, or was one within the last minute.
   [[nodiscard]] bool wanted() noexcept;
 
-  /// Adds an event if it is wanted. `data`: an object with a `_stamp` and without secrets. `user`: of the
-  /// event's job; empty if it has none.
+  /// Adds an event if `wanted()`. `data` is an object with a `_stamp` and without secrets. `user` is the user
+  /// of the event's job; empty if the event has no job.
   void append(std::string_view tag, const Json& data, std::string_view user);
 
   /// Reports that events may have been missed. All readers end after the events that the log has now.

@@ -33,7 +33,7 @@ enum class Secrecy : std::uint8_t {
 /// Returns whether the text is a count: at most nine digits.
 [[nodiscard]] bool is_count(std::string_view text);
 
-/// The kind of a text, which decides where a value ends.
+/// The format of a text that may contain secrets. It determines where the value of a secret ends.
 enum class TextKind : std::uint8_t {
   plain,     ///< the value in `password=x` ends at a blank, `,`, `;`, `&`, a quotation mark or the end of the
              ///< line
