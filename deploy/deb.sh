@@ -21,5 +21,5 @@ cp -Rp deploy/debian "$deb/source/debian"
 # The Makefile names the packages to build with.
 sed -i "s/@deps@/$(echo "$DEPS" | sed 's/  */, /g')/" "$deb/source/debian/control"
 cd "$deb/source"
-# Variables of an outer make are not for debhelper's.
+# If make runs this script, its variables must not change the make that debhelper runs.
 env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage --build=binary --unsigned-changes --no-pre-clean

@@ -100,7 +100,8 @@ is_taken() {
 }
 
 launch() {
-  # Servers have streams of their own, so that a make or a pipe that waits for this script does not wait for them.
+  # The servers do not inherit the input and output of this script. Otherwise a make or a pipe that runs the script would wait until
+  # the servers end.
   setsid "$build/rest_fcgi" --config "$demo/master" </dev/null >"$demo/rest_fcgi.log" 2>&1 &
   echo $! >"$demo/rest_fcgi.pid"
   within 100 test -S "$socket_dir/rest_fcgi.sock" || die "rest_fcgi does not start: $(cat "$demo/rest_fcgi.log")"
