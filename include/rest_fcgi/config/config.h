@@ -67,7 +67,7 @@ struct FrontEnds {
   std::vector<std::pair<std::string, netapi::Module>> mounts{{"/", netapi::Module::rest_wsgi}};
   std::vector<netapi::Module> http;    ///< the module of each entry of `gateway::Options::http`
   std::vector<netapi::Module> idle{};  ///< modules with a section in the master file that are not served
-  /// Web servers that are believed about their clients; std::nullopt for `auto`. Each entry of
+  /// Web servers whose headers about their clients are trusted; std::nullopt for `auto`. Each entry of
   /// `gateway::Options::http` has the addresses that result from it.
   std::optional<std::vector<std::string>> trusted_proxies{};
   std::vector<std::string> inert{};               ///< keys of salt-api in the file that have no effect here

@@ -26,8 +26,8 @@ namespace rest_fcgi {
 /// Writes all bytes. Errors: of `errno_kind`, with the system's reason; errno keeps it.
 Result<void> write_all(int fd, std::string_view bytes);
 
-/// Reads to the end, at most `most` bytes. Errors: of `errno_kind`, with the system's reason, which errno
-/// keeps; internal for more than `most` bytes.
+/// Reads to the end of the file. Errors: the kind of `errno_kind` with the system's reason, and errno keeps
+/// its value; internal, if there are more than `most` bytes.
 Result<WipedBytes> read_to_end(int fd, std::size_t most);
 
 /// Returns a value that changes whenever the file's content changes. Empty if the file changed within the
@@ -45,9 +45,9 @@ Result<WipedBytes> read_to_end(int fd, std::size_t most);
 /// one and root can write to it. The message continues a sentence that begins with the path.
 [[nodiscard]] Result<UniqueFd> open_private_folder(const std::string& path);
 
-/// The first part of a path without links, from its end on, that others than root and this process's user may
-/// change or replace: the file or folder itself, or one that it lies in. In a sticky folder nobody replaces
-/// what is another's. Absent: there is none.
+/// Returns the first part of a path, from its end on, that a user other than root and this process's user may
+/// change or replace: the file or folder itself, or a folder above it. In a sticky folder, users can replace
+/// only their own files. Absent: there is no such part. REQUIRES: the path has no symbolic links.
 [[nodiscard]] std::optional<std::string> changeable_part(const std::filesystem::path& path);
 
 }  // namespace rest_fcgi

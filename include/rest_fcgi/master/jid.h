@@ -53,7 +53,8 @@ class JidSource {
   [[nodiscard]] std::string next();
 
  private:
-  /// Returns the first microsecond of this host's share from `least` on.
+  /// Returns the first microsecond from `least` on that belongs to this host. Hosts with one job cache divide
+  /// the microseconds among them, so that their jids differ.
   [[nodiscard]] std::int64_t of_share(std::int64_t least) const;
 
   const Clock& clock_;

@@ -6,8 +6,8 @@
 
 namespace rest_fcgi::master {
 
-/// Is told of jobs and minions as they come, for counts. Cheaper than events, which are texts. Thread-safe;
-/// its functions are quick.
+/// Receives jobs and minions as they appear, to count them. This is cheaper than events, which are texts.
+/// Thread-safe. Its functions return quickly.
 class JobObserver {
  public:
   virtual ~JobObserver() = default;

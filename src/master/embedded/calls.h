@@ -47,9 +47,9 @@ class LocalCaller {
         workers_(workers) {}
 
   /// Runs the call's functions. Quick functions run on this thread: their returns are in the job, or go to
-  /// `returns` if they are large. Other functions return from worker threads. With null as `returns` nobody
-  /// waits: all functions run on worker threads, and only the job cache gets their returns. Errors:
-  /// invocation, for a jid that is taken; unavailable; internal.
+  /// `returns` if they are large. Other functions return from worker threads. If `returns` is null,
+  /// all functions run on worker threads, and only the job cache gets their returns. Errors: invocation, for
+  /// a jid that is taken; unavailable; internal.
   [[nodiscard]] Result<master::Job> run(const Request& request, const Addressee& returns);
 
   /// Answers a publication that runs no function. Nothing is saved.
@@ -86,8 +86,8 @@ class MasterCaller {
       : data_(std::move(data)), jobs_(std::move(jobs)), workers_(workers) {}
 
   /// Runs a runner or wheel. A quick one runs on this thread; others run on a worker thread, and return to
-  /// the job cache, too. With null as `returns` nobody waits: each runs on a worker thread and returns to the
-  /// job cache alone. Errors: unavailable; internal.
+  /// the job cache, too. If `returns` is null, each runs on a worker thread and returns only to the job
+  /// cache. Errors: unavailable; internal.
   [[nodiscard]] Result<master::Started> run(const Request& request, const Mailbox& returns);
 
   /// Runs a wheel on this thread.

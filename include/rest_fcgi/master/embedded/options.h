@@ -32,13 +32,13 @@ struct ModuleOptions {
 struct Options {
   /// The return of the wheel `config.values`: an object with the effective options without secrets.
   Json config_values = Json::empty_object();
-  std::vector<MinionOptions> minions;  ///< empty: one, named after the host
+  std::vector<MinionOptions> minions;  ///< empty: one minion with the name of the host
   std::vector<master::NodegroupOptions> nodegroups;
   ModuleOptions modules;
   std::size_t max_workers = 256;   ///< threads for slow functions and asynchronous jobs
   std::size_t max_queued = 10000;  ///< function calls that wait for such a thread; beyond it: unavailable
   master::JidShare jid_share;      ///< for hosts that share a job cache
-  std::size_t max_queued_bytes = 64 << 20;  ///< of the loads of jobs that run or wait, as JSON text
+  std::size_t max_queued_bytes = 64 << 20;  ///< size of the loads of all jobs that run or wait, as JSON text
 };
 
 }  // namespace rest_fcgi::embedded
