@@ -37,7 +37,7 @@ class Acl {
 /// The token that a request presents.
 struct PresentedToken {
   SecretView token;        ///< empty: none
-  bool is_cookie = false;  ///< browsers add cookies to requests of any page
+  bool is_cookie = false;  ///< browsers add a cookie to requests of any page
 };
 
 /// Returns the token of X-Auth-Token, otherwise of the cookie `session_id`. Borrows from the Environ.

@@ -97,7 +97,7 @@ void EventFeed::add_own_messages(std::vector<Part>& parts) {
   for (; replies_ > 0; --replies_) parts.push_back({nullptr, kReceived});
   if (!ready_ || !lost_events_ || view_) return;
   const EventPtr loss = std::exchange(lost_events_, nullptr);
-  // Without an id, so that a client that reconnects continues after the last event it got.
+  // This message has no id, so a client that reconnects continues after the last event that it received.
   parts.push_back({loss, is_socket ? message_of(*loss) : loss->block()});
 }
 
@@ -140,7 +140,8 @@ void EventFeed::ask_for_jobs_and_grains() {
   }
 }
 
-/// Starts a job that gets grains, which arrive as events. No minions: those of all.
+/// Starts a job that returns the grains of `minions`, or of all minions if it is empty. The grains arrive as
+/// events.
 void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
   std::string chunk;
   JsonWriter writer(chunk);

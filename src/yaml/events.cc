@@ -27,8 +27,8 @@ yaml_mark_t mark_at(std::string_view text, std::size_t offset) {
   return {offset, feeds, before.size() - line};
 }
 
-/// Decodes base64 as Python does: characters of no meaning are left out. Absent where the digits do not make
-/// whole bytes.
+/// Decodes base64 as Python does, which ignores characters outside the alphabet. Absent if the digits do not
+/// make whole bytes.
 std::optional<std::string> decoded_base64(std::string_view text) {
   constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string bytes;

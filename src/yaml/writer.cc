@@ -189,7 +189,7 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// How many blanks, or line breaks, stand there; 1 for any other character.
+  /// Returns how many blanks, or how many line breaks, are at `at`; 1 for any other character.
   static std::size_t run_of(std::u32string_view text, std::size_t at) {
     std::size_t end = at + 1;
     if (text[at] == U' ') end = text.find_first_not_of(U' ', at);
@@ -253,7 +253,7 @@ class Writer {
     if (column_ != 0 && out_.back() != ' ') put(U' ');
   }
 
-  /// Goes to the indentation: on this line if there are but indicators and blanks in front of it.
+  /// Moves to the indentation column, on this line if it has only blanks and indicators before that column.
   void write_indent() {
     const std::size_t indent = indent_ > 0 ? static_cast<std::size_t>(indent_) : 0;
     const bool is_behind = column_ > indent || (column_ == indent && column_ != 0 && out_.back() != ' ');
