@@ -96,7 +96,7 @@ answers() { curl -s -o /dev/null --noproxy '*' "http://127.0.0.1:$port/"; }
 is_taken() {
   status=0
   curl -s -o /dev/null --noproxy '*' --max-time 2 "http://127.0.0.1:$1/" || status=$?
-  [ "$status" != 7 ] # 7: nobody accepts connections there
+  [ "$status" != 7 ] # 7: the connection was refused
 }
 
 launch() {
