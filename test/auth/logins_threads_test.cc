@@ -59,7 +59,7 @@ class Crowd {
     return remote_->login(with_password("fred", "canary"), check, deadline, {});
   }
 
-  /// Logs in on this thread. The check ends when all the others wait for it.
+  /// Logs in on this thread. The check of this login starts the other logins, and ends when they wait for it.
   Outcome lead(const Answer& answer) {
     return login(
         [&] {

@@ -35,7 +35,7 @@ void add_keys(const std::string& file, KeyNames& names) {
   }
 }
 
-/// Returns the keys that are read with either engine, where everything is on.
+/// Returns the keys that the program reads with the one or the other engine, if all features are configured.
 KeyNames read_keys() {
   KeyNames names;
   const std::string all =

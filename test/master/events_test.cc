@@ -100,7 +100,7 @@ std::string sse_of(const master::Event& event) {
   return std::string(fields).append(id);
 }
 
-/// The id of an event, as its text says it.
+/// Returns the id of an event, from the `id:` line of its text.
 std::string id_of(const EventPtr& event) {
   const std::string_view line = event->block_with_id()[1];
   REQUIRE(line.starts_with("id: "));

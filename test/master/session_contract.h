@@ -11,8 +11,8 @@
 
 namespace rest_fcgi::test {
 
-/// What every engine keeps of what `Master` says about sessions. `good` are credentials of the user `fred`;
-/// `chunk` is a chunk that he may run, with the token that is given for its credentials.
+/// Checks what `Master` promises about sessions; both engines have to pass. `good` are valid credentials of
+/// the user `fred`, `bad` are wrong ones. `chunk` makes a chunk with a given token that `fred` may run.
 template <class WithToken>
 void keeps_session_contract(master::Master& master, const auth::Credentials& good,
                             const auth::Credentials& bad, const WithToken& chunk) {

@@ -113,7 +113,7 @@ TEST_CASE("the time limit counts before the program runs, too") {
   const test::TempDir dir;
   const std::string path = dir.write("held", "#!/bin/sh\n");
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  // Whoever opens a file with a lease on it, exec too, waits until the holder lets go, or for 45 s.
+  // open(2) and execve(2) of a file with a lease wait until the lease is released, or for 45 s (fcntl(2)).
   const UniqueFd lease(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   ::signal(SIGIO, SIG_IGN);
   REQUIRE(::fcntl(lease.get(), F_SETLEASE, F_WRLCK) == 0);

@@ -168,7 +168,7 @@ def test_a_job_runs_without_capabilities_and_groups(host):
     assert int(host.booted.run("id", "-g", "rest_fcgi")) not in groups
 
 
-# Prints what it finds, and leaves files and shared memory for the next job.
+# A job that prints which files and shared memory of an earlier job it finds, and then creates such files and memory.
 LEAVE = """
 set -e
 cd; pwd
@@ -244,7 +244,7 @@ def test_memory_max_kills_a_greedy_job_and_no_other_process(host):
         assert beside.result() == "begun\nwhole"
     assert (greedy["retcode"], greedy["stdout"]) == (128 + 9, "")
     assert (within["retcode"], within["stdout"]) == (0, str(1 << 29))
-    # The job continues after a shell that continues.
+    # The shell continues after its child process was killed, and so does the job.
     assert host.run("cmd.run", "python3 -c 'b\"x\" * (3 << 30)'; echo $?", python_shell=True).endswith("137")
     assert "signal 9" in json.dumps(host.run("thief.eats"))
     assert host.pid("rest_fcgi.service") == responder and host.run("test.ping") is True
@@ -307,7 +307,7 @@ def test_a_responder_out_of_memory_restarts_without_a_wrong_or_lost_answer(short
                 before = deaths()
                 list(pool.map(large, range(11)))
                 wait_until(lambda before=before: deaths() > before, "the service was restarted")
-                # Requests that reached the restarted process may have been too much for it, too.
+                # The remaining large requests may also have ended the restarted process.
                 wait_until(lambda: large() == 200, "a single large reply fits")
         finally:
             over.set()

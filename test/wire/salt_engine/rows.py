@@ -295,7 +295,8 @@ BAD = {
     "no credentials": {},
     "no eauth": {"username": "admin", "password": SECRET},
 }
-# Clients that share a path in the master share the text of refusals.
+# These clients get a row for every kind of bad credentials. The other clients use the same functions of the master, and so get the
+# same texts of refusals.
 EVERY_REFUSAL = ("local", "runner", "wheel")
 
 

@@ -81,14 +81,14 @@ class Etcd:
         argv = [ETCD, "--name=m", f"--data-dir={directory / 'data'}", f"--listen-client-urls={','.join(urls)}"]
         argv += [f"--advertise-client-urls={urls[0]}", f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}"]
         argv += [f"--initial-cluster=m={peer}", "--bcrypt-cost=4"]
-        # Elections are short, but a busy machine causes none.
+        # Short enough for fast elections, and long enough that a busy machine does not cause one.
         argv += ["--heartbeat-interval=50", "--election-timeout=500", *fsync_flags(), *["--enable-v2"] * v2]
         if tls:
             self.certificates = Certificates(directory)
             server = self.certificates.server
             argv += [f"--cert-file={server}", f"--key-file={Certificates.key(server)}"]
             argv += ["--client-cert-auth", f"--trusted-ca-file={self.certificates.ca}"]
-        # etcd ends with the tests, even if they are killed.
+        # The kernel kills etcd if the tests end, even if they are killed.
         self._argv = ["setpriv", "--pdeathsig", "KILL", "--", *argv]
         self.restart()
         for path, content in AUTH if auth else ():

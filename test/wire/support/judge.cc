@@ -25,7 +25,8 @@ constexpr std::string_view kSettings =
     R"("netapi_enable_clients": ["local", "runner", "wheel"], "master_job_cache": "memory", "rest_fcgi": )"
     R"({"listen": "fd:0", "allow_auto_eauth": true, "login_guard": {"tries": 0}, "embedded": )";
 
-/// Only an Authenticator makes identities, and of these back ends only a token brings groups.
+/// Makes one token for each identity: a user with groups. Of the back ends in this program, only tokens have
+/// groups.
 class Tokens {
  public:
   explicit Tokens(const std::shared_ptr<store::Store>& store)

@@ -45,7 +45,7 @@ def token_tries(ended):
     return ({"token": f"{n:064x}"} for n in itertools.count(1)), ({"token": ended} for _ in itertools.count())
 
 
-# Each function yields settings, and a function that makes the two kinds of tries for a daemon.
+# Each function below yields the settings of a daemon, and a function that returns the two kinds of tries for that daemon.
 
 
 @contextlib.contextmanager
