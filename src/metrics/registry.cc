@@ -71,9 +71,9 @@ void Registry::on_collect(std::function<void(Writer&)> collect) {
   collects_.push_back(std::move(collect));
 }
 
-std::string Registry::text(Format format) const {
+std::string Registry::text(Format wanted) const {
   std::string text;
-  Writer writer(format, text);
+  Writer writer(wanted, text);
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_) entry.write(writer);
   for (const auto& collect : collects_) collect(writer);

@@ -149,7 +149,7 @@ class Registry {
   void on_collect(std::function<void(Writer&)> collect);
 
   /// Returns all metrics as a text that Prometheus reads.
-  [[nodiscard]] std::string text(Format format) const;
+  [[nodiscard]] std::string text(Format wanted) const;
 
  private:
   /// A family without the type of its metrics.

@@ -22,7 +22,7 @@ using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
 /// Writes metrics as text. Used by one thread.
 class Writer {
  public:
-  Writer(Format format, std::string& text) : format_(format), text_(text) {}
+  Writer(Format wanted, std::string& text) : format_(wanted), text_(text) {}
 
   /// Begins a metric: all samples up to the next metric belong to it. The name of a counter ends with
   /// `_total`.
