@@ -43,10 +43,6 @@ constexpr Reason kReasons[] = {
     {Status::insufficient_storage, "Insufficient Storage"},
 };
 
-// Enough for a browser's request.
-constexpr std::size_t kUsualText = 1024;
-constexpr std::size_t kUsualVariables = 24;
-
 }  // namespace
 
 std::string_view Environ::get(std::string_view name) const noexcept {
@@ -67,14 +63,7 @@ std::vector<std::pair<std::string_view, std::string_view>> Environ::all() const 
   return all;
 }
 
-void Environ::reserve_usual() {
-  if (variables_.capacity() != 0) return;
-  text_.reserve(kUsualText);
-  variables_.reserve(kUsualVariables);
-}
-
 void Environ::set(std::string_view variable, std::size_t equals) {
-  reserve_usual();
   const auto at = static_cast<std::uint32_t>(text_.size());
   const auto name_size = static_cast<std::uint32_t>(equals);
   append(text_, variable);
@@ -83,25 +72,12 @@ void Environ::set(std::string_view variable, std::size_t equals) {
 }
 
 void Environ::set(std::string_view name, std::string_view value) {
-  reserve_usual();
   const auto at = static_cast<std::uint32_t>(text_.size());
   append(text_, name);
   append(text_, value);
   variables_.push_back({at, static_cast<std::uint32_t>(name.size()),
                         at + static_cast<std::uint32_t>(name.size()),
                         static_cast<std::uint32_t>(value.size())});
-}
-
-void Environ::clear() noexcept {
-  constexpr std::size_t kKeptCapacity = 64u << 10;
-  if (text_.capacity() > kKeptCapacity) {
-    text_ = WipedBytes();
-    variables_ = std::vector<Variable>();
-  }
-  wipe(text_.data(), text_.size());
-  text_.clear();
-  variables_.clear();
-  body = std::string_view();
 }
 
 // strftime(3) would use the locale's names of days and months.

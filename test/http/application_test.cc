@@ -47,8 +47,6 @@ TEST_CASE("all returns variables in order") {
   CHECK(all[1] == std::pair<std::string_view, std::string_view>("B", ""));
   CHECK(all[2] == std::pair<std::string_view, std::string_view>("A", "2"));
   CHECK(all[2].second.data() == request.get("A").data());
-  request.clear();
-  CHECK(request.all().empty());
 }
 
 TEST_CASE("the last of two values counts") {
@@ -63,27 +61,6 @@ TEST_CASE("the body is empty by default") {
   Environ request;
   REQUIRE(request.body);
   CHECK(request.body->empty());
-}
-
-TEST_CASE("clear removes variables, body and error") {
-  Environ request;
-  request.set("HTTP_X", std::string(100'000, 'x'));
-  request.body = Error{ErrorKind::too_large, "too large", {}};
-  request.clear();
-  CHECK(request.get("HTTP_X").empty());
-  REQUIRE(request.body);
-  CHECK(request.body->empty());
-  request.set("HTTP_Y", "y");
-  CHECK(request.get("HTTP_Y") == "y");
-}
-
-TEST_CASE("clear overwrites what variables held") {
-  Environ request;
-  request.set("HTTP_X_AUTH_TOKEN", "secret");
-  const std::string_view token = request.get("HTTP_X_AUTH_TOKEN");
-  request.clear();
-  // The memory is kept, so it can be read.
-  CHECK(token == std::string_view("\0\0\0\0\0\0", 6));
 }
 
 TEST_CASE("a status has its reason phrase") {

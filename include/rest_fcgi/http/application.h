@@ -36,10 +36,6 @@ class Environ {
   /// Sets a variable from a text `NAME=VALUE`. REQUIRES: the equals sign is at `equals`.
   void set(std::string_view variable, std::size_t equals);
 
-  /// Wipes and removes all variables, and removes the body. Keeps up to 64 KiB of memory for the next
-  /// request.
-  void clear() noexcept;
-
   /// The body, or an Error: too_large, beyond `max_request_body_size`; malformed, if its length differs from
   /// CONTENT_LENGTH or that is not a number. The application answers such an error in its own format.
   Result<std::string_view> body = std::string_view();
@@ -48,8 +44,6 @@ class Environ {
   struct Variable {
     std::uint32_t name, name_size, value, value_size;  // offsets into text_
   };
-  void reserve_usual();
-
   WipedBytes text_;
   std::vector<Variable> variables_;
 };
