@@ -5,6 +5,7 @@
 set -eu
 
 export ASAN_OPTIONS='abort_on_error=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1'
+export LSAN_OPTIONS="suppressions=$PWD/test/lsan.supp:print_suppressions=0"
 export UBSAN_OPTIONS='halt_on_error=1:print_stacktrace=1'
 export TSAN_OPTIONS='halt_on_error=1:second_deadlock_stack=1:die_after_fork=0' # tests fork to be killed
 TSAN_OPTIONS="$TSAN_OPTIONS:suppressions=$PWD/test/tsan.supp"
