@@ -29,14 +29,14 @@ def test_cve_2012_6687_two_thousand_parallel_requests_are_answered(start):
 
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
-def test_two_thousand_requests_use_less_than_a_hundred_megabytes(start):
-    """The figure is for a program compiled with optimization."""
+def test_two_thousand_requests_use_less_than_110_megabytes(start):
+    """The figure is for a program compiled with optimization. libfcgi has a buffer of 8 KiB for the reply of each request."""
     daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
     # Each request has a thread, which waits for one of 256 workers.
     wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight", 4 * TIMEOUT)
-    assert resident(daemon) < 100_000
+    assert resident(daemon) < 107_000
     for connection in connections:
         connection.close()
 
