@@ -37,7 +37,7 @@
 #include "rest_fcgi/netapi/stream_registry.h"
 #include "rest_fcgi/returner/returners.h"
 
-// The first file to read: it creates the components and passes each to those that use it.
+// Start reading the source here. This file creates the components and connects them.
 
 namespace rest_fcgi {
 namespace {
@@ -59,7 +59,8 @@ int print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? EX_SOFTWARE : EXIT_SUCCESS;
 }
 
-/// Reads the configuration. With engine: salt, a rule that only the master understands is a warning.
+/// Reads the configuration. With `engine: salt`, a rule that this program cannot check gives a warning and is
+/// left to the master.
 Result<config::Settings> read_settings(const config::CommandLine& command_line) {
   auto settings = config::load(command_line);
   if (!settings) return settings;
@@ -93,7 +94,8 @@ Result<Client> make_client(const config::Settings& settings, const engine::Runti
       std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock()));
 }
 
-/// Makes the application of each path and port. All use the same client. `monitor`: null without metrics.
+/// Makes the application of each path and port. All applications use the same client. `monitor` is null
+/// without metrics and health checks.
 Result<gateway::Applications> make_applications(const config::Settings& settings, const Client& client,
                                                 const Streams& streams, engine::Monitor* monitor) {
   std::map<netapi::Module, http::Application> made;
@@ -129,8 +131,8 @@ std::vector<std::string> etcd_warnings(const config::Settings& settings) {
   return warnings;
 }
 
-/// Returns lines about rules that match nothing. A real master has functions and minions that are not known
-/// here, so there are none with engine: salt.
+/// Returns a line for each rule that matches no function or no minion. Returns no lines with `engine: salt`,
+/// since the functions and minions of a real master are not known here.
 std::string idle_rule_lines(const config::Settings& settings, const engine::Runtime& runtime) {
   const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime.engine);
   std::string lines;
@@ -142,7 +144,8 @@ std::string idle_rule_lines(const config::Settings& settings, const engine::Runt
   return lines;
 }
 
-/// Prints what is on. Also makes the applications and reads certificates, to find their mistakes.
+/// Prints which features are on. Also makes the applications and reads the certificates, so that mistakes in
+/// them are reported.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   std::string event_bus, hooks;
   if (settings.engine == config::Engine::salt) {
@@ -166,8 +169,8 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   return print(summary + idle_rule_lines(settings, *runtime));
 }
 
-/// Checks the configuration for `engine: salt`. A master that does not run is reported, but is not an error:
-/// requests get 503 until it runs.
+/// Checks the configuration for `engine: salt`. If the master does not run, this function reports that and
+/// succeeds. Requests get status 503 until the master runs.
 int check_master(const config::Settings& settings, const config::CommandLine& command_line) {
   if (auto good = config::check_salt(settings, command_line); !good) return fail(good.error());
   const std::string event_bus = salt::describe_event_bus(settings.salt);
@@ -177,7 +180,8 @@ int check_master(const config::Settings& settings, const config::CommandLine& co
       event_bus));
 }
 
-/// Returns whether the back end failed, which says nothing about the password.
+/// Returns whether the error is a failure of the authentication back end. Such an error says nothing about
+/// the password.
 bool is_failure(ErrorKind kind) {
   return kind == ErrorKind::unavailable || kind == ErrorKind::timeout || kind == ErrorKind::internal;
 }
@@ -228,7 +232,8 @@ Result<void> open_log(const config::Settings& settings) {
   return {};
 }
 
-/// Keeps the ports of the start, each for its module.
+/// Gives the new configuration the ports that were opened at start. Errors: configuration, if the new
+/// configuration does not serve the module of an open port.
 Result<void> keep_ports(const config::Settings& at_start, config::Settings& wanted) {
   const auto& served = wanted.front_ends.served;
   for (const netapi::Module module : at_start.front_ends.http) {
@@ -266,7 +271,7 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   return applications;
 }
 
-/// Logs the warnings about etcd in a thread of its own, since a cluster may not answer.
+/// Logs the warnings about etcd. Uses its own thread, since a cluster may not answer.
 Thread check_etcd(const config::Settings& settings) {
   auto thread = Thread::start("etcd-check", [&settings] {
     for (const std::string& warning : etcd_warnings(settings)) log::warning(warning);
@@ -285,7 +290,7 @@ void write_certificates(metrics::Writer& writer, const gateway::Options& options
   }
 }
 
-/// Names the usual other owner of the port.
+/// Adds a hint to an error about a port in use. The usual owner of that port is salt-api.
 Error with_hint(Error error, const config::Settings& settings) {
   const bool is_taken = error.message.find("Address already in use") != std::string::npos;
   if (is_taken && settings.engine == config::Engine::salt) {
@@ -294,19 +299,35 @@ Error with_hint(Error error, const config::Settings& settings) {
   return error;
 }
 
-void write_gateway(metrics::Writer& writer, const gateway::Status& status) {
+void write_gateway(metrics::Writer& writer, const gateway::Statistics& numbers) {
   const auto gauge = [&writer](std::string_view name, std::string_view help, std::size_t value) {
     writer.gauge(name, help, static_cast<double>(value));
   };
-  gauge("rest_fcgi_threads", "Threads that answer requests.", status.threads);
-  gauge("rest_fcgi_requests_waiting", "Requests that wait for a thread.", status.waiting);
+  gauge("rest_fcgi_threads", "Threads that answer requests.", numbers.threads);
+  gauge("rest_fcgi_requests_waiting", "Requests that wait for a thread.", numbers.waiting);
   writer.metric(metrics::Type::gauge, "rest_fcgi_connections", "Open connections.");
-  writer.sample({{"protocol", "http"}}, static_cast<double>(status.http_connections));
-  writer.sample({{"protocol", "fastcgi"}}, static_cast<double>(status.fastcgi_connections));
-  gauge("rest_fcgi_streams", "Open event streams.", status.streams);
+  writer.sample({{"protocol", "http"}}, static_cast<double>(numbers.http_connections));
+  writer.sample({{"protocol", "fastcgi"}}, static_cast<double>(numbers.fastcgi_connections));
+  gauge("rest_fcgi_streams", "Open event streams.", numbers.streams);
   writer.counter("rest_fcgi_streams_closed_slow_total",
                  "Event streams closed because their clients read too slowly.",
-                 static_cast<double>(status.slow_streams));
+                 static_cast<double>(numbers.slow_streams));
+}
+
+/// Returns what counts and checks for metrics and health, or nullptr without them.
+std::unique_ptr<engine::Monitor> make_monitor(const config::Settings& settings,
+                                              const engine::Runtime& runtime, const Client& client) {
+  auto monitor = engine::Monitor::make(settings, runtime);
+  if (monitor) {
+    monitor->add_check("certificates", [options = settings.gateway](SteadyTime) {
+      return gateway::check_certificate_times(options, system_clock().wall());
+    });
+    monitor->on_collect(
+        [options = settings.gateway](metrics::Writer& writer) { write_certificates(writer, options); });
+    // The client owns the master, so the master lives as long as the client.
+    if (settings.front_ends.metrics) monitor->observe({client, &client->master()});
+  }
+  return monitor;
 }
 
 int serve(config::Settings settings, const config::CommandLine& command_line) {
@@ -319,26 +340,19 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   if (!client) return fail(client.error(), settings);
   const auto streams = std::make_shared<netapi::StreamRegistry>(system_clock());
   streams->use(*client, settings.streams);
-  const auto monitor = engine::Monitor::make(settings, runtime);
-  if (monitor) {
-    monitor->add_check("certificates", [options = settings.gateway](SteadyTime) {
-      return gateway::check_certificate_times(options, system_clock().wall());
-    });
-    monitor->on_collect(
-        [options = settings.gateway](metrics::Writer& writer) { write_certificates(writer, options); });
-    // The master lives as long as its client.
-    if (settings.front_ends.metrics) monitor->observe({*client, &(*client)->master()});
-  }
+  const auto monitor = make_monitor(settings, runtime, *client);
   auto applications = make_applications(settings, *client, streams, monitor.get());
   if (!applications) return fail(applications.error(), settings);
   gateway::Options sockets = settings.gateway;
   if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
-  // Last, since requests come as soon as a socket is open.
+  // The applications are ready before the sockets are opened, since requests arrive as soon as a socket is
+  // open.
   engine::drop_stale_ports(sockets.http);
   auto gateway = gateway::Gateway::open(sockets);
   if (!gateway) return fail(with_hint(gateway.error(), settings), settings);
   if (monitor) {
-    monitor->on_collect([&gateway](metrics::Writer& writer) { write_gateway(writer, (*gateway)->status()); });
+    monitor->on_collect(
+        [&gateway](metrics::Writer& writer) { write_gateway(writer, (*gateway)->statistics()); });
   }
   engine::store_ports(sockets.http);
   engine::start(runtime);
@@ -356,7 +370,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   engine::notify_systemd("STOPPING=1\nSTATUS=waits for running requests");
   if (!served) return fail(served.error(), settings);
   if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
-    // Detached worker threads still use these objects: exit without running destructors.
+    // Detached worker threads still use these objects, so the process exits without running destructors.
     std::fflush(nullptr);
     std::_Exit(EXIT_SUCCESS);
   }

@@ -36,7 +36,7 @@ void Acceptor::wait() {
                          });
 }
 
-/// Accepts a connection and starts to serve it. Another thread may accept the next one meanwhile.
+/// Accepts a connection and starts to serve it. Meanwhile another thread may accept the next connection.
 void Acceptor::accept_next() {
   Connection connection;
   {
@@ -57,7 +57,7 @@ void Acceptor::accept_next() {
   begin(std::move(connection));
 }
 
-/// Accepts a connection. The result has no socket if no connection waits. REQUIRES: mutex_ is held.
+/// Accepts a connection. The result has no socket if no connection is waiting. REQUIRES: mutex_ is held.
 Acceptor::Connection Acceptor::accept() {
   Connection made;
   socklen_t size = sizeof made.peer;
@@ -84,7 +84,8 @@ void Acceptor::begin(Connection connection) noexcept {
 void Acceptor::stop() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(is_stopping_, true)) return;
-  // On a unix socket this refuses new connections and keeps the waiting ones. On TCP it would reset these.
+  // On a unix socket, shutdown(2) refuses new connections and keeps the waiting ones. On TCP it would reset
+  // the waiting ones.
   if (listening_.file) ::shutdown(descriptor_.native_handle(), SHUT_RD);
   while (!listening_.is_shared) {
     Connection connection = accept();

@@ -15,26 +15,26 @@
 
 namespace rest_fcgi::gateway {
 
-/// Accepts the connections of one listening socket. Runs on the threads of `context`; `start` and `stop` may
-/// be called by another thread.
+/// Accepts the connections of one listening socket. Runs on the threads of `context`. Another thread may call
+/// `start` and `stop`.
 class Acceptor {
  public:
-  /// The owner's functions. Several threads may call `begin` at once. Only one thread at a time calls
-  /// `has_room`.
+  /// Callbacks of the owner. Several threads may call `begin` at the same time. Only one thread at a time
+  /// calls `has_room`.
   struct Handlers {
-    /// Returns whether one more connection may be accepted now. If not, it is called again after a short
+    /// Returns whether one more connection may be accepted now. If not, the acceptor asks again after a short
     /// pause.
     std::function<bool()> has_room;
     std::function<void(UniqueFd, const sockaddr_storage&)> begin;
   };
 
-  /// `name` is used in log lines. REQUIRES: `socket` has a descriptor; `context` outlives the acceptor.
+  /// Log lines contain `name`. REQUIRES: `socket` has a descriptor; `context` outlives the acceptor.
   Acceptor(asio::io_context& context, ListeningSocket socket, std::string name, Handlers handlers);
 
   void start();
 
-  /// Stops accepting and closes the socket. Connections that wait on our own socket are accepted first. On a
-  /// shared socket they stay for the other processes.
+  /// Stops accepting and closes the socket. If the socket is not shared, waiting connections are accepted
+  /// first. On a shared socket, waiting connections stay for the other processes.
   void stop();
 
  private:

@@ -27,8 +27,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-/// The types of Boost.Asio that the gateway uses. Their executor is that of an io_context, which is faster
-/// than the polymorphic any_io_executor.
+/// The types of Boost.Asio that the gateway uses. Their executor is the one of io_context, because the
+/// polymorphic any_io_executor is slower.
 namespace rest_fcgi::gateway {
 
 namespace asio = boost::asio;
@@ -39,16 +39,16 @@ using Executor = asio::io_context::executor_type;
 template <class T = void>
 using Task = asio::awaitable<T, Executor>;
 
-/// A connected socket of TCP or a unix socket.
+/// A connected TCP or unix socket.
 using Socket = asio::basic_stream_socket<asio::generic::stream_protocol, Executor>;
 
 using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                          asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
-/// The completion token for `co_await`, which throws boost::system::system_error.
+/// The completion token for `co_await`. If the operation fails, it throws boost::system::system_error.
 inline constexpr asio::use_awaitable_t<Executor> use_task{};
 
-/// The completion token for `co_await` that puts errors into `error`.
+/// Returns a completion token for `co_await`. If the operation fails, it stores its error in `error`.
 inline auto use_task_with(boost::system::error_code& error) {
   return asio::redirect_error(use_task, error);
 }

@@ -44,11 +44,12 @@ void Connections::sweep(SteadyTime now) {
       deadline = std::min(deadline, entry->since_.load() + kFarewell);
     if (now < deadline) continue;
     if (stage == Stage::reader || stage == Stage::work) {
-      // Discards the data that the peer has not read. Otherwise the kernel would keep it for a long time.
+      // With this option the kernel discards the data that the peer has not read. Otherwise the kernel would
+      // keep this data for a long time.
       set_option(entry->socket_, SOL_SOCKET, SO_LINGER, linger{1, 0});
       entry->shut(SHUT_RDWR);
     } else {
-      entry->shut(SHUT_RD);  // a reply may still go out
+      entry->shut(SHUT_RD);  // a reply can still be sent
     }
   }
 }

@@ -11,31 +11,32 @@
 
 namespace rest_fcgi::gateway {
 
-/// The open connections and their deadlines. `sweep` shuts down the sockets of connections that are past
-/// their deadline, so that their coroutines end. Thread-safe.
+/// The open connections and their deadlines. `sweep` shuts down the socket of each connection whose deadline
+/// has passed, which ends the connection's coroutine. Thread-safe.
 class Connections {
  public:
-  /// What a connection waits for. `make_room` closes connections in this order, and never in `work`.
+  /// What a connection waits for. `make_room` closes connections in the order of these stages, but never a
+  /// connection in `work`.
   enum class Stage {
-    request,  ///< the peer's next request
-    body,     ///< the rest of a body
-    reader,   ///< the peer, which reads the reply
-    work,     ///< this process
+    request,  ///< the connection waits for the peer's next request
+    body,     ///< the connection waits for the rest of a request's body
+    reader,   ///< the connection waits until the peer reads the reply
+    work,     ///< this process works on the request
   };
 
-  /// One open connection, from its construction to its destruction. Used by one thread at a time.
+  /// One open connection. The entry exists as long as the connection is open. Used by one thread at a time.
   class Entry {
    public:
-    /// REQUIRES: `socket` stays open as long as the entry is there.
+    /// REQUIRES: `socket` stays open as long as the entry exists.
     Entry(Connections& connections, int socket);
     ~Entry();
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
 
-    /// Says that the connection waits for its peer until `deadline`.
+    /// Notes that the connection waits for its peer until `deadline`.
     void wait(Stage stage, SteadyTime deadline) noexcept;
 
-    /// Says that the connection does not wait for its peer, and has no deadline.
+    /// Notes that the connection does not wait for its peer, and has no deadline.
     void work() noexcept { wait(Stage::work, SteadyTime::max()); }
 
     /// Returns whether `sweep` shut down the socket.
@@ -51,23 +52,24 @@ class Connections {
     std::atomic<SteadyTime> since_;
     std::atomic<SteadyTime> deadline_ = SteadyTime::max();
     std::atomic<bool> is_late_ = false;
-    bool is_evicted_ = false;  ///< closed to make room; guarded by mutex_
+    bool is_evicted_ = false;  ///< the connection was closed to make room; guarded by mutex_
     std::list<Entry*>::iterator position_;
   };
 
-  /// Shuts down connections past their deadline. To be called every few hundred milliseconds.
+  /// Shuts down the connections whose deadline has passed. To be called every few hundred milliseconds.
   void sweep(SteadyTime now);
 
-  /// If `most` connections are open, closes one of them: of those in the earliest stage, the connection that
-  /// has waited longest. Returns false if all are in `work`.
+  /// If `most` connections are open, closes the connection that is in the earliest stage and, within this
+  /// stage, has waited longest. Returns false if all connections are in `work`.
   [[nodiscard]] bool make_room(std::size_t most);
 
-  /// From now on a connection that waits for a request is closed kFarewell after it began to wait.
+  /// Begins the shutdown. From now on `sweep` closes a connection that has waited for a request for
+  /// `kFarewell`.
   void stop(SteadyTime now);
 
   [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_; }
 
-  /// Waits at most `patience` until all connections are closed. Returns whether they are.
+  /// Waits until all connections are closed, but at most for `patience`. Returns whether all are closed.
   bool wait_until_empty(SteadyTime::duration patience);
 
   /// Returns the number of open connections.
@@ -79,8 +81,9 @@ class Connections {
  private:
   mutable std::mutex mutex_;
   std::condition_variable one_closed_;
-  std::list<Entry*> open_;   // guarded by mutex_
-  std::size_t evicted_ = 0;  // guarded by mutex_; number of evicted connections in open_
+  std::list<Entry*> open_;  // guarded by mutex_
+  // How many connections in open_ were closed to make room; guarded by mutex_.
+  std::size_t evicted_ = 0;
   std::atomic<bool> is_stopping_ = false;
 };
 

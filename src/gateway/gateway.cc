@@ -23,7 +23,8 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Replaces the applications. If that fails, the old ones stay in use.
+/// Replaces the applications with the result of `reload`. If `reload` fails, the old applications stay in
+/// use.
 void reread(const Reload& reload, Shared& shared) noexcept {
   try {
     auto applications = reload();
@@ -38,7 +39,7 @@ void reread(const Reload& reload, Shared& shared) noexcept {
   }
 }
 
-/// Both front ends and their shared objects. Each thread of the pool holds a reference.
+/// Both front ends and their shared objects. Each thread of the pool holds a reference to this struct.
 struct FrontEnds {
   FrontEnds(const Options& options, std::vector<HttpServer::OpenPort> ports, ListeningSocket fastcgi_socket)
       : shared(options), http(shared, std::move(ports)) {
@@ -67,7 +68,7 @@ class ServingGateway final : public Gateway {
     }
   }
 
-  [[nodiscard]] Status status() const override {
+  [[nodiscard]] Statistics statistics() const override {
     const auto [threads, waiting] = shared_.pool.counts();
     return {.threads = threads,
             .waiting = waiting,
@@ -87,11 +88,12 @@ class ServingGateway final : public Gateway {
     front_ends_->stop_accepting();
     shared_.streams.close();
     wait_for_requests(deadline);
-    shared_.streams.wait_for_end(deadline);  // before the pool stops: TLS uses its timers
+    // The streams end before the pool stops, because TLS uses the pool's timers.
+    shared_.streams.wait_for_end(deadline);
     const std::size_t left = shared_.pool.stop(deadline);
     if (left != 0) log::warning(format("{} requests did not end within shutdown_timeout", left));
-    // Destroys the applications before this function returns. `Shared` may live longer: each thread of the
-    // pool holds a reference to it.
+    // Destroys the applications before this function returns. `Shared` may live longer, because each thread
+    // of the pool holds a reference to it.
     if (left == 0) shared_.replace({});
     return Ended{deadline, left};
   }
@@ -148,14 +150,14 @@ Result<void> check_certificates(const Options& options) {
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();
-  // 256 is for files that applications open.
+  // The 256 descriptors are for files that applications open.
   const std::size_t http_connections = options.http.empty() ? 0 : options.max_http_connections;
   raise_file_limit(options.max_threads + options.max_waiting + http_connections + options.max_streams + 256);
   auto sockets = SocketActivation::take();
   if (!sockets) return std::move(sockets).error();
   auto ports = HttpServer::open(options, *sockets);
   if (!ports) return std::move(ports).error();
-  // Last, so that the ports are open when the unix socket appears.
+  // The FastCGI socket is opened last, so that the HTTP ports are open when the unix socket appears.
   auto fastcgi = open_fastcgi_socket(options, *sockets);
   if (!fastcgi) return std::move(fastcgi).error();
   if (auto used = sockets->check_rest(); !used) return std::move(used).error();

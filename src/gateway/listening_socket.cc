@@ -23,7 +23,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// The length of the queue of connections; the kernel reduces it to net.core.somaxconn.
+/// The length of the queue of waiting connections. The kernel reduces the length to net.core.somaxconn.
 constexpr int kBacklog = 65535;
 
 constexpr std::string_view kUnix = "unix:";
@@ -41,7 +41,7 @@ Error failure(const Options& options, const Error& why) {
   return failure(format("cannot listen on {}: {}", options.listen, why.message));
 }
 
-/// Returns the error for a failed bind(2).
+/// Returns the error after a failed call of bind(2).
 Error bind_failure() {
   const int error = errno;
   if (error != EACCES && error != EPERM) return failure(errno_text(error));
@@ -82,9 +82,9 @@ bool is_loopback(const sockaddr& address) {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-/// Listens on `address`, which is `HOST:PORT` with an IPv4 address, an IPv6 address in brackets or
-/// `localhost`. Addresses other than loopback need `allow_remote`. Errors: configuration, with the reason
-/// only.
+/// Listens on `address`, which is `HOST:PORT`. The host is an IPv4 address, an IPv6 address in brackets or
+/// `localhost`. Addresses other than loopback need `allow_remote`. Errors: configuration. The message is only
+/// the reason.
 Result<UniqueFd> open_tcp_socket(std::string_view address, bool allow_remote) {
   auto where = split(address);
   if (!where) return std::move(where).error();
@@ -117,7 +117,8 @@ UniqueFd new_socket() {
   return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// Removes a left-over socket at `path`. Fails if another file is there, or a process listens on it.
+/// Removes a left-over socket at `path`. Fails if the file at `path` is not a socket, or if a process listens
+/// on the socket.
 Result<void> clear_path(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
@@ -128,7 +129,7 @@ Result<void> clear_path(const std::string& path) {
 
   const UniqueFd probe = new_socket();
   const UnixAddress address(path);
-  // EAGAIN: a process listens, and its queue is full.
+  // EAGAIN means that a process listens on the socket and that its queue is full.
   if (::connect(probe.get(), address.get(), UnixAddress::size()) == 0 || errno == EAGAIN) {
     return failure("another process is serving this socket");
   }
@@ -139,7 +140,7 @@ Result<void> clear_path(const std::string& path) {
   return {};
 }
 
-/// Owner and group as numbers; -1 means unchanged, as in chown(2).
+/// The owner and the group as numbers. As in chown(2), -1 means unchanged.
 struct Ownership {
   uid_t user = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);
@@ -175,8 +176,8 @@ struct UnixSocket {
   std::unique_ptr<SocketFile> file;
 };
 
-/// Binds `path` and listens on it after owner, group and mode are set. Replaces a left-over socket. Errors:
-/// configuration, with the reason only.
+/// Binds a socket to `path`, sets owner, group and mode, and then listens. Replaces a left-over socket.
+/// Errors: configuration. The message is only the reason.
 Result<UnixSocket> open_unix_socket(const std::string& path, const Options& options) {
   constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
   if (path.empty()) return failure("there is no path after 'unix:'");
@@ -196,14 +197,14 @@ Result<UnixSocket> open_unix_socket(const std::string& path, const Options& opti
   if (bound != 0) return failure(errno_text(bind_error));
   made.file = std::make_unique<SocketFile>(path);
 
-  // The access rights are set before listen(2), because the kernel refuses connections until then.
+  // The access rights are set before listen(2), because the kernel refuses all connections until then.
   if (auto set = set_access(path, *ownership, options.socket_mode); !set) return std::move(set).error();
   if (::listen(made.fd.get(), kBacklog) != 0) return failure(errno_text());
   return made;
 }
 
-/// Returns whether mod_fcgid made the socket. It names the unix socket of each process PID.NUMBER
-/// (fcgid_proc_unix.c).
+/// Returns whether mod_fcgid made the socket. mod_fcgid gives the unix socket of each process the name
+/// PID.NUMBER (fcgid_proc_unix.c).
 bool is_of_mod_fcgid(int fd) {
   sockaddr_un address = {};
   socklen_t size = sizeof address;
@@ -241,7 +242,7 @@ Result<UniqueFd> listen_on(const addrinfo& address) {
   UniqueFd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return failure(errno_text());
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  // `::` includes IPv4 whatever net.ipv6.bindv6only says.
+  // `::` has to include IPv4, whatever net.ipv6.bindv6only says.
   if (address.ai_family == AF_INET6) set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0) return bind_failure();
   if (::listen(fd.get(), kBacklog) != 0) return failure(errno_text());
@@ -250,7 +251,7 @@ Result<UniqueFd> listen_on(const addrinfo& address) {
 
 SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
-  ::lstat(path_.c_str(), &status);  // if that fails, inode 0 matches no file
+  ::lstat(path_.c_str(), &status);  // if lstat(2) fails, the inode 0 matches no file
   device_ = status.st_dev;
   inode_ = status.st_ino;
 }
@@ -270,9 +271,9 @@ Result<UniqueFd> take_inherited_socket(int fd) {
   if (!taken) return failure(errno_text());
   const int flags = ::fcntl(taken.get(), F_GETFL);
   if (flags < 0 || ::fcntl(taken.get(), F_SETFL, flags | O_NONBLOCK) != 0) return failure(errno_text());
-  // The process that opened the socket may have set a short queue; requests fail while it is full.
+  // The process that opened the socket may have set a short queue. Requests fail while the queue is full.
   if (::listen(taken.get(), kBacklog) != 0) return failure(errno_text());
-  // Children must not inherit the socket, nor read it as standard input.
+  // Child processes must neither inherit the socket nor read it as standard input.
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null || ::dup2(null.get(), fd) < 0) return failure(format("/dev/null: {}", errno_text()));
   return taken;
@@ -314,7 +315,7 @@ std::string name_of(const HttpOptions& options) {
   return v6 ? format("[{}]:{}", options.host, options.port) : format("{}:{}", options.host, options.port);
 }
 
-/// Returns the host to listen on: 0.0.0.0 in place of `::` if the kernel has no IPv6.
+/// Returns the host to listen on. If the kernel has no IPv6, 0.0.0.0 takes the place of `::`.
 std::string host_of(const HttpOptions& options) {
   const bool is_any = options.host == "::";
   return is_any && !UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)) ? "0.0.0.0" : options.host;
@@ -324,7 +325,7 @@ std::string host_of(const HttpOptions& options) {
 
 Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActivation& sockets) {
   auto opened = open_wanted(options, sockets);
-  // Accepted connections inherit the option. On unix sockets the call fails, which is ignored.
+  // Accepted connections inherit TCP_NODELAY. The call fails on a unix socket, and the failure is ignored.
   if (opened) set_option(opened->fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   return opened;
 }
@@ -340,7 +341,7 @@ Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActiv
   const bool is_shared = given->is_open();
   auto fd = is_shared ? std::move(given) : listen_on(**address);
   if (!fd) return refusal(fd.error().message);
-  set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // accepted connections inherit it
+  set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // accepted connections inherit this option
   return ListeningSocket{*std::move(fd), is_shared};
 }
 

@@ -14,8 +14,8 @@
 
 namespace rest_fcgi::gateway {
 
-/// The objects that the connections of both front ends use. Each thread of the pool holds a reference, so
-/// that a thread that is still inside a call can outlive the gateway. Thread-safe.
+/// The objects that the connections of both front ends use. Each thread of the pool holds a reference to
+/// them. Therefore a thread that is still inside a call can outlive the gateway. Thread-safe.
 class Shared {
  public:
   explicit Shared(const Options& its_options)
@@ -23,15 +23,15 @@ class Shared {
         bodies(options.max_body_bytes),
         pool({options.min_threads, options.max_threads, options.max_waiting, options.idle_thread_timeout}) {}
 
-  /// Gives further requests to `applications`. Requests in flight keep the old ones.
+  /// Makes new requests use `applications`. Requests that have already begun keep the old applications.
   void replace(Applications applications) {
     auto changed = std::make_shared<const Applications>(std::move(applications));
     const std::lock_guard lock(mutex_);
-    applications_.swap(changed);  // the old ones are destroyed after the lock is released
+    applications_.swap(changed);  // destroys the old applications after the lock is released
   }
 
-  /// Returns the current applications. Hold them for one request only, so that replaced ones are destroyed
-  /// soon.
+  /// Returns the current applications. The caller has to release them after each request, so that replaced
+  /// applications are destroyed soon.
   [[nodiscard]] std::shared_ptr<const Applications> applications() const {
     const std::lock_guard lock(mutex_);
     return applications_;
@@ -43,7 +43,7 @@ class Shared {
   Connections fastcgi_connections;
   TrimWhenQuiet trim;
   ThreadPool pool;
-  Streams streams;  // destroyed before the pool, whose timers TLS uses
+  Streams streams;  // destroyed before the pool, because TLS uses the pool's timers
 
  private:
   mutable std::mutex mutex_;

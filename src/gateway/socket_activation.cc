@@ -17,17 +17,17 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// SD_LISTEN_FDS_START of sd_listen_fds(3).
+/// The first descriptor that a service manager passes: SD_LISTEN_FDS_START of sd_listen_fds(3).
 constexpr int kFirstDescriptor = 3;
 
-/// FastCGI and the modules with a port need fewer sockets.
+/// The most sockets that are accepted. FastCGI and the modules with a port need fewer.
 constexpr int kMostSockets = 16;
 
 Error mistake(std::string_view why) {
   return {ErrorKind::configuration, format("LISTEN_FDS: {}", why), {}};
 }
 
-/// Returns the number of descriptors for this process: 0 if LISTEN_PID names another process.
+/// Returns the number of descriptors for this process. The number is 0 if LISTEN_PID names another process.
 Result<int> descriptor_count() {
   const char* const pid = std::getenv("LISTEN_PID");
   const char* const count = std::getenv("LISTEN_FDS");
@@ -38,7 +38,7 @@ Result<int> descriptor_count() {
 }
 
 struct Endpoint {
-  in_port_t port = 0;        ///< 0: not TCP
+  in_port_t port = 0;        ///< the TCP port; 0 if the address is not an IP address
   std::string_view bytes{};  ///< the IP address in network byte order; points into the sockaddr
 };
 
@@ -74,7 +74,8 @@ Result<SocketActivation> SocketActivation::take() {
   const auto count = descriptor_count();
   if (!count) return count.error();
   const int end = kFirstDescriptor + *count;
-  // Checks all descriptors before it copies the first. A copy could get the number of a missing descriptor.
+  // All descriptors are checked before the first one is copied, because a copy could get the number of a
+  // missing descriptor.
   for (int fd = kFirstDescriptor; fd < end; ++fd) {
     if (!is_listening_stream(fd))
       return mistake(format("file descriptor {} is not a listening stream socket", fd));
@@ -111,7 +112,7 @@ Result<UniqueFd> SocketActivation::on_port(const sockaddr& wanted) {
   if (UniqueFd fd = take_first(is_at)) return fd;
   const auto has_port = [&asked](const Socket& one) { return one.port == asked.port; };
   if (std::none_of(sockets_.begin(), sockets_.end(), has_port)) return UniqueFd();
-  // `::` includes all IPv4 addresses; 0.0.0.0 does not include IPv6.
+  // The address `::` includes all IPv4 addresses, but 0.0.0.0 does not include IPv6.
   const bool any = asked.bytes.find_first_not_of('\0') == std::string_view::npos;
   const auto is_within = [&](const Socket& one) {
     const sockaddr_storage name = address_of(one.fd.get());

@@ -29,7 +29,8 @@ sigset_t awaited_signals() {
   return signals;
 }
 
-/// Returns the type of the current exception. Its text is not used because it may quote the request.
+/// Returns the type of the current exception. The text of the exception is not used, because it may quote the
+/// request.
 std::string exception_name() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (type == nullptr) return "an exception";
@@ -49,9 +50,9 @@ void harden_process() {
   ::umask(077);
   const sigset_t signals = awaited_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // Without this a write to a closed connection ends the process.
+  // With the default action of SIGPIPE, a write to a closed connection would end the process.
   ::signal(SIGPIPE, SIG_IGN);
-  // Detached threads may still use OpenSSL while the process exits.
+  // OpenSSL must not clean up at exit, because detached threads may still use it then.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 

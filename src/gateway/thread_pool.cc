@@ -15,15 +15,15 @@
 
 namespace rest_fcgi::gateway {
 
-/// An io_context that one thread runs at a time. With the concurrency hint 1 it wakes no other thread. All
-/// members but the context are guarded by the pool's mutex.
+/// An io_context that one thread at a time runs. The concurrency hint 1 tells the context that it need not
+/// wake other threads. The pool's mutex guards all members except the context.
 struct ThreadPool::Loop {
   asio::io_context context{1};
   asio::executor_work_guard<Executor> work = asio::make_work_guard(context);
   bool has_thread = false;
   std::uint64_t owner = 0;    ///< changes when another thread takes the loop
-  bool is_blocked = false;    ///< its thread may block
-  std::uint64_t blocked = 0;  ///< how often its threads began to block
+  bool is_blocked = false;    ///< the loop's thread may block
+  std::uint64_t blocked = 0;  ///< how often the loop's threads began to block
   std::uint64_t seen = 0;     ///< the value of `blocked` at the last tick
 };
 
@@ -35,13 +35,14 @@ constexpr std::chrono::seconds kEnd{5};
 /// The interval at which an idle thread looks for blocked loops.
 constexpr std::chrono::milliseconds kTick{5};
 
-/// After this many ticks without a call, idle threads stop looking until the next call.
+/// After this many ticks without a call, idle threads stop looking for blocked loops. They start again with
+/// the next call.
 constexpr unsigned kQuietTicks = 20;
 
-/// For this many ticks after a slow call, each call releases its loop at once.
+/// After a slow call, each call releases its loop at once, for this many ticks.
 constexpr unsigned kSlowTicks = 20;
 
-/// The loop that this thread runs, if any, and the value of its `owner`.
+/// The loop that this thread runs, and the value of the loop's `owner`. nullptr if the thread runs no loop.
 thread_local void* running_loop = nullptr;
 thread_local std::uint64_t ownership = 0;
 
@@ -51,8 +52,8 @@ ThreadLimits sane(ThreadLimits limits) {
   return limits;
 }
 
-/// Returns the number of loops. It is less than `min_threads` if that is more than 1, so that an idle thread
-/// stays outside of all loops.
+/// Returns the number of loops. If `min_threads` is more than 1, there are fewer loops than threads, so that
+/// an idle thread runs no loop.
 std::size_t loop_count(const ThreadLimits& limits) {
   const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
   return std::clamp<std::size_t>(limits.min_threads - 1, 1, processors);
@@ -95,7 +96,7 @@ void ThreadPool::add_thread_locked() {
   }
 }
 
-/// Makes sure that one more thread may block and that each loop still has a thread.
+/// Starts a thread if necessary, so that one more thread may block and each loop still has a thread.
 void ThreadPool::ensure_thread_locked() {
   if (blocking_ + loops_.size() >= threads_) add_thread_locked();
 }
@@ -138,12 +139,12 @@ void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexce
       log_exception("a connection was dropped");
     }
   }
-  // The handler may have left operations that do not wake the loop's new thread.
+  // The handler may have left operations that do not wake the loop's new thread. The posted handler wakes it.
   log::safely([&loop] { asio::post(loop.context, [] {}); });
   lock.lock();
 }
 
-/// Waits until a loop may be free, or a thread has to end.
+/// Waits until a loop may need a thread, or until a thread has to end.
 void ThreadPool::wait(std::unique_lock<std::mutex>& lock) {
   if (is_watched_ || quiet_ticks_ >= kQuietTicks) return wakeup_.wait(lock);
   is_watched_ = true;
@@ -152,7 +153,7 @@ void ThreadPool::wait(std::unique_lock<std::mutex>& lock) {
   if (status == std::cv_status::timeout) watch_locked();
 }
 
-/// Releases the loops of threads that have been blocked for a tick.
+/// Releases the loops whose threads have been blocked for a tick, so that other threads can run them.
 void ThreadPool::watch_locked() {
   ++quiet_ticks_;
   if (slow_ticks_ != 0) --slow_ticks_;
@@ -183,7 +184,7 @@ void ThreadPool::begin_blocking() {
   if (slow_ticks_ != 0) {
     release_locked(loop);
   } else if (std::exchange(quiet_ticks_, 0) >= kQuietTicks) {
-    wakeup_.notify_one();  // an idle thread, which waits for the next tick
+    wakeup_.notify_one();  // wakes an idle thread, which then waits for the next tick
   }
 }
 
@@ -195,15 +196,15 @@ void ThreadPool::end_blocking() noexcept {
   if (loop.has_thread && loop.owner == ownership) {
     loop.is_blocked = false;
   } else if (!loop.has_thread) {
-    loop.has_thread = true;  // released, and not taken by another thread
+    loop.has_thread = true;  // the loop was released, but another thread has not taken it
     ownership = ++loop.owner;
   } else {
     running_loop = nullptr;
   }
 }
 
-/// Begins a call unless `max_calls` run, or the call would block the last free thread. Returns whether it
-/// began.
+/// Begins a call, unless `max_calls` calls run or the call would block the last free thread. Returns whether
+/// the call began.
 bool ThreadPool::begin_call_locked() {
   if (calls_ >= limits_.max_calls) return false;
   ensure_thread_locked();
@@ -249,7 +250,7 @@ Task<> ThreadPool::wait_for_call() {
       use_task);
 }
 
-/// Lets the first waiting caller begin its call, if there is one.
+/// Ends a call. If callers wait, the first of them begins its call.
 void ThreadPool::end_call() noexcept {
   const std::lock_guard lock(mutex_);
   if (waiting_.empty()) {

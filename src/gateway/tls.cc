@@ -21,7 +21,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Loads the certificate, key and chain of one port. Errors name the module, the option and the file.
+/// Loads the certificate, the key and the chain of one port. Errors name the module, the option and the file.
 struct Files {
   const HttpOptions& options;
 
@@ -41,7 +41,7 @@ struct Files {
       log::warning(
           format("{}: ssl_key: {}: every user of this host can read it", options.name, options.ssl_key));
     }
-    // Without this OpenSSL would ask a terminal for the passphrase.
+    // Without this callback OpenSSL would ask for the passphrase on a terminal.
     SSL_CTX_set_default_passwd_cb(&context, [](char*, int, int, void*) { return -1; });
     if (SSL_CTX_use_PrivateKey_file(&context, options.ssl_key.c_str(), SSL_FILETYPE_PEM) == 1) {
       if (SSL_CTX_check_private_key(&context) == 1) return {};
@@ -101,8 +101,8 @@ Result<std::unique_ptr<asio::ssl::context>> make_tls_context(const HttpOptions& 
   SSL_CTX* const context = made->native_handle();
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_CLEANSE_PLAINTEXT | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);          // idle connections need no buffers
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // sessions resume by tickets
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);          // so that idle connections hold no buffers
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // clients resume sessions with tickets
   for (const auto load : {&Files::load_certificate, &Files::load_key, &Files::load_chain}) {
     if (auto loaded = (files.*load)(*context); !loaded) return std::move(loaded).error();
   }

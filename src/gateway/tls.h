@@ -12,12 +12,12 @@
 
 namespace rest_fcgi::gateway {
 
-/// Returns OpenSSL's text of the first error on this thread, or the system's text for a file that cannot be
-/// read. Clears the thread's errors.
+/// Returns OpenSSL's text for the first error of this thread. For a file that cannot be read, returns the
+/// system's text. Clears the thread's errors.
 [[nodiscard]] std::string openssl_text();
 
-/// Makes the TLS context of a port; nullptr if `ssl_crt` and `ssl_key` are empty. Errors: configuration, with
-/// the option, the file and the reason.
+/// Makes the TLS context of a port. Returns nullptr if `ssl_crt` and `ssl_key` are empty. Errors:
+/// configuration, with the option, the file and the reason.
 Result<std::unique_ptr<asio::ssl::context>> make_tls_context(const HttpOptions& options);
 
 }  // namespace rest_fcgi::gateway

@@ -13,13 +13,13 @@
 
 namespace rest_fcgi::gateway {
 
-/// One connection with or without TLS: an AsyncStream of Asio. Owns the socket. Used by one thread at a
-/// time.
+/// One connection with or without TLS. It is an AsyncStream of Asio and owns the socket. Used by one thread
+/// at a time.
 class Transport {
  public:
   using executor_type = Executor;
 
-  /// Uses TLS unless `tls` is nullptr. The TLS context has to outlive the transport.
+  /// Makes a connection from `socket`. It uses TLS unless `tls` is nullptr. `tls` must outlive the transport.
   Transport(Socket socket, asio::ssl::context* tls) : socket_(std::make_unique<Socket>(std::move(socket))) {
     if (tls != nullptr) tls_ = std::make_unique<Tls>(*socket_, *tls);
   }
@@ -48,10 +48,10 @@ class Transport {
     return tls_->async_handshake(asio::ssl::stream_base::server, std::forward<Token>(token));
   }
 
-  /// Continues without TLS, for a peer that sent plain HTTP.
+  /// Continues without TLS, because the peer sent plain HTTP.
   void drop_tls() noexcept { tls_.reset(); }
 
-  /// Closes our side for sending. With TLS, waits until the peer has closed its side of TLS as well.
+  /// Closes this side for sending. With TLS, waits until the peer has closed its side of TLS as well.
   Task<> finish() {
     boost::system::error_code ignored;
     if (tls_) co_await tls_->async_shutdown(use_task_with(ignored));

@@ -19,7 +19,8 @@
 
 namespace rest_fcgi::gateway::test {
 
-/// Captures the log. Reads it without opening another file, for tests without free descriptors.
+/// Captures the log. Reading the log opens no other file, because tests use this class without free
+/// descriptors.
 class ReadableLog {
  public:
   ReadableLog() {
@@ -44,7 +45,7 @@ class ReadableLog {
   std::ifstream file_;
 };
 
-/// Limits this process to `free` more file descriptors until it is destroyed.
+/// Leaves this process `free` more file descriptors until the object is destroyed.
 class DescriptorLimit {
  public:
   explicit DescriptorLimit(std::size_t free) {
@@ -54,7 +55,8 @@ class DescriptorLimit {
       if (::fcntl(fd, F_GETFD) >= 0) highest = fd;
     }
     rlimit limit = old_limit_;
-    // 64 more descriptors, because another thread may open files meanwhile. The loop below uses up the rest.
+    // The limit has 64 more descriptors, because another thread may open files meanwhile. The loop below uses
+    // up the rest.
     limit.rlim_cur = static_cast<rlim_t>(highest) + 1 + free + 64;
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
     for (UniqueFd file(::dup(0)); file; file.reset(::dup(0))) files_.push_back(std::move(file));

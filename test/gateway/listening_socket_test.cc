@@ -49,7 +49,7 @@ std::unique_ptr<Listener> open_listener(const Options& options) {
   return std::make_unique<Listener>(*std::move(socket));
 }
 
-/// Returns the message of the error with which these options are refused.
+/// Returns the error message with which a socket with these options is refused.
 std::string refusal(const Options& options) {
   const auto listener = open_socket(options);
   REQUIRE(!listener);
@@ -160,7 +160,7 @@ TEST_CASE("opening a unix socket on which another process listens is an error") 
 
 TEST_CASE("a left-over unix socket is replaced") {
   const TempDir dir;
-  bound_socket(dir / "s").reset();  // leaves its file, like a killed process
+  bound_socket(dir / "s").reset();  // leaves the socket's file, as a killed process does
   const auto listener = open_listener(listening_on("unix:" + (dir / "s")));
   CHECK(FcgiClient::unix_socket(dir / "s").connected());
 }
@@ -326,7 +326,7 @@ TEST_CASE("a unix socket named PID.NUMBER is mod_fcgid's and carries no streams"
 }
 
 TEST_CASE("find_address returns a configuration error for an invalid host") {
-  // A label of a host name has at most 63 characters, so that DNS is not asked.
+  // A label of a host name has at most 63 characters. This host name is invalid, so that DNS is not asked.
   const auto found = find_address(std::string(64, 'x'), 80);
   REQUIRE_FALSE(found);
   CHECK(found.error().kind == ErrorKind::configuration);

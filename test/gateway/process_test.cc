@@ -37,11 +37,11 @@ constexpr std::size_t kRounds = 10;  // with sanitizers a process forks and ends
 constexpr std::size_t kRounds = 100;
 #endif
 
-/// A child process that runs `body` and ends with what it returns.
+/// A child process that calls `body`. The result of `body` is the exit status.
 class Child {
  public:
   explicit Child(const std::function<int()>& body) {
-    // Both processes would write what is still in the buffers.
+    // Without this flush, both processes would write the text that is still in the buffers.
     std::cout << std::flush;
     std::fflush(nullptr);
     pid_ = rest_fcgi::test::fork_alone();
@@ -94,7 +94,7 @@ FcgiClient connect_when_served(const std::string& path) {
   return std::move(client.back());
 }
 
-/// A gate between two processes: `wait` in one process returns after `open` in the other.
+/// A gate between two processes. `wait` in one process returns after `open` in the other process.
 class Gate {
  public:
   Gate() {
@@ -114,7 +114,7 @@ class Gate {
   UniqueFd write_;
 };
 
-/// Calls harden_process. Returns a bit for each protection that is missing after it.
+/// Calls harden_process. The result has one bit for each protection that is missing afterwards.
 int missing_protections() {
   harden_process();
   rlimit core = {};

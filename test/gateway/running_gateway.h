@@ -38,7 +38,7 @@ inline Result<Applications> no_reload() {
   return Error{ErrorKind::configuration, "no reload here", {}};
 }
 
-/// Replies with the request's body, or with the error of the body.
+/// Replies with the request's body. If the request has an error in place of a body, replies with the error.
 inline http::Response echo(const http::Environ& environ) {
   if (!environ.body) return {http::Status::bad_request, {}, environ.body.error().message};
   return {http::Status::ok, {{"Content-Type", "text/plain"}}, std::string(*environ.body)};
@@ -57,7 +57,7 @@ inline http::Application block_slow_requests_at(Door& door) {
   };
 }
 
-/// A body of several parts. If `error` is not empty, the body ends with an Error after them.
+/// A body of several parts. If `error` is not empty, the body ends with this error after its parts.
 class StreamOfParts final : public http::Stream {
  public:
   explicit StreamOfParts(std::vector<std::string> parts, std::string error = {})
@@ -93,19 +93,19 @@ inline std::ptrdiff_t open_files() {
 inline std::size_t worker_threads() {
   std::size_t count = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string name;  // stays empty if the thread has ended
+    std::string name;  // the name stays empty if the thread has ended
     std::getline(std::ifstream(task.path() / "comm"), name);
     count += name.rfind("worker-", 0) == 0;
   }
   return count;
 }
 
-/// A gateway that serves on a thread of this process until it is destroyed. Signals are sent to that thread
-/// only. It captures the log, so that only one may exist at a time.
+/// A gateway that serves on a thread of this process until the object is destroyed. Signals are sent to that
+/// thread only. The object captures the log, so that only one may exist at a time.
 class RunningGateway {
  public:
-  /// `application` answers on all front ends, and after SIGHUP the application that `reload` returns. Without
-  /// a `reload` each SIGHUP fails.
+  /// `application` answers on all front ends. After SIGHUP, the application that `reload` returns takes its
+  /// place. Without `reload`, each SIGHUP fails.
   explicit RunningGateway(http::Application application, Options options = {},
                           std::function<Result<http::Application>()> reload = {}) {
     if (options.listen.empty()) options.listen = "unix:" + path();

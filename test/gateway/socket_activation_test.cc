@@ -29,18 +29,18 @@ using rest_fcgi::test::TempDir;
 
 namespace {
 
-constexpr int kHighDescriptor = 200;  // above those that a service manager passes
+constexpr int kHighDescriptor = 200;  // greater than all descriptors that a service manager passes
 
-/// Runs `body` in a child process whose descriptors from 3 on are `given`, as a service manager passes them;
-/// -1 leaves one closed. `count` and `pid` are LISTEN_FDS and LISTEN_PID; nullptr stands for the child's pid.
-/// Returns the result of `body`.
+/// Calls `body` in a child process. The child's descriptors from 3 on are copies of `given`, as a service
+/// manager passes them; -1 leaves a descriptor closed. `count` is LISTEN_FDS and `pid` is LISTEN_PID; the pid
+/// nullptr stands for the child's own. Returns the result of `body`.
 std::string run_with_sockets(const std::vector<int>& given, const std::string& count, const char* pid,
                              const std::function<std::string()>& body) {
   std::array<int, 2> ends = {};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
   UniqueFd in(ends[0]);
   UniqueFd out(ends[1]);
-  // Both processes would write what is still in the buffers.
+  // Without this flush, both processes would write the text that is still in the buffers.
   std::cout << std::flush;
   std::fflush(nullptr);
   const pid_t child = rest_fcgi::test::fork_alone();
@@ -66,7 +66,7 @@ std::string run_with_sockets(const std::vector<int>& given, const std::string& c
   return text;
 }
 
-/// Returns the error of `take`; empty if it succeeds.
+/// Returns the error of `SocketActivation::take`; empty if the call succeeds.
 std::string take_error(const std::vector<int>& given, const std::string& count) {
   return run_with_sockets(given, count, nullptr, [] {
     const auto taken = SocketActivation::take();
@@ -91,7 +91,7 @@ sockaddr_un unix_address(const std::string& path) {
   return address;
 }
 
-/// Returns the address of the socket `fd`, or 127.0.0.1 with port 0.
+/// Returns the address of the socket `fd`. Without `fd`, returns 127.0.0.1 with port 0.
 sockaddr_in loopback_address(int fd = -1) {
   sockaddr_in address = {};
   address.sin_family = AF_INET;

@@ -151,7 +151,7 @@ TEST_CASE("the warning that all threads are busy is repeated after an idle time"
   const std::string_view warning = "all 1 threads are busy";
   CHECK(server.connect().request(post("first")).ended);
   CHECK(log.count(warning) == 1);
-  // The warning is allowed again after idle_thread_timeout.
+  // After idle_thread_timeout the warning may be logged again.
   CHECK(eventually([&] {
     CHECK(server.connect().request(post("next")).ended);
     std::this_thread::sleep_for(milliseconds(150));
@@ -195,7 +195,7 @@ TEST_CASE("accepting without free descriptors is logged once and succeeds later"
   ReadableLog log;
   std::vector<FcgiClient> clients;
   {
-    DescriptorLimit limit(1);  // for the client's side of the connection
+    DescriptorLimit limit(1);  // one descriptor, for the client's side of the connection
     clients.push_back(server.connect());
     CHECK(clients.back().connected());
     CHECK(eventually(

@@ -10,14 +10,15 @@
 
 namespace rest_fcgi::gateway {
 
-/// The period in which the certificate of a port is valid.
+/// The time span in which the certificate of a port is valid.
 struct CertificateTimes {
-  std::string name;  ///< of the port's `HttpOptions`
+  std::string name;  ///< name of the port, from `HttpOptions::name`
   WallTime from;
   WallTime until;
 };
 
-/// Reads the certificates of all ports with TLS from their files. Errors: configuration, with the file.
+/// Reads the certificates of all ports with TLS from their files. Errors: configuration, with the path of the
+/// file that cannot be read.
 [[nodiscard]] Result<std::vector<CertificateTimes>> certificate_times(const Options& options);
 
 /// Checks the certificates of all ports with TLS. Errors: configuration, if a certificate is not valid at

@@ -21,26 +21,26 @@ namespace rest_fcgi::gateway {
 /// Initializes libfcgi and restores the signal handlers that it replaces. Errors: internal. Thread-safe.
 Result<void> init_libfcgi();
 
-/// The limits of a body. A refused body is read and ignored within limits, so that the web server sees the
-/// reply.
+/// The limits of a request's body. A refused body is read and ignored up to a limit, because a web server
+/// that is still sending does not see the reply.
 struct BodyLimits {
-  std::size_t max_size = 0;                   ///< bytes; beyond it: too_large
-  std::size_t max_discarded = 8u << 20;       ///< bytes of a refused body that are read
-  std::chrono::milliseconds discard_time{0};  ///< time for reading a refused body
+  std::size_t max_size = 0;  ///< the largest body in bytes; the error of a larger body is too_large
+  std::size_t max_discarded = 8u << 20;       ///< the most bytes of a refused body that are read
+  std::chrono::milliseconds discard_time{0};  ///< the longest time for reading a refused body
 };
 
-/// One FastCGI request, from FCGX_Accept_r to FCGX_Finish_r. Reads and writes block. Owns the connection for
-/// that time. Used by one thread at a time.
+/// One FastCGI request, from FCGX_Accept_r to FCGX_Finish_r. The request owns the connection for that time.
+/// Reads and writes block. Used by one thread at a time.
 ///
-/// libfcgi serves one request at a time on a connection. It refuses a second FCGI_BEGIN_REQUEST
-/// (FCGI_CANT_MPX_CONN) and loses bytes that arrive before its reply is complete. Web servers send the next
-/// request after the reply.
+/// libfcgi serves one request at a time on a connection. It refuses a second FCGI_BEGIN_REQUEST with
+/// FCGI_CANT_MPX_CONN, and loses bytes that arrive before the reply is complete. This does no harm, because
+/// web servers send the next request after the reply.
 class FastCgiRequest {
  public:
   enum class End {
     kept,    ///< the connection may carry another request
-    closed,  ///< it is closed, or has to be closed
-    feed,    ///< the head of a feed was sent; the rest is for the streams
+    closed,  ///< the connection is closed, or the caller has to close it
+    feed,    ///< the head of a feed was sent; the streams send the rest
   };
 
   /// REQUIRES: `connection` is blocking and has SO_RCVTIMEO and SO_SNDTIMEO.
@@ -49,22 +49,23 @@ class FastCgiRequest {
   FastCgiRequest(const FastCgiRequest&) = delete;
   FastCgiRequest& operator=(const FastCgiRequest&) = delete;
 
-  /// Reads the variables. Returns false if no complete request for a responder arrives.
+  /// Reads the variables. Returns false if no complete request with the role responder arrives.
   bool receive(http::Environ& environ);
 
-  /// Reads the body and returns it, or why it is refused: too_large or malformed, as `http::Environ` says, or
-  /// unavailable if it does not fit into `budget`. std::nullopt: the web server closed the connection or
-  /// stopped sending. The text is valid as long as the request. Call once.
+  /// Reads the body. Returns the text, or the reason why the body is refused: too_large or malformed, as
+  /// `http::Environ` says, or unavailable if the body does not fit into `budget`. Returns std::nullopt if the
+  /// web server closed the connection or stopped sending. The text is valid as long as the request. To be
+  /// called once.
   std::optional<Result<std::string_view>> read_body(std::string_view content_length, const BodyLimits& limits,
                                                     BodyBudget& budget);
 
   /// Wipes and frees the body.
   void forget_body() noexcept;
 
-  /// Sends `response`, without its body for HEAD.
+  /// Sends `response`. The reply to HEAD has no body.
   End reply(http::Response response, bool is_head);
 
-  /// Returns the connection, after `End::kept` or `End::feed`.
+  /// Returns the connection. To be called after `End::kept` or `End::feed`.
   [[nodiscard]] UniqueFd release_connection() noexcept { return std::move(connection_); }
 
   /// Returns FastCGI's id of the request.

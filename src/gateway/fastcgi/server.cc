@@ -53,8 +53,8 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
   set_timeouts(connection.get(), shared_.options.receive_timeout, shared_.options.send_timeout);
   auto entry = std::make_unique<Connections::Entry>(shared_.fastcgi_connections, connection.get());
   std::chrono::milliseconds patience = shared_.options.receive_timeout;
-  // Most requests arrive together with their connection and are answered here. During shutdown the thread
-  // that accepts is not in the pool.
+  // Most requests arrive together with their connection. A thread of the pool answers them here. During
+  // shutdown the accepting thread is not in the pool.
   if (ThreadPool::is_in_loop() && has_bytes(connection.get())) {
     if (const auto call = shared_.pool.try_begin_call()) {
       const ThreadPool::Blocking blocking(shared_.pool);
@@ -70,7 +70,8 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
 
 Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
                             std::chrono::milliseconds patience) {
-  // This descriptor stays registered with the loop. Each request gets a copy of it, which libfcgi may close.
+  // This descriptor stays registered with the loop. Each request gets a copy of the descriptor, because
+  // libfcgi may close it.
   Socket socket(co_await asio::this_coro::executor, {family, 0}, connection.release());
   for (;;) {
     entry->wait(Stage::request, system_clock().steady() + patience);
@@ -88,7 +89,7 @@ Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Con
   }
 }
 
-/// Serves one request. Returns the connection if the web server keeps it.
+/// Serves one request. Returns the connection if the web server keeps it open.
 UniqueFd FastCgiServer::answer(UniqueFd connection) {
   try {
     const Options& options = shared_.options;
@@ -114,14 +115,14 @@ UniqueFd FastCgiServer::answer(UniqueFd connection) {
   }
 }
 
-/// Reads a request and has the application answer that no thread is free.
+/// Reads a request and lets the application reply that no thread is free.
 UniqueFd FastCgiServer::refuse(UniqueFd connection) {
   try {
     set_timeouts(connection.get(), kRefusalTime, kRefusalTime);
     FastCgiRequest request(std::move(connection));
     http::Environ environ;
     if (!request.receive(environ)) return {};
-    // A web server that is still sending does not read the reply.
+    // The body is read, because a web server that is still sending does not read the reply.
     if (!request.read_body({}, {.max_size = 0, .discard_time = kRefusalTime}, shared_.bodies)) return {};
     const ThreadLimits& limits = shared_.pool.limits();
     environ.body =

@@ -14,8 +14,9 @@
 
 namespace rest_fcgi::gateway {
 
-/// The FastCGI server. A request blocks its thread from its first byte to its last. A connection without a
-/// request waits in the pool's io_context and blocks no thread. Made, started and stopped by one thread.
+/// The FastCGI server. A request blocks a thread from the first byte of the request to the last byte of the
+/// reply. A connection without a request waits in the pool's io_context and blocks no thread. One thread
+/// makes, starts and stops the server.
 class FastCgiServer {
  public:
   /// REQUIRES: `shared` outlives the server; `socket` has a descriptor.
@@ -24,13 +25,13 @@ class FastCgiServer {
   /// Accepts connections.
   void start() { acceptor_.start(); }
 
-  /// Stops accepting. Connections that wait are accepted first; on a socket that other processes share they
-  /// stay for these.
+  /// Stops accepting. Waiting connections are accepted first. On a socket that other processes share, they
+  /// stay for those processes.
   void stop() { acceptor_.stop(); }
 
  private:
   void begin(UniqueFd connection, int family);
-  /// `patience` is the time for the first request to begin.
+  /// `patience` is the time limit until the first request begins.
   Task<> serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
                std::chrono::milliseconds patience);
   UniqueFd answer(UniqueFd connection);
@@ -38,7 +39,7 @@ class FastCgiServer {
   UniqueFd reply(FastCgiRequest& request, http::Environ& environ);
 
   Shared& shared_;
-  const bool is_shared_;  ///< other processes accept from the socket as well
+  const bool is_shared_;  ///< other processes accept connections from the socket as well
   const bool carries_streams_;
   Acceptor acceptor_;
 };

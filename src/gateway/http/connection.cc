@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kLingerTime{2000};
 /// The size of the first read of a request.
 constexpr std::size_t kFirstRead = 4096;
 
-/// The part of the buffer for the body. The buffer also has room for a head of the largest size.
+/// The space for the body in the buffer. The buffer also has space for a head of the largest size.
 constexpr std::size_t kBodyBuffer = 65536;
 
 /// The size of the shortest chunked body: `0 CR LF CR LF`.
@@ -50,7 +50,7 @@ SteadyTime now() {
   return system_clock().steady();
 }
 
-/// Returns whether `error` means that the connection ended, and not that the request was malformed.
+/// Returns whether `error` means that the connection ended. Other errors mean that the request was malformed.
 bool is_end(const error_code& error) {
   return error.category() !=
              boost::beast::http::make_error_code(boost::beast::http::error::bad_method).category() ||
@@ -67,7 +67,7 @@ bool may_be_empty(const boost::beast::flat_buffer& buffer) {
 UpgradeRequest upgrade_request(const http::Environ& environ) {
   using boost::beast::http::field;
   UpgradeRequest request(boost::beast::http::verb::get, "/", 11);
-  request.set(field::host, "-");  // any value: the parser has checked the real one
+  request.set(field::host, "-");  // any value will do, because the parser has checked the real one
   request.set(field::connection, "Upgrade");
   request.set(field::upgrade, "websocket");
   request.set(field::sec_websocket_version, "13");
@@ -91,7 +91,7 @@ Task<> HttpConnection::run() {
     const bool is_open = transport_.tls() == nullptr || co_await shake_hands();
     if (is_open) co_await serve();
   } catch (const boost::system::system_error&) {
-    // The peer is gone, or read its reply too slowly.
+    // The peer closed the connection, or read its reply too slowly.
   } catch (...) {
     log_exception("a connection was dropped");
   }
@@ -153,7 +153,7 @@ Task<> HttpConnection::serve() {
   }
 }
 
-/// Waits for the first byte of a request. Returns false if the connection ends before.
+/// Waits for the first byte of a request. Returns false if the connection ends before this byte.
 Task<bool> HttpConnection::read_begin(bool is_first) {
   const HttpOptions& options = port_->options;
   entry_.wait(Stage::request, now() + (is_first ? options.head_timeout : options.idle_timeout));
@@ -175,7 +175,8 @@ Task<bool> HttpConnection::read_begin(bool is_first) {
   }
 }
 
-/// Reads head and body. Returns why the request is refused, if it is. Throws if the connection ended.
+/// Reads the head and the body of a request. Returns a refusal if the request is refused. Throws if the
+/// connection ended.
 Task<std::optional<Refusal>> HttpConnection::read_request(RequestParser& parser) {
   const char first = *static_cast<const char*>(buffer_.data().data());
   if (auto refusal = refusal_of_first_byte(first)) co_return refusal;
@@ -245,7 +246,7 @@ Task<bool> HttpConnection::answer(std::optional<RequestParser>& parser) {
   auto kept_feed = feed == nullptr || options.is_head ? nullptr : std::move(*feed);
   const bool is_kept = co_await writer_.send(std::move(response), options);
   if (kept_feed) {
-    entry_.work();  // the entry is about to end: the socket goes to the streams
+    entry_.work();  // the entry is about to end, because the streams take over the socket
     const auto form = options.is_http_1_0 ? Framing::Form::bare : Framing::Form::chunks;
     shared_.streams.add({std::move(transport_), Framing(form), std::move(kept_feed)});
   } else if (!is_kept) {
@@ -254,7 +255,7 @@ Task<bool> HttpConnection::answer(std::optional<RequestParser>& parser) {
   co_return is_kept;
 }
 
-/// Gives the connection to the streams, which answer the upgrade and serve the WebSocket.
+/// Hands the connection over to the streams, which answer the upgrade and serve the WebSocket.
 void HttpConnection::upgrade(http::Response response, const http::Environ& environ) {
   shared_.streams.add({std::move(transport_), Framing(Framing::Form::messages),
                        std::move(std::get<std::unique_ptr<http::Feed>>(response.body)),
@@ -268,8 +269,8 @@ Task<> HttpConnection::refuse(Refusal refusal) {
   co_await linger();
 }
 
-/// Closes our side for sending, and reads and ignores the peer's remaining bytes. Closing at once would reset
-/// the connection, and the peer would lose the reply.
+/// Closes this side for sending, and reads and ignores the peer's remaining bytes. If the connection were
+/// closed at once, it would be reset, and the peer would lose the reply.
 Task<> HttpConnection::linger() {
   entry_.wait(Stage::request, now() + kLingerTime);
   co_await transport_.finish();
@@ -278,7 +279,7 @@ Task<> HttpConnection::linger() {
   for (;;) co_await transport_.async_read_some(asio::buffer(ignored), use_task);
 }
 
-/// Returns the client's address: the peer's, or the one that a trusted proxy names.
+/// Returns the client's address. This is the address of the peer, or the address that a trusted proxy names.
 std::string HttpConnection::find_client(const http::Environ& environ) const {
   const std::string_view forwarded_for = environ.get("HTTP_X_FORWARDED_FOR");
   const std::string_view real_ip = environ.get("HTTP_X_REAL_IP");
@@ -300,7 +301,8 @@ std::string HttpConnection::find_client(const http::Environ& environ) const {
   return client;
 }
 
-/// Logs a warning about this peer, at most once an hour, because a client can cause it with each request.
+/// Logs a warning about this peer. The warning appears at most once an hour, because a client can cause it
+/// with each request.
 void HttpConnection::warn_of_proxy(std::string_view text) const {
   SteadyTime due = port_->next_proxy_warning;
   if (now() < due || !port_->next_proxy_warning.compare_exchange_strong(due, now() + kBetweenProxyWarnings))

@@ -33,9 +33,9 @@ struct HttpPort {
         proxies(std::move(its_proxies)) {}
 
   HttpOptions options;
-  std::size_t index;                               ///< of its application in `Applications::http`
-  std::unique_ptr<boost::asio::ssl::context> tls;  ///< nullptr: no TLS
-  http::Addresses proxies;                         ///< trusted to set X-Forwarded-For
+  std::size_t index;  ///< the index of the port's application in `Applications::http`
+  std::unique_ptr<boost::asio::ssl::context> tls;  ///< nullptr if the port has no TLS
+  http::Addresses proxies;                         ///< the proxies that are trusted to set X-Forwarded-For
   mutable std::atomic<SteadyTime> next_proxy_warning = SteadyTime::min();
 };
 
@@ -79,7 +79,7 @@ class HttpConnection {
   Connections::Entry entry_;
   ResponseWriter writer_;
   boost::beast::flat_buffer buffer_;
-  bool is_allowed_ = true;  ///< `ssl_allowed_cn` is empty or names the client
+  bool is_allowed_ = true;  ///< true if `ssl_allowed_cn` is empty or names the client
 };
 
 }  // namespace rest_fcgi::gateway

@@ -45,7 +45,7 @@ constexpr Refusal kBodies = {
     "The bodies of all requests together are larger than may be in memory (max_body_bytes)"};
 constexpr Refusal kFolded = {Status::bad_request, "A header must not continue in the next line"};
 
-/// The most bytes that are reserved for an announced body before they arrive.
+/// The most bytes that are reserved for a body before its bytes arrive.
 constexpr std::uint64_t kEarlyRoom = 65536;
 
 std::string_view view_of(beast::string_view text) noexcept {
@@ -56,7 +56,7 @@ char upper(char c) noexcept {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
 }
 
-/// Returns whether the first line of `bytes` ends in ` HTTP/` and a version number.
+/// Returns whether the first line of `bytes` ends with ` HTTP/` and a version number.
 bool names_version(std::string_view bytes) noexcept {
   const std::string_view line = bytes.substr(0, bytes.find("\r\n"));
   constexpr std::string_view kForm = " HTTP/d.d";
@@ -77,7 +77,7 @@ Refusal refusal_of(beast::error_code code, std::string_view bytes) noexcept {
   return kHeader;
 }
 
-/// Decodes `%XX`. Returns false if that is malformed, or if the path has a control character.
+/// Decodes `%XX` in a path. Returns false if an escape is malformed, or if the path has a control character.
 bool decode_path(std::string_view path, WipedBytes& decoded) {
   decoded.reserve(path.size());
   for (std::size_t at = 0; at < path.size(); ++at) {
@@ -95,7 +95,7 @@ bool decode_path(std::string_view path, WipedBytes& decoded) {
   return true;
 }
 
-/// Returns the target without scheme and host (RFC 9112, 3.2.2).
+/// Returns the request's target without scheme and host (RFC 9112, 3.2.2).
 std::string_view without_origin(std::string_view target) noexcept {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!equal_without_case(target.substr(0, scheme.size()), scheme)) continue;
@@ -123,8 +123,9 @@ std::string_view host_of(std::string_view host) noexcept {
              : host.substr(0, colon);
 }
 
-/// Returns the name of a header's CGI variable (RFC 3875, 4.1.18). Empty: the header is dropped, because its
-/// variable could be taken for another header's, or for a setting of a library (HTTP_PROXY).
+/// Returns the name of the CGI variable of a header (RFC 3875, 4.1.18). If the name is empty, the header is
+/// dropped. Its variable could be taken for the variable of another header, or for a setting of a library
+/// (HTTP_PROXY).
 std::string variable_of(std::string_view header) {
   if (equal_without_case(header, "Content-Type")) return "CONTENT_TYPE";
   for (const std::string_view dropped : {"Proxy", "Transfer-Encoding", "Content-Length"}) {
@@ -188,7 +189,7 @@ void RequestParser::take_target(std::string_view target, beast::error_code& code
   const bool path = !target.empty() && target.front() == '/';
   if ((!path && !asterisk) || target.find('#') != std::string_view::npos) return refuse(kTarget, code);
   const std::size_t question = target.find('?');
-  WipedBytes decoded;  // wiped, because a path can have a token
+  WipedBytes decoded;  // wiped, because a path can contain a token
   if (!decode_path(target.substr(0, question), decoded)) return refuse(kPath, code);
   environ_.set("REQUEST_URI", target);
   environ_.set("PATH_INFO", {decoded.data(), decoded.size()});
@@ -208,7 +209,8 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   } else if (header == field::transfer_encoding) {
     if (is_http_1_0_ || !equal_without_case(text, "chunked")) return refuse(kEncoding, code);
   } else if (header == field::content_length) {
-    const bool number = text.find_first_not_of("0123456789") == std::string_view::npos;  // not `2, 2`
+    // Refuses the list `2, 2`.
+    const bool number = text.find_first_not_of("0123456789") == std::string_view::npos;
     if (std::exchange(has_length_, true) || !number) return refuse(kLength, code);
   } else if (header == field::expect) {
     expects_continue_ = !is_http_1_0_ && equal_without_case(text, "100-continue");
@@ -216,8 +218,8 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   if (!add_variable(view_of(name), text)) refuse(kHeadTooLarge, code);
 }
 
-/// Returns whether the header is folded over several lines. Beast copies the joined value of such lines out
-/// of the input. If all lines but one are empty, the value stays in the input, after a line end.
+/// Returns whether the header is folded over several lines. Beast joins the lines and copies the value out of
+/// the input. But if all lines except one are empty, the value stays in the input, after a line end.
 bool RequestParser::is_folded(std::string_view header, std::string_view value) const {
   if (value.empty()) return false;
   const std::less<const char*> before;
@@ -227,8 +229,9 @@ bool RequestParser::is_folded(std::string_view header, std::string_view value) c
   return std::find(begin, value.data(), '\n') != value.data();
 }
 
-/// Adds a header's value to its variable. Values of a repeated header are joined by a comma (RFC 9110, 5.3),
-/// of cookies by a semicolon (RFC 6265). Returns false if the variables become too large.
+/// Adds a header's value to the header's variable. Values of a repeated header are joined with a comma (RFC
+/// 9110, 5.3). Values of cookies are joined with a semicolon (RFC 6265). Returns false if the variables
+/// become too large.
 bool RequestParser::add_variable(std::string_view header, std::string_view value) {
   const std::string name = variable_of(header);
   if (name.empty()) return true;

@@ -21,21 +21,21 @@ struct Refusal {
   std::string_view sentence;
 };
 
-/// Returns why a request whose first byte is `first` is refused: it is not HTTP, for example TLS.
+/// Returns a refusal if a request that begins with the byte `first` is not HTTP, for example if it is TLS.
 [[nodiscard]] std::optional<Refusal> refusal_of_first_byte(char first) noexcept;
 
 struct RequestLimits {
-  std::size_t max_head_size = 65536;    ///< bytes of request line and headers
-  std::size_t max_body_size = 1048576;  ///< bytes
+  std::size_t max_head_size = 65536;    ///< the largest size of the request line and the headers, in bytes
+  std::size_t max_body_size = 1048576;  ///< the largest size of a body, in bytes
   static constexpr std::size_t kMaxHeaders = 256;
-  static constexpr std::size_t kMaxVariables = 262144;  ///< bytes of all variables; a repeated header
-                                                        ///< is joined into one variable
+  /// The largest size of all variables in bytes. The values of a repeated header are in one variable.
+  static constexpr std::size_t kMaxVariables = 262144;
 };
 
-/// Beast's parser of one HTTP/1.1 or HTTP/1.0 request (RFC 9112), which fills an `Environ`. Refuses requests
-/// that a proxy and this server could read differently: a length beside `Transfer-Encoding`, two lengths, an
-/// encoding other than `chunked`, a folded header. Owns the request's text and wipes it at the end. Used by
-/// one thread.
+/// Parses one HTTP/1.1 or HTTP/1.0 request (RFC 9112) with Beast, and fills an `Environ`. Refuses requests
+/// that a proxy and this server could read differently. Such a request has a length beside
+/// `Transfer-Encoding`, two lengths, an encoding other than `chunked`, or a folded header. Owns the request's
+/// text and wipes it at the end. Used by one thread.
 class RequestParser final : public boost::beast::http::basic_parser<true> {
  public:
   /// Parses `input` and counts the body in `budget`. REQUIRES: both outlive the parser.
@@ -44,7 +44,7 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  /// Returns why the request is refused after parsing failed with `code`.
+  /// Returns the refusal of a request whose parsing failed with `code`.
   [[nodiscard]] Refusal refusal(boost::beast::error_code code) const noexcept;
 
   /// Returns whether the peer waits for `100 Continue` before it sends the body.
@@ -53,8 +53,8 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
   [[nodiscard]] bool is_http_1_0() const noexcept { return is_http_1_0_; }
   [[nodiscard]] std::size_t body_size() const noexcept { return body_.size(); }
 
-  /// Returns the variables and the body, which is valid as long as the parser. Variables about the connection
-  /// are not set. REQUIRES: `is_done()`.
+  /// Returns the variables and the body, which are valid as long as the parser. The caller has to set the
+  /// variables about the connection. REQUIRES: `is_done()`.
   http::Environ& finish();
 
  private:
@@ -79,7 +79,7 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
 
   const boost::beast::flat_buffer& input_;
   BodyBudget& budget_;
-  std::optional<Refusal> refusal_;  ///< set by the checks beyond Beast's
+  std::optional<Refusal> refusal_;  ///< set by the checks of this class, which Beast does not make
   bool expects_continue_ = false;
   bool is_http_1_0_ = false;
   bool has_host_ = false;

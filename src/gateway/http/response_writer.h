@@ -22,8 +22,8 @@ inline constexpr std::size_t kLeastRate = 4096;
 /// The properties of the request that decide the form of its reply.
 struct ResponseOptions {
   bool is_http_1_0 = false;
-  bool is_head = false;           ///< the body is left out
-  bool keeps_connection = false;  ///< another request may follow
+  bool is_head = false;           ///< the request is HEAD, so that the body is left out
+  bool keeps_connection = false;  ///< another request may follow on the connection
 };
 
 /// Sends replies on one connection. Throws boost::system::system_error if the connection fails, or if the
@@ -34,14 +34,14 @@ class ResponseWriter {
   ResponseWriter(Transport& transport, Connections::Entry& entry, std::chrono::milliseconds send_timeout)
       : transport_(transport), entry_(entry), send_timeout_(send_timeout) {}
 
-  /// Sends a reply; of a feed only the head. Returns whether another request may follow, which is false for a
-  /// feed.
+  /// Sends a reply. Of a feed, only the head is sent. Returns whether another request may follow on the
+  /// connection, which is false for a feed.
   Task<bool> send(http::Response response, ResponseOptions options);
 
   /// Sends the refusal as the last reply on the connection.
   Task<> refuse(Refusal refusal);
 
-  /// Sends `100 Continue`, for which the peer waits before it sends the body.
+  /// Sends `100 Continue`. The peer waits for this reply before it sends the body.
   Task<> send_continue();
 
  private:

@@ -14,7 +14,7 @@
 
 namespace rest_fcgi::gateway {
 
-/// The HTTP server on all ports of `Options::http`. Made, started and stopped by one thread.
+/// The HTTP server on all ports of `Options::http`. One thread makes, starts and stops the server.
 class HttpServer {
  public:
   /// A port that listens.
@@ -23,8 +23,8 @@ class HttpServer {
     ListeningSocket socket;
   };
 
-  /// Opens the listening sockets, or takes them from `sockets`, and reads the certificates. Errors:
-  /// configuration, with the module's name and HOST:PORT or the file.
+  /// Opens the listening sockets, or takes them from `sockets`. Reads the certificates. Errors:
+  /// configuration, with the module's name and either HOST:PORT or the file.
   static Result<std::vector<OpenPort>> open(const Options& options, SocketActivation& sockets);
 
   /// REQUIRES: `shared` outlives the server.
@@ -33,12 +33,12 @@ class HttpServer {
   /// Accepts connections.
   void start();
 
-  /// Reads all certificates and keys again, for new connections. A port whose files are bad keeps its old
-  /// ones, and the log says so.
+  /// Reads all certificates and keys again, for new connections. If the files of a port are bad, the port
+  /// keeps its old certificate, and the error is logged.
   void reread_certificates();
 
-  /// Stops accepting. Connections that wait are accepted first; on a socket from the service manager they
-  /// stay for the next process.
+  /// Stops accepting. Waiting connections are accepted first. On a socket from the service manager, they stay
+  /// for the next process.
   void stop();
 
  private:

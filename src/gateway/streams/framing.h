@@ -13,8 +13,8 @@
 
 namespace rest_fcgi::gateway {
 
-/// The buffers of one gathered write: borrowed texts, and copies of the few bytes between them (`glue`). Used
-/// by one thread.
+/// The buffers of one gathered write. A buffer is a borrowed text, or a copy of the few bytes between two
+/// texts (`glue`). Used by one thread.
 class IovecBuffer {
  public:
   /// The most bytes that one call of `add_glue` may add.
@@ -23,7 +23,7 @@ class IovecBuffer {
   /// Removes all buffers and reserves memory for `glue` calls of `add_glue`.
   void begin(std::size_t glue);
 
-  /// Adds a copy of a few bytes. REQUIRES: `begin` reserved memory for it.
+  /// Adds a copy of a few bytes. REQUIRES: `begin` reserved memory for this call.
   void add_glue(std::string_view bytes);
 
   /// Adds a text without copying it.
@@ -38,26 +38,27 @@ class IovecBuffer {
   std::string glue_;
 };
 
-/// How the parts of a feed are framed on a connection. A value.
+/// How the parts of a feed are framed on a connection. Plain value.
 class Framing {
  public:
   enum class Form {
-    bare,      ///< not framed; the connection's end is the end of the stream
-    chunks,    ///< chunks of HTTP/1.1
-    records,   ///< FCGI_STDOUT; libfcgi writes only to blocking sockets
-    messages,  ///< WebSocket text frames, one for each part
+    bare,      ///< no frames; the end of the connection is the end of the stream
+    chunks,    ///< the chunks of HTTP/1.1
+    records,   ///< FCGI_STDOUT records, without libfcgi, which writes only to blocking sockets
+    messages,  ///< a WebSocket text frame for each part
   };
 
-  /// `request` is the FastCGI request id.
+  /// `request` is the id of the FastCGI request, for `Form::records`.
   explicit Framing(Form form, int request = 0) noexcept
       : form_(form), request_(static_cast<unsigned>(request)) {}
 
   [[nodiscard]] Form form() const noexcept { return form_; }
 
-  /// Fills `out` with the framed `parts`. `out` borrows their texts.
+  /// Fills `out` with the framed `parts`. `out` borrows the texts of the parts.
   void gather(std::span<const http::Feed::Part> parts, IovecBuffer& out) const;
 
-  /// Returns the bytes that end the stream. Empty for messages, which end with a closing handshake.
+  /// Returns the bytes that end the stream. They are empty for `messages`, because a closing handshake ends a
+  /// WebSocket.
   [[nodiscard]] std::string end() const;
 
  private:

@@ -17,9 +17,9 @@
 
 namespace rest_fcgi::gateway {
 
-/// The connection of an event stream. Under a WebSocket there are two writers: Beast writes control frames,
-/// and the listener writes the feed's messages, many with one call. Each write is complete before the next
-/// begins. Used by the thread of the streams.
+/// The connection of an event stream. A WebSocket has two writers: Beast writes control frames, and the
+/// listener writes the feed's messages. The listener writes many messages with one call. Each write is
+/// complete before the next write begins. Used by the thread of the streams.
 class Link {
  public:
   using executor_type = Executor;
@@ -30,21 +30,21 @@ class Link {
   [[nodiscard]] executor_type get_executor() noexcept { return transport_.get_executor(); }
   [[nodiscard]] Transport& transport() noexcept { return transport_; }
 
-  /// Called when Beast begins to end the connection.
+  /// Beast calls this function when it begins to end the connection.
   std::function<void()> on_teardown;
 
   /// The state of a pending write.
   struct Progress {
     SteadyTime began_at;
-    SteadyTime moved_at;    ///< when bytes were last written, or the write began
-    std::size_t bytes = 0;  ///< written so far
+    SteadyTime moved_at;    ///< when bytes were last written; at first, when the write began
+    std::size_t bytes = 0;  ///< the bytes that are already written
   };
   [[nodiscard]] const std::optional<Progress>& writing() const noexcept { return writing_; }
 
   /// Returns when the last write ended.
   [[nodiscard]] SteadyTime written_at() const noexcept { return written_at_; }
 
-  /// Writes all of `buffers`.
+  /// Writes all of `buffers`, after a pending write has ended.
   template <class Buffers>
   Task<> write(Buffers buffers) {
     co_await wait_until_free();

@@ -18,12 +18,12 @@ namespace {
 
 namespace websocket = boost::beast::websocket;
 
-/// The most bytes that one feed sends at a time.
+/// The most bytes that a listener takes from its feed at a time.
 constexpr std::size_t kTurn = 64u << 10;
 
 constexpr std::size_t kMaxMessage = 64u << 10;
 
-/// The most memory that is kept between two messages.
+/// The most memory that the buffer for messages keeps between two messages.
 constexpr std::size_t kKeptCapacity = 4096;
 
 websocket::close_reason close_reason(const http::Feed::End& why) {
@@ -34,13 +34,13 @@ websocket::close_reason close_reason(const http::Feed::End& why) {
   return reason;
 }
 
-/// Returns `transport` after moving it to `context`.
+/// Moves `transport` to `context` and returns it.
 Transport in_context(Transport transport, asio::io_context& context) {
   transport.move_to(context);
   return transport;
 }
 
-/// Logs the exception that ended a coroutine, unless it is an error of the connection.
+/// Logs the exception that ended a coroutine. Errors of the connection are not logged.
 void log_end(const std::exception_ptr& failure) noexcept {
   if (!failure) return;
   try {
@@ -72,7 +72,7 @@ void Listener::start() {
   if (!is_websocket()) asio::co_spawn(group_.context, listen(), ended);
   asio::co_spawn(group_.context, talk(), [self = shared_from_this()](const std::exception_ptr& failure) {
     log_end(failure);
-    if (failure) self->drop();  // otherwise `listen` waits for the peer to close
+    if (failure) self->drop();  // otherwise `listen` waits until the peer closes the connection
   });
 }
 
@@ -130,7 +130,7 @@ void Listener::begin_end() {
 Task<> Listener::accept() {
   websocket_ = std::make_unique<WebSocket>(link_);
   websocket::stream_base::timeout timeout{};
-  timeout.handshake_timeout = websocket::stream_base::none();  // `sweep` checks the time
+  timeout.handshake_timeout = websocket::stream_base::none();  // `sweep` checks this time limit
   timeout.idle_timeout = group_.limits.silence;
   timeout.keep_alive_pings = true;
   websocket_->set_option(timeout);
@@ -154,7 +154,7 @@ Task<> Listener::listen() {
   std::array<char, 512> ignored_bytes;
   for (;;) {
     co_await link_.async_read_some(asio::buffer(ignored_bytes), use_task);
-    // The only record that a web server still sends is FCGI_ABORT_REQUEST.
+    // The only record that a web server still sends at this time is FCGI_ABORT_REQUEST.
     if (framing_.form() == Framing::Form::records && !deadline_) co_return;
   }
 }
@@ -163,7 +163,7 @@ Task<> Listener::listen() {
 Task<> Listener::hear_messages() {
   boost::beast::flat_buffer message;
   for (;;) {
-    // Does not read from a peer that does not read its answers.
+    // The next message is read only after the peer has read the answers to earlier messages.
     co_await link_.wait_until_free();
     boost::system::error_code error;
     co_await websocket_->async_read(message, use_task_with(error));
@@ -171,7 +171,7 @@ Task<> Listener::hear_messages() {
     if (feed_) {
       feed_->on_message({static_cast<const char*>(message.data().data()), message.size()},
                         websocket_->got_text());
-      // The feed's answers are sent before a close frame is read and answered.
+      // The feed's answers have to be sent before Beast reads and answers a close frame.
       has_heard_ = true;
       group_.news.cancel();
       while (has_heard_ && !deadline_) co_await answered_.async_wait(use_task_with(error));
@@ -200,8 +200,8 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
   if (now - writing.moved_at >= limits.blocked) return drop_late("its peer reads nothing");
   const auto patience = limits.blocked + std::chrono::seconds(writing.bytes / limits.rate);
   if (now - writing.began_at >= patience) return drop_late("its peer reads too slowly");
-  // The feed is asked although a write is pending: its session may have ended, and its events must not pile
-  // up.
+  // The feed is asked even while a write is pending. The feed's session may have ended, and its events must
+  // not pile up.
   std::vector<http::Feed::Part> parts;
   early_end_ = feed_->take(parts, 0, group_.wake);
   for (auto& part : parts) {
@@ -215,7 +215,8 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
 void Listener::drop_late(std::string_view why) {
   ++group_.slow;
   log::info(format("a stream was closed: {}", why));
-  // Discards the data that the peer has not read. Otherwise the kernel would keep it for a long time.
+  // With this option the kernel discards the data that the peer has not read. Otherwise the kernel would keep
+  // this data for a long time.
   set_option(link_.transport().socket().native_handle(), SOL_SOCKET, SO_LINGER, linger{1, 0});
   drop();
 }

@@ -31,14 +31,14 @@ struct ListenerGroup {
 
   asio::io_context& context;
   const StreamLimits limits;
-  const http::Wake wake;             ///< makes the loop cancel `news`
+  const http::Wake wake;             ///< makes the thread of the streams cancel `news`
   std::atomic<std::uint64_t>& slow;  ///< number of listeners that were closed for reading too slowly
-  Timer news;                        ///< when it is cancelled, all listeners ask their feeds
+  Timer news;  ///< when this timer is cancelled, all listeners ask their feeds for parts
   bool is_stopping = false;
 };
 
-/// One event stream: sends the parts of a feed, and passes a WebSocket's messages to the feed. Owns
-/// connection and feed. Used by the thread of the streams.
+/// One event stream. Sends the parts of a feed to the peer, and passes the messages of a WebSocket to the
+/// feed. Owns the connection and the feed. Used by the thread of the streams.
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
   /// REQUIRES: the group outlives the listener's coroutines.
@@ -49,7 +49,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
   /// Starts the coroutines.
   void start();
 
-  /// Checks the time limits. Returns whether a keep-alive is due, for which the feed has to be asked again.
+  /// Checks the time limits. Returns whether a keep-alive is due. In this case the caller has to cancel
+  /// `ListenerGroup::news`.
   bool sweep(SteadyTime now);
 
   /// Closes the connection, which ends the coroutines.
@@ -74,7 +75,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
 
   ListenerGroup& group_;
   Link link_;
-  Timer answered_;  ///< cancelled when the feed's answers to a message were sent
+  Timer answered_;  ///< cancelled when the feed's answers to a message have been sent
   const Framing framing_;
   std::unique_ptr<http::Feed> feed_;
   std::optional<UpgradeRequest> upgrade_;
@@ -82,11 +83,11 @@ class Listener : public std::enable_shared_from_this<Listener> {
   std::unique_ptr<WebSocket> websocket_;
 
   bool is_gone_ = false;
-  bool has_heard_ = false;  ///< the feed got a message and was not asked since
+  bool has_heard_ = false;  ///< the feed got a message, and its answers have not been sent yet
   bool is_keep_alive_due_ = false;
-  std::vector<http::Feed::Part> backlog_;     ///< taken from the feed while a write was pending
-  std::optional<http::Feed::End> early_end_;  ///< the feed ended while a write was pending
-  std::optional<SteadyTime> deadline_;        ///< for the closing handshake
+  std::vector<http::Feed::Part> backlog_;  ///< parts that were taken from the feed while a write was pending
+  std::optional<http::Feed::End> early_end_;  ///< set if the feed ended while a write was pending
+  std::optional<SteadyTime> deadline_;  ///< the time at which an ending connection is closed at the latest
 };
 
 }  // namespace rest_fcgi::gateway

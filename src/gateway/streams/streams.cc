@@ -22,7 +22,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// After a pass up to this long the next pass may follow at once.
+/// If a pass takes at most this time, the next pass may follow at once.
 constexpr std::chrono::microseconds kQuick{200};
 
 /// The longest pause after a pass.
@@ -30,8 +30,8 @@ constexpr std::chrono::milliseconds kMostRest{10};
 
 }  // namespace
 
-/// Posts `task` at the first call. Further calls before it runs post nothing. Calls after the loop's end have
-/// no effect.
+/// Posts `task` to the io_context. Calls before the posted task runs do not post it again. Calls after `end`
+/// have no effect.
 class Streams::Wakeup {
  public:
   Wakeup(asio::io_context& context, std::function<void()> task)
@@ -42,7 +42,7 @@ class Streams::Wakeup {
     const std::lock_guard lock(mutex_);
     if (context_ == nullptr) return;
     asio::post(*context_, [this] {
-      is_asked_ = false;  // before the task, so that a later call posts again
+      is_asked_ = false;  // reset before the task runs, so that a later call posts again
       task_();
     });
   }
@@ -59,7 +59,7 @@ class Streams::Wakeup {
   std::atomic<bool> is_asked_ = false;
 };
 
-/// The objects that exist from the first stream to the end. The context is destroyed last.
+/// The objects that exist from the first stream to the end of all streams. The context is destroyed last.
 struct Streams::Loop {
   Loop(const StreamLimits& limits, std::function<void()> task, std::atomic<std::uint64_t>& slow)
       : wakeup(std::make_shared<Wakeup>(context, std::move(task))),
@@ -134,8 +134,8 @@ void Streams::begin(NewStream stream) {
   }
 }
 
-/// Makes all listeners ask their feeds. After a long pass the loop pauses as long as the pass took: events
-/// gather meanwhile, and are sent with fewer calls.
+/// Makes all listeners ask their feeds. After a long pass, the loop pauses for as long as the pass took.
+/// Events gather during the pause, and fewer calls send them.
 void Streams::pass() {
   const SteadyTime begun = system_clock().steady();
   if (begun < loop_->next_pass) {
@@ -207,7 +207,8 @@ void Streams::wait_for_end(SteadyTime deadline) {
     loop_->group.news.cancel();
     loop_->work.reset();
   });
-  // The coroutines have to end before their context: TLS has timers in the pool's context that refer to them.
+  // The coroutines have to end before their context does. TLS has timers in the pool's context, and these
+  // timers refer to the coroutines.
   constexpr std::chrono::milliseconds kStep{2};
   constexpr std::chrono::seconds kEnd{1};
   const SteadyTime end = system_clock().steady() + kEnd;

@@ -24,29 +24,31 @@
 namespace rest_fcgi::gateway {
 
 struct StreamLimits {
-  std::chrono::milliseconds blocked{30000};  ///< for a peer that reads nothing
-  std::size_t rate = 4096;                   ///< the least average rate of a reading peer, in bytes a second
+  std::chrono::milliseconds blocked{30000};  ///< how long a peer may read nothing
+  std::size_t rate = 4096;  ///< the least average rate at which a peer has to read, in bytes a second
   std::chrono::milliseconds keep_alive{
-      15000};                                ///< after this time without a write `Feed::keep_alive` is sent
-  std::chrono::milliseconds silence{60000};  ///< of a WebSocket's peer; a ping is sent after half of it
-  std::chrono::milliseconds end{2000};       ///< for the peer to read the rest and to close its side
-  std::chrono::milliseconds sweep{500};      ///< how often the limits are checked
+      15000};  ///< after this time without a write `Feed::keep_alive` is sent
+  /// How long a WebSocket's peer may be silent; a ping is sent after half of this time.
+  std::chrono::milliseconds silence{60000};
+  std::chrono::milliseconds end{2000};   ///< the time for the peer to read the rest and to close its side
+  std::chrono::milliseconds sweep{500};  ///< how often the limits are checked
 };
 
 using UpgradeRequest = boost::beast::http::request<boost::beast::http::empty_body>;
 
-/// A connection that becomes a stream. The head of the reply was sent, unless there is an `upgrade`.
+/// A connection that becomes a stream. The head of the reply has been sent, unless `upgrade` is set.
 struct NewStream {
   Transport transport;
   Framing framing;
   std::unique_ptr<http::Feed> feed;
-  std::optional<UpgradeRequest> upgrade{};                     ///< with Framing::Form::messages
-  std::vector<std::pair<std::string, std::string>> headers{};  ///< of the reply to `upgrade`
+  /// The request of a WebSocket; set if the form is Framing::Form::messages.
+  std::optional<UpgradeRequest> upgrade{};
+  std::vector<std::pair<std::string, std::string>> headers{};  ///< the headers of the reply to `upgrade`
 };
 
-/// All event streams of the process, in an io_context and a thread of their own. The thread starts with the
-/// first stream. Events that arrive during a pass over the feeds are sent together in the next pass. Any
-/// thread may call `add`; one thread calls the rest.
+/// All event streams of the process. They have an io_context and a thread of their own. The thread starts
+/// with the first stream. Events that arrive during a pass over the feeds are sent together in the next pass.
+/// Any thread may call `add`; one thread calls the other functions.
 class Streams {
  public:
   explicit Streams(StreamLimits limits = {});
@@ -54,14 +56,15 @@ class Streams {
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
-  /// Takes over a connection and sends the feed's parts on it. Closes it after the end, or if the thread
-  /// cannot be started, which is logged.
+  /// Takes over a connection and sends the feed's parts on it. Closes the connection after the end of the
+  /// feed. If the thread cannot be started, logs this and closes the connection.
   void add(NewStream stream);
 
-  /// Ends all streams, also those that are added later.
+  /// Ends all streams, including the streams that are added later.
   void close();
 
-  /// Waits until all streams have ended, and closes the rest at `deadline`. REQUIRES: `close` was called.
+  /// Waits until all streams have ended. Closes the remaining streams at `deadline`. REQUIRES: `close` was
+  /// called.
   void wait_for_end(SteadyTime deadline);
 
   /// Returns the number of open streams.
@@ -85,9 +88,10 @@ class Streams {
 
   const StreamLimits limits_;
   std::atomic<std::uint64_t> slow_ = 0;
-  mutable std::mutex mutex_;  // guards the members below; only its thread uses the content of loop_
+  // Guards the members below; only the thread of the streams uses the content of loop_.
+  mutable std::mutex mutex_;
   std::condition_variable one_gone_;
-  std::unique_ptr<Loop> loop_;  ///< nullptr before the first stream and after the end
+  std::unique_ptr<Loop> loop_;  ///< nullptr before the first stream and after the end of all streams
   std::size_t open_ = 0;
   bool is_closing_ = false;
   bool has_ended_ = false;

@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kRounds = 200;
 
-/// The number of threads is fixed, because each thread has descriptors of its own.
+/// Returns options with exactly two threads. The number is fixed, because each thread has descriptors of its
+/// own.
 Options two_threads() {
   Options options;
   options.min_threads = 2;
@@ -27,7 +28,7 @@ Options two_threads() {
   return options;
 }
 
-/// Echoes requests and counts them.
+/// Echoes requests and counts its calls.
 struct CountingEcho {
   std::shared_ptr<std::atomic<int>> calls = std::make_shared<std::atomic<int>>(0);
   http::Response operator()(const http::Environ& environ) const {
@@ -40,8 +41,8 @@ std::string request_head(const Variables& variables) {
   return begin_request(false) + params(variables);
 }
 
-/// Makes both threads read a request, so that each opens its descriptors. Returns the number of open
-/// descriptors after that.
+/// Makes both threads read a request, so that each thread opens its descriptors. Returns the number of
+/// descriptors that are open afterwards.
 std::ptrdiff_t open_files_of_idle_server(const RunningGateway& server) {
   {
     FcgiClient slow = server.connect();
@@ -53,8 +54,9 @@ std::ptrdiff_t open_files_of_idle_server(const RunningGateway& server) {
   return files;
 }
 
-/// Calls `misbehave` with a new connection and closes it, kRounds times. Checks that no request reached the
-/// application, that all descriptors are closed, and that the next request is answered.
+/// Repeats kRounds times: opens a connection, calls `misbehave` with it and closes it. Checks that none of
+/// these requests reached the application, that all descriptors are closed, and that the next request is
+/// answered.
 void check_not_run(const std::function<void(FcgiClient&)>& misbehave) {
   const CountingEcho counting;
   RunningGateway server(counting, two_threads());
@@ -66,7 +68,7 @@ void check_not_run(const std::function<void(FcgiClient&)>& misbehave) {
   }
   CHECK(server.connect().request(post("after")).body == "after");
   CHECK_MESSAGE(eventually([&] { return open_files() <= before; }), open_files(), " files, before ", before);
-  CHECK(*counting.calls == 2);  // `before` and `after`
+  CHECK(*counting.calls == 2);  // the requests `before` and `after`
 }
 
 }  // namespace

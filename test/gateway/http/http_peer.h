@@ -22,12 +22,12 @@
 namespace rest_fcgi::gateway::test {
 
 struct HttpReply {
-  int status = 0;            ///< 0: the connection ended before a head arrived
-  std::string head;          ///< without the empty line
-  std::string body;          ///< without chunk framing
+  int status = 0;            ///< 0 if the connection ended before a head arrived
+  std::string head;          ///< the head without its empty line
+  std::string body;          ///< the body without the framing of chunks
   bool is_complete = false;  ///< the body arrived completely
 
-  /// Returns the value of a header, whatever the case of its name; empty if it is missing.
+  /// Returns the value of a header; empty if the header is missing. Ignores the case of the name.
   [[nodiscard]] std::string header(std::string_view name) const {
     std::string lines = head + "\r\n";
     std::string wanted = "\r\n" + std::string(name) + ": ";
@@ -40,15 +40,15 @@ struct HttpReply {
   }
 };
 
-/// The limit for operations that are quick even on a busy host.
+/// The time limit for operations that are quick even on a busy host.
 constexpr milliseconds kSoon{5000};
 
 inline int port_of(const Options& options) {
   return options.http[0].port;
 }
 
-/// A client that sends the bytes of a test unchanged to a port of this host. With `tls` it uses TLS, and only
-/// `version` if that is not 0. Used by one thread.
+/// A client that sends the bytes of a test unchanged to a port of this host. With `tls`, the client uses TLS.
+/// If `version` is not 0, it uses only this version of TLS. Used by one thread.
 class HttpPeer {
  public:
   explicit HttpPeer(int port, bool tls = false, int version = 0)
@@ -83,7 +83,7 @@ class HttpPeer {
     return true;
   }
 
-  /// Reads one reply. `to_head`: it answers HEAD and has no body.
+  /// Reads one reply. With `to_head`, the reply answers HEAD and has no body.
   HttpReply reply(bool to_head = false) {
     HttpReply found;
     std::size_t end = std::string::npos;
@@ -108,10 +108,11 @@ class HttpPeer {
     return found;
   }
 
-  /// Reads the head of a stream. `chunk` and `bytes` read the rest.
+  /// Reads the head of a reply whose body is a stream. `chunk` and `bytes` read the body.
   HttpReply head() { return reply(true); }
 
-  /// Reads a chunk and returns its content; empty for the last chunk, or if the connection ended.
+  /// Reads a chunk and returns its content. The content is empty for the last chunk, or if the connection
+  /// ended.
   std::string chunk() {
     std::string content;
     std::string line_end;
@@ -120,7 +121,7 @@ class HttpPeer {
     return content;
   }
 
-  /// Returns the next `size` bytes, or fewer if the connection ends before.
+  /// Returns the next `size` bytes, or fewer bytes if the connection ends before.
   std::string bytes(std::size_t size) {
     while (read_.size() < size && receive()) {
     }
@@ -135,8 +136,8 @@ class HttpPeer {
     return reply();
   }
 
-  /// Reads and ignores bytes until the server closes the connection. Returns false if it does not within
-  /// `time`.
+  /// Reads and ignores bytes until the server closes the connection. Returns false if the connection is still
+  /// open after `time`.
   bool closed_within(milliseconds time) {
     const auto end = std::chrono::steady_clock::now() + time;
     for (;;) {
@@ -185,7 +186,7 @@ class HttpPeer {
     return true;
   }
 
-  /// Returns the next line without CRLF; empty if the connection ended.
+  /// Reads a line and returns it without CRLF. The result is empty if the connection ended.
   std::string line() {
     std::size_t end = std::string::npos;
     while ((end = read_.find("\r\n")) == std::string::npos) {
@@ -224,7 +225,7 @@ inline std::string http_post(std::string_view body, std::string_view headers = {
          std::string(headers) + "\r\n" + std::string(body);
 }
 
-/// Returns options with one HTTP port that is free, and at most `threads` threads.
+/// Returns options with one HTTP port and at most `threads` threads. The port is free.
 inline Options with_http(std::size_t threads = 4, HttpOptions http = {}) {
   Options options;
   options.min_threads = 1;

@@ -17,7 +17,8 @@ namespace {
 
 constexpr RequestLimits kLimits = {.max_head_size = 2000, .max_body_size = 100};
 
-/// Returns the request's variables and body as text; or its refusal; or `incomplete`.
+/// Returns the variables and the body of the request as text. Returns the refusal if the request is refused,
+/// and `incomplete` if its end is missing.
 std::string outcome(ParserDriver& driver) {
   if (driver.refusal()) {
     return std::to_string(static_cast<int>(driver.refusal()->status)) + " " +
@@ -36,7 +37,7 @@ std::string outcome(ParserDriver& driver) {
   return text + "\n" + std::string(*environ.body);
 }
 
-/// Parses `bytes` in parts of `step` bytes. Returns the outcome and the number of bytes that were used.
+/// Parses `bytes` in parts of `step` bytes. Returns the outcome and the number of bytes that the parser used.
 std::pair<std::string, std::size_t> parse_in_steps(std::string_view bytes, std::size_t step) {
   ParserDriver driver(kLimits);
   std::size_t used = 0;

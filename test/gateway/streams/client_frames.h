@@ -5,14 +5,14 @@
 #include <string>
 #include <string_view>
 
-/// WebSocket frames of clients (RFC 6455, 5.2), also invalid ones.
+/// WebSocket frames as clients send them (RFC 6455, 5.2), including invalid frames.
 namespace rest_fcgi::gateway::test {
 
 struct ClientFrame {
-  int first = 0x81;  ///< the first byte: FIN and the opcode; 0x81 is a whole text message
+  int first = 0x81;  ///< the first byte, with FIN and the opcode; 0x81 is a whole text message
   std::string payload{};
   bool masked = true;
-  int length_bytes = -1;  ///< number of bytes of the extended length; -1: as few as possible
+  int length_bytes = -1;  ///< number of bytes of the extended length; -1 means as few as possible
 
   [[nodiscard]] std::string bytes() const {
     const std::size_t size = payload.size();

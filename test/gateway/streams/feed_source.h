@@ -16,13 +16,13 @@
 
 namespace rest_fcgi::gateway::test {
 
-/// Makes feeds whose parts a test publishes. Collects the messages that the feeds get. Thread-safe. Its feeds
-/// keep it alive.
+/// Makes feeds for a test. The test publishes the parts of the feeds, and the source collects the messages
+/// that the feeds get. Thread-safe. The feeds keep the source alive.
 class FeedSource : public std::enable_shared_from_this<FeedSource> {
  public:
   static std::shared_ptr<FeedSource> make() { return std::make_shared<FeedSource>(); }
 
-  /// Returns a feed of all published parts, from the first on.
+  /// Returns a feed that sends all published parts, from the first part on.
   std::unique_ptr<http::Feed> feed() { return std::make_unique<SourceFeed>(shared_from_this()); }
 
   void publish(std::string text) {
@@ -30,13 +30,13 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
     parts_.push_back(std::make_shared<const std::string>(std::move(text)));
     wake();
   }
-  /// Ends all feeds after the published parts.
+  /// Ends all feeds. They first send the published parts.
   void end(std::uint16_t code = 1000, std::string reason = {}) {
     const std::lock_guard lock(mutex_);
     end_ = http::Feed::End{code, std::move(reason)};
     wake();
   }
-  /// Makes the next call of `take`, of any feed, throw.
+  /// Makes the next call of `take` throw, on any of the feeds.
   void fail_next_take() {
     const std::lock_guard lock(mutex_);
     fails_next_take_ = true;
@@ -104,7 +104,7 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const std::string>> parts_;
   std::optional<http::Feed::End> end_;
-  http::Wake wake_;  ///< the same for all feeds
+  http::Wake wake_;  ///< all feeds have the same wake function
   bool fails_next_take_ = false;
   std::vector<std::string> messages_;
   std::atomic<std::size_t> open_feeds_ = 0;

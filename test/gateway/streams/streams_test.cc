@@ -19,7 +19,7 @@ namespace {
 
 using Form = Framing::Form;
 
-/// The other end of a stream.
+/// The peer's end of a stream.
 class Peer {
  public:
   explicit Peer(UniqueFd fd) : fd_(std::move(fd)) {
@@ -34,7 +34,7 @@ class Peer {
   [[nodiscard]] bool try_send(std::string_view bytes) const {
     return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0;
   }
-  /// Returns the next `size` bytes, or fewer if the stream ends before.
+  /// Returns the next `size` bytes, or fewer bytes if the stream ends before.
   [[nodiscard]] std::string bytes(std::size_t size) const {
     std::string found(size, '\0');
     std::size_t got = 0;
@@ -56,7 +56,7 @@ class Peer {
   UniqueFd fd_;
 };
 
-/// Returns the front end's io_context, to which sockets belong before the streams take them over.
+/// Returns the io_context of the front end. Sockets belong to this context until the streams take them over.
 asio::io_context& front_end_context() {
   static asio::io_context context;
   static const Socket socket(context);  // makes the context open its descriptors
@@ -113,9 +113,9 @@ std::size_t stream_threads() {
 
 TEST_CASE("the thread of the streams starts with the first stream and ends with Streams") {
   const auto source = FeedSource::make();
-  // Threads of earlier tests close their descriptors when they end.
+  // The test waits for threads of earlier tests, because they close descriptors when they end.
   REQUIRE(eventually([] { return stream_threads() == 0; }));
-  front_end_context();  // opens its descriptors
+  front_end_context();  // the context opens its descriptors now
   const auto before = open_files();
   {
     Streams streams(quick_limits());
