@@ -16,7 +16,8 @@
 namespace rest_fcgi {
 namespace {
 
-/// The kernel updates time stamps of files every 10 ms at least.
+/// A file that changed less than this time ago may change again without a new time stamp. The kernel updates
+/// the time stamps of files at least every 10 ms.
 constexpr std::chrono::milliseconds kTimeStampStep{20};
 
 std::chrono::nanoseconds since_epoch(const timespec& time) {
@@ -27,7 +28,8 @@ bool make_folder(const std::string& path) {
   return ::mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST;
 }
 
-/// Makes the folder and, if it is missing, its parent. Returns false and sets errno on failure.
+/// Makes the folder. If its parent is missing, makes the parent first. Returns false and sets errno on
+/// failure.
 bool make_folder_with_parent(const std::string& path) {
   if (make_folder(path)) return true;
   const std::size_t slash = path.rfind('/');
@@ -39,7 +41,7 @@ Error unusable(std::string why) {
   return {ErrorKind::configuration, std::move(why)};
 }
 
-/// Keeps the reason in errno.
+/// Returns the Error for an error number, and sets errno to that number.
 Error failed(std::string_view what, int error) {
   Error failure{errno_kind(error), format("{}: {}", what, errno_text(error))};
   errno = error;

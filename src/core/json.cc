@@ -33,8 +33,10 @@ bool is_plain(char c) {
   return code >= 0x20 && code < 0x80 && c != '"' && c != '\\';
 }
 
-/// Returns whether all eight bytes are plain. The first term has a byte's high bit set for bytes from 0x80.
-/// The other terms have it set if a subtraction borrows: for bytes below 0x20, and for a quote or backslash.
+/// Returns whether none of the eight bytes needs an escape in JSON. The result is calculated for all bytes at
+/// once and kept in the high bit of each byte. The first term sets that bit for bytes from 0x80. The other
+/// terms set it when a subtraction borrows, which happens for bytes below 0x20, for a quote and for a
+/// backslash.
 bool all_plain(std::uint64_t bytes) {
   constexpr std::uint64_t each = 0x0101010101010101;
   const std::uint64_t quotes = bytes ^ (each * '"');
@@ -42,7 +44,7 @@ bool all_plain(std::uint64_t bytes) {
   return ((bytes | (bytes - each * 0x20) | (quotes - each) | (backslashes - each)) & (each * 0x80)) == 0;
 }
 
-/// Returns the number of plain bytes at the start.
+/// Returns the number of bytes at the start of the text that need no escape.
 std::size_t plain_length(std::string_view text) {
   std::size_t length = 0;
   for (std::uint64_t bytes = 0; length + sizeof bytes <= text.size(); length += sizeof bytes) {
@@ -53,7 +55,8 @@ std::size_t plain_length(std::string_view text) {
   return length;
 }
 
-/// Reserves memory for a large text and the closing brackets after it. Growing later would double the memory.
+/// Reserves memory for a large text and for the closing brackets after it. A string that grows later would
+/// double its memory.
 void reserve_for(std::string& out, std::size_t size) {
   constexpr std::size_t large = 1024;
   constexpr std::size_t closing = 64;
@@ -84,7 +87,8 @@ void append_string(std::string& out, std::string_view value) {
 
 std::string python_float(double value) {
   const double size = std::fabs(value);
-  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);  // otherwise Python's repr uses an exponent
+  // For other sizes, Python's repr uses an exponent.
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
   std::array<char, 64> buffer{};
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
                                  plain ? std::chars_format::fixed : std::chars_format::scientific)

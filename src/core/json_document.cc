@@ -20,16 +20,16 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-/// Larger buffers are freed when a document is cleared, so that one large request does not keep memory in
-/// each thread.
+/// `clear` frees buffers that are larger than this. Otherwise one large request would keep memory in each
+/// thread.
 constexpr std::size_t kKeptBytes = 64 * 1024;
 constexpr std::size_t kKeptNodes = 4096;
 
 constexpr std::string_view kInArray = "Expecting ',' or ']'";
 constexpr std::string_view kInObject = "Expecting ',' or '}', or a key in quotes and ':'";
 
-// simdjson checks bytes and quotes before values and does not report the offset. `first_bad_byte` and this
-// function find it.
+// Returns the offset of the first control character in a string. simdjson checks characters and quotes before
+// it reads values, and does not report the offset.
 std::size_t offset_of_control_character(std::string_view text) {
   bool in_string = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -40,8 +40,8 @@ std::size_t offset_of_control_character(std::string_view text) {
   return text.size();
 }
 
-/// Returns an upper limit for the number of values and keys: each except the first follows one of these
-/// characters.
+/// Returns an upper limit for the number of values and keys. Each value or key except the first comes after
+/// one of these characters.
 std::size_t most_values(std::string_view text) {
   constexpr std::string_view kBeforeValue = ",:[{";
   std::size_t count = 1;
@@ -63,10 +63,10 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-/// Walks over simdjson's values and adds nodes. Lives for one `parse`.
+/// Reads simdjson's values and adds their nodes to the document. An object is used for one `parse`.
 class JsonDocument::Builder {
-  /// simdjson's parser. It is large and expensive to allocate, so one parser is kept for the next text in the
-  /// whole process.
+  /// Holds a parser of simdjson. A parser is large and expensive to allocate, so the process keeps one parser
+  /// for the next text.
   class Parser {
    public:
     Parser() : own_(waiting_.exchange(nullptr, std::memory_order_acquire)) {
@@ -95,14 +95,14 @@ class JsonDocument::Builder {
   Builder(JsonDocument& document, const JsonLimits& limits)
       : document_(document),
         limits_(limits),
-        // simdjson writes bytes, strings_ holds char
+        // simdjson writes unsigned bytes, but `strings_` holds char, so the pointer is cast.
         next_string_(reinterpret_cast<std::uint8_t*>(document.strings_.data())) {}
 
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
   ~Builder() = default;
 
-  /// Errors: malformed; the document is then incomplete.
+  /// Reads the whole text into the document. Errors: malformed; the document is then incomplete.
   Result<void> build(std::size_t size) {
     size_ = size;
     if (!add_root()) return *std::move(problem_);
@@ -110,7 +110,7 @@ class JsonDocument::Builder {
   }
 
  private:
-  // Functions `add…` return false on failure and set problem_.
+  // The functions `add…` return false if they fail. They then set `problem_`.
 
   bool add_root() {
     const std::size_t levels = std::min(limits_.max_depth + 2, simdjson::DEFAULT_MAX_DEPTH);
@@ -130,7 +130,7 @@ class JsonDocument::Builder {
     return true;
   }
 
-  /// Adds a scalar at the root, for which simdjson has no value.
+  /// Adds the root if it is a scalar. simdjson offers no value for such a root.
   bool add_lone_scalar() {
     const std::size_t start = here();
     const std::string_view token = trimmed({document_.text_.data() + start, size_ - start});
@@ -231,7 +231,7 @@ class JsonDocument::Builder {
     return append(*kind, token);
   }
 
-  /// Adds a node; of an array or object only its start.
+  /// Adds a node. For an array or object, adds only its start.
   bool append(JsonValue::Kind kind, std::string_view text) {
     if (document_.nodes_.size() >= limits_.max_values) {
       return fail(format("More than {} values and keys", limits_.max_values), last_);
@@ -255,7 +255,7 @@ class JsonDocument::Builder {
     return true;
   }
 
-  /// Marks keys that a later equal key hides, and returns their number.
+  /// Marks each key that an equal later key hides. Returns the number of these keys.
   std::uint32_t shadow_duplicates(std::uint32_t object, std::uint32_t count) {
     if (count < 2) return 0;
     auto& nodes = document_.nodes_;
@@ -291,7 +291,7 @@ class JsonDocument::Builder {
     return last_;
   }
 
-  /// Returns simdjson's position; the end if it has none.
+  /// Returns the offset that simdjson has reached. Returns the end of the text if simdjson has no position.
   std::size_t here() {
     const char* at = nullptr;
     return found_.current_location().get(at) == simdjson::SUCCESS ? offset(at) : size_;
@@ -311,10 +311,11 @@ class JsonDocument::Builder {
     }
   }
 
-  /// `expected`: message for a wrong character, instead of simdjson's list of all possible problems.
+  /// Sets the problem for an error of simdjson. `expected` is the message for a wrong character. It replaces
+  /// simdjson's message, which lists all possible problems.
   [[gnu::cold]] bool fail(simdjson::error_code code, std::size_t at,
                           std::string_view expected = "Expecting value") {
-    if (code == simdjson::MEMALLOC) throw std::bad_alloc();  // not a mistake in the text
+    if (code == simdjson::MEMALLOC) throw std::bad_alloc();  // Missing memory is not a mistake in the text.
     const bool goes_on_wrongly = code == simdjson::TAPE_ERROR || code == simdjson::INCOMPLETE_ARRAY_OR_OBJECT;
     return fail(goes_on_wrongly ? expected : simdjson::error_message(code), at);
   }
@@ -322,7 +323,8 @@ class JsonDocument::Builder {
   [[gnu::cold]] bool fail(std::string_view what, std::size_t at) {
     problem_ = Error{ErrorKind::malformed, format("{}: byte {}", what, at)};
     const std::string_view found(document_.text_.data() + at, size_ - at);
-    for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {  // as Python's json writes them
+    // Python's json module writes these words.
+    for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
       if (!found.starts_with(word)) continue;
       problem_->message =
           format("found {}, which JSON does not have; expected a finite number: byte {}", word, at);
@@ -338,7 +340,7 @@ class JsonDocument::Builder {
   std::vector<std::uint32_t> keys_;
   std::size_t size_ = 0;
   std::size_t depth_ = 0;
-  std::size_t last_ = 0;  ///< start of the latest value, for errors without a position
+  std::size_t last_ = 0;  ///< The start of the latest value. Errors without a position use it.
   std::optional<Error> problem_;
 };
 
@@ -372,7 +374,7 @@ Result<void> JsonDocument::load(std::string_view text) {
 Result<void> JsonDocument::build(const JsonLimits& limits) {
   const std::size_t size = text_.size() - simdjson::SIMDJSON_PADDING;
   strings_.resize(text_.size());
-  // A growing vector needs three times the memory.
+  // Reserves the memory at the start, since a growing vector needs three times its memory.
   if (size > kKeptBytes) nodes_.reserve(std::min(most_values({text_.data(), size}), limits.max_values));
   Result<void> result = Builder(*this, limits).build(size);
   if (!result) clear();
@@ -387,7 +389,7 @@ void JsonDocument::clear() noexcept {
   wipe(text_.data(), text_.size());
   wipe(strings_.data(), strings_.size());
   nodes_.clear();
-  // Assigning `{}` would keep the allocated memory.
+  // Assigns new objects, because assigning `{}` would keep the allocated memory.
   if (text_.capacity() > kKeptBytes) {
     text_ = WipedBytes();
     strings_ = WipedBytes();

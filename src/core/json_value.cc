@@ -11,7 +11,7 @@
 namespace rest_fcgi {
 namespace {
 
-/// Removes leading digits. Returns false if there are none.
+/// Removes the digits at the start of the text. Returns false if there are no digits.
 bool take_digits(std::string_view& text) {
   std::size_t n = 0;
   while (n < text.size() && is_digit(text[n])) ++n;
@@ -25,7 +25,7 @@ bool take(std::string_view& text, char this_one, char or_that) {
   return true;
 }
 
-/// Writes a number as Python does.
+/// Writes a number as Python's json module writes it.
 void write_number(JsonWriter& writer, const JsonValue& value) {
   if (value.is(JsonValue::Kind::real)) {
     writer.number(value.number().value_or(0));
@@ -73,8 +73,8 @@ bool is_finite_number(std::string_view text) {
       text.find('e') != std::string_view::npos || text.find('E') != std::string_view::npos;
   if (!has_exponent && text.size() <= std::numeric_limits<double>::max_exponent10) return true;
   if (parse_number<double>(text)) return true;
-  // parse_number does not distinguish numbers that are too small, which are 0 in Python, from those that are
-  // too large.
+  // parse_number fails for numbers that are too small and for numbers that are too large. Python reads the
+  // small ones as 0, so strtod(3) decides.
   return std::isfinite(std::strtod(std::string(text).c_str(), nullptr));
 }
 
@@ -83,7 +83,7 @@ JsonValue::Kind JsonValue::kind() const noexcept {
 }
 
 std::string_view JsonValue::type_name() const noexcept {
-  // in the order of Kind
+  // The names have the order of `Kind`.
   static constexpr std::string_view kNames[] = {"NoneType", "bool", "int", "float", "str", "list", "dict"};
   return kNames[static_cast<std::size_t>(kind())];
 }

@@ -25,9 +25,9 @@ namespace {
 
 std::mutex opening;
 
-/// Writes lines to a file descriptor, each with one write(2), so that lines of several threads and processes
-/// do not mix. A new file replaces the old one on the same descriptor, so that writing needs no lock.
-/// Thread-safe.
+/// Writes lines to a file descriptor. Each line is one write(2), so that lines of several threads and
+/// processes do not mix. A new file replaces the old file at the same descriptor, so that writing needs no
+/// lock. Thread-safe.
 class Sink {
  public:
   constexpr explicit Sink(int fd) : fd_(fd) {}
@@ -41,7 +41,7 @@ class Sink {
 
   [[nodiscard]] bool is_on() const noexcept { return fd_.load(std::memory_order_relaxed) >= 0; }
 
-  // REQUIRES: `opening` is held
+  // The next two functions require that the mutex `opening` is held.
 
   void write_to(UniqueFd file, const std::string& path) {
     if (files_ < 0) {
@@ -53,7 +53,7 @@ class Sink {
     path_ = path;
   }
 
-  /// `fd`: standard error, or -1 for nowhere.
+  /// Writes to standard error from now on, or nowhere if `fd` is -1.
   void write_to_fd(int fd) {
     fd_ = fd;
     path_ = "standard error";
@@ -61,7 +61,7 @@ class Sink {
   }
 
  private:
-  /// Reports the error on standard error, at most once a second.
+  /// Reports a failed write on standard error, at most once a second.
   void report_failure(int error) {
     const std::lock_guard lock(opening);
     const SteadyTime now = std::chrono::steady_clock::now();
@@ -72,17 +72,17 @@ class Sink {
   }
 
   std::atomic<int> fd_;
-  int files_ = -1;  // the descriptor for files; guarded by `opening`, as are the next two members
+  int files_ = -1;  // The descriptor that is used for files. `opening` guards this member and the next two.
   std::string path_;
   SteadyTime reported_{};
 };
 
-/// In the order of `Level`.
+/// The names have the order of `Level`.
 constexpr std::string_view kLevels[] = {"debug", "info", "warning", "error"};
 
 std::atomic<Level> current_level{Level::warning};
 
-// Before `open`, lines go to standard error.
+// Until `open` is called, lines go to standard error.
 Sink log_lines(STDERR_FILENO);
 Sink audit_lines(STDERR_FILENO);
 Sink access_lines(-1);
@@ -114,7 +114,7 @@ bool is_deceptive(char32_t code) {
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
-/// Escapes such characters as JSON does, so that a line with JSON stays valid.
+/// Escapes deceptive characters as JSON does, so that a line with JSON stays valid.
 std::string escaped(std::string_view message) {
   std::string out;
   out.reserve(message.size() + 32);
@@ -164,7 +164,7 @@ Result<void> open(const Options& options) {
   struct Change {
     Sink& sink;
     const std::string& path;
-    int fd_without_path;  // used without a path
+    int fd_without_path;  // The descriptor if `path` is empty.
     UniqueFd file{};
   };
   const std::string& audit_file = options.audit_file.empty() ? options.file : options.audit_file;

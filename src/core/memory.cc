@@ -9,10 +9,10 @@
 namespace rest_fcgi {
 namespace {
 
-/// Free memory at the end of an arena that is kept while requests are answered.
+/// The size of free memory at the end of an arena that malloc keeps while requests are answered.
 constexpr int kTrimThreshold = 4 << 20;
 
-/// Larger blocks are mapped and unmapped one by one. This is malloc's maximum.
+/// malloc maps and unmaps larger blocks one by one. This is the largest value that malloc accepts.
 constexpr int kMmapThreshold = 32 << 20;
 
 /// Freeing a block of this size makes free(3) trim its arena.
@@ -21,7 +21,8 @@ constexpr std::size_t kTrimTrigger = 64 << 10;
 }  // namespace
 
 void keep_memory() noexcept {
-  // Most threads here wait. With one arena each, malloc would keep the memory that each thread once used.
+  // Most threads of this process wait. With an arena for each thread, malloc would keep the memory that each
+  // thread used once.
   ::mallopt(M_ARENA_MAX, 4);
   ::mallopt(M_MMAP_THRESHOLD, kMmapThreshold);
   ::mallopt(M_TRIM_THRESHOLD, kTrimThreshold);
@@ -30,7 +31,8 @@ void keep_memory() noexcept {
 void trim_memory() noexcept {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  // malloc_trim(3) does not trim the ends of arenas other than the first.
+  // malloc_trim(3) trims the end of the first arena only. Freeing the block below trims the end of this
+  // thread's arena.
   ::mallopt(M_TRIM_THRESHOLD, kTrimTrigger);
   void* volatile block = std::malloc(kTrimTrigger);
   std::free(block);

@@ -12,20 +12,22 @@
 namespace rest_fcgi {
 namespace {
 
-/// The result for one character and the length of a bracket `[seq]` in the pattern.
+/// The result of matching a character against a bracket `[seq]`. `length` is the length of the bracket in the
+/// pattern.
 struct Bracket {
   bool matches = false;
   std::size_t length = 0;
 };
 
-/// Absent if the bracket is not closed: `[` is then an ordinary character, as in Python.
+/// Matches a character against the bracket at the start of the pattern. Returns std::nullopt if the bracket
+/// is not closed. As in Python, `[` is then an ordinary character.
 std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) {
   std::size_t i = 1;
   const bool negated = i < pattern.size() && pattern[i] == '!';
   if (negated) ++i;
   const std::size_t first = i;
   std::size_t close = first;
-  if (close < pattern.size() && pattern[close] == ']') ++close;  // a `]` in first place is a member
+  if (close < pattern.size() && pattern[close] == ']') ++close;  // A leading `]` is in the set.
   close = pattern.find(']', close);
   if (close == std::string_view::npos) return std::nullopt;
   bool found = false;
@@ -41,7 +43,8 @@ std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) 
   return Bracket{found != negated, close + 1};
 }
 
-/// Returns the length of the pattern part that matches the character; 0 if it does not match.
+/// Returns the length of the part of the pattern that matches the character. Returns 0 if the character does
+/// not match.
 std::size_t match_one(std::string_view pattern, char c) {
   if (pattern.empty()) return 0;
   if (pattern[0] == '?') return 1;
@@ -58,7 +61,7 @@ std::size_t match_one(std::string_view pattern, char c) {
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  // Only the last star needs to be remembered, since everything before it matched as early as possible.
+  // It is enough to remember the last star, since the pattern before it matched as early as possible.
   std::size_t star = std::string_view::npos;
   std::size_t star_text = 0;
   while (t < text.size()) {
@@ -82,13 +85,13 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 
 namespace {
 
-/// Patterns may come from requests. These limits end a match within milliseconds.
+/// Patterns may come from requests. These limits make a match end within milliseconds.
 constexpr std::uint32_t kMatchLimit = 100000;
 constexpr std::uint32_t kDepthLimit = 1000;
 constexpr std::uint32_t kHeapLimitKiB = 1024;
 constexpr std::size_t kMaxPatternLength = 4096;
 
-/// Lives as long as the process.
+/// Returns a match context with the limits above. The context is never freed.
 pcre2_match_context* bounded_match_context() {
   static pcre2_match_context* const context = [] {
     pcre2_match_context* made = pcre2_match_context_create(nullptr);
@@ -104,7 +107,8 @@ struct FreeMatchData {
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
 };
 
-/// Each thread needs one, since a match writes to it. One pair is enough without capture groups.
+/// Returns the match data of this thread. A match writes to its data, so each thread has its own. One pair of
+/// offsets is enough, since capture groups are not read.
 pcre2_match_data* thread_match_data() {
   thread_local const std::unique_ptr<pcre2_match_data, FreeMatchData> data(
       pcre2_match_data_create(1, nullptr));

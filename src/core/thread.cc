@@ -30,7 +30,7 @@ class Attributes {
   Attributes(const Attributes&) = delete;
   Attributes& operator=(const Attributes&) = delete;
 
-  /// Returns 0 or an error number.
+  /// Returns the error number of the initialization, or 0.
   [[nodiscard]] int error() const noexcept { return error_; }
   [[nodiscard]] const pthread_attr_t* get() const noexcept { return &attributes_; }
 
@@ -58,7 +58,7 @@ Result<Thread> Thread::start_task(std::unique_ptr<Task> task, std::size_t stack_
   if (error != 0) {
     return Error{ErrorKind::internal, format("no thread can be started: {}", errno_text(error))};
   }
-  static_cast<void>(task.release());  // the thread owns it now
+  static_cast<void>(task.release());  // The new thread owns the task now.
   thread.joinable_ = true;
   return thread;
 }

@@ -110,7 +110,7 @@ TEST_CASE("changeable_part finds the part of a path that others may change") {
   CHECK(changeable_part(file) == dir / "a");
   REQUIRE(::chmod((dir / "a").c_str(), 01777) == 0);
   CHECK(changeable_part(file) == std::nullopt);
-  CHECK(changeable_part(dir / "a") == dir / "a");  // all users may create files in it
+  CHECK(changeable_part(dir / "a") == dir / "a");  // any user may create files in this sticky folder
   CHECK(changeable_part(dir / "none") == dir / "none");
 }
 

@@ -20,7 +20,7 @@ namespace log = rest_fcgi::log;
 
 namespace {
 
-/// A temporary folder with a log. Its destructor resets logging to standard error.
+/// A temporary folder with a log file. The destructor sets logging back to standard error.
 class LogFolder {
  public:
   LogFolder() {

@@ -15,7 +15,7 @@ namespace {
 
 using Answer = std::function<int(gid_t own, gid_t* groups, int* count)>;
 
-/// The groups that the replaced functions return.
+/// Returns the replacement for getgrouplist(3). If it is empty, the real function is called.
 Answer& pretended() {
   static Answer answer;
   return answer;
@@ -23,7 +23,7 @@ Answer& pretended() {
 
 }  // namespace
 
-/// Replaces libc's function.
+/// Replaces getgrouplist(3) of the C library.
 extern "C" int getgrouplist(const char* user, gid_t own, gid_t* groups, int* count) {
   if (pretended()) return pretended()(own, groups, count);
   static const auto real = reinterpret_cast<decltype(&getgrouplist)>(::dlsym(RTLD_NEXT, "getgrouplist"));
@@ -42,7 +42,7 @@ std::vector<gid_t> groups_where(Answer answer) {
   return groups;
 }
 
-/// Makes the system report that many groups of fred, from 1000.
+/// Returns a replacement that reports this number of groups of fred. Their ids begin at fred's own group id.
 Answer in_groups(int many) {
   return [many](gid_t own, gid_t* groups, int* count) {
     for (int i = 0; i < std::min(many, *count); ++i) groups[i] = own + static_cast<gid_t>(i);

@@ -8,12 +8,12 @@ namespace rest_fcgi {
 using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-/// Source of time. Tests use a clock that they set; `system_clock()` is the real one. Thread-safe.
+/// A source of time. `system_clock()` returns this host's clock. Tests use clocks that they set. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
 
-  /// Returns calendar time, for job ids and time stamps. It may jump.
+  /// Returns calendar time, for job ids and time stamps. Calendar time may jump forwards or backwards.
   [[nodiscard]] virtual WallTime wall() const = 0;
 
   /// Returns monotonic time, for ages and deadlines in this process.

@@ -8,7 +8,7 @@
 
 namespace rest_fcgi {
 
-/// The type of `format`.
+/// The type of the function object `format`.
 struct Format {
   template <class... Args>
   std::string operator()(fmt::format_string<Args...> text, Args&&... args) const {
@@ -16,8 +16,8 @@ struct Format {
   }
 };
 
-/// C++20's `std::format`, which g++ 12 lacks. It is an object: with later compilers a call of a function with
-/// this name would be ambiguous, because its arguments also find the function of `std`.
+/// Replaces C++20's `std::format`, which g++ 12 lacks. `format` is an object and not a function, because with
+/// later compilers a call of the function could also mean `std::format` and would be ambiguous.
 inline constexpr Format format;
 
 }  // namespace rest_fcgi

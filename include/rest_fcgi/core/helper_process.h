@@ -12,14 +12,15 @@
 
 namespace rest_fcgi {
 
-/// A program that runs as another user, rest_fcgi_pam or rest_fcgi_run, connected by a socket. It is a child
-/// process, or systemd started it for this connection. Moves only; not synchronized.
+/// A connection by a socket to a helper program: rest_fcgi_pam or rest_fcgi_run, which may run as another
+/// user. The helper is a child process, or systemd starts the helper for this connection. Moves only; not
+/// synchronized.
 class HelperProcess {
  public:
-  /// Starts the program at the absolute path `helper`, with the socket as its standard input and output, no
-  /// other open files except standard error, and only PATH in its environment. For `unix:PATH`, connects to
-  /// that socket within `timeout`, if root or this process's user listens there. Errors: unavailable, with
-  /// the cause.
+  /// Starts a helper. If `helper` is an absolute path, starts this program with the socket as standard input
+  /// and output. The program inherits standard error and the variable PATH, but no other open files and
+  /// variables. If `helper` is `unix:PATH`, connects to that socket within `timeout`. The listener has to run
+  /// as root or as this process's user. Errors: unavailable, with the cause.
   [[nodiscard]] static Result<HelperProcess> start(const std::string& helper,
                                                    std::chrono::milliseconds timeout);
 
@@ -37,11 +38,12 @@ class HelperProcess {
   static Result<HelperProcess> connect(const std::string& path, std::chrono::milliseconds timeout);
 
   UniqueFd socket_;
-  pid_t process_;  // 0: not a child process
+  pid_t process_;  // 0 if the helper is not a child process
 };
 
-/// Returns the path of a file or folder that is installed with the program: beside the running executable if
-/// it exists, as in a build tree, else PREFIX/lib/rest_fcgi/`name` for PREFIX/bin/rest_fcgi.
+/// Returns the path of the file or folder `name` that is installed with this program. If `name` exists beside
+/// the running executable, as in a build tree, returns that path. Otherwise returns
+/// PREFIX/lib/rest_fcgi/`name` for the executable PREFIX/bin/rest_fcgi.
 [[nodiscard]] std::string shipped(const std::string& name);
 
 }  // namespace rest_fcgi

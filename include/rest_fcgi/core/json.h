@@ -9,7 +9,7 @@
 namespace rest_fcgi {
 
 /// Text with exactly one valid JSON value in UTF-8, with Python's spacing (`", "` and `": "`). Engines return
-/// results in this form, and they are only moved and joined afterwards. Value type.
+/// results as Json, so that later code only moves and joins texts and does not parse them. Value type.
 class Json {
  public:
   Json() : text_("null") {}
@@ -19,7 +19,7 @@ class Json {
   static Json string(std::string_view value);
   static Json empty_object() { return Json("{}"); }
 
-  /// REQUIRES: `text` is one valid JSON value.
+  /// Returns `text` as Json without a check. REQUIRES: `text` is one valid JSON value.
   static Json trusted(std::string text) { return Json(std::move(text)); }
 
   [[nodiscard]] const std::string& text() const& noexcept { return text_; }
@@ -32,10 +32,10 @@ class Json {
   std::string text_;
 };
 
-/// Appends JSON to a text and adds commas and spaces. Bytes that are not UTF-8 become U+FFFD, as in Salt's
-/// output of commands; NaN and infinities become null. Borrows `out`. Not synchronized.
+/// Appends JSON to a text, with the commas and spaces between values. Bytes that are not UTF-8 become U+FFFD,
+/// as in Salt's output of commands. NaN and infinities become null. Borrows `out`. Not synchronized.
 ///
-/// REQUIRES: in objects each value follows its `key`; each `begin_…` has its `end_…`.
+/// REQUIRES: in objects, the caller writes a `key` before each value. Each `begin_…` has a matching `end_…`.
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(out) {}
@@ -53,7 +53,7 @@ class JsonWriter {
   JsonWriter& null();
   JsonWriter& json(const Json& value) { return raw(value.text()); }
 
-  /// REQUIRES: `text` is one valid JSON value.
+  /// Writes a value that is already JSON text. REQUIRES: `text` is one valid JSON value.
   JsonWriter& raw(std::string_view text);
 
  private:
@@ -65,7 +65,7 @@ class JsonWriter {
   bool behind_value_ = false;  ///< whether the next value needs a comma
 };
 
-/// Returns what `write` writes with a JsonWriter. REQUIRES: it writes one value.
+/// Returns the value that `write` writes with a JsonWriter. REQUIRES: `write` writes exactly one value.
 template <class Write>
 [[nodiscard]] Json written_json(const Write& write) {
   std::string text;
@@ -92,7 +92,7 @@ template <class WriteElements>
   });
 }
 
-/// Writes an array of strings.
+/// Writes the texts as an array of strings.
 template <class Texts>
 void write_strings(JsonWriter& writer, const Texts& texts) {
   writer.begin_array();
@@ -100,8 +100,8 @@ void write_strings(JsonWriter& writer, const Texts& texts) {
   writer.end_array();
 }
 
-/// Returns `value` as Python's `repr(float)`: the shortest digits that read back, such as `1.0`, `1e+16`,
-/// `1e-07`. REQUIRES: `value` is finite.
+/// Returns `value` as Python's `repr(float)` does, such as `1.0`, `1e+16`, `1e-07`. The text has the fewest
+/// digits that give the same number again. REQUIRES: `value` is finite.
 [[nodiscard]] std::string python_float(double value);
 
 }  // namespace rest_fcgi

@@ -17,23 +17,26 @@ namespace rest_fcgi {
 
 class JsonDocument;
 
-/// Limits on JSON text from outside.
+/// Limits on JSON text from clients.
 struct JsonLimits {
-  std::size_t max_depth = 100;           ///< nested arrays and objects; Salt's packer fails at about 500
-  std::size_t max_key_length = 1024;     ///< bytes of one object key
-  std::size_t max_number_length = 4300;  ///< characters of one number; Python's limit for integers
-  std::size_t max_values = 100000;       ///< values and keys in the text; each takes about 50 bytes
+  std::size_t max_depth = 100;  ///< deepest nesting of arrays and objects; Salt's packer fails at about 500
+  std::size_t max_key_length = 1024;  ///< longest object key in bytes
+  /// The longest number in characters, which is Python's limit for integers.
+  std::size_t max_number_length = 4300;
+  /// The largest number of values and keys; each takes about 50 bytes of memory.
+  std::size_t max_values = 100000;
 
-  /// Returns limits for text that was read within limits before. Only the depth is limited, since reading
-  /// uses stack for each level.
+  /// Returns limits for text that was already checked against other limits. Only the depth is limited,
+  /// because reading uses stack memory for each level.
   [[nodiscard]] static JsonLimits none() {
     constexpr std::size_t unlimited = static_cast<std::size_t>(-1);
     return {600, unlimited, unlimited, unlimited};
   }
 };
 
-/// A view of one value in a `JsonDocument`, cheap to copy. Valid until the document is parsed again, cleared
-/// or destroyed. A default-constructed one is `null`. Thread-safe while the document does not change.
+/// A view of one value in a `JsonDocument`, cheap to copy. The view is valid until the document parses
+/// another text, is cleared or is destroyed. A default-constructed JsonValue is `null`. Thread-safe while the
+/// document does not change.
 class JsonValue {
  public:
   enum class Kind : std::uint8_t { null, boolean, integer, real, string, array, object };
@@ -43,32 +46,33 @@ class JsonValue {
   [[nodiscard]] Kind kind() const noexcept;
   [[nodiscard]] bool is(Kind kind_asked) const noexcept { return kind() == kind_asked; }
 
-  /// Returns Python's name of the type, for messages: `NoneType`, `bool`, `int`, `float`, `str`, `list`,
-  /// `dict`.
+  /// Returns Python's name of the value's type, for messages: `NoneType`, `bool`, `int`, `float`, `str`,
+  /// `list` or `dict`.
   [[nodiscard]] std::string_view type_name() const noexcept;
 
   /// Returns the text of a string, or the digits of a number; empty for other kinds.
   [[nodiscard]] std::string_view text() const noexcept;
 
-  /// REQUIRES: is(Kind::boolean).
+  /// Returns the value of a boolean. REQUIRES: is(Kind::boolean).
   [[nodiscard]] bool boolean() const noexcept;
 
-  /// Returns the value of an integer; absent for other kinds and beyond 64 bits.
+  /// Returns the value of an integer. Returns absent for other kinds and for an integer of more than 64 bits.
   [[nodiscard]] std::optional<std::int64_t> integer() const noexcept;
 
   /// Returns the value of a number as floating point; absent for other kinds.
   [[nodiscard]] std::optional<double> number() const noexcept;
 
-  /// Returns the number of elements or members; 0 for other kinds. Of members with the same key only the last
-  /// counts, as in Python.
+  /// Returns the number of elements or members; 0 for other kinds. If several members have the same key, only
+  /// the last one counts, as in Python.
   [[nodiscard]] std::size_t size() const noexcept;
 
-  /// Returns the member with that key; absent if there is none or this is not an object.
+  /// Returns the value of the member with that key. Returns absent if there is no such member or if this
+  /// value is not an object.
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const noexcept;
 
   class ElementIterator;
   class MemberIterator;
-  /// A range for loops, with the lifetime of the value.
+  /// A range for `for` loops. The range is valid as long as the value.
   template <class Iterator>
   struct Range {
     Iterator first;
@@ -76,8 +80,9 @@ class JsonValue {
     [[nodiscard]] Iterator begin() const { return first; }
     [[nodiscard]] Iterator end() const { return last; }
   };
-  [[nodiscard]] Range<ElementIterator> elements() const noexcept;  ///< in order; empty for other kinds
-  [[nodiscard]] Range<MemberIterator> members() const noexcept;    ///< in order; empty for other kinds
+  [[nodiscard]] Range<ElementIterator> elements()
+      const noexcept;                                            ///< elements in order; empty for other kinds
+  [[nodiscard]] Range<MemberIterator> members() const noexcept;  ///< members in order; empty for other kinds
 
   /// Appends the value as Python's `json.dumps` writes it.
   void write(JsonWriter& writer) const;
@@ -131,12 +136,12 @@ class JsonValue::MemberIterator {
   std::uint32_t end_ = 0;
 };
 
-/// A parsed JSON text with its own copy of the text. It can be used for many texts: buffers are kept, and
-/// their content is wiped, since requests contain passwords. Not synchronized; a document that does not
-/// change may be read by many threads.
+/// A parsed JSON text, which owns a copy of the text. One document can parse many texts in turn and keeps its
+/// buffers. The old content is wiped, because requests contain passwords. Not synchronized. Many threads may
+/// read a document that does not change.
 ///
-/// It accepts RFC 8259. Python's `NaN` and `Infinity` are refused, and lone surrogates, which Salt's packer
-/// cannot send. Integers keep all digits.
+/// Accepts JSON of RFC 8259. Refuses Python's `NaN` and `Infinity`. Refuses lone surrogates, because Salt's
+/// packer cannot send them. Integers keep all digits.
 class JsonDocument {
  public:
   JsonDocument();
@@ -144,14 +149,15 @@ class JsonDocument {
   JsonDocument& operator=(JsonDocument&&) noexcept;
   ~JsonDocument();
 
-  /// Parses `text`. Errors: malformed, with the problem and the offset of the byte; the document is then
-  /// empty. Throws std::bad_alloc.
+  /// Parses `text`. Errors: malformed, with the problem and its offset in bytes; the document is empty then.
+  /// Throws std::bad_alloc.
   Result<void> parse(std::string_view text, const JsonLimits& limits = {});
 
-  /// Parses `json`, and frees it before the values are allocated.
+  /// Parses `json`. Frees the text of `json` before the values are allocated, so that less memory is used at
+  /// a time.
   Result<void> parse(Json&& json, const JsonLimits& limits = {});
 
-  /// Returns the value; null before the first successful `parse`.
+  /// Returns the value of the whole text, or null before the first successful `parse`.
   [[nodiscard]] JsonValue root() const noexcept;
 
   /// Wipes the content and frees large buffers.
@@ -167,13 +173,13 @@ class JsonDocument {
   Result<void> load(std::string_view text);
   Result<void> build(const JsonLimits& limits);
 
-  /// Values in the order of the text. A member is two nodes: key and value.
+  /// The values in the order of the text. A member has two nodes, first the key and then the value.
   std::vector<Node> nodes_;
   WipedBytes text_;     ///< the JSON text, padded for simdjson; numbers point into it
-  WipedBytes strings_;  ///< strings without escapes
+  WipedBytes strings_;  ///< values of the strings, with escapes resolved
 };
 
-/// Parses JSON of this process; null if it is nested too deeply.
+/// Parses JSON that this process made. Returns a document with the value null if the nesting is too deep.
 [[nodiscard]] JsonDocument own_document(const Json& json);
 
 }  // namespace rest_fcgi

@@ -11,20 +11,21 @@ namespace rest_fcgi {
 
 /// Returns whether `text` matches the whole shell-style `pattern`, by the rules of Python's
 /// fnmatch.fnmatchcase, which Salt uses for targets: `*`, `?`, `[seq]`, `[!seq]`. There is no escape
-/// character, and `/` is an ordinary character. Time is at most proportional to text times pattern.
+/// character, and `/` is an ordinary character. The time is at most proportional to the product of both
+/// lengths.
 [[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
 
-/// A regular expression of PCRE2, which is close to Python's `re`. Time and memory of a match are limited; a
-/// match beyond the limits fails. Immutable and cheap to copy; thread-safe.
+/// A regular expression in the syntax of PCRE2, which is close to Python's `re`. Time and memory of a match
+/// are limited. A match beyond these limits counts as no match. Immutable and cheap to copy; thread-safe.
 class Regex {
  public:
-  /// Errors: invocation, with the offset of the mistake.
+  /// Compiles a pattern. Errors: invocation, with the offset of the mistake in the pattern.
   static Result<Regex> compile(std::string_view pattern);
 
-  /// Returns whether the start of `text` matches, as Python's `re.match`.
+  /// Returns whether the pattern matches at the start of `text`, as Python's `re.match`.
   [[nodiscard]] bool match_start(std::string_view text) const;
 
-  /// Returns whether the whole `text` matches, as Python's `re.fullmatch`.
+  /// Returns whether the pattern matches the whole `text`, as Python's `re.fullmatch`.
   [[nodiscard]] bool match_all(std::string_view text) const;
 
  private:

@@ -10,10 +10,11 @@
 
 namespace rest_fcgi {
 
-/// Overwrites memory in a way that the compiler does not remove.
+/// Overwrites memory. The compiler cannot optimize this away, even if the memory is not read again.
 void wipe(void* data, std::size_t size) noexcept;
 
-/// Allocator that wipes memory before it frees it, also when a container grows. Stateless.
+/// An allocator that wipes memory before freeing it. This includes the old memory of a container that grows.
+/// Stateless.
 template <class T>
 struct WipingAllocator {
   using value_type = T;
@@ -35,16 +36,16 @@ struct WipingAllocator {
   }
 };
 
-/// Bytes that may contain a secret. A vector, since a string keeps short texts inside itself, where the
-/// allocator does not wipe them.
+/// Bytes that may contain a secret. The type is a vector, because std::string stores short texts inside the
+/// string object, and the allocator does not wipe that memory.
 using WipedBytes = std::vector<char, WipingAllocator<char>>;
 
-/// Appends bytes without memcpy(3), which would leave copies in vector registers. REQUIRES: `bytes` do not
-/// belong to `to`.
+/// Appends bytes without memcpy(3), because memcpy(3) would leave copies of a secret in vector registers.
+/// REQUIRES: `bytes` is not a part of `to`.
 void append(WipedBytes& to, std::string_view bytes);
 
-/// A secret that this object owns, such as a token. It is wiped on destruction, moves but does not copy
-/// implicitly, and cannot be printed or formatted. Not synchronized.
+/// Owns a secret such as a token, and wipes it on destruction. A Secret can be moved and cannot be printed or
+/// formatted. `copy` is the only way to copy it. Not synchronized.
 class Secret {
  public:
   Secret() = default;
@@ -58,7 +59,8 @@ class Secret {
   [[nodiscard]] Secret copy() const { return Secret(reveal().text); }
   [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
 
-  /// A view of the text. The type forces the word `reveal` into each place that reads a secret.
+  /// A view of the secret's text. Code that reads a secret has to call `reveal`, so that such places can be
+  /// found.
   struct Revealed {
     std::string_view text;
   };
@@ -68,7 +70,8 @@ class Secret {
   WipedBytes bytes_;
 };
 
-/// A view of a secret that another object owns and wipes, such as a password in a body. Cannot be printed.
+/// A view of a secret that another object owns and wipes, such as a password in a request's body. A
+/// SecretView cannot be printed.
 class SecretView {
  public:
   SecretView() = default;
@@ -82,7 +85,7 @@ class SecretView {
   std::string_view text_;
 };
 
-/// Compares in a time that depends only on the lengths.
+/// Compares two texts. The time depends only on the lengths and not on the contents.
 [[nodiscard]] bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace rest_fcgi

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-/// Plain text: parts, numbers, and ASCII letters in either case.
+/// Functions for plain text: splitting, numbers, and upper and lower case of ASCII letters.
 namespace rest_fcgi {
 
 inline constexpr std::string_view kDecimalDigits = "0123456789";
@@ -50,28 +50,30 @@ inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
                     [](char x, char y) { return lower(x) == lower(y); });
 }
 
-/// Removes spaces and tabs at both ends.
+/// Returns the text without spaces and tabs at both ends.
 [[nodiscard]] inline std::string_view trimmed(std::string_view text) noexcept {
   const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
   text.remove_prefix(begin);
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
-/// Removes Python's white space at both ends.
+/// Returns the text without white space at both ends, as Python's `strip()`.
 [[nodiscard]] std::string_view stripped(std::string_view text) noexcept;
 
-/// Returns the words between white space, as Python's `split()`. Borrows.
+/// Returns the words between white space, as Python's `split()`. The words borrow from `text`.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
 
-/// Removes and returns the text before the first `separator`; all if there is none.
+/// Returns the text before the first `separator`, and removes this text and the separator from `rest`. If
+/// there is no separator, returns the whole text.
 inline std::string_view next_token(std::string_view& rest, char separator) noexcept {
   const std::string_view part = rest.substr(0, rest.find(separator));
   rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   return part;
 }
 
-/// Returns the number that the whole text is; absent if it is malformed or out of range. `base` (integers
-/// only): 10 by default. A pack, since std::from_chars has no base for double.
+/// Parses the whole text as a number. Returns absent if the text is malformed or the number is out of range.
+/// `base` is the base of an integer; the default is 10. `base` is a parameter pack, because std::from_chars
+/// has no such parameter for double.
 template <class Number, class... Base>
 [[nodiscard]] std::optional<Number> parse_number(std::string_view text, Base... base) noexcept {
   Number number{};
@@ -80,13 +82,13 @@ template <class Number, class... Base>
   return number;
 }
 
-/// Returns the port from 1 to 65535 that the whole text is.
+/// Parses the whole text as a port number. Returns absent if this is not a number from 1 to 65535.
 [[nodiscard]] inline std::optional<std::uint16_t> parse_port(std::string_view text) noexcept {
   const auto port = parse_number<std::uint16_t>(text);
   return port == 0 ? std::nullopt : port;
 }
 
-/// Returns the texts with a separator between them.
+/// Returns one text with all texts and a separator between them.
 template <class Texts>
 [[nodiscard]] std::string joined(const Texts& texts, std::string_view separator = ", ") {
   std::string all;

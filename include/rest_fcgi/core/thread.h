@@ -12,10 +12,12 @@
 
 namespace rest_fcgi {
 
-/// Stack size of threads for requests and jobs, of which there may be hundreds. Larger with sanitizers.
+/// Stack size in bytes of threads for requests and jobs. It is small, because there may be hundreds of such
+/// threads. Builds with sanitizers use a larger size.
 extern const std::size_t kSmallStack;
 
-/// A thread with all signals blocked, which is joined on destruction. Moves only; not synchronized.
+/// A thread that has all signals blocked. The destructor waits until the thread ends. Moves only; not
+/// synchronized.
 class Thread {
  public:
   Thread() = default;
@@ -26,9 +28,9 @@ class Thread {
   }
   ~Thread() { join(); }
 
-  /// Calls `body` on a new thread and destroys it afterwards. An exception ends the process. `name` is shown
-  /// by ps(1), up to 15 bytes. `stack_bytes`: 0 for the system's default (8 MiB). Errors: internal, if no
-  /// thread can be started; `body` is then destroyed.
+  /// Starts a thread that calls `body` and then destroys it. An exception from `body` ends the process. ps(1)
+  /// shows the first 15 bytes of `name`. If `stack_bytes` is 0, the stack has the system's default size (8
+  /// MiB). Errors: internal, if no thread can be started; `body` is destroyed then.
   template <class Body>
   [[nodiscard]] static Result<Thread> start(const std::string& name, Body body, std::size_t stack_bytes = 0) {
     auto task = std::make_unique<TaskOf<Body>>(std::move(body));
@@ -38,10 +40,11 @@ class Thread {
 
   [[nodiscard]] bool joinable() const noexcept { return joinable_; }
 
-  /// Waits for the end of the thread, if there is one.
+  /// Waits until the thread ends. Does nothing if no thread was started.
   void join() noexcept;
 
-  /// Lets the thread continue without an owner, if there is one.
+  /// Gives up ownership: the thread continues, and the destructor does not wait for it. Does nothing if no
+  /// thread was started.
   void detach() noexcept;
 
  private:

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-/// Users and groups of this host, from the sources in nsswitch.conf. Thread-safe.
+/// Functions that look up users and groups of this host in the sources of nsswitch.conf. Thread-safe.
 namespace rest_fcgi {
 
-/// Returns the name of a user or group; absent if it has none.
+/// Returns the name of a user or group; absent if the id has no name.
 [[nodiscard]] std::optional<std::string> user_name(uid_t uid);
 [[nodiscard]] std::optional<std::string> group_name(gid_t gid);
 
-/// Returns the id of a group; absent if there is none.
+/// Returns the id of a group; absent if there is no group with this name.
 [[nodiscard]] std::optional<gid_t> group_id(const std::string& name);
 
 /// A user of this host.
@@ -26,11 +26,11 @@ struct Account {
   std::string shell;
 };
 
-/// Returns the user; absent if there is none.
+/// Returns the user with this name; absent if there is no such user.
 [[nodiscard]] std::optional<Account> account_of(const std::string& user);
 
-/// Returns all groups of a user, including the primary one. Only the primary one if the system fails or names
-/// more than 65536.
+/// Returns all groups of a user, including the primary group. Returns only the primary group if the lookup
+/// fails or finds more than 65536 groups.
 [[nodiscard]] std::vector<gid_t> groups_of(const Account& account);
 
 /// Returns the sorted names of the user's groups; empty if there is no such user.
