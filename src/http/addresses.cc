@@ -13,7 +13,7 @@
 namespace rest_fcgi::http {
 namespace {
 
-constexpr unsigned kMappedBits = 96;  // IPv4 addresses are in ::ffff:0:0/96
+constexpr unsigned kMappedBits = 96;  // IPv4 addresses are stored in the IPv6 network ::ffff:0:0/96.
 
 bool same_start(const unsigned char* a, const unsigned char* b, unsigned bits) {
   const unsigned whole = bits / 8;
@@ -22,7 +22,7 @@ bool same_start(const unsigned char* a, const unsigned char* b, unsigned bits) {
   return rest == 0 || (a[whole] >> (8 - rest)) == (b[whole] >> (8 - rest));
 }
 
-/// Removes and returns the last element of a comma-separated list.
+/// Removes the last element of a list that is separated by commas. Returns that element.
 std::string_view take_last(std::string_view& list) {
   const std::size_t comma = list.rfind(',');
   const std::string_view last = comma == std::string_view::npos ? list : list.substr(comma + 1);
@@ -30,10 +30,10 @@ std::string_view take_last(std::string_view& list) {
   return trimmed(last);
 }
 
-/// Returns the address in an element of such a list: 192.0.2.7, 192.0.2.7:80, 2001:db8::1, [2001:db8::1] or
-/// [2001:db8::1]:80.
+/// Returns the address in an element of a header such as X-Forwarded-For. The element is 192.0.2.7,
+/// 192.0.2.7:80, 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80.
 std::optional<std::string> address_in(std::string_view part) {
-  std::string_view port;  // with its colon
+  std::string_view port;  // The port with its colon.
   const std::size_t colon = part.find(':');
   if (part.starts_with('[')) {
     const std::size_t end = part.find(']');

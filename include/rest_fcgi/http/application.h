@@ -19,30 +19,32 @@
 /// The interface between front ends and applications.
 namespace rest_fcgi::http {
 
-/// One request in terms of CGI (RFC 3875) and WSGI (PEP 3333): variables and body. Owns copies of the
-/// variables, and wipes them, since they contain passwords, cookies and tokens. The body is borrowed from the
-/// front end, which wipes it. Not synchronized.
+/// One request as variables and a body, as in CGI (RFC 3875) and WSGI (PEP 3333). Owns copies of the
+/// variables and wipes them, because they contain passwords, cookies and tokens. Borrows the body from the
+/// front end, which wipes the body. Not synchronized.
 class Environ {
  public:
   /// Returns the value of a variable such as `CONTENT_TYPE` or `HTTP_ACCEPT`; empty if it is not set.
   [[nodiscard]] std::string_view get(std::string_view name) const noexcept;
 
-  /// Returns names and values in the order in which they were set, including names that were set twice.
+  /// Returns the names and values in the order of the calls of `set`. A name that was set twice appears
+  /// twice.
   [[nodiscard]] std::vector<std::pair<std::string_view, std::string_view>> all() const;
 
-  /// Sets a variable. If it is set twice, `get` returns the last value.
+  /// Sets a variable. If the same name is set twice, `get` returns the last value.
   void set(std::string_view name, std::string_view value);
 
-  /// Sets a variable from a text `NAME=VALUE`. REQUIRES: the equals sign is at `equals`.
+  /// Sets a variable from a text `NAME=VALUE`. `equals` is the position of the equals sign in the text.
   void set(std::string_view variable, std::size_t equals);
 
-  /// The body, or an Error: too_large, beyond `max_request_body_size`; malformed, if its length differs from
-  /// CONTENT_LENGTH or that is not a number. The application answers such an error in its own format.
+  /// The body, or the Error that the application has to answer in its own format. Errors: too_large, if the
+  /// body exceeds `max_request_body_size`; malformed, if the body's length differs from CONTENT_LENGTH, or
+  /// CONTENT_LENGTH is not a number.
   Result<std::string_view> body = std::string_view();
 
  private:
   struct Variable {
-    std::uint32_t name, name_size, value, value_size;  // offsets into text_
+    std::uint32_t name, name_size, value, value_size;  // offsets and sizes of parts of text_
   };
   WipedBytes text_;
   std::vector<Variable> variables_;
@@ -50,7 +52,8 @@ class Environ {
 
 /// HTTP status codes (RFC 9110) that applications and front ends use.
 enum class Status {
-  switching_protocols = 101,  ///< only with a `Feed`, if the front end can send WebSockets
+  /// The start of a WebSocket. It needs a `Feed` as body and a front end that supports WebSockets.
+  switching_protocols = 101,
   ok = 200,
   accepted = 202,
   no_content = 204,
@@ -81,35 +84,37 @@ enum class Status {
 /// Returns the reason phrase, such as `Not Found`.
 [[nodiscard]] std::string_view reason(Status status) noexcept;
 
-/// Returns the time in the format of headers (RFC 9110, section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Returns the time in the format of HTTP headers, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section
+/// 5.6.7).
 [[nodiscard]] std::string http_date(std::chrono::system_clock::time_point time);
 
 /// Returns whether a response of this status can have a body (RFC 9110, sections 15.3.5 and 15.4.5).
 [[nodiscard]] bool may_have_body(Status status) noexcept;
 
-/// A body that is produced while it is sent, such as a file. The front end uses it on one thread at a time,
-/// and destroys it at the end or when the client disconnects.
+/// A body that is produced while it is sent, such as a file. The front end owns the Stream and uses it on one
+/// thread at a time. It destroys the Stream at the end or when the client disconnects.
 class Stream {
  public:
   virtual ~Stream() = default;
 
-  /// Returns the next part, valid until the next call; empty at the end. On an Error, the front end logs its
-  /// message and closes the connection.
+  /// Returns the next part, or an empty text at the end. The part is valid until the next call. After an
+  /// Error, the front end logs the message and closes the connection.
   virtual Result<std::string_view> next() = 0;
 };
 
-/// Tells the front end that a `Feed` may have more to send. Callable from any thread; does not block. Feeds
-/// with the same Wake are all woken by one call.
+/// A function that tells the front end that a `Feed` may have more to send. Any thread may call it; the call
+/// does not block. Many Feeds may share one Wake, and one call then wakes all of them.
 using Wake = std::shared_ptr<const std::function<void()>>;
 
 /// A body without a fixed end, such as a stream of events. With the status switching_protocols, each part is
-/// a text message of a WebSocket (RFC 6455). The front end calls it from an event loop, one thread at a time,
-/// and destroys it when either side ends. No function blocks.
+/// a text message of a WebSocket (RFC 6455). The front end owns the Feed, and calls it on one thread at a
+/// time from an event loop. So the functions must not block. The front end destroys the Feed when the feed or
+/// the client ends the stream.
 class Feed {
  public:
   virtual ~Feed() = default;
 
-  /// A text that is valid as long as `owner` is held. Feeds may share it.
+  /// A text that is valid as long as a copy of `owner` exists. Several Feeds may share one text.
   struct Part {
     std::shared_ptr<const void> owner;
     std::string_view text;
@@ -121,44 +126,48 @@ class Feed {
     }
   };
 
-  /// Why the feed ends: a close code (RFC 6455, section 7.4) and a reason of at most 123 bytes.
+  /// The reason for the end of a feed: a WebSocket close code (RFC 6455, section 7.4) and a text of at most
+  /// 123 bytes.
   struct End {
     std::uint16_t code = 0;
     std::string reason;
   };
 
-  /// Adds what has to be sent now to `parts`, about `most_bytes`. If there is nothing, the feed calls `wake`
-  /// when there is; the front end may also call earlier. An End is the last result.
+  /// Appends the next parts to send to `parts`, in total about `most_bytes`. If there is nothing to send, the
+  /// feed calls `wake` as soon as there is something. The front end may also call `take` before that. After
+  /// the feed has returned an End, `take` is not called again.
   [[nodiscard]] virtual std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes,
                                                 const Wake& wake) = 0;
 
   /// Handles a message that the client sent on the WebSocket.
   virtual void on_message(std::string_view message, bool is_text) = 0;
 
-  /// Returns the text that is sent after a time without others, so that proxies keep the connection; empty:
-  /// none. WebSockets use pings instead.
+  /// Returns a text that the front end sends when the feed was silent for some time, so that proxies keep the
+  /// connection open. If the text is empty, nothing is sent. WebSockets use pings instead.
   [[nodiscard]] virtual std::string_view keep_alive() const noexcept = 0;
 };
 
-/// The response of an application. Moves only.
+/// The response of an application. It can only be moved.
 struct Response {
   Status status = Status::ok;
-  /// Header names and values. The front end adds Content-Length for a text. It does not send the body in
-  /// reply to HEAD. REQUIRES: no control characters; Content-Length only with a stream; no headers about the
-  /// connection.
+  /// Header names and values. The front end adds Content-Length if the body is a text, and does not send the
+  /// body in reply to HEAD. REQUIRES: the headers have no control characters and do not concern the
+  /// connection. Content-Length is set only if the body is a Stream.
   std::vector<std::pair<std::string, std::string>> headers;
   std::variant<std::string, std::unique_ptr<Stream>, std::unique_ptr<Feed>> body;
-  /// Objects that the front end destroys after the response was written to the socket, or when that failed.
+  /// Objects that the front end releases after the response was written to the socket, or after the write
+  /// failed.
   std::vector<std::shared_ptr<const void>> held{};
-  /// What the request asked for, as a label of its count: one of a few literals. Empty: nothing.
+  /// The label of this request in the metrics, such as the name of the Salt client. It is one of a few string
+  /// literals, or empty.
   std::string_view metric_label{};
 
-  /// Returns the body. REQUIRES: it is a text.
+  /// Returns the body. REQUIRES: the body is a text.
   [[nodiscard]] const std::string& text() const { return std::get<std::string>(body); }
 };
 
-/// A callable that answers requests, like a WSGI application. Many threads may call it at once. It returns
-/// when the response is complete, and throws nothing.
+/// A function that answers requests, like a WSGI application. Many threads may call it at the same time. It
+/// throws no exceptions.
 using Application = std::function<Response(const Environ&)>;
 
 }  // namespace rest_fcgi::http
