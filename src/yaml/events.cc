@@ -18,17 +18,18 @@ const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-/// Returns the line and column of the byte at `offset` of `text`. For a byte that YAML does not allow,
-/// libyaml reports only the offset.
+/// Returns the line and the column of the byte at `offset`. libyaml reports only an offset for a byte that
+/// YAML does not allow.
 yaml_mark_t mark_at(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
-  const std::size_t line = before.rfind('\n') + 1;  // without a line feed: npos + 1, which is 0
+  // On the first line rfind returns npos, and npos + 1 is 0.
+  const std::size_t line = before.rfind('\n') + 1;
   const auto feeds = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
   return {offset, feeds, before.size() - line};
 }
 
-/// Decodes base64 as Python does, which ignores characters outside the alphabet. Absent if the digits do not
-/// make whole bytes.
+/// Decodes base64 as Python does, and so ignores characters outside the alphabet. Returns std::nullopt if the
+/// digits do not make whole bytes.
 std::optional<std::string> decoded_base64(std::string_view text) {
   constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string bytes;
@@ -50,8 +51,8 @@ std::optional<std::string> decoded_base64(std::string_view text) {
   return bytes;
 }
 
-/// Returns whether Salt reads an argument of this text as a keyword argument (`KWARG_REGEX` in
-/// salt/utils/args.py).
+/// Returns whether Salt reads the text as a keyword argument, such as `name=value`. The rule is `KWARG_REGEX`
+/// in salt/utils/args.py.
 bool is_keyword_argument(std::string_view text) {
   const auto is_word = [](char c) {
     return is_letter(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
@@ -63,7 +64,7 @@ bool is_keyword_argument(std::string_view text) {
   return rest.starts_with('=') && !rest.starts_with("==");
 }
 
-/// Returns whether Python's `float` reads NaN or infinity from the text.
+/// Returns whether Python's `float` reads the text as NaN or as infinity.
 bool is_not_finite(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   const std::string word = lower(text);
@@ -86,7 +87,8 @@ std::string text_of_binary(const yaml_mark_t& mark, std::string_view base64) {
   return *std::move(bytes);
 }
 
-/// The kind of a scalar that has a tag of YAML's own.
+/// Returns the kind of a scalar whose tag belongs to YAML. Throws Mistake for a tag that Salt's loader
+/// refuses.
 Kind kind_by_tag(const yaml_mark_t& mark, const yaml_char_t* full_tag, std::string_view text) {
   const std::string tag = short_tag(full_tag);
   if (tag == "null") return Kind::null;
@@ -115,7 +117,7 @@ Events::Events(std::string_view text) : text_(text) {
 
 Events::~Events() {
   forget_event();
-  // What libyaml frees is not wiped by itself, and the text may hold passwords.
+  // libyaml does not wipe the memory that it frees, and the text may hold passwords.
   const auto wipe_all = [](auto& buffer) {
     wipe(reinterpret_cast<char*>(buffer.start), static_cast<std::size_t>(buffer.end - buffer.start));
   };

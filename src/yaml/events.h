@@ -13,16 +13,16 @@
 
 namespace rest_fcgi::yaml {
 
-/// A mistake in a text. Thrown and caught within this component alone.
+/// A mistake in a YAML text. The exception is thrown and caught only in this component.
 struct Mistake {
-  yaml_mark_t mark;  ///< line and column count from 0
+  yaml_mark_t mark;  ///< The position of the mistake. Its line and column count from 0.
   std::string text;
   ErrorKind kind = ErrorKind::malformed;
 };
 
-/// The events of one text from the network, read by libyaml, which keeps at most 1,024 characters until it
-/// reports an event. yaml-cpp keeps a whole list in brackets, in 680 times its size. Borrows the text. Not
-/// synchronized.
+/// A reader for the events of one YAML text from the network. It uses libyaml, which keeps at most 1,024
+/// characters before it reports an event. yaml-cpp would keep a whole list in brackets, in memory of 680
+/// times its size. Borrows the text. Not synchronized.
 class Events {
  public:
   explicit Events(std::string_view text);
@@ -30,7 +30,8 @@ class Events {
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
-  /// Returns the next event, which is valid until the next call. Throws Mistake, and std::bad_alloc.
+  /// Returns the next event. The event is valid until the next call. Throws Mistake for a mistake in the
+  /// text, and std::bad_alloc.
   const yaml_event_t& next();
 
  private:
@@ -42,36 +43,38 @@ class Events {
   yaml_event_t event_{};
 };
 
-/// The part of a tag after `tag:yaml.org,2002:`; all of another tag. Empty where there is none.
+/// Returns the part of a tag after `tag:yaml.org,2002:`. Returns any other tag unchanged, and an empty text
+/// for null.
 [[nodiscard]] std::string short_tag(const yaml_char_t* tag);
 
-/// A scalar as the constructors of Salt's loader see it.
+/// A scalar as Salt's YAML loader reads it.
 struct Scalar {
   Kind kind = Kind::null;
-  std::string text;   ///< without quotes and escapes; decoded for `!!binary`
-  bool plain = true;  ///< the kind follows from the text
+  std::string text;   ///< The text without quotes and escapes. The text of `!!binary` is decoded.
+  bool plain = true;  ///< The scalar has no quotes and no tag, so its kind follows from the text.
 };
 
-/// Reads a scalar event. Throws Mistake for a tag that Salt's loader refuses, and for bytes that are no text.
-/// REQUIRES: `event` is a scalar.
+/// Reads the scalar of an event. Throws Mistake for a tag that Salt's loader refuses, and for `!!binary`
+/// bytes that are not text. REQUIRES: `event` is a scalar.
 [[nodiscard]] Scalar scalar_of(const yaml_event_t& event);
 
-/// Throws Mistake for YAML 1.1's own keys `=` and `<<` in the place of a value, where Python has no value for
-/// them.
+/// Throws Mistake if `=` or `<<` without quotes is used as a value. YAML 1.1 reserves these texts for keys,
+/// and Python has no value for them.
 void refuse_value_key(const yaml_mark_t& mark, const Scalar& scalar, bool is_key);
 
-/// Throws Mistake for a tag that Salt's loader refuses.
+/// Throws a Mistake which says that Salt's loader refuses this tag.
 [[noreturn]] void refuse_tag(const yaml_mark_t& mark, const yaml_char_t* tag);
 
-/// What is wrong, and where, as `mistake_at` has it: at the latest in the last line of `text`.
+/// Returns the Error for a mistake in `text`. Its message has the form of `mistake_at`. The line in the
+/// message is at most the last line of `text`.
 [[nodiscard]] Error error_of(const Mistake& mistake, std::string_view text);
 
-/// A tag, an anchor or the name in an alias; empty where there is none.
+/// Returns the text of a tag or an anchor, or the name in an alias. Returns an empty text for null.
 [[nodiscard]] std::string text_of(const yaml_char_t* text);
 
 [[nodiscard]] std::string too_deep(const Limits& limits);
 
-/// A scalar as JSON has it; absent for text, and for a number that JSON cannot hold.
+/// Returns a scalar as JSON. Returns std::nullopt for text, and for a number that JSON cannot hold.
 [[nodiscard]] std::optional<std::string> json_of(Kind kind, std::string_view text);
 
 }  // namespace rest_fcgi::yaml

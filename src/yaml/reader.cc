@@ -21,7 +21,8 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-constexpr std::size_t kMaxCopiedBytes = std::size_t{16} << 20;  // of texts, by all aliases of one file
+// The largest number of bytes of text that all aliases of one file may copy.
+constexpr std::size_t kMaxCopiedBytes = std::size_t{16} << 20;
 
 [[noreturn]] void fail(const YAML::Mark& mark, const std::string& text) {
   throw YAML::ParserException(mark, text);
@@ -38,7 +39,7 @@ YAML::Mark mark_of(const Place& place) {
   fail(mark_of(place), text);
 }
 
-/// The part of a tag after `tag:yaml.org,2002:`; all of it where it is another one.
+/// Returns the part of a tag after `tag:yaml.org,2002:`. Returns any other tag unchanged.
 std::string_view name_of_tag(std::string_view tag) {
   static constexpr std::string_view kPrefix = "tag:yaml.org,2002:";
   return tag.starts_with(kPrefix) ? tag.substr(kPrefix.size()) : tag;
@@ -51,7 +52,8 @@ std::string_view name_of_tag(std::string_view tag) {
   fail(mark, format("found a tag, expected a plain value: {}", in_quotes(tag)));
 }
 
-/// yaml-cpp 0.7 makes single bytes of the escapes `\N` and `\_`, U+0085 and U+00A0.
+/// Returns the text in UTF-8. yaml-cpp 0.7 writes the escapes `\N` and `\_`, which are U+0085 and U+00A0, as
+/// single bytes without the byte 0xC2 before them.
 std::string repaired(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -67,17 +69,17 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
   if (name == "?" || name == "int" || name == "float" || name == "bool" || name == "null") {
     return kind_of_plain(text);
   }
-  // yaml-cpp gives a text in quotes the tag "!". Salt keeps dates as text.
+  // yaml-cpp gives a text in quotes the tag "!". Salt reads dates as text.
   if (name == "!" || name == "str" || name == "timestamp" || name == "binary") return Kind::string;
-  // What PyYAML of Python 2 wrote for text.
+  // PyYAML of Python 2 wrote these tags for text.
   if (name == "python/unicode" || name == "python/str") return Kind::string;
   refuse(mark, tag);
 }
 
 struct Size {
   std::size_t values = 1;
-  std::size_t bytes = 0;  ///< of keys and scalars
-  std::size_t depth = 0;  ///< lists and maps inside each other
+  std::size_t bytes = 0;  ///< The size of keys and scalars.
+  std::size_t depth = 0;  ///< How deep lists and maps are nested.
 };
 
 Size size_of(const Node& node) {
@@ -98,7 +100,7 @@ Size size_of(const Node& node) {
   return size;
 }
 
-/// The maps that a `<<` names, in the order in which they are searched.
+/// Returns the maps that a `<<` refers to, in the order in which they are searched.
 std::vector<const Node*> merged_maps(const Entry& merge) {
   std::vector<const Node*> maps;
   if (merge.value.is(Kind::list)) {
@@ -114,7 +116,8 @@ std::vector<const Node*> merged_maps(const Entry& merge) {
   return maps;
 }
 
-/// Replaces each `<<` by the entries of the maps that it names; an entry of the map itself wins over those.
+/// Replaces each `<<` by the entries of the maps that it refers to. An entry of `map` itself takes precedence
+/// over an entry with the same key.
 void resolve_merges(Node& map) {
   const auto is_merge = [](const Entry& entry) { return entry.plain_key && entry.key == "<<"; };
   const auto first = std::stable_partition(map.entries.begin(), map.entries.end(),
@@ -143,15 +146,16 @@ void refuse_duplicates(const Node& map) {
   }
 }
 
-/// Makes a tree of the events of yaml-cpp's parser. yaml-cpp's own tree accepts a key twice, shares what
-/// aliases name, and does not know `<<`. Mistakes are thrown as YAML::ParserException. Not synchronized.
+/// Builds a tree from the events of yaml-cpp's parser. The tree of yaml-cpp itself is not used, because it
+/// accepts duplicate keys, shares the values of aliases, and does not know `<<`. Throws YAML::ParserException
+/// for a mistake. Not synchronized.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  /// Borrows `text`, which is what the parser reads.
+  /// `text` is the text that the parser reads. Borrows `text`.
   TreeBuilder(std::shared_ptr<const std::string> file, std::string_view text, const Limits& limits)
       : file_(std::move(file)), text_(text), limits_(limits) {}
 
-  /// The document; null where there was none.
+  /// Returns the root of the document, or null if the text has no document.
   [[nodiscard]] Node take_root() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -172,7 +176,7 @@ class TreeBuilder : public YAML::EventHandler {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
     const Size size = size_of(found->second);
-    count(mark, size.values - 1);  // `add` counts the value itself
+    count(mark, size.values - 1);  // `add` counts the value itself, so only its descendants are counted here.
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {
       fail(mark, format("aliases stand for more than {} bytes of text", kMaxCopiedBytes));
@@ -185,7 +189,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     const bool is_plain = tag == "?";
     const bool is_key = !open_.empty() && open_.back().node.is(Kind::map) && !open_.back().expects_value;
-    // YAML 1.1's own keys, for which there is no value in Python.
+    // YAML 1.1 reserves `=` and `<<` for keys. Python has no value for them.
     if (is_plain && !is_key && (value == "=" || value == "<<")) {
       fail(mark, format("found {} without quotes, expected a value", value));
     }
@@ -220,15 +224,16 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
  private:
-  /// A list or map whose end has not been seen.
+  /// A list or map whose end was not read yet.
   struct Open {
     Node node;
     YAML::anchor_t anchor;
     bool in_brackets;
-    bool expects_value = false;  ///< for a map: its last key has no value yet
+    bool expects_value = false;  ///< In a map, the last key has no value yet.
   };
 
-  /// yaml-cpp takes the last line of a map for a key, also where no colon follows, as in `token_expire:5`.
+  /// Refuses a last line of a map without a colon after the key, as in `token_expire:5`. yaml-cpp reads such
+  /// a line as a key without a value.
   void check_last_key(const Node& map) const {
     if (map.entries.empty()) return;
     const Entry& last = map.entries.back();
@@ -251,8 +256,8 @@ class TreeBuilder : public YAML::EventHandler {
     return {kind, place(mark), std::move(text), {}, {}};
   }
 
-  /// Counts values against the limit. Copies for aliases count, since a few lines can produce millions of
-  /// them.
+  /// Counts values and checks the limit. Copies for aliases are counted as well, since a few lines with
+  /// aliases can stand for millions of values.
   void count(const YAML::Mark& mark, std::size_t values) {
     values_ += values;
     if (values_ <= limits_.max_values) return;
@@ -294,7 +299,8 @@ class TreeBuilder : public YAML::EventHandler {
   void add_to_map(const YAML::Mark& mark, Open& map, Node node, bool plain) {
     std::vector<Entry>& entries = map.node.entries;
     if (map.expects_value) {
-      // Where nothing follows a key, the parser has already gone on to a later line.
+      // For a key without a value, the parser reports the place of a later line. The place of the key is used
+      // instead.
       if (node.is(Kind::null)) node.place = entries.back().place;
       entries.back().value = std::move(node);
     } else {
@@ -312,9 +318,10 @@ class TreeBuilder : public YAML::EventHandler {
   Node root_;
   bool has_root_ = false;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, Node> anchored_;  ///< what aliases name: complete values only
-  std::size_t values_ = 0;                   ///< keys, values, and copies for anchors and aliases
-  std::size_t copied_bytes_ = 0;             ///< of texts, by aliases
+  std::map<YAML::anchor_t, Node> anchored_;  ///< The complete values with an anchor, which aliases refer to.
+  std::size_t values_ = 0;                   ///< The number of keys and values, with the copies for anchors
+                                             ///< and aliases.
+  std::size_t copied_bytes_ = 0;             ///< The size of the texts that aliases copied.
 };
 
 bool is_control_character(char c) {
@@ -327,8 +334,8 @@ std::size_t count_lines(std::string_view text) {
   return feeds + (text.ends_with('\n') ? 0 : 1);
 }
 
-/// Provides the text without a copy, and then the marker `...` for the end of the document. Without the
-/// marker, yaml-cpp accepts a quoted text that has no closing quote.
+/// Gives yaml-cpp the text without copying it, followed by the marker `...` for the end of the document.
+/// Without the marker, yaml-cpp accepts a text in quotes whose closing quote is missing.
 class Input : public std::streambuf {
  public:
   explicit Input(std::string_view text) : text_(text), end_(text.ends_with('\n') ? "...\n" : "\n...\n") {
@@ -343,7 +350,7 @@ class Input : public std::streambuf {
     return traits_type::to_int_type(*gptr());
   }
 
-  /// Takes a character back. yaml-cpp reads the first characters to look for a byte order mark.
+  /// Puts a character back. yaml-cpp does so after it has looked for a byte order mark.
   int_type pbackfail(int_type /*character*/) override {
     if (!at_end_ || text_.empty()) return traits_type::eof();
     at_end_ = false;
@@ -353,7 +360,7 @@ class Input : public std::streambuf {
 
  private:
   void show(std::string_view part, std::size_t from) {
-    // setg() takes pointers to non-const characters, although a get area is only read.
+    // setg() takes pointers to non-const characters, but the stream only reads them.
     char* const begin = const_cast<char*>(part.data());
     setg(begin, begin + from, begin + part.size());
   }
@@ -367,10 +374,10 @@ class Input : public std::streambuf {
 
 Result<Node> read(const std::string& file, std::string_view text, const Limits& limits) {
   const auto name = std::make_shared<const std::string>(file);
-  // yaml-cpp does not count a byte order mark where it tells positions.
+  // The positions that yaml-cpp reports do not count a byte order mark.
   static constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   while (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  // yaml-cpp takes one of these characters for the end of the file.
+  // yaml-cpp would read some control characters as the end of the file.
   const auto control = std::find_if(text.begin(), text.end(), is_control_character);
   if (control != text.end()) {
     const std::string_view before = text.substr(0, static_cast<std::size_t>(control - text.begin()));

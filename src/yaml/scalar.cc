@@ -10,12 +10,13 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/yaml/yaml.h"
 
-// Scalars that are written without quotes, by the resolvers of PyYAML (yaml/resolver.py) and its constructors
-// (yaml/constructor.py), which Salt changes in salt/utils/yamlloader.py.
+// Reads scalars without quotes. The rules are PyYAML's resolvers (yaml/resolver.py) and constructors
+// (yaml/constructor.py), with the changes that Salt makes in salt/utils/yamlloader.py.
 namespace rest_fcgi::yaml {
 namespace {
 
-constexpr std::size_t kLongestNumber = 4300;  // Python's own limit for reading an integer
+// The largest number of digits of an integer that Python reads from text.
+constexpr std::size_t kLongestNumber = 4300;
 
 const Regex& integer_pattern() {
   static const Regex pattern = *Regex::compile(
@@ -38,7 +39,7 @@ bool is_boolean(std::string_view text) {
   return std::find(std::begin(kNames), std::end(kNames), text) != std::end(kNames);
 }
 
-/// A number's digits without underscores, and its sign.
+/// The digits of a number without underscores, and its sign.
 struct Digits {
   explicit Digits(std::string_view number) {
     has_sign = number.front() == '-' || number.front() == '+';
@@ -52,7 +53,7 @@ struct Digits {
   bool negative = false;
 };
 
-/// Parses a sexagesimal integer such as `190:20:30`. A unit of one part is 60 units of the next.
+/// Parses a sexagesimal integer such as `190:20:30`. Each part counts 60 times the next part.
 std::optional<std::uint64_t> parse_sexagesimal(std::string_view text) {
   std::uint64_t value = 0;
   while (true) {

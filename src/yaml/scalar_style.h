@@ -6,23 +6,24 @@
 
 namespace rest_fcgi::yaml {
 
-/// How a text is written.
+/// The YAML style in which a text is written.
 enum class Style { plain, single_quoted, double_quoted };
 
-/// What PyYAML's emitter (yaml/emitter.py, analyze_scalar) looks for in a text before it chooses a style.
+/// The properties of a text that PyYAML's emitter uses to choose a style (analyze_scalar in yaml/emitter.py).
 struct ScalarLook {
   bool multiline = false;
-  bool may_be_plain = true;  ///< in block style, if the text without quotes is not read as another type
+  bool may_be_plain = true;  ///< In block style, the text needs no quotes. This does not say whether the text
+                             ///< would then be read as another type.
   bool may_be_single_quoted = true;
 };
 
 [[nodiscard]] ScalarLook look_at(std::u32string_view text);
 
-/// Returns the style of a text. `is_text_when_plain`: without quotes, the text is not read as another type
-/// such as a number. `is_key`: the text has to be on one line.
+/// Returns the style of a text. `is_text_when_plain` says that the text is read as text without quotes, and
+/// not as a number or another type. `is_key` says that the text has to be on one line.
 [[nodiscard]] Style style_of(const ScalarLook& look, bool is_text_when_plain, bool is_key);
 
-/// Returns whether PyYAML's resolvers read the text without quotes as text.
+/// Returns whether PyYAML reads the text without quotes as text, and not as another type.
 [[nodiscard]] bool resolves_to_text(std::string_view text);
 
 /// Returns whether the character is a line break of YAML 1.1: line feed, U+0085, U+2028 and U+2029.

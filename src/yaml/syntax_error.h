@@ -7,19 +7,19 @@
 
 namespace rest_fcgi::yaml {
 
-/// Where a text is no YAML, and what is wrong there. Lines and columns count from 1. Value type.
+/// The place of a syntax error in a YAML text, and its message. Lines and columns count from 1. Value type.
 struct SyntaxError {
   std::size_t line;
   std::size_t column;
   std::string text;
 };
 
-/// Says an error of yaml-cpp in plain words: what was found, and what is expected. The line is that of the
-/// cause, which may be before the line where yaml-cpp noticed the error. Values are not shown, since they may
-/// be passwords. A message that yaml-cpp does not have is left as it is.
+/// Returns an error of yaml-cpp with a message in plain words, which says what was found and what is
+/// expected. The line is the line of the cause, which may be above the line that yaml-cpp reports. Messages
+/// do not show values, since they may be passwords. An unknown message stays unchanged.
 [[nodiscard]] SyntaxError explain(std::string_view text, const SyntaxError& found);
 
-/// Says what is wrong with `KEY:VALUE` or `KEY`, where `KEY: VALUE` is expected. Shows the key alone.
+/// Returns a message for `KEY:VALUE` or `KEY` where `KEY: VALUE` is expected. The message shows only the key.
 [[nodiscard]] std::string describe_missing_colon(std::string_view content);
 
 }  // namespace rest_fcgi::yaml

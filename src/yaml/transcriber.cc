@@ -14,14 +14,15 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-constexpr std::size_t kShown = 60;  // bytes of a number in a message
+constexpr std::size_t kShown = 60;  // The largest number of bytes of a number that a message shows.
 
-/// Writes the events of a text from the network as JSON, without a tree: a tree takes a hundred times the
-/// text. Throws Mistake. Not synchronized.
+/// Writes the events of a YAML text from the network as JSON. It builds no tree, since a tree takes a hundred
+/// times the memory of the text. Throws Mistake. Not synchronized.
 class Transcriber {
  public:
   Transcriber(std::string_view text, const Limits& limits) : text_(text), events_(text), limits_(limits) {
-    // Reserved at once: a string that grows needs three times its memory while it is copied.
+    // Reserves the memory for the JSON text at the start. A string that grows later needs three times its
+    // memory while it is copied.
     json_.reserve(text.size() / 4 * 9);
   }
 
@@ -37,18 +38,18 @@ class Transcriber {
   }
 
  private:
-  /// How a list or map becomes JSON: `set` is a map whose keys are the list, and `pairs` (of `!!omap` and
-  /// `!!pairs`) a list whose maps of one entry each become lists of key and value.
+  /// How a list or map becomes JSON. A `set` is a map whose keys become a list. `pairs` is a list with the
+  /// tag `!!omap` or `!!pairs`. Each of its maps has one entry and becomes a `pair`, a list of key and value.
   enum class Form { list, map, set, pairs, pair };
 
   struct Open {
     Form form;
-    bool expects_value = false;  ///< for a map: its last key has no value yet
-    std::size_t first_key = 0;   ///< for a map: index of its first key in `keys_`
+    bool expects_value = false;  ///< In a map, the last key has no value yet.
+    std::size_t first_key = 0;   ///< In a map, the index in `keys_` of its first key.
     std::size_t entries = 0;
   };
 
-  /// The position of a key of an open map in `json_`.
+  /// The position in `json_` of a key of an open map.
   struct Key {
     std::uint32_t begin;
     std::uint32_t size;
@@ -77,13 +78,13 @@ class Transcriber {
   }
 
   /// Records the first construct that Salt accepts and this program refuses. Reading continues, because a
-  /// syntax error later in the text takes precedence.
+  /// syntax error later in the text is reported instead.
   void refuse(const yaml_mark_t& mark, std::string text) {
     if (!refused_) refused_ = Mistake{mark, std::move(text), ErrorKind::invocation};
   }
 
-  /// Refuses an alias, since it could stand for much more text than was sent. An alias without an anchor is a
-  /// syntax error.
+  /// Refuses an alias, since an alias could stand for much more text than the client sent. An alias without
+  /// an anchor is a syntax error.
   void refuse_alias(const yaml_mark_t& mark, const std::string& name) {
     if (text_.find("&" + name) == std::string_view::npos) throw Mistake{mark, "found undefined alias"};
     refuse(mark, "found a YAML alias, expected the value itself; write it out");
@@ -137,7 +138,7 @@ class Transcriber {
     throw Mistake{mark, "found another value in !!omap or !!pairs, expected a map of one entry"};
   }
 
-  /// Counts a value, and notes that the last key of the open map has a value.
+  /// Counts a value. Also records that the last key of the open map has a value.
   void begin_value(const yaml_mark_t& mark, Kind kind) {
     count(mark);
     if (!open_.empty()) {
@@ -181,7 +182,8 @@ class Transcriber {
     }
   }
 
-  /// Keys of JSON objects are text: `1` is "1", as Python's json.dumps has it.
+  /// Writes a key as text, since keys of JSON objects are text. The key `1` becomes "1", as in Python's
+  /// json.dumps.
   void add_key(const yaml_mark_t& mark, const Scalar& scalar) {
     if (scalar.plain && scalar.text == "<<") {
       refuse(mark, "found <<, which adds what an alias names; write the entries out");
@@ -200,7 +202,8 @@ class Transcriber {
     keys_.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(json_.size() - begin)});
   }
 
-  /// Throws Mistake for a number that Python cannot read.
+  /// Returns a number as JSON. Refuses a number that JSON cannot hold. Throws Mistake for a number without
+  /// digits, which Python cannot read.
   std::string json_of_number(const yaml_mark_t& mark, const Scalar& scalar) {
     if (auto json = json_of(scalar.kind, scalar.text)) return *std::move(json);
     if (scalar.text.ends_with('_') || scalar.text.ends_with('x') || scalar.text.ends_with('b')) {
@@ -229,7 +232,7 @@ class Transcriber {
   std::string json_;
   JsonWriter writer_{json_};
   std::vector<Open> open_;
-  std::deque<Key> keys_;  ///< of all open maps
+  std::deque<Key> keys_;  ///< The keys of all open maps.
   std::size_t values_ = 0;
   std::optional<Mistake> refused_;
   Kind root_kind_ = Kind::null;
@@ -245,7 +248,8 @@ Result<Transcript> transcribe(std::string_view text, const Limits& limits) {
   try {
     return Transcriber(text, limits).transcribe();
   } catch (Mistake& mistake) {
-    // A message quotes the text after its colon. That text may be a password that YAML could not read.
+    // libyaml's message quotes a part of the text after a colon. That part may be a password, so it is
+    // removed.
     mistake.text.resize(std::min(mistake.text.find(':'), mistake.text.size()));
     return error_of(mistake, text);
   }

@@ -52,7 +52,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// Writes one tree. Lives for that long.
+/// Writes one tree as JSON. An object lives only while the tree is written.
 class TreeWriter {
  public:
   TreeWriter(JsonWriter& writer, const std::function<void(const Node&)>& unfit)

@@ -11,8 +11,11 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-constexpr std::size_t kWidth = 80;        // columns; a longer text is folded at the first blank after them
-constexpr std::size_t kLongestKey = 122;  // in PyYAML less than 128, with five characters for `!!str`
+// The width of a line in columns. A longer text is folded at the first blank after this column.
+constexpr std::size_t kWidth = 80;
+// The longest key that is written on one line. PyYAML's limit is 128, and it counts five characters for the
+// tag `!!str`.
+constexpr std::size_t kLongestKey = 122;
 
 std::u32string decoded(std::string_view utf8) {
   std::u32string text;
@@ -49,7 +52,7 @@ void append(std::string& out, char32_t c) {
   put(0x80U | (c & 0x3FU));
 }
 
-/// YAML 1.1 wants a point in every real: `1e+16` would be text.
+/// Returns a real number with a point. YAML 1.1 reads a number without a point, such as `1e+16`, as text.
 std::string real_of(std::string_view digits) {
   std::string text(digits);
   if (const std::size_t exponent = text.find_first_of("eE");
@@ -59,7 +62,7 @@ std::string real_of(std::string_view digits) {
   return text;
 }
 
-/// Writes one value as the emitter of PyYAML does. An object is used for one value only.
+/// Writes one value as PyYAML's emitter does. Each object writes only one value.
 class Writer {
  public:
   [[nodiscard]] std::string write_document(JsonValue root) {
@@ -72,10 +75,10 @@ class Writer {
   }
 
  private:
-  /// Where a value stands. A list is not indented under a key, and a key is on one line.
+  /// The place of a value in the document. A list below a key is not indented, and a key is on one line.
   enum class Context { root, item, value, key };
 
-  /// Returns whether it was a scalar without quotes.
+  /// Writes a value. Returns whether the value is a scalar without quotes.
   bool write(JsonValue value, Context context) {
     switch (value.kind()) {
       case JsonValue::Kind::null:
@@ -129,7 +132,8 @@ class Writer {
     }
   }
 
-  /// `key:`; for one that is long, empty or of several lines `? key` and then `:` on a line of its own.
+  /// Writes a key as `key:`. A key that is long, empty or has several lines becomes `? key`, with the colon
+  /// on a line of its own.
   void write_key(std::string_view key) {
     const std::u32string text = decoded(key);
     if (!text.empty() && text.size() <= kLongestKey && !look_at(text).multiline) {
@@ -160,8 +164,8 @@ class Writer {
     return style == Style::plain;
   }
 
-  /// A text without quotes or in single quotes, which are doubled inside. A lone blank beyond the width
-  /// becomes a line break, and each line break of the text one more.
+  /// Writes a text without quotes or in single quotes. Doubles each single quote inside the quotes. A single
+  /// blank after the width becomes a line break. Line breaks in the text get one additional line break.
   void write_folded(std::u32string_view text, bool quoted, bool may_fold) {
     if (quoted) put(U'\'');
     is_at_indent_ = false;
@@ -189,7 +193,8 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// Returns how many blanks, or how many line breaks, are at `at`; 1 for any other character.
+  /// Returns the number of equal blanks or of line breaks that begin at `at`. Returns 1 for any other
+  /// character.
   static std::size_t run_of(std::u32string_view text, std::size_t at) {
     std::size_t end = at + 1;
     if (text[at] == U' ') end = text.find_first_not_of(U' ', at);
@@ -197,12 +202,12 @@ class Writer {
     return std::min(end, text.size()) - at;
   }
 
-  /// Writes a text in double quotes. A line longer than kWidth is folded before a blank or after an escape; a
+  /// Writes a text in double quotes. Folds a line longer than kWidth before a blank or after an escape. A
   /// backslash marks the fold.
   void write_double_quoted(std::u32string_view text, bool may_fold) {
     put(U'"');
     is_at_indent_ = false;
-    std::size_t start = 0;  // of what is not written yet
+    std::size_t start = 0;  // The start of the part that is not yet written.
     const auto flush = [&](std::size_t end) {
       for (; start < end; ++start) put(text[start]);
     };
@@ -227,7 +232,8 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// Increases the indentation by two for the lifetime of this object. If `deeper` is false, keeps it.
+  /// Increases the indentation by two for the lifetime of this object. If `deeper` is false, the indentation
+  /// stays the same.
   class Indent {
    public:
     Indent(Writer& writer, bool deeper) : writer_(writer), before_(writer.indent_) {
@@ -253,7 +259,8 @@ class Writer {
     if (column_ != 0 && out_.back() != ' ') put(U' ');
   }
 
-  /// Moves to the indentation column, on this line if it has only blanks and indicators before that column.
+  /// Moves to the indentation column. Stays on this line if only blanks and indicators such as `- ` are
+  /// before that column.
   void write_indent() {
     const std::size_t indent = indent_ > 0 ? static_cast<std::size_t>(indent_) : 0;
     const bool is_behind = column_ > indent || (column_ == indent && column_ != 0 && out_.back() != ' ');
@@ -280,7 +287,7 @@ class Writer {
   std::string out_;
   std::size_t column_ = 0;
   int indent_ = -2;
-  bool is_at_indent_ = true;  ///< the line has nothing but indentation and indicators such as `- `
+  bool is_at_indent_ = true;  ///< The line has only indentation and indicators such as `- `.
 };
 
 }  // namespace
