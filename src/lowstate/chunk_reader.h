@@ -22,36 +22,41 @@ class ChunkReader {
   ChunkReader(std::size_t index, JsonValue chunk, bool has_expr_form)
       : index_(index), chunk_(chunk), has_expr_form_(has_expr_form) {}
 
-  /// Returns whether `expr_form` is accepted for `tgt_type`. See `ReadOptions`.
+  /// Returns whether a chunk may have `expr_form`, the older name of `tgt_type`. See `ReadOptions`.
   [[nodiscard]] bool has_expr_form() const noexcept { return has_expr_form_; }
 
   [[nodiscard]] JsonValue chunk() const noexcept { return chunk_; }
 
-  /// Returns a key's value as `find_nonempty` does.
+  /// Returns the value of a key. A null or empty value counts as absent, see `find_nonempty`.
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const noexcept;
 
-  /// Returns a key's value as `find` does, but blank text counts as absent. For numbers, names and maps.
+  /// Returns the value of a key as `find` does, but a text of blanks also counts as absent. Used for numbers,
+  /// names and maps.
   [[nodiscard]] std::optional<JsonValue> find_nonblank(std::string_view key) const noexcept;
 
-  /// Returns a key's value, which may be empty; absent if it is null.
+  /// Returns the value of a key, which may be empty. A null value counts as absent.
   [[nodiscard]] std::optional<JsonValue> find_nonnull(std::string_view key) const noexcept;
 
-  /// Returns a text; empty if it is absent.
+  /// Returns the value of a key that must be a text. An absent key gives an empty text.
   std::string_view text(std::string_view key);
 
-  /// Returns a boolean; false if it is absent. Accepts a boolean, 1 or 0, and a text with one of these.
+  /// Returns the value of a key that must be a boolean. An absent key gives false. Booleans, 1, 0, and texts
+  /// with one of these are accepted.
   bool flag(std::string_view key);
 
-  /// Returns a duration in seconds. Accepts a number, and a text with one.
+  /// Returns the value of a key that is a duration in seconds. A number and a text with a number are
+  /// accepted.
   std::optional<std::chrono::milliseconds> duration(std::string_view key);
 
-  /// Returns an object. The texts `{}` and `[]`, which forms may have, count as absent.
+  /// Returns the value of a key that must be an object. Forms may send the texts `{}` and `[]`, which count
+  /// as absent.
   std::optional<JsonValue> object(std::string_view key);
 
-  /// Sets the error, with the chunk's index in front, if there is none yet.
+  /// Records an error of this chunk, unless an earlier error is recorded. The message begins with the chunk's
+  /// index.
   [[gnu::cold]] void report(std::string_view sentence);
 
-  /// Sets the error `'KEY' must be ACCEPTED; found TYPE.`
+  /// Records the error `'KEY' must be ACCEPTED; found TYPE.`
   [[gnu::cold]] void refuse(std::string_view key, std::string_view accepted, JsonValue found);
 
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
@@ -63,25 +68,28 @@ class ChunkReader {
   std::optional<Error> error_;
 };
 
-/// Returns a value for a message: a number or string itself, otherwise its type.
+/// Returns the text of a value for a message. A number or string is shown itself; for other values the type
+/// is shown.
 [[nodiscard]] std::string shown(JsonValue value);
 
-/// Returns the finite number that the whole text is, with an optional minus sign, point and exponent.
+/// Parses the whole text as a finite number with an optional minus sign, point and exponent. Absent for any
+/// other text.
 [[nodiscard]] std::optional<double> parse_finite_number(std::string_view text) noexcept;
 
-/// Returns a number, which may be a text with blanks around it.
+/// Returns the number in a JSON number, or in a JSON string, which may have blanks around the number.
 [[nodiscard]] std::optional<double> number_of(JsonValue value) noexcept;
 
-/// Reads `fun`, `arg` and `kwarg` of a local chunk.
+/// Reads the functions of a chunk for a local client from the keys `fun`, `arg` and `kwarg`.
 void read_functions(ChunkReader& reader, Client client, LocalCall& call);
 
-/// Reads `tgt`, `tgt_type` and `delimiter`.
+/// Reads the target of a chunk from the keys `tgt`, `tgt_type` and `delimiter`.
 void read_target(ChunkReader& reader, Client client, Target& target);
 
-/// Reads a chunk for the client `ssh`. Keys that are not on its list are errors.
+/// Reads a chunk of the client `ssh`. A key that this client does not accept is an error.
 void read_ssh_call(ChunkReader& reader, LocalCall& call);
 
-/// Reads `fun`, `arg`, `kwarg` and other keys of a runner or wheel chunk.
+/// Reads the function of a runner or wheel chunk from the keys `fun`, `arg` and `kwarg`. Other keys become
+/// keyword arguments.
 void read_master_function(ChunkReader& reader, Client client, Function& function);
 
 /// Returns the names of all target types, for a message.

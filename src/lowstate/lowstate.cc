@@ -33,7 +33,7 @@ void read_target_type(ChunkReader& reader, TargetType& type) {
   }
 }
 
-/// Splits ids at commas, which Salt accepts for a list, too.
+/// Splits the ids of a target of type `list` at commas. Salt accepts such a text in place of a list.
 void split_at_commas(std::string_view text, std::vector<std::string_view>& list) {
   while (!text.empty()) {
     if (const std::string_view id = next_token(text, ','); !id.empty()) list.push_back(id);
@@ -94,7 +94,7 @@ void read_batch(ChunkReader& reader, BatchSize& batch) {
 }
 
 void read_subset(ChunkReader& reader, std::size_t& subset) {
-  // `sub` is the older name, which wins in Salt.
+  // `sub` is the older name of `subset`. If a chunk has both keys, Salt uses `sub`.
   const std::string_view key = reader.find_nonblank("sub") ? "sub" : "subset";
   const auto value = reader.find_nonblank(key);
   if (!value) return;
@@ -113,7 +113,7 @@ void read_local_call(ChunkReader& reader, Client client, LocalCall& call) {
   call.gather_job_timeout = reader.duration("gather_job_timeout");
   call.full_return = reader.flag("full_return");
   call.ret = reader.text("ret");
-  // A batch consists of several jobs, so the id of the caller is ignored, as by Salt.
+  // A batch consists of several jobs, so the caller's `jid` is ignored. Salt ignores it as well.
   if (client != Client::local_batch) read_jid(reader, call.jid);
   call.metadata = reader.object("metadata");
   if (client == Client::local_batch) {
@@ -132,13 +132,14 @@ Result<Client> read_client(JsonValue chunk) {
   return Error{ErrorKind::invocation, "Invalid client specified: " + quoted(value.python_str())};
 }
 
-/// Returns the text of a credential; empty if it is absent.
+/// Returns the text of a credential. A credential that is absent, or is not a string, gives an empty text.
 std::string_view read_credential(ChunkReader& reader, std::string_view key) {
   const auto value = reader.find(key);
   if (!value) return {};
   if (!value->is(JsonValue::Kind::string)) {
     reader.refuse(key, "a string", *value);
-    return {};  // not text(): a password that was sent as a number must not be used either
+    // A password that was sent as a number must not be used, although `JsonValue::text` returns its digits.
+    return {};
   }
   return value->text();
 }
@@ -149,7 +150,8 @@ auth::Credentials read_credentials(ChunkReader& reader) {
   credentials.username = read_credential(reader, "username");
   credentials.password = SecretView(read_credential(reader, "password"));
   credentials.token = SecretView(read_credential(reader, "token"));
-  // An empty token beside eauth is ignored. Without eauth it is a wrong token.
+  // If the chunk also has `eauth`, an empty `token` is ignored. Without `eauth`, an empty `token` is a wrong
+  // token.
   const bool has_eauth = reader.find("eauth").has_value();
   if (reader.find("token") || (!has_eauth && reader.chunk().find("token"))) {
     credentials.kind = auth::Credentials::Kind::token;
@@ -191,7 +193,7 @@ Result<void> read_chunk(JsonValue value, const ReadOptions& reading, Chunk& chun
   return {};
 }
 
-/// Refuses two jobs with the same jid.
+/// Refuses a request in which two chunks have the same `jid`.
 Result<void> check_unique_jids(const std::vector<Chunk>& chunks) {
   std::map<std::string_view, std::size_t> owners;
   for (const Chunk& chunk : chunks) {
@@ -211,7 +213,7 @@ Result<void> check_unique_jids(const std::vector<Chunk>& chunks) {
 void read_target(ChunkReader& reader, Client client, Target& target) {
   read_target_type(reader, target.type);
   if (reader.find("delimiter")) target.delimiter = reader.text("delimiter");
-  const auto tgt = reader.find_nonnull("tgt");  // an empty target matches no minion
+  const auto tgt = reader.find_nonnull("tgt");  // An empty target is not an error. It matches no minion.
   if (!tgt) {
     reader.report(format("'tgt' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
     return;

@@ -16,13 +16,15 @@ namespace rest_fcgi::lowstate {
 
 namespace {
 
-constexpr std::size_t kMaxValues = 100000;  // keys and values in one text that is read as YAML
+// The largest number of keys and values in one text that is read as YAML.
+constexpr std::size_t kMaxValues = 100000;
 
-/// Returns whether Salt keeps the text from its YAML parser.
+/// Returns whether Salt (`yamlify_arg`) uses the text as it is, without parsing it as YAML.
 bool stays_text(std::string_view text) {
   const std::string_view word = stripped(text);
   if (word.empty() || word == "---" || word == "...") return true;
-  constexpr std::string_view no_values = "&*!|>%";  // anchors, aliases, tags, blocks and directives
+  // These characters begin anchors, aliases, tags, block scalars and directives in YAML.
+  constexpr std::string_view no_values = "&*!|>%";
   if (no_values.find(word.front()) != std::string_view::npos) return true;
   if (text.find_first_of("\t\r\n") != std::string_view::npos) return true;
   return word.find('_') != std::string_view::npos &&
@@ -35,8 +37,8 @@ bool is_block(std::string_view text) {
          yaml::kind_of_plain(stripped(text)) == yaml::Kind::string;
 }
 
-/// Returns whether YAML changed the meaning of the text: a list or map without brackets, or a text that was
-/// cut at `#`.
+/// Returns whether parsing as YAML changed the meaning of the text. In this case Salt uses the text as it is.
+/// The text is a list or map without brackets, or YAML cut the text at `#`.
 bool changes_meaning(const yaml::Transcript& value, std::string_view text) {
   using yaml::Kind;
   if (value.kind == Kind::map) return !text.starts_with('{');
@@ -47,7 +49,7 @@ bool changes_meaning(const yaml::Transcript& value, std::string_view text) {
   return is_empty || text.find('#') != std::string_view::npos;
 }
 
-/// Returns whether Python's `\w` matches. Bytes of characters beyond ASCII count as letters.
+/// Returns whether Python's `\w` matches the byte. All bytes of characters beyond ASCII count as letters.
 bool is_word(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
@@ -60,13 +62,13 @@ void write_value(JsonWriter& writer, JsonValue value) {
   }
 }
 
-/// Returns the value of a text. Texts that are invalid YAML were refused when the chunk was read.
+/// Returns the YAML value of a text. The reader of the chunk has already refused texts that are invalid YAML.
 Json as_argument(std::string_view text) {
   Result<Json> value = yamlify_scalar(text);
   return value ? *std::move(value) : Json::string(text);
 }
 
-/// Writes the value of a text as on a command line.
+/// Writes the value that the text has as an argument on Salt's command line.
 void write_text(JsonWriter& writer, std::string_view text) {
   const Json value = as_argument(text);
   const std::string& json = value.text();
@@ -77,7 +79,7 @@ void write_text(JsonWriter& writer, std::string_view text) {
   }
 }
 
-/// Returns `[[positional], {keyword}]`. Of equal keys the last one counts.
+/// Returns the arguments as the JSON text `[[positional], {keyword}]`. Of equal keys the last one counts.
 std::string normalized(const Function& function, bool as_command_line) {
   std::string text;
   JsonWriter writer(text);
@@ -172,7 +174,8 @@ Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMe
 
 std::vector<JsonMember> merge_equal_keys(const std::vector<JsonMember>& members) {
   std::vector<JsonMember> kept;
-  std::map<std::string_view, std::size_t> places;  // not a hash table, since callers choose the keys
+  // Callers choose the keys, and could choose keys that make a hash table slow.
+  std::map<std::string_view, std::size_t> places;
   for (const JsonMember& member : members) {
     const auto [place, is_new] = places.try_emplace(member.key, kept.size());
     if (is_new) {

@@ -15,12 +15,12 @@ namespace rest_fcgi::lowstate {
 
 namespace {
 
-/// in the order of `Client`
+/// The names in the order of `Client`.
 constexpr std::array<std::string_view, std::size(kClients)> kClientNames{
     "local",        "local_async", "local_batch", "local_subset", "runner",
     "runner_async", "wheel",       "wheel_async", "ssh"};
 
-/// in the order of `TargetType`
+/// The names in the order of `TargetType`.
 constexpr std::array<std::string_view, 12> kTargetTypeNames{
     "glob",        "pcre",         "list",      "grain", "grain_pcre", "pillar",
     "pillar_pcre", "pillar_exact", "nodegroup", "range", "compound",   "ipcidr"};

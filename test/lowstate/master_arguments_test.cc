@@ -8,7 +8,7 @@
 namespace rest_fcgi::lowstate {
 namespace {
 
-/// Returns arguments that were copied from `[[positional], {keyword}]`, whose document is then destroyed.
+/// Copies arguments from `[[positional], {keyword}]` and destroys the document. Returns the copy as text.
 std::string taken(std::string_view json, bool as_command_line) {
   std::shared_ptr<const MasterArguments> arguments;
   {
@@ -25,7 +25,7 @@ std::string taken(std::string_view json, bool as_command_line) {
   return arguments->json().text();
 }
 
-/// Returns sorted arguments as Python's str() shows them.
+/// Returns sorted arguments in the form of Python's str().
 std::string sorted(std::string_view args, std::string_view kwargs) {
   JsonDocument given_args;
   JsonDocument given_kwargs;

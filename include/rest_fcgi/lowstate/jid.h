@@ -18,8 +18,8 @@ inline constexpr std::size_t kJidDigits = 20;
 
 inline constexpr std::size_t kMaxJidLength = 64;
 
-/// Returns whether a caller may choose this job id. It becomes part of file names and event tags. `req` means
-/// "make a new one" to a Salt master.
+/// Returns whether a caller may choose this job id. Job ids become parts of file names and event tags, so
+/// many characters are refused. `req` is refused, because it tells a Salt master to make a new job id.
 [[nodiscard]] constexpr bool is_allowed_jid(std::string_view text) noexcept {
   const auto is_part = [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; };
   return !text.empty() && text.size() <= kMaxJidLength &&

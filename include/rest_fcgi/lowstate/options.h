@@ -10,7 +10,7 @@ namespace rest_fcgi::lowstate {
 /// Limits on one request.
 struct Options {
   JsonLimits json;
-  std::size_t max_chunks = 100;  ///< chunks in one request
+  std::size_t max_chunks = 100;  ///< largest number of chunks in one request
 };
 
 }  // namespace rest_fcgi::lowstate
