@@ -17,21 +17,21 @@
 namespace rest_fcgi::store {
 namespace {
 
-constexpr std::int64_t kApplicationId = 1919312742;  // "rfcf" in ASCII, big endian
+constexpr std::int64_t kApplicationId = 1919312742;  // the letters "rfcf" in ASCII, in big-endian order
 constexpr std::int64_t kVersion = 1;
 
-// job: jid is a key of src/returner/stored.h. fun is NULL for a reserved jid without a load. returns has the
-//   returns that came with the load.
-// job_return: later returns; they replace those in job.
+// job: jid is a key of src/returner/stored.h. fun is NULL for a reserved jid without a load. returns holds
+//   the returns that were saved together with the load.
+// job_return: the returns that were saved later. A return here replaces the return of the same minion in job.
 // token: hash is the SHA-256 of the token. Times in all tables are microseconds since 1970.
-// revoked_token, revoked_user: tokens that a Salt master still takes, and this program refuses. A user's
-// tokens
-//   that started until made_until are revoked.
+// revoked_token, revoked_user: tokens that a Salt master still accepts, but this program refuses. For
+//   revoked_user, these are all tokens of the user that were made until made_until.
 // login_failure: key is a hash of user and address.
-// running_job: jobs on worker threads. start is field 22 of /proc/PID/stat; job has the load and `ret`.
-// outbox: calls of the job cache etcd, in order, until etcd has them. load, returns and minions are JSON.
+// running_job: jobs on worker threads. start is field 22 of /proc/PID/stat, and job has the load and `ret`.
+// outbox: the write calls of the job cache etcd that etcd does not have yet, in order. load, returns and
+//   minions are JSON.
 // outbox_lease: the process that delivers the outbox. failure says why etcd cannot be written.
-// meta: jid is the last microsecond for which jids were made. synced counts FULL commits. outbox_bytes is the
+// meta: jid is the last microsecond for which a jid was made. synced counts FULL commits. outbox_bytes is the
 //   size of the texts in outbox.
 constexpr const char* kTables =
     "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT, arg TEXT, tgt TEXT,"
@@ -64,8 +64,8 @@ constexpr const char* kTables =
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
     "INSERT INTO meta VALUES ('synced', 0), ('outbox_bytes', 0);";
 
-// The store's thread makes a checkpoint each second. A commit makes one if the write-ahead log has grown to
-// 32,768 pages meanwhile.
+// The store's thread makes a checkpoint each second. A commit makes a checkpoint only if the write-ahead log
+// has grown to 32,768 pages since then.
 constexpr const char* kWriterSettings =
     "PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 32768";
 constexpr const char* kSyncerSettings =
@@ -104,7 +104,7 @@ Result<bool> has_tables(Connection& connection) {
              version, kVersion));
 }
 
-/// Creates the tables in an empty database. Several processes may do so at once.
+/// Creates the tables in an empty database. Several processes may call this function at the same time.
 Result<void> create_tables(Connection& connection) {
   const std::string stamp =
       format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kVersion);
@@ -117,7 +117,7 @@ Result<void> create_tables(Connection& connection) {
   return made ? made : unusable(made.error().message);
 }
 
-/// Creates the file and its folder if they are missing, readable by this user only.
+/// Creates the file and its folder if they are missing. Only the user of this process may read them.
 Result<void> make_file(const std::string& path) {
   const std::string folder_path = path.substr(0, path.rfind('/'));
   const Result<UniqueFd> folder = open_private_folder(folder_path);
@@ -133,18 +133,21 @@ Result<void> make_file(const std::string& path) {
   return {};
 }
 
-/// Returns whether the file exists. A folder that cannot be searched may have one.
+/// Returns whether the file exists or may exist. It may exist in a folder that this process is not allowed to
+/// search.
 bool may_exist(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) return true;
   return errno == EACCES && ::stat(path.substr(0, path.rfind('/')).c_str(), &status) == 0;
 }
 
-/// Repeats the change of the journal mode: SQLite does not wait for another process that does the same.
+/// Switches the database to a write-ahead log. Repeats the change on failure, because SQLite does not wait
+/// for another process that makes the same change.
 Result<void> use_write_ahead_log(Connection& connection) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   for (;;) {
-    // A commit writes whole pages, and most rows are small. Only a new database takes the page size.
+    // The pages are small, because a commit writes whole pages and most rows are small. SQLite sets the page
+    // size only in a new database.
     Result<void> set = connection.run("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL");
     if (set || std::chrono::steady_clock::now() >= deadline) return set;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -174,7 +177,7 @@ Result<void> Store::connect() {
   }
   auto writer = Connection::open(path_);
   if (!writer) return std::move(writer).error();
-  // A database of another application is refused before anything in it is changed.
+  // A database of another application is refused before this process changes anything in it.
   const Result<bool> is_made = has_tables(**writer);
   if (!is_made) return is_made.error();
   Result<void> set =

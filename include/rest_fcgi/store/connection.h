@@ -18,7 +18,7 @@ struct sqlite3_stmt;
 
 namespace rest_fcgi::store {
 
-/// A parameter of a statement; an absent one is NULL. Borrows a text.
+/// A parameter of an SQL statement: a number, a text or NULL. Borrows the text.
 struct Value {
   Value() = default;
   explicit Value(std::int64_t value) : number(value) {}
@@ -30,7 +30,7 @@ struct Value {
   std::optional<std::string_view> text{};
 };
 
-/// A row that a statement found. Valid until the next row.
+/// One row of a statement's result. Valid until the next row is read.
 class Row {
  public:
   explicit Row(sqlite3_stmt* statement) noexcept : statement_(statement) {}
@@ -44,22 +44,23 @@ class Row {
   sqlite3_stmt* const statement_;
 };
 
-/// Takes one row; returns false to end the statement.
+/// A function that gets one row, and returns whether it wants the next one.
 using TakeRow = std::function<bool(const Row&)>;
 
-/// One connection to a database, with its prepared statements. Not synchronized. Errors of all calls:
+/// A connection to an SQLite database, with its prepared statements. Not synchronized. Errors of all calls:
 /// unavailable, with SQLite's message.
 class Connection {
  public:
-  /// Opens an existing file, or a database in memory if `path` is empty, and runs `settings`.
+  /// Opens an existing file, or a database in memory if `path` is empty. Then runs the SQL statements
+  /// `settings`.
   [[nodiscard]] static Result<std::unique_ptr<Connection>> open(const std::string& path,
                                                                 const char* settings = "");
 
-  /// Runs statements without parameters.
+  /// Runs SQL statements that have no parameters.
   [[nodiscard]] Result<void> run(const char* sql);
 
-  /// Runs a statement with these parameters, and calls `take` for each row. `sql` must be a constant: its
-  /// address identifies the prepared statement.
+  /// Runs a statement with these parameters, and calls `take` for each row. `sql` must be a constant, because
+  /// its address identifies the prepared statement.
   template <class... Values>
   [[nodiscard]] Result<void> each(const char* sql, const TakeRow& take, const Values&... values) {
     const std::array<Value, sizeof...(values)> parameters{Value(values)...};
@@ -73,7 +74,8 @@ class Connection {
     return done ? Result(changes()) : done.error();
   }
 
-  /// Returns the first column of the first row; absent without a row, or for NULL.
+  /// Runs a statement, and returns the first column of the first row. Returns absent if there is no row or
+  /// the value is NULL.
   template <class... Values>
   [[nodiscard]] Result<std::optional<std::int64_t>> number(const char* sql, const Values&... values) {
     std::optional<std::int64_t> found;
@@ -85,7 +87,8 @@ class Connection {
     return read ? Result(found) : read.error();
   }
 
-  /// Runs `inside`, which returns Result<void>, in a transaction. An error of it rolls back.
+  /// Runs `inside`, which returns Result<void>, in a transaction. If `inside` returns an error, rolls the
+  /// transaction back.
   template <class Inside>
   [[nodiscard]] Result<void> transact(const Inside& inside) {
     Result<void> done = each("BEGIN IMMEDIATE", {});
@@ -96,10 +99,10 @@ class Connection {
     return done;
   }
 
-  /// Returns how many rows were changed since the connection was opened.
+  /// Returns how many rows this connection has changed since it was opened.
   [[nodiscard]] std::int64_t total_changes() const noexcept;
 
-  /// Returns whether the file was removed or replaced since it was opened.
+  /// Returns whether the database file was removed or replaced since it was opened.
   [[nodiscard]] bool has_moved() const noexcept;
 
  private:
@@ -119,8 +122,8 @@ class Connection {
   void roll_back();
 
   std::unique_ptr<sqlite3, Close> handle_;
-  std::unordered_map<const char*, std::unique_ptr<sqlite3_stmt, Finalize>>
-      prepared_;  // before handle_ closes
+  // Destroyed before handle_.
+  std::unordered_map<const char*, std::unique_ptr<sqlite3_stmt, Finalize>> prepared_;
 };
 
 }  // namespace rest_fcgi::store

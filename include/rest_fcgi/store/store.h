@@ -19,27 +19,29 @@
 
 namespace rest_fcgi::store {
 
-/// The database of local state: jobs, tokens, revocations, failed logins, running jobs and the outbox of
-/// etcd. All processes of a `cachedir` share the file (WAL mode). A commit survives `kill -9`; after `sync`
-/// it survives a power cut. Thread-safe. Errors of all calls but `open`: unavailable.
+/// The SQLite database of this host's state: jobs, tokens, revocations, failed logins, running jobs and the
+/// writes that wait for etcd. All processes with the same `cachedir` share the file (WAL mode). A commit
+/// survives `kill -9`, and after `sync` also a power cut. Thread-safe. Errors of all calls except `open`:
+/// unavailable.
 class Store {
  public:
   /// Opens the database, or creates it. Errors: configuration, with the path, if the file or its folder
-  /// cannot be used, or the file is corrupt or of another application or version. The file is not changed
-  /// then.
+  /// cannot be used, or if the file is corrupt or belongs to another application or version. In this case the
+  /// file is not changed.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const Options& options);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Runs `inside(connection)`, which returns Result<void>, in one transaction. An error of it rolls back.
-  /// `inside` must not call the store. It may run twice: it assigns its results.
+  /// Runs `inside(connection)`, which returns Result<void>, in one transaction. If `inside` returns an error,
+  /// rolls its changes back. `inside` must not call the store. It may run twice, so it has to overwrite its
+  /// results and not add to them.
   template <class Inside>
   [[nodiscard]] Result<void> transact(const Inside& inside) {
     return write(inside, Kind::transaction);
   }
 
-  /// Runs one statement, which is its own transaction, as `Connection::execute` does.
+  /// Runs one statement in a transaction of its own. Returns how many rows it changed.
   template <class... Values>
   [[nodiscard]] Result<std::int64_t> execute(const char* sql, const Values&... values) {
     std::int64_t changed = 0;
@@ -55,12 +57,13 @@ class Store {
   /// Waits until all earlier commits are on the disk. Concurrent callers share one fsync.
   [[nodiscard]] Result<void> sync();
 
-  /// Calls `read` with a connection that sees all earlier commits. `read` must not call the store.
+  /// Calls `read` with a connection that sees all earlier commits. `read` must not call the store and must
+  /// not write.
   [[nodiscard]] Result<void> read(const std::function<Result<void>(Connection&)>& read);
 
   [[nodiscard]] bool is_in_memory() const noexcept { return path_.empty(); }
 
-  /// Returns the bytes of all pages in use.
+  /// Returns the size of all used pages of the database in bytes.
   [[nodiscard]] Result<std::int64_t> used_bytes();
 
   /// Returns whether the last write succeeded.
@@ -73,15 +76,15 @@ class Store {
   };
   using Registration = std::unique_ptr<const Task, Unregister>;
 
-  /// Calls `task` about once a second, on the store's thread. The destructor of the registration ends this,
-  /// and waits for a running call.
+  /// Registers a task that the store's thread calls about once a second. The destructor of the Registration
+  /// removes the task, and waits until a running call has ended.
   [[nodiscard]] Registration every_second(Task task);
 
  private:
   enum class Kind { statement, transaction, durable };
 
-  /// A write of one thread. While one thread commits, others queue. The first of the queue then commits all
-  /// writes of the queue in one transaction.
+  /// A write of one thread. While one thread commits, the writes of other threads wait in a queue. Then the
+  /// thread of the first waiting write commits all waiting writes in one transaction.
   struct Write {
     enum State : int { waits, leads, ended };
     Result<void> (*run)(const void* inside, Connection& connection);
@@ -105,19 +108,20 @@ class Store {
   /// Opens all connections. Errors: configuration.
   [[nodiscard]] Result<void> connect();
   void commit_with_others(Write& write) noexcept;
-  /// Commits with synchronous=FULL if a write is durable. That syncs earlier commits, too.
+  /// Commits these writes. If a write has the kind `durable`, uses synchronous=FULL, which also syncs earlier
+  /// commits.
   void commit(const std::vector<Write*>& writes);
   void note_outcome(const Result<void>& outcome);
   void maintain();
   void reopen_if_moved();
-  /// Copies the write-ahead log into the database. Restarts a long log.
+  /// Copies the write-ahead log into the database file. If the log is long, restarts it from its beginning.
   void checkpoint();
 
   const std::string path_;
   std::mutex write_mutex_;
   std::unique_ptr<Connection> writer_;      // guarded by write_mutex_
-  std::unique_ptr<Connection> syncer_;      // synchronous=FULL; guarded by write_mutex_
-  std::unique_ptr<Connection> maintainer_;  // for checkpoints; of the store's thread
+  std::unique_ptr<Connection> syncer_;      // commits with synchronous=FULL; guarded by write_mutex_
+  std::unique_ptr<Connection> maintainer_;  // for checkpoints; used only by the store's thread
   std::atomic<bool> is_writable_ = true;
 
   std::mutex queue_mutex_;
@@ -126,14 +130,14 @@ class Store {
 
   std::mutex readers_mutex_;
   std::vector<std::unique_ptr<Connection>> idle_readers_;  // guarded by readers_mutex_
-  std::uint64_t generation_ = 0;                           // of the file; guarded by readers_mutex_
+  std::uint64_t generation_ = 0;  // how often the file was opened; guarded by readers_mutex_
 
   std::mutex tasks_mutex_;  // held while a task runs
   std::list<Task> tasks_;   // guarded by tasks_mutex_
   std::mutex stop_mutex_;
   std::condition_variable stop_;
   bool is_stopping_ = false;  // guarded by stop_mutex_
-  Thread thread_;             // ends first
+  Thread thread_;             // destroyed first, so that the thread ends before the other members
 };
 
 }  // namespace rest_fcgi::store
