@@ -22,11 +22,11 @@
 
 namespace rest_fcgi::etcd {
 
-/// The token of a login; empty if the cluster has no users. Never null.
+/// The token of a login. The token is empty if the cluster has no users. The pointer is never null.
 using Token = std::shared_ptr<const Secret>;
 
-/// Sends requests to a cluster: chooses the member, finds its prefix, logs in, and repeats. Thread-safe; a
-/// call blocks its own thread. Errors: those of `Client`.
+/// Sends requests to an etcd cluster. It chooses a member, finds the path prefix of the member's API, logs
+/// in, and repeats failed requests. Thread-safe. A call blocks the calling thread. Errors: those of `Client`.
 class Cluster {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Cluster>> make(Options options);
@@ -35,31 +35,33 @@ class Cluster {
   [[nodiscard]] Result<JsonDocument> call(std::string_view path, std::string_view body, Effect effect,
                                           Deadline deadline);
 
-  /// Sends a request of API v2 whose URL is the escaped path alone. Returns the node of the answer.
+  /// Sends a request of API v2. `request.url` holds only the escaped path. Returns the node of the answer.
   [[nodiscard]] Result<NodeV2> call_v2(HttpRequest request, Effect effect, Deadline deadline);
 
   struct Stream {
     std::unique_ptr<HttpStream> bytes;
     std::size_t member = 0;
-    std::string url;  ///< the member's, with the prefix
+    std::string url;  ///< the URL of the member with the API prefix
     Token token;
   };
 
-  /// Posts `body` to a path of API v3, without waiting for the reply. The stream must not outlive `this`.
+  /// Posts `body` to a path of API v3 without waiting for the reply. The returned stream must not outlive
+  /// this object.
   [[nodiscard]] Result<Stream> open(std::string_view path, std::string_view body, Deadline deadline);
 
-  /// Asks the stream's member, on another connection, whether it sees a leader. Absent: it does.
+  /// Asks the stream's member on another connection whether the member sees a leader. Returns a failure if it
+  /// sees no leader or does not answer.
   [[nodiscard]] std::optional<Failure> check(const Stream& stream, Deadline deadline);
 
-  /// Has the next stream go to another member, or use another token.
+  /// Makes the next stream go to another member or use another token, as `action` says.
   void note_failure(const Stream& stream, RetryAction action);
 
   [[nodiscard]] std::chrono::milliseconds try_timeout() const noexcept { return options_.try_timeout; }
 
  private:
-  /// What an attempt at a member needs.
+  /// The URL and the token that an attempt at a member needs.
   struct Ready {
-    std::string url;  ///< with the prefix
+    std::string url;  ///< the URL of the member with the API prefix
     Token token;
   };
 
@@ -72,20 +74,21 @@ class Cluster {
   [[nodiscard]] Tried<Ready> prepare(std::size_t member, Deadline deadline);
   [[nodiscard]] Tried<std::string> find_prefix(std::size_t member, Deadline deadline);
   [[nodiscard]] std::optional<Failure> note_cluster(std::size_t member, std::uint64_t cluster_id);
-  /// Returns the token of all calls. If it is missing, one thread logs in, and the others share the result.
+  /// Returns the token that all calls use. If the token is missing, one thread logs in, and other threads
+  /// wait for the same result.
   [[nodiscard]] Tried<Token> token(const std::string& url, Deadline deadline);
   [[nodiscard]] Tried<Token> log_in(const std::string& url, Deadline deadline);
-  /// Forgets a token, unless there is a newer one.
+  /// Forgets `token`, unless a newer token has replaced it.
   void forget(const Token& token);
 
   const Options options_;
-  const Secret basic_authorization_;  // for API v2
+  const Secret basic_authorization_;  // used by API v2 only
   const std::unique_ptr<Transport> transport_;
   Members members_;
 
   std::mutex mutex_;
   Token token_;                             // guarded by mutex_
-  std::shared_future<Tried<Token>> login_;  // guarded by mutex_; valid while a thread logs in
+  std::shared_future<Tried<Token>> login_;  // guarded by mutex_; valid only while a thread logs in
 };
 
 }  // namespace rest_fcgi::etcd

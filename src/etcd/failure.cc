@@ -12,19 +12,19 @@ namespace rest_fcgi::etcd {
 namespace {
 
 constexpr long kAny = -1;
-constexpr long kNotJson = -2;  // instead of a gRPC code: the gateway did not write this answer
+constexpr long kNotJson = -2;  // stands for a missing gRPC code: etcd's gateway did not write this answer
 
 struct Row {
   long status;
-  long code;              // gRPC's
-  std::string_view text;  // a part of the message
+  long code;              // the code of gRPC
+  std::string_view text;  // the message contains this text
   ErrorKind kind;
   RetryAction action;
   bool is_outcome_known;
   std::string_view advice = "";
 };
 
-// The first matching row counts.
+// The first row that matches an answer describes the failure.
 constexpr std::array kRows{
     Row{401, kAny, "", ErrorKind::authentication, RetryAction::authenticate, true},
     Row{400, 3, "user name is empty", ErrorKind::authentication, RetryAction::authenticate, true,
@@ -93,11 +93,11 @@ Failure transport_failure(Error error) {
 Failure gateway_failure(const HttpReply& reply, std::string_view url) {
   JsonDocument document;
   if (!document.parse(reply.body, JsonLimits::none())) {
-    // Pages of proxies say no more than their status.
+    // The page of a proxy says no more than its status.
     return failure(reply.status, kNotJson, reply.status == 400 ? first_line(reply.body) : "", url);
   }
   const JsonValue root = document.root();
-  // The oldest servers have `error` only, newer ones `message`.
+  // The oldest servers send only `error`. Newer servers send `message` as well.
   const std::string_view message = text(root, "message");
   return failure(reply.status, number(root, "code"), message.empty() ? text(root, "error") : message, url);
 }

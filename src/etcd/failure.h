@@ -10,9 +10,9 @@
 
 namespace rest_fcgi::etcd {
 
-/// What may help after a failed attempt.
+/// What the client does after a failed attempt.
 enum class RetryAction {
-  none,          ///< every member would fail in the same way
+  none,          ///< give up, because every member would fail in the same way
   next_member,   ///< ask another member
   authenticate,  ///< log in again
   other_prefix,  ///< look for the prefix of the API again
@@ -22,8 +22,8 @@ enum class RetryAction {
 struct Failure {
   Error error;
   RetryAction action = RetryAction::none;
-  bool is_outcome_known = true;  ///< false: the request may have been executed
-  bool lacks_api = false;        ///< the member answers, and has API v3 below no prefix
+  bool is_outcome_known = true;  ///< false if the request may have been executed
+  bool lacks_api = false;        ///< the member answers, but has no API v3
 };
 
 template <class T>
@@ -31,10 +31,11 @@ using Tried = std::variant<T, Failure>;
 
 [[nodiscard]] Failure transport_failure(Error error);
 
-/// Returns the failure of an answer whose status is not 200. `url` is the member's, for the message.
+/// Returns the failure of an answer whose status is not 200. The message names the member by its `url`.
 [[nodiscard]] Failure gateway_failure(const HttpReply& reply, std::string_view url);
 
-/// Returns the failure of an error in a stream: `{"grpc_code":…,"http_code":…,"message":…}`.
+/// Returns the failure for an error object in a stream: `{"grpc_code":…,"http_code":…,"message":…}`. The
+/// message names the member by its `url`.
 [[nodiscard]] Failure stream_failure(JsonValue error, std::string_view url);
 
 }  // namespace rest_fcgi::etcd

@@ -46,14 +46,14 @@ Error malformed_endpoint(std::string_view url) {
              quoted(has_user ? url.substr(at + 1) : url), has_user ? ", and without name and password" : "")};
 }
 
-/// An attempt that ends so close to the deadline was ended by it.
+/// If an attempt ends this close to the deadline, the deadline ended it.
 constexpr std::chrono::milliseconds kTimerTick{5};
 
 SteadyTime now() {
   return std::chrono::steady_clock::now();
 }
 
-/// Of etcd 3.4 and later, of 3.3, and of older ones.
+/// The API prefixes of etcd 3.4 and later, of etcd 3.3, and of older versions.
 constexpr std::array<std::string_view, 3> kPrefixes{"/v3", "/v3beta", "/v3alpha"};
 
 Tried<Probed> ask_status(Transport& transport, const std::string& url, std::string_view prefix,
@@ -66,7 +66,7 @@ Tried<Probed> ask_status(Transport& transport, const std::string& url, std::stri
     if (failure.action == RetryAction::next_member || failure.action == RetryAction::other_prefix) {
       return failure;
     }
-    return Probed{std::string(prefix), 0};  // it has the API, and wants a login first
+    return Probed{std::string(prefix), 0};  // the member has the API, but refuses the request without a login
   }
   JsonDocument document;
   if (document.parse(reply->body, JsonLimits::none())) {
@@ -178,10 +178,10 @@ Result<void> retry(Members& members, Effect effect, Deadline deadline, const Att
     }
     if (failure->action != RetryAction::next_member) return std::move(failure->error);
     is_outcome_known = is_outcome_known && failure->is_outcome_known;
-    // The deadline's own error says less than an earlier one of the same member.
+    // If the deadline ends an attempt, the error says less than an earlier error of the same member.
     std::string& last_error = last_errors[member];
     if (last_error.empty() || now() + kTimerTick < deadline) last_error = std::move(failure->error.message);
-    // The random part spreads callers that failed together.
+    // The random part of the pause spreads callers that failed at the same time.
     const unsigned shortest = count < 2 ? 100U << count : 400U;
     const SteadyTime next =
         now() + std::chrono::milliseconds(shortest + std::random_device()() % (shortest / 2));
@@ -199,7 +199,7 @@ Tried<Probed> probe(Transport& transport, const std::string& url, Deadline deadl
     probed = ask_status(transport, url, prefix, deadline);
     Failure* const failure = std::get_if<Failure>(&probed);
     if (failure == nullptr || failure->action != RetryAction::other_prefix) return probed;
-    failure->action = RetryAction::next_member;  // the result, if no older prefix works
+    failure->action = RetryAction::next_member;  // the result if the older prefixes do not work either
     failure->lacks_api = prefix == kPrefixes.back();
   }
   return probed;

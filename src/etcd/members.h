@@ -19,14 +19,15 @@
 
 namespace rest_fcgi::etcd {
 
-/// Errors: configuration, for malformed endpoints, files of TLS with `http:`, and a username without a
-/// password or a password without a username.
+/// Checks the options. Errors: configuration, for malformed endpoints, for TLS files together with `http:`
+/// endpoints, and for a username without a password or the reverse.
 [[nodiscard]] Result<void> check_options(const Options& options);
 
-/// The members of a cluster, by their index, and what is known of each. Thread-safe.
+/// The members of a cluster and their known state. A member's index is its position in the list of URLs.
+/// Thread-safe.
 class Members {
  public:
-  /// How long a failed member is not asked, unless all have failed.
+  /// How long a failed member is skipped, unless all members failed.
   static constexpr std::chrono::seconds kSkipped{3};
 
   /// REQUIRES: urls is not empty.
@@ -35,22 +36,23 @@ class Members {
   [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
   [[nodiscard]] const std::string& url(std::size_t member) const { return members_[member].url; }
 
-  /// Returns the member to ask: the one that answered last, or the next one that did not fail recently. If
-  /// all failed, it is the one whose failure is the oldest.
+  /// Returns the member to ask. This is the member that answered last, or the next member without a recent
+  /// failure. If all members failed recently, returns the member whose failure is the oldest.
   [[nodiscard]] std::size_t choose(SteadyTime now) const;
 
   void note_answer(std::size_t member);
 
-  /// Forgets the member's prefix, too: it may come back with another version of etcd.
+  /// Notes that the member failed. Forgets the member's prefix, because the member may return with another
+  /// version of etcd.
   void note_failure(std::size_t member, SteadyTime now);
 
-  /// Returns the prefix of the member's API, such as `/v3`; empty if it is not known.
+  /// Returns the path prefix of the member's API, such as `/v3`; empty if the prefix is not known.
   [[nodiscard]] std::string prefix(std::size_t member) const;
   void set_prefix(std::size_t member, std::string prefix);
 
-  /// Notes the cluster that a member named; 0 is no name. Returns whether the member belonged to another
-  /// cluster before: the cluster was replaced, and its tokens are void. Errors: configuration, if another
-  /// member belongs to another cluster.
+  /// Notes the ID of the cluster that a member reported. 0 means that the member reported no ID. Returns
+  /// whether the member belonged to another cluster before. In that case the cluster was replaced, and its
+  /// tokens are invalid. Errors: configuration, if another member reported another cluster.
   [[nodiscard]] Result<bool> set_cluster(std::size_t member, std::uint64_t cluster_id);
 
  private:
@@ -58,33 +60,34 @@ class Members {
     std::string url;
     std::optional<SteadyTime> failed_at{};
     std::string prefix{};
-    std::uint64_t cluster_id = 0;  // stays known after a failure
+    std::uint64_t cluster_id = 0;  // is kept when the member fails
   };
 
   mutable std::mutex mutex_;
-  std::vector<Member> members_;  // guarded by mutex_, but for the URLs
+  std::vector<Member> members_;  // guarded by mutex_, except the URLs, which do not change
   std::size_t current_ = 0;      // guarded by mutex_
 };
 
-/// What a request does to the data, which decides whether it is repeated.
+/// How a request changes data. This decides whether a request is repeated that may have been executed.
 enum class Effect {
   reads,
-  writes,       ///< in a way that may be repeated
-  writes_once,  ///< the caller must know whether it was executed
+  writes,       ///< changes data, and may be executed twice
+  writes_once,  ///< changes data, and is not repeated if it may have been executed
 };
 
-/// One attempt at a member; absent: it succeeded.
+/// One attempt of a request at a member. Absent means success.
 using Attempt = std::function<std::optional<Failure>(std::size_t member)>;
 
-/// Asks one member after another until one succeeds, no other would, or the deadline comes. Blocks.
+/// Attempts a request at one member after another. Stops when an attempt succeeds, when other members cannot
+/// help, or at the deadline. Blocks.
 [[nodiscard]] Result<void> retry(Members& members, Effect effect, Deadline deadline, const Attempt& attempt);
 
 struct Probed {
-  std::string prefix;            ///< of the member's API
-  std::uint64_t cluster_id = 0;  ///< 0: the member tells it only after a login
+  std::string prefix;            ///< the path prefix of the member's API
+  std::uint64_t cluster_id = 0;  ///< 0 if the member reports its cluster only after a login
 };
 
-/// Asks a member for its status, below each known prefix, the newest first.
+/// Asks a member for its status below each known API prefix, the newest prefix first.
 [[nodiscard]] Tried<Probed> probe(Transport& transport, const std::string& url, Deadline deadline);
 
 }  // namespace rest_fcgi::etcd

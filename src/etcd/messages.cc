@@ -12,7 +12,7 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-/// Returns six bits; 64 for a character outside of the alphabet.
+/// Returns the six bits of a base64 character; 64 for a character outside of the alphabet.
 constexpr unsigned sextet(char c) noexcept {
   const auto from = [c](char first) { return static_cast<unsigned>(c - first); };
   if (c >= 'A' && c <= 'Z') return from('A');
@@ -43,7 +43,8 @@ void write(JsonWriter& writer, const PutRequest& request) {
   writer.end_object();
 }
 
-/// Always writes what the key is compared with: that selects the member of etcd's union.
+/// Writes the compared value or version even if it is empty or zero. In etcd's union, the presence of a
+/// field selects what is compared.
 void write(JsonWriter& writer, const Compare& compare) {
   const bool is_value = compare.target == Compare::Target::value;
   writer.begin_object();
@@ -96,7 +97,7 @@ std::optional<std::string> from_base64(std::string_view text) {
     for (const unsigned shift : {16U, 8U, 0U}) bytes.push_back(static_cast<char>(group >> shift & 255U));
     group = 0;
   }
-  // The unused bits of the last character must be zero.
+  // In valid base64, the unused bits of the last character are zero.
   for (std::size_t i = 0; i < padding; ++i) {
     if (bytes.back() != '\0') return std::nullopt;
     bytes.pop_back();

@@ -15,20 +15,20 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/etcd/client.h"
 
-/// Messages of API v3 as the gateway's JSON: bytes in base64 (RFC 4648, section 4, with padding), integers as
-/// strings. Fields that are zero, empty or false are left out.
+/// Messages of etcd's API v3 in the JSON form of etcd's gateway. Bytes are base64 (RFC 4648, section 4, with
+/// padding), and integers are strings. Fields that are zero, empty or false are left out.
 namespace rest_fcgi::etcd {
 
-/// Absent if `text` is not exactly what `append_base64` writes.
+/// Decodes base64. Absent if `text` differs from the output of `append_base64`.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
-/// The fields of one message in a reply. An absent field is zero, empty or false. `mistake` gets the first
-/// malformed field. The document and `mistake` must outlive it.
+/// Reads the fields of one message in a reply. An absent field is zero, empty or false. `mistake` receives a
+/// description of the first malformed field. The document and `mistake` must outlive this object.
 class Fields {
  public:
   Fields(JsonValue message, std::string& mistake);
 
-  /// The gateway writes integers as strings; numbers are good, too.
+  /// Returns an integer. The gateway writes integers as strings, but a JSON number is accepted, too.
   [[nodiscard]] std::int64_t int64(std::string_view name) const;
   [[nodiscard]] std::uint64_t uint64(std::string_view name) const;
   [[nodiscard]] bool boolean(std::string_view name) const;
@@ -36,10 +36,10 @@ class Fields {
   [[nodiscard]] std::string bytes(std::string_view name) const;
 
   [[nodiscard]] std::optional<Fields> message(std::string_view name) const;
-  /// The same; its absence is a mistake.
+  /// Returns a field as `message` does. An absent field is a mistake.
   [[nodiscard]] std::optional<Fields> require(std::string_view name) const;
 
-  /// Returns what `read` makes of each message in a list.
+  /// Calls `read` for each message in a list. Returns the results.
   template <class Read>
   [[nodiscard]] auto each(std::string_view name, const Read& read) const {
     std::vector<std::invoke_result_t<Read, const Fields&>> list;
@@ -50,7 +50,7 @@ class Fields {
   }
 
  private:
-  /// Returns null if the field is absent or of another kind.
+  /// Returns JSON null if the field is absent or of another kind.
   [[nodiscard]] JsonValue find(std::string_view name, JsonValue::Kind kind) const;
   template <class Number>
   [[nodiscard]] Number integer(std::string_view name) const;
@@ -60,7 +60,7 @@ class Fields {
   std::string& mistake_;
 };
 
-/// Reads a reply. Errors: internal, with the first mistake.
+/// Reads a reply. Errors: internal, with the first malformed field.
 template <class Reply>
 [[nodiscard]] Result<Reply> read_reply(const JsonDocument& document, Reply (*read)(const Fields&)) {
   std::string mistake;
@@ -71,7 +71,7 @@ template <class Reply>
 
 struct Status {
   std::uint64_t cluster_id = 0;
-  std::uint64_t leader = 0;  ///< 0: the member sees no leader
+  std::uint64_t leader = 0;  ///< 0 if the member sees no leader
 };
 
 [[nodiscard]] Header read_header(const Fields& reply);

@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::size_t kMostIdle = 16;  // connections
 
-/// Returns `http://HOST:PORT` of a URL.
+/// Returns the beginning of a URL, such as `http://HOST:PORT`.
 std::string server_of(const std::string& url) {
   const std::size_t authority = url.find("://");
   return url.substr(0, authority == std::string::npos ? authority : url.find('/', authority + 3));
 }
 
-/// Keeps the connection out of programs that are started meanwhile.
+/// Opens a socket that programs started by this process do not inherit.
 curl_socket_t open_socket(void*, curlsocktype, curl_sockaddr* address) noexcept {
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
@@ -70,11 +70,11 @@ Result<void> check_files(const Options& options) {
 
 }  // namespace
 
-/// One exchange on a handle. The handle, `options` and what `request` borrows must outlive it. The destructor
-/// resets the handle but for its connections. Not synchronized.
+/// One exchange on a libcurl handle. The handle, `options` and the texts that `request` views must outlive
+/// the transfer. The destructor resets the handle, but keeps its connections. Not synchronized.
 class Transfer {
  public:
-  /// Takes bytes of the reply. False ends the transfer, since the reply is too large.
+  /// Takes bytes of the reply. Returns false if the reply is too large, which ends the transfer.
   using Sink = std::function<bool(std::string_view)>;
 
   Transfer(CURL* handle, const Options& options, const HttpRequest& request, Sink sink)
@@ -100,7 +100,7 @@ class Transfer {
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  /// Returns the error of `code`, which is not CURLE_OK.
+  /// Returns the error for `code`. REQUIRES: `code` is not CURLE_OK.
   [[nodiscard]] Error error(CURLcode code) const {
     long sent = 0;
     curl_easy_getinfo(handle_, CURLINFO_REQUEST_SIZE, &sent);
@@ -109,7 +109,7 @@ class Transfer {
     return {kind_of(code, sent > 0), format("{}: {}", server_, excerpt(said, kMostQuoted))};
   }
 
-  /// Returns the error of the first option that libcurl refused; CURLE_OK if it took all.
+  /// Returns the code of the first option that libcurl refused; CURLE_OK if libcurl accepted all options.
   [[nodiscard]] CURLcode prepared() const noexcept { return prepared_; }
 
  private:
@@ -136,11 +136,11 @@ class Transfer {
 
   void set_limits() {
     set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_QUICK_EXIT, 1L);  // do not wait for the thread that looks a name up
+    set(CURLOPT_QUICK_EXIT, 1L);  // libcurl does not wait for its thread that resolves a name
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_PROXY, "");
     set(CURLOPT_FOLLOWLOCATION, 0L);
-    // On its plain port etcd takes HTTP/2 for gRPC.
+    // On a port without TLS, etcd treats HTTP/2 as gRPC.
     set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     set(CURLOPT_TCP_KEEPALIVE, 1L);
     set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
@@ -152,7 +152,8 @@ class Transfer {
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     if (!options.ca.empty()) {
       set(CURLOPT_CAINFO, options.ca.c_str());
-      set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // not the system's authorities, too
+      // Do not trust the system's authorities as well.
+      set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
     }
     if (!options.client_cert.empty()) {
       set(CURLOPT_SSLCERT, options.client_cert.c_str());
@@ -164,7 +165,8 @@ class Transfer {
     if (method == HttpRequest::Method::get) return set(CURLOPT_HTTPGET, 1L);
     set(CURLOPT_POST, 1L);
     if (method == HttpRequest::Method::put) set(CURLOPT_CUSTOMREQUEST, "PUT");
-    // libcurl cannot read the body twice, so that it never repeats a request by itself.
+    // libcurl reads the body through a callback and cannot read it twice. Therefore libcurl never repeats a
+    // request by itself.
     set(CURLOPT_READFUNCTION, &Transfer::on_read);
     set(CURLOPT_READDATA, this);
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_.size()));

@@ -25,18 +25,19 @@ struct CurlDeleter {
 };
 using CurlEasy = std::unique_ptr<CURL, CurlDeleter>;
 
-/// How many bytes of a server's text an error message quotes.
+/// The most bytes of a server's text that an error message quotes.
 inline constexpr std::size_t kMostQuoted = 200;
 
-/// One request of HTTP/1.1. Borrows what it views until the exchange is over.
+/// One HTTP/1.1 request. The viewed texts must stay valid until the exchange is over.
 struct HttpRequest {
   enum class Method { get, post, put };
 
   Method method = Method::post;
   std::string url;          ///< `http(s)://HOST:PORT/PATH`, escaped
-  std::string_view body{};  ///< not copied, since it may hold a password
+  std::string_view body{};  ///< not copied, because it may hold a password
   std::string_view content_type = "application/json";
-  SecretView authorization{};  ///< of the header `Authorization`; empty: no header
+  /// The value of the header `Authorization`; if it is empty, the header is not sent.
+  SecretView authorization{};
 };
 
 struct HttpReply {
@@ -47,12 +48,12 @@ struct HttpReply {
 class HttpStream;
 class Transfer;
 
-/// An HTTP client on kept connections. It knows nothing of etcd. Does not follow redirects, and uses no
-/// proxies. Thread-safe; an exchange blocks its own thread.
+/// An HTTP client that keeps connections open. It does not depend on etcd. It follows no redirects and uses
+/// no proxies. Thread-safe. An exchange blocks the calling thread.
 ///
 /// Errors of an exchange: unavailable (nothing of the request was sent), timeout (the request was sent, at
 /// least in part, and may have been executed), configuration (libcurl refuses a certificate or the URL),
-/// internal (the reply is larger than `kMaxReply`). Messages name the server, and hold nothing of the
+/// internal (the reply is larger than `kMaxReply`). Messages name the server and contain nothing of the
 /// request.
 class Transport {
  public:
@@ -65,7 +66,7 @@ class Transport {
   /// Makes one attempt, which ends after `options.try_timeout` or at the deadline.
   [[nodiscard]] Result<HttpReply> exchange(const HttpRequest& request, Deadline deadline);
 
-  /// Starts a request on a connection of its own, and copies the body. The stream must not outlive `this`.
+  /// Starts a request on a connection of its own. Copies the body. The stream must not outlive the transport.
   [[nodiscard]] std::unique_ptr<HttpStream> open(const HttpRequest& request);
 
  private:
@@ -76,17 +77,18 @@ class Transport {
   std::vector<CurlEasy> idle_;  // guarded by mutex_
 };
 
-/// A reply that is read while it comes. Receives only during `read`. Not synchronized.
+/// A reply that the caller reads while it arrives. Data is received only inside calls of `read`. Not
+/// synchronized.
 class HttpStream {
  public:
-  /// `options` must outlive it.
+  /// `options` must outlive the stream.
   HttpStream(const Options& options, const HttpRequest& request);
   ~HttpStream();
   HttpStream(const HttpStream&) = delete;
   HttpStream& operator=(const HttpStream&) = delete;
 
-  /// Waits for bytes until the deadline. Returns all that have come. Errors: those of `Transport::exchange`;
-  /// timeout at the end of the reply.
+  /// Waits for bytes until the deadline. Returns all bytes that have arrived. Errors: those of
+  /// `Transport::exchange`; timeout at the end of the reply.
   [[nodiscard]] Result<std::string> read(Deadline deadline);
 
   /// Returns the HTTP status; 0 before the first bytes.
@@ -97,7 +99,7 @@ class HttpStream {
     void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
   };
 
-  /// Sends and receives what does not block. Errors: the exchange is over.
+  /// Sends and receives as much as is possible without blocking. An error means that the exchange is over.
   [[nodiscard]] Result<void> advance();
 
   const std::string url_;
@@ -106,7 +108,7 @@ class HttpStream {
   CurlEasy easy_;
   std::unique_ptr<CURLM, MultiDeleter> multi_;
   std::unique_ptr<Transfer> transfer_;
-  std::optional<Error> ended_;  // returned after all received bytes
+  std::optional<Error> ended_;  // the error that `read` returns after all received bytes
 };
 
 }  // namespace rest_fcgi::etcd

@@ -13,9 +13,9 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-/// A reason why etcd cancels a watch. It is recognized by its text, because its gRPC code is ambiguous.
+/// A reason why etcd cancels a watch. The text identifies the reason, because the gRPC code is ambiguous.
 struct Reason {
-  std::string_view text;  // part of etcd's `cancel_reason`
+  std::string_view text;  // this text occurs in etcd's `cancel_reason`
   ErrorKind kind;
   RetryAction action;
 };
@@ -126,8 +126,8 @@ void WatchBacklog::add(WatchReply reply) {
     revisions_.back().push_back(std::move(event));
   }
   if (is_last_open_ && !reply.fragment) close_last();
-  // The header has the newest revision of the store. Only a progress notification says that no event before
-  // it is missing.
+  // The header holds the newest revision of the store. Only a progress notification guarantees that all
+  // events up to this revision have arrived.
   const bool is_progress = reply.events.empty() && !reply.created;
   if (is_progress) next_revision_ = std::max(next_revision_, reply.header.revision + 1);
 }

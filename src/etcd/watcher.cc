@@ -21,28 +21,29 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// A connection that breaks later was good at first.
+/// A connection that breaks before this time counts as an early break.
 constexpr std::chrono::seconds kLasting{5};
 
-/// Returns the time between two connections. Several early breaks may be the fault of the request.
+/// Returns the pause before the next connection. The pause grows after several early breaks, because the
+/// request may cause them.
 milliseconds pause_after(unsigned breaks) {
   return breaks < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(breaks - 2, 4U));
 }
 
 }  // namespace
 
-/// One connection of a watch. A member without events is as silent as a member that hangs or has no leader;
-/// therefore a silent member is asked on another connection. Not synchronized.
+/// One connection of a watch. A member without events is as silent as a member that hangs or has no leader.
+/// Therefore the watch asks a silent member for its status on another connection. Not synchronized.
 class WatchConnection {
  public:
-  /// `cluster`, which opened the stream, must outlive it.
+  /// `cluster`, which opened the stream, must outlive this connection.
   WatchConnection(Cluster& cluster, Cluster::Stream stream)
       : cluster_(cluster),
         stream_(std::move(stream)),
         lines_(Transport::kMaxReply),
         heard_at_(steady_clock::now()) {}
 
-  /// Waits for replies until the deadline. Failures end the connection.
+  /// Waits for replies until the deadline. After a failure the connection is over.
   [[nodiscard]] Tried<std::vector<WatchReply>> read(Deadline deadline) {
     const SteadyTime suspicious_at = heard_at_ + 2 * cluster_.try_timeout();
     Result<std::string> bytes = stream_.bytes->read(std::min(deadline, suspicious_at));
@@ -54,7 +55,7 @@ class WatchConnection {
       return split(*bytes);
     }
     if (steady_clock::now() >= suspicious_at) {
-      // A member confirms a watch at once: it did not receive this request.
+      // A member confirms a watch at once. Without the confirmation, the member did not receive the request.
       if (!has_answered_) {
         return Failure{{ErrorKind::unavailable, format("etcd: {}: no answer to a watch", stream_.url)},
                        RetryAction::next_member};
@@ -67,7 +68,7 @@ class WatchConnection {
   [[nodiscard]] const Cluster::Stream& stream() const noexcept { return stream_; }
 
  private:
-  /// Reads what came after the last newline. Returns `end` if that is no whole message.
+  /// Reads the bytes after the last newline. Returns `end` if they are not a complete message.
   [[nodiscard]] Tried<std::vector<WatchReply>> read_rest(Failure end) {
     const std::string rest = lines_.rest();
     if (rest.empty()) return end;
@@ -97,7 +98,7 @@ class WatchConnection {
   }
 
   [[nodiscard]] std::optional<Failure> ask_member(Deadline deadline) {
-    // Several calls with short deadlines together give the member `try_timeout`.
+    // Several calls with short deadlines share one time limit, `try_timeout`, for the member's answer.
     const SteadyTime start = steady_clock::now();
     const SteadyTime end = std::min(deadline, start + cluster_.try_timeout() - asked_);
     if (start >= end) return std::nullopt;
@@ -117,11 +118,11 @@ class WatchConnection {
   Cluster::Stream stream_;
   bool has_answered_ = false;
   LineReader lines_;
-  SteadyTime heard_at_;    // the last answer of the member, on any connection
-  milliseconds asked_{0};  // the time of unanswered questions since then
+  SteadyTime heard_at_;    // the time of the member's last answer on any connection
+  milliseconds asked_{0};  // how long status requests waited without an answer since `heard_at_`
 };
 
-/// A watch over any number of connections.
+/// A watch that replaces its connection when the connection breaks.
 class Watcher::Stream {
  public:
   Stream(Cluster& cluster, WatchRequest request)
@@ -129,7 +130,7 @@ class Watcher::Stream {
 
   [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline) {
     is_token_refused_ = false;
-    // Received events are returned even after the deadline.
+    // Events that have already arrived are returned even after the deadline.
     for (bool is_late = false;; is_late = steady_clock::now() >= deadline) {
       if (std::optional<std::vector<WatchEvent>> events = backlog_.take()) return *std::move(events);
       if (final_error_) return *final_error_;
@@ -188,7 +189,8 @@ class Watcher::Stream {
     return std::nullopt;
   }
 
-  /// Closes the connection. Errors: another connection would fail in the same way.
+  /// Closes the connection after a failure. Returns an error if another connection would fail in the same
+  /// way.
   [[nodiscard]] Result<void> handle(Failure failure) {
     early_breaks_ = steady_clock::now() - opened_at_ < kLasting ? early_breaks_ + 1 : 0;
     const bool lacks_fragments = uses_fragments_ && failure.error.kind == ErrorKind::invocation &&
@@ -216,11 +218,11 @@ class Watcher::Stream {
   WatchBacklog backlog_;
   std::optional<WatchConnection> connection_;
   SteadyTime opened_at_{};
-  unsigned early_breaks_ = 0;      // one after another
-  bool is_token_refused_ = false;  // by the last connection
+  unsigned early_breaks_ = 0;      // consecutive early breaks
+  bool is_token_refused_ = false;  // the last connection's token was refused
   bool uses_fragments_ = true;
   std::uint64_t cluster_id_ = 0;
-  std::optional<Error> last_error_;  // of the last connection
+  std::optional<Error> last_error_;  // why the last connection ended
   std::optional<Error> final_error_;
 };
 

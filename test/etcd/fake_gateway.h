@@ -21,8 +21,8 @@
 
 namespace rest_fcgi::etcd {
 
-/// An HTTP server on loopback that sends any bytes. The handler runs in one thread per connection; the
-/// destructor ends them. Not synchronized.
+/// An HTTP server on loopback whose replies are any bytes. The handler runs in one thread per connection. The
+/// destructor ends these threads. Not synchronized.
 class FakeGateway {
  public:
   struct Request {
@@ -31,9 +31,9 @@ class FakeGateway {
     std::string headers;
     std::string body;
   };
-  /// Sends bytes as they are. Returns false if the peer is gone.
+  /// Sends bytes unchanged. Returns false if the peer has closed the connection.
   using Send = std::function<bool(std::string_view)>;
-  /// Returns false to close the connection.
+  /// Answers a request. Returns false to close the connection.
   using Handler = std::function<bool(const Request&, const Send&)>;
 
   explicit FakeGateway(Handler handler) : handler_(std::move(handler)) {
@@ -67,7 +67,7 @@ class FakeGateway {
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
 
-  /// Returns the requests that came, in order.
+  /// Returns the received requests in order.
   [[nodiscard]] std::vector<Request> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
@@ -77,7 +77,7 @@ class FakeGateway {
     return connections_.size();
   }
 
-  /// Returns a whole HTTP reply.
+  /// Returns a complete HTTP reply.
   [[nodiscard]] static std::string reply(int status, std::string_view body,
                                          std::string_view type = "application/json") {
     return "HTTP/1.1 " + std::to_string(status) + " Said\r\nContent-Type: " + std::string(type) +

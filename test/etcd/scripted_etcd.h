@@ -13,10 +13,11 @@
 
 namespace rest_fcgi::etcd {
 
-/// A gateway that answers as etcd 3.4 does, unless a test sets whole HTTP replies for a path. Thread-safe.
+/// A fake of etcd's gateway. It answers as etcd 3.4 does, unless a test sets complete HTTP replies for a
+/// path. Thread-safe.
 class ScriptedEtcd {
  public:
-  /// Returns the reply to the n-th request of a path, from 0 on; empty breaks the connection.
+  /// Returns the reply to the n-th request of a path, counted from 0. An empty reply breaks the connection.
   using Answer = std::function<std::string(std::size_t n)>;
 
   explicit ScriptedEtcd(std::map<std::string, Answer> answers, std::string cluster_id = "7")
@@ -29,14 +30,14 @@ class ScriptedEtcd {
   [[nodiscard]] std::string url() const { return server_.url(); }
   [[nodiscard]] std::vector<FakeGateway::Request> requests() const { return server_.requests(); }
 
-  /// Returns how many requests of a path came.
+  /// Returns how many requests of a path were received.
   [[nodiscard]] std::size_t count(const std::string& path) const {
     const auto requests = server_.requests();
     return static_cast<std::size_t>(
         std::count_if(requests.begin(), requests.end(), [&path](const auto& r) { return r.path == path; }));
   }
 
-  /// Returns a reply with a header only.
+  /// Returns an HTTP reply whose message has only a header.
   [[nodiscard]] static std::string header_only(const std::string& cluster_id = "7") {
     return FakeGateway::reply(200, R"({"header":{"cluster_id":")" + cluster_id + R"(","revision":"5"}})");
   }

@@ -13,7 +13,8 @@ namespace {
 
 using Changes = std::vector<std::pair<std::int64_t, std::string>>;  // revisions and keys
 
-/// Returns the lines of `text`, which comes in pieces of `size` bytes; "error" after an error.
+/// Appends `text` to a reader in pieces of `size` bytes. Returns the lines; the last is "error" if the reader
+/// failed.
 std::vector<std::string> lines_of(std::string_view text, std::size_t size, std::size_t most = 1000) {
   LineReader reader(most);
   std::vector<std::string> lines;

@@ -21,7 +21,7 @@ using std::chrono::seconds;
 const std::string kCreated = R"({"result":{"header":{"cluster_id":"7","revision":"4"},"created":true}})"
                              "\n";
 
-/// Returns changes of the keys a, b, ... in one revision.
+/// Returns a message with `count` changes in one revision, of the keys a, b and so on.
 std::string changes(int revision, int count, bool fragment = false) {
   std::string text = R"({"result":{"header":{"cluster_id":"7","revision":"90"},"events":[)";
   for (int i = 0; i < count; ++i) {
@@ -37,17 +37,17 @@ std::string canceled(const std::string& reason) {
          reason + "\"}}\n";
 }
 
-/// Returns a reply without an end.
+/// Returns the beginning of an HTTP reply that does not end.
 std::string going_on(const std::string& objects) {
   return "HTTP/1.1 200 OK\r\n\r\n" + objects;
 }
 
-/// Returns a reply that ends.
+/// Returns a complete HTTP reply.
 std::string ended(const std::string& objects) {
   return FakeGateway::reply(200, objects);
 }
 
-/// Returns one reply after another, and the last one again and again.
+/// Returns an answer that sends the replies in order and then repeats the last reply.
 ScriptedEtcd::Answer in_turn(std::vector<std::string> replies) {
   return [replies = std::move(replies)](std::size_t n) { return replies[std::min(n, replies.size() - 1)]; };
 }
@@ -56,7 +56,7 @@ Options options_of(const ScriptedEtcd& server) {
   return {.endpoints = {server.url()}};
 }
 
-/// Returns the keys of the next revision, or the error's message.
+/// Returns the keys of the next revision, or the message of the error.
 std::string next_keys(Watcher& watcher, Deadline deadline = in()) {
   const auto events = watcher.next(deadline);
   if (!events) return events.error().message;
@@ -65,7 +65,7 @@ std::string next_keys(Watcher& watcher, Deadline deadline = in()) {
   return keys;
 }
 
-/// Returns the start revisions of all watches.
+/// Returns the start revisions of all watch requests.
 std::vector<std::string> starts(const ScriptedEtcd& server) {
   constexpr std::string_view kStart = R"("start_revision": ")";
   std::vector<std::string> all;

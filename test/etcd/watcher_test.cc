@@ -23,7 +23,7 @@ WatchRequest below(const std::string& prefix) {
   return {.key = prefix, .range_end = prefix_end(prefix)};
 }
 
-/// Returns the revision of the put.
+/// Puts a key. Returns the revision of the put.
 std::int64_t put(Client& client, const std::string& key, const std::string& value) {
   REQUIRE(client.put({.key = key, .value = value}, in()));
   const auto reply = client.range({.key = key}, in());
@@ -31,7 +31,8 @@ std::int64_t put(Client& client, const std::string& key, const std::string& valu
   return reply->kvs.at(0).mod_revision;
 }
 
-/// Returns the events of the next revision as `+key=value(earlier value)` and `-key`, or the error's message.
+/// Returns the events of the next revision as text, or the message of the error. A put is `+key=value(earlier
+/// value)`, and a deletion is `-key`.
 std::string next(Watcher& watcher, Deadline deadline = in()) {
   const auto events = watcher.next(deadline);
   if (!events) return events.error().message;
@@ -43,7 +44,7 @@ std::string next(Watcher& watcher, Deadline deadline = in()) {
   return text;
 }
 
-/// Returns a watch of a prefix that has a connection.
+/// Returns a watch of a prefix. The watch is already connected.
 std::unique_ptr<Watcher> standing(Client& client, const std::string& prefix = "/w/") {
   WatchRequest request = below(prefix);
   request.start_revision = put(client, prefix + "first", "");
@@ -52,7 +53,7 @@ std::unique_ptr<Watcher> standing(Client& client, const std::string& prefix = "/
   return watcher;
 }
 
-/// Checks that the values `from` to `to` come once and in order.
+/// Checks that the values `from` to `to` arrive once and in order.
 void check_all_come(Watcher& watcher, int from, int to) {
   for (int value = from; value <= to; ++value)
     REQUIRE(next(watcher).starts_with("+/w/k=" + std::to_string(value)));

@@ -10,21 +10,23 @@
 
 namespace rest_fcgi::etcd {
 
-/// How to reach a cluster, and as which user. Plain value; copies share the password.
+/// Addresses of a cluster, and the user to log in with. Plain value; copies share the password.
 struct Options {
-  /// Members of one cluster, as `http://HOST:PORT` or `https://HOST:PORT`, with IPv6 addresses in brackets.
+  /// The members of one cluster, as `http://HOST:PORT` or `https://HOST:PORT`, with IPv6 addresses in
+  /// brackets.
   std::vector<std::string> endpoints{"http://127.0.0.1:2379"};
 
-  std::string username{};                    ///< empty: no login
-  std::shared_ptr<const Secret> password{};  ///< needed with a username, and only then
+  std::string username{};                    ///< user of the cluster; empty if no login is needed
+  std::shared_ptr<const Secret> password{};  ///< the user's password; null exactly if `username` is empty
 
-  std::string ca{};           ///< file of the authorities for the server's certificate; empty: the system's
-  std::string client_cert{};  ///< file; needs `client_key`
-  std::string client_key{};   ///< file
+  /// The path of the CA certificates that sign the members' certificates. Empty means the system's CAs.
+  std::string ca{};
+  std::string client_cert{};  ///< path of the client's certificate; needs `client_key`
+  std::string client_key{};   ///< path of the private key of `client_cert`
 
   std::chrono::milliseconds connect_timeout{500};
-  /// Of one attempt at one member. It is longer than an election, and much shorter than the 7 s after which a
-  /// member without a leader answers.
+  /// The time limit of one attempt at one member. The default is longer than the election of a leader. It is
+  /// much shorter than 7 s, the time after which a member without a leader answers.
   std::chrono::milliseconds try_timeout{2000};
 };
 
