@@ -28,8 +28,8 @@ constexpr const char* kCommonSyntax = R"((?x)
   )
   (?&pattern))";
 
-/// Returns what Python's `\d`, `\w` and `\s` mean, as members of a class. PCRE2 has other characters in
-/// these, which differ between its versions.
+/// Returns the class members that have Python's meaning of `\d`, `\w` or `\s`. PCRE2 gives these escapes
+/// other characters, which also differ between its versions.
 std::string_view members_of(char c) {
   if (c == 'd') return "\\p{Nd}";
   if (c == 'w') return "\\p{L}\\p{N}_";
@@ -63,7 +63,7 @@ std::string translated(std::string_view pattern) {
       continue;
     }
     in_class = true;
-    // A bracket right after the beginning is a character.
+    // The characters `^` and `]` right after the opening bracket do not close the class.
     for (const char first : {'^', ']'}) {
       if (i + 1 < pattern.size() && pattern[i + 1] == first) written += pattern[++i];
     }
@@ -74,7 +74,8 @@ std::string translated(std::string_view pattern) {
 bool keyword_matches(const std::string& key, const std::optional<AclPattern>& pattern,
                      std::span<const JsonMember> kwargs) {
   bool is_given = false;
-  for (const JsonMember& member : kwargs) {  // a name may come twice: each value has to match
+  // a call may repeat a keyword; the pattern has to match each value
+  for (const JsonMember& member : kwargs) {
     if (member.key != key) continue;
     if (pattern && !pattern->matches(member.value.python_str())) return false;
     is_given = true;

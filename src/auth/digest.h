@@ -18,14 +18,14 @@ struct evp_md_st;
 
 namespace rest_fcgi::auth {
 
-/// One of OpenSSL's message digests. Fetching one is slower than computing the digest of a short text, so
-/// objects are kept. Copies share the algorithm. Immutable; thread-safe.
+/// One of OpenSSL's message digests. Callers keep the object, because fetching a digest takes longer than
+/// computing one of a short text. Copies share the algorithm. Immutable; thread-safe.
 class DigestAlgorithm {
  public:
   /// Errors: configuration, if OpenSSL does not offer the digest on this host, such as MD5 in FIPS mode.
   static Result<DigestAlgorithm> fetch(const char* openssl_name);
 
-  /// Returns the digest of all parts, one right after the other.
+  /// Returns the digest of all parts joined without a separator.
   [[nodiscard]] std::string of(std::span<const std::string_view> parts) const;
   [[nodiscard]] std::string of(std::initializer_list<std::string_view> parts) const {
     return of(std::span(parts.begin(), parts.size()));
@@ -37,23 +37,24 @@ class DigestAlgorithm {
   std::shared_ptr<const evp_md_st> algorithm_;
 };
 
-/// SHA-256 of a random key and of texts. The key is drawn in the constructor and never leaves the object, so
-/// the digest of a password may be kept where the password must not be. Immutable; thread-safe.
+/// Computes SHA-256 of a random key and of texts. The constructor draws the key, which never leaves the
+/// object. A caller may therefore keep the digest of a password where it must not keep the password.
+/// Immutable; thread-safe.
 class KeyedDigest {
  public:
   using Value = std::array<char, 32>;
 
   KeyedDigest();
 
-  /// Returns the digest of these parts and their sizes: ("ab", "c") differs from ("a", "bc").
-  /// REQUIRES: at most four parts.
+  /// Returns the digest of the key, the parts and the sizes of the parts: ("ab", "c") differs from ("a",
+  /// "bc"). REQUIRES: at most four parts.
   [[nodiscard]] Value of(std::initializer_list<std::string_view> parts) const;
 
  private:
   WipedBytes key_;
 };
 
-/// Hash of a keyed digest for containers: its first bytes.
+/// Hash function for containers whose keys are digests. Returns the digest's first bytes.
 struct DigestHash {
   std::size_t operator()(const KeyedDigest::Value& digest) const noexcept {
     std::size_t hash;
@@ -62,7 +63,7 @@ struct DigestHash {
   }
 };
 
-/// Returns the SHA-256 of all parts, one right after the other, as 64 hexadecimal digits.
+/// Returns the SHA-256 of all parts joined without a separator, as 64 hexadecimal digits.
 [[nodiscard]] std::string sha256_digits(std::initializer_list<std::string_view> parts);
 
 [[nodiscard]] WipedBytes random_bytes(std::size_t size);

@@ -14,7 +14,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// Returns nothing for a back end that is not enabled, after a warning.
+/// Makes a back end. If the back end is not enabled, logs a warning and returns nothing.
 std::optional<Result<Eauth>> make_eauth(const EauthOptions& one, const Options& options,
                                         const std::shared_ptr<PasswordHashLimiter>& limiter) {
   if (one.name == "file") return make_file_eauth(one, limiter);

@@ -31,7 +31,7 @@ struct Entry {
   WallTime until;
 };
 
-/// Returns the key's entry. An unknown key, and one whose time is over, has 0 failures.
+/// Returns the entry of the key. Returns 0 failures for an unknown or expired key.
 Result<Entry> entry_of(Connection& from, const std::string& key, WallTime now) {
   Entry entry;
   const auto take = [&](const store::Row& row) {

@@ -12,11 +12,13 @@
 
 namespace rest_fcgi::auth {
 
-/// Failed logins by key, in the table `login_failure`, which all processes share. The table is bounded: the
-/// rows that end first are removed. Thread-safe. Errors of all calls: unavailable.
+/// Failed logins, counted by key in the table `login_failure`, which all processes share. The table is
+/// bounded: beyond the bound, the rows that expire first are removed. Thread-safe. Errors of all calls:
+/// unavailable.
 class FailureTable {
  public:
-  /// A key is refused for `refuse` after `tries` failures in `window`. The window begins with the first one.
+  /// After `tries` failures within `window`, logins with the key are refused for the time `refuse`. The
+  /// window begins with the first failure.
   struct Limit {
     unsigned tries;
     std::chrono::seconds window;
@@ -25,7 +27,7 @@ class FailureTable {
 
   struct Count {
     unsigned failures = 0;
-    std::chrono::microseconds refused_for{0};  ///< 0: is not refused
+    std::chrono::microseconds refused_for{0};  ///< time for which logins are still refused; may be 0
   };
 
   /// `clock` must outlive the object.
@@ -33,16 +35,16 @@ class FailureTable {
 
   [[nodiscard]] Result<Count> find(const std::string& key, const Limit& limit);
 
-  /// Counts one more failure, unless the key is refused. Returns the new count.
+  /// Counts one more failure, unless logins with this key are already refused. Returns the new count.
   [[nodiscard]] Result<Count> add(const std::string& key, const Limit& limit);
 
   [[nodiscard]] Result<void> reset(const std::string& key);
 
-  /// Returns whether no key has failures, as far as this process knows without reading. Counts of other
-  /// processes are known after `refresh`, which runs every second.
+  /// Returns true if no key has failures, as far as this process knows. Does not read the store. This process
+  /// learns the counts of other processes in `refresh`, which runs every second.
   [[nodiscard]] bool is_quiet() const { return clock_.wall() >= active_until_.load(); }
 
-  /// Reads whether other processes counted failures.
+  /// Reads from the store when the last failure of any process expires.
   [[nodiscard]] Result<void> refresh();
 
   [[nodiscard]] bool is_writable() const noexcept { return store_->is_writable(); }
@@ -54,7 +56,7 @@ class FailureTable {
   const std::shared_ptr<store::Store> store_;
   const Clock& clock_;
   std::atomic<WallTime> active_until_{};
-  store::Store::Registration maintaining_;  // ends first
+  store::Store::Registration maintaining_;  // last member, so that it is destroyed first
 };
 
 }  // namespace rest_fcgi::auth

@@ -16,20 +16,20 @@
 /// The eauth back end `file`.
 namespace rest_fcgi::auth {
 
-/// Which fields of a line are the user name and the stored password. Fields count from 0. Value type.
+/// Says which fields of a line hold the user name and the stored password. Fields count from 0. Value type.
 struct FieldLayout {
   std::string separator = ":";
   std::size_t username = 0;
   std::size_t password = 1;
-  std::string realm;      ///< expected value of field 1; empty: any value
-  bool comments = false;  ///< lines that start with `#` are comments
+  std::string realm;      ///< the expected value of field 1; if empty, field 1 may have any value
+  bool comments = false;  ///< whether a line that starts with `#` is a comment
 
   struct Entry {
     std::string_view username;
     std::string_view stored;
   };
 
-  /// Reads a line. Returns nothing if it lacks a field or has another realm. Borrows from `line`.
+  /// Reads a line. Returns nothing if the line lacks a field or has another realm. Borrows from `line`.
   [[nodiscard]] std::optional<Entry> read(std::string_view line) const;
 };
 
@@ -39,14 +39,15 @@ struct FileSettings {
 
   std::string filename;
   Type type = Type::text;
-  std::string hashtype = "plaintext";  ///< type text only
+  std::string hashtype = "plaintext";  ///< the kind of hash; only for type text
   FieldLayout layout;
 };
 
-/// Errors: configuration, with the setting, what was found and what is expected.
+/// Reads the settings. Errors: configuration; the message has the setting, the value found and the value
+/// expected.
 Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string, std::string>>& settings);
 
-/// Returns the back end for a file whose kind of hash is known.
+/// Returns the back end `file` for a file with passwords in the form that `hash` checks.
 [[nodiscard]] Eauth file_eauth(std::string path, FieldLayout layout, PasswordHash hash,
                                std::shared_ptr<PasswordHashLimiter> limiter);
 

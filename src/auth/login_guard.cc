@@ -52,7 +52,8 @@ void log_refusal(const LoginGuard::Who& who, bool is_of_user, microseconds time)
                       is_loopback ? kProxyHint : ""));
 }
 
-/// A user name may be a password that was typed into the wrong field, so the store has only a hash of it.
+/// Returns the key of a counter as a hash. Users sometimes type a password into the name field, so the store
+/// must not hold the name itself.
 std::string key_of(std::string_view what, std::string_view remote, std::string_view username = {}) {
   constexpr std::string_view kBorder("\0", 1);
   return sha256_digits({what, kBorder, username, kBorder, network_of(remote)});
@@ -69,7 +70,7 @@ void LoginGuard::Attempt::succeeded() {
 }
 
 void LoginGuard::reset(const Who& who) {
-  // The login is good even if the store cannot be written.
+  // An error is ignored: the login is good even if the store cannot be written.
   static_cast<void>(table_.reset(key_of("user", who.remote, who.username)));
 }
 
@@ -125,7 +126,7 @@ Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadlin
   } else if (uncounted_ >= options_.tries) {
     return cannot_be_counted();
   }
-  // `check` may have been too early for what another process counted.
+  // Another process may have counted failures since `check` read the store.
   if (table_.is_quiet()) {
     if (Result<void> read = table_.refresh(); !read) return std::move(read).error();
     if (Result<bool> checked = check(who); !checked) return std::move(checked).error();
@@ -146,7 +147,7 @@ Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyT
         return true;
       }
       refused_for = std::max(refused_for, count->refused_for);
-      // One attempt may always begin. Its end tells the others whether there is still room.
+      // If no attempt runs, one attempt may always begin. When the attempt ends, waiting threads look again.
       const auto found = under_way_.find(bucket.key);
       has_room =
           has_room && (found == under_way_.end() || found->second + count->failures < bucket.limit.tries);
@@ -192,8 +193,8 @@ milliseconds LoginGuard::delay_after(unsigned failures) const {
   return std::min(delay, kLongestDelay);
 }
 
-/// Returns the delay of the answer. A guesser who tries many users is delayed like one who tries one user, in
-/// proportion to the limits.
+/// Counts a failed login and returns the delay of its answer. Failures of the address cause delays in
+/// proportion to its limit. A guesser who tries many users is therefore delayed like a guesser who tries one.
 Result<milliseconds> LoginGuard::count_failure(const Who& who) {
   unsigned steps = 0;
   for (const Bucket& bucket : buckets_of(who)) {

@@ -21,45 +21,49 @@
 
 namespace rest_fcgi::auth {
 
-/// A limit on password guesses. It counts the failures of each pair of user and address, so that a guesser
-/// cannot lock out a user elsewhere, and those of each address. Each failure is answered later than the one
-/// before. At the limit, logins are refused without a check of the password. Unknown users are treated like
-/// existing users. Tokens cannot be guessed and are not counted. Thread-safe.
+/// Limits password guesses. The guard counts the failures of each address, and of each pair of user and
+/// address. The pair keeps a guesser from locking out a user at other addresses. The more failures, the later
+/// the guard answers. At the limit it refuses logins without a check of the password. Unknown users are
+/// treated like existing users. Tokens cannot be guessed, so the guard does not count them. Thread-safe.
 class LoginGuard {
  public:
   using Sleep = std::function<void(std::chrono::milliseconds)>;
 
-  /// Who logs in, and from where. Borrows.
+  /// The user who logs in and the client's address. Borrows its texts.
   struct Who {
     std::string_view username;
-    std::string_view remote;  ///< if unknown: empty, which counts as one address
+    /// the client's address; all unknown addresses are empty and count as one address
+    std::string_view remote;
   };
 
-  /// How many tenths of `threads` logins may occupy together when another one of this kind begins. A tenth
-  /// stays free for requests that need no check. With fewer than five threads there is no limit.
+  /// The largest numbers of threads that logins may occupy, in tenths of `threads`. A login begins only while
+  /// all logins together occupy fewer threads than the number for its kind. A tenth of the threads stays free
+  /// for requests without a check. With fewer than five threads there is no limit.
   enum class Share {
-    others_check = 7,  ///< waits for another thread's check of the same credentials
-    password = 8,      ///< checks a password
-    token = 9,         ///< has a Salt master check a token
+    others_check = 7,  ///< the login waits for another thread's check of the same credentials
+    password = 8,      ///< the login checks a password
+    token = 9,         ///< the login asks a Salt master to check a token
   };
   struct ReleaseThread {
     void operator()(std::atomic<std::size_t>* kept) const noexcept { --*kept; }
   };
-  using KeptThread = std::unique_ptr<std::atomic<std::size_t>, ReleaseThread>;  ///< counts until destroyed
+  /// the thread counts as occupied until this object is destroyed
+  using KeptThread = std::unique_ptr<std::atomic<std::size_t>, ReleaseThread>;
 
-  /// One check of a password. The number of concurrent attempts is bounded by the failures that are left
-  /// until the limit, so that concurrent guesses get no further than sequential ones. Used by one thread.
+  /// One check of a password. The number of concurrent attempts is at most the number of failures that are
+  /// left until the limit. Concurrent guesses therefore get no more tries than sequential guesses. Used by
+  /// one thread.
   class Attempt {
    public:
     Attempt(Attempt&& other) noexcept = default;
     Attempt& operator=(Attempt&&) = delete;
     ~Attempt() { leave(); }
 
-    /// Counts a failure, then waits. Errors: throttled, if too many threads wait; unavailable, if the failure
-    /// cannot be counted.
+    /// Counts a failure, then waits before it returns. Errors: throttled, if too many threads already wait
+    /// here; unavailable, if the store cannot count the failure.
     [[nodiscard]] Result<void> failed();
 
-    /// Notes that the credentials were good. Resets the failures of this user at this address.
+    /// Says that the credentials were good. Resets the failures of this user at this address.
     void succeeded();
 
    private:
@@ -67,11 +71,11 @@ class LoginGuard {
     Attempt(LoginGuard* guard, const Who& who, SteadyTime since) : guard_(guard), who_(who), since_(since) {}
     void leave() noexcept;
 
-    LoginGuard* guard_;  // null if the guard is off
+    LoginGuard* guard_;  // null if the settings turn the guard off
     Who who_;
     SteadyTime since_;
     KeptThread thread_;
-    std::vector<std::string> entered_;  // keys in under_way_
+    std::vector<std::string> entered_;  // the keys that this attempt counts for in under_way_
     bool has_failed_ = false;
   };
 
@@ -80,18 +84,18 @@ class LoginGuard {
              Sleep sleep)
       : options_(options), clock_(clock), sleep_(std::move(sleep)), table_(std::move(store), clock) {}
 
-  /// Checks whether a user may try to log in. Returns whether the user has failures to reset. Does not read
-  /// the store while no login fails. Errors: throttled; unavailable.
+  /// Checks whether a user may try to log in. Returns whether the user has failures that a good login resets.
+  /// Does not read the store as long as no login fails. Errors: throttled; unavailable.
   [[nodiscard]] Result<bool> check(const Who& who);
 
   /// Resets the failures of this user at this address.
   void reset(const Who& who);
 
-  /// Counts this thread as occupied by a login. Errors: unavailable, at the limit.
+  /// Counts this thread as occupied by a login. Errors: unavailable, if logins occupy too many threads.
   [[nodiscard]] Result<KeptThread> keep_thread(Share share);
 
-  /// Waits until an attempt may begin. Errors: throttled, if the limit was reached meanwhile; unavailable, if
-  /// too many threads wait; timeout, at `deadline`.
+  /// Waits until a check of a password may begin. Errors: throttled, if the failures reached the limit
+  /// meanwhile; unavailable, if too many threads wait; timeout, at `deadline`.
   [[nodiscard]] Result<Attempt> begin(const Who& who, SteadyTime deadline = SteadyTime::max());
 
  private:
@@ -99,7 +103,7 @@ class LoginGuard {
   struct Bucket {
     std::string key;
     FailureTable::Limit limit;
-    bool is_of_user;  // else of the address
+    bool is_of_user;  // false: counts the failures of an address for all users together
   };
   using Buckets = std::array<Bucket, 2>;
 
@@ -114,24 +118,24 @@ class LoginGuard {
   const Clock& clock_;
   const Sleep sleep_;
   FailureTable table_;                    // synchronizes itself
-  std::atomic<std::size_t> kept_ = 0;     // threads that logins occupy
+  std::atomic<std::size_t> kept_ = 0;     // threads that logins occupy now
   std::atomic<std::size_t> delayed_ = 0;  // threads that wait before they answer a failure
-  std::atomic<unsigned> uncounted_ = 0;   // failures since the store cannot be written
+  std::atomic<unsigned> uncounted_ = 0;   // failures that the store could not count since it became read-only
   std::mutex mutex_;
   std::condition_variable left_;
-  std::unordered_map<std::string, unsigned> under_way_;  // attempts by key; guarded by mutex_
-  std::size_t queued_ = 0;                               // threads; guarded by mutex_
+  std::unordered_map<std::string, unsigned> under_way_;  // attempts that run now, by key; guarded by mutex_
+  std::size_t queued_ = 0;                               // threads that wait in `enter`; guarded by mutex_
 };
 
-/// Returns what counts as one address: an IPv4 address, or the 64-bit network of an IPv6 address. IPv6
-/// addresses in ::ffff:0:0/96 and 64:ff9b::/96 (NAT64, RFC 6052) stand for IPv4 addresses. Returns any other
-/// text unchanged.
+/// Returns the network that counts as one address. This is an IPv4 address, or the 64-bit network of an IPv6
+/// address. IPv6 addresses in ::ffff:0:0/96 and 64:ff9b::/96 (NAT64, RFC 6052) stand for IPv4 addresses.
+/// Returns any other text unchanged.
 [[nodiscard]] std::string network_of(std::string_view remote);
 
-/// Returns as much of a client's text as a log line shows.
+/// Returns the first part of a client's text, as long as a log line may show.
 [[nodiscard]] std::string_view for_log(std::string_view input);
 
-/// Logs the stage and the cause of a refusal. Returns the error that all refused clients get.
+/// Logs at which stage and why a login was refused. Returns the error that every refused client gets.
 [[nodiscard]] Error refused(std::string_view stage, std::string_view cause, const Credentials& credentials);
 
 }  // namespace rest_fcgi::auth

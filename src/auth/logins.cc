@@ -22,8 +22,8 @@ using Key = KeyedDigest::Value;
 constexpr std::size_t kMaxEauth = 64;
 constexpr std::size_t kMaxUsername = 256;
 constexpr std::size_t kMaxPassword = 1024;
-constexpr std::size_t kMinToken = 32;   // Salt's `hash_type: md5`
-constexpr std::size_t kMaxToken = 128;  // `hash_type: sha512`
+constexpr std::size_t kMinToken = 32;   // shortest token: Salt's `hash_type: md5`
+constexpr std::size_t kMaxToken = 128;  // longest token: Salt's `hash_type: sha512`
 constexpr std::size_t kMaxRemembered = 4096;
 constexpr std::chrono::seconds kForOthers{5};
 constexpr std::chrono::hours kLongestWait{24};
@@ -32,7 +32,7 @@ bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
 
-/// Returns why credentials are refused without a check, or an empty text.
+/// Returns why the credentials are refused without a check. Returns an empty text if they are to be checked.
 std::string_view beyond_limits(const Credentials& credentials) {
   const std::string_view token = credentials.token.reveal();
   const std::string_view password = credentials.password.reveal();
@@ -65,9 +65,11 @@ LoginGuard::Who who_of(const Credentials& credentials) {
 template <class Value>
 using Table = std::unordered_map<Key, Value, DigestHash>;
 
-/// A grant for all requests until `end`, and for its own request until `deadline`. For `kForOthers` it is
-/// also for requests with an earlier deadline: most of these are parts of the same request. It stays after
-/// its end, since threads that wait for a check of credentials that were good are not counted.
+/// The grant of the last check of some credentials. Requests with the same credentials get it without a new
+/// check. Until `end`, all requests get it. Until `deadline`, the request that made the check gets it. For
+/// the time `kForOthers`, requests with an earlier deadline get it too, because most of them are parts of the
+/// same request. The entry stays in the table after `end` and then shows that the credentials were good.
+/// Threads that wait for a new check of good credentials are not counted as occupied.
 struct Remembered {
   std::shared_ptr<const Grant> grant;
   SteadyTime since;
@@ -99,7 +101,7 @@ class GuardedLogins final : public Logins {
   void forget(const Credentials& credentials, const Grant& grant) override;
 
  private:
-  /// A check on one thread that other threads wait for.
+  /// A check that one thread makes and other threads wait for.
   using Flight = std::promise<Outcome>;
 
   [[nodiscard]] Result<bool> admit(const Credentials& credentials);
@@ -110,7 +112,7 @@ class GuardedLogins final : public Logins {
                         SteadyTime deadline);
   [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
                                                         SteadyTime deadline) const;
-  void make_room(SteadyTime now);  // for one more grant; REQUIRES: mutex_ is held
+  void make_room(SteadyTime now);  // makes room for one more grant; REQUIRES: mutex_ is held
   Outcome check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                         SteadyTime deadline, Flight& flight);
   Outcome check_user(const Credentials& credentials, const Check& check, SteadyTime deadline);
@@ -128,8 +130,9 @@ class GuardedLogins final : public Logins {
   Table<std::shared_future<Outcome>> flights_;  // guarded by mutex_
 };
 
-/// Returns whether the user has failures to reset. Must come before a look at remembered grants: these would
-/// tell a refused client that the password was right.
+/// Checks whether the guard admits these credentials. Returns whether the user has failures to reset. Callers
+/// do this before they look at remembered grants. Otherwise a refused client could see that the password was
+/// right.
 Result<bool> GuardedLogins::admit(const Credentials& credentials) {
   const std::string_view beyond = beyond_limits(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
@@ -170,7 +173,7 @@ Outcome GuardedLogins::login_anew(const Credentials& credentials, const Check& c
 }
 
 Key GuardedLogins::key_of(const Credentials& credentials, std::string_view stamp) const {
-  // A user name is never empty, so a token and a password have different keys.
+  // A user name is never empty, so the key of a token always differs from the key of a password.
   if (credentials.kind == Credentials::Kind::token) return digest_.of({{}, {}, credentials.token.reveal()});
   return digest_.of({credentials.eauth, credentials.username, stamp, credentials.password.reveal()});
 }
@@ -213,7 +216,7 @@ Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& 
       return Error{ErrorKind::timeout,
                    "Another request has these credentials checked, and the check did not end in time."};
     }
-    // The thread that checked may have had less time than this one, which then checks again.
+    // The checking thread may have had less time than this thread, so this thread checks again.
     const Outcome& outcome = flight.get();
     const bool may_check = !outcome && outcome.error().kind == ErrorKind::timeout;
     if (!may_check || clock_.steady() >= deadline) return outcome;
@@ -227,8 +230,9 @@ void GuardedLogins::make_room(SteadyTime now) {
   if (grants_.size() >= kMaxRemembered) grants_.clear();
 }
 
-/// Tells the waiting threads the outcome, also when the check throws. Under one lock: else a thread could
-/// find neither the flight nor its grant, and check again.
+/// Checks the credentials and gives the outcome to the waiting threads, also if the check throws. Stores the
+/// grant and removes the flight under one lock. Otherwise a thread could find neither of them and check
+/// again.
 Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                                      SteadyTime deadline, Flight& flight) {
   const auto land = [&](const Outcome& outcome) {
@@ -288,7 +292,7 @@ Result<void> GuardedLogins::guarded(const Credentials& credentials,
   auto begun = guard_.begin(who_of(credentials), deadline);
   if (!begun) return std::move(begun).error();
   Result<void> done = attempt();
-  // A call may fail for its own reasons, which say nothing about the credentials.
+  // Other errors, such as a failed back end, say nothing about the credentials.
   if (done) begun->succeeded();
   if (done || done.error().kind != ErrorKind::authentication) return done;
   return failed(*begun, std::move(done).error(), credentials);

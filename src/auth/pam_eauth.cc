@@ -34,16 +34,16 @@ Error ended(ErrorKind kind) {
   return {kind, "the helper has ended"};
 }
 
-/// Makes the next call on the socket end at `deadline`, with EAGAIN.
+/// Sets a timeout on the socket: the next call on it fails with EAGAIN at `deadline`.
 void bound_next_call(int socket, SteadyTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
-  const std::int64_t count = std::max<std::int64_t>(left.count(), 1);  // 0 is no bound
+  const std::int64_t count = std::max<std::int64_t>(left.count(), 1);  // a timeout of 0 would mean no timeout
   const timeval time{count / 1'000'000, count % 1'000'000};
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
   ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-/// Transfers all of `size` bytes by `call`, which is send(2) or recv(2).
+/// Sends or receives `size` bytes. `call` is send(2) or recv(2).
 template <class Byte, class Call>
 Result<void> transfer(int socket, Byte* bytes, std::size_t size, SteadyTime deadline, const Call& call) {
   while (size > 0) {
@@ -56,7 +56,8 @@ Result<void> transfer(int socket, Byte* bytes, std::size_t size, SteadyTime dead
     } else if (errno == EAGAIN) {
       return Error{ErrorKind::timeout, "the helper did not answer in time"};
     } else if (errno == EPIPE || errno == ECONNRESET) {
-      return ended(ErrorKind::not_found);  // with unread bytes: a normal end would be 0
+      // the helper closed the socket with unread bytes; otherwise recv(2) returns 0
+      return ended(ErrorKind::not_found);
     } else if (errno != EINTR) {
       return Error{ErrorKind::internal, format("the helper cannot be reached: {}", errno_text())};
     }
@@ -64,8 +65,8 @@ Result<void> transfer(int socket, Byte* bytes, std::size_t size, SteadyTime dead
   return {};
 }
 
-/// Sends a frame and waits for the answer. After an error the helper cannot be used again. Errors: not_found,
-/// if it ended before it read the whole frame; timeout; internal.
+/// Sends a frame to the helper and waits for the answer. After an error the helper cannot be used again.
+/// Errors: not_found, if the helper ended before it read the whole frame; timeout; internal.
 Result<pam::Answer> ask_helper(int socket, const WipedBytes& frame, SteadyTime deadline) {
   const auto receive = [&](std::size_t size) -> Result<std::string> {
     std::string bytes(size, '\0');
@@ -85,14 +86,16 @@ Result<pam::Answer> ask_helper(int socket, const WipedBytes& frame, SteadyTime d
   return *std::move(answer);
 }
 
-/// Processes of rest_fcgi_pam, as many as are asked at a time. Each answers one request after the other. A
-/// process is started when one is needed, and kept; one that does not answer in time is killed. Thread-safe.
+/// Helper processes that run rest_fcgi_pam, one for each concurrent request. Each process answers one request
+/// at a time. The pool starts a process when a request needs one, and keeps it afterwards. It kills a process
+/// that does not answer in time. Thread-safe.
 class PamPool {
  public:
   explicit PamPool(PamOptions options) : options_(std::move(options)) {}
 
-  /// Waits for a helper's answer, at most `timeout`. Errors: unavailable, if no helper can be started;
-  /// timeout, after it was asked; not_found, if a new helper ended before it read the request; internal.
+  /// Sends a request to a helper and waits for the answer, at most `timeout`. Errors: unavailable, if no
+  /// helper can be started; timeout, if the helper does not answer in time; not_found, if a new helper ended
+  /// before it read the request; internal.
   [[nodiscard]] Result<pam::Answer> ask(const pam::Request& request);
 
  private:
@@ -114,8 +117,9 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
   }
   Result<pam::Answer> answer =
       helper ? ask_helper(helper->socket(), frame, deadline) : ended(ErrorKind::not_found);
-  // A kept helper that ended before it read this request is replaced. One that ended later may have tried the
-  // password, and is not: modules that count failures must see a password once.
+  // If a kept helper ended before it read this request, a new helper gets the request. If the helper ended
+  // later, the request fails, because the helper may have tried the password. Modules that count failures
+  // must see a password only once.
   if (!answer && answer.error().kind == ErrorKind::not_found) {
     helper.reset();
     auto started = HelperProcess::start(options_.helper, options_.timeout);
@@ -123,7 +127,7 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
     helper.emplace(*std::move(started));
     answer = ask_helper(helper->socket(), frame, deadline);
   }
-  // A failed helper is not kept: the modules in it may be broken.
+  // A helper whose answer is `failed` is not kept, because its PAM modules may be broken.
   if (answer && answer->outcome != pam::Outcome::failed) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(*std::move(helper));
@@ -132,7 +136,7 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
 }
 
 constexpr std::chrono::seconds kCheckTimeout{5};
-constexpr std::chrono::seconds kKeep{5};  // no event tells that an account or password changed
+constexpr std::chrono::seconds kKeep{5};  // short, because no event says that an account or password changed
 constexpr std::chrono::seconds kBusyFor{2};
 constexpr std::chrono::milliseconds kBusyStep{100};
 
@@ -147,12 +151,12 @@ bool fits_on_a_line(std::string_view text) {
   return text.size() <= pam::kMaxField && text.find_first_of(std::string_view("\0\n\r", 3)) == text.npos;
 }
 
-/// The parts of the back end, shared by its copies.
+/// The state of the back end `pam`, which all copies of its Eauth share.
 class PamEauth {
  public:
   explicit PamEauth(const PamOptions& options)
       : options_(options),
-        // A module may hang on the passwords of one address.
+        // A PAM module may hang on passwords from one address, so one address gets all helpers but one.
         limiter_({.at_once = options.max_helpers,
                   .of_one = std::max<std::size_t>(options.max_helpers, 2) - 1,
                   .waiting = options.max_waiting}),
@@ -167,7 +171,8 @@ class PamEauth {
   }
 
  private:
-  /// Sets `asked` to when PAM was asked. Waits before that do not depend on the user name.
+  /// Asks PAM about a login. Sets `asked` to the time when the helper got the request. Waits before that time
+  /// do not depend on the user name.
   Result<Verdict> ask(const Login& login, SteadyTime& asked) {
     const SteadyTime latest = std::chrono::steady_clock::now() + options_.timeout;
     const auto pass = limiter_.enter(login.remote, std::min(login.deadline, latest));
@@ -216,7 +221,7 @@ class PamEauth {
   RefusalTime refusals_{std::chrono::milliseconds(250)};
 };
 
-/// Asks the helper whether logins can work. Returns why not, or an empty text.
+/// Asks the helper whether logins can work. Returns the reason if they cannot, or an empty text.
 std::string why_unusable(PamOptions options) {
   options.timeout = std::min<std::chrono::milliseconds>(options.timeout, kCheckTimeout);
   const auto answer = PamPool(options).ask({pam::Ask::check, options.service});
@@ -234,7 +239,7 @@ Result<Eauth> make_pam_eauth(const PamOptions& options) {
         ErrorKind::configuration,
         format("auth.pam.service: found \"{}\", expected the name of a file in /etc/pam.d", chosen.service)};
   }
-  // What is missing may be installed later, so this is a warning.
+  // The administrator may install the missing file or program later, so this is only a warning.
   if (const std::string cause = why_unusable(chosen); !cause.empty()) {
     log::warning(format("external_auth: pam: no user can log in: {}", cause));
   }

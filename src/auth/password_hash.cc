@@ -19,7 +19,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// Names of Python's hashlib, which Salt uses, and of OpenSSL.
+/// A digest's name in Python's hashlib, which Salt uses, and its name in OpenSSL.
 struct DigestName {
   std::string_view hashtype;
   const char* openssl;
@@ -31,7 +31,7 @@ constexpr DigestName kDigests[] = {
     {"sha3_512", "SHA3-512"}, {"blake2b", "BLAKE2B-512"}, {"blake2s", "BLAKE2S-256"},
 };
 
-/// Returns whether `digits`, of either case, are the digest in hexadecimal.
+/// Returns whether `digits` is the digest in hexadecimal. Upper and lower case are equal.
 bool is_in_hex(std::string_view digest, std::string_view digits) {
   return equal_in_constant_time(to_hex(digest), lower(digits));
 }
@@ -54,11 +54,11 @@ Result<PasswordHash> make_digest_hash(const char* openssl_name) {
       });
 }
 
-/// Returns whether `stored` is crypt(3) of the password, by the method that it names.
+/// Returns whether `stored` is crypt(3) of the password. The beginning of `stored` names the method.
 bool crypt_matches(std::string_view /*username*/, SecretView password, std::string_view stored) {
   const std::string setting(stored);
   const Secret phrase(std::string(password.reveal()) + '\0');
-  // On the heap: it has 32 KiB, and a request's thread has a small stack.
+  // On the heap, because crypt_data has 32 KiB and the threads that serve requests have small stacks.
   const auto work = std::make_unique<crypt_data>();
   const char* const found = ::crypt_r(phrase.reveal().text.data(), setting.c_str(), work.get());
   // libxcrypt returns `*0` or `*1` for a setting that it does not know.
@@ -76,7 +76,8 @@ constexpr std::string_view kSha = "{SHA}";
 
 constexpr std::string_view kCrypt64 = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Returns the 16 bytes of an MD5 in the order and alphabet of md5crypt: groups of 6 bits, the lowest first.
+/// Returns an MD5 digest as text in md5crypt's byte order and alphabet. Each character has 6 bits, the lowest
+/// bits first.
 std::string md5crypt_text(std::string_view digest) {
   static constexpr std::array<std::array<std::size_t, 3>, 5> kOrder = {
       {{0, 6, 12}, {1, 7, 13}, {2, 8, 14}, {3, 9, 15}, {4, 10, 5}}};
@@ -90,8 +91,8 @@ std::string md5crypt_text(std::string_view digest) {
   return text;
 }
 
-/// Returns Apache's variant of md5crypt. `salt` is the part between the dollar signs. Source: APR,
-/// `apr_md5_encode`.
+/// Returns md5crypt in Apache's variant, as in `apr_md5_encode` of APR. `salt` is the text between the dollar
+/// signs after `$apr1`.
 std::string apr1(const DigestAlgorithm& md5, std::string_view password, std::string_view salt) {
   std::string digest = md5.of({password, salt, password});
   std::string first = std::string(password).append(kApr1).append(salt);
@@ -110,7 +111,7 @@ std::string apr1(const DigestAlgorithm& md5, std::string_view password, std::str
   return md5crypt_text(digest);
 }
 
-/// `salt_and_digest` follows `$apr1$`.
+/// Checks a password against a stored `$apr1$SALT$DIGEST`. `salt_and_digest` is the part after `$apr1$`.
 bool apr1_matches(const DigestAlgorithm& md5, SecretView password, std::string_view salt_and_digest) {
   const std::size_t dollar = salt_and_digest.find('$');
   if (dollar == std::string_view::npos) return false;

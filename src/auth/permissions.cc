@@ -12,12 +12,12 @@
 
 namespace rest_fcgi::auth {
 
-/// A user or group of a back end with compiled rules.
+/// An entry of `external_auth` for a user or a group, with compiled rules.
 struct CompiledPrincipal {
   std::string name;
-  std::string group;  ///< empty for a user
+  std::string group;  ///< the group's name; empty if the entry is for a user
   std::vector<AclRule> rules;
-  std::vector<Json> shown;  ///< each rule as it is in the configuration
+  std::vector<Json> shown;  ///< the rules as the configuration has them
 
   [[nodiscard]] bool is_group_of(const Subject& subject) const {
     return !group.empty() &&
@@ -27,7 +27,8 @@ struct CompiledPrincipal {
 
 namespace {
 
-/// Returns the group of `group%`. Salt removes all percent signs at the end.
+/// Returns the name of the group in an entry `group%`, or an empty text for a user. Salt removes all percent
+/// signs at the end.
 std::string group_of(const std::string& name) {
   return name.ends_with('%') ? name.substr(0, name.find_last_not_of('%') + 1) : std::string();
 }
@@ -96,26 +97,28 @@ Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& pri
   return result;
 }
 
-/// A user name that Salt takes for a pattern of names in `external_auth`: a glob, or a regular expression
-/// between `\A` and `\Z` (`expr_match`).
+/// A user's name, which Salt treats as a pattern. Salt matches the pattern with the names in `external_auth`,
+/// as a glob and as a regular expression between `\A` and `\Z` (`expr_match`).
 class LoginPattern {
  public:
   explicit LoginPattern(std::string_view name)
       : name_(name), start_(name.substr(0, name.find_first_of(kSpecial))) {
     if (start_ == name || has_bad_escape(name)) return;
-    // With branches the anchors belong only to the first and the last branch.
+    // In a pattern with branches, Salt's anchors belong only to the first and the last branch.
     const bool has_branches = name.find('|') != std::string_view::npos;
     auto regex = has_branches ? Error{} : compile_python_regex(name);
     is_certain_ = regex.ok();
     if (regex) regex_ = *std::move(regex);
     if (has_branches) start_ = {};
-    if (!start_.empty()) start_.remove_suffix(1);  // a repetition may match nothing
+    // The last character may be optional, because a repetition may follow it.
+    if (!start_.empty()) start_.remove_suffix(1);
   }
 
   [[nodiscard]] bool matches(std::string_view principal) const {
     return glob_match(name_, principal) || (regex_ && regex_->match_all(principal));
   }
-  /// Returns true also for a name that might match, if the pattern is not supported here.
+  /// Returns true if the pattern matches, and also if the pattern is not supported here and Salt might match
+  /// it.
   [[nodiscard]] bool may_match(std::string_view principal) const {
     return matches(principal) || (!is_certain_ && principal.starts_with(start_));
   }
@@ -123,7 +126,7 @@ class LoginPattern {
  private:
   static constexpr std::string_view kSpecial = ".\\^$+|(){}*?[]";
 
-  /// Returns whether an escape makes the name an error for Python's `re`, as in `DOMAIN\eve`.
+  /// Returns whether Python's `re` cannot compile the name because of an escape, as in `DOMAIN\eve`.
   static bool has_bad_escape(std::string_view name) {
     constexpr std::string_view kBad = "cegijklmopqyzhCEFGHIJKLMOPQRTVXY";
     for (std::size_t at = 0; at + 1 < name.size(); ++at) {
@@ -133,12 +136,12 @@ class LoginPattern {
   }
 
   std::string_view name_;
-  std::string_view start_;  ///< of all texts that it can match
+  std::string_view start_;  ///< every text that the pattern matches starts with this
   bool is_certain_ = true;
   std::optional<Regex> regex_{};
 };
 
-/// A rule that applies to a subject.
+/// A rule that applies to a subject, with the entry that has the rule.
 struct Applying {
   const CompiledPrincipal* principal;
   const AclRule* rule;
@@ -180,9 +183,10 @@ struct Permissions::Compiled {
   };
   std::vector<Section> sections;
 
-  /// Returns the rules for the subject's name and groups. If no entry is for the name, the rules of `*`
-  /// apply, whatever the groups are. Salt takes a user's own name for a pattern, so that a user `*` would
-  /// have all rules. Here a user has only rules that Salt and a plain comparison of names both give.
+  /// Returns the rules for the subject's name and groups. The rules of the entry `*` apply only if no entry
+  /// is for the name; groups do not matter for this. Salt takes a user's own name for a pattern, so that a
+  /// user named `*` would have all rules. Here a rule applies only if Salt's comparison and a plain
+  /// comparison of the names both match.
   [[nodiscard]] Rules rules_of(const Subject& subject) const {
     Rules rules;
     const LoginPattern login(subject.name);
@@ -239,7 +243,7 @@ bool Permissions::allow_local(const Identity& identity, std::span<const Function
     const auto allowed = std::partition(refused.begin(), refused.end(), [&one](const FunctionCall* call) {
       return one.rule->match(*call).kind != RuleMatch::Kind::yes;
     });
-    // The target is last: resolving it may need to look at every minion.
+    // The target is compared last, because resolving it may need to look at every minion.
     if (allowed != refused.end() && one.rule->reaches(within)) refused.erase(allowed, refused.end());
   }
   return !calls.empty() && refused.empty();
@@ -302,7 +306,7 @@ Json Permissions::shown(const Subject& subject) const {
     }
   }
   if (entries.empty()) return Json::empty_object();
-  // A text begins with a quotation mark, which sorts before the brace of a map.
+  // Sorts texts before maps, because a quotation mark sorts before a brace.
   std::sort(entries.begin(), entries.end());
   entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
   return written_array([&entries](JsonWriter& writer) {

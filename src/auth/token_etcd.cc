@@ -18,7 +18,8 @@ etcd::Deadline soon() {
   return std::chrono::steady_clock::now() + kMostWait;
 }
 
-/// A cluster that does not answer may do so later. One that refuses its user has a wrong configuration.
+/// Returns the error for callers. A cluster that does not answer may answer later, so the kind is
+/// unavailable. Other errors, such as a refused user, mean a wrong configuration, so the kind is internal.
 Error failure(const Error& error) {
   const bool may_pass = error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout;
   return {may_pass ? ErrorKind::unavailable : ErrorKind::internal, format("etcd: {}", error.message)};
@@ -48,7 +49,7 @@ std::string to_json(const TokenRecord& record) {
                      }).text());
 }
 
-/// Reads what `to_json` wrote. Errors: malformed, for anything else.
+/// Reads the JSON that `to_json` writes. Errors: malformed, for any other text.
 Result<TokenRecord> read_record(std::string_view json) {
   const Error malformed{ErrorKind::malformed, "the token's data is malformed"};
   JsonDocument document;
@@ -67,8 +68,8 @@ Result<TokenRecord> read_record(std::string_view json) {
   return TokenRecord{std::move(name), std::move(eauth), *std::move(groups), *start, *expire};
 }
 
-/// One key a token. Each key has a lease, so that etcd removes expired tokens. A cluster bears some 100,000
-/// leases.
+/// Keeps each token as one key in an etcd cluster. Each key has a lease, so that etcd removes expired tokens.
+/// An etcd cluster can hold about 100,000 leases.
 class TokensInCluster final : public TokenBackend {
  public:
   TokensInCluster(std::unique_ptr<etcd::Client> client, std::string folder)
@@ -90,7 +91,8 @@ class TokensInCluster final : public TokenBackend {
     const auto done =
         client_->put({.key = folder_ + hash, .value = to_json(record), .lease = *lease}, deadline);
     if (done) return {};
-    static_cast<void>(client_->lease_revoke(*lease, soon()));  // also removes a key that was put after all
+    // also removes the key if etcd stored it in spite of the error
+    static_cast<void>(client_->lease_revoke(*lease, soon()));
     return failure(done.error());
   }
 
@@ -119,7 +121,7 @@ class TokensInCluster final : public TokenBackend {
   Result<void> remove_key(const std::string& key) const {
     const auto done = client_->delete_key(key, soon());
     if (!done) return failure(done.error());
-    // A lease that cannot be revoked ends by itself.
+    // If the lease cannot be revoked, it expires without harm.
     const bool has_lease = *done && (*done)->lease != 0;
     if (has_lease) static_cast<void>(client_->lease_revoke((*done)->lease, soon()));
     return {};

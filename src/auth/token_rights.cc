@@ -7,8 +7,8 @@
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/json_document.h"
 
-/// Reads the rules that a master keeps in its tokens. A rule with a malformed part is ignored as a whole,
-/// since the rest could allow more than was meant.
+/// Reads the rules that a Salt master keeps in its tokens. If a part of a rule is malformed, the whole rule
+/// is ignored, because the other parts could allow more than the administrator meant.
 namespace rest_fcgi::auth {
 namespace {
 
@@ -18,8 +18,8 @@ bool is_text(JsonValue value) {
   return value.is(Kind::string) && !value.text().empty();
 }
 
-/// Reads each element of a list, or a single value. Returns nothing if one is malformed, and for an empty
-/// list.
+/// Reads each element of a list, or a single value. Returns nothing if the list is empty or an element is
+/// malformed.
 template <class Part, class ReadOne>
 std::optional<std::vector<Part>> read_each(JsonValue value, const ReadOne& read_one) {
   std::vector<Part> parts;
@@ -36,7 +36,7 @@ std::optional<std::vector<Part>> read_each(JsonValue value, const ReadOne& read_
   return parts.empty() ? std::nullopt : std::optional(std::move(parts));
 }
 
-/// Reads a pattern for an argument's value; `null` allows any value.
+/// Reads the pattern for the value of an argument. `null` allows any value.
 bool read_pattern(JsonValue value, std::optional<std::string>& pattern) {
   if (value.is(Kind::string)) pattern = value.text();
   return value.is(Kind::string) || value.is(Kind::null);

@@ -19,18 +19,19 @@
 
 namespace rest_fcgi::auth {
 
-/// A rule for any minion, as a plain string is in `external_auth`.
+/// Returns a rule that applies to every minion. In `external_auth`, such a rule is a plain string.
 inline Rule anywhere(std::string pattern) {
   return {"", {{std::move(pattern), {}}}};
 }
 
-/// A rule for a target or an `@` scope with function names below it.
+/// Returns a rule for a scope, which is a target or an `@` scope such as `@runner`. The rule allows the given
+/// functions.
 inline Rule on(std::string scope, std::vector<FunctionRule> functions = {}) {
   return {std::move(scope), std::move(functions)};
 }
 
-/// Calls from JSON: "test.ping", {"fun": "cmd.run", "arg": ["ls"], "kwarg": {"cwd": "/"}}, or a list of
-/// these.
+/// Function calls, parsed from JSON. The text is one call or a list of calls. A call is a function name, such
+/// as "test.ping", or an object, such as {"fun": "cmd.run", "arg": ["ls"], "kwarg": {"cwd": "/"}}.
 class Calls {
  public:
   explicit Calls(std::string_view json) {
@@ -67,7 +68,8 @@ class Calls {
   std::vector<One> calls_;
 };
 
-/// Permissions of the back end `auto`, with users of any name and groups. Not synchronized.
+/// Permissions that a test checks. Users log in with the eauth `auto` and may have any name and any groups.
+/// Not synchronized.
 class AclFixture {
  public:
   using Names = std::vector<std::string>;
@@ -75,15 +77,16 @@ class AclFixture {
   explicit AclFixture(std::vector<Principal> principals)
       : AclFixture({{"auto", {}, std::move(principals)}}, 0) {}
 
-  /// Makes permissions of one user, fred.
+  /// Returns permissions in which only the user fred has rules.
   static AclFixture of_fred(std::vector<Rule> rules) { return AclFixture({{"fred", std::move(rules)}}); }
 
-  /// Makes permissions of several back ends.
+  /// Returns permissions with the rules of several eauth back ends.
   static AclFixture of_eauths(std::vector<EauthOptions> external_auth) {
     return {std::move(external_auth), 0};
   }
 
-  /// Returns whether a user may call these on these minions. A scope is a glob of minions.
+  /// Returns whether the user may run all the calls on all the minions. The scope of a rule is a glob of
+  /// minion ids.
   [[nodiscard]] bool local(std::string_view calls, const Names& minions = {"web1"},
                            const std::string& user = "fred", const Names& groups = {}) const {
     const auto within = [&](std::string_view compound) {
@@ -108,7 +111,8 @@ class AclFixture {
     permissions_ = *std::move(permissions);
   }
 
-  /// Only an Authenticator makes identities, and of these back ends only a token brings groups.
+  /// Returns the identity of a user with groups. The user logs in with a token, because only an Authenticator
+  /// creates identities, and the eauth `auto` takes groups only from a token.
   [[nodiscard]] static Identity identity(const std::string& user, const Names& groups) {
     Options options;
     options.external_auth.push_back({"auto", {}, {}});

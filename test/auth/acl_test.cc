@@ -11,7 +11,8 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// fred may call cmd.run under these conditions, anywhere that `*` reaches.
+/// Returns permissions with which fred may call cmd.run on the target `*`, if the arguments satisfy the
+/// conditions.
 AclFixture under(std::vector<ArgumentCondition> conditions) {
   return AclFixture::of_fred({on("*", {{"cmd.run", std::move(conditions)}})});
 }

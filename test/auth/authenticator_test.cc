@@ -24,13 +24,15 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Returns the deadline of a new request: the credentials of one request are checked once.
+/// Returns a deadline that differs at each call, as for a new request. The authenticator checks the same
+/// credentials only once for each deadline.
 SteadyTime request_end() {
   static std::atomic<int> requests = 0;
   return SteadyTime() + std::chrono::hours(24 * 365) + std::chrono::microseconds(++requests);
 }
 
-/// An authenticator with the user fred, whose password is sesame, in a file, and the shared secret canary.
+/// An authenticator for tests. A password file has the user fred with the password sesame. The shared secret
+/// is canary.
 class AuthenticatorFixture {
  public:
   AuthenticatorFixture() {
@@ -49,12 +51,13 @@ class AuthenticatorFixture {
     authenticator = *std::move(made);
   }
 
-  /// Occupies all hashes that may be computed at once.
+  /// Occupies all places of the hash limiter, so that the authenticator can compute no other password hash.
   void keep_busy() {
     while (auto pass = limiter->enter("", SteadyTime())) busy_.push_back(*std::move(pass));
   }
 
-  /// Waits until a changed file counts as unchanged.
+  /// Waits until the last change of the password file is old enough. A file that was just changed has a new
+  /// stamp at each call.
   static void let_file_rest() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
 
   Result<Identity> login(std::string_view username, std::string_view password,

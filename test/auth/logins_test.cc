@@ -70,7 +70,7 @@ TEST_CASE("a grant is remembered no longer than its own bound") {
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
   CHECK(logins.asked == 2);
   logins.clock.advance(seconds(5));
-  // Its deadline is earlier, but it began long after.
+  // This request begins later than the earlier requests, although its deadline is before theirs.
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.clock.steady() + seconds(2)));
   CHECK(logins.asked == 3);
 }
@@ -269,7 +269,7 @@ TEST_CASE("credentials that are sent with a call are guarded like a login, and n
   CHECK(tries == 2);
   CHECK(go("sesame", Error{ErrorKind::unavailable, "not there"}).error().message == "not there");
   CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind == ErrorKind::authentication);
-  CHECK(go("sesame", {}));  // forgets the failure
+  CHECK(go("sesame", {}));  // a good login clears the failure
   CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind == ErrorKind::authentication);
   CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind != ErrorKind::timeout);
   CHECK(go("sesame", {}).error().kind == ErrorKind::throttled);
@@ -323,7 +323,8 @@ TEST_CASE("after a revocation of a user no remembered token is good, and a passw
   REQUIRE(logins.login(with_token(kToken)));
   const auto password = logins.login(with_password("fred", "sesame"));
   REQUIRE(password);
-  REQUIRE(list->add_user("", "", time.wall()));  // the fixture's user of a token
+  // The tokens of the fixture belong to a user with an empty name and an empty eauth.
+  REQUIRE(list->add_user("", "", time.wall()));
   REQUIRE(list->add_user("pam", "fred", time.wall()));
   logins.clock.advance(seconds(2));
   CHECK(logins.login(with_token(kToken)).error().kind == ErrorKind::authentication);

@@ -37,7 +37,7 @@ class WatchedClock final : public Clock {
   mutable std::atomic<int> looks_ = 0;
 };
 
-/// Threads that bring the same credentials while one thread checks them.
+/// Threads that log in with the same credentials while another thread checks these credentials.
 class Crowd {
  public:
   static constexpr std::size_t kOthers = 3;
@@ -59,7 +59,8 @@ class Crowd {
     return remote_->login(with_password("fred", "canary"), check, deadline, {});
   }
 
-  /// Logs in on this thread. The check of this login starts the other logins, and ends when they wait for it.
+  /// Logs in on this thread. The check of this login starts the other logins and calls `answer` when they all
+  /// wait.
   Outcome lead(const Answer& answer) {
     return login(
         [&] {
@@ -69,8 +70,8 @@ class Crowd {
         late());
   }
 
-  /// Logs in on another thread. Returns when that thread has read the clock. It holds the lock then, and
-  /// finds the check that is under way before it releases the lock.
+  /// Logs in on another thread. Returns when the other thread has read the clock. That thread then holds the
+  /// lock of `Logins`, and finds the running check before it releases the lock.
   void follow(SteadyTime deadline) {
     const int looks = clock_.looks();
     threads_.emplace_back([this, deadline] {
@@ -195,7 +196,8 @@ TEST_CASE("a thread that would wait for another check is refused if logins occup
   const SteadyTime next = crowd.late() + seconds(1);
   CHECK(crowd.login(
       [&] {
-        for (int i = 0; i < 12; ++i) crowd.follow(next);  // for credentials that were good
+        // The credentials were good before, so more threads may wait for their check.
+        for (int i = 0; i < 12; ++i) crowd.follow(next);
         return crowd.good();
       },
       next));

@@ -33,7 +33,7 @@ namespace {
 using LoginResult = PamFixture::LoginResult;
 using std::chrono::milliseconds;
 
-/// Returns false for a process that has ended.
+/// Returns false for a process that has ended, also if it is a zombie.
 bool is_running(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string stat;
@@ -41,7 +41,8 @@ bool is_running(int process) {
   return !stat.empty() && stat.find(") Z ") == stat.npos;
 }
 
-/// A process that listens where a socket unit would, and starts a helper for each connection.
+/// A process that replaces a systemd socket unit. It listens on the socket and starts a helper for each
+/// connection.
 class SocketUnit {
  public:
   SocketUnit(const std::string& path, const std::string& helper) {
@@ -257,8 +258,8 @@ TEST_CASE("a helper that ends before it read the request is replaced") {
   const auto size =
       to_frame(pam::Request{pam::Ask::verify, "private", "fred", SecretView("sesame"), "192.0.2.7"}).size();
   const std::string real = "exec " + PamFixture::program() + " --confdir " + pam.dir / "stack";
-  // The first process answers the check at the start. The second one refuses a request, and reads one byte of
-  // the next.
+  // The first helper process answers the check when the eauth is created. The second helper process refuses a
+  // request, reads one byte of the next request, and ends.
   pam.script("helper", "if mkdir " + pam.dir / "first" + " 2> /dev/null; then " + real + "; fi; if mkdir " +
                            pam.dir / "second" + " 2> /dev/null; then dd bs=1 count=" + std::to_string(size) +
                            " > /dev/null 2>&1; printf '\\0\\0\\0\\4\\1\\2\\0\\0'; dd bs=1 count=1 > "
@@ -397,7 +398,7 @@ TEST_CASE("while the helper is busy a login waits, which does not count as the t
     return std::chrono::steady_clock::now() - since;
   };
   bool is_quick = false;
-  for (int i = 0; i < 5 && !is_quick; ++i) {  // a busy host may hold one up
+  for (int i = 0; i < 5 && !is_quick; ++i) {  // a busy host may delay one attempt
     answering("(5) x 12, 2, 2");
     CHECK(took("wrong", LoginResult::no) >= milliseconds(1200));
     is_quick = took("wrong", LoginResult::no) < milliseconds(1200);
@@ -458,7 +459,8 @@ TEST_CASE("a missing socket, or one of another user, gets no password") {
   sockaddr_un address{AF_UNIX, {}};
   (foreign.dir / "sock").copy(address.sun_path, sizeof address.sun_path - 1);
   REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  // The system call changes the user of this thread only.
+  // The raw system call changes the user id of this thread only. The function setresuid(2) of glibc changes
+  // all threads.
   std::thread([&listener] {
     CHECK(::syscall(SYS_setresuid, -1, 65534, -1) == 0);
     CHECK(::listen(listener.get(), 1) == 0);

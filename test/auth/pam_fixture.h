@@ -16,11 +16,12 @@
 
 namespace rest_fcgi::auth {
 
-/// The eauth `pam` with a private service, whose modules are scripts: pam_exec gives them the password on
-/// standard input, and names in the environment. Helpers are the real program. Not synchronized.
+/// The eauth `pam` with its own PAM service, whose modules are scripts. pam_exec passes the password to a
+/// script on standard input, and the names in environment variables. The helper is the real program. Not
+/// synchronized.
 class PamFixture {
  public:
-  /// Accepts the password `sesame` of any user, and refuses the account `expired`.
+  /// Creates scripts that accept the password `sesame` of any user and refuse the account `expired`.
   PamFixture() {
     script("auth", "read -r word; test \"$word\" = sesame");
     script("account", "test \"$PAM_USER\" != expired");
@@ -33,7 +34,7 @@ class PamFixture {
     options.helper = script("helper", "exec " + program() + " --confdir " + dir / "stack");
   }
 
-  /// Returns the path of the helper that was built beside this program.
+  /// Returns the path of the helper rest_fcgi_pam in the directory of this test program.
   static std::string program() {
     return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "rest_fcgi_pam";
   }
@@ -50,7 +51,7 @@ class PamFixture {
     eauth = *std::move(made);
   }
 
-  /// The outcome of a login: yes, no, or the kind of failure.
+  /// The outcome of a login: accepted, refused, or the kind of failure.
   enum class LoginResult { yes, no, internal, unavailable };
   LoginResult login(std::string_view username, std::string_view password,
                     std::string_view remote = "192.0.2.7") {
@@ -64,7 +65,8 @@ class PamFixture {
     return verdict.error().kind == ErrorKind::unavailable ? LoginResult::unavailable : LoginResult::internal;
   }
 
-  /// Makes its folder before the scripts.
+  /// A temporary directory. Its constructor creates the folder `stack`, so that the fixture can write scripts
+  /// at once.
   struct Dir : test::TempDir {
     Dir() { std::filesystem::create_directory(path() / "stack"); }
   };

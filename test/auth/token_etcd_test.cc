@@ -20,11 +20,11 @@ namespace {
 using std::chrono::seconds;
 
 etcd::Options reach(const std::vector<std::string>& urls) {
-  // A busy machine is no reason to give a member up that is there.
+  // The timeouts are long, so that the client does not give up a healthy member of a busy machine.
   return {.endpoints = urls, .connect_timeout = seconds(4), .try_timeout = seconds(8)};
 }
 
-/// Tokens of one cluster, as two hosts have.
+/// Two hosts, `here` and `there`, that keep their tokens in the same etcd cluster.
 struct Hosts {
   Hosts() : here(make(seconds(60))), there(make(seconds(60))) {}
 
@@ -34,7 +34,7 @@ struct Hosts {
     return std::make_unique<Tokens>(*std::move(backend), life, clock);
   }
 
-  /// All that etcd has.
+  /// Returns all keys of etcd that begin with `/`, with their values.
   std::vector<etcd::KeyValue> stored() {
     const auto found = client->range({.key = "/", .range_end = "0"}, later());
     REQUIRE(found);
@@ -72,7 +72,7 @@ TEST_CASE("a token that one host stored in etcd is valid on another, until one o
 
   REQUIRE(hosts.there->revoke(*token));
   CHECK(hosts.here->find(*token).error().kind == ErrorKind::authentication);
-  CHECK(hosts.there->revoke(*token));  // once more is no failure
+  CHECK(hosts.there->revoke(*token));  // a second revocation is no error
   CHECK(hosts.leases() == 0);
 }
 
@@ -106,7 +106,8 @@ TEST_CASE("etcd has only hashes of tokens, with leases") {
   const std::string granted = R"("grantedTTL":")" + std::to_string(60) + '"';
   CHECK(hosts.etcd.post("/v3/lease/timetolive", lease).find(granted) != std::string::npos);
 
-  hosts.clock.advance(seconds(60));  // no sooner than etcd, which knows nothing of this clock
+  // The record expires by the manual clock. etcd uses its own clock, so it still has the record.
+  hosts.clock.advance(seconds(60));
   const auto expired = hosts.there->find(*token);
   REQUIRE_FALSE(expired);
   CHECK(expired.error().kind == ErrorKind::authentication);
@@ -179,7 +180,7 @@ TEST_CASE("a user of etcd without write permission is an internal error") {
   if (test::no_etcd()) return;
   test::EtcdCluster etcd({.auth = true});
   etcd::Options larry = reach(etcd.urls());
-  larry.username = "larry";  // who may below /salt/
+  larry.username = "larry";  // larry may use only keys below /salt/
   larry.password = std::make_shared<const Secret>("123pass");
   auto backend = tokens_in_etcd({larry, "/elsewhere"});
   REQUIRE(backend);

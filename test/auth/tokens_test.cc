@@ -20,7 +20,7 @@ using std::chrono::seconds;
 const std::string kForeign(64, 'a');
 constexpr const char* kUnknown = "unknown token";
 
-/// Tokens of 60 seconds in a database.
+/// Tokens with a lifetime of 60 seconds, in a database.
 class TokensFixture {
  public:
   std::string add(std::string name = "fred", std::string eauth = "file") {
@@ -30,7 +30,7 @@ class TokensFixture {
     return std::string(token->reveal().text);
   }
 
-  /// Returns the user of a token, or why it is refused.
+  /// Returns the user of a token, or the reason why the token is refused.
   std::string find(std::string_view token) const {
     const auto record = tokens.find(SecretView(token));
     if (record) return "of " + record->name;

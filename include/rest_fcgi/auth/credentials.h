@@ -13,34 +13,34 @@
 
 namespace rest_fcgi::auth {
 
-/// The longest life that a caller may choose for a token. It is the largest `token_expire`, too.
+/// The longest life of a token that a caller may choose, and the largest value of `token_expire`.
 inline constexpr std::chrono::seconds kLongestTokenLife{31536000};
 
-/// The users that may choose the life of their tokens: Salt's `token_expire_user_override`.
+/// The users that may choose how long their tokens are valid: Salt's `token_expire_user_override`.
 struct TokenLifeRule {
   bool all_users = false;
-  std::set<std::pair<std::string, std::string>> users;  ///< back end and user
+  std::set<std::pair<std::string, std::string>> users;  ///< pairs of back end and user name
 
   [[nodiscard]] bool allows(const std::string& eauth, const std::string& user) const {
     return all_users || users.contains({eauth, user});
   }
 };
 
-/// The credentials of a chunk. Borrows from the request's body. If a chunk has a token and a password, the
-/// token counts, as in Salt. Value type.
+/// The credentials of a chunk: a token, or a user name and a password. If a chunk has a token and a password,
+/// the token is used, as in Salt. Borrows from the request's body. Value type.
 struct Credentials {
   enum class Kind { none, eauth, token };
   Kind kind = Kind::none;
-  std::string_view eauth;     ///< name of the back end; kind eauth only
-  std::string_view username;  ///< kind eauth only
-  SecretView password;        ///< kind eauth only
-  SecretView token;           ///< kind token only
+  std::string_view eauth;     ///< name of the back end; set for the kind eauth only
+  std::string_view username;  ///< name of the user; set for the kind eauth only
+  SecretView password;        ///< the password; set for the kind eauth only
+  SecretView token;           ///< the token; set for the kind token only
   /// The client's address according to the web server; empty if unknown.
   std::string_view remote{};
-  /// The life that the client asks for its new token: Salt's `token_expire`.
+  /// The life that the client wants for its new token: Salt's `token_expire`.
   std::optional<std::chrono::milliseconds> token_life{};
 
-  /// Returns whether both are equal and from the same address.
+  /// Returns whether `other` has equal credentials from the same address.
   [[nodiscard]] bool same_as(const Credentials& other) const noexcept {
     return kind == other.kind && eauth == other.eauth && username == other.username &&
            remote == other.remote && equal_in_constant_time(password.reveal(), other.password.reveal()) &&
@@ -48,15 +48,15 @@ struct Credentials {
   }
 };
 
-/// Which events a user may see.
+/// The events that a user may see.
 enum class EventScope {
   nothing,
-  own,  ///< those of the user's own jobs
+  own,  ///< the events of the user's own jobs
   all,
 };
 
-/// A user whose credentials were good. Only the `Authenticator` can make one, so a function that takes an
-/// Identity cannot be called without a check. Value type.
+/// A user whose credentials were checked. Only the `Authenticator` can make an Identity, so a function with
+/// an Identity parameter cannot be called before the check. Value type.
 class Identity {
  public:
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -8,9 +8,10 @@
 
 namespace rest_fcgi::auth {
 
-/// Returns crypt(3) of a password with a new salt, by the method that the system prefers. A line `USER:HASH`
-/// of a password file has it. Errors: internal, if there is no random salt; configuration, for a password
-/// that crypt(3) refuses, such as one of more than 512 bytes. Thread-safe.
+/// Returns the hash of a password for a line `USER:HASH` of a password file. The hash is made by crypt(3)
+/// with a new random salt and the method that the system prefers. Errors: internal, if the system provides no
+/// random salt; configuration, for a password that crypt(3) refuses, such as a password of more than 512
+/// bytes. Thread-safe.
 [[nodiscard]] Result<std::string> crypt_hash(SecretView password);
 
 }  // namespace rest_fcgi::auth

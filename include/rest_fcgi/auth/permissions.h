@@ -22,23 +22,23 @@ struct CallArguments {
   std::span<const JsonMember> kwargs;
 };
 
-/// A function call, as far as rules look at it. Borrows.
+/// The parts of a function call that rules check. Borrows.
 struct FunctionCall {
   std::string_view name;
-  CallArguments sent;  ///< the arguments in the request; Salt's rules check these
+  CallArguments sent;  ///< the arguments in the request, which Salt's rules check
 
-  /// The arguments that the function receives, if they differ: a text `name=value` is a keyword argument. A
-  /// rule has to allow both.
+  /// The arguments that the function receives, if they differ from `sent`. For example, a text `name=value`
+  /// becomes a keyword argument. A rule has to allow `sent` and `received`.
   std::optional<CallArguments> received{};
 };
 
-/// Returns whether this compound target contains every minion that the call would reach. Returns false if the
-/// call reaches no minion.
+/// A function that returns whether a compound target contains every minion that the call reaches. It returns
+/// false if the call reaches no minion.
 using TargetsWithin = std::function<bool(std::string_view compound)>;
 
 enum class Form { runner, wheel };
 
-/// A target in `external_auth`. Borrows from the Permissions.
+/// A target of minions in `external_auth`, with its place and user. Borrows from the Permissions.
 struct RuleTarget {
   std::string_view compound;
   std::string_view where;  ///< `FILE:LINE`
@@ -46,7 +46,7 @@ struct RuleTarget {
   std::string_view principal;
 };
 
-/// A user of a back end. Borrows.
+/// A user of a back end, who may not be logged in. Borrows.
 struct Subject {
   std::string_view eauth;
   std::string_view name;
@@ -58,49 +58,51 @@ struct Finding {
   enum class Kind {
     allows,
     other_target,     ///< the call reaches a minion that is not in the rule's target, or no minion
-    other_arguments,  ///< the arguments do not fit the rule's conditions
+    other_arguments,  ///< the arguments do not fulfil the rule's conditions
   };
   Kind kind;
-  std::string_view principal;  ///< a user, `group%` or `*`
-  std::string_view scope;      ///< a compound target, `@runner` and the like, or empty
-  std::string_view pattern;    ///< of the function; empty if the rule is about all functions
+  std::string_view principal;  ///< the entry's name: a user, `GROUP%` or `*`
+  std::string_view scope;      ///< the rule's scope: a compound target, a word such as `@runner`, or empty
+  std::string_view pattern;    ///< the rule's pattern for functions; empty if the rule allows all functions
   std::string_view where;      ///< `FILE:LINE`
 };
 
-/// The rules of `external_auth` in Salt's grammar (Salt's page "Access Control System"). They permit nothing
-/// that Salt 3006 refuses (`CkMinions`). deploy/configuration.md, "What is refused in addition", lists the
-/// differences; test_rule_properties.py compares with Salt. Immutable; thread-safe.
+/// The rules of `external_auth`, in the grammar of Salt's page "Access Control System". A call that Salt 3006
+/// refuses (`CkMinions`) is refused here, too. The section "What is refused in addition" in
+/// deploy/configuration.md lists the calls that only this program refuses. test_rule_properties.py compares
+/// the decisions with Salt's. Immutable; thread-safe.
 class Permissions {
  public:
-  /// Errors: configuration, with the rule's place, for a malformed or unsupported pattern.
+  /// Compiles the rules. Errors: configuration, with file and line of the rule, for a malformed or
+  /// unsupported pattern.
   static Result<std::unique_ptr<Permissions>> make(const std::vector<EauthOptions>& external_auth);
   ~Permissions();
   Permissions(const Permissions&) = delete;
   Permissions& operator=(const Permissions&) = delete;
 
-  /// Returns whether the user may run all of these functions on the targeted minions. An empty list is not
-  /// allowed.
+  /// Returns whether the user may run all of these functions on the targeted minions. Returns false if
+  /// `calls` is empty.
   [[nodiscard]] bool allow_local(const Identity& identity, std::span<const FunctionCall> calls,
                                  const TargetsWithin& within) const;
 
-  /// Returns whether the user may run this runner or wheel. A name without exactly one dot is not allowed.
+  /// Returns whether the user may run this runner or wheel. Returns false for a name without exactly one dot.
   [[nodiscard]] bool allow_master(const Identity& identity, Form form, const FunctionCall& call) const;
 
-  /// Return the entries that apply to a call of this user, in the order of the file. The call is allowed if
-  /// one of them is `allows`.
+  /// Returns the entries that apply to a call of this user, in the order of the file. The call is allowed if
+  /// one entry has the kind `allows`.
   [[nodiscard]] std::vector<Finding> explain_local(const Subject& subject, const FunctionCall& call,
                                                    const TargetsWithin& within) const;
   [[nodiscard]] std::vector<Finding> explain_master(const Subject& subject, Form form,
                                                     const FunctionCall& call) const;
 
-  /// Returns the rules that Salt's login shows a user: those of the name, of `*` and of the groups, texts in
-  /// order and then maps, without duplicates: `["test.ping", {"ms-0": ["test.echo"]}]`. Without rules: `{}`.
-  /// Those of `*` are always shown, as in Salt. Source: `sum_permissions` and `sorted_permissions` in Salt's
-  /// netapi.
+  /// Returns the rules that the reply to a login shows the user, for example `["test.ping", {"ms-0":
+  /// ["test.echo"]}]`. These are the rules of the user's name, of `*` and of the user's groups, without
+  /// duplicates. Sorted texts come first, then maps. Returns `{}` for a user without rules. The rules of `*`
+  /// are always shown, as in Salt. Source: `sum_permissions` and `sorted_permissions` in Salt's netapi.
   [[nodiscard]] Json shown(const Subject& subject) const;
 
-  /// Returns `all` for a user with the rule `@events`, or who may run everything on all minions and all
-  /// runners. Returns `own` for a user with any other rule.
+  /// Returns which events a user may see. A user with the rule `@events`, or with rights for all functions on
+  /// all minions and all runners, gets `all`. A user with any other rule gets `own`.
   [[nodiscard]] EventScope event_scope(const Subject& subject) const;
 
   /// Returns the targets of all rules about minions.
@@ -112,16 +114,16 @@ class Permissions {
   std::unique_ptr<Compiled> compiled_;
 };
 
-/// Returns whether a rule's pattern matches one of the names. A pattern that `Permissions::make` refuses
-/// matches none.
+/// Returns whether a rule's pattern matches one of the names. Returns false for a pattern that
+/// `Permissions::make` refuses.
 [[nodiscard]] bool matches_any(std::string_view pattern, std::span<const std::string> names);
 
 /// Returns the rules in a master's token (`Grant::auth_list`), which apply to every user of this back end.
 /// Malformed entries allow nothing.
 [[nodiscard]] std::unique_ptr<Permissions> permissions_in_token(const std::string& eauth, const Json& rights);
 
-/// Removes the rules that `Permissions::make` would refuse, and returns its messages. Their users stay, so
-/// that the rules of `*` do not apply to them.
+/// Removes the rules that `Permissions::make` would refuse, and returns one message for each. A user whose
+/// rules were all removed keeps an empty entry, so that the rules of `*` do not apply to this user.
 [[nodiscard]] std::vector<std::string> drop_bad_rules(std::vector<EauthOptions>& external_auth);
 
 }  // namespace rest_fcgi::auth
