@@ -17,8 +17,8 @@ using store::Row;
 using store::Store;
 
 constexpr std::int64_t kSlice = 500;        // jobs that one transaction deletes
-constexpr std::int64_t kSliceInMemory = 8;  // the same, in memory
-constexpr std::size_t kChecks = 8;          // in memory, per `max_bytes` of new jobs
+constexpr std::int64_t kSliceInMemory = 8;  // jobs that one transaction deletes in memory
+constexpr std::size_t kChecks = 8;          // checks of the bound in memory for `max_bytes` of new jobs
 
 constexpr const char* kReserve = "INSERT INTO job (jid, saved) VALUES (?, ?) ON CONFLICT DO NOTHING";
 constexpr const char* kInsert =
@@ -101,7 +101,7 @@ class StoreReturner final : public Returner {
     const Result<std::int64_t> inserted = run(*store_, kInsert);
     note_added(load.arg.text().size() + all_returns.size());
     if (!inserted || *inserted > 0) return inserted ? Result<void>() : inserted.error();
-    // The jid was reserved, or the job is saved again.
+    // The job exists: `prep_jid` reserved the jid, or the job is saved again.
     return store_->transact([&](Connection& connection) -> Result<void> {
       const auto replaced = run(connection, kReplace);
       if (!replaced) return replaced.error();
@@ -184,7 +184,7 @@ class StoreReturner final : public Returner {
   Result<void> flush() override { return store_->sync(); }
 
  private:
-  /// `to` is the store or a connection.
+  /// `to` is the store, or a connection inside a transaction.
   template <class Target>
   static Result<void> add(Target& to, const char* sql, JidKey key, const ReturnView& ret) {
     const auto added = to.execute(sql, key, ret.minion, ret.ret, ret.retcode, ret.success, ret.out);
@@ -202,7 +202,7 @@ class StoreReturner final : public Returner {
     drop_beyond_bound();
   }
 
-  /// Checks the bound of memory more often than once a second.
+  /// Counts bytes of new jobs in memory. The bound in memory is checked more often than once a second.
   void note_added(std::size_t bytes) {
     if (!store_->is_in_memory() || (unchecked_bytes_ += bytes) < max_bytes_ / kChecks) return;
     unchecked_bytes_ = 0;
@@ -232,7 +232,7 @@ class StoreReturner final : public Returner {
   const std::chrono::seconds keep_jobs_;
   const std::size_t max_bytes_;
   const Clock& clock_;
-  std::atomic<std::size_t> unchecked_bytes_ = 0;  // added since the last check
+  std::atomic<std::size_t> unchecked_bytes_ = 0;  // bytes that were added since the last check
   std::atomic<bool> has_dropped_ = false;
   Store::Registration cleaning_;  // ends first
 };

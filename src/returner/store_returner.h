@@ -10,9 +10,10 @@
 
 namespace rest_fcgi::returner {
 
-/// Makes the job cache in the tables `job` and `job_return`. Each call is one transaction. Once a second it
-/// deletes jobs older than `keep_jobs`, and the oldest jobs beyond `max_bytes` of the database. The clock
-/// must outlive it. `save_load`, `save_job` and `prep_jid` refuse jids without a key: invocation.
+/// Makes the job cache in the tables `job` and `job_return` of the store. Each call is one transaction. Once
+/// a second the cache deletes jobs that are older than `keep_jobs`. If the database is larger than
+/// `max_bytes`, the cache also deletes the oldest jobs. The clock must outlive the cache. `save_load`,
+/// `save_job` and `prep_jid` refuse a jid without a key with the error invocation.
 [[nodiscard]] std::unique_ptr<Returner> make_store_returner(std::shared_ptr<store::Store> store,
                                                             std::chrono::seconds keep_jobs,
                                                             std::size_t max_bytes, const Clock& clock);

@@ -50,7 +50,7 @@ JidKey nearest_key(std::string_view jid) noexcept {
 }
 
 std::string jid_of(JidKey key) {
-  // Unsigned, since the difference may be too large for a signed number.
+  // The subtraction is unsigned, because the difference may be too large for a signed number.
   const std::uint64_t from_first = static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(kLeast);
   constexpr auto kSize = static_cast<std::uint64_t>(kCentury);
   return format("{:02}{:018}", from_first / kSize + kFirstCentury, from_first % kSize);

@@ -15,43 +15,46 @@
 /// How the store's tables hold jids, minions and returns.
 namespace rest_fcgi::returner {
 
-/// A jid, which is a number of 20 digits, as a 64-bit key: the jid minus 20 * 10^18. Keys have the order of
-/// jids.
+/// A jid as a 64-bit key. A jid is a number of 20 digits, and its key is the jid minus 20 * 10^18. Keys sort
+/// as their jids do.
 using JidKey = std::int64_t;
 
-/// Absent if the text is not 20 digits, or its year is not between 1100 and 2899.
+/// Returns the key of a jid. Absent if the text is not 20 digits, or if its year is not between 1100 and
+/// 2899.
 [[nodiscard]] std::optional<JidKey> key_of(std::string_view jid) noexcept;
 
-/// Returns the key of the first 20 digits; for a year before 1100 or after 2899 the first or last key.
+/// Returns the key of the first 20 digits of `jid`. A year before 1100 gives the smallest key, and a year
+/// after 2899 the greatest.
 [[nodiscard]] JidKey nearest_key(std::string_view jid) noexcept;
 
 [[nodiscard]] std::string jid_of(JidKey key);
 
-/// Returns the key of a jid that is made at `time`.
+/// Returns the key of the jid whose digits are `time` in microseconds.
 [[nodiscard]] JidKey key_at(WallTime time) noexcept;
 
-/// Returns the error of a job cache that gets a jid without a key.
+/// Returns the error for a jid that does not have the form of a jid. Its message names the job cache.
 [[nodiscard]] Error no_key_of(std::string_view jid, std::string_view cache);
 
-/// The keys from `least` to `greatest`, both included.
+/// The keys from `least` to `greatest`, including both.
 struct JidKeys {
   JidKey least = 0;
   JidKey greatest = 0;
 };
 
-/// Returns keys that include all jids of a query. `selects` tells which of them the query selects.
+/// Returns a range of keys that includes all jids of a query. `selects` tells whether the query selects a job
+/// in this range.
 [[nodiscard]] JidKeys keys_of(const JobQuery& query) noexcept;
 
-/// Returns whether a query selects the job. The jid may have no key.
+/// Returns whether a query selects the job. The jid need not have a key.
 [[nodiscard]] bool selects(const JobQuery& query, std::string_view jid, std::string_view fun);
 
-/// Adds the missing minions to a sorted list.
+/// Inserts minions into a sorted list, unless they are in the list already.
 void add_minions(std::vector<std::string>& minions, const std::vector<std::string>& more);
 
 [[nodiscard]] std::string strings_json(const std::vector<std::string>& strings);
 [[nodiscard]] std::vector<std::string> strings_in(std::string_view json);
 
-/// Writes a list of returns, without fields that have their usual value.
+/// Returns a list of returns as JSON. Fields with their usual value are left out.
 [[nodiscard]] std::string returns_json(std::span<const ReturnView> returns);
 [[nodiscard]] std::vector<JobReturn> returns_in(std::string_view json);
 

@@ -13,7 +13,7 @@
 
 namespace rest_fcgi::returner {
 
-/// Returns options for API v3.
+/// Returns options of the job cache etcd with API v3.
 inline Options etcd_options() {
   Options options;
   options.master_job_cache = "etcd";

@@ -11,7 +11,7 @@
 #include "rest_fcgi/etcd/client.h"
 #include "returner/etcd/store.h"
 
-// The job cache etcd with real clusters.
+// Tests of the job cache etcd with real clusters.
 
 namespace rest_fcgi::returner {
 namespace {
@@ -103,7 +103,7 @@ TEST_CASE("a walk finds all jobs of many minions in both orders") {
       expected.push_back(jid_number(i));
       REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::committed));
       REQUIRE(cache->returner(jid_number(i), return_of("m" + std::to_string(i), "x")));
-      // More than a page of keys in one job.
+      // This job has more keys than one page.
       for (int m = 0; i == 35 && m < 40; ++m) {
         REQUIRE(cache->returner(jid_number(i), return_of("m" + std::to_string(m), "x")));
       }
@@ -126,7 +126,7 @@ std::size_t requests_of(const test::EtcdCluster& cluster) {
   return all;
 }
 
-/// Writes loads as another program does, many in one transaction.
+/// Writes loads directly into etcd, as another program does. A transaction has up to 100 loads.
 void put_loads(const Options& options, const Jids& jids) {
   const auto client = client_of(options);
   const EtcdLayout layout(options.etcd);
@@ -217,17 +217,17 @@ TEST_CASE("jobs for a full etcd wait in the outbox, and are refused beyond its b
     Load load = load_of(jid_number(kept));
     load.arg = Json::string(large);
     const bool is_kept = cache->save_load(load, Durability::durable).ok();
-    (void)cache->get_load(load.jid);  // waits for the delivery
+    (void)cache->get_load(load.jid);  // the read waits for the delivery
     return is_kept;
   };
   while (kept < 100 && keep_one()) ++kept;
   CHECK(kept > 30);
-  CHECK(kept < 100);  // the quota and the outbox have room for less
+  CHECK(kept < 100);  // the quota and the outbox hold fewer than 100 jobs
   CHECK_MESSAGE(within(seconds(20), [&] { return log.has("database space exceeded"); }), log.text());
   const std::string status = cluster.post("/v3/maintenance/status", "{}");
   const std::size_t size = status.find(R"("dbSize":")");
   REQUIRE(size != std::string::npos);
-  // Eight transactions of 512 KB may run when the quota is reached.
+  // Up to eight transactions of 512 KB may still run when the quota is reached.
   CHECK(std::stoul(status.substr(size + 10)) < kQuota + (std::size_t{4} << 20));
 }
 
@@ -339,7 +339,7 @@ TEST_CASE("without a quorum jobs wait and reads fail until it is back") {
   REQUIRE(cache->save_load(load_of(jid_number(0)), Durability::durable));
   cluster.kill(1);
   cluster.kill(2);
-  // The calls return before the members are started again.
+  // These calls return although two of the members have stopped.
   REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
   REQUIRE(cache->returner(jid_number(1), return_of("m1", "x")));
   const auto refused = cache->get_load(jid_number(0));

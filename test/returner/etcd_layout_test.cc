@@ -14,7 +14,7 @@ EtcdOptions v3() {
   return options;
 }
 
-/// Checks that a text is encoded with this header, and decoded again.
+/// Checks that `encoded` puts this header before a text, and that `decoded` removes the header.
 void check_coded(std::string_view text, std::string_view header) {
   CAPTURE(text.size());
   const std::string stored = EtcdLayout(v3()).encoded(text);
@@ -70,7 +70,7 @@ TEST_CASE("msgpack strings, msgpack bytes and plain text are read") {
   CHECK(decoded("\xc4\x04true") == "true");
   CHECK(decoded(std::string_view("\xc5\x00\x04true", 7)) == "true");
   CHECK(decoded(std::string_view("\xc6\x00\x00\x00\x04true", 9)) == "true");
-  // A value whose length does not fit its header is plain text.
+  // If the length of a value differs from the length in its header, the value is plain text.
   CHECK(decoded("\xa5true") == "\xa5true");
   CHECK(decoded("\xd9") == "\xd9");
   CHECK(decoded("\xdb\x01") == "\xdb\x01");

@@ -10,14 +10,14 @@
 #include "returner/etcd/outbox.h"
 #include "returner/stored.h"
 
-// The outbox, with a cluster that cannot be written.
+// Tests of the outbox with a cluster that cannot be written.
 
 namespace rest_fcgi::returner {
 namespace {
 
 using std::chrono::steady_clock;
 
-/// A job cache over a cluster that fails and recovers. It has one job from the start.
+/// A job cache over a cluster that fails and recovers. The cluster has one job from the start.
 struct Failing {
   test::ManualClock clock;
   test::CapturedLog log;
@@ -43,7 +43,7 @@ struct Failing {
     const Result<void> saved = cache->save_load(load_of(jid_number(number)), durability);
     CHECK_MESSAGE(saved.ok(), saved.error().message);
   }
-  /// Returns why a read fails.
+  /// Reads a load, which must fail. Returns the message of the error.
   [[nodiscard]] std::string refusal() const {
     const auto load = cache->get_load(jid_number(0));
     REQUIRE_FALSE(load.ok());
@@ -78,7 +78,7 @@ TEST_CASE("writes wait in the outbox until etcd is back") {
         failing.cache->get_jids({.newest_first = newest_first}, [](const Load&) { return true; });
     CHECK(walked.error().message == why);
   }
-  CHECK(failing.cache->flush());  // the store is synced without etcd
+  CHECK(failing.cache->flush());  // `flush` of the job cache syncs only the store
   CHECK(failing.rows() == 10);
   CHECK(failing.bytes() > 10 * 100);
   failing.recover();
@@ -169,11 +169,11 @@ TEST_CASE("a second delivery of the same rows changes nothing in etcd") {
   CHECK(once.size() == 1 + 9 + 8 + 1);
   REQUIRE(deliver(rows));
   CHECK(in.etcd->map() == once);
-  // Another process delivered a return of the placeholder's minion, and a later one of the other minion.
+  // Another process now delivers a return that replaces the placeholder of m2, and a later return of m1.
   REQUIRE(deliver({{.stamp = later(5), .key = key, .returns = ret("m2", "came")},
                    {.stamp = later(6), .key = key, .returns = ret("m1", "third")}}));
   const FakeEtcd::Map all = in.etcd->map();
-  rows.erase(rows.begin());  // the load is older than what was read of the cluster
+  rows.erase(rows.begin());  // without a row of the load, the delivery reads the load from etcd
   const auto another = make_etcd_delivery(writing, in.options.etcd, [] {});
   REQUIRE(another(rows));
   CHECK(in.etcd->map() == all);
@@ -199,7 +199,8 @@ TEST_CASE("one process delivers the rows of all, and another takes over after it
   CHECK(other->get_jid(jid_number(1))->at(0).ret.text() == "\"second\"");
   failing.fail();
   failing.save(2);
-  CHECK_FALSE(other->get_load(jid_number(2)).ok());  // the other process says why
+  // The error of the delivering process reaches the other process.
+  CHECK_FALSE(other->get_load(jid_number(2)).ok());
   failing.cache.reset();
   failing.recover();
   std::optional<Load> found;

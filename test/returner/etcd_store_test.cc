@@ -13,7 +13,7 @@
 #include "rest_fcgi/core/json_document.h"
 #include "returner/etcd/store.h"
 
-// The number and the size of requests for many keys.
+// Tests of the number and the size of requests for many keys.
 
 namespace rest_fcgi::returner {
 namespace {
@@ -26,7 +26,8 @@ std::string ok(std::string_view rest) {
   return FakeGateway::reply(200, std::string(kHeader) + std::string(rest) + "}");
 }
 
-/// Answers a range of the folder `f/`, which has 10,000 keys. Refuses a range without a limit.
+/// Returns the reply to a range request for the folder `f/`, which has 10,000 keys. Refuses a request without
+/// a limit.
 std::string page_of(const std::string& body) {
   JsonDocument document;
   REQUIRE(document.parse(body, JsonLimits::none()));

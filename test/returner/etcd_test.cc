@@ -3,7 +3,7 @@
 
 #include "etcd_caches.h"
 
-// The keys that the job cache etcd writes, and those of other programs that it reads.
+// Tests of the keys that the job cache etcd writes, and of other programs' keys that it reads.
 
 namespace rest_fcgi::returner {
 namespace {
@@ -19,7 +19,7 @@ struct Etcd {
 
   Returner* operator->() const { return cache.get(); }
   [[nodiscard]] FakeEtcd::Map map() const {
-    REQUIRE(cache->get_jid(kJid));  // waits for the delivery
+    REQUIRE(cache->get_jid(kJid));  // the read waits for the delivery
     return in.etcd->map();
   }
   void put(const std::string& key, const std::string& value) const { in.etcd->put(key, value); }
@@ -70,7 +70,7 @@ TEST_CASE("a job with returns only is listed and looked up") {
   etcd.put(job + "/m2/return",
            "\xa5"
            "false");
-  etcd.put(job + "/m3/fun", "\xab\"test.ping\"");  // its return is written later
+  etcd.put(job + "/m3/fun", "\xab\"test.ping\"");  // the field `return` of m3 is written later
   const auto load = etcd->get_load(kJid);
   REQUIRE(load);
   REQUIRE(*load);
@@ -94,7 +94,7 @@ TEST_CASE("a job with many minions is written in few parallel transactions withi
   const Etcd etcd;
   etcd.in.etcd->door = &door;
   REQUIRE(etcd->save_load(load_of(kJid), Durability::committed));
-  CHECK(door.waiting(1) == 1);  // later writes are grouped while this one waits
+  CHECK(door.waiting(1) == 1);  // later writes are grouped while this write waits
   for (int i = 0; i < 60; ++i) {
     REQUIRE(etcd->returner(kJid, return_of("m" + std::to_string(i), "x")));
   }
@@ -159,9 +159,9 @@ TEST_CASE("the last job of a minion is never replaced by an older job") {
     REQUIRE(etcd->returner(jid_number(number), return_of(minion, "x")));
   };
   run(2, "m1");
-  run(1, "m1");  // in one transaction
+  run(1, "m1");  // both jobs are delivered in one transaction
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
-  run(0, "m1");  // in another one
+  run(0, "m1");  // in another transaction
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
   run(3, "m1");
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(3));
@@ -173,7 +173,7 @@ TEST_CASE("a late return has the function of its job") {
   Load load = load_of(jid_number(1), "test.arg");
   load.arg = Json::trusted("[1, 2]");
   REQUIRE(etcd->save_load(load, Durability::durable));
-  etcd.cache = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);  // as another process
+  etcd.cache = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);  // stands for another process
   REQUIRE(etcd->returner(jid_number(1), return_of("ms-0", "x")));
   const std::string folder = kJobsFolder + jid_number(1) + "/ms-0/";
   CHECK(etcd.map().at(folder + "fun") == "\xaa\"test.arg\"");

@@ -16,7 +16,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/etcd/client.h"
 
-// The watch of several hosts on a real cluster.
+// Tests of watches of several hosts on a real cluster.
 
 namespace rest_fcgi::returner {
 namespace {
@@ -62,13 +62,13 @@ std::string ret_line(int number) {
   return "ret " + jid_number(number) + " \"test.ping\" fred ms-0 \"x\"";
 }
 
-/// Returns the `count`-th line, or a text that says that it is missing.
+/// Waits for `count` lines. Returns the last line, or a text with the number of lines if some are missing.
 std::string line(Heard& heard, std::size_t count) {
   const Lines lines = heard.lines(count);
   return lines.size() == count ? lines.back() : format("{} lines", lines.size());
 }
 
-/// Checks that jobs `0` to `count - 1` came once, each before its return.
+/// Checks that the jobs `0` to `count - 1` arrived once, each job before its return.
 void check_all(Heard& heard, int count) {
   const Lines lines = heard.lines(static_cast<std::size_t>(2 * count), seconds(60));
   CHECK(lines.size() == static_cast<std::size_t>(2 * count));
@@ -89,14 +89,14 @@ TEST_CASE("all hosts get jobs and returns of one host, in order and once") {
   const Host one(options);
   Host two(options);
   Host three(options);
-  one.run(1000);  // before the first listener
+  one.run(1000);  // before the first listener starts
   REQUIRE(one.cache->get_jid(kJid));
   two.start();
   three.start();
   for (int number = 0; number < 100; ++number) one.run(number);
   check_all(two.heard, 100);
   check_all(three.heard, 100);
-  // Added minions are no new job. A return of an earlier job comes with its load.
+  // A job with added minions is not a new job. A return of an earlier job arrives with the load of that job.
   REQUIRE(one.cache->save_minions(jid_number(3), {"m1", "m2"}));
   REQUIRE(one.cache->returner(jid_number(1000), return_of("m7", "y")));
   CHECK(line(two.heard, 201) == "ret " + jid_number(1000) + " \"test.ping\" fred m7 \"y\"");
@@ -141,7 +141,7 @@ TEST_CASE("an event goes to all other listeners once") {
     return client->range({.key = prefix, .range_end = etcd::prefix_end(prefix)}, watch_deadline())
         ->kvs.size();
   };
-  // Without another listener nothing is written.
+  // Without another listener, the watch writes nothing.
   one.start();
   one.watch->publish("nobody/hears", Json::trusted(R"({"a": 1})"), "");
   std::this_thread::sleep_for(milliseconds(1000));
@@ -170,7 +170,7 @@ TEST_CASE("an event that etcd refuses is reported as lost, and later events come
   CHECK(line(two.heard, 1).starts_with("lost another host lost an event"));
   one.watch->publish("small", Json::empty_object(), "");
   CHECK(line(two.heard, 2) == "event small {} ");
-  for (int i = 0; i < 6; ++i) {  // more bytes than may wait
+  for (int i = 0; i < 6; ++i) {  // more bytes than the queue of waiting events can hold
     one.watch->publish("many", Json::trusted(R"({"a": ")" + std::string(1'000'000, 'x') + "\"}"), "");
   }
   CHECK(within(seconds(20), [&] { return two.heard.count("lost another host lost an event") >= 2; }));

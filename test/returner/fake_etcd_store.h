@@ -18,7 +18,8 @@
 
 namespace rest_fcgi::returner {
 
-/// Lets threads wait for each other, for at most 10 s. Thread-safe.
+/// A meeting point of threads. Each thread waits until the expected number of threads is there, for at most
+/// 10 s. Thread-safe.
 class Together {
  public:
   void expect(std::size_t count) {
@@ -32,7 +33,7 @@ class Together {
     met_.wait_for(lock, std::chrono::seconds(10), [&] { return most_ >= expected_; });
     --there_;
   }
-  /// Returns how many threads were there at the same time.
+  /// Returns the largest number of threads that were there at the same time.
   [[nodiscard]] std::size_t most() const {
     const std::lock_guard lock(mutex_);
     return most_;
@@ -46,7 +47,7 @@ class Together {
   std::size_t most_ = 0;
 };
 
-/// The keys of a fake cluster, and its failures. Thread-safe.
+/// The keys and the failures of a fake etcd cluster. Thread-safe.
 class FakeEtcd {
  public:
   using Map = std::map<std::string, std::string>;
@@ -59,27 +60,28 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     map_[key] = value;
   }
-  /// Makes all calls fail, until the next call of this function.
+  /// Makes all calls fail with `error` until the next call of this function. Without an error, calls succeed
+  /// again.
   void fail(std::optional<Error> error) {
     const std::lock_guard lock(mutex_);
     error_ = std::move(error);
   }
-  /// Executes the next write, and loses its answer.
+  /// Executes the next write, but returns an error as if its answer was lost.
   void lose_next_answer(Error error) {
     const std::lock_guard lock(mutex_);
     lost_answer_ = std::move(error);
   }
-  /// Refuses writes with more bytes in one value.
+  /// Refuses writes of a value with more than `bytes` bytes.
   void refuse_beyond(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     most_bytes_ = bytes;
   }
   /// Counts writes that run at the same time.
   Together together;
-  /// A door that writes wait at. To be set before the first write.
+  /// Writes wait at this door. To be set before the first write.
   test::Door* door = nullptr;
 
-  /// Returns the number of puts of each transaction.
+  /// Returns how many puts each transaction had.
   [[nodiscard]] std::vector<std::size_t> transactions() const {
     const std::lock_guard lock(mutex_);
     return transactions_;
@@ -95,7 +97,7 @@ class FakeEtcd {
   std::vector<std::size_t> transactions_;
 };
 
-/// A store over the fake cluster, as of API v3.
+/// A store over the fake cluster. It behaves like the store of API v3.
 class FakeEtcdStore : public EtcdStore {
  public:
   explicit FakeEtcdStore(std::shared_ptr<FakeEtcd> etcd) : etcd_(std::move(etcd)) {}

@@ -15,14 +15,14 @@
 
 namespace rest_fcgi::returner {
 
-/// A listener that notes each call as a line. Thread-safe.
+/// A listener that records each call as a line of text. Thread-safe.
 class Heard : public ClusterListener {
  public:
   using Lines = std::vector<std::string>;
 
   std::atomic<bool> is_wanted{true};
-  std::mutex gate;                     ///< blocks the calls while it is held
-  std::atomic<bool> is_called{false};  ///< a call came, and may be blocked
+  std::mutex gate;                     ///< blocks calls of the listener while a test holds it
+  std::atomic<bool> is_called{false};  ///< a call has arrived, and may be blocked
 
   bool wanted() override { return is_wanted; }
   void job(const Load& load) override { add("job " + load.jid + " " + load.fun.text() + " " + load.user); }
@@ -35,7 +35,7 @@ class Heard : public ClusterListener {
   }
   void lost(const std::string& reason) override { add("lost " + reason); }
 
-  /// Waits for `count` lines, at most for `time`. Returns all lines.
+  /// Waits for `count` lines, but at most for `time`. Returns all lines.
   Lines lines(std::size_t count, std::chrono::milliseconds time = std::chrono::seconds(30)) {
     std::unique_lock lock(mutex_);
     came_.wait_for(lock, time, [&] { return lines_.size() >= count; });

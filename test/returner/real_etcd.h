@@ -13,14 +13,14 @@
 
 namespace rest_fcgi::returner {
 
-/// Returns one member with both APIs, for all tests that do not stop it.
+/// Returns a cluster of one member with both APIs. Tests share the cluster if they do not stop the member.
 inline test::EtcdCluster& shared_etcd() {
   static test::EtcdCluster cluster({.enable_v2 = true});
   return cluster;
 }
 
-/// Returns options for a real cluster, with a root of their own below `/salt/`, where the cluster's user may
-/// write.
+/// Returns options for a real cluster. Each result has a different root below `/salt/`, where the cluster's
+/// user may write.
 inline Options real_options(const std::vector<std::string>& urls, bool v2) {
   static std::atomic<int> roots{0};
   Options options = etcd_options();
@@ -28,7 +28,7 @@ inline Options real_options(const std::vector<std::string>& urls, bool v2) {
   options.etcd.root = "/salt/return-" + std::to_string(roots++);
   options.etcd.writing.endpoints = urls;
   options.etcd.reading.endpoints = urls;
-  // On a busy machine a member may be slow.
+  // A member on a busy machine may answer slowly.
   for (etcd::Options* client : {&options.etcd.writing, &options.etcd.reading}) {
     client->connect_timeout = std::chrono::seconds(4);
     client->try_timeout = std::chrono::seconds(8);
@@ -43,7 +43,7 @@ inline std::unique_ptr<Returner> open_etcd(const Options& options, const Clock& 
   return *std::move(opened);
 }
 
-/// Waits for a condition. Returns false if it is not true in time.
+/// Waits until a condition is true. Returns false if it is still false after `time`.
 template <class Condition>
 bool within(std::chrono::seconds time, const Condition& condition) {
   const auto deadline = std::chrono::steady_clock::now() + time;
@@ -54,7 +54,7 @@ bool within(std::chrono::seconds time, const Condition& condition) {
   return true;
 }
 
-/// A job cache in a real cluster, or over the fake one if etcd is not installed.
+/// A job cache in a real cluster. If etcd is not installed, the job cache uses the fake cluster.
 template <bool kV2>
 struct InEtcd {
   InFakeEtcd otherwise;

@@ -20,14 +20,14 @@ namespace {
 using std::chrono::milliseconds;
 using Lines = Heard::Lines;
 
-/// The changes that a test scripts. Thread-safe.
+/// The changes that a test prescribes. Thread-safe.
 struct Script {
   std::mutex mutex;
   std::vector<Result<std::vector<EtcdChange>>> next;
   std::optional<Error> no_begin;
   milliseconds begin_time{0};
   int begun = 0;
-  std::vector<SteadyTime> looked_up;  // the deadlines
+  std::vector<SteadyTime> looked_up;  // the deadlines of the look-ups
 
   void say(Result<std::vector<EtcdChange>> one) {
     const std::lock_guard lock(mutex);
@@ -115,7 +115,8 @@ TEST_CASE("a failed start returns the cause, and may be repeated") {
   host.etcd->fail(error_of(ErrorKind::unavailable, "no member"));
   const std::string again = host.watch->start(watch_deadline()).error().message;
   CHECK((again == "no right" ||
-         std::chrono::steady_clock::now() - begun > milliseconds(1000)));  // a failure stands for a second
+         // For a second, `start` repeats the error of a failed start.
+         std::chrono::steady_clock::now() - begun > milliseconds(1000)));
   std::this_thread::sleep_for(milliseconds(1100));
   CHECK(host.watch->start(watch_deadline()).error().message == "no member");
   host.etcd->fail({});

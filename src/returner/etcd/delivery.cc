@@ -15,18 +15,18 @@
 namespace rest_fcgi::returner {
 namespace {
 
-constexpr std::size_t kMostSends = 8;  // at the same time
+constexpr std::size_t kMostSends = 8;  // transactions at the same time
 constexpr std::size_t kMostPutsOfBatch = 32;
 constexpr std::size_t kMostBytesOfBatch = 512 * 1024;
-constexpr int kMostTries = 8;  // to change a load that others change at the same time
+constexpr int kMostTries = 8;  // tries to change a load that other processes change at the same time
 
 /// A load or a return for etcd.
 struct Item {
-  std::string what;              ///< for the log
-  EtcdWrite write;               ///< the load, or the fields of the return
-  std::optional<EtcdPair> last;  ///< of a return: the minion's last job
+  std::string what;              ///< the name of the item in the log
+  EtcdWrite write;               ///< puts the load, or the fields of the return
+  std::optional<EtcdPair> last;  ///< for a return, puts the jid of the minion's last job
 
-  /// Two items of one place must not be sent at the same time.
+  /// Identifies the load or the return. Two items with the same place must not be sent at the same time.
   [[nodiscard]] const std::string& place() const { return write.puts.front().key; }
   [[nodiscard]] std::size_t puts() const noexcept { return write.puts.size() + (last ? 1 : 0); }
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -36,10 +36,10 @@ struct Item {
   }
 };
 
-/// Items of one transaction.
+/// Items that are written in one transaction.
 class Batch {
  public:
-  /// Returns false if the batch is full. An empty batch takes any item.
+  /// Adds an item. Returns false if the batch is full. An empty batch accepts any item.
   bool add(Item& item) {
     const std::size_t puts = puts_ + item.puts();
     const std::size_t bytes = bytes_ + item.bytes();
@@ -52,7 +52,7 @@ class Batch {
 
   [[nodiscard]] const std::vector<Item>& items() const noexcept { return items_; }
 
-  /// Returns loads, then one last job per minion, then returns, as Salt orders them.
+  /// Returns the writes in Salt's order: loads, then the last job of each minion, then returns.
   [[nodiscard]] std::vector<EtcdWrite> writes() const {
     std::vector<EtcdWrite> all;
     std::map<std::string_view, std::string_view> last;
@@ -84,7 +84,7 @@ class Batch {
 /// Batches that may be sent at the same time.
 class Group {
  public:
-  /// Returns false if the group has an item of the same place.
+  /// Adds an item. Returns false if the group already has an item with the same place.
   bool add(Item& item) {
     if (!places_.insert(item.place()).second) return false;
     if (batches_.empty() || !batches_.back().add(item)) batches_.emplace_back().add(item);
@@ -103,7 +103,7 @@ class Delivery {
       : store_(store), layout_(options), lost_(std::move(lost)) {}
 
   [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
-    recent_.trim();  // not later: this delivery needs all that it looks up
+    recent_.trim();  // trimming later could drop jobs that this delivery looks up
     if (Result<void> found = look_up_jobs(rows); !found) return found;
     Group group;
     for (const OutboxRow& row : rows) {
@@ -122,7 +122,7 @@ class Delivery {
   }
 
  private:
-  /// Looks up the jobs of returns whose loads are neither among the rows nor known.
+  /// Reads loads that returns need from etcd, unless a load is among the rows or in `recent_`.
   [[nodiscard]] Result<void> look_up_jobs(const std::vector<OutboxRow>& rows) {
     std::set<JidKey> here;
     std::set<JidKey> missing;
@@ -173,7 +173,7 @@ class Delivery {
     const std::string jid = jid_of(row.key);
     const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret.minion, name); };
     Item item{format("the return of {} to job {}", ret.minion, jid), {}, {}};
-    std::string stamp;  // a placeholder has none, so that every return is later
+    std::string stamp;  // a placeholder has no stamp, so that any return counts as later
     if (row.is_placeholder) {
       item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};
     } else {
@@ -222,7 +222,7 @@ class Delivery {
       note_refused(batch.items().front().what, written.error());
       return {};
     }
-    // etcd refuses one item: each is sent alone.
+    // etcd refuses at least one of the items. Each item is sent alone, so that the others are written.
     for (Item item : batch.items()) {
       Batch alone;
       alone.add(item);

@@ -133,7 +133,7 @@ class EtcdReturner : public Returner {
                         rest_fcgi::quoted(minion))};
   }
 
-  /// Appends a row, or loses it if the outbox is full.
+  /// Appends a row. If the outbox is full, the row is lost.
   Result<void> append(const OutboxRow& row) {
     const Result<bool> appended = outbox_->append(row);
     return appended ? Result<void>() : appended.error();
@@ -152,7 +152,7 @@ class EtcdReturner : public Returner {
   const std::shared_ptr<store::Store> store_;
   const Clock& clock_;
   const EtcdLayout layout_;
-  const std::string name_ = random_name();  // of this process
+  const std::string name_ = random_name();  // the name of this process
   std::atomic<std::uint64_t> claims_{0};
   const std::shared_ptr<EtcdLosses> losses_ = std::make_shared<EtcdLosses>();
   const std::unique_ptr<EtcdStore> writing_;
@@ -175,7 +175,7 @@ Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const
   if (!read) return failure(read.error());
   for (auto& [minion, entry] : by_minion) {
     auto& [ret, is_whole] = entry;
-    if (!is_whole) continue;  // with API v2 a process writes a return key by key
+    if (!is_whole) continue;  // with API v2 a process writes a return key by key, so a part may be missing
     ret.minion = minion;
     returns.push_back(std::move(ret));
   }
@@ -191,7 +191,7 @@ Result<std::optional<std::string>> load_or_returned(EtcdStore& store, const Etcd
   if (loads->front()) return std::move(loads->front());
   const std::string folder = layout.job(jid);
   std::vector<std::string> minions;
-  std::map<std::string, std::string, std::less<>> first;  // fields of the first minion's return
+  std::map<std::string, std::string, std::less<>> first;  // the fields of the first minion's return
   std::string first_minion;
   const Result<void> read = store.visit(folder, [&](const std::string& key, const std::string& value) {
     const auto field = field_in(std::string_view(key).substr(folder.size()));

@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t kMostOfPart = 256;
 constexpr std::size_t kDigitsOfJid = 20;
 
-/// API v3 keeps the root as it is written. API v2 has paths: they begin with a slash, and several slashes are
-/// one.
+/// Returns the root of all keys. API v3 keeps the configured root unchanged. Keys of API v2 are paths, which
+/// begin with a slash; several slashes count as one.
 std::string root_of(const EtcdOptions& options) {
   if (!options.require_v2) return options.root;
   std::string root = "/";
@@ -34,8 +34,8 @@ void append_number(std::string& out, std::uint64_t value, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
 }
 
-/// Returns how many bytes hold the length of a msgpack `str` or `bin` with this first byte; absent for other
-/// types.
+/// Returns the number of bytes that hold the length of a msgpack `str` or `bin` with this first byte; absent
+/// for other types.
 std::optional<std::size_t> length_bytes(unsigned char first) {
   switch (first) {
     case 0xd9:
@@ -56,7 +56,7 @@ constexpr std::string_view kMinions = "Minions";
 
 bool parse_stored(JsonDocument& document, std::string_view text) {
   if (document.parse(text, JsonLimits::none())) return true;
-  // A JSON string of the text has U+FFFD instead of malformed UTF-8.
+  // `Json::string` replaces malformed UTF-8 by U+FFFD, so that the text can be parsed.
   if (!document.parse(Json::string(text).text(), JsonLimits::none())) return false;
   const std::string mended(document.root().text());
   return mended != text && document.parse(mended, JsonLimits::none()).ok();

@@ -19,17 +19,17 @@ namespace rest_fcgi::returner {
 ///
 ///     jobs/<jid>/.load.p             the load
 ///     jobs/<jid>/<minion>/<field>    one field of a return
-///     minions/<minion>               the jid of its last return
-///     claims/<jid>                   ours: a reserved jid without a load
-///     listeners/<process>            ours, with a time to live: a process with a listener
-///     events/<process>               ours, with a time to live: the last events of a process
+///     minions/<minion>               the jid of the minion's last return
+///     claims/<jid>                   a reserved jid without a load
+///     listeners/<process>            exists while a process has a listener; has a time to live
+///     events/<process>               the last events of a process; has a time to live
 ///
-/// Immutable.
+/// Salt does not use claims, listeners and events. Immutable.
 class EtcdLayout {
  public:
   explicit EtcdLayout(const EtcdOptions& options);
 
-  /// Folders, which end with a slash.
+  /// The following functions return folders, which end with a slash.
   [[nodiscard]] std::string all() const { return root_ + "/"; }
   [[nodiscard]] std::string listeners() const { return root_ + "/listeners/"; }
   [[nodiscard]] std::string events() const { return root_ + "/events/"; }
@@ -42,7 +42,7 @@ class EtcdLayout {
   [[nodiscard]] std::string minion(std::string_view id) const { return minions().append(id); }
   [[nodiscard]] std::string claim(std::string_view jid) const;
 
-  /// Returns the stored value: a msgpack `str`, or the text alone.
+  /// Returns the form of a text in etcd: a msgpack `str`, or the text itself.
   [[nodiscard]] std::string encoded(std::string_view text) const;
 
  private:
@@ -50,59 +50,64 @@ class EtcdLayout {
   bool msgpack_;
 };
 
-/// A minion's field, from a key without the job's folder; absent for another key.
+/// The minion and the field name in a key. `field_in` expects the key without the job's folder, and returns
+/// absent for other keys.
 struct EtcdField {
   std::string_view minion;
   std::string_view name;
 };
 [[nodiscard]] std::optional<EtcdField> field_in(std::string_view rest);
 
-/// Returns whether the text may be one part of a key.
+/// Returns whether the text is valid as one part of a key, for example as a minion ID.
 [[nodiscard]] bool is_key_part(std::string_view text);
 
-/// Returns whether the name begins with 20 digits. Salt's `unique_jid` appends something to them.
+/// Returns whether the name begins with 20 digits, as a jid does. Salt's `unique_jid` appends a suffix to
+/// these digits.
 [[nodiscard]] bool is_like_jid(std::string_view name);
 
-/// Returns Salt's `_stamp`, in UTC: `2026-11-20T23:15:01.000001`. Stamps have the order of their times.
+/// Returns a time in the form of Salt's `_stamp`, in UTC: `2026-11-20T23:15:01.000001`. Stamps sort as their
+/// times do.
 [[nodiscard]] std::string stamp_text(WallTime time);
 
-/// Returns the text in a stored value of either form.
+/// Returns the text of a stored value, which is a msgpack `str` or the text itself.
 [[nodiscard]] std::string_view decoded(std::string_view stored);
 
-// Loads and returns as JSON, before they are encoded. Salt writes some of them.
+// The following functions use loads and returns as JSON, in decoded form. Salt may have written these texts.
 
-/// What a return repeats of its job, as JSON.
+/// The function and the arguments of a job, as JSON. Each return repeats them.
 struct JobFacts {
   std::string fun;
   std::string arg;
 };
 
-/// Writes Salt's load, with `Minions` as Salt's own job cache has them, and `metadata` in `kwargs`.
+/// Returns a load in Salt's form. The list `Minions` is like that of Salt's own job cache, and `metadata` is
+/// in `kwargs`.
 [[nodiscard]] std::string load_text(const Load& load);
 
-/// Reads a load, or a return that a Salt master wrote over it, with Salt's values for missing members. Absent
-/// if `text` is not a JSON object.
+/// Reads a load, or a return that a Salt master wrote in place of the load. Missing members get the values
+/// that Salt uses. Absent if `text` is not a JSON object.
 [[nodiscard]] std::optional<Load> load_in(std::string_view jid, std::string_view text);
 
-/// Writes a load for a job without one: `salt --return etcd` writes returns only, and a load may expire
-/// before its returns. `fun` and `fun_args` are those of one return, as stored, or empty.
+/// Returns a load for a job that has only returns. `salt --return etcd` writes no load, and a load may expire
+/// before its returns. `fun` and `fun_args` are fields of one return in decoded form; they may be empty.
 [[nodiscard]] std::string load_of_return(std::string_view jid, std::string_view fun,
                                          std::string_view fun_args, const std::vector<std::string>& minions);
 
-/// Adds minions to a load, and changes nothing else. Absent if `text` is not a JSON object.
+/// Returns a load with more minions and no other changes. Absent if `text` is not a JSON object.
 [[nodiscard]] std::optional<std::string> with_minions(std::string_view text,
                                                       const std::vector<std::string>& minions);
 
-/// Returns the fields of a return in Salt's order, as JSON; without `_stamp` if `stamp` is empty.
+/// Returns the names and the JSON values of a return's fields, in Salt's order. `_stamp` is left out if
+/// `stamp` is empty.
 [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> return_fields(std::string_view jid,
                                                                                   const JobReturn& ret,
                                                                                   const JobFacts& facts,
                                                                                   std::string_view stamp);
 
-/// Reads one field of a return, unless its name is unknown. Returns whether it is the field `return`.
+/// Reads one field of a return into `ret`, and ignores unknown names. Returns whether the field is `return`.
 bool read_field(JobReturn& ret, std::string_view name, std::string_view text);
 
-/// Reads a value as JSON; a value that is not JSON becomes a JSON string.
+/// Returns a value as JSON. A value that is not JSON becomes a JSON string.
 [[nodiscard]] Json json_in(std::string_view text);
 
 }  // namespace rest_fcgi::returner

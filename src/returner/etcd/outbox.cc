@@ -18,14 +18,14 @@ using std::chrono::steady_clock;
 using store::Connection;
 using store::Row;
 
-constexpr std::int64_t kMostRows = 512;  // of one delivery
+constexpr std::int64_t kMostRows = 512;  // rows of one delivery
 constexpr std::size_t kMostBytes = std::size_t{4} << 20;
-constexpr auto kGroupTime = 10ms;   // groups a load with its first returns
-constexpr auto kRowsEvery = 200ms;  // for rows of other processes
+constexpr auto kGroupTime = 10ms;   // waits for the first returns of a load, to deliver them together
+constexpr auto kRowsEvery = 200ms;  // how often the thread looks for rows of other processes
 constexpr auto kFailurePause = 500ms;
 constexpr auto kFlushTime = 10s;
-constexpr auto kPollTime = 20ms;    // while another process delivers
-constexpr auto kLastPassTime = 5s;  // at the end of the process
+constexpr auto kPollTime = 20ms;    // between two checks of `flush` whether another process has delivered
+constexpr auto kLastPassTime = 5s;  // time limit of the last delivery, at the end of the process
 constexpr std::int64_t kLeaseTime = microseconds(3s).count();
 
 constexpr const char* kTakeRoom =

@@ -12,8 +12,8 @@ namespace {
 using etcd::NodeV2;
 using etcd::PutV2;
 
-constexpr int kMostPuts = 8;          // of a key that others change at the same time
-constexpr std::size_t kMostGets = 8;  // at the same time
+constexpr int kMostPuts = 8;          // tries to put a key that other processes change at the same time
+constexpr std::size_t kMostGets = 8;  // requests at the same time
 constexpr std::size_t kLoadsOfWalk = 64;
 
 etcd::Deadline soon_v2() {
@@ -30,7 +30,8 @@ void visit_leaves(const NodeV2& node, const EtcdStore::Visitor& visitor) {
   }
 }
 
-/// Each put is a request of its own: a reader may see a part of a return, as with Salt's own returner.
+/// A store with API v2. Each put is a request of its own. Therefore a reader may see a part of a return, as
+/// with Salt's own etcd returner.
 class StoreV2 : public EtcdStore {
  public:
   StoreV2(std::unique_ptr<etcd::Client> client, std::chrono::seconds ttl)
@@ -99,7 +100,7 @@ class StoreV2 : public EtcdStore {
     const PutV2 put{.key = claim.key, .value = claim.value, .ttl = ttl, .must_be_new = true};
     Result<bool> done = try_put(put);
     if (!done || *done) return done;
-    // An earlier attempt, whose answer was lost, may have put it.
+    // An earlier attempt may have put the pair, although its answer was lost.
     const auto found = value_of(claim.key);
     return found ? Result<bool>(*found == claim.value) : found.error();
   }
@@ -137,7 +138,8 @@ class StoreV2 : public EtcdStore {
     return {};
   }
 
-  /// Puts a pair if the key still has this value. Returns whether it had.
+  /// Puts a pair if the key has the value `before`. If `before` is absent, the key must not exist. Returns
+  /// whether the pair was put.
   [[nodiscard]] Result<bool> put_unless_changed(const EtcdPair& pair,
                                                 const std::optional<std::string>& before) {
     PutV2 put{.key = pair.key, .value = pair.value, .ttl = ttl_};
@@ -149,7 +151,7 @@ class StoreV2 : public EtcdStore {
     return try_put(put);
   }
 
-  /// Returns whether the condition of the put was true.
+  /// Sends a put. Returns whether its condition was true.
   [[nodiscard]] Result<bool> try_put(const PutV2& put) {
     const Result<void> done = client_->put_v2(put, soon_v2());
     if (done) return true;

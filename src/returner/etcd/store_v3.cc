@@ -21,14 +21,17 @@ using etcd::TxnRequest;
 using std::chrono::seconds;
 
 constexpr seconds kLongestShared{60};
-constexpr std::size_t kMostRanges = 128;     // in one transaction, which is etcd's limit
-constexpr std::size_t kMostReads = 4;        // at the same time
-constexpr std::int64_t kFirstPage = 128;     // keys
-constexpr std::int64_t kLargestPage = 4096;  // keys; a busy member answers in time
+constexpr std::size_t kMostRanges = 128;  // ranges in one transaction; etcd allows no more
+constexpr std::size_t kMostReads = 4;     // transactions at the same time
+constexpr std::int64_t kFirstPage = 128;  // keys of the first page
+// Keys of a page; small enough for a busy member to answer in time.
+constexpr std::int64_t kLargestPage = 4096;
 constexpr std::size_t kBytesOfPage = 1024 * 1024;
-constexpr char kAfterSlash = '/' + 1;       // a folder's name and this follow all keys in the folder
-constexpr char kAfterSuffix = '~';          // a jid and this follow the jid with any suffix of `unique_jid`
-constexpr std::string_view kNext{"\0", 1};  // a key and this are the next key
+// A folder's name plus this character sorts after all keys in the folder.
+constexpr char kAfterSlash = '/' + 1;
+// A jid plus this character sorts after the jid with any suffix of `unique_jid`.
+constexpr char kAfterSuffix = '~';
+constexpr std::string_view kNext{"\0", 1};  // a key plus this text is the next possible key
 
 etcd::Deadline read_deadline() {
   return std::chrono::steady_clock::now() + seconds(5);
@@ -55,8 +58,8 @@ RequestOp put(const EtcdPair& pair, std::int64_t lease) {
   return {etcd::PutRequest{.key = pair.key, .value = pair.value, .lease = lease}};
 }
 
-/// Returns a nested transaction. The puts are in the branch for a false guard, since a comparison with a
-/// missing key is false.
+/// Returns a nested transaction. Its puts run when the guard is false. A comparison with a missing key is
+/// false, so the puts run if the guard's key is missing.
 RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   TxnRequest txn;
   if (write.unless == EtcdWrite::Unless::exists) {
@@ -72,7 +75,7 @@ RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
 /// A key or folder directly below a folder.
 struct Child {
   std::string name;
-  std::string next;  ///< the first key after it
+  std::string next;  ///< the first key after this key or folder
 };
 
 Child child_in(const std::string& folder, const std::string& key) {
@@ -81,15 +84,16 @@ Child child_in(const std::string& folder, const std::string& key) {
   return {key.substr(folder.size(), slash - folder.size()), key.substr(0, slash) + kAfterSlash};
 }
 
-/// The lease of writes with a time to live. The writes within a tenth of that time share a lease, which lives
-/// longer by a tenth. The client must outlive it. Thread-safe.
+/// The lease of keys with a time to live. Writes share a lease for a tenth of that time, but for at least
+/// 1 s and at most 60 s. A lease lives for the time to live plus the time of sharing, so that no key
+/// expires early. The client must outlive this object. Thread-safe.
 class SharedLease {
  public:
-  /// `ttl` 0: no lease.
+  /// If `ttl` is 0, writes use no lease.
   SharedLease(etcd::Client& client, seconds ttl)
       : client_(client), ttl_(ttl), shared_(std::clamp(ttl / 10, seconds(1), kLongestShared)) {}
 
-  /// Returns the lease for writes of now; 0: none. Errors: those of the client.
+  /// Returns the lease for a write that is sent now; 0 if writes use no lease. Errors: those of the client.
   [[nodiscard]] Result<std::int64_t> current() {
     if (ttl_.count() == 0) return std::int64_t{0};
     const std::lock_guard lock(mutex_);
@@ -102,7 +106,7 @@ class SharedLease {
     return id_;
   }
 
-  /// Has the next call grant another lease instead of this one.
+  /// Makes the next call of `current` grant a new lease, unless `id` is already replaced.
   void forget(std::int64_t id) {
     const std::lock_guard lock(mutex_);
     if (id_ == id) id_ = 0;
@@ -139,7 +143,7 @@ class StoreV3 : public EtcdStore {
     RangeRequest request{.key = folder, .range_end = etcd::prefix_end(folder), .limit = kFirstPage};
     for (bool more = true; more;) {
       const Result<etcd::RangeReply> page = client_->range(request, read_deadline());
-      if (!page && page.error().kind == ErrorKind::internal && request.limit > 1) {  // too large
+      if (!page && page.error().kind == ErrorKind::internal && request.limit > 1) {  // the reply is too large
         request.limit = std::max<std::int64_t>(1, request.limit / 8);
         continue;
       }
@@ -152,7 +156,7 @@ class StoreV3 : public EtcdStore {
       more = page->more && !page->kvs.empty();
       if (!more) break;
       request.key = page->kvs.back().key + std::string(kNext);
-      request.revision = page->header.revision;  // all pages of one moment
+      request.revision = page->header.revision;  // all pages show the same moment
       const auto fit = static_cast<std::int64_t>(page->kvs.size() * kBytesOfPage / bytes);
       request.limit = std::clamp<std::int64_t>(fit, 1, std::min(kLargestPage, request.limit * 8));
     }
@@ -166,8 +170,9 @@ class StoreV3 : public EtcdStore {
     const Result<etcd::TxnReply> reply = leased([&](std::int64_t lease) {
       TxnRequest txn;
       for (const EtcdWrite& write : writes) txn.success.push_back(guarded(write, lease));
-      // etcd counts only puts of the outer transaction against its quota (`costTxn`), in both branches. This
-      // branch never runs, since there is no comparison.
+      // etcd's quota counts only puts of the outer transaction, in both branches (`costTxn` in etcd).
+      // Therefore the outer transaction has one put in a branch that never runs, because there is no
+      // comparison.
       if (!writes.empty()) txn.failure.push_back(put({writes.front().puts.front().key, {}}, 0));
       return txn;
     });
@@ -184,7 +189,7 @@ class StoreV3 : public EtcdStore {
     const Result<etcd::TxnReply> reply = client_->txn(txn, write_deadline());
     if (!reply) return reply.error();
     if (reply->succeeded) return true;
-    // An earlier attempt, whose answer was lost, may have put it.
+    // An earlier attempt may have put the pair, although its answer was lost.
     const std::vector<etcd::KeyValue>& found = reply->responses.front()->kvs;
     const bool is_ours = !found.empty() && found.front().value == claim.value;
     if (!is_ours) static_cast<void>(client_->lease_revoke(*lease, write_deadline()));
@@ -201,7 +206,7 @@ class StoreV3 : public EtcdStore {
     return reply ? Result<bool>(reply->succeeded) : reply.error();
   }
 
-  /// Reads ranges in several transactions at once. Returns their replies in order.
+  /// Reads ranges in several transactions at the same time. Returns the replies in the order of the requests.
   [[nodiscard]] Result<std::vector<etcd::RangeReply>> ranges(const std::vector<RangeRequest>& requests) {
     std::vector<etcd::RangeReply> replies(requests.size());
     const std::size_t count = (requests.size() + kMostRanges - 1) / kMostRanges;
@@ -212,7 +217,8 @@ class StoreV3 : public EtcdStore {
   }
 
  private:
-  /// Reads the ranges from `begin` to `end` in one transaction, or in more if the answer is too large.
+  /// Reads the ranges from `begin` to before `end` in one transaction. If the reply is too large, reads each
+  /// half separately.
   [[nodiscard]] Result<void> read(const std::vector<RangeRequest>& requests, std::size_t begin,
                                   std::size_t end, std::vector<etcd::RangeReply>& replies) {
     TxnRequest txn;
@@ -228,7 +234,8 @@ class StoreV3 : public EtcdStore {
     return {};
   }
 
-  /// Sends a transaction with a lease. If the lease was revoked, repeats it with another one.
+  /// Sends a transaction with a lease. If etcd does not have the lease any more, repeats the transaction with
+  /// a new lease.
   template <class MakeTxn>
   Result<etcd::TxnReply> leased(const MakeTxn& make_txn) {
     Result<etcd::TxnReply> reply = Error{};
@@ -252,12 +259,12 @@ std::uint64_t distance(JidKey from, JidKey to) {
 
 constexpr std::uint64_t kFirstWidth = 1'000'000;  // a second
 constexpr std::uint64_t kMostWidth = std::numeric_limits<JidKey>::max();
-constexpr std::size_t kMostLoads = 512;  // of a stretch
+constexpr std::size_t kMostLoads = 512;  // the most loads of a stretch
 
-/// Visits loads in stretches of time, whose width follows the number of found jobs. A stretch is divided into
-/// parts. One request looks for the first job of each part, whose first key is its load in most cases; the
-/// rest of the part is divided again. Before etcd 3.5 a range with limit 1 costs as much as the whole range;
-/// therefore the parts are small.
+/// Visits loads in stretches of time. The width of a stretch depends on the number of jobs found before. A
+/// stretch is divided into parts. One request reads the first key of each part, which is the load of a job in
+/// most cases. The rest of each part is divided again. Before etcd 3.5, a range with limit 1 costs as much as
+/// the whole range; therefore the parts are small.
 class LoadWalk {
  public:
   LoadWalk(StoreV3& store, const EtcdLayout& layout, const EtcdWalk& walk,
@@ -266,7 +273,7 @@ class LoadWalk {
 
   Result<void> run() {
     const auto [from, to] = walk_.keys;
-    // Only a host whose clock is ahead makes jobs after tomorrow.
+    // A jid after tomorrow exists only if the clock of a host is ahead.
     const JidKey tomorrow = key_at(walk_.now + std::chrono::hours(24));
     if (!walk_.newest_first || to <= tomorrow) return stretches(from, to, kFirstWidth);
     Result<void> walked = stretches(std::max(from, tomorrow + 1), to, kMostWidth);
@@ -274,8 +281,9 @@ class LoadWalk {
   }
 
  private:
-  using Loads = std::map<std::string, std::optional<std::string>>;  // by jid; absent: not read yet
-  /// Keys to look at: from `from` on, up to those of the jid `last`.
+  // The loads by jid; a load that is not read yet is absent.
+  using Loads = std::map<std::string, std::optional<std::string>>;
+  /// A range of keys to read: from the key `from` to the last key of the jid `last`.
   struct Part {
     std::string from;
     JidKey first;
@@ -305,7 +313,7 @@ class LoadWalk {
     return {};
   }
 
-  /// Finds all loads between two jids. Returns false if they are too many, and some are missing.
+  /// Finds all loads between two jids. Returns false if there are too many; then `loads` is incomplete.
   [[nodiscard]] Result<bool> scan(JidKey first, JidKey last, Loads& loads) {
     std::vector<Part> parts{{jobs_ + jid_of(first), first, last}};
     while (!parts.empty()) {
@@ -349,7 +357,7 @@ class LoadWalk {
     }
   }
 
-  /// Returns the distance from `end` that holds the nearest eighth of these loads.
+  /// Returns the distance from `end` within which the nearest eighth of these loads lies.
   [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, JidKey end) const {
     const auto rank = static_cast<std::ptrdiff_t>(loads.size() / 8);
     if (!walk_.newest_first) {

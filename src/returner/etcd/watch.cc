@@ -23,16 +23,16 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-// For events to other hosts:
-constexpr std::size_t kMostWaiting = 1024 * 1024;  // bytes; etcd takes requests of 1.5 MiB
+// The following constants are for events to other hosts.
+constexpr std::size_t kMostWaiting = 1024 * 1024;  // bytes that wait; etcd accepts requests of 1.5 MiB
 constexpr milliseconds kEventsGroupTime{10};
-constexpr milliseconds kEventsPause{1000};  // after a failure
-constexpr milliseconds kLookEvery{1000};    // for listeners
+constexpr milliseconds kEventsPause{1000};  // pause after a failure
+constexpr milliseconds kLookEvery{1000};    // how often the thread looks for listeners
 
-// For changes in etcd:
-constexpr milliseconds kSlice{200};   // a stop is noticed within this time
+// The following constants are for changes in etcd.
+constexpr milliseconds kSlice{200};   // the watch notices within this time that it has to stop
 constexpr seconds kMinimumLife{3};    // time before the watch may end because the listener does not need it
-constexpr seconds kReconnectTime{2};  // to a busy member
+constexpr seconds kReconnectTime{2};  // time to connect to a busy member
 constexpr seconds kBeginTime{2};
 // Longest wait for another thread that starts the watch, and delay before a failed start is repeated.
 constexpr seconds kStartWait{1};
@@ -46,7 +46,7 @@ class ChangesV3 : public EtcdChanges {
       : client_(std::move(client)), folder_(std::move(folder)) {}
 
   Result<void> begin(etcd::Deadline deadline) override {
-    // This also checks the permission: a watch would be refused later.
+    // This read also checks the permission. Without the read, etcd would refuse only the watch, later.
     const std::string end = etcd::prefix_end(folder_);
     const auto now = client_->range({.key = folder_, .range_end = end, .limit = 1}, deadline);
     if (!now) return now.error();
@@ -86,13 +86,13 @@ class ChangesV3 : public EtcdChanges {
   std::unique_ptr<etcd::Watcher> watcher_;  // uses the client
 };
 
-/// Sends events to the other listeners of a cluster. It puts batches of events into one key of this process,
-/// one after another; listeners watch the key. It looks for listeners at most once a second, and writes
-/// nothing if there are none. Its thread starts with the first event. Thread-safe.
+/// Sends events to the listeners of other hosts. It puts one batch of events after another into one key of
+/// this process, which the listeners watch. If there are no listeners, it writes nothing and looks again
+/// after a second. Its thread starts with the first event. Thread-safe.
 class EtcdEvents {
  public:
-  /// `store` has a longer time to live than the time between two calls of `listen`. `name` is that of this
-  /// process.
+  /// `store` has a longer time to live than the time between two calls of `listen`. `name` is the name of
+  /// this process.
   EtcdEvents(std::unique_ptr<EtcdStore> store, const EtcdLayout& layout, const std::string& name)
       : store_(std::move(store)),
         listeners_(layout.listeners()),
@@ -104,7 +104,8 @@ class EtcdEvents {
 
   [[nodiscard]] const std::string& key() const noexcept { return key_; }
 
-  /// Does not wait. If too many events wait, or etcd refuses the event, listeners get `lost`.
+  /// Queues an event without waiting. If too many events wait, or if etcd refuses the event, `lost` of the
+  /// listeners is called.
   void publish(std::string_view tag, const Json& data, std::string_view user) {
     std::string text;
     JsonWriter writer(text);
@@ -119,22 +120,22 @@ class EtcdEvents {
     start();
   }
 
-  /// Sends `lost` to the listeners.
+  /// Makes other hosts call `lost` of their listeners.
   void drop() {
     const std::lock_guard lock(mutex_);
     dropped_ = true;
     start();
   }
 
-  /// Puts the key of this listener.
+  /// Puts the key that says that this process has a listener.
   [[nodiscard]] Result<void> listen() { return put(own_listener_, numbered({})); }
 
  private:
-  /// REQUIRES: mutex_
+  /// Wakes the thread, or starts it. REQUIRES: mutex_ is held.
   void start() {
     came_.notify_one();
     if (thread_.joinable()) return;
-    // Without a thread, the next event tries again.
+    // If the thread cannot be started, the next event tries again.
     auto thread = Thread::start("etcd-events", [this] { run(ending_.get_token()); });
     if (thread) thread_ = *std::move(thread);
   }
@@ -155,8 +156,8 @@ class EtcdEvents {
     }
   }
 
-  /// Sends the waiting events. After an error the same value is sent again: etcd may have put it, and
-  /// listeners ignore an unchanged value.
+  /// Sends the waiting events. After an error the next call sends the same value again, because etcd may have
+  /// stored the value already. Listeners ignore an unchanged value.
   [[nodiscard]] Result<void> send() {
     const Result<bool> heard = has_listeners();
     if (!heard) return heard.error();
@@ -188,12 +189,13 @@ class EtcdEvents {
     return found;
   }
 
-  /// Returns an object that is greater than all earlier ones, as bytes.
+  /// Returns a JSON object with a number. As bytes, the object is greater than all earlier objects.
   [[nodiscard]] std::string numbered(std::string_view rest_of_object) {
     return format(R"({{"number": "{:020}"{}}})", ++puts_, rest_of_object);
   }
 
-  /// Puts a numbered value, unless the key has a later one: etcd may execute an earlier put late.
+  /// Puts a numbered value, unless the key has a later value. The condition is needed because etcd may
+  /// execute an earlier put late.
   [[nodiscard]] Result<void> put(const std::string& key, const std::string& value) {
     return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
   }
@@ -203,11 +205,11 @@ class EtcdEvents {
   const std::string own_listener_;
   const std::string key_;
   std::mutex mutex_;
-  std::string waiting_;   // events as JSON, with commas; guarded by mutex_
-  bool dropped_ = false;  // since the last batch was made; guarded by mutex_
+  std::string waiting_;   // waiting events as JSON, separated by commas; guarded by mutex_
+  bool dropped_ = false;  // events were lost since the last batch was made; guarded by mutex_
   std::atomic<std::uint64_t> puts_{0};
-  std::string batch_;                  // being sent; of the thread
-  std::optional<SteadyTime> none_at_;  // when there was no listener; of the thread
+  std::string batch_;                  // the batch that is being sent; used by the thread only
+  std::optional<SteadyTime> none_at_;  // when no listener was found; used by the thread only
   std::condition_variable_any came_;
   std::stop_source ending_;
   Thread thread_;  // guarded by mutex_
@@ -252,7 +254,7 @@ class EtcdWatch : public Watch {
 
   Result<void> start(SteadyTime deadline) override {
     std::unique_lock lock(mutex_);
-    // A silent cluster must not block all threads.
+    // While one thread waits for a silent cluster, other threads must not wait as long.
     if (!begun_.wait_for(lock, kStartWait, [this] { return !is_beginning_; })) {
       return Error{ErrorKind::unavailable, "etcd does not answer"};
     }
@@ -270,7 +272,7 @@ class EtcdWatch : public Watch {
       auto thread = Thread::start("etcd-watch", [this] { run(); });
       if (!thread) return std::move(thread).error();
       is_running_ = true;
-      thread_ = *std::move(thread);  // the earlier thread ends without the lock
+      thread_ = *std::move(thread);  // joins the earlier thread, which does not need the lock any more
     }
     started_at_ = steady_clock::now();
     return {};
@@ -285,7 +287,7 @@ class EtcdWatch : public Watch {
     while (!ending_ && !ends()) run_slice();
   }
 
-  /// REQUIRES: no thread runs.
+  /// REQUIRES: `thread_` does not run.
   Result<void> begin(SteadyTime deadline) {
     own_loss_ = false;
     const SteadyTime now = steady_clock::now();
@@ -312,7 +314,7 @@ class EtcdWatch : public Watch {
     const SteadyTime now = steady_clock::now();
     jobs_.settle(now);
     if (now >= listen_at_ && !ending_) listen();
-    // An error may come without waiting.
+    // After an error `next` may return at once. This pause prevents a busy loop.
     if (failing_ || !lost_.empty()) std::this_thread::sleep_until(until);
   }
 
@@ -374,21 +376,22 @@ class EtcdWatch : public Watch {
   std::atomic<bool> own_loss_{false};
   std::atomic<bool> ending_{false};
 
-  // Of the thread; before its start, of the caller of `start`:
+  // Only the thread uses the following members. Before its start, only the caller of `start` uses them.
   const std::unique_ptr<EtcdChanges> changes_;
   WatchedJobs jobs_;
-  std::string lost_;      // why changes are missing; empty: none are
-  bool failing_ = false;  // and logged
+  std::string lost_;      // why changes are missing; empty if no changes are missing
+  bool failing_ = false;  // the last call failed, and this is logged
   SteadyTime look_up_until_{};
   SteadyTime listened_at_{};
   SteadyTime listen_at_{};
 
   std::mutex mutex_;
   std::condition_variable begun_;
-  bool is_beginning_ = false;    // a caller starts the watch; guarded by mutex_, as the following members
-  bool is_running_ = false;      // the thread
-  SteadyTime started_at_{};      // or failed to start
-  std::optional<Error> failed_;  // of the last start
+  // A caller is starting the watch; guarded by mutex_, as are the following members.
+  bool is_beginning_ = false;
+  bool is_running_ = false;      // the thread is running
+  SteadyTime started_at_{};      // the time of the last start, even of a failed one
+  std::optional<Error> failed_;  // the error of the last start
   Thread thread_;
 };
 
