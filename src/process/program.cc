@@ -31,14 +31,15 @@ using std::chrono::steady_clock;
 using wire::Reply;
 using How = Ended::How;
 
-constexpr int kReadsInARow = 32;  // so that a program that never stops writing does not block the rest
-constexpr std::chrono::seconds kStartPatience{60};  // until the program runs
+constexpr int kReadsInARow = 32;  // a program that never stops writing must not keep the loop from other work
+// longest wait until rest_fcgi_run reports the program as started
+constexpr std::chrono::seconds kStartPatience{60};
 
 Error cannot_start(const Program& program, std::string_view cause) {
   return {ErrorKind::internal, format("The program '{}' cannot be started: {}", program.argv[0], cause)};
 }
 
-/// The system would cut a text at a NUL byte.
+/// Refuses NUL bytes in arguments, variables and the folder, because the system would cut the text there.
 Result<void> check_texts(const Program& program) {
   const auto holds_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   if (std::any_of(program.argv.begin(), program.argv.end(), holds_nul) ||
@@ -49,23 +50,25 @@ Result<void> check_texts(const Program& program) {
   return {};
 }
 
-/// The pipes of a program. A descriptor that is not open is not used.
+/// The pipes to a program, and an eventfd. A closed descriptor is not polled.
 struct Streams {
   UniqueFd input;
   UniqueFd output;
   UniqueFd errors;
   std::array<UniqueFd, 3> theirs;
-  UniqueFd wake;  ///< eventfd that a stop request writes to
+  UniqueFd wake;  ///< eventfd to which a stop request writes
 };
 
-/// Returns false and sets errno if the system has no descriptor left.
+/// Makes a pipe whose end `ours` does not block. Returns false and sets errno if the system has no descriptor
+/// left.
 bool make_pipe(UniqueFd& read, UniqueFd& write, const UniqueFd& ours) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
   read = UniqueFd(ends[0]);
   write = UniqueFd(ends[1]);
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-  // Lets a program of another user open /dev/stdout. Other processes cannot reach the pipe.
+  // With these permissions, a program that runs as another user can open /dev/stdout. Other processes cannot
+  // reach the pipe.
   return ::fchmod(ends[0], 0666) == 0;
 }
 
@@ -88,7 +91,7 @@ bool would_block() {
   return errno == EAGAIN || errno == EINTR;
 }
 
-/// One program, from the order until rest_fcgi_run reports its end. Used by one thread, once.
+/// One program, from the order to rest_fcgi_run until the report that it has ended. Used once, by one thread.
 class RunningProgram {
  public:
   RunningProgram(const Program& program, Streams streams, HelperProcess helper, milliseconds patience)
@@ -118,21 +121,22 @@ class RunningProgram {
   Streams streams_;
   HelperProcess helper_;
   const milliseconds patience_;
-  std::string order_;         // the part that is not sent yet
-  Reply reply_;               // the latest one, perhaps in part
-  std::size_t received_ = 0;  // bytes of reply_
-  std::string answers_;       // of on_line; sent after the input
-  std::size_t fed_ = 0;       // bytes of input and answers
+  std::string order_;         // the part of the order that is not sent yet
+  Reply reply_;               // the latest reply, perhaps only a part of it
+  std::size_t received_ = 0;  // received bytes of reply_
+  std::string answers_;       // texts that on_line returned; sent after the input
+  std::size_t fed_ = 0;       // sent bytes of the input and of answers_
   Ended ended_;
-  bool is_last_ = false;  // reply_ is the last one
+  bool is_last_ = false;  // reply_ is the last reply
   std::optional<SteadyTime> give_up_at_;
-  bool is_exited_ = false;  // the program; some of its processes run
+  bool is_exited_ = false;  // the program has ended, but some of its processes run
   bool is_stopping_ = false;
-  bool is_closed_ = false;  // the socket, by rest_fcgi_run
+  bool is_closed_ = false;  // rest_fcgi_run closed the socket
   bool is_given_up_ = false;
 };
 
-/// After an exception, waits until rest_fcgi_run has ended the program, before rest_fcgi_run is killed.
+/// Waits for the program's end if an exception left it running. rest_fcgi_run ends the program first; only
+/// then is rest_fcgi_run killed.
 RunningProgram::~RunningProgram() {
   if (is_last_ || is_closed_ || is_given_up_) return;
   ::shutdown(helper_.socket(), SHUT_WR);
@@ -146,7 +150,8 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
   order_ = std::move(order);
   give_up_at_ = steady_clock::now() + kStartPatience;
   {
-    // In the requesting thread: the process may end before this thread wakes up.
+    // The stop request does this in its own thread, because the whole process may end before this thread
+    // wakes up.
     const std::stop_callback on_stop(stop, [this] {
       ::shutdown(helper_.socket(), SHUT_WR);
       ::eventfd_write(streams_.wake.get(), 1);
@@ -161,7 +166,7 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
 }
 
 void RunningProgram::poll_once() {
-  // poll(2) ignores -1. A stop request is handled once.
+  // poll(2) ignores the descriptor -1. A stop request is handled only once.
   const short socket_events = order_.empty() || is_stopping_ ? POLLIN : POLLIN | POLLOUT;
   std::array<pollfd, 5> waited = {{{helper_.socket(), socket_events, 0},
                                    {unfed().empty() ? -1 : streams_.input.get(), POLLOUT, 0},
@@ -176,7 +181,7 @@ void RunningProgram::poll_once() {
   if (is_exited_ && !streams_.output.is_open() && !streams_.errors.is_open()) end_leftovers();
 }
 
-/// Sends the program's descriptors with the first byte, and closes them here.
+/// Sends the order. The program's descriptors go with the first byte and are then closed in this process.
 void RunningProgram::send_order() {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{order_.data(), order_.size()};
@@ -197,9 +202,8 @@ void RunningProgram::send_order() {
   const ssize_t sent = ::sendmsg(helper_.socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && would_block()) return;
   for (UniqueFd& fd : streams_.theirs) fd.reset();
-  order_.erase(0, sent < 0
-                      ? order_.size()
-                      : static_cast<std::size_t>(sent));  // take_replies sees that the other end is closed
+  // After an error nothing more is sent. take_replies then finds the socket closed.
+  order_.erase(0, sent < 0 ? order_.size() : static_cast<std::size_t>(sent));
 }
 
 std::string_view RunningProgram::unfed() const {
@@ -216,7 +220,7 @@ void RunningProgram::feed() {
   } else if (would_block()) {
     return;
   }
-  // All is written, or the program has closed its input.
+  // The input is sent in full, or the program has closed its standard input.
   if (written < 0 || (unfed().empty() && !program_.on_line)) streams_.input.reset();
 }
 
@@ -258,7 +262,7 @@ void RunningProgram::take_replies() {
   received_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   if (received_ < sizeof reply_) return;
   received_ = 0;
-  is_closed_ = reply_.version != wire::kVersion;  // another version
+  is_closed_ = reply_.version != wire::kVersion;  // rest_fcgi_run is of another version
   if (is_closed_) return;
   reply_.text.back() = '\0';
   if (reply_.kind == Reply::Kind::started) {
@@ -274,7 +278,8 @@ void RunningProgram::take_replies() {
   }
 }
 
-/// Ends processes that the program left behind, after all outputs are closed.
+/// Ends the processes that the program left behind. Called after the program has ended and all outputs are
+/// closed.
 void RunningProgram::end_leftovers() {
   is_exited_ = false;
   ::shutdown(helper_.socket(), SHUT_WR);

@@ -153,7 +153,8 @@ TEST_CASE("on_line can answer a program line by line") {
 }
 
 TEST_CASE("a line beyond the output limit is cut, and ends the answers") {
-  Program asks = shell("echo one; printf '%05000d\\ntwo\\n' 0");  // at once, or bit by bit
+  // The long line may arrive in one piece or in several pieces.
+  Program asks = shell("echo one; printf '%05000d\\ntwo\\n' 0");
   asks.output_limit = 1000;
   std::vector<std::string> lines;
   asks.on_line = [&lines](std::string_view line) {
@@ -202,7 +203,7 @@ TEST_CASE("a program leads a new session, with default signals and the given uma
   std::uint64_t ignored = 1;
   signals >> name >> std::hex >> in_mask >> name >> ignored;
   CHECK(in_mask == 0);
-  CHECK((ignored & 0x7fffffffU) == 0);  // what lies beyond is glibc's own
+  CHECK((ignored & 0x7fffffffU) == 0);  // the higher bits are signals that glibc reserves
   const Ended ids = run(shell("cut -d' ' -f1,5,6,7 /proc/$$/stat; umask"));
   CHECK(ids.output == format("{0} {0} {0} 0\n0022\n", ids.pid));
   Program masked = shell("umask");
@@ -215,7 +216,7 @@ TEST_CASE("a program has only the three standard descriptors") {
   REQUIRE(leaked > 2);
   Program ls = program({"ls", "/proc/self/fd"});
   ls.input = "x";
-  CHECK(run(ls).output == "0\n1\n2\n3\n");  // 3 is the folder itself
+  CHECK(run(ls).output == "0\n1\n2\n3\n");  // 3 is the descriptor with which `ls` reads the folder
   ::close(leaked);
 }
 
@@ -268,7 +269,7 @@ TEST_CASE("CVE-2013-6617: a program of another user has only that user's groups"
   CHECK(failure(id).message == format("[Errno 13] Permission denied: '{}'", dir.path().string()));
 }
 
-/// Takes from this thread, and from what it starts, what root has over others.
+/// Removes root's special rights from this thread and from the processes that it starts.
 void drop_capabilities() {
   for (const unsigned long capability : {6UL, 7UL})  // CAP_SETGID, CAP_SETUID
     ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);

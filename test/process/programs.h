@@ -19,7 +19,7 @@
 #include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/process/program.h"
 
-/// Programs for tests, and what becomes of them.
+/// Programs that tests run, and helpers that check what is left of them.
 namespace rest_fcgi::process {
 
 using std::chrono::milliseconds;
@@ -61,8 +61,9 @@ constexpr bool kLooksForLeaks = true;
 constexpr bool kLooksForLeaks = false;
 #endif
 
-/// The children of this process, zombies included. An etcd that other tests share is none of them; nor is the
-/// process in which LeakSanitizer looks at a rest_fcgi_run that ends, and which is left where that is killed.
+/// Returns the child processes of this process, including zombies. An etcd that several tests share does not
+/// count. LeakSanitizer creates a process that inspects a rest_fcgi_run at its end. This process remains if
+/// rest_fcgi_run is killed, so with LeakSanitizer no rest_fcgi_run counts.
 inline std::set<std::string> children() {
   std::set<std::string> found;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -77,14 +78,15 @@ inline std::set<std::string> children() {
   return found;
 }
 
-/// Also after a while, in which those of earlier tests may end?
+/// Waits up to 10 seconds until all children have ended, because processes of earlier tests may still end.
+/// Returns whether any child is left.
 inline bool has_children() {
   const auto deadline = steady_clock::now() + std::chrono::seconds(10);
   while (!children().empty() && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(2));
   return !children().empty();
 }
 
-/// Is that process there, and no zombie?
+/// Returns whether the process exists and is no zombie.
 inline bool is_alive(const std::string& pid) {
   if (::kill(std::stoi(pid), 0) != 0) return false;
   std::ifstream stat("/proc/" + pid + "/stat");
@@ -106,7 +108,8 @@ inline std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-/// Runs a shell until it has written a line, and then has it ended.
+/// Runs a shell until it has written a line, and then stops the shell. The output of the result is the
+/// written text.
 inline Ended run_until_line(const std::string& text, milliseconds grace) {
   const test::TempDir dir;
   Program shown = shell("exec > said; " + text);

@@ -23,55 +23,63 @@ struct Identity {
 
 /// The program that rest_fcgi_run starts. Plain value.
 struct StartOrder {
-  std::vector<std::string> argv;  ///< not empty; a name without a slash is searched in the environment's PATH
-  std::vector<std::string> environment;  ///< `NAME=value`
-  bool inherit = false;                  ///< adds the other variables of rest_fcgi_run
-  std::string cwd = "/";                 ///< empty: the environment's HOME, or `/` if that cannot be entered
-  std::optional<Identity> identity;      ///< absent: those of rest_fcgi_run
+  /// The program and its arguments; not empty. A program name without a slash is searched in the PATH of
+  /// `environment`.
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;  ///< variables in the form `NAME=value`
+  bool inherit = false;  ///< whether the program also inherits other variables from rest_fcgi_run
+  /// The working directory. If empty, the program starts in the HOME of `environment`, or in `/` if HOME
+  /// cannot be entered.
+  std::string cwd = "/";
+  std::optional<Identity> identity;  ///< user and groups of the program; absent means those of rest_fcgi_run
   mode_t umask = 022;
   std::optional<std::chrono::milliseconds> time_limit;
-  std::chrono::milliseconds grace{2000};  ///< between SIGTERM and SIGKILL
+  std::chrono::milliseconds grace{2000};  ///< time between SIGTERM and SIGKILL
 };
 
-/// The protocol between the responder and rest_fcgi_run over a stream socket, for one program.
+/// The protocol between the server and rest_fcgi_run over a stream socket. One connection is for one program.
 ///
-/// The responder sends one order: 4 bytes of length and the order, with the program's three standard
-/// descriptors (SCM_RIGHTS) at the first byte. When the responder closes its side, or shuts it down for
-/// writing, all processes of the program are ended. rest_fcgi_run sends replies. Numbers are in host order.
-/// The version distinguishes programs of different builds.
+/// The server sends one order: the length in 4 bytes, then the StartOrder. The first byte carries the
+/// program's three standard descriptors (SCM_RIGHTS). rest_fcgi_run answers with one or more replies. If the
+/// server closes its side or shuts it down for writing, rest_fcgi_run ends all processes of the program.
+/// Numbers are in host byte order. `kVersion` detects that server and helper are from different builds.
 namespace wire {
 
 inline constexpr std::uint32_t kVersion = 1;
-inline constexpr std::size_t kHeader = 4;          ///< bytes of the length
-inline constexpr std::size_t kMaxOrder = 8 << 20;  ///< bytes; the system's limit is 6 MiB
+inline constexpr std::size_t kHeader = 4;  ///< size of the length field in bytes
+/// The largest order in bytes. Linux itself allows at most 6 MiB of arguments and environment (execve(2)).
+inline constexpr std::size_t kMaxOrder = 8 << 20;
 
-/// Sent as its bytes in memory.
+/// A reply of rest_fcgi_run. The bytes of this object in memory are sent unchanged.
 struct Reply {
   enum class Kind : std::uint32_t {
     started = 1,  ///< `number` is the program's pid
     missing,      ///< the program does not exist; `text` is the message
-    failed,       ///< it cannot be started; `text` is the message
-    exited,       ///< its processes go on until the responder closes its side
-    ended,        ///< with all its processes; this and those below are the last reply
-    timed_out,    ///< ended at its time limit
-    stopped,      ///< ended because the responder closed its side, or by SIGTERM
+    failed,       ///< the program cannot be started; `text` is the message
+    exited,       ///< the program ended; processes that it started run until the server closes its side
+    ended,        ///< the program and all its processes ended; this and the kinds below are last replies
+    timed_out,    ///< the program was ended at its time limit
+    stopped,      ///< the program was ended because the server closed its side or rest_fcgi_run got SIGTERM
   };
   std::uint32_t version = kVersion;
   Kind kind = Kind::failed;
-  std::int32_t number = 0;        ///< from `exited` on: exit status, or the negative signal number
-  std::array<char, 4500> text{};  ///< ends with a NUL byte; from `ended` on: processes that cannot be ended
+  /// The exit status, or the negative number of the signal. Set for `exited` and the kinds after it.
+  std::int32_t number = 0;
+  std::array<char, 4500> text{};  ///< text that ends with a NUL byte; for `ended` and later kinds: processes
+                                  ///< that cannot be ended
 };
 
-/// Makes a reply. A text that is too long is cut.
+/// Makes a reply. Cuts a text that is too long.
 [[nodiscard]] Reply make_reply(Reply::Kind kind, std::int32_t number, std::string_view text = {});
 
-/// Returns the length and the order, or no bytes if the order is too long.
+/// Returns the bytes to send: the length and the order. Returns no bytes if the order is too long.
 [[nodiscard]] std::string to_bytes(const StartOrder& order);
 
-/// Reads the length in an order's first bytes. Returns nothing if it exceeds `kMaxOrder`.
+/// Returns the length that an order's first `kHeader` bytes hold; absent if the length exceeds `kMaxOrder`.
 [[nodiscard]] std::optional<std::size_t> length_in(std::string_view header);
 
-/// Reads an order without its length. Returns nothing if it is malformed or of another version.
+/// Reads the bytes of an order after its length. Returns absent if they are malformed or have another
+/// version.
 [[nodiscard]] std::optional<StartOrder> read_order(std::string_view body);
 
 }  // namespace wire
