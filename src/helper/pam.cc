@@ -35,9 +35,9 @@
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/core/users.h"
 
-// rest_fcgi_pam, the program that talks to PAM, whose modules are not thread-safe and often need root. It
-// reads requests from standard input and writes answers to standard output, one after the other, until the
-// input ends. The responder starts it, or a socket unit starts it for each connection.
+// rest_fcgi_pam asks PAM about logins for the responder, because PAM's modules are not thread-safe and often
+// need root. It reads requests from standard input and writes answers to standard output, one after the
+// other, until the input ends. The responder starts it, or a socket unit starts it for each connection.
 
 namespace rest_fcgi::helper {
 namespace {
@@ -46,10 +46,10 @@ using auth::pam::Answer;
 using auth::pam::Outcome;
 using auth::pam::Request;
 
-// With PAM_DISALLOW_NULL_AUTHTOK an account without a password is refused.
+// PAM_DISALLOW_NULL_AUTHTOK refuses accounts without a password.
 constexpr int kFlags = PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK;
 
-/// Returns a copy that PAM's modules free, or null.
+/// Returns a copy of the text that PAM's modules free, or null without memory.
 char* copy_for_pam(std::string_view text) {
   char* const copy = static_cast<char*>(std::calloc(text.size() + 1, 1));
   if (copy != nullptr) std::copy(text.begin(), text.end(), copy);
@@ -64,14 +64,14 @@ void free_responses(pam_response* responses, int count) {
   std::free(responses);
 }
 
-/// The data of a conversation with modules.
+/// The data that PAM passes to `converse`: the request, and whether a module asked for the password.
 struct Talk {
   Request request;
   bool password_was_asked_for = false;
 };
 
-/// Answers PAM's modules (pam_conv(3)): a prompt without echo with the password, one with echo with the user
-/// name.
+/// Answers the prompts of PAM's modules (pam_conv(3)). A prompt without echo gets the password. A prompt with
+/// echo gets the user name.
 int converse(int count, const pam_message** messages, pam_response** answers, void* data) {
   auto& given = *static_cast<Talk*>(data);
   if (count <= 0 || count > PAM_MAX_NUM_MSG) return PAM_CONV_ERR;
@@ -93,7 +93,7 @@ int converse(int count, const pam_message** messages, pam_response** answers, vo
   return PAM_SUCCESS;
 }
 
-/// Replaces the delay that modules ask for after a failure. The responder delays the answer instead.
+/// Replaces PAM's delay after a failed login and does not wait. The responder delays the answer instead.
 void no_delay(int, unsigned, void*) {}
 
 /// One conversation with PAM, from pam_start to pam_end.
@@ -113,7 +113,8 @@ class Conversation {
     if (handle_ != nullptr) ::pam_end(handle_, status_);
   }
 
-  /// Calls `step(handle)` unless a step before failed. Returns whether it succeeded.
+  /// Calls `step(handle)` unless an earlier step failed. Returns whether this and all earlier steps
+  /// succeeded.
   template <class Step>
   bool step(const Step& step) {
     if (status_ == PAM_SUCCESS) status_ = step(handle_);
@@ -155,20 +156,21 @@ Answer refusal(const Conversation& conversation, const char* phase) {
 
 constexpr const char* kShadow = "/etc/shadow";
 
-/// pam_unix checks passwords of other users only as root or with the right to read /etc/shadow.
+/// Returns whether pam_unix can check passwords of other users: as root, or with the right to read
+/// /etc/shadow.
 bool may_check_other_users() {
   return ::geteuid() == 0 || ::access(kShadow, R_OK) == 0;
 }
 
-/// Returns the file name of a service. libpam uses lower case.
+/// Returns the file name of a service, in lower case as libpam does.
 std::string file_name_of(std::string_view service) {
   std::string name(service);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return name;
 }
 
-/// Returns the path of a service's file, or an empty text. `confdir` is the folder of services; empty: the
-/// system's folders.
+/// Returns the path of a service's file, or an empty text if there is no file. `confdir` is the folder of
+/// service files. If `confdir` is empty, searches the system's folders.
 std::string path_of(const std::string& service, const std::string& confdir) {
   const std::vector<std::string> folders =
       confdir.empty() ? std::vector<std::string>{"/etc/pam.d", "/usr/lib/pam.d"} : std::vector{confdir};
@@ -180,7 +182,8 @@ std::string path_of(const std::string& service, const std::string& confdir) {
   return {};
 }
 
-/// Returns whether a service's file, or one that it includes, names pam_unix in a line for logins.
+/// Returns whether the service uses pam_unix for logins: whether its file, or a file that it includes, names
+/// pam_unix in an `auth` line.
 bool uses_pam_unix(const std::string& service, const std::string& confdir, int depth = 0) {
   constexpr int kMaxDepth = 16;  // as in libpam
   std::ifstream file(path_of(service, confdir));
@@ -200,12 +203,12 @@ bool uses_pam_unix(const std::string& service, const std::string& confdir, int d
   return false;
 }
 
-/// Asks PAM whether a user's password is good and whether the account may be used now. A locked or expired
-/// account has a good password, too. REQUIRES: the service is a file name.
+/// Asks PAM whether the password is good and whether the user may use the account now. The second check is
+/// needed because a locked or expired account can have a good password. REQUIRES: the service is a file name.
 Answer verify(const Request& request, const std::string& confdir) {
   if (!auth::pam::is_username(request.username)) return {Outcome::refused, "the user name is malformed", {}};
   if (request.password.size() == 0) return {Outcome::refused, "the password is empty", {}};
-  // Modules would see only the part before it.
+  // Modules would see only the text before the NUL byte.
   if (request.password.reveal().find('\0') != std::string_view::npos) {
     return {Outcome::refused, "the password contains a NUL byte", {}};
   }
@@ -221,7 +224,7 @@ Answer verify(const Request& request, const std::string& confdir) {
   if (!conversation.step([](pam_handle_t* handle) { return ::pam_authenticate(handle, kFlags); })) {
     return refusal(conversation, "authentication");
   }
-  // As root, pam_rootok in the services `su` and `chsh` says yes without a look at the password.
+  // In the services `su` and `chsh`, pam_rootok accepts a login by root without the password.
   if (!conversation.password_was_asked_for()) {
     return {Outcome::failed, "authentication: no module asked for the password: choose another service", {}};
   }
@@ -231,7 +234,7 @@ Answer verify(const Request& request, const std::string& confdir) {
   return {Outcome::good, {}, group_names_of(std::string(request.username))};
 }
 
-/// Returns why logins through this service cannot work in this process, or an empty text.
+/// Returns why this process cannot check logins with the service, or an empty text if it can.
 std::string why_unusable(std::string_view name, const std::string& confdir) {
   const std::string service = file_name_of(name);
   const std::string path = path_of(service, confdir);
@@ -249,18 +252,19 @@ std::string why_unusable(std::string_view name, const std::string& confdir) {
 
 constexpr int kBurst = 5;  // seconds
 
-/// Returns the time since the boot: the same in all processes, and never set back.
+/// Returns the time since the boot. All processes see the same clock, which is never set back.
 std::chrono::nanoseconds now() {
   timespec time{};
   ::clock_gettime(CLOCK_BOOTTIME, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-/// Bounds the wrong passwords a second, of all helpers that share a folder: `each_second` in the long run,
-/// and five times as many at once. Not synchronized.
+/// Limits the wrong passwords of all helpers that share a folder: `each_second` wrong passwords a second in
+/// the long run, and five times as many at once. Not thread-safe.
 class FailureRate {
  public:
-  /// `folder` has the shared count. If it is empty or cannot be used, this process counts alone.
+  /// The helpers share the count in a file in `folder`. If `folder` is empty or cannot be used, this process
+  /// counts for itself.
   FailureRate(int each_second, const std::string& folder)
       : interval_(Time(std::chrono::seconds(1)) / each_second) {
     if (folder.empty()) return;
@@ -271,13 +275,13 @@ class FailureRate {
                    ::strerror(errno));
   }
 
-  /// Counts one password. Returns false if too many were wrong.
+  /// Counts one password as wrong before it is checked. Returns false if there were too many wrong passwords.
   [[nodiscard]] bool enter() {
     bool has_room = false;
     change([&] {
       const Time time = now();
       const Time most = time + kBurst * std::chrono::seconds(1);
-      // Another value means that the file was damaged.
+      // A stored time outside these limits means that the file is damaged.
       paid_ = std::clamp(paid_, time, most);
       has_room = paid_ + interval_ <= most;
       if (has_room) paid_ += interval_;
@@ -285,15 +289,16 @@ class FailureRate {
     return has_room;
   }
 
-  /// Uncounts a password that was good.
+  /// Takes back the count of one password that was good.
   void uncount() {
     change([this] { paid_ -= interval_; });
   }
 
  private:
-  using Time = std::chrono::nanoseconds;  // since the host was started
+  using Time = std::chrono::nanoseconds;  // time since the boot
 
-  /// Changes `paid_`, in the file under its lock. The lock of a process that ends is released.
+  /// Reads `paid_` from the file, changes it and writes it back, all under the file's lock. The kernel
+  /// releases the lock of a process that ends.
   template <class Change>
   void change(const Change& change) {
     if (!file_) return change();
@@ -308,10 +313,10 @@ class FailureRate {
 
   const Time interval_;
   UniqueFd file_;
-  Time paid_{0};  // when all counted passwords will be uncounted
+  Time paid_{0};  // time at which all counted passwords have expired
 };
 
-constexpr unsigned kLongestRequest = 60;  // seconds; the responder waits 30
+constexpr unsigned kLongestRequest = 60;  // seconds; the responder waits at most 30 seconds
 
 constexpr const char* kUsage =
     "Usage: rest_fcgi_pam [--confdir DIR] [--peer USER] [--rate N]\n"
@@ -356,7 +361,7 @@ int complain(const std::string& text) {
   return EX_NOPERM;
 }
 
-/// Forbids core dumps and debuggers, since this process has passwords.
+/// Forbids core dumps and debuggers, because this process has passwords in memory.
 void harden() {
   constexpr rlimit kNone{0, 0};
   ::setrlimit(RLIMIT_CORE, &kNone);
@@ -364,12 +369,13 @@ void harden() {
   ::umask(077);
 }
 
-/// Returns a duplicate of a descriptor that modules do not print to and their programs do not inherit.
+/// Returns a duplicate of a standard descriptor. Modules do not print to it, and programs that they start do
+/// not inherit it.
 int take(int fd) {
   return ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-/// Lets modules read from /dev/null and print to the log.
+/// Makes /dev/null the standard input and the log the standard output, for modules that use these streams.
 bool redirect_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   return nothing >= 0 && ::dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&
@@ -388,7 +394,8 @@ Answer answer(const Request& request, const std::string& confdir, FailureRate& r
   return {cause.empty() ? Outcome::good : Outcome::refused, std::move(cause), {}};
 }
 
-/// Waits for the next frame and returns its body. Returns nothing at the end, and for a malformed frame.
+/// Waits for the next frame and returns its body. Returns nothing at the end of the input, and for a
+/// malformed frame.
 std::optional<WipedBytes> read_body(int fd) {
   std::array<char, auth::pam::kHeader> header{};
   if (!read_all(fd, header.data(), header.size())) return std::nullopt;
@@ -405,7 +412,7 @@ int serve(int in, int out, const Arguments& arguments) {
   while (const auto body = read_body(in)) {
     const auto request = auth::pam::read_request({body->data(), body->size()});
     if (!request) return complain("a request is malformed or of another version");
-    // A module that hangs ends this process.
+    // If a module hangs, the alarm signal ends this process.
     ::alarm(kLongestRequest);
     WipedBytes frame = to_frame(answer(*request, arguments.confdir, rate));
     ::alarm(0);

@@ -35,8 +35,8 @@
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/process/run_wire.h"
 
-// rest_fcgi_run starts one program and ends when all processes that the program started have ended. Its
-// standard input is a socket to the responder. The responder starts it for each program, or a socket unit
+// rest_fcgi_run starts one program for the responder. It ends when all processes of that program have ended.
+// Its standard input is a socket to the responder. The responder starts it for each program, or a socket unit
 // starts it for each connection.
 
 namespace rest_fcgi::helper {
@@ -52,7 +52,7 @@ using wire::Reply;
 using Streams = std::array<UniqueFd, 3>;
 using Time = steady_clock::time_point;
 
-constexpr milliseconds kKillPatience{5000};  // for killed processes to end
+constexpr milliseconds kKillPatience{5000};  // longest wait for the end of killed processes
 constexpr milliseconds kKillRound{10};
 
 std::string errno_text(int error) {
@@ -63,7 +63,7 @@ std::string quoted(const std::string& text) {
   return "'" + text + "'";
 }
 
-/// Written by a child process that cannot start the program.
+/// The message of a child process that cannot start the program. The child writes it to a pipe.
 struct StartFailure {
   enum class Step : int { preparation, identity, folder, program };
   Step step = Step::preparation;
@@ -97,7 +97,7 @@ std::string_view name_in(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
-/// Returns the variable's value, or an empty text.
+/// Returns the value of the variable, or an empty text if the environment lacks it.
 std::string value_of(std::string_view name, const std::vector<std::string>& environment) {
   for (const std::string& variable : environment) {
     if (name_in(variable) == name) return variable.substr(std::min(name.size() + 1, variable.size()));
@@ -116,7 +116,7 @@ std::vector<std::string> environment_for(const StartOrder& order) {
   return environment;
 }
 
-/// Returns the paths where the program may be, in the order of Python's subprocess module.
+/// Returns the paths at which to look for the program, in the order of Python's subprocess module.
 std::vector<std::string> candidates_for(const std::string& name,
                                         const std::vector<std::string>& environment) {
   if (name.find('/') != std::string::npos) return {name};
@@ -134,7 +134,7 @@ std::vector<std::string> candidates_for(const std::string& name,
   return candidates;
 }
 
-/// Returns `texts` in the form of execve(2). Borrows.
+/// Returns the texts as the array that execve(2) expects. The array borrows the texts.
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -143,13 +143,14 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// The child process before it becomes the program.
+/// The work of the child process until execve(2) replaces it by the program.
 class Beginning {
  public:
   Beginning(const StartOrder& order, int report) : order_(order), report_(report) {}
 
-  /// Becomes the program: leader of a new session without a terminal, with default signals and only the three
-  /// standard descriptors, since all others are closed on exec. Is killed when its parent `helper` ends.
+  /// Replaces this process by the program. The program leads a new session without a terminal. It has default
+  /// signals and only the three standard descriptors, since execve(2) closes all others. The kernel kills it
+  /// when its parent `helper` ends.
   [[noreturn]] void become_program(const Streams& streams, pid_t helper) const {
     for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);  // fails for SIGKILL and SIGSTOP
     ::setsid();  // cannot fail: a new process leads no group
@@ -158,7 +159,7 @@ class Beginning {
         give_up(StartFailure::Step::preparation);
     }
     if (order_.identity) take_on(*order_.identity);
-    // After the change of user, which resets it.
+    // Set after the change of user, because that change resets the setting.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != helper) ::_exit(127);
     ::umask(order_.umask);
@@ -173,7 +174,8 @@ class Beginning {
  private:
   [[noreturn]] void give_up(StartFailure::Step step, int error = errno) const {
     const StartFailure failure{step, error};
-    // Shorter than PIPE_BUF, so it is written as a whole. Without it the parent sees the exit status.
+    // The message is shorter than PIPE_BUF, so the pipe takes it as a whole. If the write fails, the parent
+    // still sees the exit status.
     [[maybe_unused]] const ssize_t written = ::write(report_, &failure, sizeof failure);
     ::_exit(127);
   }
@@ -203,7 +205,7 @@ class Beginning {
     int error = ENOENT;
     for (const std::string& path : candidates_for(order_.argv[0], environment)) {
       ::execve(path.c_str(), arguments.data(), variables.data());
-      // The error of a file that exists says more than those of missing files.
+      // A file that exists but cannot be run has a more useful error than files that are missing.
       if (errno != ENOENT && errno != ENOTDIR) error = errno;
     }
     give_up(StartFailure::Step::program, error);
@@ -213,15 +215,16 @@ class Beginning {
   const int report_;
 };
 
-/// The program and all processes that it starts. An orphan becomes a child of this process.
-/// REQUIRES: this process has one thread, and no other children.
+/// The program and all processes that it starts. A process whose parent has ended becomes a child of
+/// rest_fcgi_run. REQUIRES: rest_fcgi_run has one thread and no other children.
 class Job {
  public:
   Job(const StartOrder& order, int socket) : order_(order), socket_(socket) {}
 
   /// Starts the program with these standard descriptors, and reports its state on the socket. Returns when
-  /// all its processes have ended, or when the rest cannot be ended. Ends the program at its time limit, when
-  /// the other end of the socket is closed or shut down for writing, and when this process gets SIGTERM.
+  /// all processes of the program have ended, or when the remaining ones cannot be ended. Ends the program in
+  /// three cases: at its time limit; when the other end of the socket is closed or shut down for writing; and
+  /// when rest_fcgi_run gets SIGTERM.
   void run(Streams streams);
 
  private:
@@ -243,16 +246,16 @@ class Job {
   const StartOrder& order_;
   const int socket_;
   UniqueFd signals_;
-  UniqueFd report_;  // from the child process; exec closes it
+  UniqueFd report_;  // pipe from the child process; a successful exec closes it
   pid_t program_ = 0;
   std::optional<Time> term_at_;
   Time kill_at_{};
   std::optional<StartFailure> failure_;
   Reply::Kind how_ = Reply::Kind::ended;
   int code_ = 0;
-  bool is_closed_ = false;     // the responder's side of the socket
-  bool is_gone_ = false;       // the program
-  bool is_childless_ = false;  // all its processes are gone
+  bool is_closed_ = false;     // the responder closed its side of the socket
+  bool is_gone_ = false;       // the program itself has ended
+  bool is_childless_ = false;  // all processes of the program have ended
   bool is_time_to_kill_ = false;
 };
 
@@ -268,7 +271,7 @@ void Job::run(Streams streams) {
                         : make_reply(how_, code_, is_childless_ ? "" : whoever_is_left()));
 }
 
-/// Returns false and sets errno on failure.
+/// Starts the child process. On failure, returns false and sets errno.
 bool Job::start(Streams streams) {
   sigset_t taken;
   ::sigemptyset(&taken);
@@ -301,7 +304,7 @@ void Job::wait_for_something() {
   std::array<pollfd, 3> waited = {
       {{is_closed_ ? -1 : socket_, POLLIN, 0}, {report_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
   if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
-  if (waited[0].revents != 0) {  // nothing follows the order, so this is the end
+  if (waited[0].revents != 0) {  // the responder sends nothing after the order, so it closed its side
     is_closed_ = true;
     if (!is_gone_) end(Reply::Kind::stopped);
   }
@@ -337,7 +340,8 @@ void Job::take_signals() {
 }
 
 void Job::reap() {
-  // While the program is a zombie, the number of its group is not reused.
+  // The process group is killed while the program is still a zombie: until then, no other group can get its
+  // number.
   if (how_ != Reply::Kind::ended && !is_gone_) {
     siginfo_t zombie{};
     ::waitid(P_PID, static_cast<id_t>(program_), &zombie, WEXITED | WNOHANG | WNOWAIT);
@@ -360,11 +364,12 @@ void Job::reap() {
 void Job::end(Reply::Kind how) {
   how_ = how;
   kill_at_ = steady_clock::now() + order_.grace;
-  // It may not have its own group yet.
+  // The program may not have made its own process group yet.
   if (!is_gone_ && ::kill(-program_, SIGTERM) != 0) ::kill(program_, SIGTERM);
 }
 
-/// Kills children until there are none. The children of a killed process become children of this process.
+/// Kills child processes until none is left. When a killed process ends, its children become children of this
+/// process.
 void Job::end_all() {
   const Time deadline = steady_clock::now() + kKillPatience;
   while (!is_childless_ && steady_clock::now() < deadline && kill_children()) {
@@ -379,13 +384,15 @@ std::vector<pid_t> children() {
   return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
 }
 
-/// Returns false if there are children, and none of them may be killed.
+/// Kills all child processes. Returns false if there are child processes but this process may not kill any of
+/// them.
 bool Job::kill_children() {
   const std::vector<pid_t> found = children();
-  // While children come and go, the kernel's list may be incomplete, so it is read again.
+  // The kernel's list of children may be incomplete while processes start and end. The caller therefore calls
+  // this function again.
   bool is_killed = found.empty();
   for (const pid_t child : found) {
-    // The whole group, since a single process may have started another one just before.
+    // The whole group is killed, because the child may have started another process a moment ago.
     const pid_t group = ::getpgid(child);
     if (group > 0 && group != ::getpgrp()) is_killed = ::kill(-group, SIGKILL) == 0 || is_killed;
     is_killed = ::kill(child, SIGKILL) == 0 || is_killed;
@@ -414,7 +421,7 @@ int complain(const std::string& text, int status) {
   return status;
 }
 
-/// Reads the first bytes of the stream and their descriptors.
+/// Reads the first bytes of the socket and the three descriptors that come with them.
 bool read_header(std::array<char, wire::kHeader>& header, Streams& streams) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{header.data(), header.size()};
@@ -455,7 +462,7 @@ int run(int argc, char** argv) {
                     EX_NOPERM);
   }
   for (int fd = 0; fd >= 0 && fd <= STDERR_FILENO;)
-    fd = ::open("/dev/null", O_RDWR);  // so that all three are open
+    fd = ::open("/dev/null", O_RDWR);  // until the descriptors 0, 1 and 2 are open
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
   ::signal(SIGPIPE, SIG_IGN);
   Streams streams;

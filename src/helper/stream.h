@@ -9,10 +9,10 @@
 #include <cstddef>
 #include <string>
 
-/// What both helper programs do with the socket that is their standard input.
+/// Functions that both helper programs use for the socket on their standard input.
 namespace rest_fcgi::helper {
 
-/// Returns whether the process at the other end of standard input belongs to this user or root.
+/// Returns whether the process at the other end of standard input runs as `user` or as root.
 [[nodiscard]] inline bool is_peer(const std::string& user) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -21,7 +21,7 @@ namespace rest_fcgi::helper {
   return peer.uid == 0 || (entry != nullptr && peer.uid == entry->pw_uid);
 }
 
-/// Returns false if the stream ends before all bytes were read.
+/// Reads exactly `size` bytes. Returns false if the stream ends before that or cannot be read.
 [[nodiscard]] inline bool read_all(int fd, char* to, std::size_t size) {
   while (size > 0) {
     const ssize_t got = ::read(fd, to, size);
@@ -33,7 +33,7 @@ namespace rest_fcgi::helper {
   return true;
 }
 
-/// Returns false if the other end is closed.
+/// Writes all bytes. Returns false if the other end is closed.
 inline bool write_all(int fd, const char* from, std::size_t size) {
   while (size > 0) {
     const ssize_t written = ::write(fd, from, size);
