@@ -8,7 +8,7 @@
 #include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
-/// Checks before a call is sent to the master, which decides about everything else.
+/// The checks that this engine makes before it sends a call to the master. The master makes all other checks.
 namespace rest_fcgi::salt {
 namespace {
 
@@ -16,8 +16,8 @@ using lowstate::Target;
 using lowstate::TargetType;
 using master::Permit;
 
-/// Returns whether the target is a glob, and not a compound target with several words or a letter such as
-/// `G@`.
+/// Returns whether the target of a rule is a single glob. A compound target has several words, or a letter
+/// such as `G@`.
 bool is_plain_glob(std::string_view target) {
   return target.find_first_of(" @()") == std::string_view::npos;
 }
@@ -49,8 +49,9 @@ bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subje
                      [](const auth::Finding& one) { return one.kind == auth::Finding::Kind::allows; });
 }
 
-/// Returns whether the checks of this chunk depend on the configuration, such as node groups. Their result
-/// would reveal it, and they may be slow. Therefore `admit` confirms the login before them.
+/// Returns whether the checks of this chunk use the configuration, such as node groups. The result of these
+/// checks reveals configuration, and the checks may be slow. Therefore `admit` confirms the login before
+/// these checks.
 bool needs_lookup(const lowstate::Chunk& chunk) {
   if (chunk.client == lowstate::Client::ssh) return true;
   if (!chunk.is_local()) return false;
@@ -58,7 +59,7 @@ bool needs_lookup(const lowstate::Chunk& chunk) {
   return !call.jid.empty() || call.functions.size() > 1 || Nodegroups::may_name_one(call.target);
 }
 
-/// Adds the user to the error of a check.
+/// Adds the user to the error of a failed check.
 Result<void> refused_as(const auth::Subject& subject, Result<void> checked) {
   if (checked) return checked;
   Error refused = std::move(checked).error();
@@ -152,7 +153,8 @@ Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::S
 Result<void> SaltMaster::check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                    const auth::Permissions& rules, SteadyTime deadline) const {
   if (chunk.credentials.kind == auth::Credentials::Kind::token) {
-    // For other calls the master checks the token itself, however long it is cached here.
+    // For calls of other clients the master checks the token itself. For `ssh` the master is asked here, even
+    // if the token is in the cache.
     const auto held = client_.ask(chunk.credentials, deadline);
     if (!held && !is_refusal(held.error())) return held.error();
     if (!held) return Error{ErrorKind::authentication, "Authorization error occurred."};

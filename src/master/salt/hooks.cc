@@ -6,12 +6,12 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/events.h"
 
-/// Fires events of callers on the master's bus: at its socket, if this process may, otherwise with the runner
-/// `event.send` and the caller's permissions.
+/// Fires events of callers on the master's bus. An event is written to the master's socket if this process
+/// has permission. Otherwise the runner `event.send` fires the event with the caller's permissions.
 namespace rest_fcgi::salt {
 namespace {
 
-/// The error for callers. Paths, modes and owners are only logged.
+/// Returns the error for callers. Paths, modes and owners are only logged.
 Error cannot_be_fired() {
   return {ErrorKind::unavailable, "Events cannot be fired on the Salt Master's bus now."};
 }

@@ -15,48 +15,54 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/master/master.h"
 
-/// Converts events of the bus. A minion may fire an event with any tag, so the tag alone is not trusted: the
-/// data must have the same `id` and `jid`, and the `cmd` that the master adds (`_return`, or `_minion_event`
-/// for an event of a minion). In a list of events a minion chooses everything, and the bus does not show it.
+/// Converts events of the bus. A minion may fire an event with any tag, so the tag alone is not trusted. The
+/// data must have the same `id` and `jid` as the tag. The `cmd` must be the one that the master adds:
+/// `_return`, or `_minion_event` for an event of a minion. A minion can also send a list of events. It
+/// chooses all fields of these events, and the bus does not show this.
 namespace rest_fcgi::salt {
 
-/// What was published. Events of its returns repeat it.
+/// The functions and the user of a published job. The events of its returns repeat both.
 struct PublishedCall {
   std::vector<std::string> functions;
   std::string user;
 };
 
 struct ReturnOptions {
-  bool whole = false;         ///< include the whole event
-  bool below_syndic = false;  ///< it may come through a syndic, in which case the master adds no `cmd`
-  /// What was published, or null. A caller may choose the job id of another caller's running job. Returns
-  /// repeat `fun` and `user` (below a syndic at most `fun`), so a return with other values belongs to another
-  /// job.
+  bool whole = false;  ///< Whether the result includes the whole event.
+  /// Whether the return may come through a syndic. The master adds no `cmd` to such a return.
+  bool below_syndic = false;
+  /// The published call, or null. A caller may choose the job id of another caller's running job. Returns
+  /// repeat `fun` and `user` of their job; through a syndic they repeat at most `fun`. A return with other
+  /// values belongs to another job.
   const PublishedCall* own = nullptr;
 };
 
-/// Returns the return of a minion; absent if the event is not this minion's return for this job. A value that
-/// is not valid JSON becomes a failed return with the reason.
+/// Reads the return of a minion. Absent if the event is not this minion's return for this job. A value that
+/// cannot be shown as JSON becomes a failed return with the reason.
 [[nodiscard]] std::optional<master::Return> read_return(const Topic& topic, std::string_view data,
                                                         ReturnOptions form);
 
-/// Returns the return of a runner; absent if the master did not send it. `whole`: with the event.
+/// Reads the return of a runner. Absent if the master did not send the event. With `whole`, the result
+/// includes the event.
 [[nodiscard]] std::optional<master::RunnerReturn> read_runner_return(const Topic& topic,
                                                                      std::string_view data, bool whole);
 
-/// Returns the minions to which a syndic passed the job; empty if the event is not a syndic's.
+/// Returns the minions to which a syndic passed the job. Empty if no syndic sent the event.
 [[nodiscard]] std::vector<std::string> read_syndic(std::string_view data);
 
-/// Passes the returns of one published job on, as long as the mailbox exists. Ignores returns of unexpected
-/// minions, returns that name another function or user, and all but the first return of a minion, so that a
-/// minion cannot fill the mailbox.
+/// Passes on the returns of one published job, as long as the mailbox exists. Ignores returns of unexpected
+/// minions, and returns that name another function or user. Passes on only the first return of each minion,
+/// so that a minion cannot fill the mailbox.
 class JobListener final : public Listener {
  public:
   struct Options {
-    bool whole_events = false;  ///< returns include their events
+    bool whole_events = false;  ///< Whether returns include their events.
     bool has_function =
-        false;  ///< the job is sys.list_functions: a minion's result is whether its list has a function
-    bool syndics = false;  ///< minions of syndics return as well, before or after the syndic names them
+        /// Whether the job is `sys.list_functions`. The result of a minion then says whether its list has a
+        /// function.
+        false;
+    /// Whether minions of syndics return as well, before or after the syndic names them.
+    bool syndics = false;
   };
 
   JobListener(std::weak_ptr<master::Addressee> returns, const std::vector<std::string>& minions,
@@ -70,8 +76,8 @@ class JobListener final : public Listener {
   void on_return(master::Addressee& returns, const Topic& topic, std::string_view data);
 
   const std::weak_ptr<master::Addressee> returns_;
-  std::unordered_set<std::string> minions_;   ///< minions that have not returned yet
-  std::unordered_set<std::string> returned_;  ///< only with syndics: minions that have returned
+  std::unordered_set<std::string> minions_;   ///< The minions that have not returned yet.
+  std::unordered_set<std::string> returned_;  ///< The minions that have returned. Used only with syndics.
   const PublishedCall own_;
   const Options options_;
 };
@@ -86,13 +92,13 @@ class RunnerListener final : public Listener {
   void on_event(const Topic& topic, std::string_view data) override;
   void on_loss(const Error& error) override;
 
-  /// The first event of the runner.
+  /// The first event of the runner that has come.
   enum class Seen {
     nothing,
-    begun,  ///< the master reports its start
-    ended,  ///< it has returned, or the bus was lost
+    begun,  ///< The master has reported the start of the runner.
+    ended,  ///< The runner has returned, or the bus was lost.
   };
-  /// Waits for an event until `until`. Any thread may call it.
+  /// Waits until the first event comes, or until the time `until`. Any thread may call this function.
   [[nodiscard]] Seen wait_until(SteadyTime until);
 
  private:

@@ -15,21 +15,22 @@
 /// | unknown runner              | a return     | a return | no event   | `SaltMaster::wait_until_started`             |
 /// | file of a token             | its text     | its text | with `.p`  | the existing one is removed                  |
 ///
-/// Older 3006 releases send bare events. Events for the master are sent with lengths in all three series; older releases
-/// of 3006 and 3007 do not read them.
+/// Older 3006 releases send bare events. In all three series, events are sent to the master with lengths.
+/// Older releases of 3006 and 3007 cannot read such events.
 // clang-format on
 namespace rest_fcgi::salt {
 
-/// Salt's text for a master that does not run.
+/// The text of Salt's error for a master that does not run.
 inline constexpr const char* kMasterNotAvailable = "Salt Master is not available.";
 
 /// How events are separated on the stream.
 enum class Framing {
-  bare,         ///< one msgpack map after the other
-  with_length,  ///< each map follows its length: 4 bytes, big-endian
+  bare,         ///< The stream is one msgpack map after the other.
+  with_length,  ///< Before each map there are 4 bytes with its length, big-endian.
 };
 
-/// Returns the framing from the first byte: that of a map is at least 0x80; a length with it would be 2 GiB.
+/// Returns the framing that the first byte of the stream shows. The first byte of a map is at least 0x80. A
+/// length that begins with such a byte would be 2 GiB or more.
 [[nodiscard]] constexpr Framing framing_of(unsigned char first_byte) noexcept {
   return first_byte >= 0x80 ? Framing::bare : Framing::with_length;
 }

@@ -14,19 +14,19 @@
 
 namespace rest_fcgi::salt {
 
-/// The Runtime of `make_runtime`. Each member synchronizes itself, and none is called while another one's
-/// lock is held, so there is no lock order.
+/// The Runtime that `make_runtime` returns. Each member synchronizes itself. No member is called while the
+/// lock of another member is held, so there is no lock order.
 ///
-/// Threads: request threads, which use everything and wait; one that reads the event bus and calls the
-/// listeners (`EventBus`); two of ZeroMQ, which do all input and output on `ret_port` (`RequestPool`); up to
-/// two for asynchronous wheels (`Workers`), for which `shutdown` waits.
+/// These threads use the members. Request threads use all members and may wait. One thread reads the event
+/// bus and calls the listeners (`EventBus`). Two threads of ZeroMQ do all input and output on `ret_port`
+/// (`RequestPool`). Up to two threads run asynchronous wheels (`Workers`); `shutdown` waits for these.
 class LiveRuntime final : public Runtime {
  public:
   LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock,
               master::JidReserve reserve_jids);
 
   [[nodiscard]] const std::shared_ptr<RequestPool>& requests() const noexcept { return requests_; }
-  /// Starts the event bus with the first call. Errors: internal, if no thread can be started.
+  /// Returns the event bus; the first call starts it. Errors: internal, if no thread can be started.
   [[nodiscard]] Result<EventBus*> bus();
   [[nodiscard]] const std::shared_ptr<master::EventLog>& events() const noexcept { return events_; }
   [[nodiscard]] EventPusher& pusher() noexcept { return pusher_; }
@@ -39,14 +39,15 @@ class LiveRuntime final : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override;
 
  private:
-  std::shared_ptr<RequestPool> requests_;  // shared with background work
+  std::shared_ptr<RequestPool> requests_;  // Shared with asynchronous wheels.
   const std::shared_ptr<master::EventLog> events_;
   const BusOptions bus_options_;
   std::mutex bus_mutex_;
   std::unique_ptr<EventBus> bus_;  // guarded by bus_mutex_
   EventPusher pusher_;
   master::JidSource jids_;
-  master::Workers workers_;  // for asynchronous wheels; last, since they use the other members
+  // The threads of asynchronous wheels. The last member, since these threads use the other members.
+  master::Workers workers_;
 };
 
 }  // namespace rest_fcgi::salt

@@ -18,17 +18,17 @@ using master::Publication;
 using master::with_jid;
 using What = Publication::What;
 
-/// Maximum time of an asynchronous wheel.
+/// The longest time that an asynchronous wheel may take.
 constexpr std::chrono::minutes kWheelAsync{10};
 
-/// Time in which most runners start.
+/// The time in which most runners start.
 constexpr std::chrono::milliseconds kUsualStartTime{300};
 
-/// Maximum number of remembered runners, more than a master has. Callers can invent names, and a master may
-/// report a start for them.
+/// The largest number of runners that are remembered, which is more than a master has. The limit is needed
+/// because callers can invent names, and a master may report a start for such a name.
 constexpr std::size_t kMaxKnownRunners = 4096;
 
-/// Returns whether the load may have been carried out without a reply.
+/// Returns whether the master may have carried out the load, although no reply came.
 bool may_have_run(const Error& error) {
   return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout ||
          error.kind == ErrorKind::internal;
@@ -42,7 +42,8 @@ std::string joined(std::string_view ret, std::string_view ext_job_cache) {
   return format("{}{}{}", ret, ret.empty() || ext_job_cache.empty() ? "" : ",", ext_job_cache);
 }
 
-/// Returns the function that is published for this question. REQUIRES: it is not the chunk's own call.
+/// Returns the function that is published for a question. REQUIRES: `what` is a question, not the call of the
+/// chunk.
 std::string_view function_of(What what) {
   switch (what) {
     case What::ping:
@@ -57,8 +58,9 @@ std::string_view function_of(What what) {
   return {};
 }
 
-/// Returns the load for a publication: the chunk's own functions, or the one for a question. Borrows. Errors:
-/// those of `Nodegroups::expand`.
+/// Returns the load for a publication. For a call, the load has the functions of the chunk. For a question,
+/// it has the function of the question. The load borrows from the chunk. Errors: those of
+/// `Nodegroups::expand`.
 Result<PublishLoad> load_of(const master::Permit& permit, const Publication& publication,
                             const Options& options, const Nodegroups& nodegroups) {
   const lowstate::LocalCall& call = permit.chunk().local();
@@ -100,7 +102,7 @@ PublishedCall published_call(const Permit& permit, const Publication& publicatio
   return call;
 }
 
-/// Sends an asynchronous wheel. Its result is only logged.
+/// Sends an asynchronous wheel. An error is only logged.
 void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) {
   const auto reply =
       requests.request(PriorityClass::wheel_async, std::move(load), system_clock().steady() + kWheelAsync);
@@ -111,7 +113,7 @@ void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) 
                       is_refusal(answer.error()) ? "the master refused it: " : "", answer.error().message));
 }
 
-/// Returns the joined event bus. Errors: unavailable.
+/// Returns the event bus after it is joined. Errors: unavailable.
 Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
   auto bus = runtime.bus();
   if (!bus) return bus;
@@ -119,12 +121,12 @@ Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
   return bus;
 }
 
-/// Returns a function that prepares for the events of a job when its load is sent, after login and waiting.
-/// Borrows.
+/// Returns a function that prepares for the events of a job. `MasterClient` calls this function just before
+/// the load is sent, after the login and the wait for a connection. Borrows the arguments.
 MasterClient::Before expecting(EventBus& bus, std::string_view jid,
                                std::optional<EventBus::Expectation>& made) {
   return [&bus, jid, &made]() -> Result<void> {
-    if (made) return {};  // the load is sent again, with a new token
+    if (made) return {};  // The load is sent again, with a new token.
     auto expectation = bus.expect(jid);
     if (!expectation) return std::move(expectation).error();
     made.emplace(*std::move(expectation));
@@ -208,10 +210,10 @@ Result<master::Started> SaltMaster::send_runner(const Permit& permit, const lows
       before);
 }
 
-/// Waits until a runner has started. Salt 3008 starts a process even for an unknown runner, which then sends
-/// no events. All other runners report their start within half a second. If a runner that never started here
-/// does not report it soon, the master is asked for the names of its runners, as the same caller. Callers
-/// without permission for that wait longer.
+/// Waits until a runner has started. Salt 3008 starts a process even for an unknown runner, and this process
+/// sends no events. All other runners report their start within half a second. If a runner that is not yet
+/// remembered does not report its start soon, the master is asked for the names of its runners. The same
+/// caller is used for this question. Callers without permission for the question wait longer.
 Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener& listener) {
   using Seen = RunnerListener::Seen;
   const std::string_view runner = permit.chunk().master().function.name;
@@ -234,15 +236,15 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
   }
   if (seen == Seen::ended) return {};
   if (there == false) return Error{ErrorKind::invocation, format("'{}' is not available.", runner)};
-  if (system_clock().steady() >= permit.deadline()) return {};  // the caller's own timeout follows
+  if (system_clock().steady() >= permit.deadline()) return {};  // The caller reports a timeout itself.
   return Error{ErrorKind::timeout,
                format("The Salt Master did not begin '{}' within {} seconds: it may not have such a runner.",
                       runner, std::chrono::duration<double>(options_.runner_start_time).count())};
 }
 
-/// Returns whether the master has the runner; absent if the caller may not use `doc.runner`. With inline
-/// credentials, a missing permission looks like a wrong password and would count as a failed login, so the
-/// master is not asked.
+/// Returns whether the master has the runner. Absent if the caller has no permission for `doc.runner`. With
+/// inline credentials the master is not asked: a missing permission would look like a wrong password and
+/// count as a failed login.
 std::optional<bool> SaltMaster::has_runner(const Permit& permit, std::string_view runner) {
   const bool by_token = permit.chunk().credentials.kind == auth::Credentials::Kind::token;
   if (options_.inline_login && !by_token) return std::nullopt;
@@ -269,7 +271,8 @@ Result<master::WheelReply> SaltMaster::wheel(const Permit& permit) {
       read_wheel_reply);
 }
 
-/// Returns at once with a job id that is made here, as Salt's client does, but after the login.
+/// Starts a wheel after the login, and returns without waiting for its end. This function makes the job id,
+/// as Salt's client does.
 Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
   const auth::Credentials& credentials = permit.chunk().credentials;
   const auto grant = client_.confirmed_login(credentials, permit.deadline());
@@ -301,7 +304,7 @@ Result<std::unique_ptr<master::EventReader>> SaltMaster::events(const master::Ev
                                                                 std::string_view after) {
   auto bus = runtime_->bus();
   if (!bus) return std::move(bus).error();
-  // The reader is created first, so that it is told if the bus is lost right after the check.
+  // The reader is created before the check. If the bus is lost right after the check, the reader is told.
   auto reader = runtime_->events()->reader(permit, after);
   if (!reader) return reader;
   if (auto joined = (*bus)->wait_until_joined(SteadyTime::max()); !joined) return std::move(joined).error();

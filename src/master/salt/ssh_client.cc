@@ -24,8 +24,8 @@ namespace {
 using process::Ended;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kEnvelope = 64;     // bytes around the result
-constexpr std::size_t kFirstLine = 4096;  // bytes of a script that are read
+constexpr std::size_t kEnvelope = 64;     // The bytes of the output besides the result.
+constexpr std::size_t kFirstLine = 4096;  // The number of bytes of a script that are read.
 
 Error unavailable(std::string sentence) {
   return {ErrorKind::unavailable, std::move(sentence)};
@@ -41,7 +41,7 @@ std::string search_path() {
   return path != nullptr && *path != '\0' ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
-/// Returns the program with that name in PATH; absent if there is none.
+/// Returns the path of the program with this name in PATH. Absent if PATH has no such program.
 std::optional<std::string> in_search_path(const std::string& name) {
   std::istringstream folders(search_path());
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -52,7 +52,7 @@ std::optional<std::string> in_search_path(const std::string& name) {
   return std::nullopt;
 }
 
-/// Returns the Python in a script's first line, also after env(1).
+/// Returns the Python that the first line of a script names, directly or after env(1).
 std::optional<std::string> named_by_first_line(const std::string& script) {
   std::ifstream file(script, std::ios::binary);
   std::string text(kFirstLine, '\0');
@@ -70,14 +70,14 @@ std::optional<std::string> named_by_first_line(const std::string& script) {
   return std::nullopt;
 }
 
-/// Makes the path absolute, since programs run in `/`.
+/// Returns the absolute path. Programs run in `/`, so a relative path would name another file.
 std::string whole_path(const std::string& path) {
   std::error_code failed;
   const std::filesystem::path whole = std::filesystem::absolute(path, failed);
   return failed ? path : whole.string();
 }
 
-/// Releases a place of the semaphore.
+/// Owns a place of the semaphore, and releases the place when destroyed.
 class Place {
  public:
   explicit Place(std::counting_semaphore<>& places) : places_(places) {}
@@ -186,7 +186,7 @@ Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view ji
   process::Program program;
   program.argv = {*std::move(python), "-I", shipped("salt_ssh_client.py"), conf_file_};
   program.inherit = true;
-  program.umask = 077;  // Salt's files of a call are only for this user
+  program.umask = 077;  // Only this user can read the files that Salt writes for the call.
   program.input = ssh_request(call, jid).text();
   program.output_limit = max_bytes + kEnvelope;
   program.time_limit =

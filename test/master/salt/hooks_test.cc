@@ -21,12 +21,13 @@ namespace {
 constexpr const char* kTag = "salt/netapi/hook/x";
 constexpr const char* kData = R"({"body": "a", "post": {"a": 1}, "headers": {}})";
 
-/// Fires an event as a process that may not write to the master's event socket.
+/// Fires an event without write permission for the master's event socket.
 Result<void> fire_without_right(SaltWorld& world, const master::Session* caller) {
   const std::filesystem::path folder = std::filesystem::path(world.token_dir()).parent_path();
   ::chmod(folder.c_str(), 0755);
   ::chmod((folder / "master_event_pull.ipc").c_str(), 0600);
-  world.runtime().join_event_bus();  // starts the bus thread before this thread gives up its permissions
+  // The bus thread must start before this thread gives up its permissions.
+  world.runtime().join_event_bus();
   ::setfsuid(65534);
   auto fired = world.master().fire_event(kTag, Json::trusted(kData), caller, SaltWorld::soon());
   ::setfsuid(0);
@@ -38,7 +39,7 @@ master::Session session_of_fred() {
   return {Secret(std::string_view(kToken)), {}, {}, "fred", "pam", Json::empty_object()};
 }
 
-/// Makes the master know the session's token, and its runners return `returned`.
+/// Makes the master accept the token of the session. Every runner returns `returned`.
 void run_runners(SaltWorld& world, const std::string& returned) {
   world.on("get_token", [](const std::string&) {
     return R"({"token": "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";

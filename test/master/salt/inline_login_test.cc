@@ -21,8 +21,9 @@ namespace {
 
 constexpr const char* kRefused = R"({"error": {"name": "AuthenticationError", "message": "x"}})";
 
-/// Targets that `admit` looks up: a group that exists, one that does not, one in a compound target, a list of
-/// functions of which one is not allowed, and a job id, which the caller may not choose.
+/// Chunks in which `admit` checks more than one function. They have a nodegroup that exists, a nodegroup that
+/// does not exist, a list of functions with one that the user may not run, or a jid, which the caller may not
+/// choose.
 const std::vector<std::string> kLookedUp{
     R"("client": "local", "tgt": "web", "tgt_type": "nodegroup", "fun": "test.ping")",
     R"("client": "local", "tgt": "nosuch", "tgt_type": "nodegroup", "fun": "test.ping")",
@@ -42,7 +43,8 @@ std::vector<auth::EauthOptions> ping_rules() {
   return {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}}}};
 }
 
-/// A master that refuses the password `wrong` and knows no target of anyone else.
+/// Replies as a master does. The password `wrong` is refused. With any other password, the target matches no
+/// minion.
 std::string check_password(const std::string& load) {
   if (holds(load, "wrong")) return kRefused;
   return R"({"enc": "clear", "load": {"jid": null, "minions": [], "error": "Master could not resolve"}})";

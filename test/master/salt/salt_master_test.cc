@@ -20,7 +20,7 @@ using What = master::Publication::What;
 
 namespace {
 
-/// Publishes a job and waits for one return.
+/// Publishes a job and waits for the return of one minion.
 std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::Permit& permit,
                                                const master::Publication& publication, std::string value) {
   const auto returns = std::make_shared<master::Returns>();
@@ -28,7 +28,8 @@ std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::P
   REQUIRE_MESSAGE(job, job.error().message);
   world.send_return("ms-0", value);
   auto delivery = returns->take(SaltWorld::soon());
-  // All jobs of this test have the same id, so the bus must forget one before the next starts.
+  // All jobs of this test have the same id. The next job may start only when the event bus no longer knows
+  // this one.
   CHECK(SaltWorld::eventually([&] { return returns.use_count() == 1; }));
   return delivery;
 }
@@ -289,7 +290,7 @@ TEST_CASE("salt#21740: each call reports that the master does not run") {
   SaltWorld world;
   const master::Permit permit = world.permit(kPing);
   world.port().stop();
-  // The kept connection may accept a request before its end is noticed.
+  // The open connection may take a request before it notices that the master has ended.
   CHECK(world.master().publish_async(permit).error().kind == ErrorKind::unavailable);
   for (const Error& error : {world.master().publish_async(permit).error(), world.refusal(kPing, "other")}) {
     CHECK(error.kind == ErrorKind::unavailable);
@@ -299,8 +300,8 @@ TEST_CASE("salt#21740: each call reports that the master does not run") {
 
 namespace {
 
-/// A Salt 3008 master, which does not report an unknown runner. `doc.runner` is refused, or lists only
-/// `there.is`.
+/// Makes the master start every runner, also an unknown one, as Salt 3008 does. The runner `doc.runner` lists
+/// only `there.is`, or is refused.
 void only_runner(SaltWorld& world, bool allowed) {
   world.on("runner", [&world, allowed](const std::string& load) -> std::string {
     constexpr const char* kDocs = "20261121000000000002";

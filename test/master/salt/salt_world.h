@@ -29,13 +29,13 @@ namespace rest_fcgi::test {
 
 inline constexpr const char* kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
-/// A `SaltMaster` in front of a fake master port and a fake event bus. A test sets the reply to each `cmd`.
-/// By default every password but `wrong` gets a token, jobs are published to the minion `ms-0`, and every
-/// runner and wheel starts.
+/// A `SaltMaster` that uses a fake master port and a fake event bus. A test sets the reply to each `cmd`. By
+/// default, every password but `wrong` gets a token, a job goes to the minion `ms-0`, and every runner and
+/// wheel starts.
 class SaltWorld {
  public:
   static constexpr const char* kJid = "20261121000000000001";
-  /// Makes the reply (JSON) to a load (JSON); an empty text means no reply.
+  /// Returns the reply to a load. Both are JSON. An empty text means that the master sends no reply.
   using Answer = std::function<std::string(const std::string& load)>;
 
   explicit SaltWorld(salt::Options options = {}, std::vector<auth::EauthOptions> rules = {},
@@ -65,7 +65,7 @@ class SaltWorld {
     answers_[cmd] = std::move(answer);
   }
 
-  /// The loads received so far as JSON, in order; with `cmd`, only those of that command.
+  /// Returns the received loads with this `cmd` as JSON, in order.
   std::vector<std::string> loads(std::string_view cmd) {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> found;
@@ -75,7 +75,7 @@ class SaltWorld {
     return found;
   }
 
-  /// A chunk with credentials of eauth `pam`; lives as long as this object.
+  /// Returns a chunk with credentials of the eauth `pam`. The chunk lives as long as this object.
   const lowstate::Chunk& chunk(const std::string& members, const std::string& password = "secret") {
     const std::string credentials =
         format(R"("eauth": "pam", "username": "fred", "password": "{}")", password);
@@ -101,7 +101,7 @@ class SaltWorld {
         packed(format(R"({{"cmd": "_return", "id": "{}", "jid": "{}", "return": {}}})", minion, jid, value)));
   }
 
-  /// Reports the start of the runner with this job id.
+  /// Sends the event that reports the start of the runner with this job id.
   void begin_runner(const std::string& jid = kJid) {
     bus_.send(format("salt/run/{}/new", jid), packed(format(R"({{"jid": "{}"}})", jid)));
   }
@@ -123,7 +123,7 @@ class SaltWorld {
   [[nodiscard]] FakeEventBus& bus() { return bus_; }
   [[nodiscard]] FakeRetPort& port() { return port_; }
   [[nodiscard]] FakeEventPull& pull() { return pull_; }
-  /// Does not exist until a test creates it.
+  /// Returns the path of the master's token folder. The folder does not exist until a test creates it.
   [[nodiscard]] std::string token_dir() const { return dir_ / "tokens"; }
 
  private:

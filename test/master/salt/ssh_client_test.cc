@@ -26,8 +26,8 @@ using std::chrono::milliseconds;
 
 constexpr const char* kCall = R"("client": "ssh", "tgt": "web*", "fun": "test.echo", "arg": ["s3cret"])";
 
-/// A salt-ssh whose Python is a shell script: `$3` is the master's configuration file; standard input is the
-/// call.
+/// A salt-ssh whose Python is a shell script. The script gets the path of the master's configuration file as
+/// `$3`, and the call on standard input.
 class StandIn {
  public:
   explicit StandIn(const std::string& does, std::size_t max_running = 4) {
@@ -63,7 +63,8 @@ class StandIn {
   salt::SshOptions options_;
 };
 
-/// `ann` may run `test.*` everywhere; `web` may run functions on some minions only.
+/// Returns rules for two users. fred may run `test.*` on all minions. web may run `test.*` on the targets
+/// `web*` and `*`.
 std::vector<auth::EauthOptions> rules() {
   return {
       {"pam",
@@ -247,7 +248,8 @@ TEST_CASE("with inline_login an ssh call checks the password with the master") {
   static_cast<void>(world.permit(kCall));
   static_cast<void>(world.permit(kCall));
   CHECK(world.loads("mk_token").empty());
-  CHECK(world.loads("publish").size() == 2);  // `saltutil.find_job`, sent to no minion
+  // These publications are password checks. They send `saltutil.find_job` to no minion.
+  CHECK(world.loads("publish").size() == 2);
 }
 
 TEST_CASE("a failed ssh call has its jid") {

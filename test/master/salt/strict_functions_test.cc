@@ -15,7 +15,8 @@ auth::Rule any_minion(std::string function) {
   return {"", {{std::move(function), {}}}};
 }
 
-/// `ann` runs `test.*` anywhere, `cmd.run` on `web*` and `state.apply` on `G@role:db`.
+/// Returns permissions of `ann`, who may run `test.*` on all minions, `cmd.run` on `web*` and `state.apply`
+/// on `G@role:db`.
 std::unique_ptr<auth::Permissions> permissions() {
   auth::EauthOptions pam{"pam", {}, {}};
   pam.principals.push_back(

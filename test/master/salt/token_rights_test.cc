@@ -14,8 +14,8 @@ using test::SaltWorld;
 
 namespace {
 
-/// A master with `keep_acl_in_token`: it keeps these permissions in the token of every user whose password is
-/// not `wrong`.
+/// Makes the master behave as with `keep_acl_in_token`. Its tokens then contain these permissions. The
+/// password `wrong` gets no token.
 void keep_rights(SaltWorld& world, const std::string& rights) {
   const std::string token = format(
       R"({{"token": "{:064x}", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5, "auth_list": {}}})",

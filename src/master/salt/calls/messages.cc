@@ -22,8 +22,8 @@ constexpr std::size_t kUsualSize = 512;
 
 constexpr std::string_view kUsualDelimiter = ":";
 
-/// Returns a message `{"enc": "clear", "load": ..., "version": 3}`. Masters refuse lower versions, and a
-/// version that is not an integer blocks a worker. `pack_load` appends one map.
+/// Returns a message `{"enc": "clear", "load": ..., "version": 3}`. `pack_load` appends the load, which is
+/// one map. Masters refuse lower versions. A version that is not an integer blocks a worker of the master.
 WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
   WipedBytes message;
   message.reserve(kUsualSize);
@@ -36,7 +36,8 @@ WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
 
 using TextField = std::pair<std::string_view, std::string_view>;
 
-/// Returns the field `token`, or `eauth`, `username` and `password`, or none.
+/// Returns the fields of the credentials: `token`, or `eauth`, `username` and `password`. Returns no field if
+/// there are no credentials.
 std::vector<TextField> fields_of(const auth::Credentials& credentials) {
   switch (credentials.kind) {
     case auth::Credentials::Kind::token:
@@ -69,7 +70,7 @@ void pack_target(Packer& packer, const PublishLoad::Target& target) {
   }
 }
 
-/// Appends positional arguments, followed by a map with the keyword arguments.
+/// Appends the positional arguments, then a map with the keyword arguments if there are any.
 void pack_arguments(Packer& packer, const lowstate::Function& function) {
   packer.begin_array(function.args.size() + (function.kwargs.empty() ? 0 : 1));
   for (const JsonValue& value : function.args) packer.value(value);
@@ -78,7 +79,8 @@ void pack_arguments(Packer& packer, const lowstate::Function& function) {
   for (const JsonMember& member : function.kwargs) packer.text(member.key).value(member.value);
 }
 
-/// Appends `fun` and `arg`. Each of several functions needs its own list; without one it never returns.
+/// Appends `fun` and `arg`. In a compound call each function needs its own list of arguments; a function
+/// without a list never returns.
 void pack_functions(Packer& packer, const lowstate::LocalCall& call) {
   if (!call.compound) {
     packer.text("fun").text(call.functions.front().name).text("arg");
@@ -188,7 +190,7 @@ WipedBytes token_load(const auth::Credentials& credentials) {
     packer.begin_map(1 + fields.size() + (credentials.token_life ? 1 : 0));
     packer.text("cmd").text(by_token ? "get_token" : "mk_token");
     pack_fields(packer, fields);
-    // The master's `token_expire_user_override` decides whether it is used.
+    // The master uses `token_expire` only if its `token_expire_user_override` permits this.
     if (credentials.token_life) {
       packer.text("token_expire").real(std::chrono::duration<double>(*credentials.token_life).count());
     }
@@ -220,22 +222,22 @@ namespace {
 constexpr std::size_t kMaxSaid = 1000;
 constexpr std::string_view kEmptyMap = "\x80";
 
-/// Returns the error for an unknown reply. `what` describes its form without its content, which may be
-/// secret.
+/// Returns the error for an unknown reply. `what` describes the form of the reply. It leaves out the content,
+/// which may be secret.
 Error unknown_reply(std::string_view what) {
   return {ErrorKind::internal, format("The Salt master's answer is not understood: {}.", what)};
 }
 
-/// Returns the error for a failure in the master's own words.
+/// Returns the error for a failure that the master reports with the message `text`.
 Error said(std::string_view text) {
   return {ErrorKind::internal, format("The Salt master answered \"{}\".", excerpt(text, kMaxSaid))};
 }
 
-/// Returns the kind of refusal; absent if the master did not refuse.
+/// Returns the kind of error for a refusal. Absent if the exception `name` is not a refusal.
 std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view message) {
   if (name == "AuthorizationError") return ErrorKind::authorization;
   if (name == "TokenAuthenticationError") {
-    // For an invalid token the message names no user.
+    // The message for an invalid token names no user.
     const bool names_user = message.find(" for user ") != std::string_view::npos;
     return names_user ? ErrorKind::authorization : ErrorKind::authentication;
   }
@@ -244,7 +246,8 @@ std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view mess
   return is_login ? std::optional(ErrorKind::authentication) : std::nullopt;
 }
 
-/// Returns the error for an exception of Salt, a map of name and message.
+/// Returns the error for an exception of Salt. The reply holds the exception as a map of its name and
+/// message.
 Error raised(const PackedValue& error) {
   const auto fields = Fields::read(error.packed, {"name", "message"});
   if (!fields) return fields.error();
@@ -255,7 +258,7 @@ Error raised(const PackedValue& error) {
   return said(format("{}: {}", name, message));
 }
 
-/// Returns the wanted fields of a reply. Errors: those of all replies.
+/// Returns the wanted fields of a reply. Errors: those that every reply may have, see messages.h.
 Result<Fields> open_reply(std::string_view bytes, std::initializer_list<std::string_view> wanted) {
   const auto reply = PackedValue::read(bytes);
   if (!reply) return unknown_reply(reply.error().message);
@@ -276,7 +279,8 @@ Result<Fields> open_reply(std::string_view bytes, std::initializer_list<std::str
   return fields;
 }
 
-/// Returns ids in order, each once; empty if there is no list.
+/// Returns the list of ids in the field `name`, in order and without duplicates. Empty if the reply has no
+/// such field.
 Result<std::vector<std::string>> read_ids(const Fields& load, std::string_view name) {
   std::vector<std::string> ids;
   const auto* field = load.find(name);
@@ -295,7 +299,8 @@ Result<master::Job> read_job(const Fields& load) {
   const bool names_minions = load.find("minions") != nullptr;
   const std::string_view jid = load.text("jid");
   const std::string_view error = load.text("error");
-  // If no minion matches, the reply has an empty list; other failures have no list.
+  // If no minion matches, the reply has an error and an empty list of minions. Replies for other failures
+  // have no list.
   if (jid.empty() && names_minions && !error.empty()) return master::Job();
   if (!error.empty()) return said(error);
   if (jid.empty()) return unknown_reply("it has no 'jid'");
@@ -307,10 +312,10 @@ Result<master::Job> read_job(const Fields& load) {
   return master::Job{std::string(jid), *std::move(minions), *std::move(missing)};
 }
 
-// Maximum time in seconds since 1970; fits a WallTime.
+// The largest time that is accepted, in seconds since 1970. It fits a WallTime.
 constexpr double kLatest = 1e11;
 
-/// Reads seconds since 1970, as float or integer.
+/// Reads a time in seconds since 1970, which is a float or an integer.
 std::optional<WallTime> read_time(const PackedValue* field) {
   if (field == nullptr) return std::nullopt;
   double seconds = 0;
@@ -356,7 +361,7 @@ Result<auth::Grant> read_grant(const Fields& fields) {
   return grant;
 }
 
-/// `refusal`: the whole reply for wrong credentials.
+/// Reads a reply with a token. `refusal` is the whole reply for wrong credentials.
 Result<auth::Grant> read_token_reply(std::string_view bytes, std::string_view refusal) {
   if (bytes == refusal) return Error{ErrorKind::authentication, {}};
   auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "start", "expire", "auth_list"});

@@ -13,9 +13,10 @@ namespace rest_fcgi::salt {
 namespace {
 
 constexpr std::string_view kNodegroup = "N@";
-constexpr std::size_t kMaxBytes = 1 << 20;  // of an expanded target; nested groups can multiply
+// The largest size of an expanded target. The limit is needed because nested groups can multiply the size.
+constexpr std::size_t kMaxBytes = 1 << 20;
 
-/// Returns the name in `N@name`; empty for other words.
+/// Returns the name of the group in a word `N@name`. Empty for any other word.
 std::string_view group_in(std::string_view word) {
   return word.starts_with(kNodegroup) ? word.substr(kNodegroup.size()) : std::string_view();
 }
@@ -56,7 +57,8 @@ class Nodegroups::Expansion {
   [[nodiscard]] std::string take() && { return std::move(text_); }
 
  private:
-  /// In parentheses, since words around a group apply to all of it.
+  /// Adds the words of a group. A compound expression is put in parentheses, since the words around the group
+  /// apply to the whole group.
   Result<void> add_words(const std::vector<std::string>& words) {
     switch (master::form_of(words)) {
       case master::NodegroupForm::list:
@@ -83,7 +85,7 @@ class Nodegroups::Expansion {
   }
 
   const Nodegroups& nodegroups_;
-  std::vector<std::string_view> open_;  // groups that are being expanded
+  std::vector<std::string_view> open_;  // The groups that are being expanded.
   std::string text_;
 };
 

@@ -11,19 +11,21 @@
 
 namespace rest_fcgi::salt {
 
-/// The master's `nodegroups`. The client has to expand them, since minions do not know them. Source: Salt's
-/// `nodegroup_comp` and LocalClient. Immutable; thread-safe.
+/// Expands the groups in the master's setting `nodegroups`. The client has to expand groups, since minions do
+/// not know them. Source: Salt's `nodegroup_comp` and LocalClient. Immutable; thread-safe.
 class Nodegroups {
  public:
-  /// `conf_file`: the path that Salt names in its error message for an unknown group.
+  /// `conf_file` is the path that Salt names in its error message for an unknown group.
   Nodegroups(std::vector<master::NodegroupOptions> groups, std::string conf_file);
 
-  /// Returns the target in the master's form. `nodegroup`, and each `N@name` in a compound target, become
-  /// compound words, also for groups inside groups. Other targets are not changed. Errors: invocation, for an
-  /// unknown group (Salt's text), an empty or recursive group, and a target that becomes too long.
+  /// Returns the target in the master's form. A target of type `nodegroup`, and each `N@name` in a compound
+  /// target, becomes compound words. Groups inside groups are expanded, too. Other targets are not changed.
+  /// Errors: invocation, for an unknown group (with Salt's message), for an empty or recursive group, and for
+  /// a target that becomes too long.
   [[nodiscard]] Result<PublishLoad::Target> expand(const lowstate::Target& target) const;
 
-  /// Returns whether `expand` looks up a group. If not, its result reveals nothing about the configuration.
+  /// Returns whether `expand` looks up a group for this target. If not, its result reveals nothing about the
+  /// configuration.
   [[nodiscard]] static bool may_name_one(const lowstate::Target& target);
 
  private:

@@ -20,26 +20,26 @@
 /// Writes the master's events to the log that listeners read.
 namespace rest_fcgi::salt {
 
-/// Hides secrets in an event, for all listeners. Salt puts refused calls on its bus with the caller's
-/// password and the master's root key, as well as arguments of runners, private keys of `wheel.key.gen`, and
-/// session headers of salt-api's `/hook`. The rules:
+/// Hides secrets in an event from all listeners. Salt puts these secrets on its bus: refused calls with the
+/// caller's password and the master's root key, arguments of runners, private keys of `wheel.key.gen`, and
+/// session headers of salt-api's `/hook`. These are the rules:
 ///
-/// 1. Returns of minions are shown unchanged: `return` and `retcode` of `salt/job/J/ret/M` and of the tag
-/// `J`, `data.return` and `data.ret` of `salt/job/J/prog/...`. The other rules apply to everything else,
-/// including returns of runners and wheels.
+/// 1. Returns of minions are shown unchanged. These are `return` and `retcode` of `salt/job/J/ret/M` and of
+/// the tag `J`, and `data.return` and `data.ret` of `salt/job/J/prog/...`. The other rules apply to all other
+/// data, including returns of runners and wheels.
 ///
 /// 2. The value of a member at any depth is hidden if its name is that of a secret (`master::secrecy_of`).
 ///
-/// 3. In a text, the value after such a name is hidden, as in `password=x`, `"token": "x"`, `--password x`.
-/// Arguments have this form, and a hook's body is one text.
+/// 3. In a text, the value after the name of a secret is hidden, as in `password=x`, `"token": "x"`,
+/// `--password x`. This rule is for arguments of this form, and for the body of a hook, which is one text.
 ///
 /// 4. `key` and `eauth` are secrets only in the errors `salt/job/error`, `salt/job/J/error` and
-/// `_salt_error`, and `payload` only in `cluster/...`.
+/// `_salt_error`. `payload` is a secret only in `cluster/...`.
 ///
-/// A secret without a name, such as a password as second argument, is not hidden. Immutable.
+/// A secret without a name is not hidden, for example a password as the second argument. Immutable.
 class EventRedactor final : public Redactor {
  public:
-  /// `data`: the packed event; the headers of a hook say what its body is.
+  /// `data` is the packed event. For a hook, its headers show the kind of the body.
   explicit EventRedactor(std::string_view tag, std::string_view data = {});
 
   [[nodiscard]] Verdict of_member(std::string_view key, std::size_t depth) const override;
@@ -52,26 +52,26 @@ class EventRedactor final : public Redactor {
   const master::TextKind texts_;
 };
 
-/// The owners of jobs, from the `user` of `salt/job/J/new`, `salt/run/J/new` and `salt/wheel/J/new`. Used by
-/// one thread.
+/// Remembers the owners of jobs. The owner is the `user` of `salt/job/J/new`, `salt/run/J/new` or
+/// `salt/wheel/J/new`. Used by one thread.
 ///
-/// A minion may fire an event with any tag, to make a job look like another user's. Therefore: an event with
-/// a minion's `cmd`, `_minion_event`, does not change the owner. In a list of events a minion chooses
-/// everything, but it learns a job id after the master's own `new`, so the first `new` counts; after another
-/// one with a different user the job has no owner. An event with a different `user` of its own has no owner.
-/// Of events that a minion fires alone, only `salt/job/J/prog/M/...` with the minion's own id belong to the
-/// job.
+/// A minion may fire an event with any tag, to make a job look like the job of another user. Therefore these
+/// rules apply. An event with the `cmd` of a minion, `_minion_event`, does not change the owner. In a list of
+/// events a minion chooses all fields, but it learns a job id only after the master's own `new`. So the first
+/// `new` counts. After a second `new` with a different user, the job has no owner. An event whose own `user`
+/// differs from the owner has no owner. Of the events that a minion fires alone, only `salt/job/J/prog/M/...`
+/// with the minion's own id belong to the job.
 ///
-/// Remaining limitation: if the `new` of a job was missed, or is older than `most` others, a minion can
+/// One limitation remains. If the `new` of a job was missed, or `most` other jobs are newer, a minion can
 /// choose the owner of progress events without `user`.
 class JobOwners {
  public:
   explicit JobOwners(std::size_t most = 50'000) : most_(most) {}
 
-  /// Called with every event, before `owner_of`.
+  /// Reads the owner from an event `new`. Called with every event, before `owner_of`.
   void note(const Event& event);
 
-  /// Returns the owner; empty: none.
+  /// Returns the owner of an event. Empty if the event has no owner.
   [[nodiscard]] std::string owner_of(const Event& event) const;
 
  private:
@@ -80,13 +80,14 @@ class JobOwners {
   };
 
   const std::size_t most_;
-  std::unordered_map<std::string, std::string, Hash, std::equal_to<>> owners_;  ///< by job; empty: no owner
-  std::deque<std::string_view> order_;  ///< keys of owners_, oldest first
+  /// The owner of each job; empty if the job has no owner.
+  std::unordered_map<std::string, std::string, Hash, std::equal_to<>> owners_;
+  std::deque<std::string_view> order_;  ///< The keys of `owners_`. The oldest key comes first.
 };
 
-/// Writes the master's events to the log that listeners read, as JSON without secrets, and with the owner of
-/// the job. Without listeners it only keeps track of owners. An event that is not valid JSON is logged with
-/// an `error` as data. Used by one thread.
+/// Writes the master's events to the log that listeners read. The log has each event as JSON without secrets,
+/// and with the owner of its job. Without listeners, this class only keeps track of owners. An event that
+/// cannot be written as JSON gets an `error` as data. Used by one thread.
 class BusLog {
  public:
   explicit BusLog(std::shared_ptr<master::EventLog> log) : log_(std::move(log)) {}

@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kJoinTime{500};
 
 constexpr std::chrono::milliseconds kLookTime{2};
 
-/// Resets the wake descriptor. Returns whether it was set.
+/// Resets the eventfd `fd`. Returns whether it was set.
 bool has_been_woken(int fd) {
   eventfd_t count = 0;
   return ::eventfd_read(fd, &count) == 0;
@@ -91,7 +91,7 @@ void EventBus::run() {
   while (!stopping_) {
     const auto begun = SteadyClock::now();
     join_and_read();
-    // A connection that is lost at once counts as a failed attempt, so the delays grow.
+    // A connection that is lost soon counts as a failed attempt, so that the delays grow.
     if (SteadyClock::now() - begun > longest_pause) next_pause = options_.rejoin_pause;
     if (!stopping_) pause(next_pause);
     next_pause = std::min(2 * next_pause, longest_pause);
@@ -99,7 +99,8 @@ void EventBus::run() {
 }
 
 void EventBus::join_and_read() {
-  // Read before connecting: if the master replaces its socket file from now on, the difference is noticed.
+  // The file of the socket is read before connecting. If the master replaces this file from now on,
+  // `is_orphaned` notices the difference.
   const auto file = socket_file_at(options_.path);
   auto socket = EventSocket::connect(options_, wake_.get());
   set_file(socket ? file : std::nullopt);
@@ -165,7 +166,8 @@ void EventBus::tell_joined() {
 void EventBus::tell_lost() {
   not_joined_ = ErrorKind::unavailable;
   registry_.not_joined(ErrorKind::unavailable);
-  // In this order: a reader that starts in between finds that the bus is not joined.
+  // The registry is told before the log. A reader that starts in between then finds that the bus is not
+  // joined.
   log_.on_loss();
   set_file(std::nullopt);
 }

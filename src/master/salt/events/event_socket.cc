@@ -88,13 +88,13 @@ Error failure(const Address& address, int error) {
                  nobody ? "; is the Salt master running, with this sock_dir and ipc_mode?" : "")};
 }
 
-/// Waits until `fd` or `stop` is ready, or for `timeout`.
+/// Waits until `fd` or `stop` is ready, but at most for `patience`.
 void wait_for(int fd, short event, int stop, std::chrono::milliseconds patience) noexcept {
   pollfd watched[] = {{fd, event, 0}, {stop, POLLIN, 0}};
   static_cast<void>(::poll(watched, 2, static_cast<int>(patience.count())));
 }
 
-/// Waits for a connection that is being made. Returns 0 or an error number.
+/// Waits until a pending connection is established. Returns 0 or an error number.
 int finish_connecting(int fd, int stop) noexcept {
   wait_for(fd, POLLOUT, stop, kConnectTime);
   sockaddr_storage peer{};
@@ -108,7 +108,7 @@ int finish_connecting(int fd, int stop) noexcept {
 
 constexpr std::chrono::seconds kPatience{5};
 
-/// Appends 4 bytes, big-endian.
+/// Appends a number as 4 bytes, big-endian.
 void append_number(WipedBytes& to, std::size_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) to.push_back(static_cast<char>(number >> shift & 0xFFU));
 }
@@ -204,7 +204,7 @@ WipedBytes pushed_frame(std::string_view tag, std::string_view data) {
   return frame;
 }
 
-/// Waits for exclusive use of the connection, until `end`.
+/// Waits until `end` for exclusive use of the connection, and releases the connection when destroyed.
 class EventPusher::Turn {
  public:
   Turn(EventPusher& pusher, SteadyTime end) : pusher_(pusher) {
@@ -239,12 +239,14 @@ Result<void> EventPusher::fire(std::string_view tag, std::string_view data, Stea
   auto written = write({frame.data(), frame.size()}, end);
   const bool lost = !written && written.error().kind == ErrorKind::unavailable;
   if (!lost || !was_there) return written;
-  // A kept connection may be closed at any time. The master ignores incomplete events.
+  // The master may close a kept connection at any time, so the event is sent again. The master ignores an
+  // incomplete event.
   if (auto connected = connect(); !connected) return connected;
   return write({frame.data(), frame.size()}, end);
 }
 
-/// The master writes nothing to this socket, so it is readable only after its end.
+/// Returns whether the connection is open. The master writes nothing to this socket, so the socket becomes
+/// readable only when the connection ends.
 bool EventPusher::is_alive() const {
   if (!connection_.is_open() || is_replaced(where_.path, file_)) return false;
   char byte;

@@ -19,39 +19,40 @@
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/unique_fd.h"
 
-/// Sockets on which a master publishes and accepts events.
+/// The sockets on which a master publishes and accepts events.
 namespace rest_fcgi::salt {
 
-/// Connects to an event socket of the master, without blocking mode. Waits at most a second, and stops if the
-/// descriptor `stop` becomes readable (-1: none). Errors, with messages for administrators: unavailable, if
-/// no process listens; authorization, with the missing permission; configuration, for a malformed address.
+/// Connects to an event socket of the master. The returned socket is in non-blocking mode. Waits at most a
+/// second, and stops if the descriptor `stop` becomes readable (-1 means no descriptor). Errors, with
+/// messages for administrators: unavailable, if no process listens; authorization, with the missing
+/// permission; configuration, for a malformed address.
 [[nodiscard]] Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop);
 
-/// Identifies the file of an open socket.
+/// Identifies the file of a unix socket.
 struct SocketFile {
   dev_t device;
   ino_t inode;
   bool operator==(const SocketFile&) const = default;
 };
 
-/// Returns the file at a path; absent if there is none, and for an empty path (TCP).
+/// Returns the file at a path. Absent if there is no file, and for an empty path, which means TCP.
 [[nodiscard]] std::optional<SocketFile> socket_file_at(const std::string& path);
 
-/// Returns whether another file is at the path than when the connection was made. The connection then goes to
-/// a process of an earlier master, and the current master listens elsewhere. If there is no file, the
-/// connection may still be good.
+/// Returns whether the file at the path differs from the file at the time of the connection. In this case the
+/// connection goes to a process of an earlier master, and the current master listens at the new file. If
+/// there is no file at the path, returns false, since the connection may still work.
 [[nodiscard]] bool is_replaced(const std::string& path, const std::optional<SocketFile>& connected);
 
-/// A connection to the socket on which a master publishes events. It is only read. Waits stop if the
-/// descriptor `stop` becomes readable, which must outlive this object (-1: none). Moves only; used by one
-/// thread.
+/// A connection to the socket on which a master publishes events. Only reads. A wait stops if the descriptor
+/// `stop` becomes readable (-1 means no descriptor). The descriptor must outlive this object. Moves only;
+/// used by one thread.
 class EventSocket {
  public:
-  /// Errors: those of `connect_event_socket`.
+  /// Connects to the socket. Errors: those of `connect_event_socket`.
   [[nodiscard]] static Result<EventSocket> connect(const BusOptions& where, int stop);
 
-  /// Returns the received bytes, valid until the next call; empty after `timeout`. Errors: unavailable, if
-  /// the connection is lost.
+  /// Returns the received bytes, which are valid until the next call. Returns no bytes after the time
+  /// `patience`. Errors: unavailable, if the connection is lost.
   [[nodiscard]] Result<std::string_view> read(std::chrono::milliseconds patience);
 
  private:
@@ -63,20 +64,20 @@ class EventSocket {
   std::unique_ptr<Buffer> buffer_;
 };
 
-/// Fires events by writing to the socket on which a master accepts them from its own processes, as Salt's
-/// `fire_event` does. The master sends no reply. The connection is made with the first event and again after
-/// a loss. Thread-safe; writes one event at a time.
+/// Fires events by writing to the socket on which a master accepts events from its own processes, as Salt's
+/// `fire_event` does. The master sends no reply. The first event makes the connection. After a loss, the next
+/// event makes a new connection. Thread-safe; writes one event at a time.
 ///
-/// Each event follows its length in 4 bytes, as Salt 3006 to 3008 expect. Older releases of 3006 and 3007
-/// expect no length and take no events.
+/// Before each event, 4 bytes with its length are sent, as Salt 3006 to 3008 expect. Older releases of 3006
+/// and 3007 expect no length and do not accept these events.
 class EventPusher {
  public:
-  /// `where`: the path of `master_event_pull.ipc`, or Salt's `tcp_master_pull_port`.
+  /// `where` has the path of `master_event_pull.ipc`, or Salt's `tcp_master_pull_port`.
   explicit EventPusher(BusOptions where) : where_(std::move(where)) {}
 
-  /// Fires an event within at most 5 seconds. `data`: a map in msgpack. Errors, with messages for
+  /// Fires an event, in at most 5 seconds. `data` is a map in msgpack. Errors, with messages for
   /// administrators: unavailable, if no master listens; authorization, with the missing permission; timeout,
-  /// if the master does not read. It may read the event later.
+  /// if the master does not read. After a timeout, the master may still read the event later.
   Result<void> fire(std::string_view tag, std::string_view data, SteadyTime deadline);
 
  private:
@@ -87,23 +88,24 @@ class EventPusher {
   Result<void> write(std::string_view frame, SteadyTime deadline);
 
   const BusOptions where_;
-  // Not std::timed_mutex, which the thread sanitizer of g++ 12 does not support fully.
+  // A mutex and a condition variable are used in place of std::timed_mutex, which the thread sanitizer of g++
+  // 12 does not support fully.
   std::mutex mutex_;
   std::condition_variable freed_;
   bool taken_ = false;              // guarded by mutex_
-  UniqueFd connection_;             // used by the owner of the turn
-  std::optional<SocketFile> file_;  // the file that connection_ goes to
+  UniqueFd connection_;             // Only the owner of the `Turn` uses it.
+  std::optional<SocketFile> file_;  // The file of the socket that `connection_` is connected to.
 };
 
-/// Returns an event in the format of the stream. Wiped, since it may contain secrets.
+/// Returns an event in the format of the socket. The bytes are wiped, since they may contain secrets.
 [[nodiscard]] WipedBytes pushed_frame(std::string_view tag, std::string_view data);
 
-/// Returns why this process may not connect to the unix socket at `path` after EACCES: the folder or socket
-/// without permission, and what the process's user needs. May query the sources in nsswitch.conf.
-/// Thread-safe.
+/// Explains after EACCES why this process cannot connect to the unix socket at `path`. The text names the
+/// folder or socket without permission, and the permission that the user needs. May query the sources in
+/// nsswitch.conf. Thread-safe.
 [[nodiscard]] std::string refused_path(const std::string& path);
 
-/// Returns the same text for a socket whose owner, group and mode are known.
+/// Returns the text of `refused_path` for a socket whose owner, group and mode are known.
 [[nodiscard]] std::string refused_socket(const std::string& path, const struct stat& status);
 
 }  // namespace rest_fcgi::salt

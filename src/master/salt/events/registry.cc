@@ -11,16 +11,16 @@
 namespace rest_fcgi::salt {
 namespace {
 
-constexpr std::size_t kMostLosses = 1000;  // jobs for which losses are remembered
+constexpr std::size_t kMostLosses = 1000;  // The largest number of jobs whose losses are remembered.
 
-/// Error for listeners when the bus is lost.
+/// Returns the error for listeners when the bus is lost.
 Error bus_lost() {
   return {ErrorKind::unavailable,
           format("{} Its event bus was lost while the job was under way: returns may be missing.",
                  kMasterNotAvailable)};
 }
 
-/// Error for a listener whose events were dropped before the reply with its job id.
+/// Returns the error for a listener whose events were dropped before the reply with its job id came.
 Error events_lost(std::size_t most) {
   return {ErrorKind::unavailable,
           format("More than {} bytes of events came before the Salt master had answered the publication: "
@@ -32,7 +32,7 @@ Error another_waits(std::string_view jid) {
   return {ErrorKind::unavailable, format("Another call waits for the job {} already.", jid)};
 }
 
-/// Returns the error for callers; the exact reason is for administrators.
+/// Returns the error for callers. The exact reason is only logged, for administrators.
 Error for_callers(ErrorKind why) {
   if (why == ErrorKind::authorization) {
     return {
@@ -49,7 +49,7 @@ Error for_callers(ErrorKind why) {
 
 }  // namespace
 
-/// Returns the memory of an event, including an estimate for the heap.
+/// Returns the memory that an event needs, including an estimate for the heap.
 std::size_t EarlyEvents::Kept::bytes() const noexcept {
   constexpr std::size_t kHeap = 160;
   return sizeof(Kept) + kHeap + jid.size() + tag.size() + data.size();
@@ -128,13 +128,13 @@ void Registry::not_joined(ErrorKind why) {
     const std::lock_guard lock(mutex_);
     why_ = why;
     if (!joined_) return;
-    affected.reserve(jobs_.size());  // may throw, before anything has changed
+    affected.reserve(jobs_.size());  // This call may throw. Nothing has changed yet.
     joined_ = false;
     ++losses_;
     early_.clear();
     dropping_early_ = false;
     for (const auto& [jid, job] : jobs_) {
-      if (!job->replaying) affected.push_back(job);  // otherwise the replaying thread tells it
+      if (!job->replaying) affected.push_back(job);  // The replaying thread tells the other listeners.
     }
   }
   for (const JobPtr& job : affected) job->listener->on_loss(error);
@@ -153,11 +153,11 @@ void Registry::close() {
 void Registry::on_event(const Event& event) {
   const auto topic = topic_of(event.tag);
   if (!topic) return;
-  JobPtr dropped;  // destroyed without the lock
+  JobPtr dropped;  // Before the lock, so that the jobs are destroyed after it.
   JobPtr job;
   {
     std::unique_lock lock(mutex_);
-    // Later events of this job may be for the next listener.
+    // An unneeded listener is removed first, since later events of this job may be for the next listener.
     dropped = take_unneeded(topic->jid);
     const auto found = jobs_.find(topic->jid);
     if (found == jobs_.end() || found->second->replaying) return keep(*topic, event, lock);
@@ -185,7 +185,7 @@ void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std
 }
 
 void Registry::sweep() {
-  std::vector<JobPtr> dropped;  // destroyed without the lock
+  std::vector<JobPtr> dropped;  // Destroyed after the lock is released.
   const std::lock_guard lock(mutex_);
   dropped = take_unneeded();
 }
@@ -221,7 +221,7 @@ Result<void> Registry::wait_until_joined(SteadyTime until) {
 }
 
 Result<Registry::Expectation> Registry::expect(std::string_view jid) {
-  std::vector<JobPtr> dropped;  // destroyed without the lock
+  std::vector<JobPtr> dropped;  // Destroyed after the lock is released.
   const std::lock_guard lock(mutex_);
   if (closed_ || !joined_) return for_callers(why_);
   const auto is_full = [this] { return jobs_.size() + expectations_.size() >= max_jobs_; };
@@ -246,7 +246,7 @@ void Registry::forget(const Ticket& ticket) {
 }
 
 Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener) {
-  JobPtr dropped;  // destroyed without the lock
+  JobPtr dropped;  // Destroyed after the lock is released.
   std::unique_lock lock(mutex_);
   dropped = take_unneeded(jid);
   const auto job = std::make_shared<Job>(Job{std::string(jid), std::move(listener)});
@@ -255,7 +255,7 @@ Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_p
   return {};
 }
 
-/// Passes kept events and losses to a listener until there are none left.
+/// Passes kept events and losses to the listener of a job, until no more are kept.
 void Registry::replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock) {
   while (true) {
     std::optional<Error> lost;

@@ -22,27 +22,28 @@
 
 namespace rest_fcgi::salt {
 
-/// Waits for the events of one job. `on_event` and `on_loss` are called on one thread at a time, mostly that
-/// of the bus, without a lock of the bus. They must be quick and throw nothing.
+/// Receives the events of one job. `on_event` and `on_loss` are called by one thread at a time, in most cases
+/// the thread of the bus. The caller holds no lock of the bus. Both functions must be quick and must not
+/// throw.
 class Listener {
  public:
   virtual ~Listener() = default;
 
-  /// Returns whether the listener is still needed. Called on any thread, with the bus's lock held; must only
-  /// return a value.
+  /// Returns whether the listener is still needed. Any thread may call this function while it holds the lock
+  /// of the registry. Therefore the function must only return a value.
   [[nodiscard]] virtual bool is_needed() const = 0;
   virtual void on_event(const Topic& topic, std::string_view data) = 0;
 
-  /// Events may be missing. Later events follow.
+  /// Reports that events may be missing. Later events follow.
   virtual void on_loss(const Error& error) = 0;
 };
 
-/// Events of jobs without a listener, in order and limited in bytes, and the jobs that lost events because of
-/// the limit. Not synchronized.
+/// Keeps the events of jobs without a listener, in order and up to a limit in bytes. Remembers the jobs that
+/// lost events because of the limit. Not synchronized.
 class EarlyEvents {
  public:
   struct Kept {
-    std::uint64_t number;  ///< larger than those of earlier events
+    std::uint64_t number;  ///< The number is larger than those of earlier events.
     std::string jid;
     std::string tag;
     std::string data;
@@ -54,17 +55,18 @@ class EarlyEvents {
   EarlyEvents(const EarlyEvents&) = delete;
   EarlyEvents& operator=(const EarlyEvents&) = delete;
 
-  /// Adds an event. Returns how many old events, or the event itself, were dropped for it.
+  /// Adds an event, and drops the oldest events if the limit is exceeded. Returns the number of dropped
+  /// events, which may include the new event.
   std::size_t keep(Kept event);
 
-  /// Returns whether an event of this job, from number `since` on, was dropped. Also true if that is unknown
-  /// because very many jobs lost events.
+  /// Returns whether an event of this job with the number `since` or a later number was dropped. Also returns
+  /// true if this is unknown, because too many jobs lost events to remember each.
   [[nodiscard]] bool has_lost(std::string_view jid, std::uint64_t since) const;
 
-  /// Removes and returns the events of a job from number `since` on.
+  /// Removes the events of a job with the number `since` or later, and returns them.
   [[nodiscard]] std::list<Kept> take(std::string_view jid, std::uint64_t since);
 
-  /// Drops events with smaller numbers, which are not needed.
+  /// Drops all events with smaller numbers. The caller knows that these are not needed.
   void drop_before(std::uint64_t number);
   void clear();
   [[nodiscard]] bool empty() const noexcept { return events_.empty(); }
@@ -76,37 +78,39 @@ class EarlyEvents {
   const std::size_t max_bytes_;
   std::list<Kept> events_;
   std::multimap<std::pair<std::string_view, std::uint64_t>, std::list<Kept>::iterator>
-      by_job_;  // key: job id, borrowed from events_, and number
+      by_job_;  // The key is the job id, borrowed from `events_`, and the number of the event.
   std::size_t bytes_ = 0;
-  std::map<std::string, std::uint64_t, std::less<>> losses_;  // number of the last dropped event of each job
-  std::uint64_t all_lost_ = 0;  // events up to this number count as dropped, for every job
+  // The number of the last dropped event of each job.
+  std::map<std::string, std::uint64_t, std::less<>> losses_;
+  std::uint64_t all_lost_ = 0;  // Events up to this number count as dropped for every job, see `has_lost`.
 };
 
-/// The listeners of jobs, the calls that expect a job, and whether the bus is joined. Thread-safe; events
-/// come from one thread. No lock is held while a listener is called.
+/// Holds the listeners of jobs, the calls that expect a job, and whether the bus is joined. Thread-safe;
+/// events come from one thread. No lock is held while a listener is called.
 ///
-/// While there are expectations, events of jobs without a listener are kept. `listen` first passes the kept
-/// events to the new listener until there are none, so that it gets all events in order.
+/// While an Expectation exists, events of jobs without a listener are kept. `listen` passes these events to
+/// the new listener until no more are kept. So the listener gets all events in order.
 class Registry {
  public:
   explicit Registry(const BusOptions& options);
 
-  /// Called by the bus: when it was joined, when it was lost or could not be joined, for each event, and
-  /// periodically.
+  /// The bus calls these functions: when it was joined, when it was lost or could not be joined, for each
+  /// event, and periodically.
   void joined();
   void not_joined(ErrorKind why);
   void on_event(const Event& event);
   void sweep();
 
-  /// Refuses further expectations. Returns when no thread waits for the bus and all listeners were told about
-  /// the loss.
+  /// Refuses further expectations. Returns when no thread waits for the bus, and all listeners have been told
+  /// about the loss.
   void close();
 
-  /// Waits until the bus is joined or `until`. Errors: unavailable.
+  /// Waits until the bus is joined, at most until `until`. Errors: unavailable, if the bus is not joined.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime until);
 
-  /// While an Expectation exists, events of jobs without a listener are kept, since the first return of a job
-  /// may come before the reply with its id. Moves only; used by one thread; the registry must outlive it.
+  /// Keeps events of jobs without a listener as long as it exists. This is needed because the first return of
+  /// a job may come before the reply with its job id. Moves only; used by one thread; the registry must
+  /// outlive it.
   class Expectation {
    public:
     Expectation(Expectation&& other) noexcept
@@ -116,9 +120,9 @@ class Registry {
       if (registry_ != nullptr) registry_->forget(ticket_);
     }
 
-    /// Passes the events of this job to `listener`, starting with those since this expectation was made. The
-    /// listener is removed when it is no longer needed. If the bus was lost meanwhile, the listener is told
-    /// at once. Errors: unavailable, if another listener has this job.
+    /// Passes the events of this job to `listener`, from the time when this expectation was made. The
+    /// listener is removed when it is no longer needed. If the bus was lost in the meantime, the listener is
+    /// told at once. Errors: unavailable, if another listener has this job.
     Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener) {
       return registry_->listen(ticket_, jid, std::move(listener));
     }
@@ -126,25 +130,27 @@ class Registry {
    private:
     friend class Registry;
     struct Ticket {
-      std::uint64_t number;  // of the first event that may be needed
-      std::uint64_t losses;  // number of losses of the bus before
-      std::string jid;       // that was claimed; empty: none
+      std::uint64_t number;  // The number of the first event that may be needed.
+      std::uint64_t losses;  // The number of earlier losses of the bus.
+      std::string jid;       // The job id that the caller claimed; empty if the caller does not know the id.
     };
     Expectation(Registry& registry, Ticket ticket) : registry_(&registry), ticket_(std::move(ticket)) {}
     Registry* registry_;
     Ticket ticket_;
   };
 
-  /// Starts to keep events, and reserves a place for a listener. `jid`: the job id, if it is known. Errors:
-  /// unavailable, if the bus is not joined, if there are too many listeners, or if another call has this job.
+  /// Starts to keep events, and reserves a place for a listener. `jid` is the job id if it is already known.
+  /// Errors: unavailable, if the bus is not joined, if there are too many listeners, or if another call has
+  /// this job.
   [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:
   using Ticket = Expectation::Ticket;
   struct Job {
     std::string jid;
-    std::shared_ptr<Listener> listener;  // shared with its creator
-    bool replaying = true;               // by the thread that called `listen`; guarded by mutex_
+    std::shared_ptr<Listener> listener;  // The object is shared with its creator.
+    // Whether the thread that called `listen` still passes on kept events; guarded by mutex_.
+    bool replaying = true;
 
     [[nodiscard]] bool is_unneeded() const { return !replaying && !listener->is_needed(); }
   };
@@ -157,26 +163,28 @@ class Registry {
   [[nodiscard]] Result<void> listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener);
   void replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock);
   void keep(const Topic& topic, const Event& event, std::unique_lock<std::mutex>& lock);
-  /// Removes jobs whose listeners are not needed. The caller destroys them without the lock.
+  /// Removes the jobs whose listeners are not needed. The caller destroys these jobs after it has released
+  /// the lock.
   std::vector<JobPtr> take_unneeded();
   JobPtr take_unneeded(std::string_view jid);
 
   const std::size_t max_jobs_;
   const std::size_t max_early_bytes_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;  // joined_, closed_ or waiting_ changed
+  std::condition_variable changed_;  // Notified when joined_, closed_ or waiting_ has changed.
   std::unordered_map<std::string, JobPtr, Hash, std::equal_to<>>
-      jobs_;                                    // guarded by mutex_, as are all members below
-  std::set<std::string, std::less<>> claimed_;  // job ids that callers chose and that have no listener yet
+      jobs_;  // mutex_ guards this member and all members below.
+  // The job ids that callers chose and that have no listener yet.
+  std::set<std::string, std::less<>> claimed_;
   EarlyEvents early_;
-  bool dropping_early_ = false;           // since early_ was empty
-  std::set<std::uint64_t> expectations_;  // their numbers
-  std::uint64_t next_number_ = 1;         // of the next event or expectation
-  std::uint64_t losses_ = 0;              // how often the bus was lost
+  bool dropping_early_ = false;           // Whether events were dropped since `early_` was last empty.
+  std::set<std::uint64_t> expectations_;  // The numbers of the expectations that exist.
+  std::uint64_t next_number_ = 1;         // The number of the next event or expectation.
+  std::uint64_t losses_ = 0;              // The number of losses of the bus.
   bool joined_ = false;
   bool closed_ = false;
-  std::size_t waiting_ = 0;                 // threads in `wait_until_joined`
-  ErrorKind why_ = ErrorKind::unavailable;  // why it is not joined
+  std::size_t waiting_ = 0;                 // The number of threads in `wait_until_joined`.
+  ErrorKind why_ = ErrorKind::unavailable;  // The reason why the bus is not joined.
 };
 
 }  // namespace rest_fcgi::salt

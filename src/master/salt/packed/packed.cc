@@ -12,7 +12,7 @@ namespace {
 
 using Kind = PackedValue::Kind;
 
-/// Reads the outermost value and skips values inside of it.
+/// Reads the outermost value and skips the values inside.
 class ValueVisitor : public BoundedVisitor {
  public:
   explicit ValueVisitor(std::size_t depth) : BoundedVisitor(depth), outermost_(depth) {}
@@ -58,7 +58,7 @@ class ValueVisitor : public BoundedVisitor {
   PackedValue value_;
 };
 
-/// Stops after the header of an array or map.
+/// A visitor that stops parsing after the header of an array or map.
 class HeaderVisitor : public BoundedVisitor {
  public:
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
@@ -80,7 +80,8 @@ class HeaderVisitor : public BoundedVisitor {
   std::uint32_t count_ = 0;
 };
 
-/// Reads the value at offset `at`, which is `depth` levels deep, and moves `at` to its end.
+/// Reads the value at the offset `at`, then moves `at` to the end of the value. `depth` is the nesting level
+/// of the value.
 Result<PackedValue> take(std::string_view bytes, std::size_t& at, std::size_t depth) {
   const std::size_t begin = at;
   ValueVisitor visitor(depth);
@@ -90,10 +91,10 @@ Result<PackedValue> take(std::string_view bytes, std::size_t& at, std::size_t de
   return value;
 }
 
-/// Returns the announced number of elements or members, and moves `at` to the first one.
+/// Returns the number of elements or members that the header announces. Moves `at` to the first one.
 Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind expected) {
   HeaderVisitor header;
-  // Parsing stops after the header, which is reported as an error.
+  // The visitor stops parsing after the header. `parse_one` reports this as an error, which is ignored.
   (void)parse_one(bytes, at, header);
   if (header.kind() == expected) return header.count();
   Result<PackedValue> found = PackedValue::read(bytes);
@@ -102,7 +103,8 @@ Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind 
                format("Expected msgpack of {}, found {}", type_name(expected), type_name(found->kind))};
 }
 
-/// Python distinguishes `b"cmd"` and `"cmd"`, and a master uses the second. A minion could set the first.
+/// Returns whether a value is a `bin`. Python distinguishes the keys `b"cmd"` and `"cmd"`, and a master uses
+/// `"cmd"`. A minion could send `b"cmd"`.
 bool is_bin(std::string_view packed) noexcept {
   const auto first = static_cast<unsigned char>(packed.front());
   return first >= 0xc4 && first <= 0xc6;

@@ -13,7 +13,7 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Passes msgpack-cxx's output to WipedBytes.
+/// Passes the output of msgpack-cxx to WipedBytes.
 struct Sink {
   WipedBytes& out;
   void write(const char* data, std::size_t size) { out.insert(out.end(), data, data + size); }
@@ -30,7 +30,8 @@ std::uint32_t length(std::size_t size) {
   return static_cast<std::uint32_t>(size);
 }
 
-/// Returns an integer beyond 64 bits signed; absent if it has to be sent as text.
+/// Returns an integer that is too large for a signed 64-bit integer. Absent if the integer has to be sent as
+/// text.
 std::optional<std::uint64_t> read_unsigned(std::string_view digits) {
   return digits.size() < lowstate::kJidDigits ? parse_number<std::uint64_t>(digits) : std::nullopt;
 }
@@ -75,7 +76,7 @@ Packer& Packer::unsigned_integer(std::uint64_t value) {
 }
 
 Packer& Packer::real(double value) {
-  // The library's `pack_double` would make 1.0 an integer.
+  // msgpack-cxx's `pack_double` would write 1.0 as an integer.
   const auto bits = std::bit_cast<std::uint64_t>(value);
   out_.push_back('\xCB');
   for (int shift = 56; shift >= 0; shift -= 8) out_.push_back(static_cast<char>((bits >> shift) & 0xFFU));

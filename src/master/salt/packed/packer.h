@@ -11,10 +11,10 @@
 namespace rest_fcgi::salt {
 
 /// Appends msgpack to bytes that are wiped, since requests contain passwords and tokens. Values have their
-/// shortest form; texts are `str`; `bin` and extensions are not used, since masters do not accept them from
-/// clients. Borrows `out`. Not synchronized.
+/// shortest form. Texts become `str`. `bin` and extensions are not used, since masters do not accept these
+/// from clients. Borrows `out`. Not synchronized.
 ///
-/// REQUIRES: a map or array is followed by the announced number of members or elements; sizes are below 2^32.
+/// REQUIRES: the caller appends as many members or elements as it announced; sizes are below 2^32.
 class Packer {
  public:
   explicit Packer(WipedBytes& out) : out_(out) {}
@@ -29,8 +29,8 @@ class Packer {
   Packer& boolean(bool value);
   Packer& nil();
 
-  /// Appends a JSON value. Integers beyond msgpack's range become text, as in Salt's packer. Integers of 20
-  /// digits become text, too, since Salt takes them for job ids.
+  /// Appends a JSON value. Integers beyond the range of msgpack become text, as in Salt's packer. Integers of
+  /// 20 digits also become text, since Salt takes them for job ids.
   Packer& value(const JsonValue& value);
 
  private:

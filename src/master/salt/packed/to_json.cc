@@ -19,7 +19,7 @@ namespace {
 constexpr int kDate = 78;
 constexpr int kConstant = 79;
 
-/// Converts Salt's date `20261120T12:00:00.000000` to ISO 8601, `2026-11-20T...`; absent for other texts.
+/// Converts Salt's date `20261120T12:00:00.000000` to ISO 8601, `2026-11-20T...`. Absent for any other text.
 std::optional<std::string> iso_date(std::string_view packed) {
   constexpr std::string_view form = "00000000T00:00:00.000000";
   if (packed.size() != form.size()) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<std::string> iso_date(std::string_view packed) {
   return std::string(packed).insert(6, "-").insert(4, "-");
 }
 
-/// Returns a float as a key of Python's json.
+/// Returns the text of a float that is a key, as Python's json writes it.
 std::string float_key(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
@@ -91,10 +91,11 @@ class JsonVisitor : public BoundedVisitor {
 
   JsonWriter& writer() { return key_writer_ ? *key_writer_ : out_; }
 
-  /// Returns whether the current value is a key, and resets that.
+  /// Returns whether the current value is a key. The next call returns false.
   bool take_key() { return std::exchange(at_key_, false); }
 
-  /// Returns what to do with the current value.
+  /// Returns the verdict about the current value. `is_count` says whether the value is a number or a text of
+  /// few digits.
   Verdict verdict(bool is_count = false) {
     Verdict of_this = std::exchange(next_, Verdict::look_inside);
     if (of_this == Verdict::hide_but_count) of_this = is_count ? Verdict::show : Verdict::hide;
@@ -103,7 +104,7 @@ class JsonVisitor : public BoundedVisitor {
 
   bool key(std::string_view name) {
     const bool looks_inside = redactor_ != nullptr && inside_ == Verdict::look_inside;
-    // A form with JSON as body is one long key.
+    // A form whose body is JSON is read as one long key, so keys may contain secrets.
     const auto shown = looks_inside ? redactor_->shown(name) : std::nullopt;
     writer().key(shown ? std::string_view(*shown) : name);
     if (looks_inside) next_ = redactor_->of_member(name, depth());
@@ -128,7 +129,7 @@ class JsonVisitor : public BoundedVisitor {
     writer().raw(value);
     return true;
   }
-  /// Writes a value that is never a secret.
+  /// Writes a value that is not a secret: nil or a boolean.
   bool plain(std::string_view value) {
     next_ = Verdict::look_inside;
     return token(value);
@@ -139,13 +140,14 @@ class JsonVisitor : public BoundedVisitor {
   bool close();
 
   JsonWriter out_;
-  const Redactor* const redactor_;  // null: show everything
+  const Redactor* const redactor_;  // Null to show everything.
   bool at_key_ = false;
-  Verdict next_ = Verdict::look_inside;    ///< for the next value
-  Verdict inside_ = Verdict::look_inside;  ///< for all values until the end of level `since_`
+  Verdict next_ = Verdict::look_inside;  ///< The verdict about the next value.
+  /// The verdict about all values until the end of the level `since_`.
+  Verdict inside_ = Verdict::look_inside;
   std::size_t since_ = 0;
 
-  /// A key that is an array or map is first written here.
+  /// A key that is an array or map is first written into this text.
   std::string key_text_;
   std::optional<JsonWriter> key_writer_;
   std::size_t key_depth_ = 0;
@@ -161,7 +163,7 @@ bool JsonVisitor::open() {
     since_ = depth();
     return true;
   }
-  // Each level would double the backslashes.
+  // Each level of such keys would double the number of backslashes.
   if (key_writer_) return stop("an array or map as key inside of one that is a key");
   key_text_.clear();
   key_writer_.emplace(key_text_);
@@ -179,7 +181,7 @@ bool JsonVisitor::close() {
 }
 
 bool JsonVisitor::visit_ext(const char* data, std::uint32_t size) {
-  // The library includes the type byte in the size.
+  // msgpack-cxx includes the type byte in the size.
   const int type = static_cast<signed char>(data[0]);
   const std::string_view payload(data + 1, size - 1);
   if (type == kConstant) return constant(payload);
@@ -187,7 +189,7 @@ bool JsonVisitor::visit_ext(const char* data, std::uint32_t size) {
   return text(date ? *date : payload);
 }
 
-/// Writes a named constant, whose payload is an array of name and value, as its value.
+/// Writes the value of a named constant. The payload is an array of name and value.
 bool JsonVisitor::constant(std::string_view payload) {
   constexpr std::string_view array_of_two = "\x92";
   if (!enter()) return false;

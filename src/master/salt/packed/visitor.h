@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-// Otherwise the library needs Boost.
+// Without this macro, msgpack-cxx needs Boost.
 #define MSGPACK_NO_BOOST
 #include <msgpack/null_visitor.hpp>
 #include <msgpack/unpack.hpp>
@@ -15,11 +15,11 @@
 #include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/format.h"
 
-/// How this folder uses msgpack-cxx.
+/// Common code for the use of msgpack-cxx in this folder.
 namespace rest_fcgi::salt {
 
-/// Base class of visitors for msgpack-cxx: limits the depth and reports why parsing stopped. Announced sizes
-/// must not be trusted: 5 bytes can announce 2^32 elements. Not synchronized.
+/// The base class of visitors for msgpack-cxx. Limits the depth, and reports why parsing stopped. Visitors
+/// must not trust announced sizes, since 5 bytes can announce 2^32 elements. Not synchronized.
 class BoundedVisitor : public msgpack::null_visitor {
  public:
   explicit BoundedVisitor(std::size_t depth = 0, std::size_t max_depth = kMaxDepth)
@@ -38,7 +38,7 @@ class BoundedVisitor : public msgpack::null_visitor {
     stop("cut short");
   }
 
-  /// Returns whether the bytes ended before the value, without another problem.
+  /// Returns whether the bytes ended before the end of the value, and there was no other problem.
   [[nodiscard]] bool cut_short() const noexcept { return cut_short_; }
 
  protected:
@@ -55,7 +55,7 @@ class BoundedVisitor : public msgpack::null_visitor {
     return true;
   }
 
-  /// Stops parsing. The first reason is kept.
+  /// Stops parsing. If there are several reasons, the first one is kept.
   bool stop(std::string why) {
     if (why_.empty()) why_ = std::move(why);
     return false;
@@ -68,8 +68,8 @@ class BoundedVisitor : public msgpack::null_visitor {
   bool cut_short_ = false;
 };
 
-/// Passes the value at offset `at` to `visitor`, and moves `at` to its end. Errors: internal, with the
-/// problem and its byte offset.
+/// Passes the value at the offset `at` to `visitor`, then moves `at` to the end of the value. Errors:
+/// internal, with the problem and its byte offset.
 template <class Visitor>
 Result<void> parse_one(std::string_view bytes, std::size_t& at, Visitor& visitor) {
   std::string why;

@@ -30,7 +30,8 @@ std::size_t class_limit(PriorityClass priority, const PoolOptions& options) {
   const std::size_t half_of_the_connections = options.connections / 2;
   const std::size_t half_of_the_workers = (options.worker_threads + 1) / 2;
   const std::size_t slow = slow_limit(options);
-  // A class with this limit leaves at least one of the places for slow requests to the other classes.
+  // A class with this limit cannot use all places for slow requests. It leaves at least one place to the
+  // other slow classes.
   const std::size_t most_of_the_slow = at_least_one(slow - 1);
   switch (priority) {
     case PriorityClass::publish:
@@ -67,7 +68,7 @@ FairQueue::FairQueue(const PoolOptions& options)
 Result<FairQueue::Place> FairQueue::take(PriorityClass priority, SteadyTime deadline) {
   std::unique_lock lock(mutex_);
   if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
-  // If a request of this class waits, the class is full.
+  // If a request of this class waited, the class would be full.
   if (has_free_place(state(priority))) {
     begin(state(priority));
     return Place(this, {.priority = priority});
@@ -103,7 +104,7 @@ void FairQueue::begin(ClassState& priority) {
   if (priority.is_slow) ++slow_under_way_;
 }
 
-/// Frees the place that all classes share.
+/// Frees the place in the limits that all classes share.
 void FairQueue::free_shared_place(const ClassState& priority) {
   --under_way_;
   if (priority.is_slow) --slow_under_way_;

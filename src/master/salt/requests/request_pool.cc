@@ -13,11 +13,12 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// A connection has three ZeroMQ sockets; closed ones exist a little longer.
+/// The number of ZeroMQ sockets for each connection. A connection has three sockets, and closed sockets exist
+/// a little longer.
 constexpr std::size_t kSocketsEach = 6;
-constexpr std::size_t kMaxSockets = 65535;  // ZeroMQ's maximum
+constexpr std::size_t kMaxSockets = 65535;  // The largest number that ZeroMQ supports.
 
-/// The pool with ZeroMQ. Its context has one thread, which blocks all signals.
+/// The implementation with ZeroMQ. ZeroMQ's context has one thread for I/O, which blocks all signals.
 class Pool final : public RequestPool {
  public:
   using RequestPool::request;
@@ -33,7 +34,8 @@ class Pool final : public RequestPool {
     context_.set(zmq::ctxopt::max_sockets,
                  static_cast<int>(std::min(
                      kMaxSockets, kSocketsEach * ((1 + FairQueue::kMaxStalled) * options.connections + 1))));
-    // The first socket starts ZeroMQ's threads, which abort the process if no file descriptors are left.
+    // The first socket starts ZeroMQ's threads. If no file descriptors are left at that time, ZeroMQ aborts
+    // the process. So the socket is made here, at the start.
     const zmq::socket_t first(context_, zmq::socket_type::pair);
   }
 
@@ -62,7 +64,8 @@ class Pool final : public RequestPool {
  private:
   using Pass = auth::PasswordHashLimiter::Pass;
 
-  /// Waits for the reply. If it takes long, marks the request as stalled, so that it does not block others.
+  /// Waits for the reply. If the reply takes long, marks the request as stalled, so that the request does not
+  /// block others.
   Result<WipedBytes> receive(Connection& connection, FairQueue::Place& place, Pass& pass,
                              SteadyTime deadline) {
     const bool may_stall = place.get_deleter().priority != PriorityClass::login;
@@ -73,7 +76,8 @@ class Pool final : public RequestPool {
     return connection.receive(deadline);
   }
 
-  /// Clients' addresses take turns with logins and tokens, so that one cannot delay the others.
+  /// Waits until a login or token request may enter. The addresses of clients take turns, so that one client
+  /// cannot delay the others.
   Result<Pass> enter(const Request& info, SteadyTime deadline) {
     if (info.priority == PriorityClass::login) return logins_.enter(info.remote, deadline);
     if (info.priority == PriorityClass::token) return tokens_.enter(info.remote, deadline);
@@ -86,7 +90,7 @@ class Pool final : public RequestPool {
 
   static SteadyTime now() { return std::chrono::steady_clock::now(); }
 
-  /// Returns an idle connection or a new one. REQUIRES: the caller has a place.
+  /// Returns an idle connection, or makes a new one. REQUIRES: the caller has a place in the queue.
   Result<std::unique_ptr<Connection>> open_connection(SteadyTime deadline) {
     if (now() >= deadline) return deadline_passed();
     while (auto kept = idle_.take()) {

@@ -14,7 +14,7 @@
 
 namespace rest_fcgi::test {
 
-/// One chunk, read from JSON.
+/// One lowstate chunk, read from JSON.
 class ReadChunk {
  public:
   explicit ReadChunk(std::string_view json) {
@@ -39,7 +39,7 @@ inline std::string bytes_of(const WipedBytes& message) {
   return {message.begin(), message.end()};
 }
 
-/// A msgpack message as JSON.
+/// Returns a msgpack message as JSON.
 inline std::string json_of(const WipedBytes& message) {
   const auto json = salt::to_json({message.data(), message.size()});
   REQUIRE(json);

@@ -18,7 +18,7 @@ std::string error(const std::string& name, const std::string& message) {
   return packed(R"({"error": {"name": ")" + name + R"(", "message": ")" + message + R"("}})");
 }
 
-/// The error for this reply, which is the same for a runner and for a wheel.
+/// Returns the kind of the error for a reply. The error must be the same for a runner and for a wheel.
 ErrorKind refusal_in(const std::string& bytes) {
   const auto runner = read_runner_reply(bytes);
   const auto wheel = read_wheel_reply(bytes);

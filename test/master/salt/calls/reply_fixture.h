@@ -13,7 +13,7 @@
 
 namespace rest_fcgi::test {
 
-/// The msgpack form of a JSON text.
+/// Returns the msgpack form of a JSON text.
 inline std::string packed(std::string_view json) {
   JsonDocument document;
   REQUIRE(document.parse(json));
@@ -22,7 +22,7 @@ inline std::string packed(std::string_view json) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// The message of the internal error for a reply.
+/// Reads a reply, which must give an internal error. Returns the message of the error.
 template <class Read>
 std::string failure(Read read, std::string_view bytes) {
   const auto answer = read(bytes);
@@ -31,7 +31,7 @@ std::string failure(Read read, std::string_view bytes) {
   return answer.error().message;
 }
 
-/// Replies that are invalid for every load, and the error that the caller sees.
+/// A reply that is invalid for every kind of request, and the error message for the caller.
 struct BadReply {
   std::string_view json;
   std::string_view message;

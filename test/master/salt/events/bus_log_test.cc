@@ -94,7 +94,7 @@ TEST_CASE("without listeners only owners are recorded") {
   std::vector<master::EventPtr> events;
   REQUIRE((*reader)->read(events, 1 << 20, nullptr));
   REQUIRE(events.size() == 1);
-  CHECK(events[0]->block_with_id()[1].ends_with("-1\n\n"));  // the first id
+  CHECK(events[0]->block_with_id()[1].ends_with("-1\n\n"));  // the event has the first id
   CHECK(events[0]->user() == "fred");
 }
 

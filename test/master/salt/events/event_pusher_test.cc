@@ -107,7 +107,8 @@ TEST_CASE("waiting for another event ends at the deadline") {
 TEST_CASE("an event goes to the master at the current socket") {
   Pull pull;
   REQUIRE(pull.pusher.fire("a", "\x80", soon()));
-  test::FakeEventPull next{pull.dir / "master_event_pull.ipc"};  // the first socket still listens
+  // The first socket still listens, but the new socket has its path.
+  test::FakeEventPull next{pull.dir / "master_event_pull.ipc"};
   REQUIRE(pull.pusher.fire("b", "\x80", soon()));
   CHECK(next.received().find("b\n\n") != std::string::npos);
   CHECK(pull.master.received().find("b\n\n") == std::string::npos);

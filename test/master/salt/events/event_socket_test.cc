@@ -27,7 +27,7 @@ using rest_fcgi::test::FakeEventBus;
 using rest_fcgi::test::kPatience;
 using rest_fcgi::test::TempDir;
 
-/// The file descriptor that ends every wait.
+/// A file descriptor that a test signals to end every wait.
 struct Stop {
   UniqueFd fd{::eventfd(0, EFD_CLOEXEC)};
   void now() const { REQUIRE(::eventfd_write(fd.get(), 1) == 0); }
@@ -40,7 +40,8 @@ Error refusal(const BusOptions& where) {
   return socket.error();
 }
 
-/// While it exists, the calling thread accesses files as `nobody`, if the tests run as root.
+/// Gives the calling thread the file permissions of `nobody` for the lifetime of this object. Has an effect
+/// only if the tests run as root.
 class AsNobody {
  public:
   AsNobody() : user_(::geteuid()) {
@@ -56,7 +57,8 @@ class AsNobody {
   const uid_t user_;
 };
 
-/// A TCP port of this host whose queue of connections is full.
+/// A TCP port on this host that does not answer a connection attempt, because its queue of connections is
+/// full.
 class Unanswering {
  public:
   Unanswering() {
@@ -69,7 +71,7 @@ class Unanswering {
     port_ = ntohs(address.sin_port);
   }
 
-  /// Connects until the system accepts no more connections.
+  /// Fills the queue of connections. The system then accepts no more connections.
   void fill() {
     for (int i = 0; i < 4; ++i) {
       const sockaddr_in address = loopback(static_cast<in_port_t>(port_));

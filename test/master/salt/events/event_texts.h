@@ -14,7 +14,7 @@
 
 namespace rest_fcgi::test {
 
-/// Events as they come from the bus, and as a listener receives them.
+/// A BusLog for tests. A test fires events as the bus does, and reads them as a listener with a given scope.
 class HeardBus {
  public:
   explicit HeardBus(auth::EventScope scope = auth::EventScope::all, std::string user = "fred") {
@@ -29,7 +29,7 @@ class HeardBus {
   }
   void fire_bytes(std::string_view tag, std::string_view data) { bus_.on_event({tag, data}); }
 
-  /// The events since the last call.
+  /// Returns the events since the last call.
   std::vector<master::EventPtr> received() {
     std::vector<master::EventPtr> events;
     REQUIRE(reader_->read(events, 100 << 20, nullptr));
@@ -40,7 +40,7 @@ class HeardBus {
     for (const auto& event : received()) all += event->tag() + " ";
     return all;
   }
-  /// The data of an event as its listeners see it.
+  /// Fires an event and returns its data as a listener sees it.
   std::string shown(std::string_view tag, std::string_view json) {
     fire(tag, json);
     const auto events = received();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kJid = "20261120233651543848";
 
-/// Events of a bus and the owner of each.
+/// Fires events of a bus and returns the owner of each event.
 struct Bus {
   std::string on_event(const std::string& tag, std::string_view json) {
     const std::string data = packed(json);
@@ -38,7 +38,7 @@ struct Bus {
 
 TEST_CASE("events of a job belong to its user") {
   Bus bus;
-  CHECK(bus.on_event(kJid, R"({"minions": ["m"]})").empty());  // the owner is not known yet
+  CHECK(bus.on_event(kJid, R"({"minions": ["m"]})").empty());  // the owner of the job is not known yet
   CHECK(bus.begin("fred") == "fred");
   CHECK(bus.job("publish", R"({"user": "fred", "fun": "test.ping"})") == "fred");
   CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred", "return": 1})") == "fred");
@@ -98,7 +98,8 @@ TEST_CASE("an event with another user has no owner") {
   bus.begin("fred");
   CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "eve"})").empty());
   CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": 5})").empty());
-  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m"})") == "fred");  // without a user, as below a syndic
+  // A return from a minion below a syndic has no user.
+  CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m"})") == "fred");
 }
 
 TEST_CASE("of a minion's own events only progress belongs to a job") {

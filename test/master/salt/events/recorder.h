@@ -15,13 +15,13 @@
 
 namespace rest_fcgi::test {
 
-/// How long a test waits for an event.
+/// The longest time that a test waits for an event.
 inline constexpr std::chrono::seconds kPatience{60};
 
 /// A listener that records the events it receives. Thread-safe.
 class Recorder final : public salt::Listener {
  public:
-  /// Called with each event before it is recorded. Set it before the first event.
+  /// Called with each event before the recorder stores it. Set this function before the first event.
   std::function<void(std::string_view data)> on_hear = [](std::string_view) {};
 
   [[nodiscard]] bool is_needed() const override { return wanted_; }
@@ -39,14 +39,14 @@ class Recorder final : public salt::Listener {
 
   void want_no_more() { wanted_ = false; }
 
-  /// The recorded events, once there are `count` of them.
+  /// Waits until there are `count` recorded events, or until a time limit. Returns all recorded events.
   std::vector<std::string> received(std::size_t count) {
     std::unique_lock lock(mutex_);
     came_.wait_for(lock, kPatience, [&] { return heard_.size() >= count; });
     return heard_;
   }
 
-  /// Whether two threads called it at the same time.
+  /// Returns whether two threads called this listener at the same time.
   [[nodiscard]] bool crowded() const { return crowded_; }
 
  private:

@@ -18,7 +18,8 @@ using rest_fcgi::test::vector_file;
 
 namespace {
 
-/// Recorded bodies and events, and values that have all special cases of the transcoding close together.
+/// Returns msgpack samples. Some are recorded bodies and events. The others contain all special cases of the
+/// conversion to JSON in a few bytes.
 std::vector<std::string> samples() {
   std::vector<std::string> found;
   for (const std::string_view name : kVectorFiles) {

@@ -221,7 +221,8 @@ TEST_CASE("append_json keeps existing text, also on errors") {
 
 namespace {
 
-/// Hides members named `hide` and the text after a `!`, and shows members named `show` unchanged.
+/// A redactor for tests. It hides members named `hide`, and members named `top` at the top level. In a text,
+/// it hides what follows a `!`. It shows members named `show` unchanged.
 class Words final : public Redactor {
  public:
   [[nodiscard]] Verdict of_member(std::string_view key, std::size_t depth) const override {

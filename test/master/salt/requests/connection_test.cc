@@ -38,7 +38,7 @@ using rest_fcgi::test::FakeRetPort;
 
 constexpr std::size_t kMaxAnswer = 1 << 20;
 
-/// One connection to a fake master.
+/// A client with one connection to a fake master.
 struct Client {
   zmq::context_t context{1};
   std::unique_ptr<Connection> connection;
@@ -60,7 +60,8 @@ std::optional<std::string> echo(std::string body) {
   return body;
 }
 
-/// A connection that sent one request and received these frames.
+/// Sends one request to a master that answers with these frames. Returns the answer that the connection
+/// accepts.
 Result<WipedBytes> answered_with(const Frames& frames) {
   FakeRetPort master([&](const Frames&) { return frames; });
   Client client(master.uri());
@@ -103,7 +104,7 @@ TEST_CASE("a refused connection is noticed at once") {
 }
 
 TEST_CASE("nothing is sent to a peer without ZeroMQ") {
-  // Accepts TCP connections and sends nothing.
+  // This listener accepts TCP connections and sends nothing.
   zmq::context_t context;
   zmq::socket_t listener(context, zmq::socket_type::stream);
   listener.bind("tcp://127.0.0.1:*");
@@ -206,7 +207,7 @@ TEST_CASE("a reply beyond the size limit closes the connection") {
 }
 
 TEST_CASE("a connection with unexpected bytes is not open") {
-  // A second answer could be taken for the answer to the next request.
+  // A client could take a second answer for the answer to its next request.
   zmq::context_t context;
   zmq::socket_t master(context, zmq::socket_type::router);
   master.bind("tcp://127.0.0.1:*");
@@ -269,7 +270,7 @@ TEST_CASE("connections work over IPv6") {
 
 TEST_CASE("child processes inherit no connection") {
   FakeRetPort master(echo);
-  // A working connection shows that all other descriptors of a connection are open already.
+  // After an answered request, all descriptors that the connections share are open.
   Client first(master.uri());
   REQUIRE(first.connection->wait_until_open(late()));
   CHECK(first.ask("question") == "question");

@@ -43,7 +43,7 @@ Result<WipedBytes> ask(RequestPool& pool, std::string_view message,
   return pool.request(priority, bytes(message), late());
 }
 
-/// A request that runs in its own thread.
+/// Sends a request on its own thread.
 std::future<Result<WipedBytes>> send_request(RequestPool& pool, std::string message,
                                              PriorityClass priority = PriorityClass::publish) {
   return std::async(std::launch::async,
@@ -54,7 +54,8 @@ std::optional<std::string> reply_to(std::string body) {
   return "re: " + body;
 }
 
-/// A master that holds back requests that start with `slow` until it is released, and answers others at once.
+/// A fake master that holds each request that begins with `slow` until `open` is called. The master answers
+/// other requests at once.
 class GatedMaster {
  public:
   explicit GatedMaster(std::size_t workers)
@@ -72,7 +73,7 @@ class GatedMaster {
     changed_.notify_all();
   }
 
-  /// The number of held requests, now and at most.
+  /// The number of requests that the master holds now, and the maximum so far.
   [[nodiscard]] int inside() const { return count(inside_); }
   [[nodiscard]] int most() const { return count(most_); }
 
@@ -208,7 +209,8 @@ TEST_CASE("a dead worker delays only its own requests") {
       if ((*pool)->request(priority, bytes("x"), end)) ++answered;
     });
   }
-  // Every third one waits until its deadline; there are more of them than connections.
+  // The master never answers every third request. There are more such requests than connections, and each one
+  // waits until its deadline.
   CHECK(test::soon([&] { return answered == 10; }));
   CHECK(std::chrono::steady_clock::now() < end);
   for (auto& thread : lost) thread.join();
@@ -305,7 +307,7 @@ TEST_CASE("destroying the pool ends all requests") {
   std::vector<std::future<Result<WipedBytes>>> answers;
   for (int i = 0; i < 2; ++i) answers.push_back(send_request(*pool, "slow"));
   CHECK(test::soon([&] { return master.inside() == 2; }));
-  // If one of them is refused, the other four wait.
+  // Four more requests may wait, so the pool refuses one of these five.
   for (int i = 0; i < 5; ++i) answers.push_back(send_request(*pool, "slow"));
   const auto is_ready = [](const auto& answer) {
     return answer.wait_for(seconds(0)) == std::future_status::ready;

@@ -17,7 +17,7 @@ inline SteadyTime in(std::chrono::milliseconds time) {
   return std::chrono::steady_clock::now() + time;
 }
 
-/// A deadline that no test reaches.
+/// Returns a deadline that is long after the end of a test.
 inline SteadyTime late() {
   return in(std::chrono::seconds(60));
 }
@@ -30,7 +30,7 @@ inline std::string text(const WipedBytes& bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Waits until the condition holds; false after a long time.
+/// Waits until the condition holds. Returns false after 30 seconds.
 inline bool soon(const std::function<bool()>& holds) {
   const SteadyTime end = in(std::chrono::seconds(30));
   while (!holds()) {
