@@ -18,7 +18,7 @@
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/master/workers.h"
 
-/// Runs calls after their authorization.
+/// Runs calls that are authorized already.
 namespace rest_fcgi::embedded {
 
 class LocalJob;
@@ -29,16 +29,17 @@ class LocalCaller {
  public:
   using Addressee = std::shared_ptr<master::Addressee>;
 
-  /// A publication of a call. Borrows.
+  /// A call to publish. Borrows all but the selection.
   struct Request {
     const lowstate::LocalCall& call;
     std::string_view user;
     Selection selection;
-    bool is_narrowed = false;   ///< the selection is only a part of what the call's target matches
-    std::string_view jid = {};  ///< chosen by the caller; empty: a new one
+    /// true if the selection has only some of the minions that the call's target matches
+    bool is_narrowed = false;
+    std::string_view jid = {};  ///< the jid that the caller chose; empty: the job gets a new jid
   };
 
-  /// `workers` has to outlive it.
+  /// `workers` must outlive the object.
   LocalCaller(std::shared_ptr<const Minions> minions, std::shared_ptr<const Modules> modules,
               std::shared_ptr<Jobs> jobs, master::Workers& workers)
       : minions_(std::move(minions)),
@@ -46,13 +47,14 @@ class LocalCaller {
         jobs_(std::move(jobs)),
         workers_(workers) {}
 
-  /// Runs the call's functions. Quick functions run on this thread: their returns are in the job, or go to
-  /// `returns` if they are large. Other functions return from worker threads. If `returns` is null,
-  /// all functions run on worker threads, and only the job cache gets their returns. Errors: invocation, for
-  /// a jid that is taken; unavailable; internal.
+  /// Runs the functions of the call. If all of them are quick, they run on this thread. Their returns are
+  /// then in the job; after 1 MiB of returns, further returns go to `returns`. Other functions run on worker
+  /// threads and return through `returns`. If `returns` is null, all functions run on worker threads, and
+  /// only the job cache gets the returns. Errors: invocation, if another job has the jid; unavailable;
+  /// internal.
   [[nodiscard]] Result<master::Job> run(const Request& request, const Addressee& returns);
 
-  /// Answers a publication that runs no function. Nothing is saved.
+  /// Answers a publication that runs no function. Saves nothing in the job cache.
   [[nodiscard]] master::Job answer(const Request& request, const master::Publication& publication);
 
  private:
@@ -81,13 +83,13 @@ class MasterCaller {
     std::shared_ptr<const lowstate::MasterArguments> arguments;
   };
 
-  /// `workers` has to outlive it.
+  /// `workers` must outlive the object.
   MasterCaller(std::shared_ptr<const MasterData> data, std::shared_ptr<Jobs> jobs, master::Workers& workers)
       : data_(std::move(data)), jobs_(std::move(jobs)), workers_(workers) {}
 
-  /// Runs a runner or wheel. A quick one runs on this thread; others run on a worker thread, and return to
-  /// the job cache, too. If `returns` is null, each runs on a worker thread and returns only to the job
-  /// cache. Errors: unavailable; internal.
+  /// Runs a runner or wheel. A quick function runs on this thread. Any other runs on a worker thread, and its
+  /// return also goes to the job cache. If `returns` is null, every function runs on a worker thread, and its
+  /// return goes only to the job cache. Errors: unavailable; internal.
   [[nodiscard]] Result<master::Started> run(const Request& request, const Mailbox& returns);
 
   /// Runs a wheel on this thread.
@@ -102,15 +104,15 @@ class MasterCaller {
   master::Workers& workers_;
 };
 
-/// Delays an asynchronous job if there are event listeners, so that a browser has the reply with the jid
-/// before the first event, which comes on another connection.
+/// Delays an asynchronous job if there are event listeners. A browser then has the reply with the jid before
+/// the job's first event arrives on another connection.
 inline void delay_for_listeners(const Jobs& jobs, const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kDelay{100};
   if (jobs.announcer().has_listeners()) static_cast<void>(pause(kDelay, stop));
 }
 
-/// Calls `begin` now and returns null if the caller waits for the job. Otherwise returns a gate that calls
-/// `begin` when its last copy is destroyed.
+/// Starts a job, now or later. If the caller waits for the job, calls `begin` now and returns null. Otherwise
+/// returns a gate that calls `begin` when the last copy of the gate is destroyed.
 template <class Begin>
 [[nodiscard]] master::StartGate start_or_gate(bool is_awaited, Begin begin) {
   struct Gate {

@@ -14,7 +14,7 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// The results of the authorization that the call needs.
+/// The results of the authorization that the call uses later.
 struct Admitted final : master::Admitted {
   Admitted(auth::Identity its_caller, Selection its_selection,
            std::shared_ptr<const lowstate::MasterArguments> its_arguments)
@@ -22,8 +22,9 @@ struct Admitted final : master::Admitted {
         selection(std::move(its_selection)),
         arguments(std::move(its_arguments)) {}
   auth::Identity caller;
-  Selection selection;                                         ///< for a local call
-  std::shared_ptr<const lowstate::MasterArguments> arguments;  ///< for a runner or wheel, as rules saw them
+  Selection selection;  ///< the selected minions of a local call
+  /// the arguments of a runner or wheel, as the rules saw them
+  std::shared_ptr<const lowstate::MasterArguments> arguments;
 };
 
 const Admitted& admitted(const master::Permit& permit) {
@@ -49,7 +50,7 @@ MasterCaller::Request request_of(const master::Permit& permit) {
           admitted(permit).arguments};
 }
 
-/// Returns the part of a selection that `only` names.
+/// Returns the part of the selection that `only` names by id.
 Selection narrowed(const Selection& selection, const Minions& minions, const std::vector<std::string>& only) {
   const Selection wanted = select_ids(minions, {only.begin(), only.end()});
   Selection both;
@@ -58,8 +59,8 @@ Selection narrowed(const Selection& selection, const Minions& minions, const std
   return both;
 }
 
-/// The only Runtime. Its destructor waits for tasks on the workers, so these share `jobs` and not this
-/// object.
+/// The implementation of Runtime. The destructor waits for tasks on the workers. These tasks share `jobs` but
+/// do not use the EmbeddedRuntime.
 class EmbeddedRuntime : public Runtime {
  public:
   EmbeddedRuntime(const Options& options, std::shared_ptr<Jobs> jobs)
@@ -68,8 +69,8 @@ class EmbeddedRuntime : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override {
     std::size_t interrupted = 0;
     if (!workers_.close(deadline)) {
-      // Calls are interrupted before they are asked to stop, so that the return of a stopped function is
-      // dropped.
+      // Calls are interrupted before their functions are asked to stop. The returns of stopped functions are
+      // then dropped.
       interrupted = jobs_->interrupt_all();
       workers_.stop();
     }
@@ -118,8 +119,8 @@ class EmbeddedRuntime : public Runtime {
   const std::shared_ptr<GeneratedKeys> keys_ = std::make_shared<GeneratedKeys>();
   mutable std::mutex mutex_;                    // guards the four members below
   std::weak_ptr<const MasterData> data_;        // of the latest master
-  std::set<std::string, std::less<>> minions_;  // ids of the latest master's minions
-  std::set<std::string, std::less<>> started_;  // ids of announced minions
+  std::set<std::string, std::less<>> minions_;  // ids of the minions of the latest master
+  std::set<std::string, std::less<>> started_;  // ids of the minions that are announced
   master::Workers workers_;
 };
 
@@ -145,7 +146,8 @@ class EmbeddedMaster : public master::Master {
 
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before) override {
-    // Authentication comes first: a caller with wrong credentials learns nothing about targets and functions.
+    // Authentication comes first, so that a caller with wrong credentials learns nothing about targets and
+    // functions.
     const bool is_known = before != nullptr && chunk.credentials.same_as(before->chunk().credentials);
     Result<auth::Identity> identity =
         is_known ? admitted(*before).caller : authenticator_->authenticate(chunk.credentials, deadline);
@@ -239,8 +241,8 @@ class EmbeddedMaster : public master::Master {
   using Admission = Result<std::shared_ptr<const master::Admitted>>;
   [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::Chunk& chunk) const {
     const lowstate::LocalCall& call = chunk.local();
-    // Resolved only if a rule needs it, so that a caller without permissions costs little. No rule about
-    // minions allows a target that cannot be resolved.
+    // The target is resolved only if a rule needs it, so that a caller without permissions costs little. If
+    // the target cannot be resolved, no rule about minions allows the call.
     std::optional<Result<Selection>> selection;
     const auto selected = [&]() -> Result<Selection>& {
       if (!selection) {
@@ -279,12 +281,13 @@ class EmbeddedMaster : public master::Master {
         });
   }
 
-  /// The return of a runner with a target shows which minions match, so the caller must be allowed to read
-  /// all pillar that decides.
+  /// Checks whether the caller may use the target of a runner. The return of such a runner shows which
+  /// minions match the target. Therefore the caller must be allowed to read all pillar data that decides
+  /// whether a minion matches.
   [[nodiscard]] Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
                                                  const lowstate::MasterArguments& arguments) const {
     const Result<BoundArguments> bound = runner.bind(arguments);
-    if (!bound || !takes_target(*bound)) return {};  // the runner refuses wrong arguments
+    if (!bound || !takes_target(*bound)) return {};  // with wrong arguments, the runner itself fails later
     const Result<lowstate::Target> target = target_of(*bound);
     if (!target) return {};
     const Result<Selection> visible = select_visible(*minions_, *target, pillar_check(identity));

@@ -13,7 +13,8 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// Returns the code of the two that is further from success. The code of a killed program is below 0.
+/// Returns the worse of two retcodes: the one further from 0. A killed program has a retcode below 0; a
+/// positive retcode counts as worse than a negative one.
 int worse_retcode(int a, int b) {
   if (a <= 0 && b <= 0) return std::min(a, b);
   return std::max(a, b);
@@ -24,11 +25,11 @@ int worse_retcode(int a, int b) {
 /// The functions of a local chunk, ready to run on any minion. Immutable; threads may share it.
 class LocalJob {
  public:
-  /// Borrows the chunk's functions.
+  /// Makes a job that borrows the functions of the chunk.
   explicit LocalJob(const lowstate::LocalCall& call)
       : ret_(call.ret), compound_(call.compound), functions_(&call.functions) {}
 
-  /// Copies the functions, so that the job may outlive the request. Errors: internal.
+  /// Makes a job with a copy of the functions, so that the job may outlive the request. Errors: internal.
   [[nodiscard]] static Result<std::shared_ptr<LocalJob>> owning(const lowstate::LocalCall& call) {
     auto job = std::make_shared<LocalJob>(call);
     if (Result<void> copied = job->copy(call); !copied) return std::move(copied).error();
@@ -44,12 +45,14 @@ class LocalJob {
   }
 
  private:
-  /// Not inlined into `run`, which needs little stack while a single function runs.
+  /// Runs all functions of a compound call. Not inlined, so that a single function needs little stack in
+  /// `run`.
   [[nodiscard, gnu::noinline]] master::Return run_all(const returner::Load& load, const Engine& engine,
                                                       const Minion& minion,
                                                       const std::stop_token& stop) const {
     std::vector<master::Return> returns;
-    std::unordered_map<std::string_view, std::size_t> last;  // a function may be called several times
+    // position of the last call of each function, because a call may have a function several times
+    std::unordered_map<std::string_view, std::size_t> last;
     master::Return all{minion.id, {}, 0, true, ""};
     for (std::size_t i = 0; i < functions_->size(); ++i) {
       const master::Return& one = returns.emplace_back(run_one(load, engine, minion, i, stop));
@@ -104,23 +107,24 @@ class LocalJob {
   const bool compound_;
   JsonDocument document_;
   std::vector<lowstate::Function> copies_;            // borrow document_
-  const std::vector<lowstate::Function>* functions_;  // the chunk's, or copies_
+  const std::vector<lowstate::Function>* functions_;  // the functions of the chunk, or copies_
 };
 
 namespace {
 
-/// A job on worker threads, shared by its tasks.
+/// The data of a job on worker threads. All tasks of the job share it.
 struct Work {
   std::shared_ptr<const Minions> minions;
   std::shared_ptr<const Modules> modules;
-  std::vector<std::size_t> positions;  ///< of the job's minions
+  std::vector<std::size_t> positions;  ///< positions of the job's minions in `minions`
   std::shared_ptr<Jobs> jobs;
   Jobs::ExtraReturners extra;
   std::shared_ptr<const LocalJob> job;
-  LocalCaller::Addressee returns;  ///< null: an asynchronous job
+  LocalCaller::Addressee returns;  ///< gets the returns; null for an asynchronous job
   std::shared_ptr<RunningJob> running{};
 
-  /// Saves a return before the caller gets it, so that the caller can look it up.
+  /// Delivers a return. Saves the return before the caller gets it, so that the caller can find it in the job
+  /// cache.
   void deliver(const returner::Load& load, master::Return ret) const {
     jobs->add_return(load, ret, extra);
     if (returns) returns->put(std::move(ret));
@@ -136,7 +140,7 @@ struct Work {
   }
 
  private:
-  /// An exception becomes a return, since the caller waits for one.
+  /// Runs the functions on a minion. An exception becomes a return, because the caller waits for a return.
   [[nodiscard]] master::Return run_on(const Minion& minion, const std::stop_token& stop) const {
     if (stop.stop_requested()) return {minion.id, Json::string(kTerminated), 1, false, ""};
     try {
@@ -148,7 +152,8 @@ struct Work {
   }
 };
 
-/// Submits one task for each call, or one for all calls of quick functions.
+/// Submits one task for each call. If `in_one_task` is true, one task runs all calls; this is for quick
+/// functions.
 void submit(master::Workers::Reservation& reservation, const std::shared_ptr<const Work>& work,
             bool in_one_task) {
   const std::size_t calls = work->positions.size();
@@ -207,7 +212,8 @@ Result<returner::Load> LocalCaller::make_load(const Request& request, master::Jo
 }
 
 Result<master::Job> LocalCaller::run_here(const Request& request, master::Job job, const Addressee& returns) {
-  // Returns beyond this size are saved and delivered one by one, since all together may need much memory.
+  // When the held returns reach this size, further returns are saved and delivered one by one, to save
+  // memory.
   constexpr std::size_t kMaxHeldBytes = std::size_t{1} << 20;
   const LocalJob local(request.call);
   const Result<returner::Load> load = make_load(request, job);
@@ -246,7 +252,8 @@ Result<master::Job> LocalCaller::run_on_workers(const Request& request, master::
   const auto work =
       std::make_shared<Work>(Work{minions_, modules_, request.selection.positions, jobs_,
                                   jobs_->extra_returners(request.call.ret), *std::move(local), returns});
-  // The running job must not own its work, which owns it. Tasks and gate keep the work alive.
+  // The work owns the running job, so the running job has only a weak pointer to the work. The tasks and the
+  // gate keep the work alive.
   auto interrupt = [weak = std::weak_ptr(work)](const returner::Load& of, std::size_t call) {
     log::warning(format("job {} on {} was interrupted: the engine shuts down", of.jid, of.minions[call]));
     const auto interrupted = weak.lock();

@@ -9,13 +9,13 @@
 
 namespace rest_fcgi::embedded {
 
-/// A call of a runner or wheel. Immutable once its jid is set; threads may share it then.
+/// A call of a runner or wheel. After its jid is set the object is immutable, and threads may share it.
 class MasterJob {
  public:
   struct Outcome {
     Json ret;
     bool success = true;
-    /// Set if the job cache could not be read. A waiting caller gets this error in place of the return.
+    /// The error if the job cache could not be read. A waiting caller gets this error instead of the return.
     std::optional<Error> unavailable{};
   };
 
@@ -32,13 +32,14 @@ class MasterJob {
   [[nodiscard]] const std::string& jid() const noexcept { return jid_; }
   [[nodiscard]] const std::string& user() const noexcept { return user_; }
 
-  /// Returns `salt/run/<jid>` or `salt/wheel/<jid>`.
+  /// Returns the tag of the job's events: `salt/run/<jid>` or `salt/wheel/<jid>`.
   [[nodiscard]] std::string tag() const { return format("salt/{}/{}", is_runner() ? "run" : "wheel", jid_); }
 
-  /// Returns whether a request's own thread may run it. An unknown function is quickly refused.
+  /// Returns whether the thread of the request may run the function. An unknown function counts as quick,
+  /// because it is refused at once.
   [[nodiscard]] bool is_quick() const noexcept { return function_ == nullptr || function_->is_quick; }
 
-  /// Returns the load for the job cache. The only minion is the master.
+  /// Returns the load for the job cache. Its only minion is the master.
   [[nodiscard]] returner::Load load() const {
     returner::Load load;
     load.jid = jid_;
@@ -51,8 +52,8 @@ class MasterJob {
     return load;
   }
 
-  /// Runs the function. An error or exception becomes the text of an outcome without success, since the
-  /// caller waits for a return.
+  /// Runs the function. An error or exception becomes an outcome without success, with the error's text,
+  /// because the caller waits for a return.
   [[nodiscard]] Outcome run(const MasterData& data, const std::stop_token& stop) const try {
     if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
     const Result<BoundArguments> bound = function_->bind(*arguments_);
@@ -77,7 +78,7 @@ class MasterJob {
                                  outcome.success, in_job_cache);
   }
 
-  /// Returns Salt's event about the return.
+  /// Returns the data of Salt's event about the return.
   [[nodiscard]] Json event(const Outcome& outcome) const {
     return written_object([&](JsonWriter& writer) {
       writer.key("fun").string(full_name()).key("jid").string(jid_);
@@ -89,13 +90,13 @@ class MasterJob {
     });
   }
 
-  /// Returns what the waiting caller gets.
+  /// Returns what a waiting caller gets: the return, or an error if the job cache could not be read.
   [[nodiscard]] Result<master::RunnerReturn> reply(Outcome outcome, Json event) const {
     if (!outcome.unavailable) return master::RunnerReturn{std::move(outcome.ret), std::move(event)};
     return master::with_jid(*std::move(outcome.unavailable), jid_);
   }
 
-  /// Saves the return of a job on a worker thread before the waiting caller gets it.
+  /// Delivers the return of a job on a worker thread. Saves the return before the waiting caller gets it.
   void deliver(Outcome outcome, const MasterCaller::Mailbox& returns) const {
     Json data = event(outcome);
     jobs_.save_return(jid_, {jobs_.master_id(), data, outcome.success ? 0 : 1, outcome.success, ""},
@@ -114,7 +115,7 @@ class MasterJob {
   [[nodiscard]] Outcome invalid_arguments(const std::string& complaint) const {
     const std::string sentence = format("Passed invalid arguments: {}", complaint);
     if (!is_runner()) return {Json::string(sentence), false};
-    // To Salt, a runner that could not be called has succeeded.
+    // Salt counts a runner as successful even if its arguments were wrong.
     return {Json::string(format("\n{}\n\nUsage:\n{}", sentence, function_->usage)), true};
   }
 
@@ -123,7 +124,7 @@ class MasterJob {
   const std::string name_;
   const std::string user_;
   const WallTime started_;
-  const MasterFunction* const function_;  // null: unknown function
+  const MasterFunction* const function_;  // null if the function is unknown
   const std::shared_ptr<const lowstate::MasterArguments> arguments_;
   std::string jid_;
 };

@@ -30,17 +30,17 @@ class Nodegroups {
  public:
   Nodegroups() = default;
 
-  /// Errors: configuration, for a nodegroup that is no compound target or contains itself.
+  /// Resolves the nodegroups. Errors: configuration, if a nodegroup is no compound target or contains itself.
   [[nodiscard]] static Result<Nodegroups> make(const std::vector<master::NodegroupOptions>& options,
                                                const std::vector<Minion>& minions);
 
-  /// Returns the sorted ids of a nodegroup's minions; null for an unknown nodegroup.
+  /// Returns the sorted ids of the minions in a nodegroup, or null for an unknown nodegroup.
   [[nodiscard]] const std::vector<std::string_view>* find(std::string_view name) const;
 
-  /// Returns whether the nodegroup, or one that it contains, looks into pillar.
+  /// Returns whether the nodegroup's target, or the target of a nodegroup inside it, looks into pillar data.
   [[nodiscard]] bool looks_into_pillar(std::string_view name) const { return using_pillar_.contains(name); }
 
-  /// Returns all names, joined by commas.
+  /// Returns the names of all nodegroups, joined by commas.
   [[nodiscard]] std::string names() const;
 
  private:
@@ -50,15 +50,16 @@ class Nodegroups {
   std::set<std::string, std::less<>> using_pillar_;
 };
 
-/// Errors: configuration, for an id that no minion can have.
+/// Checks the id of a minion. Errors: configuration, if Salt does not allow such an id.
 [[nodiscard]] Result<void> check_minion_id(std::string_view id);
 
-/// All minions of one configuration, sorted by id. Immutable; shared by the master and the jobs that it
-/// started, which may outlive it.
+/// All minions of one configuration, sorted by id. Immutable. The master shares the object with the jobs that
+/// it started, which may outlive the master.
 class Minions {
  public:
-  /// Makes the declared minions, or one with the host's name if none is declared. Errors: configuration, for
-  /// a wrong or duplicate id, grains or pillar that are no object, and a wrong nodegroup.
+  /// Makes the declared minions. If none is declared, makes one minion with the host's name. Errors:
+  /// configuration, for a wrong or duplicate id, for grains or pillar that are no object, and for a wrong
+  /// nodegroup.
   [[nodiscard]] static Result<std::shared_ptr<const Minions>> make(
       const std::vector<MinionOptions>& declared,
       const std::vector<master::NodegroupOptions>& nodegroups = {});
@@ -67,7 +68,7 @@ class Minions {
 
   [[nodiscard]] const Nodegroups& nodegroups() const noexcept { return nodegroups_; }
 
-  /// Returns the minion's position in `all()`; absent for an unknown minion.
+  /// Returns the position of the minion in `all()`, or nothing for an unknown minion.
   [[nodiscard]] std::optional<std::size_t> position(std::string_view id) const;
 
  private:

@@ -9,7 +9,8 @@
 
 namespace rest_fcgi::embedded {
 
-/// See Runtime::unmatched_rule_parts. REQUIRES: the patterns of the rules compile.
+/// Finds the parts of rules that match nothing, for Runtime::unmatched_rule_parts. REQUIRES: the patterns of
+/// the rules compile.
 [[nodiscard]] std::vector<UnmatchedRulePart> find_unmatched(
     const MasterData& data, const std::vector<auth::EauthOptions>& external_auth);
 

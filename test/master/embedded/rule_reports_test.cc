@@ -20,7 +20,7 @@ using auth::Rule;
 using test::EmbeddedEngine;
 using test::holds;
 
-/// A function in a rule, at that line of the file.
+/// Returns the function part of a rule, as if it stood on this line of the master file.
 FunctionRule fun(std::string pattern, int line, std::vector<auth::ArgumentCondition> conditions = {}) {
   return {std::move(pattern), std::move(conditions), "master:" + std::to_string(line)};
 }
@@ -29,7 +29,8 @@ Rule rule(std::string scope, std::vector<FunctionRule> functions, int line) {
   return {std::move(scope), std::move(functions), "master:" + std::to_string(line)};
 }
 
-/// Minions web1, web2 and db1; a back end where alice, the group ops and all others have rules.
+/// The minions web1, web2 and db1, and rules of one eauth back end. Alice, the group ops and all other users
+/// have rules.
 struct Fixture {
   Fixture() {
     options.minions = {{"web1"}, {"web2"}, {"db1"}};
@@ -58,7 +59,7 @@ struct Fixture {
   auth::Options auth;
 };
 
-/// Returns the texts of the unmatched parts of a rule of fred, each after a space.
+/// Returns the texts of the parts of fred's rule that match nothing. A space precedes each text.
 std::string unmatched_in(const EmbeddedEngine& engine, Rule rule) {
   std::string texts;
   for (const UnmatchedRulePart& part :

@@ -16,12 +16,12 @@ namespace rest_fcgi::embedded {
 struct EventText {
   std::string tag;
   Json data;
-  std::string user{};  ///< of the event's job; empty: the event has no job
+  std::string user{};  ///< the user of the event's job; empty if the event has no job
 };
 
 namespace {
 
-/// Marks the keyword arguments among a load's arguments.
+/// The key that marks an object with keyword arguments among a load's arguments.
 constexpr std::string_view kMark = "__kwarg__";
 
 enum class Marks { kept, dropped };
@@ -33,7 +33,7 @@ struct Redaction {
 
 void write_without_secrets(JsonWriter& writer, const JsonValue& value, const Redaction& redaction);
 
-/// Returns whether the name says that the value is a secret. Null, booleans and counts are not secret.
+/// Returns whether the value is a secret, which its name decides. Null, booleans and counts are never secret.
 bool is_secret(std::string_view key, const JsonValue& value) {
   using Kind = JsonValue::Kind;
   if (value.is(Kind::null) || value.is(Kind::boolean)) return false;
@@ -47,7 +47,7 @@ bool is_secret(std::string_view key, const JsonValue& value) {
 void write_member(JsonWriter& writer, const JsonMember& member, const Redaction& redaction) {
   const auto& [key, value] = member;
   if (redaction.marks == Marks::dropped && key == kMark) return;
-  // JSON sent as a form is one long key.
+  // If a client sends JSON as a form, the whole JSON text is one long key.
   writer.key(master::without_secrets(key, redaction.texts).value_or(std::string(key)));
   const bool tells = !value.is(JsonValue::Kind::null) && !value.is(JsonValue::Kind::boolean);
   if (is_secret(key, value) || (tells && key == "eauth")) {
@@ -101,7 +101,7 @@ bool is_wheel(const returner::Load& load) {
   return load.fun.text().starts_with(kWheel);
 }
 
-/// Returns the name of a function, or the names of a compound call, joined by commas.
+/// Returns the function name, or for a compound call all function names joined by commas.
 std::string function_names(const Json& fun) {
   std::string names;
   for (const char c : fun.text()) {
@@ -110,7 +110,7 @@ std::string function_names(const Json& fun) {
   return names;
 }
 
-/// Returns `salt/run/JID` or `salt/wheel/JID`.
+/// Returns the tag of the job's events: `salt/run/JID` or `salt/wheel/JID`.
 std::string tag_of(const returner::Load& load) {
   return format("salt/{}/{}", is_wheel(load) ? "wheel" : "run", load.jid);
 }
@@ -223,11 +223,11 @@ EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now)
 
 bool is_master_call(const returner::Load& load) {
   const bool is_named = load.fun.text().starts_with("\"runner.") || load.fun.text().starts_with(kWheel);
-  if (!is_named || load.minions.empty()) return is_named;  // other programs may write loads without minions
+  if (!is_named || load.minions.empty()) return is_named;  // other programs may save loads without minions
   return load.minions.size() == 1 && load.minions.front().ends_with("_master");
 }
 
-/// Adds the events of the watched job cache to the log.
+/// Adds the events from the watch of the job cache to the event log.
 class Announcer::ClusterEvents : public returner::ClusterListener {
  public:
   explicit ClusterEvents(Announcer& owner) : owner_(owner) {}
@@ -244,7 +244,7 @@ class Announcer::ClusterEvents : public returner::ClusterListener {
       const master::Return of_minion{ret.minion, ret.ret, ret.retcode, ret.success, ret.out};
       return owner_.append(job_ret_event(load, of_minion, owner_.now()));
     }
-    // The return of a runner or wheel is its whole event.
+    // The return of a runner or wheel in the job cache is the whole event.
     const JsonDocument event = own_document(ret.ret);
     owner_.append(
         master_ret_event(load, member_of(event.root(), "return").json(), ret.success, owner_.now()));

@@ -16,55 +16,56 @@
 #include "rest_fcgi/returner/returner.h"
 
 /// The events of a Salt master of the release series 3008 (salt/master.py, salt/minion.py,
-/// salt/client/mixins.py). Secrets are hidden by the rules of `master::secrecy_of` and
-/// `master::without_secrets`, except in what a minion returned.
+/// salt/client/mixins.py). `master::secrecy_of` and `master::without_secrets` tell which secrets are hidden
+/// in events. The returns of minions keep their secrets.
 namespace rest_fcgi::embedded {
 
 struct EventText;
 
-/// Returns whether the job is that of a runner or wheel, of any process. Its function is `runner.NAME` or
-/// `wheel.NAME`, and its only minion is a master.
+/// Returns whether a runner or wheel has the job. The function of such a job is `runner.NAME` or
+/// `wheel.NAME`, and its only minion is a master. The job may belong to another process.
 [[nodiscard]] bool is_master_call(const returner::Load& load);
 
-/// Whether the job of a runner or wheel is in the job cache. Jobs of minions always are.
+/// Says whether the job of a runner or wheel is in the job cache. Jobs of minions always are.
 enum class InJobCache { no, yes };
 
-/// Adds the events of jobs and minions to the event log of this process, each event once. Without listeners
-/// no event is made. Thread-safe.
+/// Adds the events of jobs and minions to the event log of this process. Each event is added once. Without
+/// listeners the announcer makes no events. Thread-safe.
 ///
-/// If hosts share a job cache that can be watched, events of its jobs come from the watch. All other events
-/// are also published there for other processes and hosts.
+/// Hosts may share a job cache that can be watched. The announcer then gets the events of jobs in that cache
+/// from the watch. It publishes all other events there, for other processes and hosts.
 class Announcer {
  public:
-  /// `clock` has to outlive this.
+  /// `clock` must outlive the announcer.
   Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock);
   ~Announcer();
   Announcer(const Announcer&) = delete;
   Announcer& operator=(const Announcer&) = delete;
 
-  /// Watches the job cache if it can be watched. `cache` has to outlive this. Call before all other
-  /// functions.
+  /// Watches the job cache, if that cache can be watched. `cache` must outlive the announcer. REQUIRES: no
+  /// other function was called before.
   void watch(returner::Returner& cache);
 
-  /// Tells `observer` of the jobs and minions of this process. Call before all other functions.
+  /// Tells `observer` about the jobs and minions of this process. REQUIRES: no job or event was announced
+  /// before.
   void observe(std::shared_ptr<master::JobObserver> observer) { observer_ = std::move(observer); }
 
-  /// Returns a reader of events from now on; `after`: see `EventLog::reader`. Errors: those of
+  /// Returns a reader of all events from now on. `after` is described at `EventLog::reader`. Errors: those of
   /// `EventLog::reader`; unavailable, if the shared job cache cannot be watched.
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> reader(const master::EventPermit& permit,
                                                                     std::string_view after);
 
-  /// Returns whether there is an observer, or may be listeners, here or on other hosts.
+  /// Returns whether there is an observer or may be a listener, on this or another host.
   [[nodiscard]] bool has_listeners() { return observer_ || needs_events(); }
 
-  /// `missing`: ids in the job's target that no minion has.
+  /// Announces a new job. `missing` are the ids in the job's target that no minion has.
   void job_new(const returner::Load& load, const std::vector<std::string>& missing);
   void job_ret(const returner::Load& load, const master::Return& ret);
   void master_new(const returner::Load& load, InJobCache in_job_cache);
   void master_ret(const returner::Load& load, const Json& ret, bool success, InJobCache in_job_cache);
   void minion_start(std::string_view id);
-  void minion_gone(std::string_view id);  ///< Salt's event of a deleted key
-  /// `data`: an object; its `_stamp` is replaced.
+  void minion_gone(std::string_view id);  ///< announces Salt's event of a deleted key
+  /// Announces an event. `data` is an object; the event's time replaces its member `_stamp`.
   void fire(std::string_view tag, const JsonValue& data);
 
  private:

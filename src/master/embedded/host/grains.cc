@@ -19,12 +19,13 @@ namespace {
 using OsRelease = std::map<std::string, std::string, std::less<>>;
 
 struct Os {
-  std::string_view id;  ///< `ID` of os-release
-  std::string_view os;  ///< Salt's grain; empty: as the distribution's own name
+  std::string_view id;  ///< the member `ID` of os-release
+  std::string_view os;  ///< Salt's grain `os`; if empty, the distribution's own name
   std::string_view family;
 };
 
-/// Where Salt's names differ from the distribution's own ones.
+/// Names that Salt gives to distributions and their families, where they differ from the distribution's own
+/// names.
 constexpr Os kOs[] = {
     {"debian", "Debian", "Debian"},
     {"ubuntu", "Ubuntu", "Debian"},
@@ -69,7 +70,7 @@ OsRelease parse_os_release(std::string_view text) {
   return values;
 }
 
-/// Shortens `NAME` as Salt does.
+/// Returns the distribution's `NAME` without ` GNU/Linux` and ` Linux`, as Salt does.
 std::string short_name(std::string name) {
   for (const std::string_view words : {" GNU/Linux", " Linux"}) {
     if (const std::size_t at = name.find(words); at != std::string::npos) name.erase(at, words.size());
@@ -77,7 +78,8 @@ std::string short_name(std::string name) {
   return name;
 }
 
-/// Returns the family of the distribution, or of the first known one in `ID_LIKE`.
+/// Returns the family of the distribution. If the distribution is unknown, returns the family of the first
+/// known one in `ID_LIKE`.
 std::string_view family_of(const std::string& id, const std::string& id_like, std::string_view os) {
   if (const Os* known = known_os(id)) return known->family;
   for (const std::string_view like : split_words(id_like)) {
@@ -86,7 +88,7 @@ std::string_view family_of(const std::string& id, const std::string& id_like, st
   return os;
 }
 
-/// Returns what stands in parentheses: `22.04 (Jammy Jellyfish)`.
+/// Returns the text in parentheses: `Jammy Jellyfish` for `22.04 (Jammy Jellyfish)`.
 std::string_view in_parentheses(std::string_view version) {
   const std::size_t open = version.find('(');
   const std::size_t close = version.find(')', open == std::string_view::npos ? 0 : open);
@@ -130,18 +132,18 @@ Cpu parse_cpu(std::string_view cpuinfo) {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-/// Grains and the firmware's files.
+/// Names of grains and of the firmware's files that have their values.
 constexpr Pair kFirmware[] = {{"biosversion", "bios_version"}, {"biosvendor", "bios_vendor"},
                               {"boardname", "board_name"},     {"productname", "product_name"},
                               {"manufacturer", "sys_vendor"},  {"biosreleasedate", "bios_date"},
                               {"uuid", "product_uuid"},        {"serialnumber", "product_serial"}};
 
-/// Debian's names of processor architectures that differ from the kernel's.
+/// Names of processor architectures that differ between the kernel and Debian.
 constexpr Pair kDebianArchitectures[] = {{"x86_64", "amd64"}, {"aarch64", "arm64"}, {"i586", "i386"},
                                          {"i686", "i386"},    {"armv7l", "armhf"},  {"ppc64le", "ppc64el"}};
 
 struct Virtual {
-  std::string_view sign;  ///< a part of the text that is looked at, in lower case
+  std::string_view sign;  ///< text to look for, in lower case
   std::string_view name;
   std::string_view subtype = {};
 };
@@ -175,7 +177,7 @@ std::string_view environment(const char* name, std::string_view otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-/// Returns what process 1 is.
+/// Returns the name of the init system, which is the program of process 1.
 std::string_view init_system() {
   if (::access("/run/systemd/system", F_OK) == 0) return "systemd";
   std::string command = read_text("/proc/1/cmdline").value_or("");

@@ -8,51 +8,53 @@
 #include "master/embedded/host/ip_address.h"
 #include "rest_fcgi/core/json.h"
 
-/// The grains of this host, with Salt's names and computed as Salt's `grains/core.py` does.
+/// The grains of this host. Their names and values are those of Salt's `grains/core.py`.
 namespace rest_fcgi::embedded {
 
-/// The release of Salt whose behaviour the engine has, for clients that choose by it: `test.version`, the
-/// grains `saltversion` and `saltversioninfo`, `manage.versions`.
+/// The release of Salt whose behaviour the engine has. Clients that depend on the release find it in
+/// `test.version`, in the grains `saltversion` and `saltversioninfo`, and in `manage.versions`.
 inline constexpr std::string_view kSaltVersion = "3006.28";
 
-/// Returns the host's name, from which the ids of its minion and its master are made.
+/// Returns the name of this host. The ids of its minion and of its master are made from this name.
 [[nodiscard]] std::string host_name();
 
-/// Returns all grains of this host, read anew with each call.
+/// Returns all grains of this host. Each call reads them again.
 [[nodiscard]] Json host_grains();
 
 /// Returns the grains of the operating system (`os`, `os_family`, `osrelease`, ...) from the text of
-/// `/etc/os-release`. A grain that the text does not tell is left out.
+/// `/etc/os-release`. Leaves out grains that the text has no value for.
 [[nodiscard]] Json os_grains(std::string_view os_release);
 
-// The functions below write a part of the grains as members of an open object, from the text of a system
-// file. A grain that the text does not tell is left out, or has the value that Salt gives it then.
+// Each function below reads the text of a system file and writes a part of the grains as members of an open
+// object. If the text has no value for a grain, the grain is left out or gets Salt's default.
 
-/// From /proc/cpuinfo.
+/// Writes the grains of the processor from the text of /proc/cpuinfo.
 void write_cpu_grains(JsonWriter& writer, std::string_view cpuinfo);
 
-/// In MiB, from /proc/meminfo.
+/// Writes the sizes of memory in MiB from the text of /proc/meminfo.
 void write_memory_grains(JsonWriter& writer, std::string_view meminfo);
 
-/// From the readable files of a folder such as /sys/class/dmi/id.
+/// Writes the grains of the firmware from the readable files of a folder such as /sys/class/dmi/id.
 void write_firmware_grains(JsonWriter& writer, const std::string& folder);
 
-/// Signs of a virtual machine or a container.
+/// Values that show whether the host is a virtual machine or a container.
 struct VirtualSigns {
-  std::string container;    ///< the name that systemd or a container manager left behind; empty: none
-  std::string dmi;          ///< vendor and product, as the firmware names them
-  bool hypervisor = false;  ///< the processor has the flag `hypervisor`
+  /// the container's name as systemd or a container manager stored it; empty if there is none
+  std::string container;
+  std::string dmi;          ///< the vendor and product in the firmware
+  bool hypervisor = false;  ///< true if the processor has the flag `hypervisor`
 };
 void write_virtual_grains(JsonWriter& writer, const VirtualSigns& signs);
 
-/// The host's names and addresses in /etc/hosts. No name server is asked, since that may take long.
+/// The names and addresses of the host in /etc/hosts. Name servers are not asked, because their answer may
+/// take long.
 struct HostNames {
   std::string fqdn;
-  std::vector<IpAddress> addresses;  ///< of `fqdn`, sorted, without duplicates
+  std::vector<IpAddress> addresses;  ///< the addresses of `fqdn`, sorted, without duplicates
 };
 
-/// Returns the names of `hostname` in the text of /etc/hosts. The first name on a line is the fully qualified
-/// one. A hostname that no line has is its own fully qualified name.
+/// Returns the names of `hostname` from the text of /etc/hosts. The first name on a line is the fully
+/// qualified name. If no line has the hostname, the hostname itself is the fully qualified name.
 [[nodiscard]] HostNames names_in(std::string_view hosts, std::string_view hostname);
 void write_name_grains(JsonWriter& writer, const HostNames& names);
 
@@ -62,18 +64,19 @@ struct NetworkInterface {
     unsigned prefix = 0;
   };
   std::string name;
-  std::string hw_addr;  ///< empty: none
+  std::string hw_addr;  ///< hardware address; empty if the interface has none
   std::vector<Address> addresses;
 };
 
-/// Returns the interfaces of this host in the kernel's order; empty if the kernel cannot tell.
+/// Returns the network interfaces of this host in the kernel's order. Returns an empty list if the kernel
+/// reports an error.
 [[nodiscard]] std::vector<NetworkInterface> network_interfaces();
 void write_address_grains(JsonWriter& writer, const std::vector<NetworkInterface>& interfaces);
 
-/// From /proc/net/route and /proc/net/ipv6_route.
+/// Writes the grains of the default gateways from the texts of /proc/net/route and /proc/net/ipv6_route.
 void write_gateway_grains(JsonWriter& writer, std::string_view route, std::string_view ipv6_route);
 
-/// From /etc/resolv.conf.
+/// Writes the grain `dns` from the text of /etc/resolv.conf.
 void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf);
 
 /// Writes all grains of this host's network.

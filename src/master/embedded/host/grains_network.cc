@@ -23,7 +23,8 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-/// Returns the lines of /etc/hosts that give an address to this name. Each begins with the address.
+/// Returns the words of all lines in /etc/hosts that contain the name. The first word of each line is the
+/// address.
 std::vector<Words> lines_about(std::string_view hosts, std::string_view name) {
   std::vector<Words> found;
   for (const std::string_view line : lines_of(hosts)) {
@@ -46,7 +47,7 @@ std::optional<IpAddress> address_of(const sockaddr& address) {
   return IpAddress::of_bytes(bytes_at(address, offsetof(sockaddr_in6, sin6_addr), 16));
 }
 
-/// Tunnels have an IPv4 address in place of a hardware address.
+/// Returns the hardware address of an interface. A tunnel has an IPv4 address instead.
 std::string hw_addr_of(const sockaddr& address) {
   sockaddr_ll link{};
   std::memcpy(&link, &address, sizeof link);
@@ -62,7 +63,7 @@ std::string hw_addr_of(const sockaddr& address) {
   return text;
 }
 
-/// Writes the addresses of one IP version, or all for version 0.
+/// Writes the addresses of one IP version. Version 0 means all addresses.
 template <class Addresses>
 void write_addresses(JsonWriter& writer, std::string_view key, const Addresses& addresses, int version) {
   writer.key(key).begin_array();
@@ -72,8 +73,8 @@ void write_addresses(JsonWriter& writer, std::string_view key, const Addresses& 
   writer.end_array();
 }
 
-/// Returns IPv4 before IPv6, and last the IPv4 addresses that the kernel calls secondary: all but the first
-/// of a network.
+/// Returns the addresses in Salt's order: IPv4 first, then IPv6, then secondary IPv4 addresses. The kernel
+/// calls an IPv4 address secondary if it is not the first of its network.
 std::vector<IpAddress> in_salts_order(const std::vector<NetworkInterface::Address>& addresses) {
   std::set<IpNetwork> networks;
   std::array<std::vector<IpAddress>, 3> parts;
@@ -95,7 +96,8 @@ void write_by_interface(JsonWriter& writer, std::string_view key,
   writer.end_object();
 }
 
-/// Reads an address of the tables in /proc/net. IPv4 addresses are in the host's byte order there.
+/// Reads a hexadecimal address from a table in /proc/net. These tables have IPv4 addresses in the host's byte
+/// order.
 std::string address_of_hex_digits(std::string_view digits) {
   std::string bytes;
   for (; digits.size() >= 2; digits.remove_prefix(2)) {
@@ -107,10 +109,11 @@ std::string address_of_hex_digits(std::string_view digits) {
   return address ? address->text() : std::string();
 }
 
-/// The hexadecimal digits of a default route's gateway; absent for a route without a gateway.
+/// The gateway of a default route in hexadecimal digits, or nothing for a route without a gateway.
 using Gateway = std::optional<std::string_view>;
 
-/// Returns the first default route that is up. `columns`: of destination, its mask or length, gateway, flags.
+/// Returns the gateway of the first default route that is up. `columns` are the column numbers of the
+/// destination, its mask or prefix length, the gateway and the flags.
 std::optional<Gateway> default_route(std::string_view table, const std::array<std::size_t, 4>& columns) {
   const auto is_zero = [](std::string_view digits) {
     return digits.find_first_not_of('0') == std::string_view::npos;
@@ -183,7 +186,7 @@ void write_gateway_grains(JsonWriter& writer, std::string_view route, std::strin
 }
 
 void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf) {
-  std::array<Words, 3> servers;  // all, IPv4, IPv6
+  std::array<Words, 3> servers;  // all name servers, those with an IPv4 address, those with an IPv6 address
   Words sort_list;
   Words search;
   Words options;
@@ -218,7 +221,7 @@ std::vector<NetworkInterface> network_interfaces() {
   std::vector<NetworkInterface> interfaces;
   for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
     if (one->ifa_addr == nullptr) continue;
-    const std::string_view label = one->ifa_name;  // such as `eth0:1`
+    const std::string_view label = one->ifa_name;  // the label of an address, such as `eth0:1`
     const std::string_view name = label.substr(0, label.find(':'));
     auto found = std::find_if(interfaces.begin(), interfaces.end(),
                               [name](const NetworkInterface& interface) { return interface.name == name; });
@@ -238,7 +241,8 @@ void write_host_network_grains(JsonWriter& writer) {
   write_address_grains(writer, network_interfaces());
   write_gateway_grains(writer, read_text("/proc/net/route").value_or(""),
                        read_text("/proc/net/ipv6_route").value_or(""));
-  // systemd's own file names the servers behind its local one.
+  // /etc/resolv.conf may name only the local server of systemd-resolved. The file of systemd-resolved has the
+  // servers that this local server asks.
   const auto behind = read_text("/run/systemd/resolve/resolv.conf");
   write_dns_grain(writer, behind ? *behind : read_text("/etc/resolv.conf").value_or(""));
 }

@@ -26,53 +26,53 @@
 
 namespace rest_fcgi::embedded {
 
-// The returns of calls that ended early.
+// The returns of calls that ended before their function returned.
 inline constexpr std::string_view kInterrupted = "Job interrupted: the engine shut down before it ended.";
 inline constexpr std::string_view kOrphaned = "Job interrupted: the process that ran it is gone.";
 inline constexpr std::string_view kTerminated = "Job terminated: it was asked to stop before it ended.";
 
-/// Waits that long. Returns false if `stop` was requested meanwhile.
+/// Waits for the given time. Returns false if a stop was requested meanwhile.
 [[nodiscard]] bool pause(std::chrono::duration<double> length, const std::stop_token& stop);
 
-/// Returns an entry of `saltutil.running`.
+/// Returns an entry in the return of `saltutil.running`.
 [[nodiscard]] Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret);
 
-/// Returns the minions of the job that have none of these returns.
+/// Returns the minions of the job that are missing in `returns`.
 [[nodiscard]] std::vector<std::string> without_return(const returner::Load& load,
                                                       const std::vector<returner::JobReturn>& returns);
 
-/// A job with one call for each minion of its load, on worker threads. Thread-safe.
+/// A job that runs on worker threads, with one call for each minion of its load. Thread-safe.
 class RunningJob {
  public:
-  /// Records that a call was interrupted. Called at most once for each call, and only for calls without a
-  /// return.
+  /// Records that a call was interrupted. The job calls this function at most once for a call, and only if
+  /// the call has no return.
   using Interrupt = std::function<void(const returner::Load& load, std::size_t call)>;
 
-  /// `ret`: the returners that the caller named. REQUIRES: the load's minions are sorted.
+  /// `ret` names the returners that the caller chose. REQUIRES: the load's minions are sorted.
   RunningJob(returner::Load load, std::string ret, Interrupt interrupt);
 
   [[nodiscard]] const returner::Load& load() const noexcept { return load_; }
   [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
 
-  /// Claims the right to record the return of a call. Returns true once for each call, so that an interrupted
-  /// call records no return.
+  /// Claims the right to record the return of a call. Returns true only the first time for each call. An
+  /// interrupted call is claimed already, so its function cannot record a return.
   [[nodiscard]] bool claim(std::size_t call);
 
-  /// Marks a call whose return is recorded. Returns true for the last call of the job.
+  /// Marks a call as finished after its return is recorded. Returns true for the last call of the job.
   [[nodiscard]] bool finish(std::size_t call);
 
   [[nodiscard]] bool runs_on(std::string_view minion) const;
 
-  /// Returns the minions on which it runs, sorted.
+  /// Returns the sorted ids of the minions on which the job still runs.
   [[nodiscard]] std::vector<std::string> running() const;
 
   [[nodiscard]] std::stop_token stop_token(std::size_t call) const { return calls_[call].stop.get_token(); }
   void stop(std::size_t call) { calls_[call].stop.request_stop(); }
 
-  /// Asks the call on that minion to stop. Returns false if none runs there.
+  /// Asks the job's call on that minion to stop. Returns false if no call of the job runs on that minion.
   bool stop_on(std::string_view minion);
 
-  /// Interrupts the calls that are not claimed. Returns their number.
+  /// Interrupts the calls that have not claimed their return. Returns their number.
   std::size_t interrupt();
 
  private:
@@ -90,15 +90,15 @@ class RunningJob {
   std::size_t unfinished_;  // guarded by mutex_
 };
 
-/// The jobs of this process: their ids, their loads and returns in the job cache, and the running ones. Jobs
-/// of other processes are visible through the store. Shared by the runtime, the masters and the tasks on
-/// worker threads. Thread-safe.
+/// The jobs of this process: their ids, their loads and returns in the job cache, and the jobs that run now.
+/// The store shows the jobs of other processes. The runtime, the masters and the tasks on worker threads
+/// share the object. Thread-safe.
 class Jobs {
  public:
-  /// Returners that get a job besides the job cache. They live as long as the Jobs.
+  /// Returners that get a job in addition to the job cache. They live as long as the Jobs.
   using ExtraReturners = std::vector<returner::Returner*>;
 
-  /// Also settles the jobs of processes that died. `clock` has to outlive it.
+  /// Makes the object and settles the jobs of processes that died. `clock` must outlive the object.
   Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr<store::Store>& store,
        const Clock& clock, const Options& options = {}, std::shared_ptr<Announcer> announcer = nullptr,
        master::JidReserve reserve_jids = nullptr);
@@ -107,21 +107,22 @@ class Jobs {
 
   [[nodiscard]] std::string new_jid() { return jids_.next(); }
 
-  /// Returns the jid that the caller chose, or a new one if that is empty. Errors: invocation, for a chosen
-  /// jid that is taken or not of the past; those of the job cache.
+  /// Returns `chosen` if the caller chose a jid, or a new jid if `chosen` is empty. Errors: invocation, if
+  /// another job has the chosen jid or its time is not in the past; those of the job cache.
   [[nodiscard]] Result<std::string> claim_jid(std::string_view chosen);
 
-  /// Errors: invocation, if `ret`, which is joined by commas, names an unknown returner.
+  /// Checks the names of returners in `ret`, which are joined by commas. Errors: invocation, for an unknown
+  /// returner.
   [[nodiscard]] Result<void> check_returners(std::string_view ret) const;
 
   /// Returns the returners of Salt's `ext_job_cache` and those that `ret` names.
   [[nodiscard]] ExtraReturners extra_returners(std::string_view ret) const;
 
-  /// Saves a load. Errors: unavailable, for a durable load. Other failures are logged once by the store or
-  /// the outbox.
+  /// Saves a load. Errors: unavailable, if a durable load cannot be saved. All other failures are only
+  /// logged, once, by the store or the outbox.
   Result<void> save(const returner::Load& load, returner::Durability durability, const ExtraReturners& extra);
 
-  /// Announces a job that was saved. `missing`: ids in its target that no minion has.
+  /// Announces a job that is saved. `missing` are the ids in the job's target that no minion has.
   void announce(const returner::Load& load, const std::vector<std::string>& missing) const;
 
   /// Saves and announces a job together with returns.
@@ -135,25 +136,27 @@ class Jobs {
   void add_return(const returner::Load& load, const master::Return& ret, const ExtraReturners& extra);
 
   /// Saves a job for the worker threads, and adds it to the store's table of running jobs. Does not announce
-  /// it. A job that is not durable may run while the store cannot be written. Errors: unavailable, if the
-  /// jobs that run or wait are too large, and if a durable job was not saved. The job must not run then.
+  /// the job. A job that is not durable may run even if the store cannot be written. Errors: unavailable, if
+  /// the running and waiting jobs are too large together, or if a durable job cannot be saved. After an error
+  /// the job must not run.
   Result<void> start(const std::shared_ptr<RunningJob>& job, returner::Durability durability,
                      const ExtraReturners& extra);
 
-  /// Marks a call whose return is recorded.
+  /// Marks a call as finished after its return is recorded.
   void finish(RunningJob& job, std::size_t call);
 
-  /// Interrupts all calls without a return, and forgets their jobs. Returns the number of calls.
+  /// Interrupts all calls without a return, and removes their jobs. Returns the number of these calls.
   std::size_t interrupt_all();
 
-  /// Returns a job on worker threads of this process; null if it does not run.
+  /// Returns a job that runs on worker threads of this process, or null if no such job runs.
   [[nodiscard]] std::shared_ptr<RunningJob> find_running(std::string_view jid) const;
 
-  /// Returns the running jobs of all processes, sorted by jid. Settles the jobs of processes that died.
+  /// Returns the running jobs of all processes, sorted by jid. Also settles the jobs of processes that died.
   [[nodiscard]] std::vector<ActiveJob> active();
 
-  /// Asks a job of any process to stop on one minion. Another process sees the request within a second.
-  /// Returns the process; absent if the job does not run there. Errors: unavailable.
+  /// Asks the job to stop on one minion. The job may belong to another process, which sees the request within
+  /// a second. Returns the pid of the job's process, or nothing if the job does not run there. Errors:
+  /// unavailable.
   [[nodiscard]] Result<std::optional<pid_t>> stop(std::string_view jid, std::string_view minion);
 
   [[nodiscard]] returner::Returner& cache() const noexcept { return returners_->master_job_cache(); }
@@ -161,7 +164,7 @@ class Jobs {
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
   [[nodiscard]] Announcer& announcer() const noexcept { return *announcer_; }
 
-  /// Returns the id under which runners and wheels return, as those of Salt do.
+  /// Returns the minion id in the returns of runners and wheels. Salt uses the same form.
   [[nodiscard]] const std::string& master_id() const noexcept { return master_id_; }
 
  private:
@@ -180,12 +183,12 @@ class Jobs {
   const std::string master_id_;
   const std::shared_ptr<Announcer> announcer_;
   const std::size_t max_queued_bytes_;
-  std::atomic<std::size_t> queued_bytes_{0};  // of the loads of all jobs that run or wait
+  std::atomic<std::size_t> queued_bytes_{0};  // size of the loads of all jobs that run or wait
   RunningTable table_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // by jid; guarded by mutex_
   master::JidSource jids_;
-  store::Store::Registration kill_watch_;  // destroyed first
+  store::Store::Registration kill_watch_;  // last member, so that it is destroyed first
 };
 
 }  // namespace rest_fcgi::embedded

@@ -8,17 +8,17 @@ namespace rest_fcgi::embedded {
 namespace cmd_module {
 namespace {
 
-/// The result of a command in Salt's terms.
+/// The result of a command in the form that Salt returns.
 struct CmdResult {
   pid_t pid = 0;
-  int retcode = 0;  ///< 0 also for what counts as success; a signal's number negated; 1 for a timeout
+  int retcode = 0;  ///< 0 for every success; the negative number of a signal; 1 after a timeout
   bool timed_out = false;
   std::string output;
   std::string errors;
 };
 
 std::string text_of(std::string text, bool is_cut, const CmdProgram& cmd) {
-  // Python's rstrip(), for ASCII.
+  // Strips the same ASCII characters as Python's rstrip().
   if (cmd.strip_end) text.resize(text.find_last_not_of(" \t\n\v\f\r\x1c\x1d\x1e\x1f") + 1);
   if (is_cut) text += format("\n[Cut here: there is more than {} bytes.]", cmd.program.output_limit);
   return text;
@@ -53,7 +53,7 @@ Raised cannot_run(const CmdProgram& cmd, const Error& error) {
   return Raised::command_error(format("Unable to run command '{}', reason: {}", cmd.shown, error.message));
 }
 
-/// Writes what a function of `cmd` returns of a result.
+/// Makes the return of a function of `cmd` from the result.
 using Show = Json (*)(const CmdResult& result);
 
 Json show_output(const CmdResult& result) {
@@ -68,7 +68,7 @@ Json show_retcode(const CmdResult& result) {
   return Json::integer(result.retcode);
 }
 
-/// In Salt's order of keys, which differs after a timeout.
+/// Writes the keys in Salt's order. Salt has another order after a timeout.
 Json show_all(const CmdResult& result) {
   return written_object([&result](JsonWriter& writer) {
     if (!result.timed_out) writer.key("pid").integer(result.pid).key("retcode").integer(result.retcode);
@@ -77,7 +77,7 @@ Json show_all(const CmdResult& result) {
   });
 }
 
-/// Runs the command and waits for its end. Errors: Salt's own; interrupted.
+/// Runs the command and waits for its end. Errors: those of Salt; interrupted.
 Reply run_cmd(const Call& call, const CmdOptions& options, Show show) {
   const ProgramRunner& programs = call.context.engine.modules.programs();
   auto parsed = parse_cmd_program(options, programs.is_here());
@@ -121,8 +121,8 @@ Reply retcode(const Call& call) {
   return run_cmd(call, options, show_retcode);
 }
 
-/// The shell writes the code to a file of the command's own user, and runs the program with that file and the
-/// arguments.
+/// A shell script. It writes the code to a temporary file that belongs to the command's user. Then it runs
+/// the program with this file and the arguments.
 constexpr std::string_view kRunCode =
     "umask 077; file=$(mktemp) || exit; trap 'rm -f \"$file\"' 0; trap 'exit 143' 15; "
     "printf %s \"$1\" > \"$file\" || exit; program=$2; shift 2; \"$program\" \"$file\" \"$@\"";

@@ -37,7 +37,7 @@ bool is_utf8(std::string_view encoding) {
   return name == "utf8";
 }
 
-/// Variables that service managers set for this process alone.
+/// Variables that a service manager sets only for this process. Commands do not inherit them.
 constexpr const char* kOwnVariables[] = {"NOTIFY_SOCKET", "LISTEN_FDS",    "LISTEN_FDNAMES",
                                          "LISTEN_PID",    "WATCHDOG_USEC", "WATCHDOG_PID"};
 
@@ -45,7 +45,7 @@ constexpr std::string_view kLocaleVariables =
     "LC_CTYPE LC_NUMERIC LC_TIME LC_COLLATE LC_MONETARY LC_MESSAGES LC_PAPER LC_NAME LC_ADDRESS LC_TELEPHONE "
     "LC_MEASUREMENT LC_IDENTIFICATION LANGUAGE";
 
-/// For a program that runs where this process does not know the variables.
+/// PATH for programs that run in another place, where this process does not know the variables.
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 StringMap inherited_variables() {
@@ -59,7 +59,7 @@ StringMap inherited_variables() {
   return variables;
 }
 
-/// Adds `env`: an object, or a list of objects.
+/// Adds the variables of `env`, which is an object or a list of objects.
 std::optional<Raised> add_variables(const JsonValue& env, StringMap& variables) {
   if (!python_bool(env)) return std::nullopt;
   std::vector<JsonValue> objects;
@@ -86,7 +86,8 @@ bool is_folder(const std::string& path) {
          S_ISDIR(status.st_mode);
 }
 
-/// Returns the elements of a list, or what stands between commas, as salt.utils.args.split_input.
+/// Returns the elements of a list, or the parts of a text between commas, as salt.utils.args.split_input
+/// does.
 std::vector<std::string> split_input(const JsonValue& value) {
   std::vector<std::string> parts;
   if (value.is(JsonValue::Kind::array)) {
@@ -98,7 +99,7 @@ std::vector<std::string> split_input(const JsonValue& value) {
   return parts;
 }
 
-/// Parses the options in Salt's order. The first step that fails is the last.
+/// Parses the options in the same order as Salt. Stops at the first step that fails.
 class CmdParser {
  public:
   CmdParser(const CmdOptions& options, bool is_here) : options_(options), is_here_(is_here) {}
@@ -106,7 +107,7 @@ class CmdParser {
 
  private:
   using Problem = std::optional<Raised>;
-  /// Refuses unknown arguments and those that this server does not support.
+  /// Refuses unknown arguments, and arguments that this server does not support.
   Problem check_support();
   Problem parse_flags();
   Problem parse_identity();
@@ -123,7 +124,8 @@ class CmdParser {
   }
 
   const CmdOptions& options_;
-  const bool is_here_;  // false: the program runs elsewhere, with users, folders and variables of that place
+  // false if the program runs in another place, with the users, folders and variables of that place
+  const bool is_here_;
   CmdProgram parsed_;
   Program& program_ = parsed_.program;
   std::optional<Account> account_;
@@ -199,7 +201,7 @@ CmdParser::Problem CmdParser::parse_folder() {
         format("Specified cwd '{}' either not absolute or does not exist", program_.cwd));
   }
   if (!is_here_) {
-    program_.cwd.clear();  // the home of the user that the program runs as
+    program_.cwd.clear();  // empty means the home of the user as whom the program runs
     return std::nullopt;
   }
   const char* const own = std::getenv("HOME");
@@ -214,8 +216,9 @@ CmdParser::Problem CmdParser::parse_shell() {
   return Raised::command_error(format("The shell {} is not available", shell_));
 }
 
-/// The first that sets a variable wins: `env`, the C locale, the login of `runas`, this process.
-/// `prepend_path` comes before the result.
+/// Collects the variables from four sources: `env`, the C locale, the login of `runas`, and this process. If
+/// several sources set a variable, the first source counts. Then puts `prepend_path` before the resulting
+/// PATH.
 CmdParser::Problem CmdParser::parse_environment() {
   StringMap variables;
   if (Problem problem = add_variables(option(options_, "env"), variables)) return problem;

@@ -7,12 +7,12 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
-/// The modules saltutil (jobs that run) and sys (which functions exist).
+/// The execution modules saltutil, with the functions about running jobs, and sys, about existing functions.
 namespace rest_fcgi::embedded {
 namespace engine_module {
 namespace {
 
-/// Returns the jobs that run on the minion, without the job of this call.
+/// Returns the jobs that run on the minion, except the job of this call.
 std::vector<ActiveJob> running_here(const Call& call) {
   const Context& context = call.context;
   std::vector<ActiveJob> jobs = context.engine.jobs.active();
@@ -51,7 +51,8 @@ Reply is_running(const Call& call) {
   })};
 }
 
-/// Asks a job to stop. Jobs are threads here, so no signal is sent. Returns Salt's sentence.
+/// Asks a job to stop and returns Salt's sentence about the signal. No signal is sent, because jobs are
+/// threads here.
 Result<Json> send(const Call& call, std::string_view jid, std::int64_t signal) {
   const Context& context = call.context;
   const Result<std::optional<pid_t>> process = context.engine.jobs.stop(jid, context.minion.id);
@@ -110,13 +111,15 @@ Functions by_pattern_or_module(const Modules& modules, std::string_view name) {
   return is_pattern(name) ? modules.matching(name) : starting_with(modules, std::string(name) + ".");
 }
 
-/// A name with a dot and without wildcards is a pattern that matches one function.
+/// Finds functions by a name. A name with a dot or a wildcard is a pattern for whole function names. Any
+/// other name is a module, and finds all functions of the module.
 Functions by_pattern_or_function(const Modules& modules, std::string_view name) {
   return name.find('.') != std::string_view::npos ? modules.matching(name)
                                                   : by_pattern_or_module(modules, name);
 }
 
-/// `name`: a pattern, a function, or a module with or without its dot. Empty: all functions.
+/// Finds functions by a pattern, the name of a function, or the name of a module with or without a dot at the
+/// end. An empty name finds all functions.
 Functions by_any_name(const Modules& modules, std::string_view name) {
   if (is_pattern(name)) return modules.matching(name);
   if (const LoadedFunction* function = modules.find(name)) return {function};
@@ -126,7 +129,8 @@ Functions by_any_name(const Modules& modules, std::string_view name) {
 
 using Found = std::map<std::string_view, const LoadedFunction*>;
 
-/// Calls `use` with the functions that `by_name` finds for the names, or with all functions without names.
+/// Calls `use` with the functions that `by_name` finds for the names. If there are no names, calls `use` with
+/// all functions.
 template <class Use>
 Reply with_found(const Call& call, const std::vector<JsonValue>& names,
                  Functions (*by_name)(const Modules& modules, std::string_view name), const Use& use) {
@@ -183,7 +187,7 @@ constexpr std::string_view kStops =
 
 constexpr std::string_view kStopsAll = "Ask all jobs that run on the minion to stop.";
 
-// Functions of `sys` are not quick: they may start Python to list its functions.
+// Functions of `sys` are not quick, because they may start Python to list the functions of installed modules.
 constexpr Function kFunctions[] = {
     {"saltutil.find_job(jid)",
      "Return what is known about a job that runs on the minion; nothing where it does not.", find_job,

@@ -25,7 +25,7 @@ const LoadedFunction* find_in(const FunctionTable& functions, std::string_view n
   return found == functions.end() ? nullptr : &found->second;
 }
 
-/// Adds a function. Returns false if the table already has a function of that name.
+/// Adds a function to the table. Returns false if the table already has a function of that name.
 bool add_to(FunctionTable& functions, LoadedFunction function) {
   const std::string name = function.name;
   return functions.emplace(name, std::move(function)).second;
@@ -44,7 +44,8 @@ StringMap find_installed_modules(const std::string& folder) {
   return files;
 }
 
-/// To Salt an object whose `result` or `success` is false is a failure, whatever function returned it.
+/// Returns whether a return says that the function failed. Salt takes every object whose `result` or
+/// `success` is false for a failure.
 bool reports_failure(const Json& value) {
   const std::string& text = value.text();
   if (!text.starts_with('{')) return false;
@@ -77,7 +78,8 @@ master::Return failure(const Minion& minion, Json text) {
   return {minion.id, std::move(text), 1, false, "nested"};
 }
 
-/// A name that is the beginning of others is answered with the documentation of these, as Salt does.
+/// Returns the text for an unknown function. If the names of other functions begin with this name, the text
+/// has their documentation, as in Salt.
 Json not_available(const Modules& modules, std::string_view fun, const std::string& why) {
   Json sentence = Json::string(why.empty() ? modules.not_available(fun) : why);
   const auto similar = modules.matching(std::string(fun) + "*");
@@ -95,7 +97,8 @@ Reply run(const LoadedFunction& function, const Context& context, std::span<cons
   return function.call(context, sorted.positional, sorted.keywords);
 }
 
-/// Not inlined into `execute`, which needs little stack while a function runs.
+/// Returns the minion's return for an exception. Not inlined, so that `execute` needs little stack while a
+/// function runs.
 [[gnu::noinline]] master::Return return_of(const Raised& raised, const Engine& engine, const Minion& minion,
                                            std::string_view fun, const LoadedFunction& function) {
   if (raised.kind == Raised::Kind::unavailable) {

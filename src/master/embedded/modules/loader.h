@@ -36,96 +36,101 @@ class Jobs;
 class Modules;
 class PythonRunner;
 
-/// What execution functions may use of the engine. Borrows.
+/// The parts of the engine that execution functions may use. Borrows them.
 struct Engine {
   const Modules& modules;
   Jobs& jobs;
 };
 
-/// The job of a function call. Salt passes it to functions that take `**kwargs` as `__pub_fun`, `__pub_arg`
-/// and so on. Borrows.
+/// The job that a function call belongs to. Salt passes these data to functions that take `**kwargs`, as
+/// `__pub_fun`, `__pub_arg` and so on. Borrows its texts.
 struct JobContext {
   std::string_view jid;
-  std::string_view fun;  ///< the called function, also in a job of several functions
+  std::string_view fun;  ///< the called function; also set if the job has several functions
   std::string_view user;
   std::string_view tgt_type;
   std::string_view ret;
-  std::string_view tgt_json;            ///< the job's `tgt` as JSON text; for a batch or subset a list of ids
-  const lowstate::Function& published;  ///< the function with its arguments in the job
+  std::string_view tgt_json;  ///< the job's `tgt` as JSON text; a list of ids if the job is a batch or subset
+  const lowstate::Function& published;  ///< the function as the job was published, with its arguments
 };
 
 struct Returned {
   Json value = {};
   int retcode = 0;
-  std::string out = {};  ///< outputter; empty: none
+  std::string out = {};  ///< name of the outputter; empty if there is none
 };
 using Reply = std::variant<Returned, Raised>;
 
-/// Where a function runs. Borrows.
+/// The minion, the job and the limits of a function call. Borrows them.
 struct Context {
   const Engine& engine;
   const Minion& minion;
   const JobContext& job;
   const std::stop_token& stop;
-  /// End of the calling Python program's time, for a function called from Python.
+  /// The time limit of a Python program that calls this function. Absent if the function is not called from
+  /// Python.
   std::optional<SteadyTime> deadline = {};
 };
 
-/// An execution function: native, a script, or in Python. Immutable; shared by all threads.
+/// An execution function: a native function, a script or a Python function. Immutable; shared by all threads.
 struct LoadedFunction {
   using Call = std::function<Reply(const Context& context, std::span<const JsonValue> args,
                                    std::span<const JsonMember> kwargs)>;
 
-  std::string name;  ///< with its module: `test.ping`
-  std::string doc;   ///< as `sys.doc` shows it
-  Json argspec;      ///< as `sys.argspec` shows it
-  Call call;         ///< for calls of other functions: arguments stay as they are
-  Call run = {};     ///< for jobs; empty: `call` with sorted arguments, see lowstate::sort_arguments
+  std::string name;  ///< the name with its module: `test.ping`
+  std::string doc;   ///< the documentation that `sys.doc` shows
+  Json argspec;      ///< the arguments that `sys.argspec` shows
+  Call call;         ///< runs the function when another function calls it; arguments stay as they are
+  /// runs the function in a job; if empty, jobs use `call` with arguments sorted by lowstate::sort_arguments
+  Call run = {};
   bool is_quick = false;
-  /// False if the module's `__virtual__` refused this host. The function can be called all the same, since
-  /// `__virtual__` may accept a minion with grains of its own.
+  /// False if the module's `__virtual__` refused this host. The function can still be called, because
+  /// `__virtual__` may accept a minion whose grains differ from the host's.
   bool is_listed = true;
 
   [[nodiscard]] std::string_view module() const { return std::string_view(name).substr(0, name.find('.')); }
 };
 
 using LoadedFunctions = std::vector<LoadedFunction>;
-using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< by name
+using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< functions by name
 using StringMap = std::map<std::string, std::string, std::less<>>;
 
-/// All execution functions of one configuration. The first function of a name wins: those in module folders,
-/// in the order of the folders, then native ones, then those of the Python modules installed with the
-/// program. Shared by the master and the jobs that it started, which may outlive it. Thread-safe.
+/// All execution functions of one configuration. If several functions have the same name, the first one
+/// counts. Functions in module folders come first, in the order of the folders. Native functions come next.
+/// Functions of the Python modules that are installed with the program come last. The master shares the
+/// object with the jobs that it started, which may outlive the master. Thread-safe.
 class Modules {
  public:
-  /// Loads the module folders; Python lists the functions of Python modules. A module that cannot be used is
-  /// left out with a warning. Errors: configuration, for a folder that cannot be read and an unknown user.
+  /// Loads the module folders. A Python program lists the functions of Python modules. A module that cannot
+  /// be used is left out with a warning. Errors: configuration, for a folder that cannot be read or an
+  /// unknown user.
   [[nodiscard]] static Result<std::shared_ptr<const Modules>> make(const ModuleOptions& options);
 
   ~Modules();
 
-  /// Returns the listed functions by name. The first call asks Python for those of the installed modules.
+  /// Returns the listed functions, sorted by name. The first call starts Python, which lists the functions of
+  /// the installed modules.
   [[nodiscard]] std::vector<const LoadedFunction*> all() const;
 
-  /// Returns null for an unknown function. Asks Python as `all` does, but only for a name in an installed
-  /// module.
+  /// Returns the function, or null for an unknown name. If the name is in an installed module, the first call
+  /// starts Python as `all` does.
   [[nodiscard]] const LoadedFunction* find(std::string_view name) const;
 
-  /// Returns the names of all functions, listed or not; absent if Python could not list the installed
-  /// modules.
+  /// Returns the names of all functions, listed or not. Returns nothing if Python could not list the
+  /// installed modules.
   [[nodiscard]] std::optional<std::vector<std::string>> names() const;
 
-  /// Returns whether the module exists but could not be loaded. REQUIRES: `names` was called.
+  /// Returns whether the module exists but cannot be loaded. REQUIRES: `names` was called.
   [[nodiscard]] bool is_broken(std::string_view module) const;
 
-  /// Returns a minion's text for a function that `find` did not find.
+  /// Returns the text that a minion returns for an unknown function.
   [[nodiscard]] std::string not_available(std::string_view name) const;
 
-  /// Returns those of `all` whose names the glob matches.
+  /// Returns the functions of `all` whose names match the glob.
   [[nodiscard]] std::vector<const LoadedFunction*> matching(std::string_view glob) const;
 
-  /// Returns whether a request's own thread may run the function: it does not sleep, start a program or
-  /// compute for long. An unknown name counts as quick once all functions are known.
+  /// Returns whether the thread of a request may run the function. Such a function does not sleep, start a
+  /// program or compute for long. After Python has listed all functions, an unknown name counts as quick.
   [[nodiscard]] bool is_quick(std::string_view name) const;
 
   [[nodiscard]] const ModuleOptions& options() const noexcept { return options_; }
@@ -140,18 +145,18 @@ class Modules {
   const ModuleOptions options_;
   const ProgramRunner programs_;
   std::unique_ptr<PythonRunner> python_;
-  FunctionTable functions_;      // all but those of installed modules
-  StringMap broken_;             // why a module could not be loaded
-  StringMap installed_modules_;  // paths by module
+  FunctionTable functions_;      // all functions except those of installed modules
+  StringMap broken_;             // why a module could not be loaded, by module
+  StringMap installed_modules_;  // paths of the installed modules, by module
 
   mutable std::mutex mutex_;         // guards the members below
-  mutable bool are_listed_ = false;  // Python listed the installed modules
+  mutable bool are_listed_ = false;  // true when Python has listed the installed modules
   mutable std::string why_not_listed_;
-  mutable FunctionTable installed_functions_;  // constant once are_listed_
+  mutable FunctionTable installed_functions_;  // does not change after are_listed_ is true
 };
 
-/// Runs a function on a minion. An unknown function, wrong arguments and exceptions become a return with the
-/// minion's own text. A function that takes long ends early when `stop` is requested. Thread-safe.
+/// Runs a function on a minion. For an unknown function, wrong arguments or an exception, the return is the
+/// text that a Salt minion returns. When `stop` is requested, a slow function ends early. Thread-safe.
 [[nodiscard]] master::Return execute(const Engine& engine, const Minion& minion, std::string_view fun,
                                      std::span<const JsonValue> args, std::span<const JsonMember> kwargs,
                                      const JobContext& job, const std::stop_token& stop);

@@ -23,8 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kShownErrors = 2048;  // bytes at the end of standard error
-constexpr std::size_t kDocBytes = 16384;    // at the start of a script
+constexpr std::size_t kShownErrors = 2048;  // shown bytes at the end of standard error
+// bytes at the start of a script that are searched for its documentation
+constexpr std::size_t kDocBytes = 16384;
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 Error bad_setting(std::string message) {
@@ -38,7 +39,7 @@ std::string_view end_of(std::string_view text) {
 
 std::string input_for(const Context& context, std::span<const JsonValue> args,
                       std::span<const JsonMember> kwargs) {
-  // Scripts get the job as members of its own.
+  // Scripts get the data of the job as separate members, so the `__pub_` arguments are dropped.
   std::vector<JsonMember> own(kwargs.begin(), kwargs.end());
   std::erase_if(own, [](const JsonMember& keyword) { return keyword.key.starts_with("__pub_"); });
   return written_object([&](JsonWriter& writer) {
@@ -51,7 +52,7 @@ std::string input_for(const Context& context, std::span<const JsonValue> args,
          "\n";
 }
 
-/// Returns whether a word is a number that JSON does not have: `NaN`, `-Infinity`, `inf` or `1e999`.
+/// Returns whether a word is a number that JSON cannot express: `NaN`, `-Infinity`, `inf` or `1e999`.
 bool is_not_finite(std::string_view word) {
   constexpr std::array<std::string_view, 3> kNames = {"nan", "inf", "infinity"};
   const std::string name = lower(word.substr(word.starts_with('-') || word.starts_with('+') ? 1 : 0));
@@ -59,13 +60,14 @@ bool is_not_finite(std::string_view word) {
   return name.find('e') != std::string::npos && std::isinf(std::strtod(name.c_str(), nullptr));
 }
 
-/// Returns the code unit of an escape `\uXXXX` at the start of the text; 0 for other text.
+/// Returns the UTF-16 code unit of an escape `\uXXXX` at the start of the text, or 0 for other text.
 unsigned escaped_unit(std::string_view text) {
   if (text.size() < 6 || !text.starts_with("\\u")) return 0;
   return parse_number<unsigned>(text.substr(2, 4), 16).value_or(0);
 }
 
-/// Returns the length of the escape at the start of the text; 0 for a lone surrogate.
+/// Returns how many bytes to copy for the escape at the start of the text. Returns 0 for a surrogate without
+/// its partner.
 std::size_t escape_length(std::string_view text) {
   const auto is_between = [](unsigned unit, unsigned low, unsigned high) {
     return unit >= low && unit <= high;
@@ -76,8 +78,8 @@ std::size_t escape_length(std::string_view text) {
   return is_pair ? 12 : 0;
 }
 
-/// Makes JSON of output that JSON has no form for: bytes that are no UTF-8 and lone surrogates become U+FFFD;
-/// NaN, infinities and numbers that are too large become null.
+/// Turns a program's output into valid JSON. Bytes that are no UTF-8 and surrogates without a partner become
+/// U+FFFD. NaN, infinities and numbers that are too large become null.
 std::string repaired(std::string_view output) {
   constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   constexpr std::string_view kWord = "+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -121,7 +123,7 @@ void log_left_out(const std::string& path, std::string_view reason) {
   log::warning(format("rest_fcgi: embedded: module_dirs: {} is left out: {}", path, reason));
 }
 
-/// Returns why a file or folder must not be used; absent if it may be used.
+/// Returns why a file or folder must not be used, or nothing if it may be used.
 std::optional<std::string> reason_for_distrust(const fs::path& path) {
   const auto part = changeable_part(path);
   if (!part) return std::nullopt;
@@ -137,10 +139,10 @@ std::vector<std::string> environment_of(const Account& account) {
           "LOGNAME=" + account.name};
 }
 
-/// `file`: `path` without symbolic links.
+/// Adds a Python file to the folder. `file` is `path` after all symbolic links are resolved.
 void read_python(const fs::path& path, const fs::path& file, ModuleFolder& folder) {
   const std::string module = path.stem();
-  if (module.starts_with('_')) return;  // as Salt's loader
+  if (module.starts_with('_')) return;  // Salt's loader ignores such files, too
   if (!is_word(module)) {
     log_left_out(path, "expected a name of letters, digits and underscores");
     return;
@@ -150,7 +152,7 @@ void read_python(const fs::path& path, const fs::path& file, ModuleFolder& folde
   folder.python.push_back(std::move(found));
 }
 
-/// Returns the comment at the start of a script, after its `#!` line.
+/// Returns the comment at the start of a script, without the `#!` line.
 std::string script_doc(std::string_view text) {
   std::string doc;
   if (text.starts_with("#!")) next_token(text, '\n');
@@ -163,7 +165,8 @@ std::string script_doc(std::string_view text) {
   return std::string(stripped(doc));
 }
 
-/// Runs a script: it reads the call as a JSON object from standard input, and prints its return as JSON.
+/// Runs a script. The script reads the call as a JSON object from standard input, and prints its return as
+/// JSON.
 Reply run_script(const std::string& name, const std::string& path, const ScriptSettings& settings,
                  const Context& context, std::span<const JsonValue> args,
                  std::span<const JsonMember> kwargs) {
@@ -249,7 +252,7 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   ScriptSettings settings{options.script_timeout, {}};
   std::string user = options.script_user;
   const bool is_here = ProgramRunner(options.run_helper).is_here();
-  if (user.empty() && !is_here) {  // rest_fcgi_run has the variables of its own user
+  if (user.empty() && !is_here) {  // rest_fcgi_run sets the variables of its own user
     settings.program.environment = {kPath, "LANG=C.UTF-8"};
     settings.program.inherit = true;
     return settings;
@@ -301,7 +304,7 @@ void log_errors(std::string_view function, const Ended& ended) {
 Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                       const ScriptSettings& settings) {
   std::vector<ModuleFolder> folders;
-  StringMap seen;  // module: path
+  StringMap seen;  // path of the first file of each module
   for (const std::string& path : options.module_dirs) {
     Result<ModuleFolder> folder = read_folder(path, settings);
     if (!folder) return std::move(folder).error();

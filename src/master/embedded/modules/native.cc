@@ -37,7 +37,7 @@ Json defaults_of(const Signature& signature) {
   });
 }
 
-/// Salt shows null for what is empty or false.
+/// Returns the entry of a function in `sys.argspec`. Like Salt, writes null for empty lists and for false.
 Json argspec_of(const Signature& signature) {
   return written_object([&signature](JsonWriter& writer) {
     writer.key("args");
@@ -48,7 +48,7 @@ Json argspec_of(const Signature& signature) {
   });
 }
 
-/// A native function, ready to be called. Immutable.
+/// A native function that is ready to be called. Immutable.
 struct Native {
   explicit Native(const Function& its_function)
       : function(its_function),
@@ -65,7 +65,7 @@ struct Native {
   const Function& function;
   const Signature signature;
   const JsonDocument default_values;
-  std::vector<JsonValue> defaults;  // of the last parameters; look into default_values
+  std::vector<JsonValue> defaults;  // defaults of the last parameters; they point into default_values
 };
 
 Reply Native::run(const Context& context, std::span<const JsonValue> args,

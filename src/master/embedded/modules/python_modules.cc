@@ -10,20 +10,23 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-// Time limits for loading one module and all modules. A Python of the user's choice may have to import Salt.
+// Time limits in which Python loads one module and all modules. A Python that the configuration names gets
+// more time, because it may have to import Salt.
 constexpr double kLoadSeconds = 2;
 constexpr double kSaltLoadSeconds = 10;
 constexpr std::chrono::milliseconds kIndexTime = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kSaltIndexTime = std::chrono::seconds(60);
 
-/// The length of a line is limited as a program's output is.
+/// Returns limits for parsing one line of output. The length needs no limit here, because the program's
+/// output is limited already.
 JsonLimits line_limits() {
   JsonLimits limits = JsonLimits::none();
   limits.max_values = 1'000'000;
   return limits;
 }
 
-/// Returns the loader's name of a kind. The loader treats all kinds without a name of their own as `command`.
+/// Returns the name of an exception's kind in messages to the loader. Kinds without a name there become
+/// `command`.
 std::string_view name_of(Raised::Kind kind) {
   switch (kind) {
     case Raised::Kind::type_error:
@@ -72,10 +75,11 @@ Reply reply_of(const JsonValue& answer) {
 
 }  // namespace
 
-/// Reads the lines of a loader: replies to those that call functions, and keeps the last line.
+/// Reads the output lines of a loader program. If a line asks for the call of a function, answers it with the
+/// return. Keeps the last line.
 class PythonRunner::LoaderOutput {
  public:
-  /// With null no function can be called.
+  /// If `context` is null, the program cannot call functions.
   explicit LoaderOutput(const Context* context) : context_(context) {}
 
   std::string read(std::string_view line) {
@@ -84,16 +88,16 @@ class PythonRunner::LoaderOutput {
     if (!fun) return "";
     is_valid_ = false;
     const Reply reply = call(std::string(fun->text()), document_.root());
-    // After the deadline the program is ended, too.
+    // After the deadline the program is ended, so it gets no reply.
     const bool is_late =
         context_ != nullptr && SteadyTime::clock::now() >= context_->deadline.value_or(SteadyTime::max());
     return is_late ? "" : line_of(reply);
   }
 
-  /// Returns whether the last line was a list of modules.
+  /// Returns whether the last line is a list of modules.
   [[nodiscard]] bool is_list() const { return document_.root().is(JsonValue::Kind::array); }
 
-  /// Returns the last line; null if it is no answer.
+  /// Returns the last line, or null if that line is no answer.
   [[nodiscard]] const JsonDocument* last() const { return is_valid_ ? &document_ : nullptr; }
 
  private:
@@ -179,7 +183,7 @@ Result<void> PythonRunner::check() const {
 
 PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
   PythonIndex index;
-  StringMap modules;  // by path
+  StringMap modules;  // names of modules by path
   for (const PythonFile& file : files) {
     if (file.refused.empty()) {
       modules[file.path] = file.module;
@@ -218,7 +222,7 @@ PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
 
 void PythonRunner::add_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const {
   const std::string path(member_of(module, "path").text());
-  if (!modules.contains(path)) return;  // a module may have printed this line
+  if (!modules.contains(path)) return;  // the module itself may have printed this line
   if (const auto broken = module.find("broken")) {
     const auto line = member_of(module, "line").integer();
     index.broken[modules.at(path)] = broken->text();
@@ -245,8 +249,9 @@ void PythonRunner::add_module(const JsonValue& module, const StringMap& modules,
 
 Reply PythonRunner::call(const Context& context, const std::string& path, const std::string& fun,
                          std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const {
-  // A deadline means that a Python program makes this call. That program calls Python functions in its own
-  // process and asks only for native ones. A nested program is refused, since it would use more of the stack.
+  // If the call has a deadline, a Python program made the call. Such a program calls Python functions in its
+  // own process, and asks this process only for native functions. A call of a Python function would start a
+  // second program inside the first one, which needs more stack. Therefore the call is refused.
   if (context.deadline) return Raised{Raised::Kind::unavailable, "", fun};
   Context inner = context;
   const auto limit = time_left(context, settings_.timeout).value_or(settings_.timeout);

@@ -2,8 +2,9 @@
 
 #include "master/embedded/modules/native.h"
 
-/// The modules beacons, mine and schedule, and saltutil's functions that refresh and fetch files. Clients
-/// call them by themselves. Minions of this process answer as a minion that has none of these things.
+/// The execution modules beacons, mine and schedule, and the functions of saltutil that refresh data and
+/// fetch files. Some clients call them without a user's request. The minions of this process answer like
+/// minions that have no beacons, no mine and no schedule.
 namespace rest_fcgi::embedded {
 namespace stub_modules {
 namespace {

@@ -81,7 +81,8 @@ Reply retcode(const Call& call) {
                   static_cast<int>(std::clamp(std::get<std::int64_t>(code), least, most))};
 }
 
-constexpr std::int64_t kLongestSleep = 100LL * 365 * 86'400;  // seconds; more may overflow the steady clock
+// seconds; a longer time may overflow the steady clock
+constexpr std::int64_t kLongestSleep = 100LL * 365 * 86'400;
 
 WholeNumber read_seconds(std::string_view name, const JsonValue& value) {
   const WholeNumber number = python_int(value);

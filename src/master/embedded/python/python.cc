@@ -21,13 +21,13 @@ std::int64_t truncated(double value) {
   return static_cast<std::int64_t>(value);
 }
 
-/// Numbers beyond the range of a double count as infinite, as in Python.
+/// Returns the number as a double. Numbers beyond the range of a double become infinite, as in Python.
 double real(const JsonValue& value) {
   const double infinity = std::numeric_limits<double>::infinity();
   return value.number().value_or(value.text().starts_with('-') ? -infinity : infinity);
 }
 
-/// Splits a command line, character by character.
+/// Splits a command line into words, one character after the other.
 class Splitter {
  public:
   void take(char c) {
@@ -60,7 +60,7 @@ class Splitter {
       end_word();
     } else if (c == '\'' || c == '"') {
       quote_ = c;
-      word();  // two quotes alone are an empty word
+      word();  // a pair of quotes with nothing inside is an empty word
     } else {
       word() += c;
     }
@@ -72,8 +72,8 @@ class Splitter {
   }
 
   std::vector<std::string> words_;
-  std::optional<std::string> word_;  // the unfinished word
-  char quote_ = '\0';                // the open quotation mark
+  std::optional<std::string> word_;  // the word that is not complete yet
+  char quote_ = '\0';                // the quotation mark that is open; '\0' if none is open
   bool escaped_ = false;             // the last character was a backslash
 };
 

@@ -16,17 +16,17 @@ namespace rest_fcgi::embedded {
 namespace {
 
 constexpr std::chrono::seconds kSearchTime{5};
-constexpr std::size_t kMaxFound = 64 << 20;  // bytes of the listed loads
-constexpr std::size_t kMinPage = 64;         // jobs
+constexpr std::size_t kMaxFound = 64 << 20;  // total size of the found loads in bytes
+constexpr std::size_t kMinPage = 64;         // smallest number of jobs in a page
 constexpr std::size_t kMaxPage = 1024;
 constexpr std::size_t kMaxGlobs = 100;
-constexpr std::size_t kMaxText = 4096;  // bytes of a glob, and of a text that it is compared with
+constexpr std::size_t kMaxText = 4096;  // bytes of a glob, and bytes of a text that is compared with a glob
 constexpr std::int64_t kMaxJobs = 1'000'000;
 constexpr const char* kNarrower = "'limit', 'after', 'before', 'start_time' and 'end_time' narrow it";
 
 using Globs = std::vector<std::string>;
 
-/// Reads a number of jobs.
+/// Reads an argument that is a number of jobs.
 Result<std::size_t> read_count(const BoundArguments& given, std::string_view name) {
   const JsonValue value = given[name];
   const auto count = value.is(JsonValue::Kind::string) ? python_int(value.text()) : value.integer();
@@ -35,13 +35,14 @@ Result<std::size_t> read_count(const BoundArguments& given, std::string_view nam
                                              value.python_repr(), kMaxJobs)};
 }
 
-/// The conditions of a search, and its deadline. Borrows the arguments. A null or empty argument is no
-/// condition.
+/// The conditions of a search for jobs, and its deadline. A null or empty argument is no condition. Borrows
+/// the arguments.
 class JobFilter {
  public:
   explicit JobFilter(const Clock& clock) : clock_(clock), deadline_(clock.steady() + kSearchTime) {}
 
-  /// Reads the arguments of these names. Errors: invocation, for too many or too long globs.
+  /// Reads the conditions from the arguments with these names. Errors: invocation, for too many or too long
+  /// globs.
   Result<void> read_patterns(const BoundArguments& given, std::string_view metadata,
                              std::string_view function, std::string_view target) {
     if (python_bool(given[metadata])) metadata_ = given[metadata];
@@ -57,7 +58,7 @@ class JobFilter {
     return {};
   }
 
-  /// Errors: invocation, for a wrong time or jid.
+  /// Reads the range of times and jids from the arguments. Errors: invocation, for a wrong time or jid.
   Result<void> read_range(const BoundArguments& given) {
     const auto wrong = [&given](std::string_view name, std::string_view expected) {
       return Error{ErrorKind::invocation,
@@ -82,8 +83,8 @@ class JobFilter {
 
   void skip_find_job() { skips_find_job_ = true; }
 
-  /// Returns the part of the job cache where the jobs are that pass. A function's name without wildcards
-  /// means jobs of this function alone, not those of several functions.
+  /// Returns the query for the part of the job cache that can contain matching jobs. If a function's name has
+  /// no wildcards, the query finds only jobs with this one function, and no jobs with several functions.
   [[nodiscard]] returner::JobQuery query() const {
     returner::JobQuery query;
     if (start_) query.first = master::jid_at(*start_);
@@ -98,7 +99,7 @@ class JobFilter {
 
   [[nodiscard]] bool is_late() const { return clock_.steady() >= deadline_; }
 
-  /// Returns false after the deadline.
+  /// Returns whether the job meets all conditions. Returns false after the deadline.
   [[nodiscard]] bool passes(const returner::Load& load) const {
     if (skips_find_job_ && load.fun.text() == "\"saltutil.find_job\"") return false;
     if (metadata_ && !has_metadata(load)) return false;
@@ -110,7 +111,7 @@ class JobFilter {
   }
 
  private:
-  /// Returns whether a glob matches the text, or one of the texts, in `json`.
+  /// Returns whether a glob matches the text in `json`, or one of the texts in a list.
   [[nodiscard]] bool any_matches(const Globs& globs, const Json& json) const {
     const JsonDocument document = own_document(json);
     const auto matches = [&globs](JsonValue value) {
@@ -126,7 +127,7 @@ class JobFilter {
     return false;
   }
 
-  /// Returns whether a wanted member is in the job's metadata.
+  /// Returns whether the job's metadata has at least one of the wanted members.
   [[nodiscard]] bool has_metadata(const returner::Load& load) const {
     if (!load.metadata) return false;
     const JsonDocument document = own_document(*load.metadata);
@@ -141,7 +142,7 @@ class JobFilter {
   const Clock& clock_;
   const SteadyTime deadline_;
   bool skips_find_job_ = false;
-  std::optional<JsonValue> metadata_;  // an object
+  std::optional<JsonValue> metadata_;  // an object with the wanted members
   std::optional<Globs> functions_;
   std::optional<Globs> targets_;
   std::optional<WallTime> start_;
@@ -155,8 +156,9 @@ std::size_t listed_size(const returner::Load& load) {
          (load.metadata ? load.metadata->text().size() : 0);
 }
 
-/// Returns the first `count` jobs of the query that pass, oldest first. Reads page by page, so that it holds
-/// the job cache only for a short time. Errors: timeout; invocation, if the loads are too large.
+/// Returns the first `count` jobs of the query that pass the filter, oldest first. Reads the job cache page
+/// by page, so that each read occupies it only for a short time. Errors: timeout; invocation, if the loads
+/// are too large.
 Result<std::vector<returner::Load>> collect(const returner::Returner& cache, const returner::JobQuery& query,
                                             std::size_t count, const JobFilter& filter) {
   std::vector<returner::Load> found;

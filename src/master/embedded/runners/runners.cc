@@ -9,7 +9,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
-/// The runners but `jobs`, and the lookup of runners and wheels.
+/// All runners except those of `jobs`, and the lookup of runners and wheels.
 namespace rest_fcgi::embedded {
 
 namespace {
@@ -107,7 +107,8 @@ Result<Json> status(const MasterContext& context, const BoundArguments& argument
   return Json::trusted(format("{{\"up\": {}, \"down\": []}}", ids->text()));
 }
 
-/// `subset`: ids as a list, or joined by commas; all minions if it is null.
+/// Returns the present minions. `subset` is a list of ids or a text with ids between commas. If `subset` is
+/// null, all minions are meant.
 Result<Json> present(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue subset = arguments["subset"];
   std::vector<std::string_view> ids;
@@ -195,7 +196,7 @@ constexpr std::string_view kPresent = "List the minions.";
 constexpr std::string_view kNoStates = "Show the states of an orchestration: none.";
 constexpr std::string_view kNotPresent = "List the minions that are absent: none.";
 
-// Salt's `manage` has a function for each stage of a connection.
+// Salt's `manage` has several functions for the stages of a minion's connection.
 constexpr MasterFunction kRunners[] = {
     {"cache.grains(tgt, tgt_type='glob')", "Show the grains of minions.", cached_grains},
     {"cache.mine(tgt=None, tgt_type='glob')", "Show the mines of minions: empty.", cached_mine},

@@ -17,8 +17,8 @@ constexpr std::string_view kAccepted = "minions";
 
 using Names = std::vector<std::string_view>;
 
-/// The ids with accepted keys: all minions, which need no keys, and those in GeneratedKeys. Borrows the
-/// context.
+/// The ids with accepted keys. These are all minions, although they need no keys, and the ids in
+/// GeneratedKeys. Borrows the context.
 struct AcceptedKeys {
   explicit AcceptedKeys(const MasterContext& context) : generated(context.data.keys->all()) {
     for (const Minion& minion : context.minions().all()) ids.push_back(minion.id);
@@ -42,7 +42,7 @@ Result<Json> list_all(const MasterContext& context, const BoundArguments&) {
   });
 }
 
-/// Salt looks only at the beginning of `match`.
+/// Returns the key status that `match` names. Like Salt, compares only the beginning of `match`.
 std::string_view status_named(std::string_view match) {
   if (match.starts_with("acc")) return kAccepted;
   if (match.starts_with("pre") || match.starts_with("un")) return "minions_pre";
@@ -66,7 +66,8 @@ Result<Json> list(const MasterContext& context, const BoundArguments& arguments)
   });
 }
 
-/// Returns the names that a glob of `match` matches: a list, or a text of globs joined by commas.
+/// Returns the names that a glob in `match` matches. `match` is a list of globs, or a text with globs between
+/// commas.
 Result<Names> matching(Names names, JsonValue match) {
   if (!match.is(JsonValue::Kind::array) && !match.is(JsonValue::Kind::string)) {
     return wrong_match(match);
@@ -102,7 +103,7 @@ Result<Json> print(const MasterContext& context, const BoundArguments& arguments
   });
 }
 
-/// Identifies this installation: the host's machine-id, or its name.
+/// Returns a text that identifies this installation: the machine-id of the host, or the host's name.
 std::string_view installation() {
   static const std::string id = [] {
     const std::string text = read_text("/etc/machine-id").value_or("");
@@ -114,8 +115,8 @@ std::string_view installation() {
 
 using NamesByStatus = std::vector<std::pair<std::string_view, Names>>;
 
-/// Returns `{status: {name: fingerprint}}`. Minions of this process and the master have no key. Their
-/// fingerprint is a digest of the installation and the name, since clients parse it.
+/// Returns `{status: {name: fingerprint}}`. The master and the minions of this process have no keys. Clients
+/// parse fingerprints, so these get a digest of the installation and the name instead.
 Result<Json> fingers(const NamesByStatus& all, const GeneratedKeys::Keys& generated, JsonValue hash_type) {
   const std::string_view hash = hash_type.is(JsonValue::Kind::null) ? "sha256" : hash_type.text();
   std::string json;
@@ -163,7 +164,7 @@ Result<Json> delete_keys(const MasterContext& context, const BoundArguments& arg
   return name_match(context, arguments);
 }
 
-/// Returns the size in bits. Salt's minimum is its default, too. Errors: invocation.
+/// Reads the size of a key in bits. Sizes below Salt's default become the default. Errors: invocation.
 Result<int> read_key_size(JsonValue given) {
   constexpr std::int64_t kDefault = 2048;
   constexpr std::int64_t kMax = 4096;  // larger keys take many seconds
@@ -174,7 +175,8 @@ Result<int> read_key_size(JsonValue given) {
                format("keysize: found {}, expected at most {} bits", given.python_repr(), kMax)};
 }
 
-/// Returns an empty object for an id that has a key, unless `force` is true.
+/// Makes a key pair for a minion and accepts the public key. Returns an empty object if the id already has a
+/// key and `force` is false.
 Result<Json> gen_accept(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue id = arguments["id_"];
   if (!id.is(JsonValue::Kind::string)) {

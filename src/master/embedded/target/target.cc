@@ -79,7 +79,7 @@ Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& n
 
 namespace {
 
-/// Looks into the grain `ipv4` or `ipv6`.
+/// Returns whether the network contains an address of the minion's grain `ipv4` or `ipv6`.
 bool has_address_in(const Minion& minion, const IpNetwork& network) {
   const auto addresses = minion.grains.root().find(network.address.version() == 4 ? "ipv4" : "ipv6");
   if (!addresses) return false;
@@ -100,8 +100,8 @@ bool looks_into_pillar(const Step& step) {
   return list != nullptr && list->uses_pillar;
 }
 
-/// Runs the steps for one minion in three-valued logic. If pillar is hidden, a step that looks into it is
-/// unknown.
+/// Evaluates the steps of a target for one minion in three-valued logic. If the pillar is hidden, the result
+/// of a step that looks into pillar is `unknown`.
 class Evaluation {
  public:
   enum class Truth : unsigned char { no, unknown, yes };
@@ -173,7 +173,7 @@ lowstate::Target compound_target(std::string_view expression) {
 }
 
 bool TargetMatcher::matches(const Minion& minion) const {
-  // The most frequent target needs no stack.
+  // Most targets are a single glob, which needs no evaluation of steps.
   if (const auto* glob = std::get_if<target::Glob>(&steps_.front()); glob != nullptr && steps_.size() == 1) {
     return glob_match(glob->pattern, minion.id);
   }
@@ -292,7 +292,8 @@ namespace {
 
 constexpr std::string_view kNodegroup = "N@";
 
-/// A regular expression is a single word. Several words that are no compound target are ids.
+/// Returns the target of a nodegroup's words. A single word may be a regular expression. Several words that
+/// are no compound target are a list of ids.
 lowstate::Target target_of(const std::vector<std::string>& words) {
   lowstate::Target target;
   target.type = lowstate::TargetType::compound;
@@ -314,7 +315,7 @@ Error wrong_nodegroup(std::string_view name, std::string_view what) {
 
 }  // namespace
 
-/// Makes each group after those that it contains.
+/// Makes the nodegroups. A nodegroup is made after the nodegroups that it contains.
 class Nodegroups::Builder {
  public:
   Builder(const std::vector<master::NodegroupOptions>& options, const std::vector<Minion>& minions)
@@ -359,7 +360,7 @@ class Nodegroups::Builder {
 
   const std::vector<master::NodegroupOptions>& options_;
   const std::vector<Minion>& minions_;
-  std::set<std::string_view> open_;  // groups whose inner groups are being made
+  std::set<std::string_view> open_;  // names of the groups whose inner groups are being made
   Nodegroups groups_;
 };
 

@@ -10,9 +10,9 @@ namespace rest_fcgi::embedded::target {
 namespace {
 
 constexpr std::size_t kMaxWords = 250;
-constexpr int kMaxDepth = 50;  // of brackets; the parser is recursive
+constexpr int kMaxDepth = 50;  // depth of brackets; limited because the parser is recursive
 
-/// Returns the number of bytes of the first UTF-8 character.
+/// Returns how many bytes the first UTF-8 character has.
 std::size_t first_character_size(std::string_view text) {
   std::size_t size = 1;
   while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) ++size;
@@ -29,7 +29,7 @@ std::optional<lowstate::TargetType> type_of(char letter) {
   return kTypes.at(at);
 }
 
-/// Reads a word such as `G@os:Debian` or `G|@os|Debian`. Any other word is a glob.
+/// Reads a word such as `G@os:Debian` or `G|@os|Debian`. A word of another form is a glob.
 lowstate::Target target_of_word(std::string_view word) {
   constexpr std::string_view kWithDelimiter = "GPIJ";
   lowstate::Target target;
@@ -50,7 +50,7 @@ lowstate::Target target_of_word(std::string_view word) {
   return target;
 }
 
-/// A recursive-descent parser that writes the steps in postfix order.
+/// A recursive-descent parser for the words of a compound target. It writes the steps in postfix order.
 class Compiler {
  public:
   Compiler(const std::vector<std::string_view>& words, const Nodegroups& nodegroups)

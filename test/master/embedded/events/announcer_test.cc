@@ -37,7 +37,7 @@ std::vector<master::EventPtr> read(master::EventReader& reader) {
   return events;
 }
 
-/// Returns the data with placeholders for the stamp and the time.
+/// Returns the data of an event. `S` replaces the value of `_stamp`, and `T` replaces the value of `ts`.
 std::string data_of(const master::Event& event) {
   std::string data(event.data());
   const std::size_t at = data.find(R"("_stamp": ")");
@@ -272,7 +272,7 @@ TEST_CASE("a reload announces new and removed minions") {
 
 namespace {
 
-/// A job cache of several hosts, controlled by the test.
+/// A job cache that several hosts share. The test acts as the other hosts.
 class SharedCache : public returner::Returner, public returner::Watch {
  public:
   Result<bool> prep_jid(std::string_view) override { return true; }
@@ -337,7 +337,7 @@ TEST_CASE("events of a watched job cache are announced once") {
   announcer.job_ret(load, {"ms-0", Json::boolean(true), 0, true, ""});
   announcer.master_new(run, embedded::InJobCache::yes);
   announcer.master_ret(run, Json::boolean(true), true, embedded::InJobCache::yes);
-  CHECK(read(**reader).empty());  // the watch announces them
+  CHECK(read(**reader).empty());  // the watch announces these events
   announcer.master_new(run, embedded::InJobCache::no);
   announcer.fire("x", JsonValue());
   CHECK(cache.published == "salt/run/20261120230610043747/new fred\nx \n");

@@ -10,10 +10,10 @@
 
 namespace rest_fcgi::test {
 
-/// The permit for all events.
+/// The permit of fred, who may see all events.
 inline const master::EventPermit kAll{auth::EventScope::all, "fred"};
 
-/// Reads until there are `count` events.
+/// Reads until there are `count` events, or until a time limit.
 inline std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count) {
   std::vector<master::EventPtr> events;
   CHECK(EmbeddedEngine::eventually([&] {

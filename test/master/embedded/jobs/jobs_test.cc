@@ -68,16 +68,16 @@ std::unique_ptr<returner::Returners> full_cache() {
   return returner::Returners::of("full", std::make_unique<FullCache>());
 }
 
-/// Adds the job of a process that is gone.
+/// Adds a running job of a process that has ended.
 void leave_orphan(const StorePtr& store, const returner::Load& load) {
   REQUIRE(RunningTable(store).add(load, ""));
   REQUIRE(store->execute("UPDATE running_job SET start = 1 WHERE jid = ?", load.jid));
 }
 
-/// A process that has a job until it is killed.
+/// A child process that has a running job until the test kills the process.
 class OtherProcess {
  public:
-  /// REQUIRES: this process has no other thread, so no store is open.
+  /// REQUIRES: this process has only one thread. So no store may be open, because a store has a thread.
   explicit OtherProcess(const std::string& path) {
     std::array<int, 2> ready{};
     REQUIRE(::pipe(ready.data()) == 0);

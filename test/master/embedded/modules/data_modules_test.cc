@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The values of most calls are compared with a real minion's in test/wire/test_salt_call.py.
+// For most functions, test/wire/test_salt_call.py compares the values with those of a real minion.
 #include <doctest/doctest.h>
 
 #include "../../../support/execution.h"

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::check;
 
-/// A folder with script modules, and a minion that has them.
+/// A folder with script modules, and a minion that uses the folder.
 class Scripts {
  public:
   Scripts() {
@@ -131,7 +131,7 @@ TEST_CASE("a script runs in / as script_user with few variables") {
     MESSAGE("skipped: only root may run scripts as others");
     return;
   }
-  // The user may search the folder, and not change it.
+  // The script user may open files in the folder, but may not change the folder.
   fs::permissions(scripts.dir.path(), fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec);
   scripts.options.script_user = "nobody";
   scripts.with("my.fun", "printf '\"%s %s %s\"' \"$(id -un)\" \"$(id -Gn)\" \"$HOME\"");

@@ -11,7 +11,7 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-/// A minion with a user's module `shop`.
+/// A minion with a Python module `shop` that a user wrote.
 class Shop {
  public:
   explicit Shop(

@@ -26,9 +26,9 @@ class HurriedClock final : public Clock {
   mutable std::atomic<int> looks_ = 0;
 };
 
-/// The context of functions on the master.
+/// The data and jobs that a function on the master needs.
 struct World {
-  /// Returns the error of a call with one argument.
+  /// Calls a function with one keyword argument and returns its error.
   [[nodiscard]] Error failure(const MasterFunction* function, std::string_view name, std::string_view value) {
     REQUIRE(function != nullptr);
     lowstate::MasterArguments arguments;

@@ -171,7 +171,7 @@ TEST_CASE("jobs.list_jobs matches a function of a compound job and a target of a
       R"("tgt": ["ms-0", "ms-1"], "tgt_type": "list", "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]])");
   CHECK(holds(ret(engine, R"("fun": "jobs.list_jobs", "search_function": "*.echo", "search_target": "ms-1")"),
               jid));
-  // A name without wildcards means jobs of that function alone.
+  // Without wildcards, the search finds only jobs that run this function alone.
   CHECK_FALSE(holds(ret(engine, R"("fun": "jobs.list_jobs", "search_function": "test.echo")"), jid));
   CHECK_FALSE(holds(ret(engine, R"("fun": "jobs.list_jobs", "search_metadata": {"a": 1})"), jid));
 }

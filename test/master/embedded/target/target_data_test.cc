@@ -38,7 +38,7 @@ Result<Selection> selected(TargetType type, std::string_view expression,
   return select(**minions, target);
 }
 
-/// Returns the ids, joined by spaces.
+/// Returns the ids of the matching minions, separated by spaces.
 std::string matched(TargetType type, std::string_view expression,
                     const std::vector<master::NodegroupOptions>& nodegroups = {},
                     std::string_view delimiter = ":") {
@@ -105,7 +105,7 @@ std::string times(std::size_t n, std::string_view text) {
   return all;
 }
 
-/// Returns the work that is left after a match that fails.
+/// Runs a match that fails. Returns what is left of its work limit.
 int work_left_by(const std::string& expression, std::string_view delimiter, target::DataMatcher::How how,
                  const std::string& data) {
   JsonDocument document;
@@ -119,7 +119,7 @@ int work_left_by(const std::string& expression, std::string_view delimiter, targ
 
 }  // namespace
 
-/// Without a limit each of these takes more than a day.
+/// Without a limit, each of these matches takes more than a day.
 TEST_CASE("work on long expressions and long data is limited") {
   using How = target::DataMatcher::How;
   const std::string deep = times(50, R"({"a": )") + "1" + times(50, "}");
