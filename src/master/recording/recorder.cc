@@ -17,7 +17,7 @@
 namespace rest_fcgi::recording {
 namespace {
 
-/// A job is kept this long for late returns.
+/// The time for which a job is kept, so that late returns are recorded.
 constexpr std::chrono::hours kLongestJob{1};
 
 constexpr std::size_t kMaxJobs = 4096;
@@ -61,7 +61,7 @@ class RecordingMaster final : public master::Master {
     if (publication.what != Publication::What::call) return behind_->publish(permit, publication, returns);
     return record(permit, publication, returns, returner::Durability::committed);
   }
-  /// Published like a job with a waiting caller, so that its returns are recorded.
+  /// Publishes the job as if a caller waited, so that the returns are recorded.
   [[nodiscard]] Result<master::Job> publish_async(const Permit& permit) override {
     return record(permit, {}, nullptr, returner::Durability::durable);
   }
@@ -138,8 +138,8 @@ struct Caches::State {
   }
 
   const std::unique_ptr<returner::Returners> returners;
-  std::atomic<std::size_t> calls{0};  // queued and not ended
-  std::atomic<std::size_t> bytes{0};  // of these calls
+  std::atomic<std::size_t> calls{0};  // The number of calls that are queued or running.
+  std::atomic<std::size_t> bytes{0};  // The size of the data of these calls, in bytes.
   std::atomic<bool> failing{false};
 };
 
@@ -195,7 +195,7 @@ void RecordedJob::put(master::Delivery delivery) {
 }
 
 void RecordedJob::begin(const returner::Load& load, returner::Durability durability) {
-  // On the caller's thread, so that the load is saved before the answer.
+  // The caller's thread saves the load, so that the load is saved before the caller gets the reply.
   caches_->call(load.jid, [&](returner::Returner& cache) { return cache.save_load(load, durability); });
   const std::scoped_lock lock(mutex_);
   jid_ = load.jid;
@@ -235,7 +235,7 @@ void RecordedJob::record_more(const master::MoreMinions& more) {
 void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
   if (job->done()) return;
   const SteadyTime now = clock_.steady();
-  Entry oldest;  // destroyed after the lock is released
+  Entry oldest;  // The dropped job is destroyed after the lock is released.
   const std::scoped_lock lock(mutex_);
   sweep(now);
   if (jobs_.size() >= max_jobs_) {
@@ -253,7 +253,7 @@ void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
 
 void JobRecorder::sweep(SteadyTime now) {
   while (!jobs_.empty() && jobs_.front().until <= now) jobs_.pop_front();
-  // A sweep after the number has doubled costs little for each job.
+  // A sweep runs only after the number of jobs has doubled, so that its cost for each job is small.
   if (jobs_.size() < std::max<std::size_t>(2 * swept_size_, 64) && jobs_.size() < max_jobs_) return;
   std::erase_if(jobs_, [](const Entry& held) { return held.job->done(); });
   swept_size_ = jobs_.size();
