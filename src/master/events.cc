@@ -26,22 +26,23 @@ Error bad_tag(std::string_view found) {
                  found, kMaxTag)};
 }
 
-/// Within this time a listener that reconnects gets the events that it missed.
+/// The log keeps events for this time after the last listener has left. A listener that reconnects in time
+/// gets the events that it missed.
 constexpr std::chrono::minutes kReconnectTime{1};
 
-/// Returns a random text that no other log has.
+/// Returns a random text that differs from that of all other logs.
 std::string make_epoch() {
   std::random_device dice;
   return format("{:08x}{:08x}", static_cast<std::uint32_t>(dice()), static_cast<std::uint32_t>(dice()));
 }
 
-/// Returns the number in an id `EPOCH-NUMBER`; absent for an id of another epoch.
+/// Returns the number in an event id `EPOCH-NUMBER`. Absent for an id with another epoch.
 std::optional<std::uint64_t> number_of(std::string_view id, std::string_view epoch) {
   if (!id.starts_with(epoch) || id.size() < epoch.size() + 2 || id[epoch.size()] != '-') return std::nullopt;
   return parse_number<std::uint64_t>(id.substr(epoch.size() + 1));
 }
 
-constexpr std::size_t kEventCost = 200;  // bytes of an event besides its text
+constexpr std::size_t kEventCost = 200;  // The bytes that an event needs besides its text.
 
 std::size_t cost_of(const Event& event) {
   return event.size() + event.tag().size() + kEventCost;
@@ -147,7 +148,9 @@ bool EventLog::wanted() noexcept {
 }
 
 void EventLog::forget_all() {
-  first_ = next_number() + 1;  // no reader can continue after the last event, since later ones are not kept
+  // The number after the last event is skipped, so that no reader can continue after the last event. The
+  // events that come now are not kept.
+  first_ = next_number() + 1;
   events_.clear();
   events_.shrink_to_fit();
   bytes_ = 0;
@@ -189,7 +192,7 @@ Result<std::unique_ptr<EventReader>> EventLog::reader(const EventPermit& permit,
   std::uint64_t next = next_number();
   if (!after.empty()) {
     const auto number = number_of(after, epoch_);
-    // The number comes from outside. No reader can continue across lost events.
+    // The client sends the number, so it is checked. A reader cannot continue across lost events.
     const bool known = number && *number < next && *number + 1 >= first_ && *number >= lost_at_;
     if (!known)
       return Error{ErrorKind::not_found, "The log does not have all events since the last one that you had."};

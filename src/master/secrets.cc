@@ -18,17 +18,19 @@ constexpr std::string_view kSecrets[] = {
     "sshkey", "secretkey", "sharedkey",  "token",
 };
 
-/// Last words of those secrets above that may also be written as two words: `api_key` means `apikey`.
+/// A secret that ends with one of these words may also be written as two words. Example: `api_key` means
+/// `apikey`.
 constexpr std::string_view kSecondWords[] = {"code", "key", "phrase", "word"};
 
-/// English words that end with `pass` and are no secret.
+/// English words that end with `pass` but do not name a secret.
 constexpr std::string_view kHarmless[] = {"bandpass", "bypass",  "compass",  "highpass", "lowpass",
                                           "overpass", "surpass", "trespass", "underpass"};
 
-/// Last words that are ignored: `password_confirmation` is a secret.
+/// These words at the end of a name are ignored. Example: `password_confirmation` is a secret, since
+/// `password` is one.
 constexpr std::string_view kTails[] = {"confirm", "confirmation", "new", "old", "value"};
 
-constexpr std::size_t kMaxName = 128;  // only the last bytes of a longer name count
+constexpr std::size_t kMaxName = 128;  // Only the last 128 bytes of a longer name are read.
 
 template <class Words>
 bool ends_with_one(std::string_view word, const Words& words) {
@@ -45,13 +47,14 @@ bool is_small(char byte) {
   return byte >= 'a' && byte <= 'z';
 }
 
-/// Removes the last word from the name and returns it in small letters; empty at the end.
+/// Removes the last word from the name and returns the word in lower case. Returns an empty text if the name
+/// has no more words.
 std::string take_last_word(std::string_view& name) {
   while (!name.empty() && !is_letter(name.back())) name.remove_suffix(1);
   std::string word;
   while (!name.empty() && is_letter(name.back())) {
     const char byte = name.back();
-    // `apiKey` is `api` and `Key`; `APIKey` is one word.
+    // `apiKey` has the words `api` and `Key`. `APIKey` is one word.
     if (!word.empty() && is_small(byte) && !is_small(word.back())) break;
     word += byte;
     name.remove_suffix(1);

@@ -9,8 +9,8 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/master/secrets.h"
 
-// Finds secrets in texts such as bodies, command lines and headers. A text may be large and hostile, so each
-// byte is read only a few times.
+// Finds secrets in texts such as bodies, command lines and headers. An attacker may send a large text, so
+// each byte is read only a few times.
 
 namespace rest_fcgi::master {
 namespace {
@@ -29,19 +29,20 @@ constexpr bool is_blank(char byte) noexcept {
 
 constexpr std::string_view kLineEnds = "\r\n";
 
-/// These characters end a value of a plain text without quotation marks.
+/// These characters end a value that is not in quotation marks, in a plain text.
 constexpr std::string_view kPlainEnds = "&;, \t\r\n";
 
-/// These characters follow a quotation mark that ends a value.
+/// A quotation mark ends a value only if one of these characters follows.
 constexpr std::string_view kBehindQuote = "&;, \t\r\n)]}>/?:";
 
-/// Returns whether the value after this name may contain blanks and `;`.
+/// Returns whether the value of the header with this name may contain blanks and `;`.
 bool is_header_of_many_words(std::string_view name) {
   const std::string small = lower(name);
   return small.ends_with("authorization") || small.ends_with("cookie") || small.ends_with("cookies");
 }
 
-/// Largest rest of an XML start tag, or of the headers of a part of a multipart body, after the name.
+/// The largest distance in bytes from a name to the end of its XML start tag, or to the end of the headers of
+/// its part in a multipart body.
 constexpr std::size_t kMostOfTag = 1024;
 
 /// The place of a name or value in the text.
@@ -50,9 +51,9 @@ struct Span {
   std::size_t end = 0;
 };
 
-/// A quotation mark with its backslashes, such as `\"` of JSON inside JSON.
+/// A quotation mark and the backslashes before it, such as `\"` in JSON inside JSON.
 struct Quote {
-  char mark = 0;  ///< 0: no mark
+  char mark = 0;  ///< The quotation mark; 0 if there is none.
   std::size_t backslashes = 0;
 };
 
@@ -64,16 +65,18 @@ class ValueFinder {
     std::size_t first = text.find_first_not_of(kBlanks);
     is_json_ = first != std::string_view::npos && text[first] == '{';
     if (is_json_ || first == std::string_view::npos || text[first] != '[') return;
-    first = text.find_first_not_of(kBlanks, first + 1);  // `[name]` begins a section of an INI file
+    // `[name]` begins a section of an INI file, not a JSON list.
+    first = text.find_first_not_of(kBlanks, first + 1);
     is_json_ = first != std::string_view::npos && std::string_view("{[\"").find(text[first]) < 3;
   }
 
-  /// Returns whether the value at `begin` is a member of a JSON object without quotation marks.
+  /// Returns whether the value at `begin` is the value of a JSON member and has no quotation marks.
   [[nodiscard]] bool is_bare_member(const Span& name, std::size_t begin) const {
     return is_json_ && is_quote(text_[name.end]) && begin > 0 && !is_quote(text_[begin - 1]);
   }
 
-  /// `delimiter`: the place of `=`, `:`, or the blank after an option.
+  /// Returns the place of the value after a name. `delimiter` is the place of `=` or `:`, or of the blank
+  /// after an option.
   [[nodiscard]] Span value_of(const Span& name, std::size_t delimiter) const {
     const char gives = text_[delimiter];
     const bool is_member = gives == ':' && (is_quote(text_[name.end]) || text_[name.end] == '\\');
@@ -104,10 +107,11 @@ class ValueFinder {
     return {at, gives == ':' ? end_of_block(name, end) : end};
   }
 
-  /// Returns the password of the URL whose `:` before the slashes is at `colon`; empty without a password.
+  /// Returns the place of the password in a URL. `colon` is the place of the `:` before the slashes. Empty if
+  /// the URL has no password.
   [[nodiscard]] Span password_of_url(std::size_t colon) const {
     const std::string_view rest = text_.substr(colon);
-    // JSON may have a backslash before each slash.
+    // In JSON, a backslash may precede each slash of the URL.
     const std::size_t slashes = rest.starts_with("://") ? 3 : rest.starts_with(":\\/\\/") ? 5 : 0;
     if (slashes == 0) return {};
     const std::string_view ends = kind_ == TextKind::form ? "/\\?#<>\"' \t\r\n&" : "/\\?#<>\"' \t\r\n";
@@ -120,7 +124,7 @@ class ValueFinder {
     return {begin + user_end + 1, begin + at_sign};
   }
 
-  /// Returns the end of the XML start tag with this name; absent if the name is not in a start tag.
+  /// Returns the end of the XML start tag with this name. Absent if the name is not in a start tag.
   [[nodiscard]] std::optional<std::size_t> behind_start_tag(const Span& name) const {
     if (name.begin == 0 || (text_[name.begin - 1] != '<' && text_[name.begin - 1] != ':'))
       return std::nullopt;
@@ -130,7 +134,7 @@ class ValueFinder {
     return has_content ? std::optional(name.end + end + 1) : std::nullopt;
   }
 
-  /// Returns the beginning of the next end tag. JSON may have a backslash before its slash.
+  /// Returns the beginning of the next end tag. In JSON, a backslash may precede the slash of the tag.
   [[nodiscard]] std::size_t end_tag(std::size_t at) const {
     for (std::size_t slash = text_.find('/', at); slash != std::string_view::npos;
          slash = text_.find('/', slash + 1)) {
@@ -140,7 +144,8 @@ class ValueFinder {
     return std::string_view::npos;
   }
 
-  /// Returns the content of the part of a multipart body with this name (RFC 7578); empty for other names.
+  /// Returns the content of the part with this name in a multipart body (RFC 7578). Empty for a name of no
+  /// part.
   [[nodiscard]] Span part_of(const Span& name) const {
     if (!text_.substr(0, name.begin).ends_with("name=\"")) return {};
     const std::string_view headers = text_.substr(name.end, kMostOfTag);
@@ -156,8 +161,8 @@ class ValueFinder {
   }
 
  private:
-  /// Returns the quotation mark that ends the quoted text around a name, as in `'X-Auth-Token: x'`. In JSON
-  /// each text ends with one.
+  /// Returns the quotation mark that ends the quoted text around a name, as in `'X-Auth-Token: x'`. In JSON,
+  /// each text ends with a quotation mark.
   [[nodiscard]] Quote quote_around(std::size_t at) const {
     if (at == 0 || !is_quote(text_[at - 1])) return {is_json_ ? '"' : char(0)};
     Quote quote{text_[at - 1]};
@@ -171,21 +176,24 @@ class ValueFinder {
     return {text_[mark], mark - at};
   }
 
-  /// Returns the place of the closing quotation mark with its backslashes, or the end of the text.
+  /// Returns the place where the closing quotation mark begins with its backslashes. Returns the end of the
+  /// text if there is no closing mark.
   [[nodiscard]] std::size_t closing(std::size_t at, const Quote& quote) const {
     const std::size_t unit = quote.backslashes + 1;
     for (std::size_t mark = text_.find(quote.mark, at); mark != std::string_view::npos;
          mark = text_.find(quote.mark, mark + 1)) {
       std::size_t run = 0;
       while (mark - run > at && text_[mark - run - 1] == '\\') ++run;
-      // Further backslashes before the mark's own ones belong to the value, two for each of its backslashes.
+      // Further backslashes before the backslashes of the mark belong to the value. For each backslash of the
+      // mark, the value has two.
       const bool closes = run <= quote.backslashes || (run - quote.backslashes) / unit % 2 == 0;
       if (closes) return mark - std::min(run, quote.backslashes);
     }
     return text_.size();
   }
 
-  /// Returns the text between quotation marks, if the value begins with one.
+  /// Returns the place of the text between quotation marks. Absent if the value does not begin with a
+  /// quotation mark.
   [[nodiscard]] std::optional<Span> quoted(std::size_t at) const {
     const Quote quote = quote_at(at);
     if (quote.mark == 0) return std::nullopt;
@@ -193,12 +201,12 @@ class ValueFinder {
     return Span{begin, closing(begin, quote)};
   }
 
-  /// Returns the end of the quotation mark that closes the text `inner`, which is at `at`.
+  /// Returns the place after the quotation mark that closes the text `inner`. The opening mark is at `at`.
   [[nodiscard]] std::size_t behind_quote(std::size_t at, const Span& inner) const {
     return std::min(inner.end + quote_at(at).backslashes + 1, text_.size());
   }
 
-  /// Returns whether the value ends with the quotation mark before `at`.
+  /// Returns whether the quotation mark before `at` ends the value.
   [[nodiscard]] bool is_end_of_value(std::size_t at, char gives) const {
     const std::size_t next = text_.find_first_not_of(" \t", at);
     if (at >= text_.size() || next == std::string_view::npos) return true;
@@ -208,8 +216,8 @@ class ValueFinder {
     return kLineEnds.find(text_[next]) != std::string_view::npos;
   }
 
-  /// Returns the end of a value without quotation marks. A value may begin with a quoted part and continue
-  /// after it. A quotation mark inside a word, as in `it's`, does not end a value.
+  /// Returns the end of a value that is not quoted as a whole. The value may begin with a quoted part and
+  /// continue after it. A quotation mark inside a word, as in `it's`, does not end the value.
   [[nodiscard]] std::size_t end_of_plain(std::size_t at) const {
     const std::size_t begin = at;
     if (const auto inner = quoted(at)) at = behind_quote(at, *inner);
@@ -226,8 +234,7 @@ class ValueFinder {
     return std::min(at, text_.size());
   }
 
-  /// Returns the end of the value of `name = value` on its own line, as in an INI file. It may contain
-  /// blanks.
+  /// Returns the end of the value in a line `name = value`, as in an INI file. The value may contain blanks.
   [[nodiscard]] std::size_t end_of_setting(std::size_t at, std::size_t line_end) const {
     for (; at + 1 < line_end; ++at) {
       if ((text_[at] == ',' || text_[at] == ';') && is_blank(text_[at + 1])) return at;
@@ -235,8 +242,8 @@ class ValueFinder {
     return line_end;
   }
 
-  /// Returns the end of the value in a line of pairs such as `token: x, user: y`; `line_end` for another
-  /// line.
+  /// Returns the end of the value that begins at `at`, if the line has pairs such as `token: x, user: y`.
+  /// Returns `line_end` for any other line.
   [[nodiscard]] std::size_t end_of_pair(std::size_t at, std::size_t line_end) const {
     for (; at + 1 < line_end; ++at) {
       if ((text_[at] != ',' && text_[at] != ';') || !is_blank(text_[at + 1])) continue;
@@ -247,7 +254,7 @@ class ValueFinder {
     return line_end;
   }
 
-  /// Returns the beginning of the line if the name is its first word; absent for another word.
+  /// Returns the beginning of the line if the name is the first word in its line. Absent otherwise.
   [[nodiscard]] std::optional<std::size_t> line_of(const Span& name) const {
     std::size_t line = name.begin;
     while (line > 0 && std::string_view(" -\"'").find(text_[line - 1]) != std::string_view::npos) --line;
@@ -261,7 +268,7 @@ class ValueFinder {
 
   [[nodiscard]] bool is_behind_quote(std::size_t at) const { return at > 0 && is_quote(text_[at - 1]); }
 
-  /// Returns the end of a word of a command line.
+  /// Returns the end of a word of a command line, with its quoted parts.
   [[nodiscard]] std::size_t end_of_word(std::size_t at) const {
     while (at < text_.size() && std::string_view("&; \t\r\n").find(text_[at]) == std::string_view::npos) {
       if (is_json_ && text_[at] == '"') return at;
@@ -274,7 +281,8 @@ class ValueFinder {
     return std::min(at, text_.size());
   }
 
-  /// Returns the end of the bracket that closes the one at `at`, or the end of the text.
+  /// Returns the place after the bracket that closes the bracket at `at`. Returns the end of the text if the
+  /// bracket is not closed.
   [[nodiscard]] std::size_t end_of_brackets(std::size_t at) const {
     std::size_t depth = 0;
     for (; at < text_.size(); ++at) {
@@ -285,8 +293,8 @@ class ValueFinder {
     return text_.size();
   }
 
-  /// Returns the end of a YAML value. The next lines belong to it if they are indented more than the name, or
-  /// are list items with the same indentation.
+  /// Returns the end of a YAML value. Later lines belong to the value if they are indented more than the
+  /// name, or if they are list items with the indentation of the name.
   [[nodiscard]] std::size_t end_of_block(const Span& name, std::size_t end) const {
     const auto line = line_of(name);
     if (!line || (end < text_.size() && kLineEnds.find(text_[end]) == std::string_view::npos)) return end;
@@ -325,15 +333,16 @@ std::string percent_decoded(std::string_view text) {
   return out;
 }
 
-/// Reads a text name by name, and hides secrets.
+/// Searches a text for names and hides the values after the names of secrets.
 class Redactor {
  public:
   Redactor(std::string_view text, TextKind kind) : text_(text), values_(text, kind) {}
 
   std::optional<std::string> run() {
     constexpr std::string_view between = " \t\"'\\]";
-    Span name;              // the last one, with nothing but blanks and quotation marks behind it
-    bool is_asked = false;  // an option was looked at when the first blank came
+    // The last name. Only blanks and quotation marks are between this name and `at`.
+    Span name;
+    bool is_asked = false;  // Whether the name was tried as an option at its first blank.
     for (std::size_t at = 0; at < text_.size(); ++at) {
       const char byte = text_[at];
       if (is_of_name(byte)) {
@@ -368,10 +377,11 @@ class Redactor {
   }
 
  private:
-  /// Handles `user[password]=x`, as forms encode it.
+  /// Returns whether `code` is an encoded `]`, as in the form field `user%5Bpassword%5D=x`.
   static bool is_bracket(std::string_view code) { return code == "%5D" || code == "%5d"; }
 
-  /// Hides the value after the name if it is a secret, and returns its end.
+  /// Hides the value after the name and returns the end of the value. Absent if the name is not that of a
+  /// secret.
   std::optional<std::size_t> hide(const Span& name, std::size_t delimiter) {
     const Secrecy secrecy = secrecy_of(text_.substr(name.begin, name.end - name.begin));
     if (secrecy == Secrecy::shown) return std::nullopt;
@@ -385,14 +395,14 @@ class Redactor {
     } else if (value == "null" || value == "true" || value == "false") {
       out_.append(value);
     } else {
-      out_.append("\"").append(kHidden).append("\"");  // the text stays JSON
+      out_.append("\"").append(kHidden).append("\"");  // The quotation marks keep the text valid JSON.
     }
     copied_ = end;
     return end;
   }
 
-  /// Returns the secret value after a mark at `at`: `:` in a URL, the end of a tag's name, or the name of a
-  /// part in a multipart body.
+  /// Returns the secret value that follows one of these marks at `at`: `:` in a URL, the end of the name of
+  /// an XML tag, the end of the name of a part in a multipart body.
   [[nodiscard]] Span marked_value(const Span& name, std::size_t at) {
     if (text_[at] == ':') return values_.password_of_url(at);
     const bool is_tag = text_[at] == '>' || text_[at] == ' ';
@@ -414,7 +424,7 @@ class Redactor {
 
   std::string_view text_;
   ValueFinder values_;
-  bool has_end_tags_ = true;  ///< false: the rest of the text has no end tag
+  bool has_end_tags_ = true;  ///< Set to false when the rest of the text has no end tag.
   std::string out_;
   std::size_t copied_ = 0;
 };

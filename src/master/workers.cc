@@ -20,14 +20,15 @@ namespace rest_fcgi::master {
 
 namespace {
 
-constexpr std::chrono::seconds kIdle{10};  // an idle thread ends after this time; includes kQuiet
-constexpr std::chrono::seconds kGrace{1};  // the destructor waits this long
+constexpr std::chrono::seconds kIdle{10};  // An idle thread ends after this time, which includes `kQuiet`.
+constexpr std::chrono::seconds kGrace{1};  // The destructor waits for threads for this time.
 
 Error unavailable(std::string message) {
   return {ErrorKind::unavailable, std::move(message)};
 }
 
-/// Tasks catch their own exceptions. An exception that is left must not end the process.
+/// Runs a task. A task catches its own exceptions; any other exception is logged here and does not end the
+/// process.
 void run_task(const Workers::Task& task, const std::stop_token& stop) {
   try {
     task(stop);
@@ -38,7 +39,8 @@ void run_task(const Workers::Task& task, const std::stop_token& stop) {
 
 }  // namespace
 
-/// Waiting tasks, a queue for each user. Users take turns in the order of their names. Not synchronized.
+/// The waiting tasks, with one queue for each user. Users take turns in the order of their names. Not
+/// synchronized.
 class FairQueue {
  public:
   [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -62,20 +64,20 @@ class FairQueue {
   }
 
  private:
-  std::map<std::string, std::deque<Workers::Task>> tasks_;  // without empty queues
-  std::string latest_;                                      // the user that had the last turn
+  std::map<std::string, std::deque<Workers::Task>> tasks_;  // A user without tasks has no queue.
+  std::string latest_;                                      // The user whose task was taken last.
   std::size_t size_ = 0;
 };
 
 struct Workers::State {
   std::mutex mutex;
-  std::condition_variable work;   // there is a task, or the pool is closed
-  std::condition_variable ended;  // a task or thread ended
-  Limits limits;                  // constant after construction
-  FairQueue queue;                // guarded by mutex, as the members below
-  std::size_t reserved = 0;       // places for tasks that are not submitted yet
+  std::condition_variable work;   // Notified when there is a task, or the pool is closed.
+  std::condition_variable ended;  // Notified when a task or thread has ended.
+  Limits limits;                  // Does not change after construction.
+  FairQueue queue;                // mutex guards this member and the members below.
+  std::size_t reserved = 0;       // The places of tasks that are not submitted yet.
   std::size_t threads = 0;
-  std::size_t busy = 0;  // threads with a task
+  std::size_t busy = 0;  // The number of threads that run a task.
   bool closed = false;
   std::stop_source stop;
 
@@ -124,7 +126,7 @@ bool Workers::close(SteadyTime deadline) {
 }
 
 void Workers::stop() {
-  FairQueue dropped;  // destroyed after the lock is released
+  FairQueue dropped;  // The tasks are destroyed after the lock is released.
   {
     const std::lock_guard lock(state_->mutex);
     std::swap(dropped, state_->queue);
@@ -154,7 +156,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
     }
     if (!woken) woken = state->work.wait_for(lock, kIdle - kQuiet, has_work);
     if (state->queue.empty()) {
-      // A reserved task relies on the existing threads.
+      // A thread does not end while a place is reserved, since the task of that place needs a thread.
       if (woken || state->reserved == 0) break;
       continue;
     }
@@ -163,7 +165,8 @@ void Workers::run(const std::shared_ptr<State>& state) {
     ++state->busy;
     lock.unlock();
     run_task(task, state->stop.get_token());
-    task = nullptr;  // releases what it owns before waiters see its end
+    // The task is destroyed before waiting threads see its end, since it may own other objects.
+    task = nullptr;
     lock.lock();
     --state->busy;
     state->ended.notify_all();
@@ -180,7 +183,7 @@ Workers::Reservation::~Reservation() {
   const std::lock_guard lock(state_->mutex);
   state_->reserved -= left_;
   state_->ended.notify_all();
-  state_->work.notify_all();  // wakes threads that wait for the end
+  state_->work.notify_all();  // Wakes the threads that wait for the pool to end.
 }
 
 void Workers::Reservation::submit(Task task) {

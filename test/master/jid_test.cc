@@ -16,7 +16,7 @@ using namespace rest_fcgi::master;
 
 namespace {
 
-/// A clock that stands where it is put.
+/// A clock whose time a test sets.
 class HandClock : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override { return now; }
@@ -24,7 +24,8 @@ class HandClock : public Clock {
   WallTime now{};
 };
 
-/// What processes of one store share: the microsecond up to which ranges are given out.
+/// The jid ranges that the processes of one store share. `end` is the end of the reserved time, in
+/// microseconds.
 struct Ranges {
   std::int64_t end = 0;
   int reserved = 0;

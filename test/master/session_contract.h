@@ -11,8 +11,9 @@
 
 namespace rest_fcgi::test {
 
-/// Checks what `Master` promises about sessions; both engines have to pass. `good` are valid credentials of
-/// the user `fred`, `bad` are wrong ones. `chunk` makes a chunk with a given token that `fred` may run.
+/// Checks the behavior of sessions that `Master` requires of both engines. `good` are valid credentials of
+/// the user `fred`, and `bad` are wrong credentials. `chunk` makes a chunk with a given token, which `fred`
+/// may run.
 template <class WithToken>
 void keeps_session_contract(master::Master& master, const auth::Credentials& good,
                             const auth::Credentials& bad, const WithToken& chunk) {

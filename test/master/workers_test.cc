@@ -35,7 +35,7 @@ void submit(Workers& workers, Workers::Task task) {
   room->submit(std::move(task));
 }
 
-/// Runs until it is asked to stop.
+/// Waits until the task is asked to stop.
 void until_stop(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any never;
@@ -54,7 +54,7 @@ TEST_CASE("tasks run in parallel, up to the number of threads") {
 
 TEST_CASE("further tasks wait, and run in order") {
   Workers workers({1, 100});
-  std::vector<int> order;  // one thread only
+  std::vector<int> order;  // only the worker thread uses it
   for (int i = 0; i < 50; ++i) submit(workers, [&order, i](const std::stop_token&) { order.push_back(i); });
   CHECK(workers.close(soon()));
   CHECK(order.size() == 50);
@@ -64,7 +64,8 @@ TEST_CASE("further tasks wait, and run in order") {
 TEST_CASE("users take turns in the queue") {
   Workers workers({1, 100});
   std::latch all_wait(1);
-  std::string order;  // one thread only, once the first task has begun
+  // Only the worker thread uses `order` after the first task has begun.
+  std::string order;
   submit(workers, [&](const std::stop_token&) { all_wait.wait(); });
   for (const char user : {'b', 'b', 'b', 'b', 'a', 'c', 'c'}) {
     auto room = workers.reserve(std::string(1, user), 1);
@@ -76,7 +77,7 @@ TEST_CASE("users take turns in the queue") {
   std::string counts = order;
   std::sort(counts.begin(), counts.end());
   CHECK(counts == "abbbbcc");
-  CHECK(order.substr(5) == "bb");  // those that only one user is left for come last
+  CHECK(order.substr(5) == "bb");  // at the end of the queue, only user b has tasks
 }
 
 TEST_CASE("a reservation beyond the limit is refused") {

@@ -23,24 +23,26 @@
 /// The events of a master and their readers.
 namespace rest_fcgi::master {
 
-/// Largest nesting of an event's data. Listeners in Python fail at about 500.
+/// The deepest nesting of an event's data. The limit exists because listeners in Python fail at a depth of
+/// about 500.
 inline constexpr std::size_t kMaxEventDepth = 400;
 
 /// Checks an event before it is fired, and returns its data, an object. A tag has 1 to 512 bytes of UTF-8
-/// without control characters: a line end would separate it from its data on Salt's event bus, or add a
-/// forged line to an event stream. Errors: invocation.
+/// without control characters. A line end in a tag could separate the tag from its data on Salt's event bus,
+/// or forge a line of an event stream. Errors: invocation, for a wrong tag or wrong data.
 [[nodiscard]] Result<JsonDocument> check_event(std::string_view tag, const Json& data);
 
 /// The events that a listener may see.
 struct EventPermit {
   auth::EventScope scope = auth::EventScope::nothing;
-  std::string user{};  ///< for the scope `own`
+  std::string user{};  ///< the user whose events are permitted; used for the scope `own`
 };
 
-/// An event with all forms of its text. Immutable; shared by all listeners.
+/// An event with its text in the forms that listeners need. Immutable; all listeners share it.
 class Event {
  public:
-  /// `id`: one line of text. Control characters of the tag are escaped in `block` as in JSON.
+  /// Makes an event. `id` is one line of text. `block` shows control characters of the tag escaped as in
+  /// JSON.
   Event(std::string_view id, std::string_view tag, const Json& data, std::string user);
 
   [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
@@ -50,17 +52,17 @@ class Event {
   /// Returns a block of server-sent events (HTML standard, 9.2) as Salt writes it: `tag: T`,
   /// `data: {"data": {...}, "tag": "T"}` and a blank line.
   [[nodiscard]] std::string_view block() const noexcept { return all().substr(0, id_at_); }
-  /// Returns the block with the line `id: I` before its blank line, in two pieces.
+  /// Returns the block with a line `id: ID` before the blank line, in two pieces.
   [[nodiscard]] std::array<std::string_view, 2> block_with_id() const noexcept {
     return {all().substr(0, id_at_ - 1), all().substr(id_at_)};
   }
-  /// Returns the lines of the block from `data: ` on.
+  /// Returns the part of the block that begins with `data: `.
   [[nodiscard]] std::string_view data_lines() const noexcept { return block().substr(data_at_); }
-  /// Returns the JSON in `data_lines`.
+  /// Returns the JSON object in `data_lines`, without the prefix `data: `.
   [[nodiscard]] std::string_view json() const noexcept;
   /// Returns the event's data, a JSON object.
   [[nodiscard]] std::string_view data() const noexcept { return all().substr(object_at_, object_size_); }
-  /// Returns about the size of `block_with_id`.
+  /// Returns the approximate size of `block_with_id` in bytes.
   [[nodiscard]] std::size_t size() const noexcept { return text_.size(); }
 
  private:
@@ -68,7 +70,7 @@ class Event {
 
   const std::string tag_;
   const std::string user_;
-  std::string text_;  ///< `block`, then the line of the id and a blank line
+  std::string text_;  ///< the text of `block`, then the line of the id and a blank line
   std::size_t data_at_ = 0;
   std::size_t object_at_ = 0;
   std::size_t object_size_ = 0;
@@ -77,25 +79,26 @@ class Event {
 
 using EventPtr = std::shared_ptr<const Event>;
 
-/// Called from any thread when there are events to read. It must be quick. Readers that share one are woken
-/// by one call.
+/// A function that is called from any thread when there are events to read. It must return quickly. Several
+/// readers may share one Wake, and one call then wakes all of them.
 using Wake = std::shared_ptr<const std::function<void()>>;
 
 class EventLog;
 
-/// A listener's position in an `EventLog`. Used by one thread at a time. Keeps the log alive.
+/// A listener's position in an `EventLog`. Shares ownership of the log. Used by one thread at a time.
 class EventReader {
  public:
   ~EventReader();
   EventReader(const EventReader&) = delete;
   EventReader& operator=(const EventReader&) = delete;
 
-  /// Appends permitted events to `events`, about `max_bytes` of them. If there are none, `wake`, unless it is
-  /// null, is called once when a new read may find some. After an error the reader is at its end. Errors:
-  /// timeout, if the log dropped events that were not read; unavailable, if the log may have missed events.
+  /// Appends the next permitted events to `events`, about `max_bytes` bytes. If there are no such events, the
+  /// log calls `wake` once, as soon as another `read` may find events. `wake` may be null. After an error the
+  /// reader cannot continue. Errors: timeout, if the log dropped events before this reader read them;
+  /// unavailable, if the log may have missed events.
   [[nodiscard]] Result<void> read(std::vector<EventPtr>& events, std::size_t max_bytes, const Wake& wake);
 
-  /// Sets the permit for later reads.
+  /// Sets the permit for later calls of `read`.
   void permit(EventPermit permit) { permit_ = std::move(permit); }
 
   void skip_to_end();
@@ -112,29 +115,32 @@ class EventReader {
 
 struct EventLimits {
   std::size_t max_events = 100'000;
-  std::size_t max_bytes = std::size_t{32} << 20;  ///< of their texts
+  std::size_t max_bytes = std::size_t{32} << 20;  ///< largest sum of the events' `size`
 };
 
-/// The latest events of an engine: a ring with limits on events and bytes. Adding an event does not wait for
-/// readers. Without listeners no events are kept. A listener may reconnect within a minute and continue at
-/// its position. Thread-safe.
+/// The latest events of an engine, with limits on their number and bytes. If a limit is exceeded, the oldest
+/// events are dropped. Adding an event does not wait for readers. The log keeps events only while there is a
+/// listener, and for one minute after the last one. So a listener may reconnect within a minute and continue
+/// at its position. Thread-safe.
 class EventLog : public std::enable_shared_from_this<EventLog> {
  public:
-  /// `clock` has to outlive it.
+  /// `clock` must outlive the log.
   explicit EventLog(const Clock& clock, EventLimits limits = {});
 
-  /// Returns whether there is a listener, or was one within the last minute.
+  /// Returns whether the log has a listener, or had one within the last minute. Only then are events needed.
   [[nodiscard]] bool wanted() noexcept;
 
-  /// Adds an event if `wanted()`. `data` is an object with a `_stamp` and without secrets. `user` is the user
-  /// of the event's job; empty if the event has no job.
+  /// Adds an event, if `wanted` returns true. `data` is an object with a `_stamp` and without secrets. `user`
+  /// is the user of the event's job; empty if the event has no job.
   void append(std::string_view tag, const Json& data, std::string_view user);
 
-  /// Reports that events may have been missed. All readers end after the events that the log has now.
+  /// Reports to all readers that the log may have missed events. Each reader first gets the events that the
+  /// log already has, and then the error unavailable with `reason`.
   void lose(std::string reason);
 
-  /// Returns a reader of events from now on, or of those after the event with the id `after`. Errors:
-  /// not_found, if the log does not have all of them, and for an unknown id.
+  /// Returns a reader of the events after the event with the id `after`. If `after` is empty, the reader gets
+  /// events from now on. Errors: not_found, if the id is unknown, or if the log has already dropped some of
+  /// the events after it.
   [[nodiscard]] Result<std::unique_ptr<EventReader>> reader(const EventPermit& permit,
                                                             std::string_view after = {});
 
@@ -146,20 +152,21 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
 
   const Clock& clock_;
   const EventLimits limits_;
-  const std::string epoch_;  ///< a random part of all ids of this log
+  const std::string epoch_;  ///< random part of the ids of all events in this log
 
-  /// Written under mutex_. Read without it, since there are mostly no listeners.
+  /// Whether events are needed. Written under mutex_. Read without mutex_, so that this costs little in the
+  /// usual case without listeners.
   std::atomic<bool> wanted_{false};
 
   std::mutex mutex_;  // guards the members below
   std::deque<EventPtr> events_;
   std::size_t bytes_ = 0;
-  std::uint64_t first_ = 1;  ///< number of the first of events_
+  std::uint64_t first_ = 1;  ///< number of the first event in events_
   std::uint64_t losses_ = 0;
-  std::uint64_t lost_at_ = 0;  ///< number of the next event when events were lost last
+  std::uint64_t lost_at_ = 0;  ///< number of the next event at the time of the latest loss
   std::string lost_why_;
   std::size_t readers_ = 0;
-  std::vector<Wake> sleepers_;  ///< without duplicates
+  std::vector<Wake> sleepers_;  ///< wake functions of waiting readers, without duplicates
   SteadyTime last_left_;
 };
 

@@ -19,42 +19,43 @@ namespace rest_fcgi::master {
 inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                              "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-/// Returns the jid of a time: 20 digits in UTC, `YYYYMMDDhhmmssffffff`, as Salt makes them.
+/// Returns the job id (jid) for a time in the form that Salt uses: 20 digits `YYYYMMDDhhmmssffffff` in UTC.
 [[nodiscard]] std::string jid_at(WallTime time);
 
-/// Returns the time of a jid; absent for other text and for a date that does not exist.
+/// Returns the time that a jid stands for. Returns absent if the text is no jid or its date does not exist.
 [[nodiscard]] std::optional<WallTime> jid_time(std::string_view jid) noexcept;
 
-/// Returns a jid's time as Salt's `StartTime`: `2026, Nov 20 23:06:10.043746`; empty for other text.
+/// Returns a jid's time in the form of Salt's `StartTime`, such as `2026, Nov 20 23:06:10.043746`. Returns an
+/// empty text if `jid` is no jid.
 [[nodiscard]] std::string jid_start_time(std::string_view jid);
 
-/// Checks the jid that a caller chose. Errors: invocation, if it does not have 20 digits, by which job caches
-/// sort jobs.
+/// Checks a jid that a caller chose. Errors: invocation, if the jid does not have 20 digits. Job caches need
+/// 20 digits because they sort jobs by jid.
 [[nodiscard]] Result<void> check_own_jid(const lowstate::Chunk& chunk);
 
-/// Returns a time in UTC as the `_stamp` of Salt 3006 and 3007: `2026-11-20T23:06:17.380290`. Some clients
-/// drop events whose stamp has an offset.
+/// Returns a time in UTC in the form of `_stamp` in Salt 3006 and 3007, such as `2026-11-20T23:06:17.380290`.
+/// The text has no UTC offset, because some clients drop events whose `_stamp` has an offset.
 [[nodiscard]] std::string iso_stamp(WallTime time);
 
-/// Reserves `length` microseconds from `now` or later for this process. Returns the first one; absent on
-/// failure.
+/// A function that reserves a range of `length` microseconds for this process. The range begins at `now` or
+/// later. Returns its first microsecond; absent on failure.
 using JidReserve = std::function<std::optional<std::int64_t>(std::int64_t now, std::int64_t length)>;
 
 /// Makes unique, ascending jids. Thread-safe.
 ///
-/// A jid is the clock's microsecond, or the one after the last jid, whichever is later. It is in a range that
-/// `reserve` gave to this process; the next range is reserved at its end. On several hosts jids are unique if
-/// each host has its own share.
+/// A jid is the current microsecond, or the microsecond after the last jid if that is later. The microsecond
+/// is in a range that `reserve` reserved for this process. When the range is used up, the next range is
+/// reserved. Jids of several hosts are unique if each host has its own JidShare.
 class JidSource {
  public:
-  /// Without `reserve`, or while it fails, jids are unique in this process only.
+  /// Makes a source. If `reserve` is null or fails, jids are unique only in this process.
   explicit JidSource(const Clock& clock, JidReserve reserve = nullptr, JidShare share = {});
 
   [[nodiscard]] std::string next();
 
  private:
-  /// Returns the first microsecond from `least` on that belongs to this host. Hosts with one job cache divide
-  /// the microseconds among them, so that their jids differ.
+  /// Returns the first microsecond from `least` on that belongs to this host's share. Hosts that share a job
+  /// cache divide the microseconds between them, so that their jids differ.
   [[nodiscard]] std::int64_t of_share(std::int64_t least) const;
 
   const Clock& clock_;
@@ -62,7 +63,7 @@ class JidSource {
   const JidShare share_;
   std::mutex mutex_;
   std::int64_t last_ = 0;  // the microsecond of the last jid; guarded by mutex_
-  std::int64_t end_ = 0;   // of the reserved range; guarded by mutex_
+  std::int64_t end_ = 0;   // end of the reserved range; guarded by mutex_
 };
 
 }  // namespace rest_fcgi::master

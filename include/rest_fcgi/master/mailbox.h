@@ -11,8 +11,8 @@
 
 namespace rest_fcgi::master {
 
-/// A receiver of items from any thread. `put` does not wait. Thread-safe. Senders share ownership, so that a
-/// late sender can still use it.
+/// The interface of an object that receives items from any thread. `put` does not wait. Thread-safe. Senders
+/// share ownership of the Sink, so that a late sender can still call `put`.
 template <class T>
 class Sink {
  public:
@@ -36,7 +36,7 @@ class Mailbox final : public Sink<T> {
     arrived_.notify_one();
   }
 
-  /// Waits for the oldest item. Returns absent after `deadline`.
+  /// Removes and returns the oldest item. Waits until there is an item. Returns absent at `deadline`.
   std::optional<T> take(SteadyTime deadline) {
     std::unique_lock lock(mutex_);
     if (!arrived_.wait_until(lock, deadline, [this] { return !items_.empty(); })) return std::nullopt;
@@ -48,7 +48,7 @@ class Mailbox final : public Sink<T> {
  private:
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::list<T> items_;  // guarded by mutex_; unlike a deque, an empty list allocates nothing
+  std::list<T> items_;  // guarded by mutex_; a list, because an empty deque allocates memory
 };
 
 }  // namespace rest_fcgi::master

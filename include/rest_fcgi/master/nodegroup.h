@@ -8,15 +8,15 @@
 
 namespace rest_fcgi::master {
 
-/// How Salt reads the words of a nodegroup.
+/// The kind of target that Salt makes from the words of a nodegroup.
 enum class NodegroupForm {
-  compound,  ///< a compound target
-  pcre,      ///< a regular expression: a word has one of its special characters
-  list,      ///< ids
+  compound,  ///< the words are a compound target
+  pcre,  ///< the words are a regular expression, because one has a special character of regular expressions
+  list,  ///< the words are ids of minions
 };
 
-/// Returns compound if a word is an operator, has a star, or begins with a letter and `@`, as Salt's
-/// `_nodegroup_regex`.
+/// Returns how Salt reads these words. They are a compound target if a word is an operator, contains `*`, or
+/// begins with a capital letter and `@` (Salt's `_nodegroup_regex`).
 [[nodiscard]] inline NodegroupForm form_of(std::span<const std::string> words) {
   const auto looks_compound = [](std::string_view word) {
     const bool lettered = word.size() >= 2 && word[0] >= 'A' && word[0] <= 'Z' && word[1] == '@';

@@ -10,14 +10,14 @@ namespace rest_fcgi::master {
 /// One of Salt's `nodegroups`.
 struct NodegroupOptions {
   std::string name;
-  std::vector<std::string> words;  ///< of a compound target, or ids; see NodegroupForm
+  std::vector<std::string> words;  ///< words of a compound target, or ids of minions; see NodegroupForm
 };
 
-/// The jids of this host if several hosts share a job cache: those whose microseconds modulo `count` are
-/// `mine`.
+/// The share of the jids that this host may make, if several hosts share a job cache. These are the jids
+/// whose microseconds modulo `count` are `mine`.
 struct JidShare {
   std::int64_t count = 1;
-  std::int64_t mine = 0;  ///< less than `count`
+  std::int64_t mine = 0;  ///< number of this host's share, less than `count`
 };
 
 }  // namespace rest_fcgi::master

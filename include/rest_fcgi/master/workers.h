@@ -15,31 +15,33 @@
 namespace rest_fcgi::master {
 
 /// A pool of threads for slow tasks. Threads start when there is work, up to a limit, and end when they are
-/// idle. Further tasks wait in a limited queue, where the users take turns, so that many calls of one user do
-/// not delay another. Thread-safe. REQUIRES: no task destroys the pool.
+/// idle. Further tasks wait in a limited queue. The users take turns in this queue, so that many calls of one
+/// user do not delay the calls of others. Thread-safe. REQUIRES: no task destroys the pool.
 ///
-/// A task that ignores a stop request keeps its thread and what it owns after the pool is destroyed.
+/// If a task ignores a stop request, its thread continues after the pool is destroyed. The task then still
+/// owns its objects.
 class Workers {
   struct State;
 
  public:
-  /// Should end early after a stop request.
+  /// A task. It should end early after a stop request.
   using Task = std::function<void(std::stop_token)>;
 
   struct Limits {
-    std::size_t threads = 1;  ///< 0 counts as 1
-    std::size_t queued = 0;   ///< tasks that wait for a thread
+    std::size_t threads = 1;  ///< largest number of threads; 0 counts as 1
+    std::size_t queued = 0;   ///< largest number of tasks that wait for a thread
   };
 
-  /// Places for a number of tasks, so that a job is accepted as a whole or not at all, and can be announced
-  /// before its tasks are submitted. The destructor gives unused places back. May outlive its Workers.
+  /// Reserved places for a number of tasks. With a Reservation, a job is either accepted with all its tasks
+  /// or refused. The job can be announced before its tasks are submitted. The destructor gives unused places
+  /// back. A Reservation may outlive its Workers.
   class Reservation {
    public:
     Reservation(Reservation&& other) noexcept;
     Reservation& operator=(Reservation&&) = delete;
     ~Reservation();
 
-    /// REQUIRES: no more tasks than were reserved.
+    /// Submits a task to the pool. REQUIRES: there is a reserved place left.
     void submit(Task task);
 
    private:
@@ -59,21 +61,22 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Reserves places for tasks of that user. Errors: unavailable, if there are too few places, if no thread
-  /// can be started, and after `close`.
+  /// Reserves `count` places for tasks of this user. Errors: unavailable, if there are too few places, if no
+  /// thread can be started, or after `close`.
   [[nodiscard]] Result<Reservation> reserve(std::string_view user, std::size_t count);
 
-  /// Refuses new tasks, and waits until all have ended or until `deadline`. Returns whether all have ended.
+  /// Refuses new tasks, and waits until all tasks have ended or until `deadline`. Returns whether all tasks
+  /// have ended.
   bool close(SteadyTime deadline);
 
-  /// Drops waiting tasks, and asks running tasks to stop.
+  /// Drops the waiting tasks, and asks the running tasks to stop.
   void stop();
 
  private:
   static void run(const std::shared_ptr<State>& state);
   static bool start_thread(const std::shared_ptr<State>& state);
 
-  const std::shared_ptr<State> state_;  // shared with the threads, which may end later than this object
+  const std::shared_ptr<State> state_;  // shared with the threads, which may end after the Workers object
 };
 
 }  // namespace rest_fcgi::master
