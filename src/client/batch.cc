@@ -17,7 +17,7 @@ namespace {
 
 using master::Publication;
 
-/// Writes `{"<minion>": <ret>}`.
+/// Returns `{"<minion>": <ret>}`.
 Json by_minion(std::string_view minion, const Json& ret) {
   return written_object([&](JsonWriter& writer) { writer.key(minion).json(ret); });
 }
@@ -41,7 +41,7 @@ void write_data(JsonWriter& writer, const master::Return& ret, std::string_view 
   writer.end_object();
 }
 
-/// Writes an item with `raw`: the event of Salt's bus.
+/// Returns the item of a return in a reply with `raw`. The item is the event of the return on Salt's bus.
 Json return_event(const master::Return& ret, std::string_view jid, const master::Permit& permit) {
   return written_object([&](JsonWriter& writer) {
     writer.key("data");
@@ -72,13 +72,13 @@ class Batch {
   const Call& call_;
   const lowstate::LocalCall& local_;
   Gatherer gatherer_;
-  std::vector<std::string> minions_;         ///< that answered the ping
-  std::size_t started_ = 0;                  ///< how many of them, from the front
-  std::unordered_set<std::string> at_work_;  ///< started and not returned
+  std::vector<std::string> minions_;  ///< The minions that answered the ping.
+  std::size_t started_ = 0;  ///< The number of minions, from the front of `minions_`, that have started.
+  std::unordered_set<std::string> at_work_;  ///< The minions that have started and have not returned.
   std::size_t window_ = 1;
   std::deque<SteadyTime>
-      kept_places_;      ///< of minions that returned: when others may have them (`batch_wait`)
-  bool failed_ = false;  ///< and `failhard` is set: start no more
+      kept_places_;      ///< The times at which the places of returned minions become free, see `batch_wait`.
+  bool failed_ = false;  ///< A minion failed and `failhard` is set, so no more minions start.
   Reply reply_;
 };
 
@@ -121,7 +121,7 @@ Result<void> Batch::fill_window() {
   const std::vector<std::string>& expected = (*published)->minions;
   if (!jid.empty()) reply_.jid.append(reply_.jid.empty() ? "" : ",").append(jid);
   for (const std::string& minion : next) {
-    // A minion that disappeared after its ping is not in the job.
+    // A minion that disconnected after its ping is not in the job.
     const bool there = !jid.empty() && std::find(expected.begin(), expected.end(), minion) != expected.end();
     if (there) {
       at_work_.insert(minion);
@@ -133,7 +133,7 @@ Result<void> Batch::fill_window() {
 }
 
 void Batch::take_in(const Arrival& arrival) {
-  if (at_work_.erase(std::string(arrival.minion)) == 0) return;  // a minion that the batch did not start
+  if (at_work_.erase(std::string(arrival.minion)) == 0) return;  // This batch does not wait for the minion.
   if (local_.batch_wait.count() > 0) kept_places_.push_back(call_.clock.steady() + local_.batch_wait);
   if (arrival.ret == nullptr) return take_silent(arrival.minion);
   if (local_.failhard && arrival.ret->retcode > 0) failed_ = true;

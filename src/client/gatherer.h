@@ -22,104 +22,111 @@
 
 namespace rest_fcgi::client {
 
-/// The call of one chunk, and what it needs. Borrows.
+/// The call of one chunk, with the objects that are needed to run it. Borrows these objects.
 struct Call {
   master::Master& master;
   const master::Permit& permit;
   const Options& options;
   const Clock& clock;
-  std::size_t room;  ///< largest size of its returns, in bytes
+  std::size_t room;  ///< The largest size of all returns of this call, in bytes.
 };
 
 [[nodiscard]] Error reply_too_large(std::size_t max_reply_bytes);
 
 /// The time limits of a job.
 struct Timeouts {
-  std::chrono::milliseconds timeout;             ///< until minions are asked whether the job still runs
-  std::chrono::milliseconds gather_job_timeout;  ///< for the answer to that question
-  /// Time from the start in which syndics may name their minions, and delay of answers through them. 0: no
-  /// syndics.
+  std::chrono::milliseconds timeout;  ///< The time until minions are asked whether the job still runs.
+  /// The time in which the minions have to answer this question.
+  std::chrono::milliseconds gather_job_timeout;
+  /// The time from the start of the job in which syndics may name their minions. The answers of minions may
+  /// come later by the same time. 0 means that there are no syndics.
   std::chrono::milliseconds syndic_wait{0};
 };
 
-/// Salt's rules for the wait for one job. After `timeout` the minions that have not returned are asked
-/// whether the job still runs (`saltutil.find_job`). While a minion says yes, they are asked again every
-/// `gather_job_timeout`. The wait ends after a round without a yes, when `timeout` has passed since each
-/// minion's last yes. So a job is waited for as long as its minion says that it runs.
+/// Decides by Salt's rules how long to wait for the returns of one job. After `timeout`, the minions that
+/// have not returned are asked whether they still run the job (`saltutil.find_job`). While a minion says yes,
+/// the minions are asked again every `gather_job_timeout`. The wait ends after a round in which no minion
+/// said yes, when `timeout` has passed since each minion's last yes.
 ///
-/// A state machine: the caller reports what happened and when, and asks for the next step. Not synchronized.
+/// This class is a state machine. The caller reports events with their times, and asks for the next step. Not
+/// synchronized.
 class JobWait {
  public:
   JobWait(std::span<const std::string> minions, Timeouts timeouts, SteadyTime now);
 
-  /// Reports that syndics named their minions. Known minions are ignored. The syndics are not waited for,
-  /// unless they are among the named minions.
+  /// Reports the minions that syndics named. Minions that are known already are ignored. The syndics
+  /// themselves are not waited for, unless they are among the named minions.
   void expect(const std::vector<std::string>& minions, const std::vector<std::string>& syndics,
               SteadyTime now);
 
-  /// Reports a return, and returns the minion's id, which this owns. Absent if the minion has returned
-  /// before, was given up, or is not of this job. With syndics every minion may be of this job.
+  /// Reports a return. Returns the minion's id, which this object owns. Absent if the minion has returned
+  /// before, was given up, or does not belong to this job. With syndics, any minion may belong to this job.
   std::optional<std::string_view> returned(std::string_view minion);
 
   /// Reports that a minion still runs the job.
   void runs(std::string_view minion, SteadyTime now);
 
   enum class Step {
-    wait,     ///< until `due()`
-    ask,      ///< ask all in `waiting()`, and call `asked`
-    give_up,  ///< give up all in `waiting()`
+    wait,     ///< Wait until `due()`.
+    ask,      ///< Ask all minions in `waiting()`, then call `asked`.
+    give_up,  ///< Give up all minions in `waiting()`.
   };
   [[nodiscard]] Step step(SteadyTime now) const;
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
   void asked(SteadyTime now);
 
-  /// Returns whether no minion is waited for, and syndics can name no more.
+  /// Returns whether the wait is over. It is over when no minion is waited for and the time has passed in
+  /// which syndics may name minions.
   [[nodiscard]] bool done(SteadyTime now) const noexcept { return limits_.empty() && now >= settled_; }
 
-  /// Returns the minions that have not returned, in the order of the job.
+  /// Returns the minions that are still waited for, in the order of the job.
   [[nodiscard]] std::vector<std::string> waiting() const;
 
  private:
   [[nodiscard]] SteadyTime latest_limit() const;
-  /// Returns false for a known minion.
+  /// Adds a minion to wait for. Returns false if the minion is known already.
   bool add(std::string_view minion, SteadyTime limit);
 
-  std::list<std::string> minions_;                // a list, since the members below point into it
-  std::unordered_set<std::string_view> known_;    ///< all of minions_
-  std::unordered_set<std::string_view> syndics_;  ///< of minions_, not waited for
+  std::list<std::string> minions_;  // All minions of the job. A list, since the members below point into it.
+  std::unordered_set<std::string_view> known_;  ///< The ids of all minions in `minions_`.
+  /// The ids in `minions_` that are syndics and are not waited for.
+  std::unordered_set<std::string_view> syndics_;
   Timeouts timeouts_;
-  std::unordered_map<std::string_view, SteadyTime> limits_;  ///< of minions that have not returned
-  SteadyTime settled_;                                       ///< after this time syndics name no more minions
-  SteadyTime deadline_;  ///< of the timeout, later of the round of questions
-  bool ask_ = true;      ///< ask when the deadline has passed
+  /// The time limit of each minion that has not returned.
+  std::unordered_map<std::string_view, SteadyTime> limits_;
+  SteadyTime settled_;   ///< The time after which syndics name no more minions.
+  SteadyTime deadline_;  ///< The end of `timeout` at first, later the end of the current round of questions.
+  bool ask_ = true;      ///< Whether the minions have to be asked when `deadline_` has passed.
 };
 
 /// The result of one minion. Borrows from the Gatherer until its next call.
 struct Arrival {
   std::string_view minion;
-  const master::Return* ret;  ///< null: the minion was given up
+  const master::Return* ret;  ///< The return; null if the minion was given up.
   std::string_view jid;
 };
 
-/// Publishes the jobs of one call and waits for their returns. A second return of a minion, or one of another
-/// minion, is dropped. Slow minions are asked whether they still run the job, and are given up by Salt's
-/// rules
-/// (`JobWait`), at the latest at the permit's deadline. Used by one thread; deliveries come from any thread.
+/// Publishes the jobs of one call and waits for their returns. Drops a second return of the same minion, and
+/// returns of minions outside the job. Asks slow minions whether they still run the job. Gives them up by
+/// Salt's rules (`JobWait`), at the latest at the permit's deadline. One thread uses a Gatherer; deliveries
+/// come from any thread.
 class Gatherer {
  public:
   explicit Gatherer(const Call& call);
   Gatherer(const Gatherer&) = delete;
   Gatherer& operator=(const Gatherer&) = delete;
 
-  /// Publishes a job. `next` returns its results, one for each minion. This owns the job. Errors: the
-  /// master's.
+  /// Publishes a job. `next` then returns one result for each minion. The Gatherer owns the returned job.
+  /// Errors: those of `Master::publish`.
   Result<const master::Job*> publish(const master::Publication& publication);
 
-  /// Waits for the next result; each minion of each job has one. Absent after the last one, or after `until`.
-  /// Errors: timeout at the permit's deadline, with the unfinished jobs; reply_too_large; the master's.
+  /// Waits for the next result. Each minion of each job has one result. Absent after the last result, and
+  /// when `until` has passed. Errors: timeout at the permit's deadline, with the unfinished jobs;
+  /// reply_too_large; those of the master.
   Result<std::optional<Arrival>> next(SteadyTime until = SteadyTime::max());
 
-  /// Returns the size of all returns that have come, also of those that `next` has not returned yet.
+  /// Returns the size of all returns that have come, in bytes. Returns that `next` has not handed out yet are
+  /// included.
   [[nodiscard]] std::size_t gathered() const noexcept { return call_.room - inbox_->room; }
 
  private:
@@ -129,28 +136,28 @@ class Gatherer {
 
     master::Job job;
     JobWait wait;
-    std::optional<std::size_t> question{};  ///< the round of the last question
-    bool is_over = false;                   ///< no minion is waited for
+    std::optional<std::size_t> question{};  ///< The index in `rounds_` of the last question.
+    bool is_over = false;                   ///< True when no minion of the job is waited for.
   };
-  /// One publication of a job or of a question about it.
+  /// One publication of a job, or of a question about a job.
   struct Round {
     Active* about;
-    bool is_question;                            ///< find_job; else the job itself
-    std::shared_ptr<master::Addressee> returns;  ///< deliveries come while this lives
+    bool is_question;  ///< True for a question (`find_job`), false for the job itself.
+    std::shared_ptr<master::Addressee> returns;  ///< The master delivers as long as this object exists.
   };
   struct Message {
     std::size_t round;
     master::Delivery delivery;
   };
-  /// Shared with senders, which may outlive this.
+  /// Receives deliveries. Shared with the senders, which may outlive the Gatherer.
   struct Inbox {
     Inbox(std::size_t most_here, std::size_t most_in_all) : room(most_here), max_reply_bytes(most_in_all) {}
 
-    /// Returns false if the return exceeds the limit.
+    /// Counts the bytes of a return. Returns false if the return has more bytes than are left.
     bool take(const master::Return& ret);
 
     master::Mailbox<Message> messages;
-    std::atomic<std::size_t> room;  ///< bytes that are left for returns
+    std::atomic<std::size_t> room;  ///< The bytes that are left for returns.
     std::atomic<bool> full = false;
     const std::size_t max_reply_bytes;
   };
@@ -171,15 +178,15 @@ class Gatherer {
   const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
   std::list<Active> jobs_;          ///< all published jobs
-  std::vector<Active*> active_;     ///< jobs with minions that are waited for
-  std::optional<Message> message_;  ///< the last one that was opened
-  std::vector<Arrival> ready_;      ///< results that have come
-  std::size_t handed_out_ = 0;      ///< number of these that `next` has returned
-  std::optional<Error> too_large_;  ///< the error after them
+  std::vector<Active*> active_;     ///< The jobs with minions that are waited for.
+  std::optional<Message> message_;  ///< The last message that was read. A result may point into it.
+  std::vector<Arrival> ready_;      ///< The results that have come.
+  std::size_t handed_out_ = 0;      ///< The number of results in `ready_` that `next` has returned.
+  std::optional<Error> too_large_;  ///< The error that `next` returns after the results in `ready_`.
 };
 
-/// Asks all minions of a call. Returns those that answer yes, in the order of their answers. Errors: as those
-/// of a Gatherer.
+/// Sends the question `what` to all minions of a call. Returns the minions whose answer is a yes, in the
+/// order of their answers. Errors: those of `Gatherer`.
 [[nodiscard]] Result<std::vector<std::string>> find_answering(const Call& call,
                                                               master::Publication::What what,
                                                               bool (*is_yes)(const master::Return& ret));

@@ -23,13 +23,13 @@ Reply reply_of(Json item, std::string jid) {
   return reply;
 }
 
-/// Salt's reply if no minion matched.
+/// Returns Salt's reply for a target that matches no minion.
 Reply nobody() {
   return reply_of(Json::empty_object(), {});
 }
 
-/// Returns a random number generator. std::random_device needs 5 KB more of the stack, and many threads wait
-/// for returns.
+/// Returns a random number generator, with a seed from getentropy(2). std::random_device needs 5 KB more of
+/// the stack, and each of the many threads that wait for returns would keep this memory.
 std::minstd_rand dice() {
   std::minstd_rand::result_type seed = 0;
   [[maybe_unused]] const int failed = ::getentropy(&seed, sizeof seed);
@@ -42,18 +42,18 @@ constexpr std::string_view kNoResponse =
     "To look up the return data for this job later, run the following command:\n\n"
     "salt-run jobs.lookup_jid ";
 
-/// Writes the map by minion of `local`. Borrows the job. Not synchronized.
+/// Writes the reply of `local`, a map from minion to return. Borrows the job. Not synchronized.
 class ReturnMap {
  public:
   ReturnMap(const master::Job& job, bool full_return)
       : writer_(text_), jid_(job.jid), full_return_(full_return) {
     writer_.begin_object();
   }
-  ReturnMap(const ReturnMap&) = delete;  // the writer looks at text_
+  ReturnMap(const ReturnMap&) = delete;  // `writer_` writes into `text_`.
   ReturnMap& operator=(const ReturnMap&) = delete;
 
-  /// `gathered`: size of all returns that have come. It is reserved at once, so that large returns are not
-  /// copied while the text grows.
+  /// Adds a return. `gathered` is the size of all returns that have come. The text reserves this size at
+  /// once, so that large returns are not copied while the text grows.
   void add(const master::Return& ret, std::size_t gathered) {
     if (text_.capacity() < gathered) text_.reserve(gathered + gathered / 8 + kBehind);
     writer_.key(ret.minion);
@@ -79,7 +79,7 @@ class ReturnMap {
     writer_.key("retcode").integer(1).end_object();
   }
 
-  /// Returns whether nothing was added.
+  /// Returns whether no minion was added.
   [[nodiscard]] bool empty() const noexcept { return text_.size() == 1; }
 
   /// Returns the map. Call it once, at the end.
@@ -89,7 +89,8 @@ class ReturnMap {
   }
 
  private:
-  static constexpr std::size_t kBehind = 256;  ///< bytes that close the map and the reply around it
+  /// Space for the bytes that close the map and the reply around it.
+  static constexpr std::size_t kBehind = 256;
 
   std::string text_;
   JsonWriter writer_;
@@ -104,7 +105,7 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
   const master::Job& job = **published;
   if (job.jid.empty()) return nobody();
   ReturnMap map(job, call.permit.chunk().local().full_return);
-  std::vector<std::string> missing = job.missing;  // also what is known to a syndic alone
+  std::vector<std::string> missing = job.missing;  // This list also has minions that only a syndic knows.
   std::vector<std::string_view> silent;
   std::optional<Error> failure;
   while (true) {

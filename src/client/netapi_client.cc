@@ -42,9 +42,11 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   });
 }
 
-// Not inlined, since their frames would be on the stack of each thread that waits for minions.
+// The next functions are not inlined. Otherwise their stack frames would be on the stack of each thread that
+// waits for minions.
 
-/// Runs `runner`: returns the function's return, or its whole event. After a timeout the runner goes on.
+/// Runs `runner`. Returns the function's return, or the whole event with `full_return`. After a timeout the
+/// runner continues.
 [[gnu::noinline]] Result<Reply> runner(const Call& call) {
   const lowstate::MasterCall& asked = call.permit.chunk().master();
   const SteadyTime until = call.clock.steady() + asked.timeout.value_or(call.options.rest_timeout);
@@ -61,14 +63,14 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
                     std::move(started->jid));
 }
 
-/// Runs `wheel`: returns the master's whole reply, also for a failed function.
+/// Runs `wheel`. Returns the master's whole reply, even if the function failed.
 [[gnu::noinline]] Result<Reply> wheel(const Call& call) {
   Result<master::WheelReply> wheel = call.master.wheel(call.permit);
   if (!wheel) return std::move(wheel).error();
   return reply_with(call, std::move(wheel->reply), std::move(wheel->jid));
 }
 
-/// Runs `ssh`: returns Salt's map of the hosts' returns.
+/// Runs `ssh`. Returns Salt's reply, a map from host to return.
 [[gnu::noinline]] Result<Reply> ssh(const Call& call) {
   Result<master::SshReply> ran = call.master.ssh(call.permit, call.room);
   if (ran) return reply_with(call, std::move(ran->reply), std::move(ran->jid));
@@ -154,7 +156,7 @@ Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::s
   std::size_t bytes = 0;
   for (const Json& item : reply->items) bytes += item.text().size();
   const std::size_t others = gathered->fetch_add(bytes);
-  // Other chunks of the request may have used the limit meanwhile.
+  // Other chunks of the same request may have used up the limit since `before` was read.
   if (reply->failure || others == before || others + bytes <= most) return reply;
   return with_jid(reply_too_large(most), reply->jid);
 }

@@ -11,10 +11,10 @@
 
 namespace rest_fcgi::test {
 
-/// One chunk with good credentials, admitted by a master.
+/// One chunk with valid credentials, and the permit for it from a FakeMaster.
 class Admitted {
  public:
-  /// `keys`: what the chunk holds besides credentials, as the inside of a JSON object.
+  /// Admits a chunk. `keys` are the members of the chunk besides its credentials, as JSON without braces.
   Admitted(FakeMaster& master, std::string_view keys, SteadyTime deadline = SteadyTime::max())
       : permit_(admit(master, keys, deadline)) {}
 
@@ -36,7 +36,7 @@ class Admitted {
   master::Permit permit_;
 };
 
-/// Options that enable every client, with times that a test can wait for.
+/// Returns options that enable every client. The timeouts are short, because a test waits for them.
 [[nodiscard]] inline client::Options quick_options() {
   client::Options options;
   options.enabled.assign(std::begin(lowstate::kClients), std::end(lowstate::kClients));
@@ -46,7 +46,7 @@ class Admitted {
   return options;
 }
 
-/// A NetapiClient over a FakeMaster.
+/// A NetapiClient in front of a FakeMaster.
 class Clients {
  public:
   explicit Clients(client::Options options = quick_options())
@@ -60,7 +60,7 @@ class Clients {
     return client_.run(admitted.permit());
   }
 
-  /// The items of a chunk's reply, as JSON, one a line; or the error's message.
+  /// Runs a chunk and returns the items of its reply as JSON, one a line. Returns the message of an error.
   [[nodiscard]] std::string text(std::string_view keys) const {
     const auto reply = run(keys);
     if (!reply) return reply.error().message;

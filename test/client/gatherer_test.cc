@@ -9,7 +9,7 @@ using Step = JobWait::Step;
 
 namespace {
 
-/// So many seconds after the job was published.
+/// Returns the time that is this many seconds after the publication of the job.
 SteadyTime at(double seconds) {
   return SteadyTime(std::chrono::hours(1)) + std::chrono::milliseconds(static_cast<int>(seconds * 1000));
 }
