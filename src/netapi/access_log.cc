@@ -17,8 +17,8 @@ using http::Environ;
 using http::Response;
 
 constexpr std::string_view kMask = "***";
-constexpr std::size_t kMaxShown = 2048;  // maximum bytes of a header or URL in a line
-constexpr std::size_t kShortToken = 32;  // hexadecimal digits of a token with Salt's `hash_type: md5`
+constexpr std::size_t kMaxShown = 2048;  // The largest number of bytes of a header or URL in a line.
+constexpr std::size_t kShortToken = 32;  // Hexadecimal digits of a token with Salt's `hash_type: md5`.
 
 /// Returns the time as `06/Nov/1994:08:49:37 +0000`.
 std::string log_time(WallTime when) {
@@ -28,7 +28,7 @@ std::string log_time(WallTime when) {
                 text.substr(17, 8));
 }
 
-/// Masks long runs of hexadecimal digits, which may be tokens. Job ids are shorter.
+/// Masks long runs of hexadecimal digits, since they may be tokens. Job ids are shorter and stay visible.
 std::string without_tokens(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -40,7 +40,7 @@ std::string without_tokens(std::string_view text) {
   return out;
 }
 
-/// Masks values of credentials in the query of a URL.
+/// Masks the values of credentials in the query of a URL.
 std::string without_credentials(std::string_view url) {
   const std::size_t mark = std::min(url.find('?'), url.size());
   std::string out(url.substr(0, mark));

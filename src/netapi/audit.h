@@ -12,21 +12,24 @@
 
 namespace rest_fcgi::netapi {
 
-/// Outcome of a chunk that did not run because another one of its list failed or was refused.
+/// The outcome of a chunk that did not run because another chunk of the request was refused or failed.
 inline constexpr std::string_view kNotRun = "not-run";
 
-/// The content of one audit line. It has no arguments and no secrets. Borrows its texts.
+/// The content of one audit line. Arguments and secrets are not in it. Borrows its texts.
 struct AuditEntry {
   WallTime time;
-  std::string_view user;    ///< the user; if unknown, the name that the caller sent
-  std::string_view eauth;   ///< the user's back end; if unknown, what the caller sent, or `token`
+  std::string_view user;    ///< The user. If the user is unknown, the name that the caller sent.
+  std::string_view eauth;   ///< The user's back end. If the user is unknown, the back end that the caller
+                            ///< sent, or `token`.
   std::string_view remote;  ///< the client's address
   std::string_view client;
-  std::string_view fun;  ///< several are joined with commas
-  std::string_view tgt;  ///< a list is joined with commas
+  std::string_view fun;  ///< The function; several names are joined with commas.
+  std::string_view tgt;  ///< The target; the items of a list are joined with commas.
   std::string_view jid;
-  std::string_view outcome;  ///< ok, sent, denied, throttled, invalid, failed, timeout, unavailable, not-run
-  std::string_view reason;   ///< setting that denied the request, such as `api_acl`; empty: left out
+  std::string_view outcome;  ///< The outcome: ok, sent, denied, throttled, invalid, failed, timeout,
+                             ///< unavailable or not-run.
+  std::string_view reason;   ///< The setting that denied the request, such as `api_acl`. An empty reason is
+                             ///< left out of the line.
   std::chrono::microseconds took{0};
 };
 
@@ -43,16 +46,16 @@ class AuditTrail {
   /// Starts the clock for the next chunk.
   void restart() { since_ = clock_.steady(); }
 
-  /// Writes the line of a body that could not be read.
+  /// Writes the audit line of a request whose body could not be read.
   void write_unreadable(std::string_view outcome) const;
 
-  /// Writes the line of an admitted chunk.
+  /// Writes the audit line of an admitted chunk.
   void write(const master::Permit& permit, std::string_view jid, std::string_view outcome) const;
 
-  /// Writes the line of a refused chunk.
+  /// Writes the audit line of a refused chunk.
   void write_refused(const lowstate::Chunk& chunk, const Error& error, std::string_view outcome) const;
 
-  /// Writes the line of another request, such as a login.
+  /// Writes the audit line of a request without chunks, such as a login.
   void write_other(std::string_view what, std::string_view user, std::string_view eauth,
                    std::string_view outcome, std::string_view reason = {}) const;
 

@@ -20,7 +20,7 @@ using http::Status;
 using lowstate::Chunk;
 using lowstate::Client;
 
-/// Refuses malformed tokens with their own text, as Salt does.
+/// Refuses malformed tokens, with the error text that Salt uses for them.
 Result<void> check_tokens(JsonValue chunks) {
   const auto is_bad = [](JsonValue chunk) {
     const auto token = lowstate::find_nonempty(chunk, "token");
@@ -33,9 +33,9 @@ Result<void> check_tokens(JsonValue chunks) {
   return {};
 }
 
-/// Refuses chunks with `raw_shell`, which would run a chunk's words in a shell. Salt allows it if the master
-/// has `netapi_allow_raw_shell`; that option does not exist here. As in Salt, any value counts that is true
-/// in Python.
+/// Refuses chunks with `raw_shell`, which would run the chunk's arguments in a shell. Salt allows `raw_shell`
+/// if the master has `netapi_allow_raw_shell`. That option does not exist here. As in Salt, any value that is
+/// true in Python is refused.
 Result<void> check_raw_shell(JsonValue chunks) {
   const auto asks = [](JsonValue chunk) {
     const auto raw = lowstate::find_nonempty(chunk, "raw_shell");
@@ -47,7 +47,7 @@ Result<void> check_raw_shell(JsonValue chunks) {
   return {};
 }
 
-/// Returns rest_tornado's own error for an unknown client.
+/// Checks that all chunks name a known client. The error has the text of rest_tornado.
 Result<void> check_clients(JsonValue chunks, const std::vector<Client>& enabled) {
   std::size_t index = 0;
   const auto check = [&](JsonValue chunk) -> Result<void> {
@@ -65,8 +65,8 @@ Result<void> check_clients(JsonValue chunks, const std::vector<Client>& enabled)
   return {};
 }
 
-/// Returns whether a form has the field `fun` more than once: it would not say which arguments belong to
-/// which function.
+/// Returns whether a form has the field `fun` more than once. Such a form does not say which arguments belong
+/// to which function.
 bool has_two_functions(const RequestContext& context) {
   const auto fun = context.body.value.find("fun");
   return context.body.media == Media::form && fun && fun->is(JsonValue::Kind::array);
@@ -108,25 +108,26 @@ std::string salt_text_of(const Chunk& chunk, const Error& error) {
   const Credentials& credentials = chunk.credentials;
   const bool denied = error.kind == ErrorKind::authorization;
   if (credentials.kind == Credentials::Kind::none) return error.message;
-  const bool ssh =
-      chunk.client == Client::ssh;  // Salt's netapi checks these credentials itself, without the master
+  // Salt's netapi checks the credentials for `ssh` itself, without the master.
+  const bool ssh = chunk.client == Client::ssh;
   if (denied && chunk.is_local()) return "Authorization error occurred.";
   if (chunk.is_local() && !ssh) return "Authentication error occurred.";
   const bool by_token = credentials.kind == Credentials::Kind::token;
-  // The owner of a token is only named if the token may be used from this address.
+  // The error names the owner of a token only if the token may be used from this address.
   const bool known = denied && !error.user.empty();
   const std::string_view user = known ? std::string_view(error.user) : credentials.username;
   return format(R"(Authentication failure of type "{}" occurred{}.)", by_token ? "token" : "eauth",
                 user.empty() ? std::string() : format(" for user {}", excerpt(user, 256)));
 }
 
-/// rest_tornado's reply if credentials are wrong or permission is missing.
+/// Returns rest_tornado's response for wrong credentials and for a missing permission.
 Response failed_to_authenticate(const RequestContext& context) {
   return reply(context, Status::unauthorized,
                R"({"status": "401 Unauthorized", "return": ["Failed to authenticate"]})");
 }
 
-/// rest_tornado reports a single unknown runner like one that failed.
+/// Returns rest_tornado's response for a single runner that is unknown. rest_tornado answers with status 200,
+/// as for a runner that failed.
 Response unknown_runner(const RequestContext& context, const Error& error) {
   std::string json;
   const std::string sentence = "Unexpected exception while handling request: " + error.message;
@@ -134,15 +135,17 @@ Response unknown_runner(const RequestContext& context, const Error& error) {
   return reply(context, Status::ok, std::move(json));
 }
 
-/// Returns the response if a chunk was refused or failed. Some masters check permissions only when a chunk
-/// runs. `chunks` is the number of chunks.
+/// Returns the response for a chunk that was refused or that failed. `chunks` is the number of chunks in the
+/// request. A permission may also be missing for a chunk in `completed`, since some masters check permissions
+/// only when a chunk runs.
 Response refused(const RequestContext& context, Error error, const Chunk& chunk, std::size_t chunks,
                  const std::vector<Completed>& completed) {
   const bool uses_tornado_texts = context.app.dialect.uses_tornado_texts;
   if (error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization) {
     error.message = salt_text_of(chunk, error);
     if (uses_tornado_texts && completed.empty()) {
-      static_cast<void>(report(error, context.remote()));  // writes the log line
+      // `report` writes the log line; its text is not used.
+      static_cast<void>(report(error, context.remote()));
       return failed_to_authenticate(context);
     }
   }
@@ -152,7 +155,7 @@ Response refused(const RequestContext& context, Error error, const Chunk& chunk,
   return fail(context, error, completed);
 }
 
-/// rest_tornado returns a sentence if no minion matched.
+/// Replaces the result of a call that matched no minion by the sentence of rest_tornado.
 void set_no_minions_text(std::vector<Completed>& completed) {
   for (Completed& one : completed) {
     const bool waits = one.client == Client::local || one.client == Client::local_subset;
@@ -181,7 +184,8 @@ std::variant<std::vector<Completed>, Response> run_chunks(RequestContext& contex
   if (!chunks->empty()) context.client = name_of(chunks->front().client);
   AdmissionOptions options{context.deadline};
   options.own = call.own;
-  if (context.app.options.api_acl && call.token.size() == 0) {  // the session's user was checked before
+  // For a session, the client's address was already checked.
+  if (context.app.options.api_acl && call.token.size() == 0) {
     options.check_address = [&](std::string_view user) {
       return context.app.acl.check(user, context.remote());
     };

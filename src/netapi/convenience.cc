@@ -14,7 +14,8 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
-// URLs that stand for one call. Each makes a chunk and runs it like any other.
+// Handlers of the URLs that stand for one call. Each handler makes a chunk and runs it like a chunk that a
+// caller sent.
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -22,7 +23,7 @@ namespace {
 using http::Response;
 using http::Status;
 
-/// Returns the rest of the path below the route.
+/// Returns the part of the request's path that is below the route's path.
 std::string below(const RequestContext& context) {
   std::string text;
   for (const std::string& part : context.below) text.append(text.empty() ? "" : "/").append(part);
@@ -43,7 +44,8 @@ std::string chunk_of(std::string_view client, std::string_view fun,
   return json;
 }
 
-/// Returns the grains of the minion with this id. If there is none, the id is a glob.
+/// Returns the grains of a minion or of several minions. A target with `*`, `?` or `[` is first tried as a
+/// minion id. If that id matches no minion, the target is used as a glob.
 std::variant<client::Reply, Response> grains_of(RequestContext& context, const std::string& target) {
   if (target != "*" && target.find_first_of("*?[") != std::string::npos) {
     std::string exact;
@@ -65,7 +67,7 @@ Json list_of(const Json& item) {
   return written_array([&item](JsonWriter& writer) { writer.json(item); });
 }
 
-/// Sorts the jobs of an object by descending job id, which begins with the time.
+/// Sorts the jobs of an object by job id, the newest first. A job id begins with the time.
 Json newest_first(const Json& jobs) {
   const JsonDocument document = own_document(jobs);
   std::vector<JsonMember> members;
@@ -78,7 +80,8 @@ Json newest_first(const Json& jobs) {
   });
 }
 
-/// Returns rest_cherrypy's reply about a job: `info` with the whole job, `return` with the minions' returns.
+/// Returns rest_cherrypy's reply about a job. `info` holds the whole job, and `return` holds the returns of
+/// its minions.
 std::string with_info(const Json& job, JsonValue parsed) {
   std::string json;
   JsonWriter writer(json);
@@ -105,8 +108,8 @@ Response show_job(RequestContext& context, const std::string& jid) {
                format(R"({{"status": "404 Not Found", "return": {}}})", list_of(job).text()));
 }
 
-/// Returns the result of a wheel function. Errors: invocation, if it failed; the reason may be a traceback of
-/// the master and is only logged.
+/// Returns the result of a wheel function. Errors: invocation, if the function failed. The reason is only
+/// logged, since it may be a traceback of the master.
 Result<Json> returned_by_wheel(const RequestContext& context, const client::Reply& reply) {
   JsonDocument document;
   if (auto parsed = document.parse(reply.items.front().text(), JsonLimits::none()); !parsed) {
@@ -125,7 +128,8 @@ Result<Json> returned_by_wheel(const RequestContext& context, const client::Repl
   return value.json();
 }
 
-/// Returns whether this can be a minion id. It becomes part of a file name in a header.
+/// Returns whether the text can be a minion id. The id becomes part of a file name in the header
+/// Content-Disposition.
 bool is_minion_id(std::string_view text) {
   const auto is_good = [](char c) {
     return is_letter(c) || is_digit(c) || std::string_view("._-:@+").find(c) != std::string_view::npos;
@@ -134,8 +138,8 @@ bool is_minion_id(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_good);
 }
 
-/// Writes the chunk that makes a key pair, with the credentials of the body. Values that are text, as all
-/// values of forms are, are read as YAML.
+/// Writes the chunk that makes a key pair, with the credentials of the body. Reads text values of `keysize`
+/// and `force` as YAML, because all values of forms are text.
 Result<void> write_key_chunk(JsonWriter& writer, JsonValue body, std::string_view minion) {
   writer.begin_object().key("client").string("wheel").key("fun").string("key.gen_accept");
   writer.key("id_").string(minion);
@@ -163,7 +167,7 @@ Result<void> write_key_chunk(JsonWriter& writer, JsonValue body, std::string_vie
 
 /// One file of an archive.
 struct TarMember {
-  std::string_view name;  ///< REQUIRES: at most 100 bytes
+  std::string_view name;  ///< REQUIRES: the name has at most 100 bytes.
   std::string_view content;
   unsigned mode;
 };
@@ -180,7 +184,7 @@ std::string head_of(const TarMember& member) {
   put(116, "0000000");
   put(124, format("{:011o}", member.content.size()));
   put(136, "00000000000");  // modification time
-  put(148, "        ");     // the checksum counts as spaces
+  put(148, "        ");     // The checksum is calculated with spaces in its own field.
   put(156, "0");            // type: regular file
   put(257, std::string_view("ustar\00000", 8));
   const unsigned sum = std::accumulate(head.begin(), head.end(), 0U, [](unsigned total, char c) {
@@ -195,8 +199,8 @@ void pad(std::string& text, std::size_t unit) {
   text.resize((text.size() + unit - 1) / unit * unit);
 }
 
-/// Returns a tar archive (POSIX.1-1988, ustar) of files that belong to root, with the date 1970-01-01. Its
-/// size is a multiple of 10240 bytes, as tar(1) writes it.
+/// Returns a tar archive (POSIX.1-1988, ustar). Its files belong to root and have the date 1970-01-01. The
+/// size of the archive is a multiple of 10240 bytes, as tar(1) writes it.
 std::string make_tar(const std::vector<TarMember>& members) {
   std::string archive;
   for (const TarMember& member : members) {

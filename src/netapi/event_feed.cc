@@ -15,13 +15,13 @@ namespace {
 using http::Feed;
 using master::EventPtr;
 
-// Close codes (RFC 6455, section 7.4.1, and IANA's registry).
+// Close codes of WebSockets (RFC 6455, section 7.4.1, and IANA's registry).
 constexpr std::uint16_t kNotThatData = 1003;
 constexpr std::uint16_t kPolicy = 1008;
 constexpr std::uint16_t kRestarts = 1012;
 constexpr std::uint16_t kTryAgain = 1013;
 
-/// Number of events that one call of `take` looks at if none is to be sent.
+/// The largest number of events that one call of `EventFeed::take` reads if the stream has nothing to send.
 constexpr std::size_t kMaxEventsPerTurn = 256;
 
 constexpr std::string_view kReady = "websocket client ready";
@@ -29,7 +29,8 @@ constexpr std::string_view kReceived = "server received message";
 constexpr std::string_view kOpening = "retry: 400\n";
 constexpr std::string_view kComment = ": \n\n";
 
-/// Cuts the reason to the size of a close frame.
+/// Returns the close code and the reason with which a stream ends. Cuts the reason to the size of a WebSocket
+/// close frame.
 Feed::End ended(std::uint16_t code, std::string_view reason) {
   constexpr std::size_t kMax = 120;
   return {code, excerpt(reason, kMax)};
@@ -72,7 +73,8 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     const auto read = reader_->read(events, most_bytes, wake);
     for (const EventPtr& event : events) {
       add(event, parts);
-      // A frame holds the whole view. If frames are large, one is sent for several events.
+      // Each frame holds the whole view. Once the frames exceed `most_bytes`, the remaining events share one
+      // frame.
       if (frame_bytes < most_bytes) frame_bytes += add_frames(parts);
     }
     add_frames(parts);
@@ -84,13 +86,13 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     if (events.empty() || !parts.empty()) return std::nullopt;
     opened_file += events.size();
     if (opened_file < kMaxEventsPerTurn) continue;
-    // Lets other streams continue first.
+    // Ends this call, so that other streams can continue. The wake-up schedules the next call.
     if (wake) (*wake)();
     return std::nullopt;
   }
 }
 
-/// Adds messages that are not events of the master.
+/// Adds the messages of this program, which are not events of the master.
 void EventFeed::add_own_messages(std::vector<Part>& parts) {
   const bool is_socket = form_.shows != FeedFormat::Shows::blocks;
   if (!std::exchange(opened_, true) && !is_socket) parts.push_back({nullptr, kOpening});
@@ -118,7 +120,7 @@ void EventFeed::add(const EventPtr& event, std::vector<Part>& parts) {
   }
 }
 
-/// Adds the changed parts of the formatted view, and returns their size in bytes.
+/// Adds a frame for each changed part of the formatted view. Returns the size of these frames in bytes.
 std::size_t EventFeed::add_frames(std::vector<Part>& parts) {
   if (!view_) return 0;
   std::size_t bytes = 0;
@@ -140,8 +142,8 @@ void EventFeed::ask_for_jobs_and_grains() {
   }
 }
 
-/// Starts a job that returns the grains of `minions`, or of all minions if it is empty. The grains arrive as
-/// events.
+/// Starts a job that returns the grains of `minions`. An empty list stands for all minions. The grains arrive
+/// as events.
 void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
   std::string chunk;
   JsonWriter writer(chunk);
@@ -155,10 +157,11 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
   subscription_->call(std::move(chunk), setup_.call);
 }
 
-/// Starts sending, since the client is ready.
+/// Starts sending events, since the client is ready.
 void EventFeed::begin() {
   ready_ = true;
-  // If grains were read during the handshake, the events since then are kept, because they update the grains.
+  // The client may have asked to resume, or the grains were read during the handshake. In both cases the
+  // events since then are kept. Events after the handshake update the grains.
   if (!resumes_ && setup_.grains == Json()) reader_->skip_to_end();
   if (!view_) return;
   if (setup_.refused) {

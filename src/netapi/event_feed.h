@@ -18,45 +18,49 @@
 
 namespace rest_fcgi::netapi {
 
-/// Runs a chunk of ours, given as JSON, for the owner of the token, and returns its result; null if it failed
-/// or was refused. Called on any thread.
+/// Runs a chunk that this program made, given as JSON, for the owner of the token. Returns the result, or
+/// null if the chunk was refused or failed. Called on any thread.
 using CallMaster = StreamRegistry::Subscription::Call;
 
 /// The form in which a stream sends events.
 struct FeedFormat {
   enum class Shows {
-    blocks,     ///< blocks of server-sent events; sending starts at once
+    blocks,     ///< Blocks of server-sent events. Sending starts at once.
     lines,      ///< WebSocket messages `data: {...}`
     json,       ///< WebSocket messages with JSON
     formatted,  ///< WebSocket messages with Salt's formatted view
   };
   Shows shows = Shows::blocks;
-  bool answers = false;             ///< answers each message of the client, and also accepts binary ones
-  std::uint16_t logged_out = 1008;  ///< WebSocket close code for the end of the session
+  bool answers = false;             ///< The stream answers each message of the client, and also accepts
+                                    ///< binary messages.
+  std::uint16_t logged_out = 1008;  ///< The WebSocket close code for the end of the session.
   FormattedStyle style{};
-  std::vector<std::string> tags{};  ///< globs; only events whose tag matches one are sent; empty: all
+  std::vector<std::string> tags{};  ///< Globs. The stream sends only events whose tag matches a glob. If the
+                                    ///< list is empty, it sends all events.
 };
 
 /// What the formatted view needs in addition to events.
 struct FormattedSetup {
-  std::optional<std::string> refused{};  ///< why the user may not have the view
-  Json grains;                           ///< grains by minion id; null: have to be requested
+  std::optional<std::string> refused{};  ///< The reason why the user may not have the view; absent if the
+                                         ///< user may have it.
+  Json grains;                           ///< An object from minion ids to grains. If it is null, the stream
+                                         ///< requests the grains.
   CallMaster call;
 };
 
-/// An event stream of one listener. On a WebSocket, events are sent after the client's message `websocket
-/// client ready`; earlier events are skipped. The stream ends with the session and with an error of the
-/// reader.
+/// An event stream of one listener. A WebSocket sends events after the client's message `websocket client
+/// ready` and skips earlier events. The stream ends when the session ends or the reader reports an error.
 class EventFeed final : public http::Feed {
  public:
   EventFeed(FeedFormat form, std::unique_ptr<StreamRegistry::Subscription> subscription,
             std::unique_ptr<master::EventReader> reader, const Clock& clock);
 
-  /// Tells the listener that events after `last_event_id` are lost, before any other event.
+  /// Makes the stream begin with a message that events after `last_event_id` are lost.
   void report_lost_events(std::string_view last_event_id);
-  /// Continues after the listener's last event, so that events before it is ready are sent as well.
+  /// Makes the stream continue after the listener's last event. Events from before the client's message
+  /// `websocket client ready` are then sent as well.
   void resume() { resumes_ = true; }
-  /// REQUIRES: the stream shows the formatted view.
+  /// Sets what the formatted view needs. REQUIRES: the stream shows the formatted view.
   void set_formatted_setup(FormattedSetup needs) { setup_ = std::move(needs); }
 
   std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes, const http::Wake& wake) override;
@@ -79,7 +83,7 @@ class EventFeed final : public http::Feed {
   bool opened_ = false;
   bool ready_ = false;
   bool resumes_ = false;
-  std::size_t replies_ = 0;  ///< messages that have to be answered
+  std::size_t replies_ = 0;  ///< Number of messages of the client that are not yet answered.
   std::optional<End> end_;
   master::EventPtr lost_events_;
   std::optional<FormattedEvents> view_;

@@ -17,7 +17,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
 
-// Streams of events: who may open one, and in which form it sends.
+// Handlers of the URLs with event streams. They check the session and choose the form of the stream.
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -29,7 +29,7 @@ using Shows = FeedFormat::Shows;
 
 constexpr std::uint16_t kLoggedOutOfWs = 4401;
 
-/// Returns whether a comma-separated header contains the word.
+/// Returns whether the list in a header contains the word. The list is separated by commas.
 bool has_word(std::string_view header, std::string_view word) {
   while (!header.empty()) {
     if (equal_without_case(trimmed(next_token(header, ',')), word)) return true;
@@ -37,7 +37,8 @@ bool has_word(std::string_view header, std::string_view word) {
   return false;
 }
 
-/// Returns whether the text is 16 bytes in base64 (RFC 6455, section 4.2.1).
+/// Returns whether the text can be a Sec-WebSocket-Key, which is 16 bytes in base64 (RFC 6455, section
+/// 4.2.1).
 bool is_key(std::string_view text) {
   constexpr std::size_t kDigits = 22;
   const auto is_of_key = [](char c) { return is_letter(c) || is_digit(c) || c == '+' || c == '/'; };
@@ -45,7 +46,7 @@ bool is_key(std::string_view text) {
          std::all_of(text.begin(), text.begin() + kDigits, is_of_key);
 }
 
-/// WebSockets need HTTP/1.1 (RFC 6455, section 4.1).
+/// Returns whether the request uses HTTP/1.0. A WebSocket needs HTTP/1.1 (RFC 6455, section 4.1).
 bool is_too_old(const RequestContext& context) {
   return context.environ.get("SERVER_PROTOCOL") == "HTTP/1.0";
 }
@@ -78,7 +79,7 @@ std::optional<Response> refused_key(const RequestContext& context) {
   return refuse(context, Status::bad_request, "Sec-WebSocket-Key: expected 16 bytes in base64.");
 }
 
-/// Returns the globs of the query fields `tag`. Errors: invocation.
+/// Returns the globs of the query fields `tag`. Errors: invocation, for too many or too long globs.
 Result<std::vector<std::string>> tags_of(const RequestContext& context) {
   constexpr std::size_t kMaxTags = 8;
   constexpr std::size_t kMaxBytes = 128;
@@ -98,7 +99,7 @@ Result<std::vector<std::string>> tags_of(const RequestContext& context) {
   return tags;
 }
 
-/// Opens the stream of a session, after the event `after` if that is not empty.
+/// Opens the stream of a session. If `after` is not empty, the stream continues after the event with that id.
 Result<std::unique_ptr<EventFeed>> open_feed(const RequestContext& context, const Session& session,
                                              FeedFormat form, std::string_view after) {
   const App& app = context.app;
@@ -120,7 +121,7 @@ Result<std::unique_ptr<EventFeed>> open_feed(const RequestContext& context, cons
   return feed;
 }
 
-/// Makes the response that sends the stream, or the error response, and writes the audit line.
+/// Returns the response with the event stream, or the error response. Also writes the audit line.
 Response start(const RequestContext& context, const Session& session, Result<std::unique_ptr<EventFeed>> feed,
                Response head) {
   context.trail.write_other("events", session.user, session.eauth,
@@ -130,7 +131,8 @@ Response start(const RequestContext& context, const Session& session, Result<std
   return head;
 }
 
-/// `make_setup` is called once the stream collects events, so that no later event is missed.
+/// Opens a WebSocket with the stream. Calls `make_setup` after the stream began to collect events, so that
+/// later events are not missed.
 Response start_socket(const RequestContext& context, const Session& session, const FeedFormat& form,
                       const std::function<FormattedSetup()>& make_setup = {}) {
   auto feed = open_feed(context, session, form, in_query(context.target, "last_event_id"));
@@ -139,7 +141,7 @@ Response start_socket(const RequestContext& context, const Session& session, con
                {Status::switching_protocols, {{"Sec-WebSocket-Version", "13"}}, std::string()});
 }
 
-/// Returns a function that runs a chunk for a session's user on another thread.
+/// Returns a function that runs a chunk for a session's user. The function is called on another thread.
 CallMaster master_caller(const RequestContext& context) {
   const Clock* const clock = &context.app.clock;
   return [clock, as_json = context.app.options.common.audit_as_json,
@@ -162,8 +164,8 @@ CallMaster master_caller(const RequestContext& context) {
   };
 }
 
-/// Returns what rest_tornado's formatted view starts with: the grains that the master has cached, if the user
-/// may ask all minions for them.
+/// Returns the setup of rest_tornado's formatted view. If the user may request the grains of all minions, the
+/// setup holds the grains that the master has cached. Otherwise it holds the reason of the refusal.
 FormattedSetup formatted_setup(const RequestContext& context, const Session& session) {
   FormattedSetup needs;
   needs.call = master_caller(context);
@@ -186,13 +188,13 @@ FormattedSetup formatted_setup(const RequestContext& context, const Session& ses
 }
 
 bool is_digest_length(std::size_t digits) {
-  // The lengths of Salt's `hash_type`s in hexadecimal digits.
+  // Numbers of hexadecimal digits of Salt's `hash_type`s.
   static constexpr std::size_t kLengths[] = {32, 40, 56, 64, 96, 128};
   return std::find(std::begin(kLengths), std::end(kLengths), digits) != std::end(kLengths);
 }
 
-/// Checks the request for a WebSocket of rest_tornado. Returns its session, from the token at the end of the
-/// path, or the error response.
+/// Checks a request for a WebSocket of rest_tornado. Returns the session of the token at the end of the path,
+/// or the error response.
 std::variant<Session, Response> session_of_path(const RequestContext& context) {
   if (!is_carried(context, "rest_fcgi.websocket")) return needs_http(context);
   const std::string token = context.below.empty() ? std::string() : context.below.front();
@@ -216,7 +218,7 @@ std::variant<Session, Response> session_of_path(const RequestContext& context) {
   return *std::move(session);
 }
 
-/// Returns the session for /events and /ws.
+/// Returns the session of a request for /events or /ws. The token may be the last part of the path.
 Result<Session> listener_session(const RequestContext& context) {
   return context.below.empty() ? request_session(context)
                                : session_with(context, SecretView(context.below.front()));

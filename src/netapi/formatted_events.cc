@@ -15,7 +15,7 @@ std::string json_of(std::optional<JsonValue> value) {
   return value ? value->json().text() : std::string("null");
 }
 
-/// An event's tag, parsed.
+/// The parsed tag of an event.
 struct Subject {
   enum class Is { nothing, new_job, returned, key, auth, presence, start };
   Is is = Is::nothing;
@@ -25,7 +25,7 @@ struct Subject {
 
 Subject subject_of(std::string_view tag) {
   using Is = Subject::Is;
-  // Most events do not matter here, so this is checked first.
+  // Most events do not change the view. This check skips them before the tag is split.
   const bool ours = tag.starts_with("salt/") || tag.starts_with("syndic/");
   if (!ours) return {};
   const std::vector<std::string> parts = parts_of(tag);
@@ -74,7 +74,7 @@ void FormattedEvents::start(JsonValue grains) {
   minions_changed_ = true;
 }
 
-/// Searches from the end, where the latest jobs are.
+/// Returns the job with this id, or null. Searches from the end, where the latest jobs are.
 FormattedEvents::Job* FormattedEvents::find_job(std::string_view jid) {
   const auto is_it = [jid](const Job& job) { return job.jid == jid; };
   const auto found = std::find_if(jobs_.rbegin(), jobs_.rend(), is_it);
@@ -86,7 +86,7 @@ FormattedEvents::Job& FormattedEvents::job_of(const std::string& jid) {
   return known != nullptr ? *known : jobs_.emplace_back(Job{jid});
 }
 
-/// Updates the size of a job and whether it has finished.
+/// Updates the size of a job, and the time when it finished.
 void FormattedEvents::update_totals(Job& job) {
   job_bytes_ -= job.bytes;
   job.bytes =
@@ -102,7 +102,8 @@ void FormattedEvents::update_totals(Job& job) {
   jobs_changed_ = true;
 }
 
-/// Sets the return of a minion; null if it is too large. REQUIRES: `update_totals` is called afterwards.
+/// Sets the return of a minion. A return that is too large becomes null. REQUIRES: the caller calls
+/// `update_totals` afterwards.
 void FormattedEvents::set_answer(Job& job, std::string_view minion, JsonValue answer) {
   const auto written = [&](bool with_value) {
     std::string text;
@@ -175,7 +176,7 @@ void FormattedEvents::fill_in_job(const std::string& jid, JsonValue listed) {
   update_totals(job);
 }
 
-/// Removes old finished jobs, and the oldest ones beyond the limits.
+/// Removes finished jobs after `keep_finished`. Also removes the oldest jobs if the view exceeds its limits.
 void FormattedEvents::drop_old_jobs() {
   const SteadyTime now = clock_.steady();
   const auto forget = [this](std::list<Job>::iterator at) {
@@ -186,7 +187,7 @@ void FormattedEvents::drop_old_jobs() {
     const bool old = at->finished && now - *at->finished >= limits_.keep_finished;
     at = old ? forget(at) : std::next(at);
   }
-  // One job always stays, whatever its size: it is the one that just changed.
+  // The last job is the one that just changed. It stays even if it exceeds the limits alone.
   const auto too_much = [this] {
     return jobs_.size() > 1 && (jobs_.size() > limits_.max_jobs || job_bytes_ > limits_.max_job_bytes);
   };
@@ -221,7 +222,8 @@ void FormattedEvents::set_grains(const std::string& id, JsonValue grains) {
   grain_bytes_ += known.size();
 }
 
-/// Handles `salt/key`, and `salt/auth`, which the master sends when it accepts a key automatically.
+/// Handles the events `salt/key` and `salt/auth`. The master sends `salt/auth` when it accepts a key
+/// automatically.
 void FormattedEvents::key_event(JsonValue data) {
   const std::string_view act = data.find("act").value_or(JsonValue()).text();
   const std::string_view id = data.find("id").value_or(JsonValue()).text();
@@ -229,7 +231,7 @@ void FormattedEvents::key_event(JsonValue data) {
   minions_changed_ = minions_changed_ || changed;
 }
 
-/// An accepted minion can return its grains once it has started.
+/// Handles the start of a minion. An accepted minion can return its grains only after it has started.
 void FormattedEvents::minion_start(const std::string& id) {
   const auto found = minions_.find(id);
   if (found != minions_.end() && found->second.empty()) new_minions_.push_back(id);

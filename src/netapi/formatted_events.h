@@ -18,53 +18,59 @@
 
 namespace rest_fcgi::netapi {
 
-/// The differences between the views of rest_cherrypy and rest_tornado.
+/// The differences between the formatted views of rest_cherrypy and rest_tornado.
 struct FormattedStyle {
-  bool minions_are_listed;      ///< `[{"id": M, ...}]`; otherwise `{M: {"id": M, ...}}`
-  bool hears_presence_changes;  ///< `salt/presence/change` changes the view, as `present` does
-  std::string_view end;         ///< text at the end of a frame
+  bool minions_are_listed;      ///< The minions are a list, `[{"id": M, ...}]`. If false, they are an object,
+                                ///< `{M: {"id": M, ...}}`.
+  bool hears_presence_changes;  ///< The event `salt/presence/change` changes the view, like
+                                ///< `salt/presence/present`.
+  std::string_view end;         ///< The text at the end of a frame.
 };
 
 /// Limits of one view.
 struct FormattedLimits {
   std::size_t max_jobs = 1000;
-  std::size_t max_job_bytes = std::size_t{512} << 10;  ///< of all jobs together
+  std::size_t max_job_bytes = std::size_t{512} << 10;  ///< The size of all jobs together.
   std::size_t max_minions = 50'000;
-  std::size_t max_grain_bytes = std::size_t{8} << 20;  ///< of all minions together
+  std::size_t max_grain_bytes = std::size_t{8} << 20;  ///< The size of the grains of all minions together.
   std::chrono::minutes keep_finished{10};
 };
 
-/// Salt's "formatted" view of events, for one listener: all minions, and all jobs with their returns. Each
-/// change makes a frame with all minions or all jobs. Finished jobs are removed after `keep_finished`; beyond
-/// the limits the oldest jobs are removed, finished ones first. A return that is too large for its job is
-/// shown as null. Not synchronized.
+/// Salt's "formatted" view of events for one listener. The view holds all minions, and all jobs with their
+/// returns. Each change makes a frame with all minions or all jobs. A finished job is removed after
+/// `keep_finished`. Beyond the limits, the oldest finished jobs are removed first, then the oldest others. A
+/// return that is too large for its job is shown as null. Not synchronized.
 class FormattedEvents {
  public:
   FormattedEvents(const FormattedStyle& style, const Clock& clock, FormattedLimits limits = {})
       : style_(style), clock_(clock), limits_(limits) {}
 
-  /// Changes the view according to an event. `data` is JSON. Malformed events are ignored.
+  /// Applies an event to the view. `data` is JSON. Malformed events are ignored.
   void apply(std::string_view tag, std::string_view data);
 
-  /// Sets the minions, from an object with the grains of each.
+  /// Sets the minions of the view. `grains` is an object from minion id to grains.
   void start(JsonValue grains);
 
-  /// Adds what the master's runner `jobs.list_job` returned about a job whose start was not seen.
+  /// Adds the details of a job whose start event was missed. `listed` is the result of the master's runner
+  /// `jobs.list_job`.
   void fill_in_job(const std::string& jid, JsonValue listed);
 
-  /// Returns frames with the jobs and with the minions, if these changed since the last call.
+  /// Returns a frame with the jobs and a frame with the minions. A part that did not change since the last
+  /// call is left out.
   [[nodiscard]] std::vector<std::string> take_frames();
 
-  /// Returns new minions whose grains are unknown, each once.
+  /// Returns the new minions whose grains are unknown. Each minion is returned once.
   [[nodiscard]] std::vector<std::string> take_new_minions();
-  /// Returns jobs that returned and whose start was not seen, each once.
+  /// Returns the jobs with a return whose start event was missed. Each job is returned once.
   [[nodiscard]] std::vector<std::string> take_unknown_jobs();
 
  private:
   struct Job {
     std::string jid;
-    std::string start_time{"null"}, fun{"null"}, tgt{"null"}, tgt_type{"null"};  ///< JSON
-    std::map<std::string, std::string, std::less<>> minions{};  ///< return as JSON; empty: not yet returned
+    std::string start_time{"null"}, fun{"null"}, tgt{"null"}, tgt_type{"null"};  ///< All four texts are JSON.
+    std::map<std::string, std::string, std::less<>> minions{};  ///< Maps a minion id to its return as JSON.
+                                                                ///< The text is empty until the minion
+                                                                ///< returns.
     std::size_t bytes = 0;
     std::optional<SteadyTime> finished{};
   };
@@ -88,9 +94,10 @@ class FormattedEvents {
   const FormattedStyle style_;
   const Clock& clock_;
   const FormattedLimits limits_;
-  std::list<Job> jobs_;  ///< oldest first
+  std::list<Job> jobs_;  ///< All jobs of the view. The oldest job is first.
   std::size_t job_bytes_ = 0;
-  std::map<std::string, std::string, std::less<>> minions_;  ///< grains as JSON; empty: unknown
+  std::map<std::string, std::string, std::less<>> minions_;  ///< Maps a minion id to its grains as JSON. The
+                                                             ///< text is empty if the grains are unknown.
   std::size_t grain_bytes_ = 0;
   std::vector<std::string> new_minions_;
   std::vector<std::string> unknown_jobs_;

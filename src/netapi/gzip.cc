@@ -13,9 +13,10 @@ namespace rest_fcgi::netapi {
 namespace {
 
 constexpr std::size_t kMinSize = 1024;
-constexpr std::size_t kPackedPart = 16384;  // bytes that are compressed at a time
-constexpr int kGzipFormat = 16;             // added to the window bits: gzip format instead of zlib
-constexpr int kLevel = 1;                   // fastest: JSON shrinks to a tenth, and requests wait for it
+// Size in bytes of the compressed part that zlib writes at a time.
+constexpr std::size_t kPackedPart = 16384;
+constexpr int kGzipFormat = 16;  // The flag in zlib's window bits that selects the gzip format.
+constexpr int kLevel = 1;        // zlib's fastest level, which still shrinks JSON to a tenth.
 
 bool takes_gzip(std::string_view header) {
   while (!header.empty()) {
@@ -39,8 +40,8 @@ bool is_text(const http::Response& response) {
   return true;
 }
 
-/// Returns the compressed text; absent if it is not shorter. `text` is not changed; zlib's interface is not
-/// const.
+/// Returns the compressed text, or std::nullopt if it is not shorter. `text` stays unchanged. The parameter
+/// is not const because zlib's interface is not.
 std::optional<std::string> packed(std::string& text) {
   z_stream stream{};
   if (deflateInit2(&stream, kLevel, Z_DEFLATED, MAX_WBITS + kGzipFormat, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) !=
@@ -67,7 +68,7 @@ std::optional<std::string> packed(std::string& text) {
 
 void compress_if_accepted(std::string_view accept_encoding, http::Response& response) {
   auto* text = std::get_if<std::string>(&response.body);
-  constexpr std::size_t kZlibLimit = 0x7fffffff;  // zlib counts in 32 bits
+  constexpr std::size_t kZlibLimit = 0x7fffffff;  // zlib counts bytes in 32 bits.
   if (text == nullptr || text->size() < kMinSize || text->size() > kZlibLimit) return;
   if (!takes_gzip(accept_encoding) || !is_text(response)) return;
   auto shorter = packed(*text);

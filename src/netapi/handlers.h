@@ -12,21 +12,23 @@
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/master.h"
 
-/// The functions that answer each URL. The route tables in rest_cherrypy.cc and rest_tornado.cc refer to
-/// them. A handler is called after method, session, body and Accept header were checked.
+/// Declares the functions that answer each URL. The route tables in rest_cherrypy.cc and rest_tornado.cc
+/// refer to these handlers. A handler is called after the method, the session, the body and the Accept header
+/// were checked.
 namespace rest_fcgi::netapi {
 
 // sessions.cc
 
-/// Returns the session of X-Auth-Token or of the cookie. Errors: forbidden, for a cookie that a page of
-/// another origin sent; authentication, with the dialect's text; those of `Master::session`.
+/// Returns the session of the header X-Auth-Token or of the cookie. Errors: forbidden, for a cookie that a
+/// page of another origin sent; authentication, with the dialect's text; the errors of `Master::session`.
 [[nodiscard]] Result<master::Session> request_session(const RequestContext& context);
-/// Returns the same session without checking the origin, for pages that only the browser's user can see.
+/// Returns the session of the request without checking the page's origin. Only a page that scripts of other
+/// origins cannot read may use this session.
 [[nodiscard]] Result<master::Session> session_of_any_origin(const RequestContext& context);
-/// Returns the session of this token, if its user may use it from the client's address. Errors: as for
-/// request_session.
+/// Returns the session of this token. Its user must be allowed to use it from the client's address. Errors:
+/// those of `request_session`.
 [[nodiscard]] Result<master::Session> session_with(const RequestContext& context, SecretView token);
-/// Returns whether no rule gives the user any permission.
+/// Returns whether the rules give the user no permission at all.
 [[nodiscard]] bool has_no_permissions(const master::Session& session);
 /// Returns the error for a request without a valid session.
 [[nodiscard]] Error no_session(const RequestContext& context);
@@ -41,18 +43,18 @@ namespace rest_fcgi::netapi {
 inline constexpr std::string_view kNoMinions =
     "No minions matched the target. No command was sent, no jid was assigned.";
 
-/// How chunks are run.
+/// The options for running chunks.
 struct Call {
-  SecretView token{};  ///< token for all chunks; empty: each chunk has its own credentials
+  SecretView token{};  ///< The token for all chunks. If it is empty, each chunk has its own credentials.
   lowstate::ReadOptions reading{};
-  bool own = false;  ///< we chose client and function, not the caller
+  bool own = false;  ///< This program chose the client and the function. If false, the caller chose them.
 };
 
 /// Returns the results of the chunks, or the error response if one was refused or failed.
 [[nodiscard]] std::variant<std::vector<Completed>, http::Response> run_chunks(RequestContext& context,
                                                                               JsonValue chunks,
                                                                               const Call& call);
-/// Runs one chunk of ours, given as JSON, which returns one item.
+/// Runs one chunk that this program made. `chunk` is JSON, and its call returns one item.
 [[nodiscard]] std::variant<client::Reply, http::Response> run_own(RequestContext& context,
                                                                   std::string_view chunk, const Call& call);
 
@@ -81,17 +83,18 @@ struct Call {
 [[nodiscard]] http::Response serve_static(RequestContext& context);
 [[nodiscard]] http::Response serve_app(RequestContext& context);
 [[nodiscard]] http::Response serve_favicon(RequestContext& context);
-/// Returns whether a browser gets the file of the option `app` here.
+/// Returns whether the response to this request is the file of the option `app`.
 [[nodiscard]] bool wants_app_page(const RequestContext& context);
-/// Logs a warning for each file or folder of the options that cannot be opened.
+/// Logs a warning for each configured file or folder that cannot be opened.
 void warn_of_missing_files(const RestCherrypyOptions& options);
 
 // page.cc
 [[nodiscard]] http::Response home_page(RequestContext& context);
 
 // gzip.cc
-/// Compresses a text of 1 KiB or more if Accept-Encoding has gzip (RFC 9110, section 12.5.3) and the result
-/// is shorter. Compressed formats, such as pictures, are left alone.
+/// Compresses the body if Accept-Encoding has gzip (RFC 9110, section 12.5.3). Bodies below 1 KiB stay as
+/// they are, and so do bodies that would not become shorter. Compressed formats, such as pictures, are not
+/// compressed again.
 void compress_if_accepted(std::string_view accept_encoding, http::Response& response);
 
 // stats.cc
@@ -113,10 +116,10 @@ class RequestCount {
 };
 
 // access_log.cc
-/// Returns the line of Salt's `log_access_file` as CherryPy writes it, in Apache's combined format: `ADDRESS
-/// - - [TIME] "REQUEST" STATUS BYTES "REFERER" "USER-AGENT"`. Everything that could be a token and the values
-/// of credentials in the query are replaced by `***`. Quotes, backslashes and characters that are not
-/// printable ASCII are escaped, so that no request can forge a line.
+/// Returns the line for Salt's `log_access_file` in the format of CherryPy, which is Apache's combined
+/// format: `ADDRESS - - [TIME] "REQUEST" STATUS BYTES "REFERER" "USER-AGENT"`. Replaces possible tokens, and
+/// the values of credentials in the query, by `***`. Escapes quotes, backslashes and characters that are not
+/// printable ASCII, so that a request cannot forge a line.
 [[nodiscard]] std::string access_line(const http::Environ& environ, const http::Response& response,
                                       WallTime when);
 

@@ -27,7 +27,7 @@ std::optional<Error> failure_of(const Result<client::Reply>& reply) {
   return reply ? reply->failure : reply.error();
 }
 
-/// Runs one chunk and writes its audit line. `gathered`: see `NetapiClient::run`.
+/// Runs one chunk and writes its audit line. `NetapiClient::run` explains `gathered`.
 Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& permit,
                               std::atomic<std::size_t>& gathered, AuditTrail& trail) {
   trail.restart();
@@ -40,8 +40,8 @@ Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& 
   return reply;
 }
 
-/// Asks for permission to run one chunk. The client's address is checked first, so that the reply says
-/// nothing about the password or the user's permissions. `before`: see `Master::admit`.
+/// Asks for permission to run one chunk. Checks the client's address first, so that a refusal does not depend
+/// on the password or the user's permissions. `Master::admit` explains `before`.
 Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
                          const AdmissionOptions& options, const Permit* before) {
   const auto check = [&](std::string_view user, std::string_view eauth) -> Result<void> {
@@ -64,12 +64,13 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
   Result<Permit> permit = options.own ? client.admit_own(chunk, options.deadline, before)
                                       : client.admit(chunk, options.deadline, before);
   if (!permit) return permit;
-  // A back end may know the user by another name than the one that was sent.
+  // The back end may use another user name than the caller sent, so the address is checked again for that
+  // name.
   if (auto may = check(permit->user(), permit->eauth()); !may) return std::move(may).error();
   return permit;
 }
 
-/// Limit on additional threads in the whole process.
+/// The largest number of additional threads for parallel chunks in the whole process.
 constexpr std::ptrdiff_t kHelpers = 16;
 using HelperPlaces = std::counting_semaphore<kHelpers>;
 HelperPlaces helper_places(kHelpers);
@@ -128,7 +129,7 @@ RunResult run(const client::NetapiClient& client, const std::vector<Permit>& per
 RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<Permit>& permits,
                           AuditTrail& trail) {
   if (permits.size() < 2) return run(client, permits, trail);
-  constexpr std::size_t kThreads = 8;  // with the request's own thread
+  constexpr std::size_t kThreads = 8;  // The thread of the request counts as well.
   std::vector<std::optional<Result<client::Reply>>> replies(permits.size());
   std::atomic<std::size_t> gathered = 0;
   std::atomic<std::size_t> next = 0;
@@ -143,7 +144,7 @@ RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<
   std::vector<Thread> others;
   others.reserve(kThreads);
   while (others.size() + 1 < std::min(kThreads, permits.size())) {
-    if (!helper_places.try_acquire()) break;  // the running threads take over the remaining chunks
+    if (!helper_places.try_acquire()) break;  // The running threads run the remaining chunks.
     auto thread = Thread::start(
         "lowstate", [&work, held = HelperPlace(&helper_places)] { work(); }, kSmallStack);
     if (!thread) break;
@@ -152,7 +153,7 @@ RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<
   work();
   others.clear();  // joins them
   RunResult ran;
-  std::optional<Completed> partial;  // results of the first failed chunk
+  std::optional<Completed> partial;  // The results that the first failed chunk returned before it failed.
   for (std::size_t i = 0; i < permits.size(); ++i) {
     Result<client::Reply>& reply = *replies[i];
     std::optional<Error> failure = failure_of(reply);

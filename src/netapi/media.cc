@@ -16,7 +16,7 @@ struct Name {
   Media media;
 };
 
-/// Names of each form. The first one is used in replies.
+/// The names of each media type. Replies use the first name.
 constexpr std::array kNames{Name{"application/json", Media::json},
                             Name{"application/x-yaml", Media::yaml},
                             Name{"application/yaml", Media::yaml},
@@ -43,7 +43,7 @@ std::string_view take_unquoted(std::string_view& rest, char separator) {
   return trimmed(part);
 }
 
-/// Returns the value of a parameter in lower case and without quotes; absent if there is none of that name.
+/// Returns the value of the parameter `name` in lower case and without quotes; std::nullopt if it is missing.
 std::optional<std::string> parameter(std::string_view parameters, std::string_view name) {
   while (!parameters.empty()) {
     const std::string_view part = take_unquoted(parameters, ';');
@@ -56,7 +56,8 @@ std::optional<std::string> parameter(std::string_view parameters, std::string_vi
   return std::nullopt;
 }
 
-/// Returns how specifically a range of an Accept header names the form; 0: not at all.
+/// Returns how specific a range of an Accept header is for the media type. Returns 0 if the range does not
+/// match.
 int fit(std::string_view range, Media media) {
   const auto is_name = [&](const Name& name) { return name.media == media && name.type == range; };
   if (std::any_of(kNames.begin(), kNames.end(), is_name)) return 3;
@@ -90,7 +91,7 @@ Result<std::vector<Range>> ranges_in(std::string_view accept) {
   return ranges;
 }
 
-/// Returns the quality of the most specific range for the form.
+/// Returns the quality of the most specific range that matches the media type.
 double quality_of(Media media, const std::vector<Range>& ranges) {
   int best = 0;
   double quality = 0;
@@ -141,7 +142,7 @@ Result<std::optional<Media>> media_out(std::string_view accept, std::span<const 
 
 Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most) {
   std::vector<FormField> fields;
-  // One allocation, since growing would leave copies of passwords behind.
+  // Allocates the memory once, because a growing vector would leave copies of passwords behind.
   fields.reserve(std::min(most, static_cast<std::size_t>(std::count(text.begin(), text.end(), '&')) + 1));
   while (!text.empty()) {
     std::string_view value = next_token(text, '&');

@@ -12,8 +12,8 @@
 namespace rest_fcgi::netapi {
 namespace {
 
-/// The page for browsers if the option `app` is not set. It uses only itself and the URLs of this API.
-/// Scripts cannot read the session's cookie, so the page contains the user's name.
+/// The page for browsers if the option `app` is not set. The page loads no other files and uses the URLs of
+/// this API. It contains the user's name, because scripts cannot read the session's cookie.
 constexpr std::string_view kPage =
 #include "netapi/index_html.h"  // made from deploy/index.html
     ;
@@ -28,7 +28,7 @@ std::string make_nonce() {
   return nonce;
 }
 
-/// Returns the names of the back ends as an array of JSON, for the login form.
+/// Returns a JSON array with the names of the back ends, for the login form.
 std::string eauths_of(const RequestContext& context) {
   std::string json;
   JsonWriter writer(json);
@@ -50,12 +50,12 @@ http::Response home_page(RequestContext& context) {
   const std::string nonce = make_nonce();
   std::string html(kPage);
   replace_all(html, "@NONCE@", nonce);
-  // The script takes "-" for "without sessions". A base is empty or begins with a slash.
+  // For the page's script, "-" means that sessions are off. A base path is empty or begins with a slash.
   replace_all(html, "@BASE@", context.app.options.enable_sessions ? escaped(context.base) : "-");
   replace_all(html, "@EAUTHS@", escaped(eauths_of(context)));
-  // If the master does not answer, the page asks for a login.
+  // The short deadline makes the page ask for a login if the master does not answer.
   context.deadline = std::min(context.deadline, context.app.clock.steady() + kSessionTimeout);
-  // The origin does not matter: a page of another origin that links here cannot read this page.
+  // The origin is not checked, because a page of another origin cannot read this page.
   const auto session = session_of_any_origin(context);
   replace_all(html, "@USER@", session ? escaped(session->user) : std::string());
   http::Response response = page_reply(http::Status::ok, std::move(html), nonce);

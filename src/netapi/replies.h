@@ -14,29 +14,29 @@
 
 namespace rest_fcgi::netapi {
 
-/// How errors of one kind are answered, logged and audited.
+/// The status, the log level and the audit outcome for one kind of error.
 struct ErrorRow {
   ErrorKind kind;
   http::Status status;
   log::Level level;
-  std::string_view outcome;   ///< word in the audit line
-  bool prefixed = false;      ///< rest_wsgi's text begins with the status code
-  bool confidential = false;  ///< the message is only logged; the caller gets a reference
+  std::string_view outcome;   ///< The outcome in the audit line.
+  bool prefixed = false;      ///< The text of rest_wsgi begins with the status code.
+  bool confidential = false;  ///< The message is only logged. The caller gets a reference to the log.
 };
 
-/// Returns the row of an error kind. This table is the only one from kinds to statuses.
+/// Returns the table row for an error kind. Every status of an error comes from this table.
 [[nodiscard]] const ErrorRow& row_for(ErrorKind kind) noexcept;
 
-/// A chunk that ran, with its results. Only the last one of a list can have a failure.
+/// A chunk that ran, with its results. In a list, only the last chunk can have failed.
 struct Completed {
   lowstate::Client client;
   client::Reply reply;
 };
 
-/// Moves the start gates of asynchronous jobs out of the replies.
+/// Moves the start gates of asynchronous jobs out of the replies, and returns them.
 [[nodiscard]] std::vector<master::StartGate> take_gates(std::vector<Completed>& completed);
 
-/// `text` is one JSON value.
+/// Returns a response with `text`, which is one JSON value.
 [[nodiscard]] http::Response json_reply(http::Status status, std::string text);
 
 /// Returns `{"return": [...]}` with the items of all chunks in order.
@@ -45,25 +45,27 @@ struct Completed {
 /// Returns a reply such as `{"return": "404: Not Found"}`, in the format of rest_wsgi.
 [[nodiscard]] http::Response status_reply(http::Status status, std::string_view text);
 
-/// Logs a text that the caller must not see, with a random reference, and returns that reference.
+/// Logs a text that the caller must not see, together with a random reference. Returns the reference.
 [[nodiscard]] std::string log_with_reference(log::Level level, std::string_view subject,
                                              std::string_view text);
 
-/// Returns the Error for an exception: unavailable for std::bad_alloc, otherwise internal.
+/// Returns the Error for an exception. std::bad_alloc becomes the kind `unavailable`, and other exceptions
+/// become `internal`.
 [[nodiscard]] Error error_of_exception(const std::exception& exception);
 
-/// Logs the error with the client's address and returns the text for the caller. For internal errors that is
-/// only a reference to the log.
+/// Logs the error with the client's address. Returns the text for the caller. For internal errors this text
+/// is only a reference to the log.
 [[nodiscard]] std::string report(const Error& error, std::string_view remote);
 
-/// Writes the members `jid`, `completed` and `partial` of an error object: the job that was started, the
-/// results of earlier chunks, and the partial results of the failed one.
+/// Writes the members `jid`, `completed` and `partial` of an error object. `jid` is the job that was started.
+/// `completed` has the results of earlier chunks, and `partial` those of the failed chunk.
 void write_completed_work(JsonWriter& writer, const Error& error, const std::vector<Completed>& completed);
 
-/// Adds Retry-After to responses with status 429 and 503.
+/// Adds the header Retry-After to a response with status 429 or 503.
 void add_retry_after(const Error& error, http::Response& response);
 
-/// Returns rest_wsgi's response for an error: `{"return": "TEXT"}` and what ran before it.
+/// Returns rest_wsgi's response for an error. It has `{"return": "TEXT"}` and the results of the chunks that
+/// ran before the error.
 [[nodiscard]] http::Response error_reply(const Error& error, const std::vector<Completed>& completed,
                                          std::string_view remote);
 

@@ -45,7 +45,7 @@ class Form {
  public:
   explicit Form(std::vector<FormField> fields) : fields_(std::move(fields)) {}
 
-  /// Removes blanks and control characters at both ends, as Salt's servers do.
+  /// Removes blanks and control characters at both ends of each value, as Salt's servers do.
   void trim() {
     for (FormField& field : fields_) {
       std::string& value = field.value;
@@ -63,20 +63,22 @@ class Form {
     }
   }
 
-  /// Writes an object with a member for each name: the value, or the list of values if there are several.
+  /// Writes an object with a member for each field name. The member is the field's value, or a list if the
+  /// name has several values.
   void write(JsonWriter& writer) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
       if (name == "arg" && values.size() == 1 && values.front().empty())
-        continue;  // clients send it to mean "no arguments"
+        continue;  // Clients send an empty `arg` to mean "no arguments".
       writer.key(name);
       write_values(writer, values);
     }
     writer.end_object();
   }
 
-  /// Writes the same object, with the values of `arg`, and single values of `maps`, read as YAML. Errors:
-  /// malformed, with the name of the field.
+  /// Writes an object with a member for each field name. Reads the values of `arg` as YAML. Also reads
+  /// the value of a field in `maps` as YAML if the field has exactly one value. Errors: malformed, with the
+  /// name of the field.
   Result<void> write_typed(JsonWriter& writer, std::span<const std::string_view> maps) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
@@ -124,7 +126,8 @@ class Form {
     return {};
   }
 
-  /// Clients send an `arg` without a value to mean "no arguments".
+  /// Writes the list of arguments. Leaves out empty values, since clients send an empty `arg` to mean "no
+  /// arguments".
   static Result<void> write_arguments(JsonWriter& writer, const Values& values) {
     writer.begin_array();
     for (const std::string_view value : values) {
@@ -156,7 +159,7 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
   if (rules.forms_are_lowstate) form.drop_empty();
   static constexpr std::string_view kMaps[] = {"kwarg", "metadata"};
   const auto maps = std::span(kMaps).first(
-      rules.forms_are_lowstate ? 2 : 1);  // hooks may have a field `metadata` of their own
+      rules.forms_are_lowstate ? 2 : 1);  // A field `metadata` of a hook is plain text.
   std::string json;
   JsonWriter writer(json);
   if (!rules.typed_forms) {

@@ -26,8 +26,8 @@ bool starts_with(const std::vector<std::string>& parts, const std::vector<std::s
   return parts.size() >= start.size() && std::equal(start.begin(), start.end(), parts.begin());
 }
 
-/// Returns whether the path starts with the route's path, without additional slashes. If the route has no
-/// parts below it, the two must be equal.
+/// Returns whether the path starts with the route's path and has no additional slashes. For a route without
+/// parts below it, the two paths must be equal.
 bool is_spelled_as(const Route& route, std::string_view path) {
   const std::string spelled = path_text(route);
   return route.max_parts_below == 0 ? path == spelled : path.starts_with(spelled);
@@ -57,7 +57,7 @@ bool place(RequestContext& context) {
   return true;
 }
 
-/// Chooses the media types of the reply and of an error.
+/// Chooses the media type of the reply, and the media type of an error response.
 Result<void> negotiate(RequestContext& context) {
   const std::string_view accept = context.environ.get("HTTP_ACCEPT");
   static constexpr std::array kWithPages{Media::json, Media::yaml, Media::html};
@@ -156,7 +156,7 @@ Response preflight(const RequestContext& context) {
   return response;
 }
 
-/// Checks the request in the order that determines which error the caller gets, and calls the handler.
+/// Checks the request and calls the handler. The order of the checks decides which error the caller gets.
 Response dispatch(RequestContext& context) {
   const App& app = context.app;
   if (!app.options.authorized_ips.empty() && !app.authorized.has(context.remote())) {
@@ -257,11 +257,11 @@ bool has_default_path(const Route& route) {
   return route.path == parts_of(route.option == "app_path" ? defaults.app_path : defaults.static_path);
 }
 
-/// Refuses two routes with the same path, since one would never be found. The error names the configuration
-/// key.
+/// Refuses two routes with the same path, since the second route would never be found. The error names the
+/// configuration key.
 Result<void> check_paths(const std::vector<Route>& routes) {
   for (const Route& route : routes) {
-    if (route.option.empty() || route.path.empty()) continue;  // `/` is allowed, as in salt-api
+    if (route.option.empty() || route.path.empty()) continue;  // The path `/` is allowed, as in salt-api.
     if (has_default_path(route)) continue;
     const auto other = std::find_if(routes.begin(), routes.end(), [&](const Route& one) {
       return &one != &route && one.path == route.path;

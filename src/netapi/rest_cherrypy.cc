@@ -9,7 +9,7 @@ namespace {
 
 using lowstate::Client;
 
-/// in the order of salt-api's greeting
+/// The clients in the order of salt-api's greeting.
 constexpr Client kCherrypyClients[] = {Client::local,        Client::local_async, Client::local_batch,
                                        Client::local_subset, Client::runner,      Client::runner_async,
                                        Client::ssh,          Client::wheel,       Client::wheel_async};
@@ -84,7 +84,7 @@ std::vector<Route> routes_of(const RestCherrypyOptions& options) {
   }
   routes.push_back({.path = {"token"}, .get = greet, .post = make_tokens, .cache = "no-store"});
   routes.push_back({.path = {"run"}, .get = greet, .post = run_by_credentials, .cache = "no-store"});
-  // A request for a key pair has its credentials in the body.
+  // POST /keys needs no session, because its body has the credentials.
   routes.push_back({.path = {"keys"},
                     .get = show_keys,
                     .post = make_keys,

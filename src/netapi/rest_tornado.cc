@@ -9,7 +9,7 @@ namespace {
 
 using lowstate::Client;
 
-/// in the order of salt-api's greeting
+/// The clients in the order of salt-api's greeting.
 constexpr Client kTornadoClients[] = {Client::local, Client::local_async, Client::runner,
                                       Client::runner_async};
 

@@ -29,13 +29,14 @@ constexpr std::array<std::string_view, 3> kKeys{"username", "password", "eauth"}
 std::optional<std::string_view> text_at(JsonValue object, std::string_view key) {
   auto value = object.find(key);
   const bool is_set = value && !value->is(JsonValue::Kind::null);
-  // Salt's back end `sharedsecret` also takes the secret from the key of that name.
+  // Salt's back end `sharedsecret` also accepts its secret in the key `sharedsecret`.
   if (!is_set && key == "password") value = object.find("sharedsecret");
   if (!value || !value->is(JsonValue::Kind::string)) return std::nullopt;
   return value->text();
 }
 
-/// Returns the first key that is missing or not a text; empty if all are there.
+/// Returns the first key that is missing or whose value is not a text. Returns an empty text if all keys are
+/// present.
 std::string_view missing_key(JsonValue object) {
   for (const std::string_view key : kKeys) {
     if (!text_at(object, key)) return key;
@@ -43,8 +44,8 @@ std::string_view missing_key(JsonValue object) {
   return {};
 }
 
-/// Reads `token_expire`, a number of seconds, also as text. Absent: not chosen by the caller. Values above
-/// the maximum are reduced to it. Errors: invocation.
+/// Reads `token_expire`, a number of seconds that may be written as text. Returns std::nullopt if the key is
+/// missing. Reduces values above the maximum to the maximum. Errors: invocation.
 Result<std::optional<std::chrono::milliseconds>> token_life_in(JsonValue object) {
   constexpr std::string_view kKey = "token_expire";
   const auto value = lowstate::find_nonempty(object, kKey);
@@ -73,9 +74,9 @@ Credentials credentials_in(const RequestContext& context, JsonValue object) {
   return credentials;
 }
 
-/// Logs in with the credentials of the object and writes an audit line. A malformed `token_expire` is an
-/// error only for users who may choose it, which is known after the login; Salt ignores the value of other
-/// users.
+/// Logs in with the credentials of `object` and writes an audit line. A malformed `token_expire` is an error
+/// only for users who may choose the token's lifetime. This permission is known only after the login. As in
+/// Salt, the value of other users is ignored.
 Result<Session> log_in_with(const RequestContext& context, JsonValue object, std::string_view what) {
   const Credentials credentials = credentials_in(context, object);
   const auto refused = [&](Error error) {
@@ -133,7 +134,8 @@ void write_session(JsonWriter& writer, const Session& session) {
   writer.end_object();
 }
 
-/// Returns the object of a login: the body, or the first element of its list.
+/// Returns the object with the credentials of a login. It is the body, or the first element if the body is a
+/// list.
 std::optional<JsonValue> first_object(const RequestContext& context) {
   JsonValue value = context.body.value;
   if (value.is(JsonValue::Kind::array) && value.size() > 0) value = *value.elements().begin();
@@ -229,7 +231,7 @@ Response log_in(RequestContext& context) {
   Response response = reply(context, Status::ok, std::move(json));
   const std::string_view token = session->token.reveal().text;
   response.headers.emplace_back("X-Auth-Token", token);
-  // A page of another origin may use a token, but it must not set the browser's cookie.
+  // A page of another origin gets the token, but does not set the browser's cookie.
   if (!context.app.origins.is_foreign(context.environ)) {
     response.headers.emplace_back(
         "Set-Cookie",

@@ -13,7 +13,7 @@ namespace rest_fcgi::netapi {
 namespace {
 
 constexpr std::chrono::milliseconds kCheckInterval{500};
-/// Timeout of one question to the master about a token.
+/// How long the master may take to answer one question about a token.
 constexpr std::chrono::seconds kQuestionTimeout{1};
 constexpr std::size_t kMaxQueuedCalls = 100;
 constexpr const char* kLoggedOut = "The session has ended.";
@@ -24,8 +24,8 @@ void log_failure(std::string_view what, const std::exception& exception) noexcep
 
 }  // namespace
 
-/// A token and the streams that were opened with it. Members that can change are guarded by the mutex
-/// of StreamRegistry.
+/// A token and the streams that were opened with it. The mutex of StreamRegistry guards the members that can
+/// change.
 struct StreamRegistry::TokenGroup {
   const Secret token;
   const std::string user;
@@ -34,7 +34,7 @@ struct StreamRegistry::TokenGroup {
   std::string end_reason{};
   std::vector<Subscription*> subscriptions{};
   std::atomic<unsigned> changes{
-      0};  ///< increased by every change of the members above and by every result of a token check
+      0};  ///< Number of changes of the members above and of results of token checks.
 };
 
 StreamRegistry::~StreamRegistry() {
@@ -64,7 +64,7 @@ void StreamRegistry::end_streams(SecretView token) {
   if (group) change_and_wake(*group, [&group] { group->end_reason = kLoggedOut; });
 }
 
-/// REQUIRES: the mutex is held.
+/// Returns the group of the token, or null. REQUIRES: the mutex is held.
 std::shared_ptr<StreamRegistry::TokenGroup> StreamRegistry::find(SecretView token) const {
   for (const std::shared_ptr<TokenGroup>& group : groups_) {
     if (group->end_reason.empty() && equal_in_constant_time(group->token.reveal().text, token.reveal()))
@@ -98,7 +98,8 @@ Result<std::unique_ptr<StreamRegistry::Subscription>> StreamRegistry::open(
   if (auto started = start_threads(); !started) return std::move(started).error();
   const auto group = group_of(session, permit);
   std::unique_ptr<Subscription> subscription(new Subscription(shared_from_this(), group));
-  // If the group existed before, its permit may be newer than `permit`: the first poll returns it.
+  // In an existing group, the permit may be newer than `permit`. With a count below the group's, the first
+  // poll returns the newer permit.
   subscription->changes_ = group->subscriptions.empty() ? group->changes.load() : group->changes - 1;
   group->subscriptions.push_back(subscription.get());
   ++open_;
@@ -107,7 +108,7 @@ Result<std::unique_ptr<StreamRegistry::Subscription>> StreamRegistry::open(
   return subscription;
 }
 
-/// REQUIRES: the mutex is held.
+/// Starts the threads that are not running yet. REQUIRES: the mutex is held.
 Result<void> StreamRegistry::start_threads() {
   if (!check_thread_.joinable()) {
     auto started = Thread::start(
@@ -135,7 +136,7 @@ StreamRegistry::Subscription::~Subscription() {
 }
 
 StreamRegistry::Subscription::Update StreamRegistry::Subscription::poll(const http::Wake& wake) {
-  // The session may have expired since the last check.
+  // The session may have expired after the last check of its token.
   if (streams_->clock_.wall() >= group_->expire) return {std::nullopt, kLoggedOut};
   if (wake == wake_ && group_->changes.load() == changes_) return {};
   const std::lock_guard lock(streams_->mutex_);
@@ -162,7 +163,7 @@ void StreamRegistry::Subscription::call(std::string chunk, Call call, std::strin
   streams_->changed_.notify_all();
 }
 
-/// Applies `change` and wakes the streams of the group. REQUIRES: the mutex is not held.
+/// Applies `change` to the group and wakes its streams. REQUIRES: the mutex is not held.
 void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void()>& change) {
   std::vector<http::Wake> wakes;
   {
@@ -177,7 +178,8 @@ void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void
   for (const http::Wake& wake : wakes) (*wake)();
 }
 
-/// Returns false if the master did not answer.
+/// Checks the token of a group. Ends its streams if the session has ended. Returns false if the master did
+/// not answer.
 bool StreamRegistry::check(const client::NetapiClient& client, TokenGroup& group, SteadyTime deadline) {
   const auto end = [&group](const std::string& why) { return [&group, why] { group.end_reason = why; }; };
   if (clock_.wall() >= group.expire) {
@@ -206,12 +208,12 @@ void StreamRegistry::check_all(const client::NetapiClient& client) {
     std::copy_if(groups_.begin(), groups_.end(), std::back_inserter(groups),
                  [](const auto& group) { return group->end_reason.empty(); });
   }
-  // The check that got no answer last time comes last, so that one slow token does not delay the others.
+  // A token whose last check got no answer is checked last, so that it does not delay the other tokens.
   const auto unanswered = std::find(groups.begin(), groups.end(), unanswered_.lock());
   if (unanswered != groups.end()) std::rotate(groups.begin(), std::next(unanswered), groups.end());
   bool patient = true;
   for (const std::shared_ptr<TokenGroup>& group : groups) {
-    // After one timeout, the remaining checks of this round use only what is known without waiting.
+    // After one timeout, the remaining checks of this round do not wait for the master.
     const SteadyTime now = clock_.steady();
     if (check(client, *group, patient ? now + kQuestionTimeout : now) || !patient) continue;
     patient = false;
@@ -219,16 +221,17 @@ void StreamRegistry::check_all(const client::NetapiClient& client) {
   }
 }
 
-/// Runs the first queued call. REQUIRES: the queue is not empty; `lock` is held, and is held again
-/// afterwards.
+/// Runs the first call in the queue. Releases `lock` during the call. REQUIRES: the queue is not empty, and
+/// `lock` is held.
 void StreamRegistry::answer(std::unique_lock<std::mutex>& lock) {
-  QueuedCall& queued = queue_.front();  // stays in the queue, so that equal calls can join it
+  // The call stays in the queue while it runs, so that an equal call can share its answer.
+  QueuedCall& queued = queue_.front();
   const std::shared_ptr<const client::NetapiClient> client = client_;
   Json answer;
   if (client != nullptr && queued.group->end_reason.empty() && !queued.group->subscriptions.empty()) {
     lock.unlock();
     try {
-      // A revoked token is not used: the master would count it as a failed login.
+      // Checks the session first, since the master would count the use of a revoked token as a failed login.
       const SecretView token = queued.group->token;
       if (client->master().session(token, clock_.steady() + kQuestionTimeout)) {
         answer = queued.call(*client, token, queued.chunk);
@@ -263,7 +266,7 @@ void StreamRegistry::call_loop() {
   }
 }
 
-/// REQUIRES: the mutex is held.
+/// Returns the time of the next check of tokens. REQUIRES: the mutex is held.
 SteadyTime StreamRegistry::next_check() const {
   constexpr std::chrono::hours kNothingToDo{1};
   const SteadyTime now = clock_.steady();

@@ -81,7 +81,7 @@ TEST_CASE("a different scheme is a different origin") {
   CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}}));
   CHECK(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}}));
   CHECK_FALSE(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "http"}}));
-  // A proxy that uses TLS towards the client may connect to us without TLS.
+  // A proxy may use TLS for the client's connection and no TLS for its connection to this server.
   for (const char* const header : {"HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP"}) {
     CHECK_FALSE(foreign({{"HTTP_ORIGIN", https}, {"REQUEST_SCHEME", "http"}, {header, "192.0.2.1"}}));
     CHECK(foreign({{"HTTP_ORIGIN", http}, {"REQUEST_SCHEME", "https"}, {header, "192.0.2.1"}}));

@@ -21,22 +21,24 @@
 
 namespace rest_fcgi::test {
 
-/// One request and the expected response. In `path`, `headers` and `body`, these words are replaced: `TOKEN`
-/// by the token of fred, who may do everything; `NOBODY` by that of eve, who has no permissions; `JOE` by
-/// that of joe, who may use the runner `jobs`; `CRED` by fred's credentials as members of an object.
+/// A request and the expected response. Some words in `path`, `headers` and `body` are placeholders. `TOKEN`
+/// becomes the token of fred, who may run everything. `NOBODY` becomes the token of eve, who has no
+/// permissions. `JOE` becomes the token of joe, who may use the runner `jobs`. `CRED` becomes fred's
+/// credentials as members of a JSON object.
 struct Row {
-  std::string request;  ///< `GET /minions?mid=ms-0`
-  std::string headers;  ///< `Name: value | Name: value`; without Content-Type, a body is JSON
+  std::string request;  ///< method and URL, for example `GET /minions?mid=ms-0`
+  std::string headers;  ///< `Name: value | Name: value`; the default Content-Type is JSON
   std::string body;
   int status;
-  /// The expected body. JSON is compared without the order of keys; "<any>" is any value, "<jid>" 20 digits,
-  /// "<token>" 64 hexadecimal digits, "<number>" a number, and "<has>TEXT" a string with TEXT. Other text
-  /// must be part of the body. Empty: not checked.
+  /// The expected body; if empty, the body is not checked. JSON is compared without the order of keys. In
+  /// JSON, "<any>" stands for any value, "<jid>" for 20 digits, "<token>" for 64 hexadecimal digits,
+  /// "<number>" for a number, and "<has>TEXT" for a string that contains TEXT. A value that is not JSON must
+  /// be part of the body.
   std::string value;
-  std::string shows{};  ///< `Name: value | Name: value` of the response; `-Name` must be missing
+  std::string shows{};  ///< expected headers, `Name: value | Name: value`; a header `-Name` must be missing
 };
 
-// Often used in rows: fred's session, a chunk, and its result.
+// Values that many rows use: a header with fred's token, a chunk, and the result of this chunk.
 inline constexpr const char* kWith = "X-Auth-Token: TOKEN";
 inline constexpr const char* kPing = R"({"client": "local", "tgt": "*", "fun": "test.ping"})";
 inline constexpr const char* kPong = R"({"return": [{"ms-0": true, "ms-1": true, "ms-2": true}]})";
@@ -76,7 +78,7 @@ inline bool matches(JsonValue expected, JsonValue found) {
   return expected.json() == found.json();
 }
 
-/// A REST application with the embedded engine or another master, called directly.
+/// A REST interface that a test calls directly. It uses the embedded engine or a given master.
 class Rest {
  public:
   explicit Rest(netapi::RestCherrypyOptions options = {}, client::Options client = enabled())
@@ -102,13 +104,13 @@ class Rest {
     return options;
   }
 
-  bool carries_streams = true;  ///< the front end can send streams
+  bool carries_streams = true;  ///< whether the front end can send streams
 
   [[nodiscard]] const CapturedLog& log() const { return log_; }
   [[nodiscard]] netapi::StreamRegistry& streams() const { return *streams_; }
   [[nodiscard]] const std::shared_ptr<const client::NetapiClient>& client() const { return client_; }
 
-  /// Logs in and returns the token.
+  /// Logs in as the user and returns the token.
   [[nodiscard]] std::string token(const std::string& user) const {
     const auto session = client_->master().login({.kind = auth::Credentials::Kind::eauth,
                                                   .eauth = "sharedsecret",
@@ -137,7 +139,7 @@ class Rest {
     return application_(environ);
   }
 
-  /// Calls the application and checks the response.
+  /// Sends the request of a row and checks the response.
   void check(const Row& row) {
     INFO(row.request, "  ", row.headers, "  ", row.body);
     const http::Response response = call(row);

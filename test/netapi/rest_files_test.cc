@@ -101,7 +101,8 @@ TEST_CASE("a large file is streamed, and an error if it becomes shorter") {
 
 TEST_CASE("a small file that cannot be read completely is an error") {
   netapi::RestCherrypyOptions options;
-  options.app = "/sys/devices/system/cpu/online";  // sysfs reports 4096 bytes, and has fewer
+  // sysfs reports a size of 4096 bytes for this file, but the file has fewer bytes.
+  options.app = "/sys/devices/system/cpu/online";
   Rest rest(options);
   rest.check({"GET /app", "", "", 500, R"({"status": 500, "return": "<has>An unexpected error occurred"})"});
   CHECK(rest.log().has("a file became shorter while it was sent"));

@@ -218,7 +218,7 @@ TEST_CASE("rest_tornado runs chunks in parallel and returns them in order") {
   const auto master = std::make_shared<FakeMaster>();
   Rest rest(netapi::RestTornadoOptions{}, master);
   std::atomic<int> waiting = 0;
-  // Each call waits until both have started.
+  // Each runner call waits until two calls have started.
   master->on_runner = [&waiting](std::shared_ptr<master::RunnerReturns> returns) {
     const int mine = ++waiting;
     REQUIRE(EmbeddedEngine::eventually([&] { return waiting == 2; }));
@@ -261,7 +261,8 @@ TEST_CASE("additional threads for chunks are limited in the whole process") {
     requests.emplace_back([&] { good += rest.call(row).status == http::Status::ok ? 1 : 0; });
   }
   CHECK(EmbeddedEngine::eventually([&] { return running == kRequests + kHelpers; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time for an additional thread to start
+  // Without the limit, another thread would start in this time.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   go_on = true;
   for (std::thread& request : requests) request.join();
   CHECK(good == kRequests);
@@ -269,7 +270,7 @@ TEST_CASE("additional threads for chunks are limited in the whole process") {
 }
 
 TEST_CASE("an exception on an additional thread fails only its chunk") {
-  // Throws on additional threads, when the audit line needs the time.
+  // A clock that throws on every thread but the one that created it. The audit line reads this clock.
   class Broken final : public Clock {
    public:
     [[nodiscard]] WallTime wall() const override {

@@ -23,7 +23,7 @@ using netapi::StreamRegistry;
 
 namespace {
 
-/// A registry with a FakeMaster whose sessions last an hour.
+/// A StreamRegistry with a FakeMaster. The sessions of the master last an hour.
 struct Table {
   explicit Table(netapi::StreamLimits limits = {}) {
     master->expire = system_clock().wall() + std::chrono::hours(1);
@@ -48,9 +48,9 @@ struct Table {
   std::shared_ptr<StreamRegistry> streams = std::make_shared<StreamRegistry>(system_clock());
 };
 
-/// Waits for the next wake and returns the update.
+/// Waits until the subscription wakes its caller, and returns the update.
 StreamRegistry::Subscription::Update next_update(StreamRegistry::Subscription& subscription) {
-  const auto woken = std::make_shared<std::atomic<int>>(0);  // may outlive this call
+  const auto woken = std::make_shared<std::atomic<int>>(0);  // a wake may come after this call
   const auto wake = std::make_shared<const std::function<void()>>([woken] { ++*woken; });
   auto poll = subscription.poll(wake);
   if (!poll.permit && poll.end_reason.empty()) {
@@ -143,7 +143,8 @@ TEST_CASE("streams survive a silent master until the token expires") {
 }
 
 TEST_CASE("a slow check of one token does not delay the others") {
-  // Questions with a timeout get no answer. Those without one are answered from memory.
+  // A check of a session fails if it may wait for the master. A check whose deadline has passed gets its
+  // answer from memory.
   std::atomic<bool> away = false;
   const Table table;
   table.master->on_session = [&away](SteadyTime deadline) -> std::optional<Error> {
@@ -172,7 +173,7 @@ TEST_CASE("a new stream of a known token gets the latest permissions") {
 
 namespace {
 
-/// A call that waits until `go` is set.
+/// A call that does not return before `go` is set.
 struct Slow {
   StreamRegistry::Subscription::Call call() {
     return [this](const client::NetapiClient& client, SecretView token, std::string_view chunk) {
@@ -190,7 +191,7 @@ struct Slow {
   std::atomic<int> checks = 0;
 };
 
-/// Returns the number of results, which are all "q" with the subject "it".
+/// Returns the number of received answers. Each must be "q" with the subject "it".
 std::size_t received_by(StreamRegistry::Subscription& subscription) {
   const auto answers = subscription.poll(nullptr).answers;
   for (const auto& [subject, answer] : answers) CHECK((subject == "it" && answer == Json::string("q")));

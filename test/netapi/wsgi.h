@@ -16,7 +16,8 @@ namespace rest_fcgi::test {
 
 inline constexpr std::string_view kPingKeys = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
-/// rest_wsgi with a FakeMaster, called directly. It captures the log, so only one can exist at a time.
+/// A rest_wsgi interface with a FakeMaster. A test calls it directly. It captures the log, so only one such
+/// object can exist at a time.
 class Wsgi {
  public:
   explicit Wsgi(client::Options client = quick_options(), const netapi::Options& options = {})
@@ -33,7 +34,7 @@ class Wsgi {
   /// POSTs JSON to `/`.
   [[nodiscard]] http::Response post(std::string_view body) const { return call(post_of(body)); }
 
-  /// POSTs one chunk with valid credentials.
+  /// Sends a POST request with one chunk that has valid credentials.
   [[nodiscard]] http::Response run(std::string_view keys) const { return post("[" + chunk(keys) + "]"); }
 
   [[nodiscard]] static std::string chunk(std::string_view keys) {
@@ -57,7 +58,7 @@ class Wsgi {
   http::Application application_;
 };
 
-/// Returns status and body as text: `200 {"return": []}`.
+/// Returns status and body of a response as text, for example `200 {"return": []}`.
 [[nodiscard]] inline std::string text_of(const http::Response& response) {
   return std::to_string(static_cast<int>(response.status)) + " " + response.text();
 }

@@ -14,50 +14,50 @@
 
 namespace rest_fcgi::netapi {
 
-/// Makes Salt's `rest_cherrypy`: `/`, `/login`, `/logout`, `/token`, `/run`, `/minions`, `/jobs`, `/keys`,
-/// `/hook`, `/stats`, `/events`, `/ws` and files, with bodies and replies in JSON or YAML. The session, a
-/// token of the master, comes in a cookie or in X-Auth-Token. Nothing of a request runs before its form,
-/// credentials and permissions are checked. Errors are `{"status": 404, "return": "..."}` in the form that
-/// `Accept` asks for.
+/// Makes Salt's `rest_cherrypy`. It answers `/`, `/login`, `/logout`, `/token`, `/run`, `/minions`, `/jobs`,
+/// `/keys`, `/hook`, `/stats`, `/events`, `/ws` and files. Bodies and replies are in JSON or YAML. The
+/// session is a token of the master, in a cookie or in X-Auth-Token. The form, credentials and permissions of
+/// a whole request are checked before any part of the request runs. An error reply is `{"status": 404,
+/// "return": "..."}` in the media type that `Accept` asks for.
 ///
-/// Event streams are registered in `streams`, which has to use the same client. The front end sets the
-/// variable `rest_fcgi.streams` to `1` if it can send event streams, and `rest_fcgi.websocket` if it can send
-/// WebSockets. Clients cannot set variables with such names.
+/// The application registers event streams in `streams`. REQUIRES: `streams` uses the same `client`. The
+/// front end sets the variable `rest_fcgi.streams` to `1` if it can send event streams, and
+/// `rest_fcgi.websocket` if it can send WebSockets. HTTP clients cannot set variables with such names.
 ///
 /// Errors: configuration, for a malformed address, network or origin, and for two routes with the same path.
-/// Files of the options that cannot be opened only cause a warning in the log.
+/// If a file of the options cannot be opened, only a warning is logged.
 [[nodiscard]] Result<http::Application> make_rest_cherrypy(const RestCherrypyOptions& options,
                                                            std::shared_ptr<const client::NetapiClient> client,
                                                            std::shared_ptr<StreamRegistry> streams,
                                                            const Clock& clock);
 
-/// Makes Salt's `rest_tornado` (saltnado) from the same parts, with its own URLs, texts and statuses. Errors:
-/// as for make_rest_cherrypy.
+/// Makes Salt's `rest_tornado` (saltnado), which differs from `rest_cherrypy` in its URLs, texts and
+/// statuses. Errors: those of `make_rest_cherrypy`.
 [[nodiscard]] Result<http::Application> make_rest_tornado(const RestTornadoOptions& options,
                                                           std::shared_ptr<const client::NetapiClient> client,
                                                           std::shared_ptr<StreamRegistry> streams,
                                                           const Clock& clock);
 
-/// Makes Salt's `rest_wsgi`: a POST of lowstate to `/` is answered with `{"return": [...]}` in JSON. All
-/// chunks are checked before the first one runs. If a chunk fails while it runs, the reply has the results of
-/// the chunks before it as `completed`, a list of objects with `return` and `jid`, and what the failed chunk
-/// had returned until then as `partial`. Each chunk gets an audit line.
+/// Makes Salt's `rest_wsgi`. It answers a POST of lowstate to `/` with `{"return": [...]}` in JSON. All
+/// chunks are checked before the first chunk runs. If a chunk fails while it runs, the reply has two more
+/// members. `completed` is a list of the earlier chunks' results, objects with `return` and `jid`. `partial`
+/// has the results of the failed chunk before its failure. Each chunk writes an audit line.
 ///
-/// The path is PATH_INFO if it is set and not empty, otherwise the path of REQUEST_URI.
+/// The path of a request is PATH_INFO if that variable is not empty, otherwise the path of REQUEST_URI.
 [[nodiscard]] http::Application make_rest_wsgi(const Options& options,
                                                std::shared_ptr<const client::NetapiClient> client,
                                                const Clock& clock);
 
-/// An application and the path below which its URLs are.
+/// An application, and the path in front of its URLs.
 struct Mount {
-  std::string path;  ///< such as `/api`; `/` stands for every path
+  std::string path;  ///< path such as `/api`; the path `/` is a prefix of every path
   http::Application application;
 };
 
-/// Returns an application that passes each request to the application with the longest path that is a prefix
-/// of the request's path, and answers 404 if there is none. That application gets the matched part as
-/// SCRIPT_NAME and the rest as PATH_INFO (PEP 3333). REQUIRES: each path begins with a slash; only `/` ends
-/// with one.
+/// Returns an application that passes each request to one of `mounts`. If several paths are a prefix of the
+/// request's path, the longest wins. If there is no such path, the reply is 404. The chosen application gets
+/// the prefix as SCRIPT_NAME and the rest of the path as PATH_INFO (PEP 3333). REQUIRES: each path begins
+/// with a slash, and only the path `/` ends with a slash.
 [[nodiscard]] http::Application mount(std::vector<Mount> mounts);
 
 }  // namespace rest_fcgi::netapi

@@ -27,12 +27,12 @@
 
 namespace rest_fcgi::netapi {
 
-/// All open event streams: limits their number and ends those whose session has ended. A thread, started with
-/// the first stream, asks the master about the token of each stream every half second. A stream ends if its
-/// token was revoked or if its user may no longer see events, and it shows other events if the user's
-/// permissions change. If the master does not answer, streams go on until the token expires. A second thread
-/// runs the calls that streams make (`Subscription::call`). One object serves all applications and survives
-/// reloads. Thread-safe.
+/// The registry of all open event streams. It limits their number and ends streams whose session has ended.
+/// Every half second, a thread asks the master about the token of each stream. A stream ends if its token was
+/// revoked or if its user may no longer see events. If the user's permissions change, the stream shows other
+/// events. If the master does not answer, a stream continues until its token expires. A second thread runs
+/// the calls that streams make (`Subscription::call`). Both threads start with the first stream. All
+/// applications share one StreamRegistry, which survives reloads. Thread-safe.
 class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
  public:
   /// `clock` must outlive this object.
@@ -41,17 +41,18 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   StreamRegistry(const StreamRegistry&) = delete;
   StreamRegistry& operator=(const StreamRegistry&) = delete;
 
-  /// Sets the client and the limits for future checks; open streams continue.
+  /// Sets the client and the limits for later checks. Open streams continue.
   void use(std::shared_ptr<const client::NetapiClient> client, StreamLimits limits);
 
-  /// Ends all streams that were opened with this token, which was revoked.
+  /// Ends all streams that were opened with this token. Call this after the token was revoked.
   void end_streams(SecretView token);
 
  private:
   struct TokenGroup;
 
  public:
-  /// The registration of one open stream, until it is destroyed. Used by one thread at a time.
+  /// The registration of one open stream. The destructor removes the stream from the registry. Used by one
+  /// thread at a time.
   class Subscription {
    public:
     ~Subscription();
@@ -63,21 +64,22 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
       Json answer;
     };
 
-    /// Changes since the last call of `poll`.
+    /// The changes since the last call of `poll`.
     struct Update {
-      std::optional<master::EventPermit> permit;  ///< set if the user may now see other events
-      std::string end_reason;                     ///< why the stream has to end; empty: it continues
-      std::vector<Answer> answers{};              ///< results of finished calls
+      /// The new permit for events. Set if the user may see other events now.
+      std::optional<master::EventPermit> permit;
+      std::string end_reason;         ///< reason for the end of the stream; empty if the stream continues
+      std::vector<Answer> answers{};  ///< results of finished calls
     };
-    /// Returns the changes since the last call. `wake` is called when there are new ones.
+    /// Returns the changes since the last call. The registry calls `wake` when there are further changes.
     [[nodiscard]] Update poll(const http::Wake& wake);
 
     using Call =
         std::function<Json(const client::NetapiClient& client, SecretView token, std::string_view chunk)>;
-    /// Queues `call` with the argument `chunk` for another thread, in the name of the stream's user. If
-    /// `subject` is not empty, `poll` returns the result. An equal call that is queued for the same token is
-    /// run only once. The call is dropped if too many are queued. The result is null if the session has
-    /// ended.
+    /// Queues a call of `call(client, token, chunk)` for the registry's second thread, with the token of the
+    /// stream. If `subject` is not empty, a later `poll` returns the result as an Answer with this subject.
+    /// Equal calls in the queue with the same token run only once. If the queue is full, the call is dropped.
+    /// If the session has ended, the result is JSON null.
     void call(std::string chunk, Call call, std::string subject = {});
 
    private:
@@ -87,12 +89,13 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
 
     const std::shared_ptr<StreamRegistry> streams_;
     const std::shared_ptr<TokenGroup> group_;
-    unsigned changes_ = 0;         ///< changes of the token group that this stream has seen
+    unsigned changes_ = 0;         ///< number of changes of the token group that this stream has seen
     http::Wake wake_;              // guarded by the mutex of streams_
     std::vector<Answer> answers_;  // guarded by the mutex of streams_
   };
 
-  /// Registers a stream. Errors: unavailable, if there are too many; internal, if no thread can be started.
+  /// Registers a stream of `session`. Errors: unavailable, if there are too many streams; internal, if no
+  /// thread can be started.
   [[nodiscard]] Result<std::unique_ptr<Subscription>> open(const master::Session& session,
                                                            const master::EventPermit& permit);
 
@@ -101,8 +104,8 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
     std::shared_ptr<TokenGroup> group;
     std::string chunk;
     Subscription::Call call;
-    std::vector<std::pair<Subscription*, std::string>>
-        subscribers;  ///< streams that want the result, each with its subject
+    /// The streams that get the result, each with its subject.
+    std::vector<std::pair<Subscription*, std::string>> subscribers;
   };
 
   [[nodiscard]] Result<void> start_threads();
@@ -124,14 +127,14 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   StreamLimits limits_;
   std::vector<std::shared_ptr<TokenGroup>> groups_;
   std::size_t open_ = 0;
-  std::deque<QueuedCall> queue_;    ///< the first one is being run
-  bool has_dropped_calls_ = false;  ///< calls were dropped since the queue was last empty
+  std::deque<QueuedCall> queue_;    ///< the calls that wait; the first call runs now
+  bool has_dropped_calls_ = false;  ///< whether calls were dropped since the queue was last empty
   SteadyTime last_check_{};
   bool check_now_ = false;
-  bool has_new_stream_ = false;  ///< a stream was opened
+  bool has_new_stream_ = false;  ///< whether a stream was opened since the last check
   bool stopping_ = false;
-  std::weak_ptr<const TokenGroup>
-      unanswered_;  ///< of the last check that got no answer; used by check_loop alone
+  /// The group of the last check without an answer; used only by check_loop.
+  std::weak_ptr<const TokenGroup> unanswered_;
   Thread check_thread_;
   Thread call_thread_;
 };
