@@ -66,7 +66,8 @@ Error mistake(std::string_view text) {
   return {ErrorKind::configuration, format("command line: {}; --help lists the options", text)};
 }
 
-/// Returns the file for a value of `--config`, which may be the file's directory, as in Salt.
+/// Returns the path of the master file for a value of `--config`. As in Salt, the value may also be the
+/// folder of that file.
 std::string file_of(const std::string& config) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(config, ignored)) return config;
@@ -83,7 +84,7 @@ std::optional<std::string> text_of(const po::variables_map& values, const char* 
   return values[option].as<std::string>();
 }
 
-/// Reads `EAUTH:USER`, or `USER` if `eauth_is_optional`.
+/// Reads `EAUTH:USER`. If `eauth_is_optional`, also accepts `USER`.
 Result<void> read_user(const po::variables_map& values, const char* option, bool eauth_is_optional,
                        CommandLine& command_line) {
   const std::string text = *text_of(values, option);
@@ -111,7 +112,8 @@ Result<void> read_question(const po::variables_map& values, CommandLine& command
   return {};
 }
 
-/// Sets what the options ask for; of several, the last one of this list.
+/// Sets the action that the options ask for. If there are several such options, the last one in this function
+/// wins.
 Result<void> read_action(const po::variables_map& values, CommandLine& command_line) {
   using Action = CommandLine::Action;
   if (values.count("mk-token") != 0) {
@@ -161,16 +163,17 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
   return command_line;
 }
 
-/// More than the 1024 bytes of the longest password, so that the login says why a longer one is refused.
+/// The longest password has 1024 bytes. This limit is larger, so that the login itself refuses a longer
+/// password and says why.
 constexpr std::size_t kLongestLine = 4096;
 
-/// Turns off the echo of a terminal on standard input for the lifetime of this object. Also turns off the
-/// signals of keys such as Ctrl-C, because they would end the process while the echo is off.
+/// Turns off the echo of the terminal on standard input for the lifetime of this object. Also ignores keys
+/// such as Ctrl-C, because they would end the process and leave the echo off.
 class MuteTerminal {
  public:
   MuteTerminal() {
     termios mode{};
-    if (::tcgetattr(STDIN_FILENO, &mode) != 0) return;  // not a terminal
+    if (::tcgetattr(STDIN_FILENO, &mode) != 0) return;  // Standard input is not a terminal.
     before_ = mode;
     mode.c_lflag &= ~static_cast<tcflag_t>(ECHO | ISIG);
     ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &mode);
@@ -196,8 +199,8 @@ class MuteTerminal {
 
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   try {
-    // Positional arguments are collected to be named in the mistake. Abbreviations are not allowed, since a
-    // new option would change their meaning.
+    // Collects positional arguments, so that the error message can name the first one. Refuses abbreviated
+    // options, since a new option would change the meaning of an abbreviation.
     po::options_description all = options();
     all.add_options()("positional", po::value<std::vector<std::string>>());
     const po::positional_options_description positional =

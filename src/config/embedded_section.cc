@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kMinionForms = "ids, or maps such as web1: {grains: {role: web}, pillar: {}}";
 constexpr std::size_t kLongestId = 255;
 
-/// Returns whether `id` can be part of a path, a target and a log line.
+/// Returns whether the minion id `id` can safely be part of a path, a target and a log line.
 bool is_minion_id(std::string_view id) {
   if (id.empty() || id.size() > kLongestId || id == "." || id == "..") return false;
   return std::none_of(id.begin(), id.end(), [](char c) {
@@ -30,13 +30,13 @@ bool is_minion_id(std::string_view id) {
   });
 }
 
-/// Returns grains or pillar as JSON.
+/// Returns a value of grains or pillar as JSON. Reports a mistake for a number that JSON cannot hold.
 Json json_of(Reader& reader, const Node& node, std::string_view key) {
   return yaml::to_json(
       node, [&](const Node& unfit) { reader.unexpected(unfit, key, "numbers that JSON can hold"); });
 }
 
-/// Collects the minions of one configuration. Borrows `findings`.
+/// Reads the minions of one configuration into options. Borrows `findings`.
 class MinionReader {
  public:
   MinionReader(std::string path, Findings& findings) : path_(std::move(path)), findings_(findings) {}
@@ -90,13 +90,14 @@ class MinionReader {
   std::vector<embedded::MinionOptions> minions_;
 };
 
-using Named = std::pair<std::string, std::string>;  // a key and its path
+using Named = std::pair<std::string, std::string>;  // A configuration key and the path that it names.
 
 bool is_within(const std::string& path, const std::string& folder) {
   return path == folder || folder == "/" || path.starts_with(folder + "/");
 }
 
-/// Returns the folders that only this program or the administrator may write to.
+/// Returns the configured folders that only this program or the administrator may write to. Each folder comes
+/// with its configuration key.
 std::vector<Named> own_folders(const Settings& settings) {
   std::vector<Named> folders;
   for (const std::string& folder : settings.embedded.modules.module_dirs) {
@@ -121,10 +122,12 @@ std::vector<Named> own_files(const Settings& settings) {
   return files;
 }
 
-/// Each of so many hosts can make 15,000 job ids a second.
+/// The number of possible values of `host_number`. If each value belongs to one host, each host can make
+/// 15,000 job ids a second.
 constexpr std::int64_t kMostHosts = 64;
 
-/// Returns a hash of host and user: the same at each start, and probably another one on another host.
+/// Returns a number made from host and user. It is the same at each start, and probably different on other
+/// hosts.
 std::int64_t default_number() {
   std::string name;
   if (!std::getline(std::ifstream("/etc/machine-id"), name)) {
@@ -141,7 +144,7 @@ bool uses_etcd(const returner::Options& options) {
          std::find(others.begin(), others.end(), "etcd") != others.end();
 }
 
-/// Reads a list or a map. `path` is the key for messages.
+/// Reads the minions, which are a list or a map. `path` is the key for messages.
 std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std::string& path,
                                                   Findings& findings) {
   MinionReader reader(path, findings);
@@ -155,7 +158,8 @@ std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std
   return reader.take();
 }
 
-/// Adds a mistake if `file_root`, which callers write to, overlaps what this program trusts.
+/// Callers can write to `file_root`. Reports a mistake if that folder overlaps a folder that this program
+/// trusts.
 void check_file_root(Reader& embedded, const Settings& settings) {
   const Node* node = embedded.value("file_root");
   if (node == nullptr || settings.embedded.modules.file_root.empty()) return;
@@ -181,7 +185,8 @@ void read_host_number(Reader& section, Settings& settings) {
   section.note_start_key("host_number", settings.embedded.jid_share.mine);
 }
 
-/// Adds a mistake for a Python that cannot be run. Its version is checked when it is started.
+/// Reports a mistake if the file of `python` cannot be executed. The version of Python is checked when Python
+/// is started.
 void read_python(Reader& embedded, embedded::ModuleOptions& options) {
   embedded.absolute_path("python", options.python);
   const Node* node = embedded.value("python");

@@ -23,7 +23,7 @@
 namespace rest_fcgi::config {
 namespace {
 
-constexpr const char* kGroup = "rest_fcgi";  // of the services
+constexpr const char* kGroup = "rest_fcgi";  // The group of the rest_fcgi services.
 constexpr std::size_t kLongestUser = 64;
 
 constexpr std::string_view kTemplate =
@@ -56,7 +56,7 @@ Error init_error(std::string text) {
   return {ErrorKind::configuration, "--init: " + std::move(text)};
 }
 
-/// Returns whether the name is safe in YAML, in a password file and in the URL of a form.
+/// Returns whether the user name is safe in YAML, in a password file and in the URL of a form.
 bool is_user(std::string_view name) {
   static constexpr std::string_view kLetters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
@@ -68,16 +68,16 @@ Error cannot_write(const std::string& path) {
   return init_error(format("{} cannot be written: {}", path, errno_text()));
 }
 
-/// Writes a file of root and `group` with mode 0640, whole or not at all. Errors: configuration, if it
-/// exists.
+/// Writes a complete file for root and `group` with mode 0640. If writing fails, `path` is not created.
+/// Errors: configuration, if `path` exists.
 Result<void> write_new(const std::string& path, std::string_view text, gid_t group) {
   const std::string unfinished = path + ".new";
-  ::unlink(unfinished.c_str());  // of a run that was interrupted
+  ::unlink(unfinished.c_str());  // Removes the file that an interrupted run left.
   const UniqueFd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   const bool is_written = file.is_open() && write_all(file.get(), text).ok() &&
                           ::fchown(file.get(), static_cast<uid_t>(-1), group) == 0 &&
                           ::fchmod(file.get(), 0640) == 0 && ::fsync(file.get()) == 0;
-  // link(2) does not replace a file.
+  // Unlike rename(2), link(2) does not replace an existing file.
   const bool is_in_place = is_written && ::link(unfinished.c_str(), path.c_str()) == 0;
   const int cause = errno;
   ::unlink(unfinished.c_str());
@@ -101,7 +101,7 @@ std::string filled(std::string_view text, std::string_view users, std::string_vi
   return made;
 }
 
-/// Returns whether systemd started the service with its sockets.
+/// Returns whether systemd started the service and its sockets.
 bool start_services() {
   std::array<const char*, 6> argv = {"systemctl",         "enable", "--now", "rest_fcgi-http.socket",
                                      "rest_fcgi.service", nullptr};

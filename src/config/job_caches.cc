@@ -23,16 +23,16 @@ constexpr std::string_view kSqlite = "sqlite3";
 constexpr std::string_view kEtcd = "etcd";
 constexpr std::string_view kCacheNames = "local_cache, sqlite3, etcd or memory";
 
-/// Returns the job cache of that name; empty if there is none. `local_cache` is Salt's default, and so means
-/// the default here.
+/// Returns the job cache with that name. Returns an empty text for an unknown name. `local_cache` is Salt's
+/// default, so it stands for the default of this program.
 std::string_view job_cache(std::string_view name) {
   if (name == kMemory) return kMemory;
   if (name == kEtcd) return kEtcd;
   return name == kSqlite || name == "sqlite" || name == "local_cache" ? kSqlite : std::string_view();
 }
 
-/// Reads the names of job caches. Returns whether the file selects SQLite explicitly. Salt's default,
-/// `master_job_cache: local_cache`, does not count.
+/// Reads the names of the job caches. Returns whether the file itself selects SQLite. `master_job_cache:
+/// local_cache` does not count, since it is Salt's default.
 bool read_names(Reader& top, returner::Options& options) {
   std::string master = "local_cache";
   top.text("master_job_cache", master);
@@ -55,8 +55,8 @@ bool read_names(Reader& top, returner::Options& options) {
   return names_sqlite;
 }
 
-/// Returns whether etcd is a job cache, or a key of Salt's etcd returner is set. Other parts of Salt use the
-/// remaining `etcd.*` keys.
+/// Returns whether the configuration uses etcd for jobs. It does if etcd is a job cache, or if a key of
+/// Salt's etcd returner is set. The other `etcd.*` keys do not count, since other parts of Salt use them.
 bool uses_etcd(Reader& top, const returner::Options& options) {
   constexpr std::string_view kKeys[] = {"etcd.returner", "etcd.returner_root", "etcd.returner_read_profile",
                                         "etcd.returner_write_profile"};
@@ -67,14 +67,14 @@ bool uses_etcd(Reader& top, const returner::Options& options) {
                      [&top](std::string_view key) { return top.value(key) != nullptr; });
 }
 
-/// One way to reach a cluster.
+/// The settings of one etcd cluster.
 struct Profile {
   etcd::Options client;
   bool require_v2 = true;
   bool encode_values = true;
 };
 
-/// Returns `HOST:PORT` for one entry of `etcd.host`.
+/// Returns `HOST:PORT` for one entry of `etcd.host`. Returns std::nullopt for a malformed entry.
 std::optional<std::string> authority_of(std::string_view host, std::size_t port) {
   const bool is_bare_ipv6 = std::count(host.begin(), host.end(), ':') > 1 && !host.starts_with('[');
   const std::string text = is_bare_ipv6 ? format("[{}]", host) : std::string(host);
@@ -105,7 +105,7 @@ void read_endpoints(Reader& from, etcd::Options& options) {
   if (options.endpoints.empty()) from.unexpected(*hosts, "etcd.host", kForms);
 }
 
-/// Adds a mistake if `key` is set without `other`.
+/// Reports a mistake if the file has `key` but not `other`.
 void require(Reader& from, std::string_view key, std::string_view other) {
   const Node* found = from.value(key);
   if (found != nullptr && from.value(other) == nullptr)
@@ -127,7 +127,7 @@ void read_tls(Reader& from, etcd::Options& options) {
   from.absolute_path("etcd.client_key", options.client_key);
   require(from, "etcd.client_cert", "etcd.client_key");
   require(from, "etcd.client_key", "etcd.client_cert");
-  require(from, "etcd.client_cert", "etcd.ca");  // Salt would connect without TLS
+  require(from, "etcd.client_cert", "etcd.ca");  // Without `etcd.ca`, Salt would connect without TLS.
 }
 
 void read_encoding(Reader& from, Profile& profile) {
@@ -149,8 +149,9 @@ Profile read_profile(Reader from) {
   return profile;
 }
 
-/// Returns the map at the top level that `key` names as `name`; the top level itself for an empty name. An
-/// unknown name is a mistake here, where Salt would connect to 127.0.0.1.
+/// Returns the profile `name`, which is a map at the top level. Returns the top level itself for an empty
+/// name. `key` is the key that holds the name. An unknown name is a mistake here. Salt would connect to
+/// 127.0.0.1 instead.
 Reader profile_named(Reader& top, std::string_view key, const std::string& name) {
   if (name.empty()) return top;
   const Node* found = top.value_or_empty(name);
@@ -159,8 +160,8 @@ Reader profile_named(Reader& top, std::string_view key, const std::string& name)
   return {nullptr, name, top.findings(), Style::lenient};
 }
 
-/// Returns the key that sets the name of the profile, and that name. If `key` is not set, `etcd.returner`
-/// sets it.
+/// Returns the name of a profile, and the key that sets it. The key is `key`, or `etcd.returner` if `key` is
+/// not set.
 std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_view key) {
   std::string name;
   top.text(key, name);
@@ -169,7 +170,8 @@ std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_v
   return {"etcd.returner", name};
 }
 
-/// Reads `etcd.ttl` where Salt does: in the profile for writing if `has_profile`, else at the top level.
+/// Reads `etcd.ttl` where Salt reads it. If `has_profile`, that is the profile for writing. Otherwise it is
+/// the top level.
 void read_ttl(Reader& top, Reader& writing, bool has_profile, returner::EtcdOptions& options) {
   Reader& from = has_profile ? writing : top;
   from.whole_seconds("etcd.ttl", options.ttl, {0, kTenYears});
@@ -181,7 +183,7 @@ void read_ttl(Reader& top, Reader& writing, bool has_profile, returner::EtcdOpti
       "the top level, or into etcd.returner_write_profile");
 }
 
-/// Returns a text of all options, for comparisons. It has a hash of the password.
+/// Returns a text with all options, to compare two configurations. The text holds a hash of the password.
 std::string as_text(const etcd::Options& options) {
   const std::string_view password =
       options.password == nullptr ? std::string_view() : options.password->reveal().text;
@@ -189,7 +191,7 @@ std::string as_text(const etcd::Options& options) {
                 options.client_cert, options.client_key, std::hash<std::string_view>{}(password));
 }
 
-/// Reads where tokens are. Tokens in etcd use API v3, whatever `etcd.require_v2` says.
+/// Reads where tokens are stored. Tokens in etcd always use API v3, also with `etcd.require_v2: true`.
 void read_place_of_tokens(Reader& top, auth::Options& options) {
   if (top.choice("eauth_tokens", {"localfs", kEtcd}) != kEtcd) return;
   std::string name;

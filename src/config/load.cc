@@ -16,7 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Returns the mode of octal digits. As a number, `0660` has other values in YAML 1.1 and in Salt.
+/// Returns the file mode that the octal digits of a node mean. The digits are used because YAML 1.1 and Salt
+/// read `0660` as different numbers.
 std::optional<mode_t> mode_in(const Node& node) {
   if (!node.is(Kind::integer) && !node.is(Kind::string)) return std::nullopt;
   std::string_view digits = node.text;
@@ -74,13 +75,13 @@ void read_logs(Reader& section, Settings& settings) {
   }
 }
 
-/// Reads `engine`, which other keys depend on.
+/// Reads the key `engine`. How other keys are read depends on it.
 void read_engine(Reader& section, Settings& settings) {
   const auto engine = section.choice("engine", {"embedded", "salt"});
   if (engine && *engine == "salt") settings.engine = Engine::salt;
 }
 
-/// Reads `rest_fcgi:`, except the keys that depend on others.
+/// Reads the section `rest_fcgi:`. The keys that depend on other keys are read later.
 void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   read_socket(section, settings.gateway);
   read_threads(section, settings.gateway);
@@ -105,7 +106,8 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
 
 constexpr std::size_t kPlaceDepth = 3;
 
-/// Adds the places of keys, three maps deep: below that are users, grains and the like.
+/// Adds the file and line of each key in the upper three levels of maps. Deeper maps hold users, grains and
+/// similar data.
 void add_places(const Node& map, const std::string& above, Places& places, std::size_t depth = 1) {
   for (const Entry& entry : map.entries) {
     const std::string path = above + entry.key;
@@ -129,7 +131,7 @@ Settings read_settings(const Node& root, Findings& findings) {
   read_rest_fcgi(section, top, settings);
   if (settings.engine == Engine::embedded) warn_of_keys_of_masters(root, findings);
   note_etcd_returner(top, settings.returner.etcd);
-  // Salt's own keys with similar names.
+  // Salt itself has these keys, whose names are similar to keys of this program. They get no warning.
   top.warn_of_near_keys({"fips_mode", "master_type", "pillar_opts", "render_dirs"});
   return settings;
 }
@@ -159,7 +161,8 @@ Error with_place(Error error, const Settings& settings) {
   std::size_t longest = 0;
   for (const auto& [path, place] : settings.places) {
     const std::string whole = path + std::string(kBetween);
-    // Messages of components may leave out the sections above the key.
+    // A component's message may name a key without the sections above it, so shorter forms of each path are
+    // compared, too.
     for (std::string_view key = whole; !key.empty();
          key.remove_prefix(key.find(kBetween) + kBetween.size())) {
       if (key.size() <= longest || !error.message.starts_with(key)) continue;

@@ -48,9 +48,9 @@ Result<void> check(const std::string& path, const struct stat& status) {
   return {};
 }
 
-/// Reads a configuration file. The text may contain secrets and is wiped after use.
+/// Reads a configuration file. The memory of its text is wiped after use, since the text may contain secrets.
 Result<WipedBytes> read_file(const std::string& path) {
-  // O_NONBLOCK: the open of a FIFO would not return.
+  // Without O_NONBLOCK, open(2) would wait if the file is a FIFO.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return cannot_read(path, errno);
   struct stat status {};
@@ -79,8 +79,9 @@ void set(Node& map, Entry entry) {
   }
 }
 
-/// Merges an included file into those before it, as Salt's `dictupdate.update` with `merge_lists`: maps key
-/// by key, lists get missing items, other values are replaced. REQUIRES: both are maps.
+/// Merges an included file into the files before it, like Salt's `dictupdate.update` with `merge_lists`. Maps
+/// are merged key by key. Lists get the items that they lack. Other values are replaced. REQUIRES: both nodes
+/// are maps.
 void merge_included(Node& into, Node file) {
   for (Entry& entry : file.entries) {
     Entry* old = into.find(entry.key);
@@ -94,8 +95,8 @@ void merge_included(Node& into, Node file) {
   }
 }
 
-/// Replaces whole keys of `into` by those of `from`, as Salt does. Our own section is merged, so that a line
-/// in master.d/ does not remove the other keys of the master file. REQUIRES: both are maps.
+/// Replaces the keys of `into` by the keys of `from`, as Salt does. Only the section `rest_fcgi` is merged,
+/// so that a file in master.d/ can change one of its keys and keep the others. REQUIRES: both nodes are maps.
 void replace_keys(Node& into, Node from) {
   for (Entry& entry : from.entries) {
     Entry* old = entry.key == kOwnSection ? into.find(entry.key) : nullptr;
@@ -112,16 +113,16 @@ Result<Node> read_map(const std::string& path) {
   if (!text) return std::move(text).error();
   auto root = yaml::read(path, {text->data(), text->size()});
   if (!root) return std::move(root).error();
-  if (root->is(Kind::null)) root->kind = Kind::map;  // an empty file, or only comments
+  if (root->is(Kind::null)) root->kind = Kind::map;  // The file is empty or has only comments.
   if (!root->is(Kind::map)) {
-    // The message does not show the value, since it may be a secret whose key is missing.
+    // The message does not show the value. The value may be a secret that was written without a key.
     return mistake_at(root->place, format("found {}, expected a map of keys such as timeout: 5",
                                           root->is(Kind::list) ? "a list" : "one value"));
   }
   return root;
 }
 
-/// The folders that this thread's last call of glob(3) could not read.
+/// The folders that the last call of `expand` on this thread could not read, with their error numbers.
 thread_local std::vector<std::pair<std::string, int>> unread_folders;
 
 int note_unread_folder(const char* path, int error) {
@@ -129,7 +130,7 @@ int note_unread_folder(const char* path, int error) {
   return 0;  // tells glob(3) to continue with the other folders
 }
 
-/// Returns the files that match `pattern`, sorted by name.
+/// Returns the files that match `pattern`, sorted by name. Sets `unread_folders`.
 std::vector<std::string> expand(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> paths;
@@ -142,7 +143,7 @@ std::vector<std::string> expand(const std::string& pattern) {
   return paths;
 }
 
-/// Returns the patterns of an `include`: one, or a list.
+/// Returns the patterns of an `include`, which is one pattern or a list.
 Result<std::vector<std::string>> patterns_of(const Node& include) {
   std::vector<std::string> patterns;
   if (is_empty(include)) return patterns;
@@ -157,12 +158,13 @@ Result<std::vector<std::string>> patterns_of(const Node& include) {
   return patterns;
 }
 
-/// Reads included files, for one master file. Borrows `warnings`.
+/// Reads the included files of one master file. Borrows `warnings`.
 class Includer {
  public:
   explicit Includer(std::vector<std::string>& warnings) : warnings_(warnings) {}
 
-  /// Returns the files that `patterns` of the file `from` name, merged into one map.
+  /// Reads the files that match `patterns` and merges them into one map. Relative patterns begin at the
+  /// folder of the file `from`.
   Result<Node> read(const std::vector<std::string>& patterns, const std::string& from, bool warn) {
     Node merged;
     merged.kind = Kind::map;
@@ -232,7 +234,7 @@ Result<MasterFile> read_master_file(const std::string& path) {
   if (!root) return std::move(root).error();
   master.root = *std::move(root);
 
-  // Only the main file's own keys count, so both are looked up before the merge.
+  // Reads both keys before the files are merged, since only the keys of the main file count.
   auto by_default = default_patterns(master.root);
   if (!by_default) return std::move(by_default).error();
   const Entry* include = master.root.find("include");

@@ -13,7 +13,7 @@
 namespace rest_fcgi::config {
 namespace {
 
-/// Returns the factor of `K`, `M` or `G`; 0 for any other letter.
+/// Returns the number of bytes that the unit `K`, `M` or `G` stands for. Returns 0 for any other letter.
 std::int64_t unit_of(char suffix) {
   constexpr std::string_view kUnits = "kmg";
   const std::size_t at = kUnits.find(lower(suffix));
@@ -32,7 +32,7 @@ std::optional<std::int64_t> bytes_in(const Node& node) {
   return bytes;
 }
 
-/// Returns the seconds with as many digits as needed: `0.1`, `86400`.
+/// Returns the time in seconds without superfluous digits, such as `0.1` or `86400`.
 std::string in_seconds(std::chrono::milliseconds time) {
   return format("{}", static_cast<double>(time.count()) / 1000);
 }
@@ -41,7 +41,8 @@ std::optional<std::int64_t> integer_in(const Node& node) {
   return node.is(Kind::integer) ? yaml::to_integer(node.text) : std::nullopt;
 }
 
-/// Returns the boolean that a text or the number 0 or 1 names, in any case: `'True'`, `on`, `1`.
+/// Returns the boolean that a text such as `'True'` or `on`, or the number 0 or 1, stands for. The case does
+/// not matter.
 std::optional<bool> named_boolean(const Node& node) {
   if (!node.is(Kind::string) && !node.is(Kind::integer)) return std::nullopt;
   const std::string name = lower(trimmed(node.text));
@@ -56,7 +57,7 @@ std::optional<Value> within(std::optional<std::int64_t> found, Range range) {
   return static_cast<Value>(*found);
 }
 
-/// Returns a text that begins with one of `beginnings`.
+/// Returns the node's text if it begins with one of `beginnings`.
 std::optional<std::string> text_with(const Node& node, std::initializer_list<std::string_view> beginnings) {
   const bool fits = std::any_of(beginnings.begin(), beginnings.end(), [&node](std::string_view beginning) {
     return node.text.starts_with(beginning);
@@ -66,8 +67,8 @@ std::optional<std::string> text_with(const Node& node, std::initializer_list<std
 
 constexpr std::size_t kMostNearNames = 3;
 
-/// Returns the number of letters to insert, remove, replace, or swap with their neighbour (the distance of
-/// optimal string alignment).
+/// Returns how many letters have to be inserted, removed, replaced, or swapped with their neighbour to turn
+/// `a` into `b`. This is the distance of optimal string alignment.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, above, row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -115,7 +116,8 @@ const Node* Reader::value(std::string_view key) {
   return node != nullptr && is_lenient() && is_empty(*node) ? nullptr : node;
 }
 
-/// Returns, in the lenient style, the number that a text such as `'4506'` or a real such as `4506.0` means.
+/// In the lenient style, converts a text such as `'4506'` and a real number such as `4506.0` to the number
+/// that they mean. Returns any other node unchanged.
 Node Reader::as_number(const Node& node) const {
   Node number = node;
   if (!is_lenient()) return number;
@@ -225,7 +227,8 @@ void Reader::log_level(std::string_view key, log::Level& value) {
   if (level) {
     value = *level;
   } else {
-    // Salt logs everything for the boolean `off`, and errors for the text.
+    // The word "off" is refused, because Salt reads it in two ways. The boolean makes Salt log everything,
+    // and the text makes it log errors.
     const bool is_off = is_false(*node) || named_boolean(*node) == false;
     unexpected(*node, key, format("{}{}", is_off ? "quiet for no log, or another of " : "", kLogLevels));
   }
@@ -264,7 +267,7 @@ void Reader::report_unknown_keys(bool refuses_all, std::string_view refused) {
   if (map_ == nullptr) return;
   for (const Entry& entry : map_->entries) {
     if (is_known(entry.key)) continue;
-    // `{port:8000}` is a key `port:8000` without a value.
+    // YAML reads `{port:8000}` as a key `port:8000` without a value.
     const std::string before_colon = entry.key.substr(0, entry.key.find(':'));
     const bool lacks_space =
         before_colon.size() < entry.key.size() && is_empty(entry.value) && is_known(before_colon);
@@ -322,8 +325,8 @@ bool is_host(std::string_view host) {
   constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_";
   if (host.find(':') != std::string_view::npos)
     return http::Addresses::is_address(host.substr(0, host.find('%')));
-  // The resolver takes a name that ends with a number for an address.
-  const bool is_number = only_digits(host.substr(host.rfind('.') + 1));  // npos + 1 is 0
+  // The resolver reads a name as an address if its last part is a number.
+  const bool is_number = only_digits(host.substr(host.rfind('.') + 1));  // Without a dot, npos + 1 is 0.
   return is_number ? http::Addresses::is_address(host) : !host.empty() && only_of(host, kLetters);
 }
 

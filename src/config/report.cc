@@ -82,7 +82,7 @@ std::string master_line(const salt::Options& options) {
   return format("{} port {}, events from {}", options.interface, options.ret_port, events);
 }
 
-/// In the order of `log::Level`.
+/// The names have the order of `log::Level`.
 constexpr std::string_view kLevelNames[] = {"debug", "info", "warning", "error", "quiet"};
 
 std::string log_line(const log::Options& options) {
@@ -107,7 +107,7 @@ std::string listen_line(const Settings& settings) {
   return format("the socket on file descriptor 0{}", has_ports ? ", if there is one" : "");
 }
 
-/// Returns the certificates that a port with TLS requires of its clients, as the end of a sentence.
+/// Returns the end of a sentence that says which client certificates a port with TLS accepts.
 std::string client_certificates_text(const gateway::HttpOptions& options) {
   if (options.client_certificates == gateway::ClientCertificates::none) return "";
   const bool required = options.client_certificates == gateway::ClientCertificates::required;
@@ -117,7 +117,8 @@ std::string client_certificates_text(const gateway::HttpOptions& options) {
                 options.ssl_ca_certs, names);
 }
 
-/// Returns a line for each path and port that a module serves; none without `rest_fcgi: netapi`.
+/// Returns a line for each path and port at which a module is served. Returns no lines if `rest_fcgi: netapi`
+/// is missing.
 std::vector<std::string> served_lines(const Settings& settings) {
   const FrontEnds& front_ends = settings.front_ends;
   std::vector<std::string> lines;
@@ -133,7 +134,7 @@ std::vector<std::string> served_lines(const Settings& settings) {
   return lines;
 }
 
-/// Returns the web servers that this port believes about their clients.
+/// Returns a line with the web servers that this port trusts.
 std::string proxies_line(const gateway::HttpOptions& options) {
   if (options.trusted_proxies.empty()) {
     return options.name + " believes no web server; all clients behind one count as one client";
@@ -158,10 +159,10 @@ double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// How long web servers wait for a reply with the files of nginx/ and apache/.
+/// The time that web servers with the configuration files of nginx/ and apache/ wait for a reply.
 constexpr std::chrono::seconds kWebServersWait{310};
 
-/// Returns notes about valid settings that are often not meant.
+/// Returns notes about settings that are valid but may be unintended.
 std::vector<std::string> notes(const Settings& settings) {
   std::vector<std::string> notes;
   for (const std::string& key : settings.front_ends.inert)
@@ -231,9 +232,9 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   return text;
 }
 
-/// Lists the options that are shown, so that a new option stays hidden. SaltGUI reads its own options
-/// (`saltgui_...`) here. Without `saltgui_full_return` it reports an issue, and without `saltgui_templates`
-/// its page of templates fails, so these two have defaults.
+/// Writes each visible option by name, so that a new option stays hidden until it is added here. SaltGUI
+/// reads its own options (`saltgui_...`) from this result. `saltgui_full_return` and `saltgui_templates` have
+/// defaults, because SaltGUI shows errors if they are missing.
 Json config_values(const Settings& settings, const Node& master_file) {
   std::string text;
   JsonWriter writer(text);

@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view kNodegroupForms =
     "a compound target such as 'web* and G@os:Debian', or a list of its words";
 
-/// Returns whether Salt reads the node as one word of a nodegroup. Every scalar is a word.
+/// Returns whether Salt reads the node as one word of a nodegroup. Salt reads every scalar except null as a
+/// word.
 bool is_word(const Node& node) {
   return !node.is(Kind::list) && !node.is(Kind::map) && !node.is(Kind::null);
 }
@@ -62,7 +63,8 @@ void read_clients(Reader& top, client::Options& options) {
   }
 }
 
-/// Returns the path below `root_dir`, unless it is there already (Salt's `prepend_root_dir`).
+/// Returns the path below `root_dir`. A path that is already below that folder stays unchanged. This is
+/// Salt's `prepend_root_dir`.
 std::string below(const std::string& root_dir, const std::string& path) {
   std::error_code ignored;
   const std::string root = normal(std::filesystem::absolute(root_dir, ignored));
@@ -75,7 +77,8 @@ std::string read_text(Reader& top, std::string_view key, std::string value) {
   return value;
 }
 
-/// Reads `token_expire_user_override`: a boolean, or users by back end. Anything else is false, as in Salt.
+/// Reads `token_expire_user_override`. Its value is a boolean, or a map from back ends to users. As in Salt,
+/// any other value counts as false.
 void read_token_life_rule(Reader& top, auth::TokenLifeRule& rule) {
   static constexpr std::string_view kKey = "token_expire_user_override";
   const Node* node = top.value(kKey);
@@ -94,7 +97,8 @@ void read_tokens(Reader& top, auth::Options& options) {
   read_token_life_rule(top, options.token_expire_user_override);
 }
 
-/// Warns that the users and functions that Salt refuses first are not refused here.
+/// Warns that `publisher_acl_blacklist` has no effect here. Salt refuses the users and functions in it before
+/// it checks other rules.
 void warn_of_blacklist(Reader& top) {
   const Node* blacklist = top.value("publisher_acl_blacklist");
   if (blacklist == nullptr || blacklist->entries.empty()) return;
@@ -102,7 +106,7 @@ void warn_of_blacklist(Reader& top) {
                       "publisher_acl_blacklist: is not enforced here; external_auth alone decides");
 }
 
-/// Keys by which a master does something that the embedded engine does not do.
+/// Keys for features of a Salt master that the embedded engine does not have.
 constexpr std::string_view kKeysOfMasters =
     "reactor engines schedule event_return peer peer_run publisher_acl client_acl ext_pillar master_tops "
     "external_nodes pillar_roots file_roots gitfs_remotes runner_dirs syndic_master client_acl_blacklist "
@@ -113,8 +117,8 @@ std::string read_cachedir(Reader& top) {
   return read_text(top, "cachedir", "/var/cache/salt/master");
 }
 
-/// Returns the folder of the store with the engine `salt`: the one that systemd gives a service, else one in
-/// the master's `cachedir`.
+/// Returns the folder of the store for the engine `salt`. This is the state directory of the systemd service.
+/// Without such a service, it is a folder in the master's `cachedir`.
 std::string state_folder(const std::string& cachedir) {
   const char* given = std::getenv("STATE_DIRECTORY");
   const std::string_view folders = given != nullptr ? given : "";
@@ -122,7 +126,8 @@ std::string state_folder(const std::string& cachedir) {
   return folder.starts_with('/') ? folder : cachedir + "/rest_fcgi";
 }
 
-/// Reads the keys for the engine `embedded`. With a real master they are the master's.
+/// Reads the keys that this program uses only with the engine `embedded`. With the engine `salt`, the master
+/// uses them.
 void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings) {
   top.secret("sharedsecret", settings.auth.sharedsecret);
   top.text("auth.pam.service", settings.auth.pam.service);
@@ -134,7 +139,8 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   warn_of_blacklist(top);
 }
 
-/// Returns the address to connect to, of a master that listens at `interface`.
+/// Returns the address at which this program connects to the master. The key `interface` is the address at
+/// which the master listens.
 std::string read_master_address(Reader& top) {
   constexpr std::string_view kKey = "interface";
   const std::string interface(without_brackets(read_text(top, kKey, "0.0.0.0")));
@@ -145,8 +151,8 @@ std::string read_master_address(Reader& top) {
   return interface == "::" ? "::1" : interface;
 }
 
-/// Returns the folder of the event bus. As in Salt (`apply_master_config`), a path that is more than 10
-/// characters longer than `cachedir` is replaced by a folder in `cachedir`. `root_dir` does not count.
+/// Returns the folder of the event bus. If the path is more than 10 characters longer than `cachedir`, the
+/// folder is in `cachedir`, as in Salt's `apply_master_config`. The comparison ignores `root_dir`.
 std::string read_sock_dir(Reader& top) {
   constexpr std::size_t kMostBeyond = 10;
   const std::string sock_dir = read_text(top, "sock_dir", "/var/run/salt/master");
@@ -160,8 +166,8 @@ void read_port(Reader& top, std::string_view key, unsigned& port) {
   port = static_cast<unsigned>(number);
 }
 
-/// Reads the number of workers: `worker_threads`, or in `worker_pools` (Salt 3008) that of the pool with the
-/// command `*`.
+/// Reads the number of workers from `worker_threads`. With `worker_pools` (Salt 3008), reads it from the pool
+/// with the command `*`.
 void read_workers(Reader& top, std::size_t& workers) {
   constexpr Range kWorkers{1, 1024};
   top.count("worker_threads", workers, kWorkers);
@@ -184,7 +190,7 @@ void read_transport(Reader& top) {
   top.unexpected(*transport, "transport", "zeromq");
 }
 
-/// Returns the groups of the map `nodegroups`, which may be null. The engine checks their words.
+/// Returns the nodegroups of a map, which may be null. The words of a group are checked later by the engine.
 std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Findings& findings) {
   std::vector<master::NodegroupOptions> groups;
   if (nodegroups == nullptr) return groups;
@@ -195,12 +201,12 @@ std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Fi
   return groups;
 }
 
-/// Reads where the real master is, for the engine `salt`.
+/// Reads where the Salt master is and how to connect to it. Only the engine `salt` uses these keys.
 void read_real_master(Reader& top, const std::string& root_dir, Settings& settings) {
   salt::Options& options = settings.salt;
   const std::string sock_dir = below(root_dir, read_sock_dir(top));
   const std::string cachedir = below(root_dir, read_cachedir(top));
-  options.token_dir = cachedir + "/tokens";  // Salt ignores the key `token_dir`, too
+  options.token_dir = cachedir + "/tokens";  // As in Salt, the key `token_dir` is ignored.
   settings.store = {state_folder(cachedir) + "/state.db", true};
   options.interface = read_master_address(top);
   top.note_start_key("interface", options.interface);
@@ -271,7 +277,7 @@ void make_cachedir(const Settings& settings) {
   std::error_code ignored;
   const bool was_there = std::filesystem::exists(above, ignored);
   const bool is_made = std::filesystem::create_directories(cachedir, ignored);
-  // Salt's own programs, which may run as another user, also use the folder above.
+  // Salt's own programs may run as another user, and also use this folder.
   if (is_made && !was_there) std::filesystem::permissions(above, std::filesystem::perms(0755), ignored);
 }
 

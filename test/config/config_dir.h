@@ -14,7 +14,7 @@
 
 namespace rest_fcgi::config {
 
-/// A directory with a master file and further files of a test. Not synchronized.
+/// A directory with a master file and other files for a test. Not synchronized.
 class ConfigDir {
  public:
   explicit ConfigDir(std::string_view master) { dir_.write("master", master); }
@@ -35,7 +35,7 @@ class ConfigDir {
     return command_line;
   }
 
-  /// Returns `text` with the names of files relative to the directory.
+  /// Returns `text` with file names relative to the directory.
   [[nodiscard]] std::string without_dir(std::string text) const {
     const std::string prefix = path() + "/";
     for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
@@ -44,7 +44,7 @@ class ConfigDir {
     return text;
   }
 
-  /// Returns the mistake, without the directory; empty if the configuration is valid.
+  /// Returns the error message without the directory name, or an empty text for a valid configuration.
   [[nodiscard]] std::string error() const {
     const auto settings = load();
     return settings ? "" : without_dir(settings.error().message);
@@ -64,7 +64,8 @@ inline std::string error_of(std::string_view master) {
   return ConfigDir(master).error();
 }
 
-/// Checks that a message begins with `beginning`, its place and key, and has the `facts`.
+/// Checks that a message begins with `beginning` and contains the `facts`. The beginning names the file, the
+/// line and the key.
 inline void check_message(const std::string& message, std::string_view beginning,
                           std::initializer_list<std::string_view> facts = {}) {
   CAPTURE(message);

@@ -18,7 +18,8 @@ EtcdOptions etcd_of(const std::string& master) {
   return settings_of("master_job_cache: etcd\n" + master).returner.etcd;
 }
 
-/// With a line before it that makes etcd the job cache.
+/// Returns the error message for a configuration with etcd as the master's job cache. The given lines begin
+/// on line 2.
 std::string mistake_in(const std::string& master) {
   return error_of("master_job_cache: etcd\n" + master);
 }
@@ -42,7 +43,7 @@ TEST_CASE("etcd is used if a job cache names it, or a key of its returner is set
                              "etcd.returner: p\np: {}\n"}) {
     CHECK(settings_of(master).returner.etcd.is_chosen);
   }
-  // Keys of other parts of Salt that use etcd.
+  // Other parts of Salt use these keys for etcd. They do not configure the returner.
   CHECK_FALSE(settings_of("etcd.host: [1]\netcd.encode_keys: true\n").returner.etcd.is_chosen);
   CHECK(settings_of("ext_job_cache: etcd\n").returner.ext_job_cache == Texts{"etcd"});
   CHECK(settings_of("master_job_cache: etcd\n").returner.master_job_cache == "etcd");

@@ -16,7 +16,7 @@
 namespace rest_fcgi::config {
 namespace {
 
-/// Another standard stream for as long as it lives.
+/// Replaces a standard stream for the lifetime of this object.
 class Redirected {
  public:
   Redirected(int stream, int fd) : stream_(stream), before_(::dup(stream)) { ::dup2(fd, stream_); }
@@ -62,7 +62,7 @@ TEST_CASE("a password line that is too long is a mistake") {
   CHECK(password.error().message.find("too long") != std::string::npos);
 }
 
-/// A terminal, and the end from which a person types. Owns both.
+/// A pseudo terminal. Its other end, `keyboard`, is where a test types. Owns both ends.
 struct Terminal {
   Terminal() : keyboard(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
     REQUIRE(keyboard >= 0);

@@ -23,7 +23,7 @@ std::string deployed(const char* name) {
 
 using KeyNames = std::set<std::string, std::less<>>;
 
-/// Adds the keys that are read from a file, without the sections above them.
+/// Adds the names of the keys that `read_settings` reads from this text, without the names of their sections.
 void add_keys(const std::string& file, KeyNames& names) {
   const auto root = yaml::read("", file);
   REQUIRE(root);
@@ -35,7 +35,8 @@ void add_keys(const std::string& file, KeyNames& names) {
   }
 }
 
-/// Returns the keys that the program reads with the one or the other engine, if all features are configured.
+/// Returns the names of the keys that the program reads. The configurations use every feature, once with the
+/// embedded engine and once with the engine salt.
 KeyNames read_keys() {
   KeyNames names;
   const std::string all =
@@ -49,7 +50,7 @@ KeyNames read_keys() {
   return names;
 }
 
-/// Returns the texts in backticks, without the sections above a key.
+/// Returns the words in backticks. In `section: key`, only the key counts.
 KeyNames code_words(std::string_view text) {
   KeyNames words;
   for (std::size_t at = text.find('`'); at != std::string_view::npos; at = text.find('`', at + 1)) {
@@ -76,7 +77,8 @@ TEST_CASE("every key is in the reference, and every row of it is a key that is r
     if (!line.starts_with("| `")) continue;
     ++rows;
     for (const std::string& key : code_words(line.substr(0, line.find(" | ")))) {
-      const bool is_include = key == "default_include" || key == "include";  // read before the sections
+      // The keys for includes are read before the sections, so `read_keys` does not return them.
+      const bool is_include = key == "default_include" || key == "include";
       CHECK_MESSAGE((keys.contains(key) || is_include), key);
     }
   }
@@ -100,7 +102,7 @@ TEST_CASE("the examples of the pages are accepted") {
          at = page.find("```yaml\n", at + 1)) {
       const std::string example = page.substr(at + 8, page.find("```", at + 8) - at - 8);
       CAPTURE(example);
-      // The Python of an example need not be on this host.
+      // This host may lack the Python interpreter that the example names.
       if (example.find("python:") == std::string::npos) CHECK(error_of(example) == "");
       ++examples;
     }
