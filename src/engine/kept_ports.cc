@@ -29,14 +29,14 @@ namespace {
 constexpr int kFirst = 3;  // SD_LISTEN_FDS_START
 constexpr std::string_view kPrefix = "port-";
 
-/// Returns the name of a port in the store, which must not have a colon.
+/// Returns the name of a port in systemd's file descriptor store. The name must not have a colon.
 std::string name_of(const gateway::HttpOptions& options) {
   std::string name = format("{}{}-{}", kPrefix, options.host, options.port);
   std::replace(name.begin(), name.end(), ':', '_');
   return name;
 }
 
-/// Returns the port of a listening TCP socket.
+/// Returns the port of a listening TCP socket. Returns std::nullopt for any other file descriptor.
 std::optional<std::uint16_t> listening_port(int fd) {
   int is_listening = 0;
   socklen_t size = sizeof is_listening;
@@ -46,7 +46,7 @@ std::optional<std::uint16_t> listening_port(int fd) {
   sockaddr_storage address{};
   size = sizeof address;
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return std::nullopt;
-  // sin_port and sin6_port are at the same place.
+  // sin_port and sin6_port are at the same offset.
   if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return std::nullopt;
   return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
@@ -82,16 +82,17 @@ void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
     if (!is_wanted || fd != next) ::close(fd);
     if (is_wanted) {
       ++next;
-    } else {  // otherwise systemd keeps the port open, and its clients wait in vain
+    } else {
+      // Without this message, systemd keeps the port open, and its clients get no reply.
       ::sd_notify(0, format("FDSTOREREMOVE=1\nFDNAME={}", given[at]).c_str());
     }
   }
-  // No thread runs yet that reads the environment.
+  // It is safe to change the environment, since no other thread that reads it runs yet.
   ::setenv("LISTEN_FDS", std::to_string(next - kFirst).c_str(), 1);
 }
 
 void store_ports(const std::vector<gateway::HttpOptions>& http) {
-  if (std::getenv("FDSTORE") == nullptr) return;  // set by the unit, and by systemd 254 and later
+  if (std::getenv("FDSTORE") == nullptr) return;  // The unit and systemd 254 or later set FDSTORE.
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
     const auto fd = parse_number<int>(entry.path().filename().string());

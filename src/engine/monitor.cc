@@ -11,7 +11,7 @@
 namespace rest_fcgi::engine {
 namespace {
 
-/// Writes a row, so that a full or locked disk is noticed.
+/// Writes a row to the store. An error shows that the disk is full or the database is locked.
 Result<void> write_to(store::Store& store) {
   const auto done = store.execute(
       "INSERT INTO meta (name, value) VALUES ('health', 1) ON CONFLICT DO UPDATE SET value = value % 1000 + "
@@ -19,7 +19,7 @@ Result<void> write_to(store::Store& store) {
   return done ? Result<void>() : done.error();
 }
 
-/// Numbers in the store. An empty table has no oldest row.
+/// A metric that one SQL query reads from the store.
 struct StoreNumber {
   const char* name;
   const char* help;

@@ -25,8 +25,8 @@ std::string_view text_at(const JsonValue& data, std::string_view key) {
   return found ? found->text() : std::string_view();
 }
 
-/// Returns the state of a call of the module `state`, such as `highstate` or the first argument of
-/// `state.sls`.
+/// Returns the state that a call of the module `state` applies, such as `highstate` or the first argument of
+/// `state.sls`. Returns an empty text for other calls.
 std::string state_of(std::string_view fun, const JsonValue& data) {
   if (fun == "state.highstate") return "highstate";
   const bool is_single = fun == "state.single";
@@ -41,7 +41,7 @@ std::string state_of(std::string_view fun, const JsonValue& data) {
   return fun == "state.apply" ? "highstate" : "";
 }
 
-/// Returns whether all states of a return were good. Another return than that of states is good.
+/// Returns whether all states in a return succeeded. A return that has no states counts as success.
 bool has_good_states(const JsonValue& data) {
   const auto ret = data.find("return");
   if (!ret || !ret->is(JsonValue::Kind::object)) return true;
@@ -58,7 +58,8 @@ bool is_true(const JsonValue& data, std::string_view key) {
   return found && found->is(JsonValue::Kind::boolean) && found->boolean();
 }
 
-/// Returns the text, or `other` if it is too long for a label. Callers choose names of functions and states.
+/// Returns the text as the value of a label. A text of more than 128 bytes becomes `other`, since callers
+/// choose the names of functions and states.
 std::string_view label(std::string_view text) {
   constexpr std::size_t kLongest = 128;
   return text.size() > kLongest ? "other" : text;
@@ -68,7 +69,7 @@ std::string_view word(bool value) {
   return value ? "true" : "false";
 }
 
-/// Removes the first part of a tag, up to its next slash, and returns it.
+/// Removes the first part of a tag, which ends at the first slash. Returns that part.
 std::string_view take_part(std::string_view& tag) {
   const std::size_t end = tag.find('/');
   const std::string_view part = tag.substr(0, end);
@@ -144,7 +145,7 @@ void SaltMetrics::on_return(std::string_view minion, std::string_view fun, const
   const std::string state = state_of(fun, data);
   bool success = is_true(data, "success");
   if (!text_at(data, "schedule").empty()) {
-    // The `success` of a scheduled job is true also if its states failed.
+    // For a scheduled job, `success` is true even if its states failed.
     const auto retcode = data.find("retcode").value_or(JsonValue()).integer();
     success = success && retcode.value_or(0) == 0 && has_good_states(data);
     scheduled_.with({label(fun), label(state), word(success)}).add();
@@ -160,7 +161,7 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   if (tag == "salt/key" && text_at(data, "act") == "delete") return minion_gone(text_at(data, "id"));
   if (take_part(tag) != "salt") return;
   const std::string_view kind = take_part(tag);
-  const std::string_view id = take_part(tag);  // a jid or a minion
+  const std::string_view id = take_part(tag);  // The jid of a job or the id of a minion.
   const std::string_view what = take_part(tag);
   if (kind == "beacon" && what == "status") return minion_start(id);
   if (kind == "minion" && what == "start") return minion_start(id);
@@ -173,7 +174,7 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   } else if (what == "ret") {
     const std::string_view minion = text_at(data, "id");
     if (kind == "job") add_minion(minion);
-    on_return(minion.empty() ? "master" : minion, fun, data);  // events of runners have no minion
+    on_return(minion.empty() ? "master" : minion, fun, data);  // Events of runners name no minion.
   }
 }
 
@@ -206,7 +207,8 @@ void EventCounter::run() {
 }
 
 void EventCounter::read(master::EventReader& reader) {
-  constexpr std::size_t kBytes = std::size_t{1} << 20;  // at a time
+  // The largest number of bytes that are read at a time.
+  constexpr std::size_t kBytes = std::size_t{1} << 20;
   const master::Wake wake = std::make_shared<const std::function<void()>>([signal = signal_] {
     const std::lock_guard lock(signal->mutex);
     signal->has_events = true;

@@ -19,46 +19,50 @@
 #include "rest_fcgi/master/salt/salt.h"
 #include "rest_fcgi/store/store.h"
 
-/// Creates the engine that the configuration names. Thread-safe where its parts are.
+/// Functions that create the engine that the configuration names, and its parts.
 namespace rest_fcgi::engine {
 
-/// The parts of the engine for a real master.
+/// The parts of the engine `salt`, which uses a real master.
 struct SaltEngine {
   std::shared_ptr<salt::Runtime> runtime;
   std::shared_ptr<auth::RevocationList> revocations;
-  std::shared_ptr<recording::Recorder> recorder;  ///< null: only the master keeps jobs
+  /// Stores jobs in job caches of this program; null if only the master stores jobs.
+  std::shared_ptr<recording::Recorder> recorder;
 };
 
-/// The parts of an engine that survive a reload.
+/// The parts of an engine that survive a reload of the configuration.
 struct Runtime {
   std::shared_ptr<store::Store> store;
   std::shared_ptr<auth::PasswordHashLimiter> hash_limiter;
   std::variant<std::shared_ptr<embedded::Runtime>, SaltEngine> engine;
 };
 
-/// Returns a function that reserves microseconds for jids, so that no other process of the store uses them.
-/// Null for a store in memory, which only this process uses.
+/// Returns a function that reserves a range of microseconds for the job ids of this process. Other processes
+/// with the same store then do not use these microseconds. Returns null if the store is in memory, because
+/// only this process uses such a store.
 [[nodiscard]] master::JidReserve jid_reserve(std::shared_ptr<store::Store> store);
 
-/// Opens the store and creates the engine. Errors: configuration, for a job cache that cannot be opened and a
-/// malformed address; internal.
+/// Opens the store and creates the engine. Errors: configuration, if a job cache cannot be opened or an
+/// address is malformed; internal.
 [[nodiscard]] Result<Runtime> make_runtime(const config::Settings& settings);
 
-/// Creates a master that uses `runtime`. REQUIRES: the engine is the same. Errors: configuration; internal.
+/// Creates a master that uses `runtime`. REQUIRES: `runtime` was made for the same engine. Errors:
+/// configuration; internal.
 [[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
                                                                   const Runtime& runtime);
 
-/// Revokes all tokens of a user that were made until now; of all back ends, if `eauth` is empty. Returns a
-/// sentence about the result. Errors: configuration, if the store does not exist or cannot be used;
-/// unavailable; internal.
+/// Revokes all tokens of a user that were made until now. If `eauth` is empty, this concerns all back ends.
+/// Returns a sentence about the result for the user. Errors: configuration, if the store does not exist or
+/// cannot be used; unavailable; internal.
 [[nodiscard]] Result<std::string> revoke(const config::Settings& settings, std::string_view eauth,
                                          std::string_view username);
 
-/// Announces minions, or joins the event bus. To be called before requests come, and after each reload.
+/// Starts the engine's work in the background: the embedded engine announces its minions, and the engine
+/// `salt` joins the event bus. Call this before there are requests, and after each reload.
 void start(const Runtime& runtime);
 
-/// Waits until the deadline for running jobs, and for writes to the job caches. Returns the number of those
-/// that did not end: if it is not 0, threads still use the runtime.
+/// Waits until running jobs and writes to the job caches have ended, at most until the deadline. Returns how
+/// many have not ended. If the number is not 0, threads still use the runtime, and it must not be destroyed.
 std::size_t shut_down(const Runtime& runtime, SteadyTime deadline);
 
 }  // namespace rest_fcgi::engine

@@ -17,11 +17,11 @@
 
 namespace rest_fcgi::engine {
 
-/// Counts jobs and returns, with the metrics and labels of kpetremann/salt-exporter, so that its dashboards
-/// work. Thread-safe.
+/// Counts jobs and returns. Metrics and labels have the names of kpetremann/salt-exporter, so that dashboards
+/// for salt-exporter work. Thread-safe.
 class SaltMetrics : public master::JobObserver {
  public:
-  /// Adds the metrics to `registry`. REQUIRES: no text is made of it after this has ended.
+  /// Adds the metrics to `registry`. REQUIRES: `Registry::text` is not called after this object is destroyed.
   SaltMetrics(std::shared_ptr<metrics::Registry> registry, const Clock& clock);
 
   void job_new(std::string_view fun, std::size_t minions) override { job_new(fun, "", minions); }
@@ -29,7 +29,7 @@ class SaltMetrics : public master::JobObserver {
   void minion_start(std::string_view minion) override;
   void minion_gone(std::string_view minion) override;
 
-  /// Counts an event of a real master. Other events are ignored.
+  /// Counts an event of a real master, if the event is about a job, return or minion.
   void on_event(std::string_view tag, const JsonValue& data);
 
  private:
@@ -47,10 +47,10 @@ class SaltMetrics : public master::JobObserver {
   metrics::Family<metrics::Gauge>& status_;
   metrics::Family<metrics::Gauge>& heartbeats_;
   std::mutex mutex_;
-  std::set<std::string, std::less<>> minions_;  // known ones; guarded by mutex_
+  std::set<std::string, std::less<>> minions_;  // ids of the known minions; guarded by mutex_
 };
 
-/// Reads all events of a real master on a thread of its own and counts them.
+/// Reads all events of a real master and counts them. It has its own thread.
 class EventCounter {
  public:
   EventCounter(std::shared_ptr<master::Master> master, std::shared_ptr<SaltMetrics> metrics);
@@ -60,10 +60,11 @@ class EventCounter {
 
  private:
   void run();
-  /// Reads until an error, or until this ends.
+  /// Reads events until an error, or until the EventCounter is destroyed.
   void read(master::EventReader& reader);
 
-  /// Shared with the event log, which may still call the reader's `wake` after this object is destroyed.
+  /// The state that wakes the thread. The event log shares it, because the log may still call `wake` after
+  /// the EventCounter is destroyed.
   struct Signal {
     std::mutex mutex;
     std::condition_variable changed;
@@ -74,7 +75,7 @@ class EventCounter {
   const std::shared_ptr<master::Master> master_;
   const std::shared_ptr<SaltMetrics> metrics_;
   const std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
-  Thread thread_;  // ends first
+  Thread thread_;  // destroyed first, so that the thread ends before the other members
 };
 
 }  // namespace rest_fcgi::engine

@@ -14,17 +14,18 @@
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/store/store.h"
 
-/// The messages between this process, the service manager and `--health`.
+/// Messages from this process to systemd, and from `--health` to the service.
 namespace rest_fcgi::engine {
 
-/// Sends lines such as `READY=1` to systemd (sd_notify(3)). Does nothing without systemd.
+/// Sends lines such as `READY=1` to systemd (sd_notify(3)). Does nothing if NOTIFY_SOCKET is not set.
 void notify_systemd(const std::string& lines);
 
-/// Tells systemd's watchdog (`WatchdogSec=`) that the process works: as long as the store's thread, which all
-/// components use, runs its tasks. Does nothing without a watchdog.
+/// Tells systemd's watchdog (`WatchdogSec=`) that this process works. The messages are sent from the store's
+/// thread, which all components use. If this thread hangs, the messages stop, and systemd restarts the
+/// service. Does nothing without a watchdog.
 class Watchdog {
  public:
-  /// `store` has to outlive this.
+  /// Starts the messages. `store` must outlive the Watchdog.
   explicit Watchdog(store::Store& store);
 
  private:
@@ -32,13 +33,14 @@ class Watchdog {
   store::Store::Registration ticks_;
 };
 
-/// The reply to `GET /ready`.
+/// The reply of the running service to `GET /ready`.
 struct Readiness {
   bool is_ready = false;
-  std::string text;  ///< a JSON object
+  std::string text;  ///< the reply's body, a JSON object
 };
 
-/// Asks the service on the port of `rest_fcgi: metrics: listen`. Errors: unavailable.
+/// Sends `GET /ready` to the service on its port `rest_fcgi: metrics: listen`. Errors: unavailable, if the
+/// service does not answer.
 [[nodiscard]] Result<Readiness> ask_readiness(const gateway::HttpOptions& port);
 
 }  // namespace rest_fcgi::engine
