@@ -14,7 +14,7 @@
 namespace rest_fcgi::metrics {
 namespace {
 
-/// The fields of /proc/self/stat (proc_pid_stat(5)) that are shown.
+/// The fields of /proc/self/stat (proc_pid_stat(5)) that become metrics.
 struct Stat {
   double cpu_ticks = 0, threads = 0, start_ticks = 0, virtual_bytes = 0, resident_pages = 0;
 };
@@ -24,13 +24,13 @@ Stat read_stat() {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const std::size_t end_of_name = text.rfind(')');
   if (end_of_name == std::string::npos) return {};
-  std::istringstream fields(text.substr(end_of_name + 4));  // behind the name and the state
-  std::array<double, 21> values{};                          // from field 4 on
+  std::istringstream fields(text.substr(end_of_name + 4));  // The fields after the process's name and state.
+  std::array<double, 21> values{};                          // The values of field 4 and later fields.
   for (double& value : values) fields >> value;
   return {values[10] + values[11], values[16], values[18], values[19], values[20]};
 }
 
-/// Returns when the host started, in seconds since 1970.
+/// Returns the time when the host started, in seconds since 1970.
 double boot_time() {
   std::ifstream file("/proc/stat");
   for (std::string line; std::getline(file, line);) {
@@ -45,7 +45,7 @@ double count_open_files() {
   };
   const std::unique_ptr<DIR, Close> folder(::opendir("/proc/self/fd"));
   if (!folder) return 0;
-  double count = -1;  // the folder itself is open
+  double count = -1;  // The folder itself is an open file and is not counted.
   while (const dirent* entry = ::readdir(folder.get())) {
     if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) != 0) ++count;
   }

@@ -90,7 +90,8 @@ TEST_CASE("ready is 503 and names the failed check while one fails") {
       bad.text() ==
       R"({"ready": false, "checks": {"store": {"ok": true}, "master": {"ok": false, "text": "no \"answer\""}}})");
   fails = false;
-  CHECK(application(request("/ready")).status == Status::service_unavailable);  // checked a moment ago
+  // The last check was a moment ago, so its result is used again.
+  CHECK(application(request("/ready")).status == Status::service_unavailable);
   clock.advance(std::chrono::seconds(1));
   CHECK(application(request("/ready")).status == Status::ok);
   CHECK(application(request("/health")).text() == R"({"healthy": true})");

@@ -16,33 +16,34 @@
 
 namespace rest_fcgi::metrics {
 
-/// The result of one check of what the service needs.
+/// The result of one health check, for example of the connection to the master.
 struct Check {
   std::string name;
   bool ok = false;
-  std::string text;  ///< what is wrong; empty: nothing
+  std::string text;  ///< message about the problem; empty if the check succeeded
 };
 
-/// The checks of `/ready`. They run at most once a second, whatever the number of requests, each on a thread
-/// of its own. Thread-safe.
+/// Runs the checks of `/ready`. Each check has its own thread and runs at most once a second, also if there
+/// are more requests. Thread-safe.
 class Health {
  public:
-  /// Returns an error if the service cannot do its work. It should return by the deadline.
+  /// A function that checks one part of the service, and returns an error if this part does not work. It
+  /// should return by the deadline.
   using Probe = std::function<Result<void>(SteadyTime deadline)>;
 
-  /// `limit`: the time in which a check has to end.
+  /// Makes an object without checks. `limit` is the time limit of each check.
   explicit Health(const Clock& clock, std::chrono::milliseconds limit = std::chrono::seconds(2))
       : clock_(clock), limit_(limit) {}
-  /// Waits for running checks.
+  /// Waits until the running checks have ended.
   ~Health() = default;
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  /// Adds a check. Call it before `checks`.
+  /// Adds a check. Call `add` before the first call of `checks`.
   void add(std::string name, Probe probe);
 
-  /// Runs the checks and returns their results within the limit, in the order of `add`. A check that does not
-  /// end has failed, and is not started again while it runs.
+  /// Runs the checks, and returns their results in the order of the calls of `add`. Returns within the time
+  /// limit. A check that has not ended by then counts as failed. It is not started again before it has ended.
   [[nodiscard]] std::vector<Check> checks();
 
  private:
@@ -51,7 +52,7 @@ class Health {
     Probe probe;
     bool is_running = false;
     std::optional<Result<void>> result{};
-    Thread thread{};  // ends before `probe` is destroyed
+    Thread thread{};  // destroyed first, because the thread uses `probe`
   };
 
   void start(State& state, SteadyTime deadline);
@@ -62,13 +63,13 @@ class Health {
   std::condition_variable ended_;
   std::optional<SteadyTime> checked_at_;
   bool is_checking_ = false;
-  std::list<State> states_;  // ends first
+  std::list<State> states_;  // destroyed first, so that the threads end before the other members
 };
 
 /// Returns whether all checks are good.
 [[nodiscard]] bool is_ready(const std::vector<Check>& checks);
 
-/// Returns `{"ready": BOOLEAN, "checks": {NAME: {"ok": BOOLEAN, "text": "..."}}}`.
+/// Returns the body of `/ready`: `{"ready": BOOLEAN, "checks": {NAME: {"ok": BOOLEAN, "text": "..."}}}`.
 [[nodiscard]] std::string health_text(const std::vector<Check>& checks);
 
 }  // namespace rest_fcgi::metrics

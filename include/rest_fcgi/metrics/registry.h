@@ -21,10 +21,10 @@
 
 #include "rest_fcgi/metrics/writer.h"
 
-/// The numbers that Prometheus collects from this process. Knows no Salt.
+/// The metrics that Prometheus collects from this process. This component does not depend on Salt.
 namespace rest_fcgi::metrics {
 
-/// A count that only grows. Thread-safe, like all metrics here.
+/// A number that only grows. Thread-safe, as all metrics in this file.
 class Counter {
  public:
   void add(std::uint64_t count = 1) noexcept { count_.fetch_add(count, std::memory_order_relaxed); }
@@ -34,7 +34,7 @@ class Counter {
   std::atomic<std::uint64_t> count_ = 0;
 };
 
-/// A value that goes up and down.
+/// A value that can go up and down.
 class Gauge {
  public:
   void set(double value) noexcept { value_.store(value, std::memory_order_relaxed); }
@@ -44,10 +44,10 @@ class Gauge {
   std::atomic<double> value_ = 0;
 };
 
-/// Counts times by their length.
+/// Counts durations in buckets by their length.
 class Histogram {
  public:
-  /// Upper bounds of the buckets in seconds, as Prometheus shows them in the label `le`.
+  /// The upper bounds of the buckets in seconds, as Prometheus shows them in the label `le`.
   static constexpr std::array<double, 14> kBounds{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1,
                                                   0.3,    1,      3,     10,    30,   100,  300};
 
@@ -58,8 +58,8 @@ class Histogram {
     nanoseconds_.add(static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0)));
   }
 
-  /// Returns the number of times in a bucket alone, without those of shorter buckets. The last bucket, at
-  /// `kBounds.size()`, has no bound.
+  /// Returns the number of durations in one bucket, without those in the buckets of shorter durations. The
+  /// last bucket, `kBounds.size()`, has no upper bound.
   [[nodiscard]] std::uint64_t count(std::size_t bucket) const noexcept { return counts_[bucket].value(); }
   [[nodiscard]] double sum() const noexcept { return static_cast<double>(nanoseconds_.value()) / 1e9; }
 
@@ -69,21 +69,23 @@ class Histogram {
 };
 
 struct Description {
-  std::string_view name;  ///< of a literal; that of a counter ends with `_total`
+  std::string_view name;  ///< name of the metric, a string literal; a counter's name ends with `_total`
   std::string_view help;
   std::vector<std::string_view> labels{};
-  std::size_t max_series = 1000;  ///< series with different values of the labels
+  std::size_t max_series = 1000;  ///< largest number of series, that is, of combinations of label values
 };
 
-/// All series of one metric, by the values of its labels. A value beyond `max_series` counts in a series
-/// whose labels are all `other`; a gauge beyond it is not shown, since values of gauges cannot be added.
+/// All series of one metric. Each combination of label values has its own series. If there are already
+/// `max_series`, further combinations share one series whose labels are all `other`. For gauges this series
+/// is not shown, because values of gauges cannot be added.
 template <class Metric>
 class Family {
  public:
   explicit Family(Description description) : description_(std::move(description)) {}
 
-  /// Returns the series with these values of the labels, in the order of the description. It lives until it
-  /// is erased. REQUIRES: one value for each label.
+  /// Returns the series with these label values, and creates it if necessary. The values are in the order of
+  /// `Description::labels`. The reference is valid until the series is erased. REQUIRES: there is one value
+  /// for each label.
   Metric& with(std::initializer_list<std::string_view> values) {
     {
       const std::shared_lock lock(mutex_);
@@ -100,7 +102,7 @@ class Family {
     return *made.first->second;
   }
 
-  /// Removes a series. No other thread may use it.
+  /// Removes a series. REQUIRES: no other thread uses this series.
   void erase(std::initializer_list<std::string_view> values) {
     const std::lock_guard lock(mutex_);
     if (const auto found = series_.find(values); found != series_.end()) series_.erase(found);
@@ -110,7 +112,7 @@ class Family {
 
   [[nodiscard]] std::string_view name() const noexcept { return description_.name; }
   [[nodiscard]] bool is_limited() const noexcept { return !description_.labels.empty(); }
-  /// Returns how many values had no series of their own.
+  /// Returns how many calls of `with` got no series of their own, because there were `max_series` already.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.value(); }
 
  private:
@@ -133,8 +135,8 @@ class Family {
   Counter dropped_;
 };
 
-/// All metrics of the process. Components keep references to their families, which live as long as this.
-/// Thread-safe.
+/// Owns all metrics of the process. Components keep references to their families, which live as long as the
+/// Registry. Thread-safe.
 class Registry {
  public:
   Registry() = default;
@@ -145,14 +147,15 @@ class Registry {
   Family<Gauge>& gauges(Description description) { return add<Gauge>(std::move(description)); }
   Family<Histogram>& histograms(Description description) { return add<Histogram>(std::move(description)); }
 
-  /// Calls `collect` for each text, to write what other objects count. It has to be quick.
+  /// Registers `collect`, which each call of `text` calls to write metrics that other objects count.
+  /// `collect` has to return quickly.
   void on_collect(std::function<void(Writer&)> collect);
 
   /// Returns all metrics as a text that Prometheus reads.
   [[nodiscard]] std::string text(Format wanted) const;
 
  private:
-  /// A family without the type of its metrics.
+  /// A family whose metric type is erased.
   struct Entry {
     std::shared_ptr<void> family;
     std::function<void(Writer&)> write;

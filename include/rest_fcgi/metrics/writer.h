@@ -24,12 +24,12 @@ class Writer {
  public:
   Writer(Format wanted, std::string& text) : format_(wanted), text_(text) {}
 
-  /// Begins a metric: all samples up to the next metric belong to it. The name of a counter ends with
-  /// `_total`.
+  /// Begins a metric. All samples before the next call of `metric` belong to this metric. The name of a
+  /// counter ends with `_total`.
   void metric(Type type, std::string_view name, std::string_view help);
 
   void sample(const Labels& labels, double value) { sample("", labels, value); }
-  /// `suffix`: `_bucket`, `_sum` or `_count` of a histogram.
+  /// Writes a sample. For a histogram, `suffix` is `_bucket`, `_sum` or `_count`; otherwise it is empty.
   void sample(std::string_view suffix, const Labels& labels, double value);
 
   /// Writes a metric of one sample without labels.
@@ -42,7 +42,7 @@ class Writer {
     sample({}, value);
   }
 
-  /// Ends the text.
+  /// Writes the end of the text. Call `end` after the last sample.
   void end();
 
  private:
@@ -54,7 +54,7 @@ class Writer {
   std::string name_;
 };
 
-/// Returns the shortest text that gives the same number again, such as `0.5`, `1`, `+Inf`.
+/// Returns the shortest text from which a reader gets the same number again, such as `0.5`, `1`, `+Inf`.
 [[nodiscard]] std::string number_text(double value);
 
 }  // namespace rest_fcgi::metrics
