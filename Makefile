@@ -7,15 +7,15 @@
 #   make unit         builds and runs the unit tests; COMPONENTS="core auth" limits them
 #   make wire         builds and runs the tests of the running program; SELECT=tls limits them by name
 #   make test-salt    runs the tests with a real Salt on each release series, beside Salt's own client; SELECT as above
-#   make test-series  runs the main ones of these tests on the release series that `make test` leaves out
-#   make record-salt  records again how Salt's own client answers: test/vectors
+#   make test-series  runs the most important of these tests on the release series that `make test` does not use
+#   make record-salt  records the answers of Salt's own client again, in test/vectors
 #   make sanitize     runs the tests under the address, undefined-behaviour and thread sanitizers
 #   make nightly      runs the long tests: all of test-salt, hundreds of kills, coverage
-#   make soak         runs all kinds of requests for an hour with each engine; SOAK_SECONDS; tables in build/soak
-#   make fuzz         fuzzes what parses bytes from outside; FUZZ_SECONDS for each target, FUZZ_TARGETS, FUZZ_CORPUS
+#   make soak         runs all kinds of requests for an hour with each engine; SOAK_SECONDS sets the time; tables in build/soak
+#   make fuzz         fuzzes the parsers of bytes from outside; FUZZ_SECONDS for each target, FUZZ_TARGETS, FUZZ_CORPUS
 #   make bench        measures rest_fcgi beside its rivals; tables in build/bench; test/bench/Makefile lists its variables
 #   make bench-check  compares these figures with the goals
-#   make lint         checks format, dependencies, clang's warnings and clang-tidy; SINCE=COMMIT only what changed since
+#   make lint         checks format, dependencies, clang's warnings and clang-tidy; SINCE=COMMIT checks only later changes
 #   make each         checks that each source file compiles alone; SINCE=COMMIT as above
 #   make coverage     reports which lines the unit tests run
 #   make format       formats the sources
@@ -30,7 +30,7 @@
 # time, as packages do; SAN=address,undefined or SAN=thread adds sanitizers; SKIP_DEPS=1 installs nothing; DEMO_PORT=8080;
 # PREFIX=/usr/local; AS_BUILT=1 installs or packs what was built before; CXXFLAGS and LDFLAGS are yours.
 
-# As many jobs as there are processors, unless `make -j` says otherwise.
+# make runs as many jobs in parallel as there are processors. `make -j N` sets another number.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
@@ -67,36 +67,36 @@ help:
 WARNINGS  := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast \
              -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wundef \
              -Wno-missing-field-initializers # the other fields of a designated initializer have defaults
-# With sanitizers, g++ 12 warns of uninitialized values where there are none (GCC bug 105562), and of Asio's fences, which
-# the thread sanitizer does not see. `vptr` is off because it needs a pipe, which tests without free descriptors lack.
+# With sanitizers, g++ 12 wrongly warns of uninitialized values (GCC bug 105562), and of Asio's fences, which the thread sanitizer
+# does not support. The check `vptr` is off because it opens a pipe, and some tests leave no free descriptors.
 SANITIZE  := $(if $(SAN),-fsanitize=$(SAN) $(if $(findstring undefined,$(SAN)),-fno-sanitize=vptr) \
              -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-tsan)
-# With -z now all names are bound at the start, and calls into libraries need no stubs: 6 % less CPU for a ping.
+# `-z now` binds all symbols at the start, so with -fno-plt calls into libraries need no stubs. A ping then takes 6 % less CPU.
 HARDENING := -fstack-protector-strong $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fPIE -fno-plt
 LANGUAGE  := -std=c++20 -pthread -Iinclude -Isrc $(WARNINGS)
 FLAGS     := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK      := -pthread -pie -fno-plt -Wl,-z,relro,-z,now $(SANITIZE)
 LIBS      := -lfcgi -lsimdjson -lyaml-cpp -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lcurl -lz -lzmq -lsystemd
 COVERAGE  ?=
-# Unit tests are compiled faster than they run slower: without optimization. The undefined-behaviour checks are in the code
-# that they call.
+# Unit tests are compiled without optimization, because that saves more time than the slower tests cost. The test code itself has
+# no undefined-behaviour checks; the code under test has them.
 TEST_FLAGS := -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
-# g++ warns of memory errors inside the standard library where it optimizes code from a precompiled header.
+# With a precompiled header, g++ -O2 wrongly warns of memory errors inside the standard library, so these warnings are off.
 FALSE_ALARMS := -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
 
-# Everything is built again when the compiler or its flags change.
+# If the compiler or its flags change, make builds everything again.
 FLAGS_NOW := $(CXX) $(FLAGS) $(CXXFLAGS) $(LDFLAGS) $(LTO) $(shell $(CXX) --version | sed -n 1p)
 keep = @mkdir -p $(@D); printf '%s\n' $(1) | cmp -s - $@ || printf '%s\n' $(1) > $@
 $(BUILD)/flags: FORCE
 	$(call keep,'$(FLAGS_NOW)')
 
-# ---- Sources: the files of a component are compiled as one, so that headers are parsed once a component
+# ---- Sources: all files of a component are compiled together, so that g++ parses their headers only once
 
 COMPONENTS  ?= $(filter-out helper,$(sort $(patsubst src/%/,%,$(wildcard src/*/ src/*/*/ src/*/*/*/))))
-TESTED      ?= $(COMPONENTS) # whose unit tests are built
+TESTED      ?= $(COMPONENTS) # the components whose unit tests are built
 SOURCES     := $(sort $(foreach component,$(COMPONENTS),$(wildcard src/$(component)/*.cc)))
 tests_of     = $(sort $(wildcard test/$(1)/*_test.cc))
-# What tests share, and the fuzzers' inputs, are compiled file by file.
+# Shared test code and the fuzz targets are compiled file by file.
 SUPPORT     := $(sort $(wildcard test/support/*.cc)) \
                $(if $(filter engine,$(COMPONENTS)),$(filter-out test/fuzz/fuzzer.cc,$(sort $(wildcard test/fuzz/*.cc))))
 TESTS       := $(foreach component,$(TESTED),$(call tests_of,$(component))) $(SUPPORT)
@@ -107,7 +107,7 @@ UNITY       := $(BUILD)/unity
 unit         = $(UNITY)/$(1)$(subst /,-,$(2)).cc
 UNITS       := $(foreach component,$(COMPONENTS),$(call unit,,$(component)))
 TEST_UNITS  := $(foreach component,$(TESTED),$(if $(call tests_of,$(component)),$(call unit,test/,$(component))))
-# $(call unity,UNIT,SOURCES): UNIT includes SOURCES.
+# $(call unity,UNIT,SOURCES) makes the rule for the file UNIT, which includes all SOURCES.
 define unity
 $(1): FORCE
 	@mkdir -p $$(@D)
@@ -123,7 +123,7 @@ TEST_OBJECTS := $(TEST_UNITS:.cc=.o) $(SUPPORT:%.cc=$(BUILD)/%.o)
 
 # ---- Compiling
 
-# The standard library's headers are parsed once for sources and once for tests. No file relies on that: see `each`.
+# Sources and tests use precompiled headers of the standard library. `make each` checks that each file also compiles without them.
 PCH := $(if $(findstring clang,$(CXX)),,1)
 $(BUILD)/pch/src/standard.h.gch: private OPTIONS = $(FLAGS) $(CXXFLAGS)
 $(BUILD)/pch/test/standard.h.gch: private OPTIONS = $(FLAGS) $(CXXFLAGS) $(TEST_FLAGS)
@@ -133,7 +133,7 @@ $(BUILD)/pch/src/standard.h.gch $(BUILD)/pch/test/standard.h.gch: src/standard.h
 	$(Q)$(CXX) $(OPTIONS) -x c++-header $< -o $@
 pch = $(if $(PCH),$(BUILD)/pch/$(1)/standard.h.gch)
 
-# $(call compile,src or test,FLAGS,NAME)
+# $(call compile,KIND,FLAGS,NAME) compiles a file. KIND is `src` or `test`, and NAME is for the output.
 define compile
 	@mkdir -p $(@D)
 	$(call say,CXX,$(3))
@@ -149,7 +149,7 @@ $(BUILD)/src/main.o: src/main.cc $(BUILD)/flags $(call pch,src)
 $(BUILD)/test/%.o: test/%.cc $(BUILD)/flags $(call pch,test)
 	$(call compile,test,$(TEST_FLAGS),$<)
 
-# The page of `GET /` is compiled in as a string literal. INDEX_FLAGS: where page.cc finds it.
+# The page of `GET /` becomes a string literal in a generated header. With INDEX_FLAGS page.cc finds this header.
 INDEX_HTML  := $(BUILD)/generated/netapi/index_html.h
 INDEX_FLAGS := -I$(BUILD)/generated
 $(INDEX_HTML): deploy/index.html
@@ -160,12 +160,12 @@ $(UNITY)/netapi.o: private FLAGS += $(INDEX_FLAGS)
 
 # ---- Programs
 
-# Linked again when a source file was added or removed.
+# If a source file is added or removed, make links the programs again.
 $(BUILD)/objects: FORCE
 	$(call keep,$(OBJECTS) $(TEST_OBJECTS))
 link = $(Q)$(CXX) $(LINK) $(LDFLAGS)
 
-# From this version of Debian's on, libfcgi has the fix for CVE-2025-23016.
+# Debian's libfcgi has the fix for CVE-2025-23016 from this version on.
 LIBFCGI := 2.4.2-2+deb12u1
 $(BUILD)/rest_fcgi: $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/objects
 	$(Q)found=$$(dpkg-query -W -f '$${Version}' libfcgi-dev 2>/dev/null) || exit 0; dpkg --compare-versions "$$found" ge $(LIBFCGI) || \
@@ -173,28 +173,28 @@ $(BUILD)/rest_fcgi: $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/objects
 	$(call say,LD,$@)
 	$(link) $(CXXFLAGS) $(if $(LTO),-flto=auto,-fno-lto) $(FALSE_ALARMS) $(filter %.o,$^) $(LIBS) -o $@
 
-# What tests share is linked from an archive: parts of it need components that COMPONENTS may leave out.
+# Shared test code is linked from an archive, because parts of it need components that are missing from COMPONENTS.
 $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS) $(BUILD)/objects
 	$(call say,LD,$@)
 	$(Q)rm -f $(BUILD)/support.a && $(AR) rc $(BUILD)/support.a $(filter $(BUILD)/test/support/%.o,$^)
 	$(link) $(filter-out $(BUILD)/test/support/%,$(filter %.o,$^)) $(BUILD)/support.a $(LIBS) -o $@
 
-# Tells wire tests what the embedded engine's rules permit.
+# This program tells wire tests whether the embedded engine permits a call.
 $(BUILD)/judge: $(OBJECTS) $(BUILD)/test/wire/support/judge.o
 	$(call say,LD,$@)
 	$(link) $(filter %.o,$^) $(LIBS) -o $@
 
-# The address sanitizer has to find crypt(3) at the start; PAM's modules load it later.
+# The address sanitizer works only if libcrypt is loaded at the start. PAM's modules would load it later.
 $(BUILD)/rest_fcgi_pam: $(UNITY)/rest_fcgi_pam.o
 	$(call say,LD,$@)
 	$(link) $^ -lpam $(if $(SAN),-Wl$(comma)--no-as-needed -lcrypt) -o $@
 
-# Started for each program of a job: without shared C++ libraries it starts twice as fast.
+# rest_fcgi_run is started for each program of a job. With static C++ libraries it starts twice as fast.
 $(BUILD)/rest_fcgi_run: $(UNITY)/rest_fcgi_run.o
 	$(call say,LD,$@)
 	$(link) $^ $(if $(SAN),,-static-libstdc++ -static-libgcc) -o $@
 
-# Programs of a build tree find their Python files beside them.
+# A program in the build folder reads its Python files from that folder.
 LOADER := $(addprefix deploy/,module_loader.py salt_exceptions.py salt_functions.py minion_options.json)
 $(BUILD)/rest_fcgi $(BUILD)/unit_tests: | $(BUILD)/modules $(BUILD)/salt_ssh_client.py
 $(BUILD)/salt_ssh_client.py: deploy/salt_ssh_client.py
@@ -218,7 +218,7 @@ DEPS_FUZZ     := clang libclang-rt-dev python3
 DEPS_BENCH    := python3 python3-pytest python3-venv wrk libbenchmark-dev valgrind strace
 DEPS_LINT     := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
-# Packages come first. What needs them then runs in a make of its own, so that `-j` starts no compiler before.
+# `need` installs packages. `then` runs targets in a second make, so that `-j` starts no compiler before the packages are there.
 need = $(Q)SKIP_DEPS=$(SKIP_DEPS) sh deploy/deps.sh $(1)
 then = $(Q)+$(MAKE) --no-print-directory $(1)
 
@@ -253,7 +253,7 @@ unit: $(BUILD)/unit_tests $(HELPERS)
 wire: all $(BUILD)/judge
 	$(Q)$(RUN_TESTS) $(select) test/wire
 
-# Fetches a real Salt of each release series in SALT_SERIES, and clients of its API.
+# Installs a real Salt of each release series in SALT_SERIES, and published clients of Salt's API.
 ALL_SERIES  := 3006 3007 3008
 SALT_SERIES ?= $(firstword $(ALL_SERIES))
 salts:
@@ -276,7 +276,7 @@ record-salt:
 	$(call need,$(DEPS_TEST))
 	$(Q)$(PYTHON) test/record_salt.py $(ALL_SERIES)
 
-nightly: # the test of slow peers measures, and so runs alone
+nightly: # the test of slow peers measures rates, so it runs alone
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,all $(BUILD)/unit_tests $(BUILD)/judge salts REST_FCGI_NEWEST_SALT=1 SALT_SERIES='$(ALL_SERIES)')
 	$(Q)REST_FCGI_LONG=1 $(LIVE) $(RUN_TESTS) --unit $(BUILD)/unit_tests test/wire
@@ -291,20 +291,20 @@ soak:
 
 # ---- Sanitizers, coverage
 
-# test/sanitize.sh says which tests run. The thread sanitizer leaves out the units of components without threads.
+# test/sanitize.sh says which tests run. The unit tests of components without threads do not run with the thread sanitizer.
 ONE_THREAD := http yaml lowstate config master/salt/packed master/salt/calls $(addprefix master/embedded/,python host target modules runners)
 ASAN := BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O0 -g1'
 TSAN := BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O0 -g1' TESTED='$(filter-out $(ONE_THREAD),$(COMPONENTS))'
 .PHONY: sanitize sanitize-address sanitize-thread sanitizers sanitized instrumented coverage covered
 sanitize: sanitize-address sanitize-thread
-sanitize-thread: | $(if $(filter sanitize,$(MAKECMDGOALS)),sanitize-address) # not at the same time
+sanitize-thread: | $(if $(filter sanitize,$(MAKECMDGOALS)),sanitize-address) # the two do not run at the same time
 sanitize-address:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,$(ASAN) sanitized)
 sanitize-thread:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,$(TSAN) sanitized)
-# Compiles for both, and runs nothing.
+# Compiles everything for both kinds of sanitizers, and runs no tests.
 sanitizers:
 	$(call then,$(ASAN) instrumented)
 	$(call then,$(TSAN) instrumented)
@@ -334,7 +334,7 @@ deb:
 
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 INSTALL = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' sh deploy/install.sh
-# Root does not compile here: files in the user's clone would belong to root.
+# `make install` as root does not compile, because files in the user's clone would then belong to root.
 install: $(if $(AS_BUILT)$(filter 0,$(shell id -u)),,all)
 	$(Q)$(if $(AS_BUILT),,CHECK_BUILD=1) $(INSTALL) install
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completes the options of rest_fcgi(8) in bash. deploy/install.sh puts in those that --help lists.
+# Completes the options of rest_fcgi(8) in bash. deploy/install.sh inserts the options that --help lists.
 _rest_fcgi() {
   case $3 in
     -c | --config) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# deb.sh: builds the Debian package into $BUILD/deb, with debhelper and the files of deploy/debian. DEPS are the packages that it is
-# built with. With AS_BUILT=1 it contains the programs of $BUILD; otherwise they are compiled with LTO=1.
+# deb.sh: builds the Debian package into $BUILD/deb, with debhelper and the files of deploy/debian. DEPS are the package's build
+# dependencies. With AS_BUILT=1 the package gets the programs in $BUILD. Otherwise the script compiles them with LTO=1.
 set -eu
 
 top=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
@@ -16,9 +16,9 @@ rm -rf "$deb/source" "$deb"/*.deb
 mkdir "$deb/source"
 cp -Rp Makefile LICENSE README.md src include deploy nginx apache "$deb/source"
 mkdir "$deb/source/test"
-cp -Rp test/lint test/bench test/fuzz "$deb/source/test" # the Makefile includes theirs
+cp -Rp test/lint test/bench test/fuzz "$deb/source/test" # the Makefile includes the Makefiles of these folders
 cp -Rp deploy/debian "$deb/source/debian"
-# The Makefile names the packages to build with.
+# DEPS comes from the Makefile and becomes Build-Depends.
 sed -i "s/@deps@/$(echo "$DEPS" | sed 's/  */, /g')/" "$deb/source/debian/control"
 cd "$deb/source"
 # If make runs this script, its variables must not change the make that debhelper runs.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# deps.sh PACKAGE...: installs the missing ones of these Debian packages. A package named try:PACKAGE is optional.
-# SKIP_DEPS=1 installs nothing.
+# deps.sh PACKAGE...: installs those of the named Debian packages that are missing. If a name begins with try:, the script continues
+# without the package if apt cannot install it. With SKIP_DEPS=1 the script installs nothing.
 set -eu
 
 [ "${SKIP_DEPS:-}" ] && exit 0
@@ -41,8 +41,8 @@ else
   exit 1
 fi
 
-# Packages of servers start them. The tests and the demo start their own servers, so a policy (invoke-rc.d(8)) denies every
-# start while packages are installed.
+# A server package starts its server when it is installed. The tests and the demo start their own servers, so this policy file
+# (invoke-rc.d(8)) forbids every start during the installation.
 policy=/usr/sbin/policy-rc.d
 clean_up() {
   if [ "$policy_is_ours" ]; then $as_root rm -f "$policy"; fi
@@ -67,7 +67,7 @@ if [ "$optional" ]; then
   $install $optional >/dev/null || echo "deps: what needs$optional is skipped" >&2
 fi
 
-# They are not started at the next boot either.
+# The installed servers must not start at the next boot, so their services are disabled.
 for server in nginx:nginx etcd-server:etcd openssh-server:ssh; do
   package=${server%:*} service=${server#*:}
   case "$missing$optional " in

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# install.sh install|uninstall: installs the programs of $BUILD with their files below $DESTDIR$PREFIX and
-# $DESTDIR$SYSCONFDIR, where Debian expects them, or removes them. Existing files of a site are neither replaced nor removed;
-# configuration, users, logs, tokens and jobs are not removed either.
+# install.sh install|uninstall: installs or removes the programs of $BUILD and their files, below $DESTDIR$PREFIX and
+# $DESTDIR$SYSCONFDIR. The paths are those that Debian expects. The script never replaces or removes existing files of a web
+# server's site/ folder. It never removes configuration, users, logs, tokens and jobs.
 set -eu
 
 verb=${1:-}
@@ -12,7 +12,7 @@ usr=$DESTDIR$PREFIX
 etc=$DESTDIR$SYSCONFDIR
 doc=$usr/share/doc/rest-fcgi
 
-# place MODE SOURCE TARGET: installs a file unchanged.
+# place MODE SOURCE TARGET: installs a file unchanged, or removes it with `uninstall`.
 place() {
   case $verb in
     install) install -D -m "$1" "$2" "$3" ;;
@@ -21,23 +21,23 @@ place() {
   esac
 }
 
-# Escapes a text for the replacement of sed.
+# escaped TEXT: prints the text with escapes, for the replacement part of a sed command.
 escaped() { printf %s "$1" | sed 's/[&|\]/\\&/g'; }
 
-# edit SOURCE TARGET COMMAND: installs a text that a command of sed changes.
+# edit SOURCE TARGET COMMAND: installs a text file after the sed command COMMAND has changed it.
 edit() {
   place 644 "$1" "$2"
   [ "$verb" = uninstall ] || sed -e "$3" "$1" >"$2"
 }
 
-# fill SOURCE TARGET: installs a text with @prefix@ and @sysconfdir@ replaced.
+# fill SOURCE TARGET: installs a text file with @prefix@ and @sysconfdir@ replaced by the real paths.
 fill() {
   edit "$1" "$2" "s|@prefix@|$(escaped "$PREFIX")|g; s|@sysconfdir@|$(escaped "$SYSCONFDIR")|g"
 }
 
-# page SOURCE TARGET: installs a page with links that fit the installed tree. Pages of deploy/ and files of deploy/systemd/ are
-# beside README.md there, except units and modules; those of web servers are in share/rest-fcgi. Pages of src/ are not installed, so
-# links to them become text.
+# page SOURCE TARGET: installs a page and changes its links for the installed tree. There, the pages of deploy/ and the drop-ins of
+# deploy/systemd/ are beside README.md. Files of web servers are in share/rest-fcgi. Units and modules are below lib. Pages of src/
+# are not installed, so links to them become plain text.
 page() {
   edit "$1" "$2" 's|\[\([^]]*\)](src/[^)]*)|\1|g; s|](\.\./deploy/|](../../doc/rest-fcgi/|g; s|](\.\./R|](R|g; s|](LICENSE)|](copyright)|g
     s#](\(\.\./\)\{0,1\}\(nginx\|apache\)/#](../../rest-fcgi/\2/#g; s|\([[(]\)deploy/|\1|g
@@ -45,7 +45,8 @@ page() {
     s|](modules)|](../../../lib/rest_fcgi/modules)|g'
 }
 
-# site SERVER: installs the files for a web server, which includes one of them. What differs between sites is configuration.
+# site SERVER: installs the files for a web server (nginx or apache). The files of its folder site/ are configuration, so the script
+# installs them below $SYSCONFDIR and keeps existing ones.
 site() {
   share=share/rest-fcgi/$1
   paths="s|nclude rest_fcgi/site/|nclude $(escaped "$SYSCONFDIR")/rest_fcgi/$1/|; s|nclude rest_fcgi/|nclude $(escaped "$PREFIX")/$share/|"
@@ -59,7 +60,7 @@ site() {
   done
 }
 
-# With CHECK_BUILD=1, which `make install` sets for root: fails unless all programs are built.
+# With CHECK_BUILD=1, the script fails if a program is not built. `make install` sets CHECK_BUILD=1 for root.
 if [ "${CHECK_BUILD:-}" ]; then
   for program in rest_fcgi rest_fcgi_pam rest_fcgi_run; do
     if [ ! -x "$BUILD/$program" ]; then
@@ -79,7 +80,7 @@ for module in "$top"/deploy/modules/*.py; do
   place 644 "$module" "$usr/lib/rest_fcgi/modules/${module##*/}"
 done
 fill "$top/deploy/rest_fcgi.8" "$usr/share/man/man8/rest_fcgi.8"
-# The completion has the options that --help lists.
+# The shell completion gets its options from the output of --help.
 options=$([ "$verb" = uninstall ] || "$BUILD/rest_fcgi" --help | sed -n 's/^  \(-. \[ \)\{0,1\}\(--[a-z-]*\).*/\2/p' | tr '\n' ' ')
 edit "$top/deploy/completion.bash" "$usr/share/bash-completion/completions/rest_fcgi" "s/@options@/${options% }/"
 
@@ -89,7 +90,7 @@ for unit in "$systemd"/*.service "$systemd"/*.socket; do
 done
 fill "$systemd/sysusers.conf" "$usr/lib/sysusers.d/rest_fcgi.conf"
 fill "$systemd/tmpfiles.conf" "$usr/lib/tmpfiles.d/rest_fcgi.conf"
-for example in salt-master http-port manage-host; do # for those who want them, and so not in use
+for example in salt-master http-port manage-host; do # optional drop-ins, which an administrator copies
   fill "$systemd/$example.conf" "$doc/$example.conf"
 done
 fill "$top/deploy/logrotate" "$etc/logrotate.d/rest_fcgi"

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Loads execution modules in Salt's own form for rest_fcgi, and calls one function of them.
+"""Loads execution modules in Salt's format for rest_fcgi, and calls one of their functions.
 
-rest_fcgi starts one such program for each call, and one that lists functions when it reads its configuration. The
-program reads one line of JSON, the request, and writes one line of JSON, the answer. While a function runs, each
-further line that it writes asks rest_fcgi to run a function that is not in Python, and the next line that it reads is
-what that function gave. What modules print goes to standard error.
+rest_fcgi starts this program once for each call, and once to list all functions when it reads its configuration. The
+program reads the request and writes the answer, each as one line of JSON. A function can call a function that rest_fcgi
+implements in C++. The program then writes the call as one line, and reads the result as one line. Output of modules
+goes to standard error.
 
-It runs as `python3 -I -B`: modules see the packages of that Python, and neither a user's site-packages nor the
-environment's. Imports are few, since all of them are paid at every call. Salt is imported when a module imports it.
+The program runs as `python3 -I -B`, so modules see the packages of that Python only. PYTHONPATH and the user's
+site-packages have no effect. The program imports little, because each call repeats its imports. It imports Salt only
+if a module does.
 """
 
 import functools
@@ -21,19 +22,19 @@ from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
 if sys.version_info < (3, 9):
     sys.exit("Python 3.9 or newer is needed, and %s is %d.%d" % (sys.executable, *sys.version_info[:2]))
 
-ANSWER_LIMIT = 8 << 20  # bytes, the newline included
-MOST_LEVELS = 400  # of a return that is sent: Salt's packer has a limit of 511
-MOST_BITS = 14000  # of an integer that is sent as such: Python writes no more than 4300 digits
+ANSWER_LIMIT = 8 << 20  # bytes of an answer with its newline
+MOST_LEVELS = 400  # nesting depth of a return; Salt's msgpack allows 511
+MOST_BITS = 14000  # larger integers become hexadecimal text, because Python writes at most 4300 decimal digits
 BYTES = (bytes, bytearray, memoryview)
-NAMESPACE = "salt.loaded.ext.module."  # of modules, as on a minion that got them from its master
+NAMESPACE = "salt.loaded.ext.module."  # prefix of module names, as on a minion that got its modules from the master
 
 
 class Unavailable(Exception):
-    """The function, or its module, cannot be had; the message, which may be empty, says why."""
+    """The function or its module is not available. The message has the reason, or is empty."""
 
 
 class Channel:
-    """Lines of JSON to and from rest_fcgi. Takes the standard descriptors, so that modules cannot disturb them."""
+    """Exchanges lines of JSON with rest_fcgi. Replaces standard input and output, so that modules cannot disturb it."""
 
     def __init__(self):
         self.process = os.getpid()
@@ -53,7 +54,7 @@ class Channel:
             left = left[os.write(self.output, left) :]
 
     def ask(self, fun, args, kwargs):
-        """Has rest_fcgi call a function, which raises here what it raised there."""
+        """Asks rest_fcgi to call one of its own functions. Raises the exception of that function."""
         self.write(encoded({"call": fun, "arg": args, "kwarg": kwargs}))
         answer = self.read()
         if "raised" in answer:
@@ -62,7 +63,7 @@ class Channel:
 
 
 def encoded(value):
-    """A value as JSON, as a minion's return reaches the API: what JSON has no form for is replaced, by `sendable`."""
+    """Returns a value as JSON, like a minion's return in the API. `sendable` replaces values that JSON cannot express."""
     try:
         text = json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False)
         may_be_deep = text.count("[") + text.count("{") > MOST_LEVELS
@@ -73,14 +74,14 @@ def encoded(value):
         text = json.dumps(sendable(value, ()), ensure_ascii=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # names of files, for example, may be no UTF-8
+    except UnicodeEncodeError:  # for example, a file name that is not UTF-8
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
 
 def plain(value):
-    """Returns what stands in JSON for a value that has another type there. Errors: TypeError, for all that JSON has no
-    form for, and for what can be read once."""
+    """Returns a value of a JSON type in place of a value that has none, such as a list for a set. Raises TypeError for
+    other types, and for iterators, which can be read only once."""
     if isinstance(value, (set, frozenset)):
         return list(value)
     if isinstance(value, (bytes, bytearray)):
@@ -93,8 +94,8 @@ def plain(value):
 
 
 def sendable(value, inside):
-    """Returns the value with each part replaced that JSON has no form for: NaN and infinities by null, objects by their
-    text, keys by their text. `inside`: ids of the values around it, since a value that holds itself has no end."""
+    """Returns a copy that JSON can express. NaN and infinities become null; objects and keys become texts. `inside` has
+    the ids of the enclosing values, so that a value that contains itself ends with null."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, float):
@@ -115,7 +116,7 @@ def sendable(value, inside):
 
 
 def key_of(key, inside):
-    """Returns a key as the text that stands for it in JSON."""
+    """Returns the text for a key in JSON."""
     if isinstance(key, str):
         return key
     text = key if isinstance(key, (int, float)) else sendable(key, inside)
@@ -130,18 +131,18 @@ def fallback_text(value):
 
 
 def gathered(items):
-    """What a function yielded, as a minion puts it together: one dictionary, or a list."""
+    """Returns the items of a generator as a minion does: as one dictionary if all items are dictionaries, or as a list."""
     items = list(items)
     if all(isinstance(item, dict) for item in items):
         return {key: value for item in items for key, value in item.items()}
     return items
 
 
-# --- what modules import of Salt ----------------------------------------------------------------------------------
+# --- Salt's own packages, for modules that import them ------------------------------------------------------------
 
 
 def load_beside(file, name):
-    """Loads a file that is installed beside this one, as the module of that name."""
+    """Loads a file from the folder of this file, as the module `name`."""
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location(name, os.path.join(os.path.dirname(os.path.abspath(__file__)), file))
@@ -151,7 +152,7 @@ def load_beside(file, name):
 
 
 class SaltFinder:
-    """Comes last in `sys.meta_path`: where this Python has no Salt, `salt.exceptions` can be imported all the same."""
+    """Makes `import salt.exceptions` work if this Python has no Salt. It is the last finder in `sys.meta_path`."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -168,7 +169,7 @@ class SaltFinder:
 
     @classmethod
     def stands_in(cls):
-        """Is the `salt` that was imported not the real one?"""
+        """Returns whether the imported `salt` is the replacement of this class."""
         return sys.modules["salt"].__spec__.loader is cls
 
     @staticmethod
@@ -184,19 +185,19 @@ sys.meta_path.append(SaltFinder)
 
 
 def salt_exceptions():
-    """`salt.exceptions`, Salt's own where this Python has Salt."""
+    """Returns the module `salt.exceptions`: Salt's own, or the replacement if this Python has no Salt."""
     import salt.exceptions
 
     return salt.exceptions
 
 
 def is_salts(error, *names):
-    """Is it an exception of `salt.exceptions` with one of these names? Imports nothing."""
+    """Returns whether an exception is of a class of `salt.exceptions` with one of these names. Imports nothing."""
     return any(kind.__name__ in names and kind.__module__ == "salt.exceptions" for kind in type(error).__mro__)
 
 
 def import_by_attribute():
-    """On a minion all of Salt is imported: `import salt.utils` is enough to use `salt.utils.files`. So here."""
+    """Lets modules use `salt.utils.files` after `import salt.utils`, as on a minion, where all of Salt is imported."""
     for name, package in list(sys.modules.items()):
         if name.partition(".")[0] == "salt" and hasattr(package, "__path__") and "__getattr__" not in vars(package):
             package.__getattr__ = functools.partial(imported_attribute, name)
@@ -216,7 +217,7 @@ def imported_attribute(package, name):
 
 
 class Utils(Mapping):
-    """`__utils__`: Salt's own utility modules where this Python has Salt, loaded when they are first asked for."""
+    """The value of `__utils__`: Salt's own utility modules, loaded at the first use. Empty if this Python has no Salt."""
 
     def __init__(self, dunders):
         self.dunders = dunders
@@ -243,7 +244,7 @@ class Utils(Mapping):
 
 
 def raised_by(answer):
-    """The exception that a function of rest_fcgi raised."""
+    """Returns the exception for an error of a function that rest_fcgi ran."""
     kinds = {
         "command": salt_exceptions().CommandExecutionError,
         "invocation": salt_exceptions().SaltInvocationError,
@@ -259,7 +260,7 @@ def raised_by(answer):
 
 
 class Module:
-    """A module that was loaded, under the name that it gave itself."""
+    """A loaded module. `name` is its `__virtualname__` if it has one."""
 
     def __init__(self, path, dunders):
         self.path = path
@@ -277,7 +278,7 @@ class Module:
         init = getattr(self.module, "__init__", None)
         if isinstance(init, types.FunctionType):
             init(dunders.get("__opts__"))
-        self.missing = None  # why __virtual__ wants it not to be there; "" without a reason
+        self.missing = None  # the reason if __virtual__ returned False, or "" without a reason
 
     def ask_virtual(self):
         virtual = getattr(self.module, "__virtual__", None)
@@ -301,7 +302,7 @@ class Module:
         self.name = name if isinstance(name, str) else self.name
 
     def functions(self):
-        """Name: function, as Salt's loader finds them: those that the module defines, not those that it imports."""
+        """Returns a map from name to function. Like Salt's loader, skips functions that the module imports."""
         found = {}
         named = getattr(self.module, "__load__", None) or getattr(self.module, "__all__", None) or dir(self.module)
         aliases = getattr(self.module, "__func_alias__", {})
@@ -318,7 +319,7 @@ class Module:
 
 
 def add_levels():
-    """Loggers of a minion have the methods `garbage`, `trace` and `profile`, and modules use them."""
+    """Adds the methods `garbage`, `trace` and `profile` to loggers. Loggers of a minion have them, and modules use them."""
     logging = sys.modules.get("logging")
     if logging is None or hasattr(logging.Logger, "trace"):
         return
@@ -327,13 +328,13 @@ def add_levels():
 
 
 class Functions(Mapping):
-    """`__salt__`: all functions by name. Those in Python are loaded when they are first asked for."""
+    """The value of `__salt__`: a map from name to function. Python functions are loaded at the first use."""
 
     def __init__(self, request, channel):
         self.channel = channel
-        self.python = request["python"]  # name: path of the module's file, of what users bring
-        self.native = set(request["native"])  # names of functions that rest_fcgi calls
-        self.shipped = request["shipped"]  # module: path
+        self.python = request["python"]  # maps the users' functions to the path of their module
+        self.native = set(request["native"])  # names of functions that rest_fcgi runs itself
+        self.shipped = request["shipped"]  # maps names of installed modules to paths
         self.pillar = request["pillar"]
         self.context = {}
         self.dunders = {
@@ -346,7 +347,7 @@ class Functions(Mapping):
             "__file_client__": None,
         }
         self.dunders["__utils__"] = Utils(self.dunders)
-        self.modules = {}  # path: module
+        self.modules = {}  # maps paths to loaded modules
 
     def load(self, path):
         if path not in self.modules:
@@ -362,7 +363,7 @@ class Functions(Mapping):
         return self.shipped.get(name.partition(".")[0])
 
     def python_function(self, name, path):
-        """Errors: Unavailable; what the module raises when it is loaded."""
+        """Returns a Python function. Raises Unavailable, or any exception of the module while it loads."""
         module = self.load(path)
         module_name, _, function = name.partition(".")
         if module.missing is not None:
@@ -385,13 +386,13 @@ class Functions(Mapping):
         return self.find(name) or default
 
     def __getattr__(self, module):
-        """`__salt__.test.ping`"""
+        """Returns the functions of a module, so that `__salt__.test.ping` works."""
         if module.startswith("_"):
             raise AttributeError(module)
         return ModuleFunctions(self, module)
 
     def find(self, name):
-        """The function; None where there is none."""
+        """Returns the function, or None if it does not exist."""
         path = self.path_of(name)
         if path is None:
             return functools.partial(self.call_native, name) if name in self.native else None
@@ -416,7 +417,7 @@ class Functions(Mapping):
 
 
 class ModuleFunctions:
-    """The functions of one module as attributes."""
+    """Has the functions of one module as attributes."""
 
     def __init__(self, functions, module):
         self.functions = functions
@@ -430,7 +431,7 @@ class ModuleFunctions:
 
 
 def minion_options(request):
-    """`__opts__`. The cache folder is one of the user's own, since the minion's is root's."""
+    """Returns the value of `__opts__`. The cache folder is in the user's home, because a minion's folder belongs to root."""
     cachedir = os.path.join(os.path.expanduser("~"), ".cache/rest_fcgi/minion", request["opts"]["id"])
     about = {"grains": request["grains"], "pillar": request["pillar"], "cachedir": cachedir, "user": user_name()}
     return {**request["opts"], **about}
@@ -449,21 +450,21 @@ def make_cachedir(options):
     try:
         os.makedirs(options["cachedir"], 0o700, exist_ok=True)
     except OSError:
-        pass  # a home that does not exist, or is not ours to write; modules that need the folder say so
+        pass  # the home may be missing or read-only; a module that needs the folder reports an error
 
 
 # --- one call -----------------------------------------------------------------------------------------------------
 
 
 def unwrapped(function):
-    """What functools.wraps was told that a function stands for: a minion looks at that one's parameters."""
+    """Returns the function inside decorators that use functools.wraps. A minion checks the parameters of this function."""
     while isinstance(getattr(function, "__wrapped__", None), types.FunctionType):
         function = function.__wrapped__
     return function
 
 
 def parameters_of(function):
-    """Names of the positional parameters, names of those that go by name alone, has *args, has **kwargs."""
+    """Returns the names of positional and of keyword-only parameters, and whether there are *args and **kwargs."""
     code = unwrapped(function).__code__
     end = code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames
@@ -476,7 +477,7 @@ def parameters_of(function):
 
 
 def arguments_for(function, request):
-    """The keyword arguments, checked as a minion checks them, with what it tells functions about their job."""
+    """Returns the keyword arguments after a minion's checks. Adds the keywords about the job if the function has **kwargs."""
     names, by_name, _, takes_all = parameters_of(function)
     kwargs = request["kwarg"]
     invalid = [f"{key}={value}" for key, value in kwargs.items() if not takes_all and key not in names + by_name]
@@ -486,8 +487,8 @@ def arguments_for(function, request):
 
 
 def trace_of(error):
-    """The traceback as Python prints it, from the module's own frames on."""
-    import traceback  # here, since it costs more than most calls
+    """Returns the traceback as Python prints it, beginning at the first frame of the module."""
+    import traceback  # imported only here, because the import is slow
 
     trace = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename == __file__:
@@ -496,8 +497,8 @@ def trace_of(error):
 
 
 def call(request, functions):
-    """The answer to a call: {"return", "retcode", "out"}, or {"text"}, a minion's words for what was raised, or
-    {"unavailable"}, the reason."""
+    """Returns the answer to a call: {"return", "retcode", "out"}; {"text"} with a minion's text for an exception; or
+    {"unavailable"} with the reason."""
     fun = request["fun"]
     function = None
     try:
@@ -514,7 +515,7 @@ def call(request, functions):
 
 
 def text_of(error, fun, function):
-    """A minion's words for what a function raised."""
+    """Returns a minion's text for an exception of a function."""
     if is_salts(error, "CommandNotFoundError"):
         return f"Command required for '{fun}' not found: {error}"
     if is_salts(error, "CommandExecutionError"):
@@ -547,7 +548,7 @@ def answer_to_call(request, channel):
 
 
 def argspec(function):
-    """As sys.argspec shows it."""
+    """Returns the arguments of a function as sys.argspec shows them."""
     names, _, takes_args, takes_kwargs = parameters_of(function)
     defaults = unwrapped(function).__defaults__
     return {
@@ -559,7 +560,7 @@ def argspec(function):
 
 
 def documentation(function):
-    """As sys.doc shows it."""
+    """Returns the documentation of a function as sys.doc shows it."""
     text = function.__doc__ or ""
     text = re.sub(r" *.. code-block:: \S+\n{1,2}", "", text)
     return text.replace(".. note::", "Note:").replace(".. warning::", "Warning:")
@@ -575,7 +576,7 @@ def described(function):
 
 
 def where(error, path):
-    """The line of a module's file that an exception came from."""
+    """Returns the line of a module's file that raised an exception."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     trace = error.__traceback__
     while trace:
@@ -586,11 +587,11 @@ def where(error, path):
 
 
 class TooLong(BaseException):
-    """Modules that catch every Exception do not catch this."""
+    """Ends the loading of a slow module. It is no Exception, so a module that catches every Exception does not catch it."""
 
 
 def load_in_time(functions, path, seconds):
-    import _signal as signal  # without its enumerations, which take their time
+    import _signal as signal  # faster to import than `signal`, which creates enumerations
 
     def end(*_):
         raise TooLong(f"took longer than {seconds:g} seconds to load")
@@ -622,10 +623,10 @@ def main():
     channel = Channel()
     request = channel.read()
     answer = answer_to_index(request, channel) if "index" in request else answer_to_call(request, channel)
-    if os.getpid() == channel.process:  # not a process that a function forked and forgot to end
+    if os.getpid() == channel.process:  # a process that a function forked must not answer
         channel.write(answer)
     sys.stderr.flush()
-    os._exit(0)  # threads that a function left behind are of no further use
+    os._exit(0)  # does not wait for threads that a function started
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stands for `salt.exceptions` where the Python that runs modules has no Salt: all its names, as 3006 to 3008 have them.
+"""Replaces `salt.exceptions` if the Python that runs modules has no Salt. Has all its names of Salt 3006 to 3008.
 
 module_loader.py loads this file under that name when a module imports it.
 """
@@ -59,7 +59,7 @@ class CommandExecutionError(SaltException):
 
 
 def _nested(value, indent="", is_inner=False):
-    """The lines of Salt's outputter `nested`, without colours."""
+    """Yields the lines that Salt's outputter `nested` prints, without colours."""
     if isinstance(value, dict):
         if is_inner:
             yield f"{indent}----------"
@@ -132,7 +132,7 @@ class SaltRenderError(SaltException):
 
 
 def _context(text, number, marker):
-    """The five lines before and behind a line, which is marked; the whole text where there is no such line."""
+    """Returns a marked line with five lines before and after it. Returns the whole text if the line does not exist."""
     lines = text.splitlines()
     if number > len(lines):
         return text

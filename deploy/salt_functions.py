@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What modules look for in `__salt__` and minions have, while the embedded engine of rest_fcgi has no such function.
+"""Explains why a function is missing in `__salt__`: Salt's minions have it, but the embedded engine of rest_fcgi does not.
 
 module_loader.py loads this file when a function is missing.
 """
@@ -20,7 +20,7 @@ LACKS = {
     "schedule": "scheduler of a minion",
 }
 
-# The modules of Salt 3006, 3007 and 3008, by the names that they give themselves.
+# The virtual names (`__virtualname__`) of all execution modules of Salt 3006, 3007 and 3008.
 MODULES = frozenset(
     """
 acl acme aliases alternatives ansible apache apcups apf appx aptly archive artifactory assistive asymmetric at
@@ -62,13 +62,13 @@ zenoss zfs zk_concurrency znc zoneadm zonecfg zookeeper zpool
 
 
 class MissingFunction(salt.exceptions.CommandExecutionError, KeyError):
-    """A KeyError, as a minion raises it for a function that is not there, whose text says why."""
+    """The KeyError of a minion for a missing function. Its text has the reason."""
 
     __str__ = Exception.__str__
 
 
 def error_for(name):
-    """Return the exception for a function that is not there."""
+    """Return the exception for a missing function."""
     module = name.partition(".")[0]
     if module not in MODULES:
         return KeyError(name)

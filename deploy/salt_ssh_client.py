@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Runs one call of Salt's client `ssh` for rest_fcgi, as salt-api runs it, and prints what it gave.
+"""Runs one call of Salt's client `ssh` for rest_fcgi, as salt-api runs it, and prints the result.
 
-It runs in the Python of the host's salt-ssh, with the master's file as its argument, which Salt itself reads. Standard
-input is one object of JSON with what the call may have and nothing else: `tgt`, `tgt_type`, `fun`, `arg`, `kwarg`, `jid`,
-and perhaps `timeout`, `roster`, `roster_file`. rest_fcgi has looked at all of it, and at who calls. Standard output is
-one object: `{"return": ...}`, or `{"error": sentence, "kind": "invocation", "unavailable" or "internal"}`.
+The program runs in the Python of the host's salt-ssh. Its argument is the master's file, which Salt itself reads.
+Standard input is one JSON object with `tgt`, `tgt_type`, `fun`, `arg`, `kwarg`, `jid`, and optionally `timeout`, `roster`
+and `roster_file`. rest_fcgi has checked these values and the caller's permission before. Standard output is one object:
+`{"return": ...}`, or `{"error": sentence, "kind": "invocation", "unavailable" or "internal"}`.
 
-salt-ssh's own command line would show the arguments to every user of the host, take some of them for options, ask
-questions where a host refuses the key, and keep the return codes to itself.
+rest_fcgi does not use the command line of salt-ssh. It would show the arguments to every user of the host, read some
+arguments as options, ask questions if a host refuses the key, and not report the return codes.
 """
 
 import json
@@ -19,14 +19,14 @@ FIELDS = ("tgt", "tgt_type", "fun", "arg", "kwarg", "jid", "timeout", "roster")
 
 
 class Refused(Exception):
-    """The call cannot be; the message says why."""
+    """The call is refused. The message has the reason."""
 
 
 def take_streams():
-    """The request, and a descriptor for the answer, of which nothing that Salt starts or prints gets to know."""
+    """Returns the request, and a descriptor for the answer. Salt and its child processes cannot write to this descriptor."""
     with os.fdopen(os.dup(0), "rb") as stream:
         request = json.load(stream)
-    answers = os.dup(1)  # not inherited
+    answers = os.dup(1)  # child processes do not inherit it
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -35,7 +35,7 @@ def take_streams():
 
 
 def roster_path(opts, name):
-    """The file of that name in a folder that the master's `rosters` names. Salt would go on to the working directory."""
+    """Returns the path of a file in the folders of the master's `rosters`. Salt would also search the working directory."""
     folders = opts.get("rosters") or []
     for folder in [folders] if isinstance(folders, str) else folders:
         path = os.path.join(folder, name)
@@ -49,14 +49,14 @@ def call(config, request):
     import salt.client.ssh.client
     import salt.config
 
-    # A target is matched with the roster, and that is all. Salt would look it up as the name of a host, and log in there
-    # with the master's key, whatever the roster says.
+    # The target matches hosts of the roster only. Salt would also use the target as a host name, and log in there with the
+    # master's key, even if the roster does not have this host.
     salt.client.ssh.SSH._expand_target = lambda self: None
     salt.client.ssh.SSH._update_targets = lambda self: None
     opts = salt.config.api_config(config)
     opts["config_dir"] = os.path.dirname(config)  # where the roster is
     low = {key: request[key] for key in FIELDS if key in request}
-    # As a command line would bring them: Salt hands them to a program on the host, and fails with what is no text.
+    # Salt passes the arguments to a program on the host and fails if one is not text, so other values become JSON.
     low["arg"] = [one if isinstance(one, str) else json.dumps(one) for one in request["arg"]]
     if "roster_file" in request:
         low["roster_file"] = roster_path(opts, request["roster_file"])
@@ -64,7 +64,8 @@ def call(config, request):
 
 
 def failure(error):
-    """What is told of an exception. Of an unexpected one only where it was raised: its text may hold an argument."""
+    """Returns the answer for an exception. An unexpected exception is shown by its place only, because its text may contain
+    an argument."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if isinstance(error, Refused) or "SaltInvocationError" in names:
         return {"error": str(error), "kind": "invocation"}
@@ -87,11 +88,11 @@ def main():
     request, answers = take_streams()
     try:
         text = encoded({"return": call(sys.argv[1], request)})
-    except BaseException as error:  # Salt leaves with SystemExit where it cannot read its file
+    except BaseException as error:  # Salt raises SystemExit if it cannot read the master's file
         text = encoded(failure(error))
     with os.fdopen(answers, "wb") as stream:
         stream.write(text)
-    os._exit(0)  # Salt's own threads are of no further use
+    os._exit(0)  # does not wait for Salt's own threads
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# demo.sh start|stop: runs rest_fcgi behind an nginx, and on a HTTP port, both on loopback. All files are in $BUILD/demo.
+# demo.sh start|stop: starts or stops rest_fcgi behind an nginx on loopback. rest_fcgi also has a HTTP port. All files are in
+# $BUILD/demo.
 set -eu
 
 here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
@@ -16,7 +17,7 @@ die() {
   exit 1
 }
 
-# Waits until a command succeeds; fails after $1 tenths of a second.
+# within TENTHS COMMAND...: waits until the command succeeds. Fails after that many tenths of a second.
 within() {
   left=$1
   shift
@@ -27,8 +28,8 @@ within() {
   done
 }
 
-# Succeeds if the process of pid file $1 is one of this demo. The number may be another process's by now: the demo's have its
-# directory on their command lines.
+# ours FILE: succeeds if the pid in the file belongs to a process of this demo. Another process may have the same pid now, so the
+# function looks for the demo's directory on the process's command line.
 ours() {
   pid=$(cat "$1" 2>/dev/null) && [ "$pid" ] && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -- "$demo/"
 }
@@ -49,8 +50,8 @@ stop() {
   fi
 }
 
-# Chooses the folder of the socket: the demo's directory, unless its path is too long for a socket, or nginx's workers run as
-# another user, who may not be able to enter it.
+# Chooses the folder of the socket. The demo's directory does not work if its path is too long for a socket, or if nginx's workers
+# run as another user who may not enter the directory. Then a new folder in /tmp is used.
 choose_socket_dir() {
   socket_dir=$demo
   if [ "$(id -u)" = 0 ] || [ "$(printf %s "$demo/rest_fcgi.sock" | wc -c)" -gt 100 ]; then
@@ -65,7 +66,7 @@ write_master() (
   umask 077
   hash=$(printf saltdev | openssl passwd -6 -stdin)
   printf 'saltdev:%s\n' "$hash" >"$demo/passwords"
-  # In a YAML text in single quotes, a quote is doubled.
+  # YAML writes a single quote as two single quotes inside a single-quoted text.
   quoted=$(printf %s "$demo" | sed "s/'/''/g")
   escaped=$(printf %s "$quoted" | sed 's/[&|\]/\\&/g')
   group=
@@ -100,8 +101,8 @@ is_taken() {
 }
 
 launch() {
-  # The servers do not inherit the input and output of this script. Otherwise a make or a pipe that runs the script would wait until
-  # the servers end.
+  # The servers do not inherit this script's input and output. A make or a pipe that runs the script would otherwise wait until the
+  # servers end.
   setsid "$build/rest_fcgi" --config "$demo/master" </dev/null >"$demo/rest_fcgi.log" 2>&1 &
   echo $! >"$demo/rest_fcgi.pid"
   within 100 test -S "$socket_dir/rest_fcgi.sock" || die "rest_fcgi does not start: $(cat "$demo/rest_fcgi.log")"
@@ -110,7 +111,7 @@ launch() {
   within 100 answers || die "nothing answers on port $port: see $demo"
 }
 
-# Prints a request as a command, sends it, and prints the reply, which is then in $reply.
+# ask TITLE BODY: prints a request as a curl command, sends it, and prints the reply. Sets $reply.
 ask() {
   printf '\n%s\n\n' "$1"
   printf "$ curl -sS -i http://127.0.0.1:%s/ \\\\\n    -H 'Content-Type: application/json' \\\\\n    -d '%s'\n" "$port" "$2"
@@ -122,7 +123,7 @@ ask() {
   esac
 }
 
-# Prints a command for the demo's directory, runs it, and prints its output.
+# show TITLE COMMAND: prints a command, runs it in the demo's directory, and prints its output.
 show() {
   printf '\n%s\n\n$ %s\n' "$1" "$2"
   reply=$(cd "$demo" && umask 077 && no_proxy='*' sh -c "$2") || die "that should have worked: see $demo/rest_fcgi.log"

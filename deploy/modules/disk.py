@@ -53,15 +53,15 @@ def percent(args=None):
 
 
 def _df(columns, flags, caller):
-    """(mount point, the five columns in front of it) of each file system."""
+    """Yields the mount point and the five columns before it for each file system."""
     flags = "".join(flags or "")
     if set(flags) - set(FLAGS):
         raise CommandExecutionError(f"Invalid flag passed to {caller}")
     command = ["df", columns] + ([f"-{flags}"] if flags else [])
-    # df fails, too, where it may not look at one of many file systems.
+    # df also fails if it may not read one of the file systems. The others are still in its output.
     for line in __salt__["cmd.run_stdout"](command, ignore_retcode=True).splitlines()[1:]:
         words = line.split()
         while len(words) >= 2 and not words[1].isdigit() and words[1] != "-":
-            words[:2] = [" ".join(words[:2])]  # the device's name has a blank
+            words[:2] = [" ".join(words[:2])]  # the name of the device contains a space
         if len(words) >= 6:
             yield " ".join(words[5:]), words[:5]

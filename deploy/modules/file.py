@@ -19,8 +19,8 @@ import time
 from salt.exceptions import CommandExecutionError, SaltInvocationError
 
 LARGEST_READ = 16 << 20  # bytes
-MOST_NAMES = 100_000  # in a folder
-DEEPEST = 100  # folders below each other
+MOST_NAMES = 100_000  # names in a folder that readdir lists
+DEEPEST = 100  # levels of nested folders
 BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 TYPES = {
     stat.S_IFDIR: "dir",
@@ -286,7 +286,7 @@ def mkdir(dir_path, user=None, group=None, mode=None):
             if not stat.S_ISDIR(os.stat(last, dir_fd=folder, follow_symlinks=False).st_mode):
                 raise
             return True
-        if mode:  # through a descriptor, since its name may lead elsewhere by now
+        if mode:  # uses a descriptor, because the name may now belong to another folder
             with _folder(last, folder) as made:
                 os.fchmod(made, int(str(mode), 8) & 0o1777)
     return True
@@ -315,7 +315,7 @@ def _absolute(path, otherwise):
 
 @contextlib.contextmanager
 def _opened(path):
-    """A regular file: what is none could give bytes without end, or change by being read."""
+    """Opens a regular file for reading. Other files are refused, because reading a device or pipe may never end."""
     path = os.path.expanduser(path)
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -331,7 +331,7 @@ def _content(file):
 
 
 def _status(path, follow):
-    """Of what lies there; of a link itself where it leads nowhere."""
+    """Returns the status of a path. Of a link whose target is missing, returns the status of the link."""
     for look in (os.stat, os.lstat) if follow else (os.lstat,):
         with contextlib.suppress(OSError):
             return look(path)
@@ -362,7 +362,7 @@ def _seconds(moment):
 
 @contextlib.contextmanager
 def _folder(name, parent=None, follow=False):
-    """A descriptor of a folder."""
+    """Yields the descriptor of a folder."""
     descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | (0 if follow else os.O_NOFOLLOW), dir_fd=parent)
     try:
         yield descriptor
@@ -372,7 +372,7 @@ def _folder(name, parent=None, follow=False):
 
 @contextlib.contextmanager
 def _below_root(path, function, make=False):
-    """(a descriptor of the folder that it lies in, its name there) of a path below file_root."""
+    """Yields the descriptor of the parent folder, and the last name, of a path below file_root."""
     root = __opts__["rest_fcgi"]["file_root"]
     if not root:
         raise CommandExecutionError(
@@ -396,13 +396,13 @@ def _below_root(path, function, make=False):
                         os.mkdir(name, dir_fd=folder)
                 folder = opened.enter_context(_folder(name, folder))
             yield folder, names[-1]
-        except OSError as error:  # Python knows the last name alone
+        except OSError as error:  # Python's error has only the last name of the path
             raise type(error)(error.errno, error.strerror, path) from None
 
 
 @contextlib.contextmanager
 def _regular(folder, name, flags):
-    """A regular file, for writing; O_NONBLOCK, since a pipe would wait for its reader."""
+    """Opens a regular file for writing. With O_NONBLOCK, opening a pipe does not wait for a reader."""
     flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
     descriptor = os.open(name, flags & ~os.O_TRUNC, 0o666, dir_fd=folder)
     with open(descriptor, "rb+" if flags & os.O_RDWR else "wb", buffering=0) as file:
@@ -420,7 +420,7 @@ def _write(path, args, kwargs, flags):
     with _below_root(path, "append" if flags & os.O_APPEND else "write") as (folder, last):
         with _regular(folder, last, flags) as file:
             size = os.fstat(file.fileno()).st_size
-            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":  # it ends in the middle of a line
+            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":  # the last line has no newline
                 text = b"\n" + text
             while text:
                 text = text[file.write(text) :]

@@ -41,7 +41,7 @@ def _matches(value, pattern):
 
 
 def _merged(below, above):
-    """A map with the members of both, maps in them merged, too."""
+    """Returns a map with the members of both maps. Nested maps are merged in the same way."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         raise TypeError("Cannot update using non-dict types in dictupdate.update()")
     merged = copy.deepcopy(below)

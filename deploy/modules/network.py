@@ -165,7 +165,7 @@ def arp():
     """Return the ARP table: hardware addresses with their IP addresses."""
     found = {}
     for words in _table("arp")[1:]:
-        if len(words) >= 6 and words[2] != "0x0":  # that one is incomplete
+        if len(words) >= 6 and words[2] != "0x0":  # flags 0x0 mark an incomplete entry
             found.setdefault(words[3], words[0])
     return found
 
@@ -217,7 +217,7 @@ def _of_interface(name, take):
 
 
 def _addresses(version, patterns, loopback):
-    """Those of the interfaces that match, sorted."""
+    """Returns the sorted addresses of the interfaces that match a pattern."""
     patterns = patterns.split(",") if isinstance(patterns, str) else patterns
     found = set()
     for link in _links():
@@ -249,7 +249,7 @@ def _within(addresses, cidr):
 
 
 def _table(name):
-    """The words of each line of a table of the kernel's."""
+    """Returns the words of each line of a table in /proc/net."""
     try:
         with open(f"/proc/net/{name}", encoding="utf-8", errors="replace") as file:
             return [line.split() for line in file]
@@ -258,7 +258,7 @@ def _table(name):
 
 
 def _end(digits):
-    """An address of hexadecimal digits, each four bytes in the host's order."""
+    """Returns the address for the kernel's hexadecimal digits, where each four bytes have the host's byte order."""
     groups = [bytes.fromhex(digits[at : at + 8]) for at in range(0, len(digits), 8)]
     address = ipaddress.ip_address(b"".join(socket.ntohl(int.from_bytes(one, "big")).to_bytes(4, "big") for one in groups))
     return str(getattr(address, "ipv4_mapped", None) or address)

@@ -200,7 +200,7 @@ def systemctl_reload():
 
 
 def _unit(name):
-    """The whole name of a unit, such that systemctl takes it for nothing else."""
+    """Returns the full name of a unit. Raises for a name that systemctl would read as an option or a pattern."""
     if not re.fullmatch(r"[A-Za-z0-9:_\\@][A-Za-z0-9:_.\\@-]{0,244}", str(name)):
         raise SaltInvocationError(
             f"'{name}' cannot be the name of a unit: it has letters, digits and :-_.\\@, at most 245 of them, and does "
@@ -231,14 +231,14 @@ def _demand(*words, unit=None):
 
 
 def _listed(action, column, state):
-    """The units of a list of systemctl's whose column says so."""
+    """Returns the units of a list of systemctl that have the state in the given column."""
     lines = _systemctl(action, "--full", "--no-legend", "--plain")["stdout"].splitlines()
     rows = (line.split() for line in lines)
     return sorted({_shown(row[0]) for row in rows if len(row) > column and row[column] == state and row[0].endswith(TYPES)})
 
 
 def _read_changes(name):
-    """Lets systemd read the unit's file where that has changed."""
+    """Makes systemd reload its unit files if the file of this unit has changed."""
     if _systemctl("show", "--property=NeedDaemonReload", unit=name)["stdout"] == "NeedDaemonReload=yes":
         _demand("daemon-reload")
 

@@ -20,8 +20,8 @@ NET = (
     "rx_bytes rx_packets rx_errs rx_drop rx_fifo rx_frame rx_compressed rx_multicast "
     "tx_bytes tx_packets tx_errs tx_drop tx_fifo tx_colls tx_carrier tx_compressed"
 ).split()
-USER_PROCESS = 7  # of the records in /run/utmp
-UTMP_RECORD = 384  # bytes
+USER_PROCESS = 7  # type of a login record in /run/utmp
+UTMP_RECORD = 384  # bytes of a record in /run/utmp
 
 
 def loadavg():
@@ -129,7 +129,7 @@ def diskusage(*args):
             try:
                 found[point] = _space(point)
             except OSError:
-                pass  # one that may not be looked at is no reason to keep the others back
+                pass  # skips a file system that this user may not read
     return found
 
 
@@ -182,7 +182,7 @@ def _read(name):
 
 
 def _rows(name):
-    """The words of each line, numbers as such."""
+    """Yields the words of each line of a file in /proc. Numbers are integers."""
     for line in _read(name).splitlines():
         if line.strip():
             yield [int(word) if word.isdigit() else word for word in line.split()]
@@ -203,14 +203,14 @@ def _logged_in():
 
 
 def _processes():
-    """(pid, user, command line) of each process."""
+    """Yields pid, user and command line of each process."""
     for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
         try:
             command = " ".join(_read(f"{pid}/cmdline").replace("\0", " ").split())
             command = command or f"[{_read(f'{pid}/comm').strip()}]"
             owner = os.stat(f"/proc/{pid}").st_uid
         except (OSError, CommandExecutionError):
-            continue  # it has ended
+            continue  # the process has ended
         try:
             user = pwd.getpwuid(owner).pw_name
         except KeyError:
