@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rival of rest_fcgi: a responder with libfcgi alone, which reads the body and sends a constant reply.
+// A bare responder to compare rest_fcgi with. It uses libfcgi alone, reads the body and sends a constant
+// reply.
 // Usage: bare SOCKET THREADS
 #include <fcgiapp.h>
 #include <sys/stat.h>

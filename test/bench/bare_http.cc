@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The rival of the HTTP listener: a plain Boost.Beast server with one thread, kept connections and a constant
-// reply of the same size as ours. Usage: bare_http PORT BODY
+// A bare server to compare the HTTP listener with. It uses Boost.Beast with one thread, keeps connections
+// open, and sends a constant reply of the same size as rest_fcgi.
+// Usage: bare_http PORT BODY
 #include <cstdlib>
 #include <iostream>
 #include <memory>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The rival of the engine `salt`: loops with the ZeroMQ and event bus work of one request and nothing else.
-// They publish `test.ping` with a token, like the engine.
+// Bare loops to compare the engine `salt` with. A loop does only the ZeroMQ and event bus work of one
+// request. Like the engine, it publishes `test.ping` with a token.
 //
 // Usage:
 // - bare_salt publish URI TARGET CONNECTIONS SECONDS: publishes over kept connections and prints jobs a
-// second.
+//   second.
 // - bare_salt wait URI TARGET EVENT_SOCKET SECONDS: prints the median time in ms from a job to its return.
-#define MSGPACK_NO_BOOST  // msgpack-cxx includes the rest
+#define MSGPACK_NO_BOOST  // without this macro, msgpack-cxx needs Boost
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -36,7 +36,8 @@ constexpr std::string_view kEauth = "auto";
 constexpr std::string_view kUser = "saltdev";
 constexpr std::chrono::milliseconds kPatience{10'000};
 
-/// Returns `{"enc": "clear", "load": {...}, "version": 3}`; `pack_load` packs the map of the load.
+/// Returns the msgpack form of `{"enc": "clear", "load": {...}, "version": 3}`. The function `pack_load`
+/// packs the map of the load.
 template <class PackLoad>
 std::string message_of(const PackLoad& pack_load) {
   msgpack::sbuffer buffer;
@@ -90,7 +91,7 @@ const msgpack::object& field(const msgpack::object& map, std::string_view name) 
   throw std::runtime_error("the master's answer has no " + std::string(name));
 }
 
-/// A connection to the master's `ret_port` with one request at a time.
+/// A connection to the master's `ret_port`. The connection has one request at a time.
 class Connection {
  public:
   Connection(zmq::context_t& context, const std::string& uri) : socket_(context, zmq::socket_type::req) {
@@ -111,7 +112,7 @@ class Connection {
     return field(*reply, "token").as<std::string>();
   }
 
-  /// Returns the id of the new job.
+  /// Publishes the message and returns the id of the new job.
   std::string publish(const std::string& message) {
     const auto reply = ask(message);
     return field(field(*reply, "load"), "jid").as<std::string>();
@@ -121,7 +122,7 @@ class Connection {
   zmq::socket_t socket_;
 };
 
-/// The byte stream of the master's event bus, without parsing.
+/// A connection to the master's event bus. The class does not parse the bytes.
 class EventBus {
  public:
   explicit EventBus(const std::string& path) {
@@ -137,7 +138,7 @@ class EventBus {
   EventBus& operator=(const EventBus&) = delete;
   ~EventBus() { ::close(socket_); }
 
-  /// Reads until the text has arrived, and drops everything up to it.
+  /// Reads until the bytes contain the text, and drops the text and everything before it.
   void wait_for(std::string_view text) {
     std::size_t at = 0;
     while ((at = seen_.find(text)) == std::string::npos) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Inner parts alone: parsing and checking of lowstate, and transcoding of returns to JSON. Sizes are input
-// bytes.
-#define MSGPACK_NO_BOOST  // msgpack-cxx includes the rest
+// Benchmarks of single parts of the server. One parses and checks lowstate, the other converts returns from
+// msgpack to JSON. A size is the number of input bytes.
+#define MSGPACK_NO_BOOST  // without this macro, msgpack-cxx needs Boost
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace rest_fcgi;
 
-/// Returns chunks of up to 10 kB with arguments of many kinds, `size` bytes in all.
+/// Returns a lowstate list of `size` bytes in all. A chunk has up to 10 kB, with arguments of many kinds.
 std::string lowstate_list(std::size_t size) {
   const std::size_t chunks = std::max<std::size_t>(size / 10'000, 1);
   std::string text = "[";
@@ -41,7 +41,7 @@ std::string lowstate_list(std::size_t size) {
   return text + "]";
 }
 
-/// Returns a typical return of a minion: packages with their versions.
+/// Returns a typical return of a minion in msgpack. The return lists packages with their versions.
 std::string packed_return(std::size_t size) {
   msgpack::sbuffer buffer;
   msgpack::packer<msgpack::sbuffer> packer(buffer);

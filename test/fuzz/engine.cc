@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view kSecret = "hunter2x";
 
-/// Returns whether a secret key name stands before each occurrence of the secret. REQUIRES: a text in which a
-/// key line cannot be inside another value.
+/// Returns whether a secret key stands directly before each occurrence of the secret. Returns false for a
+/// text in which a key could be part of another value.
 bool is_kept_secret(std::string_view text) {
   if (text.substr(0, text.rfind(kSecret)).find_first_of("'\"[{|>") != std::string_view::npos) return false;
   std::size_t places = 0;
@@ -78,7 +78,7 @@ embedded::Minion minion_with(std::string_view grains) {
   return minion;
 }
 
-/// Returns whether a valid compound target matches.
+/// Returns whether the text is a valid compound target that matches the minion.
 bool matches(const std::string& text, const embedded::Minion& minion) {
   const lowstate::Target target = embedded::compound_target(text);
   const auto matcher = TargetMatcher::compile(target, {});
@@ -101,7 +101,7 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
     require(does == matcher->matches(minion), "a target matches now and then");
     if (target.type != lowstate::TargetType::compound) continue;
     const std::string bracketed = "( " + std::string(text) + " )";
-    // A text with the maximum number of brackets or words cannot have more.
+    // The matcher limits brackets and words. A text near this limit may become invalid with more of them.
     if (!TargetMatcher::compile(embedded::compound_target(bracketed + " or a or a"), {})) continue;
     require(matches(bracketed, minion) == does, "brackets change a target");
     require(matches("not " + bracketed, minion) != does, "what is not so is so");
@@ -150,7 +150,8 @@ void expression(std::string_view input) {
 
 namespace {
 
-/// Returns all lines of a stream that comes `step` bytes at a time, and the error after them.
+/// Returns the lines of a stream that arrives in pieces of `step` bytes. The last item is the error or the
+/// incomplete last line.
 std::vector<std::string> lines_in(std::string_view bytes, std::size_t step) {
   etcd::LineReader reader(1000);
   std::vector<std::string> lines;
@@ -251,7 +252,8 @@ void helpers(std::string_view input) {
     const auto order = process::wire::read_order(rest);
     if (!order) return;
     require(!order->argv.empty(), "an order has no program");
-    // The encoder writes one form, although the decoder accepts any flags.
+    // The decoder accepts any flags, but the encoder writes only one form. So the test compares two encoded
+    // orders.
     const std::string written = process::wire::to_bytes(*order);
     const auto again = process::wire::read_order(std::string_view(written).substr(process::wire::kHeader));
     require(again && process::wire::to_bytes(*again) == written, "an order is written in two ways");

@@ -29,7 +29,7 @@ using gateway::test::ParserDriver;
 constexpr std::size_t kMaxHead = 4000;
 constexpr std::size_t kMaxBody = 1000;
 
-/// All requests that are in `bytes`, where they come `step` at a time.
+/// Returns the requests in `bytes`. The parser gets the bytes in pieces of `step` bytes.
 std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
   std::vector<std::string> found;
   while (!bytes.empty()) {
@@ -51,7 +51,8 @@ std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
   return found;
 }
 
-/// What a WebSocket's peer said; the promise is kept when the stream is gone.
+/// The messages of a WebSocket client. The destructor passes the messages to the promise when the stream has
+/// ended.
 class Heard final : public http::Feed {
  public:
   using Messages = std::vector<std::string>;
@@ -75,7 +76,8 @@ class Heard final : public http::Feed {
   Messages messages_;
 };
 
-/// A web server that says all this, and hangs up its side.
+/// Returns a connection on which the peer has sent the input and has closed its sending direction. The caller
+/// owns both ends.
 UniqueFd connection_with(std::string_view input, UniqueFd& peer) {
   std::array<int, 2> ends = {-1, -1};
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0, "there is no socket");
@@ -86,7 +88,7 @@ UniqueFd connection_with(std::string_view input, UniqueFd& peer) {
   return UniqueFd(ends[0]);
 }
 
-/// All messages that are in the frames of `bytes`.
+/// Returns the WebSocket messages in the frames of `bytes`.
 Heard::Messages messages_in(std::string_view bytes) {
   using boost::beast::http::field;
   using gateway::Framing;
@@ -123,8 +125,9 @@ void websocket(std::string_view input) {
 }
 
 void fastcgi(std::string_view input) {
-  // libfcgi ends the process when it cannot allocate the announced length of a variable (`Malloc` in
-  // fcgiapp.c). The web server is trusted not to do that. A length of 1 GiB begins with such a byte.
+  // A variable can announce a length for which libfcgi cannot allocate memory. libfcgi then ends the process
+  // (`Malloc` in fcgiapp.c). A web server is trusted not to announce such a length, so these inputs are
+  // skipped. The first byte of a length of about 1 GiB or more is at least 0xBF.
   const auto announces_much = [](char byte) { return static_cast<unsigned char>(byte) >= 0xBF; };
   if (std::any_of(input.begin(), input.end(), announces_much)) return;
   static const bool ready = gateway::init_libfcgi().ok();

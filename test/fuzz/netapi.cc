@@ -25,7 +25,8 @@ namespace {
 
 constexpr std::string_view kSecret = "what nobody may read";
 
-/// A folder of static files, and a file beside it.
+/// Returns a folder of static files. A secret file lies beside the folder, and a symbolic link in the folder
+/// leads to it.
 const std::string& folder() {
   static const test::TempDir dir;
   static const std::string root = [] {
@@ -40,7 +41,8 @@ const std::string& folder() {
 
 constexpr lowstate::Options kLimits = {.json = {}, .max_chunks = 3};
 
-/// Returns the password in a body, if it occurs once and is long enough to be unique.
+/// Collects the passwords of a chunk that occur only once in the body. A password of a few bytes is skipped,
+/// because other text may contain it.
 void collect_passwords(JsonValue chunk, std::string_view all, std::vector<std::string_view>& found) {
   constexpr std::size_t kLeast = 6;
   if (!chunk.is(JsonValue::Kind::object)) return;
@@ -53,7 +55,7 @@ void collect_passwords(JsonValue chunk, std::string_view all, std::vector<std::s
   }
 }
 
-/// Reads the chunks of a body with each interface.
+/// Reads the chunks of a body with the options of each REST interface.
 void read_chunks(JsonValue body) {
   const std::string all(body.json().text());
   std::vector<std::string_view> passwords;
@@ -110,7 +112,7 @@ void body(std::string_view input) {
 
 namespace {
 
-/// Calls each reader of headers with those in `environ`.
+/// Calls each function that reads request headers, with the headers in `environ`.
 void read_names(const http::Environ& environ) {
   using netapi::Media;
   constexpr std::array kOffered = {Media::json, Media::yaml, Media::html};
@@ -181,7 +183,7 @@ void headers(std::string_view input) {
 
 namespace {
 
-/// The sent text must have the format of its media type.
+/// Checks that the sent text has the format of its media type.
 void require_form(const http::Response& response, std::string_view sent) {
   std::string_view type;
   for (const auto& [name, value] : response.headers) {

@@ -31,8 +31,13 @@ def run(fuzzer, folder, seconds, name, most):
     command = [fuzzer, f"-max_total_time={seconds}", f"-max_len={most}", "-timeout=10", "-rss_limit_mb=1500", "-print_final_stats=1",
                f"-artifact_prefix={broke}/{name}-", *([f"-dict={dictionary}"] if dictionary.exists() else []), corpus,
                HERE / "seeds" / name, *([f"-seed_inputs={RECORDED}"] if name in ("msgpack", "bus") else [])]  # fmt: skip
-    # Files of targets are in memory, and each finding of a sanitizer ends the run.
-    environment = os.environ | {"FUZZ_TARGET": name, "TMPDIR": "/dev/shm", "LSAN_OPTIONS": "suppressions=test/lsan.supp:print_suppressions=0", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+    # Temporary files of the targets are in memory (/dev/shm). Each error that a sanitizer finds ends the run.
+    environment = os.environ | {
+        "FUZZ_TARGET": name,
+        "TMPDIR": "/dev/shm",
+        "LSAN_OPTIONS": "suppressions=test/lsan.supp:print_suppressions=0",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    }
     with log.open("wb") as output:
         code = subprocess.run(command, env=environment, stdout=output, stderr=output, check=False).returncode
     said = log.read_text(errors="replace")

@@ -22,7 +22,8 @@ using Heard = std::vector<std::pair<std::string, std::string>>;  // tags and dat
 
 constexpr std::size_t kMaxFrame = 4000;
 
-/// Returns all events of a stream that arrives `step` bytes at a time; the last one is the error, if any.
+/// Returns the events of a stream that arrives in pieces of `step` bytes. If the stream is invalid, the last
+/// item is "broken".
 Heard events_in(std::string_view bytes, std::size_t step) {
   salt::FrameReader frames(kMaxFrame);
   Heard received;
@@ -41,13 +42,14 @@ Heard events_in(std::string_view bytes, std::size_t step) {
   return received;
 }
 
-/// The return of a minion is shown unchanged.
+/// Returns whether the event may be the return of a minion. The server shows returns unchanged, including
+/// passwords in them.
 bool may_return(std::string_view tag) {
   return lowstate::is_jid(tag) || tag.find("/ret/") != std::string_view::npos ||
          tag.find("/prog/") != std::string_view::npos;
 }
 
-/// A password is hidden, both under its own name and inside a text.
+/// Checks that the value shows no password, neither under the key `password` nor inside a text.
 void require_discretion(JsonValue value) {
   constexpr std::string_view kInside = "--password hunter2";
   if (value.is(JsonValue::Kind::string)) {
@@ -63,7 +65,7 @@ void require_discretion(JsonValue value) {
   }
 }
 
-/// An event for listeners is one block of lines with one object.
+/// Checks that the text of an event is one block of three lines, and that its data is one JSON object.
 void require_block(const master::Event& event) {
   const auto [fields, id] = event.block_with_id();
   const std::string block = std::string(fields).append(id);

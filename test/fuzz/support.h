@@ -17,7 +17,8 @@ inline void require(bool holds, const char* what) {
   if (!holds) throw std::logic_error(what);
 }
 
-/// Messages go to the sender of the input or into a log. Both replace bytes that are not UTF-8.
+/// Checks that the error message is neither empty nor long. The message may contain bytes that are not UTF-8,
+/// because the server replaces them in replies and in logs.
 inline void require_sentence(const Error& error, std::size_t most = 1000) {
   require(!error.message.empty(), "an error says nothing");
   require(error.message.size() <= most, "an error is longer than a sentence");
@@ -28,7 +29,7 @@ inline void require_json(std::string_view text) {
   require(static_cast<bool>(document.parse(text, JsonLimits::none())), "this is no JSON");
 }
 
-/// Cuts off the first line, which ends with a line feed or with `text`.
+/// Removes the first line from `text` and returns the line without its line feed.
 inline std::string_view next_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
@@ -36,13 +37,13 @@ inline std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-/// Splits at the first blank.
+/// Splits a line at its first space. Returns the two parts without the space.
 inline std::pair<std::string_view, std::string_view> split(std::string_view line) {
   const std::size_t blank = std::min(line.find(' '), line.size());
   return {line.substr(0, blank), line.substr(std::min(blank + 1, line.size()))};
 }
 
-/// Returns the size of pieces for the second run, whose result must be equal.
+/// Returns the size of the pieces for a second run with the same input. Both runs must have the same result.
 inline std::size_t step_for(std::string_view input) {
   return 1 + input.size() % 7;
 }

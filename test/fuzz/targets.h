@@ -5,31 +5,33 @@
 #include <cstddef>
 #include <string_view>
 
-/// Readers of untrusted bytes, each with one input. A violation throws or is found by a sanitizer. `make
-/// fuzz` looks for such inputs; the unit tests run the inputs in test/fuzz/seeds/NAME/.
+/// Each target passes one untrusted input to the code that reads such bytes. If the code breaks a rule, the
+/// target throws or a sanitizer stops it. `make fuzz` searches for such inputs. The unit tests run the inputs
+/// in test/fuzz/seeds/NAME/.
 namespace rest_fcgi::fuzz {
 
 // gateway.cc
 
-/// Bytes on a connection of the HTTP listener: heads, bodies, chunks.
+/// Reads bytes on a connection of the HTTP listener, with heads, bodies and chunks.
 void http(std::string_view input);
 
-/// Bytes of a client on a WebSocket.
+/// Reads the bytes that a client sends on a WebSocket.
 void websocket(std::string_view input);
 
-/// Bytes of a web server on a FastCGI connection, over a socket and libfcgi to an Environ.
+/// Reads the bytes that a web server sends on a FastCGI connection. They pass a socket and libfcgi into an
+/// Environ.
 void fastcgi(std::string_view input);
 
 // netapi.cc
 
-/// A body with its Content-Type on the first line, up to the chunks of each interface.
+/// Reads a request body into the chunks of each interface. The first line of the input is the Content-Type.
 void body(std::string_view input);
 
-/// Headers of a request, `NAME value` per line, for all readers of headers.
+/// Calls all functions that read request headers. The input has one `NAME value` a line.
 void headers(std::string_view input);
 
-/// A request to rest_cherrypy: `METHOD TARGET`, CGI variables as lines of `NAME value`, a blank line, the
-/// body. `TOKEN` is replaced by a token with all permissions.
+/// Sends a request to rest_cherrypy. The input has a line `METHOD TARGET`, CGI variables as lines of `NAME
+/// value`, a blank line, and the body. `TOKEN` stands for a token with all permissions.
 void application(std::string_view input);
 
 // salt.cc
@@ -37,28 +39,28 @@ void application(std::string_view input);
 /// One value of msgpack.
 void msgpack(std::string_view input);
 
-/// Bytes of a master's event bus, up to the text for each kind of listener.
+/// Reads the bytes of a master's event bus and makes the text for each kind of listener.
 void bus(std::string_view input);
 
 // engine.cc
 
-/// A master file with Salt's options and ours. Files with includes are skipped.
+/// Reads a master file with the options of Salt and of rest_fcgi. A file with `include` is skipped.
 void config(std::string_view input);
 
-/// An expression on the first line, used as a target of each type and as a rule pattern; then the grains of a
-/// minion.
+/// Matches a minion with an expression. The first line of the input is the expression, which serves as a
+/// target of each type and as a pattern in a rule. The other lines are the grains of the minion.
 void expression(std::string_view input);
 
-/// Replies of etcd: a stream of objects, or single replies.
+/// Reads replies of etcd, both as a stream of objects and as single replies.
 void etcd(std::string_view input);
 
-/// Messages between the responder and its helpers. The first byte selects the sender.
+/// Reads messages between the responder and its helpers. The first byte of the input selects the sender.
 void helpers(std::string_view input);
 
 struct Target {
   std::string_view name;
   void (*run)(std::string_view input);
-  std::size_t most;  ///< largest input in bytes; more than the limits that inputs should reach
+  std::size_t most;  ///< largest input in bytes, large enough to exceed the limits under test
 };
 
 inline constexpr std::array kTargets{

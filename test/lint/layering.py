@@ -10,7 +10,8 @@ import pathlib
 import re
 import sys
 
-# Maps a component to the components, or single headers, whose interface it may include. All may include core.
+# Maps a component to the components, or single headers, whose interface it may include. Every component may include
+# core.
 MAY_INCLUDE = {
     "core": [],
     "http": [],
@@ -55,11 +56,11 @@ FOLDERS = {
     "gateway/streams": ["asio.h", "sys.h", "transport.h"],
 }
 
-# The headers of core. Another header needs three components that use it, and a reason.
+# The headers of core. A new header needs a reason and at least three components that use it.
 CORE_HEADERS = {"access", "base64", "clock", "excerpt", "files", "format", "helper_process", "json", "json_document", "library", "log", "memory", "pattern", "result", "secret",
                 "text", "thread", "unique_fd", "users", "version"}
 
-# Maps a library to its headers and to the components that may include them.
+# Maps a library to its headers and to the components that may include these headers.
 LIBRARIES = {
     "simdjson": (r"simdjson(\.h|/.*)", "core"),
     "fmt": (r"fmt/.*", "core"),
@@ -80,7 +81,7 @@ LIBRARIES = {
     "msgpack": (r"msgpack.*|msgpack/.*", "master/salt"),
 }
 
-# Headers of C and POSIX, which are free for all.
+# Headers of C and POSIX. Every component may include these headers.
 SYSTEM = re.compile(
     r"[a-z_0-9]+|(sys|netinet|arpa|net|linux)/\w+\.h|gnu/libc-version\.h|cxxabi\.h|"
     r"(dirent|dlfcn|errno|fcntl|fnmatch|glob|grp|ifaddrs|limits|malloc|netdb|poll|pthread|pwd|sched|signal|spawn|stdint|stdlib|"
@@ -205,7 +206,7 @@ def graphs(found):
         for include in source.includes:
             headers.setdefault(me, set()).add(include)
             owner = component_of(pathlib.PurePosixPath(include.removeprefix("rest_fcgi/")).parent.as_posix())
-            # `*/options.h` holds plain values and does not count as a dependency.
+            # A header `*/options.h` contains only plain values, so its include does not count as a dependency.
             if owner and owner != source.component and not include.endswith("/options.h"):
                 components.setdefault(source.component, set()).add(owner)
     return components, headers

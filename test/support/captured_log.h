@@ -8,8 +8,8 @@
 
 namespace rest_fcgi::test {
 
-/// Captures the log from level `info` on until its end, which restores the logging of the process start. One
-/// at a time.
+/// Captures the log from level `info` on. The destructor restores the log settings of the process start. Only
+/// one such object may exist at a time.
 class CapturedLog {
  public:
   CapturedLog() {

@@ -41,7 +41,8 @@ class FileActions {
 }  // namespace
 
 Child::Child(const std::vector<std::string>& argv, const std::string& log_file) {
-  // setpriv is part of util-linux. A test that crashes leaves no process.
+  // setpriv (part of util-linux) makes the kernel kill the program when the starting thread ends. So a
+  // crashed test leaves no process behind.
   std::vector<std::string> texts{"setpriv", "--pdeathsig", "KILL", "--"};
   texts.insert(texts.end(), argv.begin(), argv.end());
   std::vector<char*> pointers;

@@ -9,11 +9,11 @@
 
 namespace rest_fcgi::test {
 
-/// A program that a test starts. The destructor kills it, or the kernel does when the starting thread ends.
-/// Not synchronized.
+/// A program that a test starts. The destructor kills the program. If the starting thread ends first, the
+/// kernel kills the program. Not synchronized.
 class Child {
  public:
-  /// Starts the program from PATH and appends its output to a file. Throws on failure.
+  /// Searches the program in PATH, starts it, and appends its output to a file. Throws on failure.
   Child(const std::vector<std::string>& argv, const std::string& log_file);
   ~Child();
   Child(const Child&) = delete;
@@ -22,10 +22,11 @@ class Child {
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] bool running();
 
-  /// Does nothing if the program has ended.
+  /// Sends a signal to the program. Has no effect after the end of the program.
   void signal(int number);
 
-  /// The exit status after the end; 128 plus the number for a signal.
+  /// Waits for the end of the program. Returns its exit status, or 128 plus the number of the signal that
+  /// ended it.
   int wait();
 
  private:
@@ -33,7 +34,7 @@ class Child {
   std::optional<int> status_;
 };
 
-/// Runs a program to its end. Throws if it fails.
+/// Runs a program and waits for its end. Throws if the program fails.
 void run_program(const std::vector<std::string>& argv, const std::string& log_file);
 
 }  // namespace rest_fcgi::test

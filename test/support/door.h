@@ -23,7 +23,8 @@ class Door {
     open_ = true;
     changed_.notify_all();
   }
-  /// Waits, with a limit, until `count` threads wait. Returns their number.
+  /// Waits, up to a time limit, until `count` threads wait at the door. Returns the number of waiting
+  /// threads.
   std::size_t waiting(std::size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::seconds(20), [&] { return inside_ >= count; });

@@ -20,10 +20,12 @@
 
 namespace rest_fcgi::test {
 
-/// An embedded engine with minions ms-0 to ms-2 (or given ones) and users of external_auth. `fred` may run
-/// everything, `joe` the runners `jobs`, `ann` `test.ping` and `test.arg` on `G@role:web`, `hal` `test.ping`
-/// and the runner `manage.up`, `gus` `test.ping`, and `pillar.get` on ms-0, `bob` the runner `manage.up`,
-/// `dan` the runner `test.arg` with any argument but 99, `eve` nothing. Every password is `secret`.
+/// An embedded engine with the minions ms-0, ms-1 and ms-2, or with given minions. Its users have the
+/// password `secret` and these permissions. fred may run everything. joe may run the runners `jobs.*`. ann
+/// may run `test.ping` and `test.arg` on `G@role:web`. cat may run `test.ping` on `P@role:web`. hal may run
+/// `test.ping` and the runner `manage.up`. gus may run `test.ping`, and on ms-0 also `pillar.get`. bob may
+/// run the runner `manage.up`. dan may run the runner `test.arg` with any argument but 99. eve may run
+/// nothing.
 class EmbeddedEngine {
  public:
   using Returns = std::map<std::string, master::Return>;
@@ -43,7 +45,7 @@ class EmbeddedEngine {
     runtime->announce_minions();
   }
 
-  /// Returns another master on the same runtime.
+  /// Returns another master for the same runtime, as after a reload of the configuration.
   [[nodiscard]] std::shared_ptr<master::Master> reloaded() const { return reloaded(options_); }
   [[nodiscard]] std::shared_ptr<master::Master> reloaded(const embedded::Options& options) const {
     auth::Options auth;
@@ -58,14 +60,15 @@ class EmbeddedEngine {
     return *made;
   }
 
-  /// Returns the chunk of a JSON object with added credentials of `user`. It lives as long as this object.
+  /// Returns a chunk with these members and with credentials of `user`. The chunk lives as long as this
+  /// object.
   const lowstate::Chunk& chunk(std::string_view members, std::string_view user = "fred",
                                std::string_view password = "secret") {
     return read(format(R"([{{"eauth": "sharedsecret", "username": "{}", "password": "{}", {}}}])", user,
                        password, members));
   }
 
-  /// The same with a token.
+  /// Returns a chunk with these members and with a token. The chunk lives as long as this object.
   const lowstate::Chunk& chunk_with_token(std::string_view members, std::string_view token) {
     return read(format(R"([{{"token": "{}", {}}}])", token, members));
   }
@@ -79,7 +82,7 @@ class EmbeddedEngine {
     return request.chunks.front();
   }
 
-  /// Returns the error of a chunk that must be refused.
+  /// Returns the error of a chunk that the master must refuse.
   Error refusal(std::string_view members, std::string_view user = "fred",
                 std::string_view password = "secret") {
     const Result<master::Permit> permit = master->admit(chunk(members, user, password), soon());
@@ -93,7 +96,7 @@ class EmbeddedEngine {
     return *std::move(permit);
   }
 
-  /// Publishes and waits for one return of each minion.
+  /// Publishes a job and waits for one return of each minion.
   std::pair<master::Job, Returns> publish(std::string_view members,
                                           const master::Publication& publication = {}) {
     auto mailbox = std::make_shared<master::Returns>();
@@ -110,7 +113,7 @@ class EmbeddedEngine {
     return {*job, std::move(returns)};
   }
 
-  /// Returns the returns of all minions as one JSON object.
+  /// Publishes a job and returns the returns of all minions as one JSON object.
   std::string call(std::string_view members, const master::Publication& publication = {}) {
     std::string text;
     JsonWriter writer(text);
@@ -120,7 +123,7 @@ class EmbeddedEngine {
     return text;
   }
 
-  /// Runs a runner and waits for its return.
+  /// Starts a runner and waits for its return.
   master::RunnerReturn runner(std::string_view members, std::string_view user = "fred") {
     auto mailbox = std::make_shared<master::RunnerReturns>();
     const auto started = master->runner(permit(format(R"("client": "runner", {})", members), user), mailbox);
@@ -132,7 +135,8 @@ class EmbeddedEngine {
     return **std::move(ret);
   }
 
-  /// Starts a job as if its reply had been sent.
+  /// Accepts an asynchronous job and starts it at once. In the server, such a job starts after its reply was
+  /// sent.
   [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) const {
     return begun(master->publish_async(permit));
   }
@@ -143,7 +147,7 @@ class EmbeddedEngine {
     return begun(master->wheel_async(permit));
   }
 
-  /// Repeats a call until `done`. Returns false after a limit.
+  /// Calls `done` again and again until it returns true. Returns false after a time limit.
   template <class Done>
   static bool eventually(const Done& done) {
     const SteadyTime deadline = soon();

@@ -20,7 +20,8 @@
 namespace rest_fcgi::test {
 namespace {
 
-/// Limit of operations that take less than a second; sanitizers and busy machines are slow.
+/// The time limit for operations that usually take less than a second. With sanitizers or on a busy machine,
+/// they take longer.
 constexpr std::chrono::seconds kPatience{60};
 
 void await(const std::string& what, const std::function<bool()>& condition) {
@@ -39,7 +40,8 @@ bool runs(const std::vector<std::string>& argv) {
   }
 }
 
-/// No test cuts the power of etcd.
+/// Returns whether etcd knows the option `--unsafe-no-fsync`. The tests may use this option, because they
+/// never simulate a loss of power.
 bool may_leave_fsync_out() {
   static const bool may = runs({"etcd", "--unsafe-no-fsync", "--version"});
   return may;
@@ -73,7 +75,7 @@ EtcdCluster::EtcdCluster(EtcdOptions options) : options_(std::move(options)) {
       start_all();
       break;
     } catch (const std::runtime_error&) {
-      // Another process may have taken a port meanwhile.
+      // Another process may have taken a port since the test chose the port.
       if (tries == 2) throw;
     }
   }
@@ -124,7 +126,8 @@ std::vector<std::string> EtcdCluster::argv(std::size_t member) const {
                                "--listen-client-urls=" + client, "--advertise-client-urls=" + url(member),
                                "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
                                "--initial-cluster=" + initial_cluster(), "--initial-cluster-state=new",
-                               // Elections are short, but a busy machine causes none.
+                               // The short election timeout makes elections fast. It is long enough for a
+                               // busy machine, where a late heartbeat must not start an election.
                                "--heartbeat-interval=50", "--election-timeout=500", "--bcrypt-cost=4"};
   if (may_leave_fsync_out()) all.emplace_back("--unsafe-no-fsync");
   if (options_.enable_v2) all.emplace_back("--enable-v2");
@@ -172,7 +175,7 @@ void EtcdCluster::freeze(std::size_t member) {
   Child& process = *members_.at(member).process;
   process.signal(SIGSTOP);
   siginfo_t stopped{};
-  ::waitid(P_PID, static_cast<id_t>(process.pid()), &stopped, WSTOPPED);  // all threads
+  ::waitid(P_PID, static_cast<id_t>(process.pid()), &stopped, WSTOPPED);  // until all threads stopped
   members_[member].frozen = true;
 }
 void EtcdCluster::thaw(std::size_t member) {
@@ -235,7 +238,7 @@ void EtcdCluster::set_up_auth() {
       {"role/add", R"({"name":"root"})"},
       {"user/grant", R"({"user":"root","role":"root"})"},
       {"role/add", R"({"name":"salt"})"},
-      // The range from "/salt/" to "/salt0", in base64.
+      // The permission is for all keys from "/salt/" to "/salt0", in base64.
       {"role/grant",
        R"({"name":"salt","perm":{"permType":"READWRITE","key":"L3NhbHQv","range_end":"L3NhbHQw"}})"},
       {"user/add", R"({"name":"larry","password":"123pass"})"},
@@ -257,7 +260,8 @@ void EtcdCluster::set_up_auth_v2() {
   put("roles/salt", R"({"role":"salt","permissions":{"kv":{"read":["/salt/*"],"write":["/salt/*"]}}})", "");
   put("users/larry", R"({"user":"larry","password":"123pass","roles":["salt"]})", "");
   put("enable", "", "");
-  // A client without a name would be a guest with all permissions. The credentials are root:rootpw.
+  // In API v2, a client without a user name has the role guest, which may read and write every key. So this
+  // call removes the rights of guest. Its credentials are root:rootpw.
   put("roles/guest", R"({"role":"guest","revoke":{"kv":{"read":["/*"],"write":["/*"]}}})",
       "Authorization: Basic cm9vdDpyb290cHc=\r\n");
 }

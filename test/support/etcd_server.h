@@ -18,21 +18,21 @@ class Child;
 
 struct EtcdOptions {
   std::size_t members = 1;
-  /// Users `root` (password `rootpw`) and `larry` (`123pass`), who has permission below `/salt/`; also in an
-  /// enabled API v2.
+  /// Enables authentication with two users. `root` has the password `rootpw`. `larry` has the password
+  /// `123pass` and may use keys below `/salt/`. API v2 gets the same users if it is enabled.
   bool auth = false;
   bool tls = false;
-  bool ask_client_cert = false;  ///< with `tls`: members require a client certificate of the authority
+  bool ask_client_cert = false;  ///< with `tls`, whether members require client certificates
   bool enable_v2 = false;
-  std::vector<std::string> arguments{};  ///< further options of etcd, such as `--auth-token-ttl=2`
+  std::vector<std::string> arguments{};  ///< more command line options of etcd, such as `--auth-token-ttl=2`
 };
 
-/// Real members of one etcd cluster (or a single one) on loopback, in their own directory. They end with this
-/// object; a member also ends with the thread that (re)started it. Not synchronized. A test begins with `if
-/// (no_etcd()) return;`.
+/// A cluster of real etcd members on loopback, with its own directory. The members end with this object. A
+/// member also ends with the thread that started it. Not synchronized. A test begins with `if (no_etcd())
+/// return;`.
 class EtcdCluster {
  public:
-  /// Returns when all members are healthy. Throws after a limit.
+  /// Starts the members and waits until all members are healthy. Throws after a time limit.
   explicit EtcdCluster(EtcdOptions options = {});
   ~EtcdCluster();
   EtcdCluster(const EtcdCluster&) = delete;
@@ -40,7 +40,7 @@ class EtcdCluster {
 
   [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
 
-  /// `http://127.0.0.1:PORT`, or `https:` with `tls`.
+  /// Returns the URL of a member, `http://127.0.0.1:PORT`. With `tls`, the URL begins with `https:`.
   [[nodiscard]] std::string url(std::size_t member = 0) const;
   [[nodiscard]] std::vector<std::string> urls() const;
   [[nodiscard]] std::uint16_t port(std::size_t member = 0) const { return members_.at(member).client; }
@@ -48,31 +48,31 @@ class EtcdCluster {
   /// REQUIRES: `tls`.
   [[nodiscard]] const Certificates& certificates() const { return certificates_.value(); }
 
-  void kill(std::size_t member);    ///< SIGKILL
-  void stop(std::size_t member);    ///< SIGTERM, and waits
-  void freeze(std::size_t member);  ///< stops the process; its connections stay open
+  void kill(std::size_t member);    ///< sends SIGKILL
+  void stop(std::size_t member);    ///< sends SIGTERM and waits for the end
+  void freeze(std::size_t member);  ///< sends SIGSTOP; the connections stay open
   void thaw(std::size_t member);
   void start(std::size_t member);    ///< starts a stopped member without waiting
-  void restart(std::size_t member);  ///< the same, and waits until it is healthy
+  void restart(std::size_t member);  ///< starts a member and waits until it is healthy
   [[nodiscard]] bool running(std::size_t member);
 
   void await_healthy(std::size_t member);
-  /// Waits for a leader. Returns its number, as reported by a member.
+  /// Waits until there is a leader. Returns the number of the leader, as a member reports it.
   std::size_t leader();
-  /// Returns the number of a member that does not lead.
+  /// Returns the number of a member that is not the leader.
   [[nodiscard]] std::size_t follower();
 
-  /// Posts to the API v3 without the client under test, for example `/v3/kv/put`, as `root` with `auth`.
-  /// Throws unless the status is 200.
+  /// Sends a POST request to the API v3, for example to `/v3/kv/put`, without the client under test. With
+  /// `auth`, the user is `root`. Throws unless the status is 200.
   std::string post(const std::string& path, const std::string& body, std::size_t member = 0);
-  /// Any request, without TLS.
+  /// Sends a request without TLS and returns the answer.
   [[nodiscard]] HttpAnswer request(const HttpRequest& request, std::size_t member = 0) const;
 
  private:
   struct Member {
-    std::uint16_t client = 0;  ///< ports
+    std::uint16_t client = 0;  ///< port for clients
     std::uint16_t peer = 0;
-    std::uint16_t plain = 0;  ///< port of the test itself, without TLS
+    std::uint16_t plain = 0;  ///< port for requests of the test itself, without TLS
     bool frozen = false;
     std::unique_ptr<Child> process{};
   };
@@ -92,7 +92,8 @@ class EtcdCluster {
   bool has_auth_ = false;
 };
 
-/// Returns true without etcd. The test is then skipped, or fails with CI=true.
+/// Returns whether etcd is not installed. The calling test is then skipped. With CI=true, the test fails
+/// instead.
 [[nodiscard]] bool no_etcd();
 
 }  // namespace rest_fcgi::test

@@ -14,7 +14,7 @@
 
 namespace rest_fcgi::test {
 
-/// Runs execution functions on one minion, with arguments as JSON text. Not synchronized.
+/// Runs execution functions on one minion. Arguments are JSON text. Not synchronized.
 class Execution {
  public:
   explicit Execution(std::string_view grains = "{}", const embedded::ModuleOptions& options = {}) {
@@ -25,17 +25,18 @@ class Execution {
     REQUIRE(minion_.grains.parse(grains).ok());
   }
 
-  /// Keeps jobs according to the options.
+  /// Makes the minion's jobs go into the job caches of these options.
   void keep_jobs(const returner::Options& options) {
     auto returners = returner::Returners::make(options, store_, system_clock());
     REQUIRE(returners);
     jobs_ = std::make_unique<embedded::Jobs>(*std::move(returners), store_, system_clock());
   }
 
-  /// REQUIRES: `pillar` is an object.
+  /// Sets the pillar of the minion. REQUIRES: `pillar` is a JSON object.
   void set_pillar(std::string_view pillar) { REQUIRE(minion_.pillar.parse(pillar).ok()); }
 
-  /// REQUIRES: `args` is an array, `kwargs` an object.
+  /// Runs a function and waits for its return. REQUIRES: `args` is a JSON array, and `kwargs` is a JSON
+  /// object.
   master::Return run(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}",
                      std::stop_token stop = {}) {
     JsonDocument arg_document;
@@ -52,12 +53,12 @@ class Execution {
   [[nodiscard]] const embedded::Modules& modules() const noexcept { return *modules_; }
   [[nodiscard]] embedded::Engine engine() noexcept { return {*modules_, *jobs_}; }
 
-  /// Returns the JSON text of the return.
+  /// Runs a function and returns its return as JSON text.
   std::string ret(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}") {
     return run(fun, args, kwargs).ret.text();
   }
 
-  /// Returns the first line of a text return, without quotes.
+  /// Runs a function that returns a text. Returns the first line of this text, without quotes.
   std::string sentence(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}") {
     const std::string text = ret(fun, args, kwargs);
     JsonDocument document;

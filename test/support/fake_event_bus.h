@@ -11,31 +11,31 @@
 
 namespace rest_fcgi::test {
 
-/// Returns a map of the event bus, `{"head": {}, "body": tag LF LF data}`, in the framing of a release
-/// series.
+/// Returns an event as bytes of the event bus, in the framing of a release series of Salt. The event is the
+/// map `{"head": {}, "body": tag LF LF data}`.
 [[nodiscard]] std::string event_frame(std::string_view tag, std::string_view data,
                                       salt::Framing framing = salt::Framing::bare);
 
-/// A master's event bus on a unix socket or on loopback, without a thread: each call first accepts the
-/// waiting readers, so that a reader receives everything after its connect. Thread-safe.
+/// A master's event bus on a unix socket or on loopback. It has no thread. Each call first accepts the
+/// waiting readers, so a reader receives all events after its connect. Thread-safe.
 class FakeEventBus {
  public:
-  /// Starts. Without a path it listens at a free TCP port of 127.0.0.1.
+  /// Starts to listen at the path. With an empty path, the bus listens at a free TCP port of 127.0.0.1.
   explicit FakeEventBus(std::string path, salt::Framing framing = salt::Framing::bare);
   ~FakeEventBus();
   FakeEventBus(const FakeEventBus&) = delete;
   FakeEventBus& operator=(const FakeEventBus&) = delete;
 
-  /// Listens again at the same place.
+  /// Listens again at the same path or port, after `stop`.
   void start();
 
-  /// Behaves like a master that ends: every reader sees the end, and the socket is gone.
+  /// Closes all connections and removes the socket, as a master does at its end.
   void stop();
 
-  /// Closes every reader's connection. Readers may connect again.
+  /// Closes the connections of all readers. The readers can connect again.
   void close_all();
 
-  /// Sends to all readers. Waits for readers that do not read.
+  /// Sends an event to all readers. If a reader does not read, the call blocks.
   void send(std::string_view tag, std::string_view data);
   void send_bytes(std::string_view bytes);
 

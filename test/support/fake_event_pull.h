@@ -16,7 +16,8 @@
 
 namespace rest_fcgi::test {
 
-/// The socket of a master for events, without a thread: written events wait in the socket. Not synchronized.
+/// The socket at which a master receives events. The class has no thread, so events wait in the socket. Not
+/// synchronized.
 class FakeEventPull {
  public:
   explicit FakeEventPull(std::string path) : path_(std::move(path)) { start(); }
@@ -24,7 +25,7 @@ class FakeEventPull {
   FakeEventPull(const FakeEventPull&) = delete;
   FakeEventPull& operator=(const FakeEventPull&) = delete;
 
-  /// Listens again at the same place.
+  /// Listens again at the same path, after `stop`.
   void start() {
     sockaddr_un address{AF_UNIX, {}};
     path_.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -36,7 +37,7 @@ class FakeEventPull {
     }
   }
 
-  /// Behaves like a master that ends: the socket file stays without a listener.
+  /// Closes all connections and stops listening, as a master does at its end. The socket file stays.
   void stop() {
     accept_all();
     writers_.clear();
@@ -49,7 +50,7 @@ class FakeEventPull {
     writers_.clear();
   }
 
-  /// Returns everything that arrived since the last call, in order of the connections.
+  /// Returns all bytes that have arrived since the last call, one connection after the other.
   [[nodiscard]] std::string received() {
     accept_all();
     std::string bytes;
@@ -63,7 +64,7 @@ class FakeEventPull {
     return bytes;
   }
 
-  /// Returns the number of connections since the last `close_all`.
+  /// Returns the number of connections that were accepted since the last `close_all`.
   [[nodiscard]] std::size_t connections() {
     accept_all();
     return writers_.size();

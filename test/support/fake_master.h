@@ -19,42 +19,45 @@
 
 namespace rest_fcgi::test {
 
-/// A master whose minions follow a test. By default every user with a password other than `wrong` may do
-/// everything, each minion returns true at once, and find_job reports no running job. It records what was
-/// started. Set the public members before the first call; everything else is thread-safe.
+/// A master whose minions do what a test sets. By default, each user may run everything, unless the password
+/// is `wrong`. Each minion returns true at once, and find_job reports no running job. The master records what
+/// was started. Set the public members before the first call. All else is thread-safe.
 class FakeMaster final : public master::Master {
  public:
   using Returns = std::shared_ptr<master::Addressee>;
   using What = master::Publication::What;
 
-  std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< every target matches them
+  std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< the minions that every target matches
   std::vector<std::string> missing;
-  std::vector<std::string> below_syndic;  ///< part of `minions` that the master calls missing
+  std::vector<std::string> below_syndic;  ///< those of `minions` that a job reports as missing
   std::vector<std::string> gone;          ///< minions that answer a ping but get no call
-  std::vector<std::string> at_once;  ///< returns of the first minions that come with the job, as JSON ...
-  What at_once_to = What::call;      ///< ... for publications of this kind
-  /// Called for each minion and publication, with its `jid`.
+  std::vector<std::string> at_once;       ///< returns that come with the job, as JSON, for the first minions
+  What at_once_to = What::call;           ///< the kind of publication that has these returns
+  /// Called for each minion of a publication, with the jid. The function passes the minion's return to the
+  /// last parameter.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
       on_minion;
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
   bool has_ssh = true;
-  bool says_at_once = true;  ///< whether the caller may start an asynchronous wheel
-  /// Called with a token and the deadline; an error becomes the answer.
+  bool says_at_once = true;  ///< whether an asynchronous wheel is accepted at once
+  /// Called for each check of a session, with its deadline. The check fails with a returned error.
   std::function<std::optional<Error>(SteadyTime deadline)> on_session;
-  std::string wheel_data = "{}";                            ///< `data` of a wheel's return, as JSON
-  std::string ssh_reply = R"({"web1": {"return": true}})";  ///< return of the client ssh, as JSON
-  /// Called with a word of `started()` before a start; an error prevents it.
+  std::string wheel_data = "{}";  ///< the member `data` of a wheel's return, as JSON
+  std::string ssh_reply = R"({"web1": {"return": true}})";  ///< the return of the client ssh, as JSON
+  /// Called before each start, with the same text as in `started()`. A returned error prevents the start.
   std::function<std::optional<Error>(const std::string& what)> on_start;
 
-  /// The starts in order: `call ms-0,ms-1`, `ping ms-0`, `find_job ms-2`, `async`, `runner`, `wheel`, ...
+  /// Returns the starts in order. A start is a text such as `call ms-0,ms-1`, `ping ms-0`, `find_job ms-2`,
+  /// `async`, `runner` or `wheel`.
   [[nodiscard]] std::vector<std::string> started() const;
 
-  /// Fired events: `salt/netapi/hook/x {"a": 1}`. An error of `on_fire` prevents one.
+  /// Called before each event is fired. A returned error prevents the event. `fired()` returns the events as
+  /// texts such as `salt/netapi/hook/x {"a": 1}`.
   std::function<std::optional<Error>(std::string_view tag)> on_fire;
   [[nodiscard]] std::vector<std::string> fired() const;
 
-  /// Runs something on another thread after a delay. The destructor waits for it.
+  /// Calls `action` on another thread after a delay. The destructor of the master waits for this thread.
   void later(std::chrono::milliseconds delay, std::function<void()> action);
 
   ~FakeMaster() override;
@@ -72,7 +75,8 @@ class FakeMaster final : public master::Master {
   Result<master::WheelReply> wheel(const master::Permit& permit) override;
   Result<master::Started> wheel_async(const master::Permit& permit) override;
   Result<master::SshReply> ssh(const master::Permit& permit, std::size_t max_bytes) override;
-  /// Each login gets its own token, `f0` and 62 digits, for `user` with the back end `eauth`.
+  /// Returns a session with a new token, which is `f0` and 62 digits. The token belongs to the user and eauth
+  /// of the credentials.
   Result<master::Session> login(const auth::Credentials& credentials, SteadyTime deadline) override;
   Result<master::Session> session(SecretView token, SteadyTime deadline) override;
   Result<void> logout(SecretView token, SteadyTime deadline) override;
@@ -81,14 +85,14 @@ class FakeMaster final : public master::Master {
   Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
                                                       std::string_view after) override;
 
-  /// The events of this master.
+  /// The log with the events of this master.
   const std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock());
-  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< visible events of all sessions
-  /// The end of sessions: 12 hours after the start of a ManualClock.
+  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< which events all sessions may see
+  /// The time at which all sessions expire. It is 12 hours after the first time of a ManualClock.
   WallTime expire{std::chrono::seconds(1700000000) + std::chrono::hours(12)};
 
  private:
-  /// Records a start and returns the id of the new job.
+  /// Records a start and returns the jid of the new job.
   Result<std::string> start(const std::string& what);
   Result<master::Started> start_function(const std::string& what, const std::string& prefix);
 
@@ -102,10 +106,10 @@ class FakeMaster final : public master::Master {
   std::uint64_t logins_ = 0;                                                          // guarded by mutex_
 };
 
-/// Returns the id of the n-th job of a FakeMaster, counted from 1.
+/// Returns the jid of the n-th job of a FakeMaster. The first job has n = 1.
 [[nodiscard]] std::string fake_jid(std::uint64_t n);
 
-/// Returns a return of that minion.
+/// Makes a return of the minion.
 [[nodiscard]] master::Return returned(const std::string& minion, std::string json = "true", int retcode = 0);
 
 }  // namespace rest_fcgi::test

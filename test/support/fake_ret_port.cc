@@ -21,7 +21,7 @@ using Frames = FakeRetPort::Frames;
 
 constexpr const char* kAnswers = "inproc://answers";
 
-/// Returns all frames of a message that has arrived.
+/// Receives all frames of a message, which must have arrived.
 Frames receive(zmq::socket_t& socket) {
   Frames frames;
   zmq::message_t frame;
@@ -50,7 +50,8 @@ FakeRetPort::FramesHandler with_frames(FakeRetPort::Handler handler) {
 
 }  // namespace
 
-/// From one start to the next stop. Messages between its threads begin with ZeroMQ's name of the connection.
+/// The running port, from one start to the next stop. Its threads exchange messages whose first frame is
+/// ZeroMQ's identity of the client's connection.
 class FakeRetPort::Running {
  public:
   Running(const std::string& uri, const FramesHandler& handler, std::size_t workers)
@@ -97,12 +98,13 @@ class FakeRetPort::Running {
       if (answer.size() == 1) break;
       send(router_, answer);
     }
-    // Closes the port at once, while workers may still run.
+    // The port closes at once, also while workers still run.
     router_.close();
     end();
   }
 
-  /// Created before its thread starts, because a test may forbid new files then.
+  /// Creates the socket of a worker. The socket is created before the thread starts, because a test may later
+  /// lower the limit of open files.
   zmq::socket_t worker_socket() {
     zmq::socket_t answers(context_, zmq::socket_type::push);
     answers.set(zmq::sockopt::linger, 0);
@@ -121,7 +123,7 @@ class FakeRetPort::Running {
     }
   }
 
-  /// For the next free worker.
+  /// Adds a message to the queue. The next free worker takes the message.
   void put(Frames message) {
     const std::scoped_lock lock(mutex_);
     ++messages_;
@@ -136,7 +138,7 @@ class FakeRetPort::Running {
     arrived_.notify_all();
   }
 
-  /// nullopt ends the worker.
+  /// Waits for the next message of a worker. Returns no frames when the worker has to end.
   Frames take() {
     std::unique_lock lock(mutex_);
     arrived_.wait(lock, [this] { return ended_ || !queue_.empty(); });

@@ -10,37 +10,38 @@
 
 namespace rest_fcgi::test {
 
-/// A master's `ret_port` on loopback: a ROUTER and workers with one message at a time each. Unlike a master,
-/// it gives no message to a busy worker. The handler runs in the worker threads; `stop` and the destructor
-/// wait for it. Not synchronized.
+/// A master's `ret_port` on loopback. It has a ROUTER socket and worker threads. Each worker handles one
+/// message at a time. Unlike a real master, the port gives no message to a busy worker. Worker threads call
+/// the handler, and `stop` and the destructor wait for the handler. Not synchronized.
 class FakeRetPort {
  public:
-  /// Takes the body of a request and returns the answer; nullopt sends none.
+  /// Gets the body of a request and returns the body of the answer. Without a value, no answer is sent.
   using Handler = std::function<std::optional<std::string>(std::string)>;
   using Frames = std::vector<std::string>;
-  /// Takes all frames of a message and returns all frames of the answer; nullopt sends none.
+  /// Gets all frames of a message and returns all frames of the answer. If there are no frames, no answer is
+  /// sent.
   using FramesHandler = std::function<Frames(Frames)>;
 
-  /// Starts at a free port.
+  /// Starts the workers and listens at a free port.
   explicit FakeRetPort(Handler handler, std::size_t workers = 1);
   explicit FakeRetPort(FramesHandler handler, std::size_t workers = 1);
   ~FakeRetPort();
   FakeRetPort(const FakeRetPort&) = delete;
   FakeRetPort& operator=(const FakeRetPort&) = delete;
 
-  /// Listens again at the same port.
+  /// Listens again at the same port, after `stop`.
   void start();
 
-  /// Breaks all connections and closes the port.
+  /// Closes all connections and the port.
   void stop();
 
-  /// The address, also after `stop`: `tcp://127.0.0.1:PORT`.
+  /// Returns the address, `tcp://127.0.0.1:PORT`. The address stays the same after `stop`.
   [[nodiscard]] std::string uri() const { return uri_; }
 
-  /// The number of messages so far.
+  /// Returns the number of messages received so far.
   [[nodiscard]] std::size_t messages() const;
 
-  /// The number of connections so far.
+  /// Returns the number of connections that have sent a message so far.
   [[nodiscard]] std::size_t connections() const;
 
  private:

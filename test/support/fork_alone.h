@@ -11,7 +11,7 @@
 
 namespace rest_fcgi::test {
 
-/// Threads of the program, without those of the thread sanitizer.
+/// Returns the number of threads of this process. The thread of the thread sanitizer does not count.
 inline std::ptrdiff_t threads_of_this_process() {
 #ifdef __SANITIZE_THREAD__
   constexpr std::ptrdiff_t kForeign = 1;
@@ -22,8 +22,9 @@ inline std::ptrdiff_t threads_of_this_process() {
   return std::distance(begin, std::filesystem::directory_iterator()) - kForeign;
 }
 
-/// Calls fork(2) when this process has one thread. A lock of malloc or of a library that another thread holds
-/// would stay locked in the child. Waits for threads of earlier tests that are ending. Throws if others stay.
+/// Calls fork(2) when this process has only one thread. Otherwise a lock of malloc or of a library, held by
+/// another thread, would stay locked in the child. Waits for the end of other threads. Throws if they do not
+/// end.
 inline pid_t fork_alone() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (threads_of_this_process() > 1) {

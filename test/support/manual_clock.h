@@ -20,7 +20,7 @@ class ManualClock final : public Clock {
 
   void advance(std::chrono::microseconds time) { passed_ = passed_.load() + time; }
 
-  /// Moves the calendar time only, like a change of the system clock.
+  /// Sets back the wall clock time only, like a change of the system clock.
   void set_back(std::chrono::microseconds time) { set_back_ = set_back_.load() + time; }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace rest_fcgi::test {
 
-/// A new directory that is removed at the end of the test. Not synchronized.
+/// A new temporary directory. The destructor removes the directory. Not synchronized.
 class TempDir {
  public:
   TempDir() {
@@ -27,10 +27,10 @@ class TempDir {
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// Returns the full path of a name in it.
+  /// Returns the full path of a name in this directory.
   [[nodiscard]] std::string operator/(std::string_view name) const { return (path_ / name).string(); }
 
-  /// Writes a file. Returns its full path.
+  /// Writes a file in this directory and returns the full path of the file.
   std::string write(std::string_view name, std::string_view content) const {
     std::ofstream(path_ / name, std::ios::binary) << content;
     return *this / name;

@@ -10,8 +10,8 @@
 
 namespace rest_fcgi::test {
 
-/// Prevents the start of threads with the default stack size for the lifetime of this object, by a stack size
-/// beyond memory. One at a time.
+/// Makes the start of threads with the default stack size fail for the lifetime of this object. For this
+/// purpose, the default stack size becomes larger than the memory. Only one such object may exist at a time.
 class NoThreads {
  public:
   NoThreads() {
@@ -31,8 +31,8 @@ class NoThreads {
   pthread_attr_t usual_{};
 };
 
-/// Returns the number of threads of this process with that name. A new thread sets its name a moment after
-/// its start.
+/// Returns the number of threads of this process with the name `wanted`. A new thread gets its name shortly
+/// after its start.
 inline int threads_named(const std::string& wanted) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -6,7 +6,7 @@
 
 namespace rest_fcgi::test {
 
-/// Returns whether `condition` holds within that time.
+/// Waits until `condition` returns true. Returns false after `time`.
 template <class Condition>
 bool within(std::chrono::milliseconds time, const Condition& condition) {
   const auto deadline = std::chrono::steady_clock::now() + time;

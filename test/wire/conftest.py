@@ -23,7 +23,7 @@ from support.rest import api_of, serving
 URL = os.environ.get("REST_FCGI_URL")
 
 
-# With several workers, the longest files start first.
+# If several workers run the tests, the workers start with the files that take longest.
 LONGEST = ("test_salt_engine_rows", "test_salt_engine_failures", "test_salt_engine", "test_salt_ways", "test_salt_call", "test_salt")
 LONGEST += ("test_python_modules", "test_etcd", "test_swap", "test_load", "test_apache")
 

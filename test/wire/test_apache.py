@@ -87,7 +87,7 @@ def test_httpd_bug_57087_httpd_bug_53332_a_large_body_arrives_whole_without_a_te
 
 def test_apache_refuses_an_endless_body_in_json(apache, sample):
     reply = apache.request(body=iter([b"["] * 3 + [b"[" * (1 << 20)] * 3), headers=JSON, chunked=True)
-    # mod_fcgid sends its own error page.
+    # With mod_fcgid the status is 500, because mod_fcgid handles this error itself.
     assert reply.status == (500 if sample == "fcgid.conf" else 413) and reply.ret
 
 

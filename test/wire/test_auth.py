@@ -69,7 +69,7 @@ def auth(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shared(auth):
-    """A responder behind nginx that delays no failed login: the daemon and the Api."""
+    """A responder behind nginx that delays no failed login. The value is its daemon and Api."""
     home = short_directory()
     daemon = daemons.Daemon(home, daemons.merge(auth, {"rest_fcgi": {"login_guard": {"tries": 0}}}))
     nginx = Nginx(home / "nginx", [daemon.address])

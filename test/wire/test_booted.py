@@ -168,7 +168,7 @@ def test_a_job_runs_without_capabilities_and_groups(host):
     assert int(host.booted.run("id", "-g", "rest_fcgi")) not in groups
 
 
-# A job that prints which files and shared memory of an earlier job it finds, and then creates such files and memory.
+# The shell script of a job. It prints which files and shared memory of an earlier job it finds, and then creates its own.
 LEAVE = """
 set -e
 cd; pwd
@@ -197,7 +197,7 @@ def test_a_job_that_fills_its_own_folders_gets_no_space_left(host):
     assert said.count("No space left on device") == said.count("status 1") == 2, said
 
 
-# Starts programs until fork fails.
+# This Python program starts processes until fork fails.
 MANY = """
 import os, time
 started = []
@@ -244,7 +244,7 @@ def test_memory_max_kills_a_greedy_job_and_no_other_process(host):
         assert beside.result() == "begun\nwhole"
     assert (greedy["retcode"], greedy["stdout"]) == (128 + 9, "")
     assert (within["retcode"], within["stdout"]) == (0, str(1 << 29))
-    # The shell continues after its child process was killed, and so does the job.
+    # The kernel kills only the child process of the shell. The shell and its job continue.
     assert host.run("cmd.run", "python3 -c 'b\"x\" * (3 << 30)'; echo $?", python_shell=True).endswith("137")
     assert "signal 9" in json.dumps(host.run("thief.eats"))
     assert host.pid("rest_fcgi.service") == responder and host.run("test.ping") is True
@@ -307,7 +307,7 @@ def test_a_responder_out_of_memory_restarts_without_a_wrong_or_lost_answer(short
                 before = deaths()
                 list(pool.map(large, range(11)))
                 wait_until(lambda before=before: deaths() > before, "the service was restarted")
-                # The remaining large requests may also have ended the restarted process.
+                # A large request of the last round may also kill the restarted service, so this may need several tries.
                 wait_until(lambda: large() == 200, "a single large reply fits")
         finally:
             over.set()
@@ -354,7 +354,7 @@ def status_over_http(host):
 
 @pytest.mark.parametrize("unit, error", [("", "Permission denied"), ("SystemCallFilter=~bind", "Operation not permitted")])
 def test_the_log_names_the_setting_that_allows_a_forbidden_port(http, unit, error):
-    """A port below 1024, and a port that SocketBindDeny= forbids."""
+    """The test uses a port below 1024, and a port that SocketBindDeny= forbids."""
     config, drop_in = map(http.booted.outside, ("/etc/rest_fcgi/master", "/run/systemd/system/rest_fcgi.service.d/port.conf"))
     config.write_text(config.read_text().replace("8000", "443"))
     drop_in.parent.mkdir()
@@ -398,7 +398,7 @@ BOTH = [HTTP, FASTCGI]
     "first, enabled", [("over http", [HTTP]), ("over fastcgi", BOTH), ("by hand", [HTTP])]
 )
 def test_the_service_gets_the_enabled_sockets_however_it_starts(http, enabled, first):
-    """sockets.target is what a boot starts."""
+    """A boot starts sockets.target."""
     http.booted.run("systemctl", "enable", *enabled)
     if first != "by hand":
         http.booted.run("systemctl", "start", "sockets.target")
@@ -409,7 +409,7 @@ def test_the_service_gets_the_enabled_sockets_however_it_starts(http, enabled, f
         http.booted.run("systemctl", "start", SERVICE)
     assert http.run("test.ping") is True
     assert all(is_active(http, unit) for unit in (HTTP, FASTCGI, SERVICE))
-    # systemd keeps the port, so that a client waits while no process runs.
+    # systemd keeps the port open while the service is stopped. The request waits and starts the service.
     http.booted.run("systemctl", "stop", SERVICE)
     assert status_over_http(http) == "200"
 

@@ -105,12 +105,12 @@ def test_a_page_of_an_unnamed_origin_uses_a_token_but_no_cookie(on_port, browser
         log_in(browser)
         browser.await_text("saltdev", "header")
         browser.open(stranger)
-        # A form of a foreign page: the browser adds the cookie and the Origin header.
+        # The foreign page sends a request like a form does. The browser adds the cookie and the Origin header.
         form = "{mode: 'no-cors', credentials: 'include', method: 'POST', body: '[]'}"
         browser.run(f"return fetch('{api}/', {form}).then(() => 0)")
         assert '"POST / HTTP/1.1" 403 ' in log.read_text()
         assert fetch(browser, f"{api}/jobs") == [0, None]
-        # Without cookies a login is independent of the open session.
+        # The foreign page may log in without cookies. Its token then works, and does not depend on the session of the cookie.
         script = FETCH.replace('"include"', '"omit"') % (f"{api}/login", "", LOGIN)
         status, token = browser.run(script)
         assert status == 200 and fetch(browser, f"{api}/jobs", token=token)[0] == 200

@@ -21,7 +21,7 @@ RULES = {
     "open": [{"*": [{"cmd.run": {**ONE_COMMAND, "others": True}}]}],
     "named": [{"*": [{"cmd.run": {"kwargs": {"cmd": COMMAND}}}]}],
 }
-# The first parameters of cmd.run, which a caller can give by position.
+# The first parameters of cmd.run in their order. A caller can give them as positional arguments.
 PARAMETERS = ["cmd", "cwd", "stdin", "runas", "group", "shell", "python_shell", "env", "clean_env", "template"]
 
 
@@ -54,7 +54,7 @@ def hostile(trap):
 
 
 def combinations(hostile):
-    """Yields each argument alone, each two of them, and all."""
+    """Yields each argument alone, each pair of arguments, and all arguments together."""
     for names in (*itertools.combinations(hostile, 1), *itertools.combinations(hostile, 2), tuple(hostile)):
         yield {name: hostile[name] for name in names}
 

@@ -12,7 +12,7 @@ def database_of(daemon):
 
 
 def sharing(daemon):
-    """Returns the options of a process with the same store."""
+    """Returns the options of a process that shares the store of another process."""
     return {"cachedir": str(daemon.directory / "cache")}
 
 

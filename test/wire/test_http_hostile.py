@@ -20,7 +20,8 @@ POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 
-# The bytes to send, and the status of each answer. The connection is closed after the last one, except with KEPT.
+# Each entry has the bytes to send, and the statuses of the expected answers. After the last answer the server closes the connection.
+# With KEPT it keeps the connection open.
 KEPT = "kept"
 RUDE = {
     "garbage": (bytes(range(256)) * 20, [400]),

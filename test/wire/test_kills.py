@@ -64,7 +64,7 @@ def test_killing_the_responder_loses_no_answered_request(unit, front, ledger, ca
             assert unit.replace(signal.SIGKILL) == -signal.SIGKILL
         await_answers(ledger)
     ledger.close(f"{KILLS} kills of the responder", found_by(unit.address), capsys)
-    # Connections wait while no process runs; nginx answers 502 for those that were cut off.
+    # New connections wait while no process runs. For connections that a kill has cut, nginx answers 502.
     assert set(ledger.statuses) <= {200, 502} and ledger.count("answered") < ledger.sent
     assert unit.starts == KILLS + 1
 

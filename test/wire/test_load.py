@@ -34,7 +34,7 @@ def test_two_thousand_requests_use_less_than_110_megabytes(start):
     daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
-    # Each request has a thread, which waits for one of 256 workers.
+    # Each of the 2000 requests occupies a thread. There are 256 more threads, which are the workers that run jobs.
     wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight", 4 * TIMEOUT)
     assert resident(daemon) < 107_000
     for connection in connections:
@@ -56,7 +56,7 @@ def test_parallel_calls_keep_the_identity_of_their_users(start, front, tmp_path)
     passwords.chmod(0o600)
     users = {name: [{f"ms-{number % 3}": ["test.*"]}] for number, name in enumerate(names)}
     file = {"^filename": str(passwords), "^filetype": "text", "^hashtype": "sha256", **users}
-    # The high limits keep the guard from delaying wrong passwords.
+    # With these high limits, the login guard does not delay wrong passwords.
     many = {"tries": 1000, "address_tries": 4000}
     api = front(start({"external_auth": {"file": file}, "rest_fcgi": {"login_guard": many}}))
 
@@ -71,8 +71,8 @@ def test_parallel_calls_keep_the_identity_of_their_users(start, front, tmp_path)
     assert in_parallel(120, who) == [(names[number % 60], 401, 401) for number in range(120)]
 
 
-# Descriptors of the store: four read connections with two files each. SQLite also keeps the descriptor of each closed connection
-# for reuse while another one is open, so that the number of parallel readers adds to it.
+# The largest number of descriptors of the store. It has four read connections with two files each. SQLite also keeps descriptors of
+# closed connections while another connection is open, so up to 40 parallel readers add to the number.
 READERS = 2 * 4 + 40
 
 

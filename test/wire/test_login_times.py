@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer cha
 def test_the_time_of_a_refusal_does_not_reveal_its_cause(start, directory, name):
     with BACK_ENDS[name](directory) as (settings, sorts_of):
         daemon = start(settings)
-        # Without a difference, 2 of 1,000 runs exceed the bound by chance. The second run excludes that.
+        # Even if the times do not differ, 2 of 1,000 runs exceed the bound by chance. In this case a second run decides.
         apart = [distance(*measure(daemon.address, sorts_of(daemon), TRIES))]
         if apart[0] >= bound(TRIES, FACTOR):
             apart.append(distance(*measure(daemon.address, sorts_of(daemon), TRIES)))

@@ -71,7 +71,7 @@ def test_nginx_answers_502_in_json_while_the_responder_is_stopped(daemon, nginx)
 def test_nginx_trac_488_a_failed_request_is_not_sent_to_another_responder(start, front):
     daemons = [start(), start()]
     nginx = front(*daemons)
-    # Connections of the start check may still wait in the accept queue.
+    # The fixture checks that each responder has started. Its connections may still wait in the accept queue.
     wait_until(lambda: not any(daemon.connections() for daemon in daemons), "no connection waits")
     connection = nginx.connection()
     connection.request("POST", "/", json.dumps([local("test.sleep", arg=[30])]), JSON)
@@ -128,7 +128,7 @@ def test_cve_2016_5385_the_proxy_header_and_headers_with_underscores_have_no_eff
 
 
 NOT_IN_REQUESTS = {"HTTP_AUTHORIZATION", "HTTP_PROXY_AUTHORIZATION", "HTTP_REMOTE_ADDR", "HTTP_CONTENT_TYPE", "HTTP_CONTENT_LENGTH"}
-# Proxies in front of the HTTP port set these. Over FastCGI, REMOTE_ADDR and HTTPS have the same information.
+# A proxy in front of the HTTP port sets these headers. Over FastCGI, the variables REMOTE_ADDR and HTTPS have the same information.
 SET_BY_PROXIES = {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"}
 
 

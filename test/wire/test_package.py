@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(bool(SANITIZED), reason="packages have no saniti
 
 URL = "http://127.0.0.1:8000"
 LINE = "rest_fcgi: {engine: salt, netapi: [rest_cherrypy]}\n"
-# All packages that ours needs are there, so that apt need not read the lists.
+# All packages that our package needs are already installed, so apt uses a folder without package lists.
 APT = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-o", "APT::Sandbox::User=root", "-o", "Dir::State::Lists=/srv"]
 
 
@@ -92,7 +92,7 @@ def apt(host, *words):
 
 
 def say_into_a_file(host, unit):
-    """Without a journal on the booted host, a file gets what the unit says."""
+    """Sends the output of the unit to a file, because the booted host has no journal."""
     drop_in = host.outside(f"/run/systemd/system/{unit}.d/said.conf")
     drop_in.parent.mkdir(parents=True)
     drop_in.write_text("[Service]\nStandardOutput=append:/srv/said\nStandardError=append:/srv/said\n")
@@ -119,7 +119,7 @@ ASK = f"while [ ! -e /srv/done ]; do curl -sS -o /dev/null -w '%{{http_code}}\\n
 
 @contextlib.contextmanager
 def asking(host):
-    """Sends requests all the time. Yields a function that waits for some more. At the end, none has failed."""
+    """Sends requests while the block runs. Yields a function that waits for more answers. Fails at the end if a request failed."""
     path = host.outside("/srv/asked")
     path.write_text("")
 
@@ -232,7 +232,7 @@ def salt(package):
 
 @pytest.fixture
 def salt_api(salt):
-    """The host while salt-api serves, without our line."""
+    """The host while salt-api serves, without `LINE` in the master's file."""
     salt.run("systemctl", "disable", "--now", "rest_fcgi-salt")
     salt.outside("/etc/salt/master.d/rest_fcgi.conf").unlink(missing_ok=True)
     salt.run("systemctl", "start", "salt-master", "salt-api")

@@ -13,7 +13,7 @@ from support.streams import Sse
 
 PICTURES = BINARY.parent / "pictures"
 RULES = {"saltdev": [".*", "@runner", "@wheel", "@jobs"], "fred": [{"ms-0": ["test.ping"]}]}
-# Each minion returns when the file with its name is there.
+# The source of a module. Its function returns on a minion as soon as a file with the minion's name exists.
 SLOW = """
     import os
     import time
@@ -72,7 +72,7 @@ def test_returns_are_shown_when_they_come_with_failures_first(start, browser, di
     assert sorted(text.split()[0] for text in shown[1:]) == ["ms-0", "ms-2"]
     assert browser.run("return document.querySelector('progress').position") == 1 and not browser.shown("#waiting")
     browser.picture(PICTURES / "failures.png")
-    browser.open(url)  # a page that has seen none of it
+    browser.open(url)  # a new page that has received no events
     visit(browser, "jobs")
     browser.await_text("slow.wait", "#jobs")
     browser.click("#jobs a")
@@ -255,7 +255,7 @@ def test_the_keyboard_alone_logs_in_runs_and_opens_a_job(start, browser):
     assert browser.run("return document.activeElement.id") == "title"
 
 
-# Returns the texts whose contrast with their background is below 4.5:1 (WCAG 2.1, success criterion 1.4.3).
+# This script returns all texts whose contrast with the background is below 4.5:1 (WCAG 2.1, success criterion 1.4.3).
 LOW_CONTRAST = """
 const rgb = (color) => color.match(/[\\d.]+/g).map(Number);
 const backOf = (element) => {

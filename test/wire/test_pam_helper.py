@@ -63,7 +63,7 @@ def test_the_helper_refuses_input_that_is_not_a_socket():
     assert b"refused: found no socket" in result.stderr and b"nobody" in result.stderr
 
 
-# Services whose modules say yes to root without asking for a password.
+# PAM services whose modules accept root without a password.
 NOT_ASKING = {
     "su": "auth sufficient pam_rootok.so\nauth required pam_unix.so\n",
     "included": "auth include su\n",

@@ -33,7 +33,7 @@ RECENT = 200  # number of tokens and logouts to check; a user has at most 1,000 
 
 
 class Answered:
-    """Maps what was answered to the time of the answer: jids, words of synchronous jobs, tokens, and ended tokens."""
+    """Maps to the time of the answer: jids, words of synchronous jobs, tokens, and tokens after a logout."""
 
     def __init__(self):
         self.jobs, self.words, self.tokens, self.ended = {}, {}, {}, {}
@@ -43,7 +43,7 @@ class Answered:
             kept.update(getattr(other, name))
 
     def now(self):
-        """Returns a copy while other threads write."""
+        """Returns a copy. Other threads may write meanwhile."""
         copy = Answered()
         for name, kept in vars(self).items():
             setattr(copy, name, kept.copy())
@@ -182,7 +182,7 @@ def disks(directory, cuts):
 
 @pytest.fixture
 def mounts(directory):
-    """Mounts end before the directory is removed."""
+    """Unmounts before the fixture of the directory removes it."""
     with private_mounts():
         yield
 

@@ -32,7 +32,7 @@ def in_background(function, *args):
     return wait
 
 
-# Longer than any test, so that an unnecessary wait fails the test.
+# This shutdown timeout is longer than the timeout of a test, so a test fails if the responder waits without need.
 LONG_SHUTDOWN = {"rest_fcgi": {"shutdown_timeout": 3600}}
 
 
@@ -65,7 +65,7 @@ def test_the_process_ends_after_the_shutdown_timeout(start, front):
     await_job(daemon)
     daemon.kill(signal.SIGTERM)
     assert daemon.wait() == 0
-    # The reply may or may not leave before the process ends.
+    # The process may end before it sends the reply. nginx then answers 502.
     ended = reply()
     assert ended.status == 502 or "Job interrupted: the engine shut down before it ended." in ended.text
     assert "1 requests did not end within shutdown_timeout" in daemon.log()

@@ -62,7 +62,7 @@ def write(folder, name, text, mode=0o644):
 
 @pytest.fixture(scope="module")
 def shared():
-    """A responder behind nginx with all modules that do not disturb each other: the daemon, the Api and the folder."""
+    """A responder behind nginx with all modules that do not disturb each other. The value is its daemon, Api and module folder."""
     home = short_directory()
     folder = home / "modules"
     folder.mkdir(mode=0o755)
@@ -106,8 +106,8 @@ def test_a_users_module_returns_the_same_as_on_a_real_minion(shared_api, tmp_pat
     own.mkdir(parents=True)
     write(own, "my_shop.py", USER_MODULE.read_text())
     mine = [call(shared_api, fun, *args, **kwargs) for fun, args, kwargs in CALLS]
-    # A minion parses name=value texts before the call and adds keywords about the job. The program with the real Salt
-    # does neither.
+    # A minion turns a text `name=value` into a keyword argument before the call, and adds keywords about the job. The program that
+    # calls the real Salt's functions does not, so the arguments are prepared here.
     asked = [(fun, [a for a in args if "=" not in str(a)], {**kwargs, **({"upper": True} if args == ["upper=True"] else {})}) for fun, args, kwargs in CALLS]
     theirs = salt_minion.run(python, TGT, PILLAR, asked, own.parent)
     for one, here, there in zip(CALLS, mine, theirs, strict=True):

@@ -91,7 +91,7 @@ def test_requests_of_one_session_run_in_parallel(api, token, tmp_path):
 
 
 def test_the_java_client_logs_in_calls_and_logs_out(api):
-    """The requests of SUSE's salt-netapi-client."""
+    """Sends the requests of SUSE's Java library salt-netapi-client."""
     java = {"Accept": "application/json", "Content-Type": "application/json; charset=UTF-8"}
 
     def send(path, value, **headers):

@@ -16,7 +16,7 @@ from support.rest import api_of, serving
 
 THREADS = 4
 WARM, TURNS = 1_000, 100_000 if LONG else 1_000
-GROWTH = 1.05  # allowance for fragmentation of the allocator
+GROWTH = 1.05  # allowed growth, because the allocator fragments memory
 
 
 def turns(port, count):

@@ -19,7 +19,7 @@ HELPER = daemons.BINARY.parent / "rest_fcgi_run"
 TGT = "ms-0"
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a helper as another user")
 
-# A child in the process group, a daemon in its own session without descriptors, and a child of the daemon.
+# The shell script of a job. It starts a child in its process group, a daemon in its own session, and a child of the daemon.
 TREE = """
     sleep 1000 & echo $! > child
     setsid sh -c 'sleep 1000 & echo $! > grandchild; echo $$ > daemon; wait' </dev/null >/dev/null 2>&1 &
@@ -33,7 +33,7 @@ def call(api, fun, *arg, **kwarg):
 
 
 class Tree:
-    """The processes that a job started. They write their pids to a folder."""
+    """The processes of the script TREE. They write their pids to a folder."""
 
     def __init__(self, directory):
         self.folder = directory / "tree"

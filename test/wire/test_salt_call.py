@@ -45,7 +45,7 @@ def cases_of_test():
     for fun in ("ping", "true", "false"):
         yield Case(f"test.{fun}")
     yield Case("test.echo", "grün ☃")
-    # Functions with **kwargs get keywords about the job, which differ.
+    # Functions with **kwargs also get keywords about the job. These keywords differ, so only common keys are compared.
     for fun in ("arg", "arg_repr", "arg_type"):
         yield Case(f"test.{fun}", 1, "two", None, 3.5, [1], txt="hello", how=COMMON)
     yield Case("test.kwarg", txt="hello", how=COMMON)
@@ -251,7 +251,7 @@ def cases_of_file(folder):
     os.mkfifo(folder / "fifo")
     os.link(folder / "text", folder / "other")
     os.chmod(folder / "text", 0o4640)
-    # A later atime than any other, so that reading does not change it.
+    # The atime is in the future. With the mount option relatime, the kernel does not change such an atime when the file is read.
     os.utime(folder / "text", (time.time() + 3600, time.time() - 60))
     paths = [str(folder / name) for name in ("text", "link", "dangling", "sub", "fifo", "nosuch")] + ["/dev/null"]
     for path in paths:

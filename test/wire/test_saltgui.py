@@ -46,7 +46,7 @@ for (const [name, low] of Object.entries(%s)) replies[name] = (await (await post
 const stats = await fetch("/stats", { headers: { "Accept": "application/json", "X-Auth-Token": token } });
 return { ...replies, stats: stats.status };
 """
-# SaltGUI shows a job as complete after all returns. It counts the returns of jobs whose jid it knows.
+# SaltGUI shows a job as complete after all returns. SaltGUI counts only returns of jobs whose jid it already knows.
 STARTS_A_JOB = LOGIN + """
 const session = await login(), source = new EventSource("/events"), early = [], returned = new Set();
 let jid = null;

@@ -47,7 +47,7 @@ def installed():
 
 @pytest.fixture
 def root(installed, directory):
-    """A copy that the test may change."""
+    """A copy of the installed tree, which the test may change."""
     return shutil.copytree(installed, directory / "root", symlinks=True)
 
 
@@ -184,7 +184,7 @@ def test_each_unit_explains_its_exposure(installed, unit):
         assert known in reasons, row
 
 
-# Ratings of `systemd-analyze security` in systemd 252. 10 is a service without protection.
+# The exposure that `systemd-analyze security` of systemd 252 prints for each service. A service without protection has about 10.
 EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.6"}
 
 

@@ -24,7 +24,7 @@ PING = local("test.ping", tgt="ms-0")
 
 @pytest.fixture
 def mounts(directory):
-    """Mounts end before the directory is removed."""
+    """Unmounts before the fixture of the directory removes it."""
     with private_mounts():
         yield
 
@@ -108,7 +108,7 @@ def test_a_full_disk_of_the_log_delays_no_request_and_logging_resumes(small_disk
 @NEEDS_PTRACE
 def test_few_descriptors_refuse_requests_but_end_no_session(start, directory, capsys):
     served = serving()
-    # Idle threads hold descriptors until they end.
+    # An idle thread holds descriptors, so idle threads have to end early.
     daemon = start(merge(served, {"log_level": "error", "rest_fcgi": {"idle_thread_timeout": 1}}))
     api, ledger = api_of(served), Ledger(directory)
     sessions, logins = collections.Counter(), collections.Counter()

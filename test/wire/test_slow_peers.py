@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """500 clients that send slowly, read slowly or hang up, over each front end. Another client sends requests one after
-the other, first alone and then beside the slow clients. On an idle machine (REST_FCGI_QUIET) its rate must stay at 0.9
-or more. Otherwise it must exceed one request a second, or a quarter of the rate alone: a client that waits for slow
-ones waits for seconds."""
+the other, first alone and then beside the slow clients. On an idle machine (REST_FCGI_QUIET) the second rate must be at
+least 0.9 of the first. Otherwise it must exceed one request a second, or a quarter of the first rate. If the client had
+to wait for slow clients, each request would take seconds."""
 
 import json
 import re
@@ -62,7 +62,8 @@ class FrontEnds:
 
 (APACHE_LIMITS,) = re.findall(r"```apache\n(.*?)```", (ROOT / "apache/README.md").read_text(), re.DOTALL)
 NAMES = ["http", "https", "nginx", "nginx_over_http", "apache", "mod_fcgid"] if QUIET else ["http", "https", "nginx", "mod_fcgid"]
-# Each of the 64 processes of mod_fcgid handles one request. A slow reader occupies one if the reply exceeds its buffer.
+# mod_fcgid gets fewer slow readers, because it has 64 processes with one request each. A client that reads slowly occupies a process
+# if the reply is larger than the buffer of mod_fcgid.
 FEWER = {"mod_fcgid": {"heads": 230, "bodies": 230, "readers": 30, "hanging_up": 10}}
 
 

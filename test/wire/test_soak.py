@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(not SOAK_SECONDS, reason="runs in `make soak` an
 
 
 def own(port):
-    """Returns settings for rest_cherrypy on a port and over FastCGI. Every login hashes its password."""
+    """Returns settings for rest_cherrypy on a port and over FastCGI. No login uses the cache, so each one hashes its password."""
     ours = {"netapi": ["rest_cherrypy"], "auth_cache_ttl": 0, "idle_thread_timeout": 1}
     return {"log_level": "error", "rest_fcgi": ours, "rest_cherrypy": {"port": port, "host": "127.0.0.1", "disable_ssl": True}}
 
@@ -117,7 +117,7 @@ def listen(place, _, number):
         return stream.close()
     stream = WebSocket(place.http, "/ws", place.token)
     if way == 2:
-        return stream.vanish()  # before the ready message
+        return stream.vanish()  # disconnects before it sends the ready message
     stream.ready().event()
     if way == 3:
         stream.send(b"\x03\xe8", CLOSE)

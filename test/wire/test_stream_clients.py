@@ -69,7 +69,7 @@ def test_curl_prints_events_at_once(rest, way_in, tmp_path):
         curl.wait(TIMEOUT)
     tags = [line for line in output.read_text().splitlines() if line.startswith("tag: ")]
     assert tags == ["tag: salt/netapi/hook/test"] * 3
-    # The command of Salt's manual. The first event follows the line `retry: 400`.
+    # Salt's manual shows this awk command. The command skips the first event, because the line `retry: 400` comes before its tag.
     awk = ["awk", 'BEGIN { RS = ""; FS = "\\n" } $1 ~ /^tag: salt/ { print $1, substr($2, 1, 6), substr($3, 1, 4) }', output]
     assert subprocess.check_output(awk, text=True) == "tag: salt/netapi/hook/test data:  id: \n" * 2
 
@@ -82,7 +82,7 @@ const login = async () => (await (await post("/login", { username: "saltdev", pa
 const fire = async (token) => { for (let number = 0; number < 20; ++number) await post("/hook/test", { number }, token); };
 const numberOf = (text) => { const event = JSON.parse(text); return event.tag === "salt/netapi/hook/test" ? event.data.post.number : null; };
 """
-# EventSource cannot send headers, so the cookie carries the session.
+# EventSource cannot send the header X-Auth-Token, so the browser's cookie authenticates the stream.
 EVENT_SOURCE = LOGIN + """
 await login();
 const source = new EventSource("/events"), heard = [], ids = new Set();
@@ -148,7 +148,7 @@ def test_a_page_of_a_named_origin_opens_web_sockets_of_rest_tornado(on_port, bro
 
 
 SALTGUI = """<!DOCTYPE html><title>GUI</title><link rel="icon" href="data:,"><body></body>"""
-# The method of its Api.js: a token from the storage of the page in every request, and an EventSource without a token.
+# SaltGUI's Api.js works in this way. Each request has a token from the storage of the page, and EventSource is used without a token.
 SALTGUI_LISTENS = LOGIN + """
 const session = await login();
 const source = new EventSource("/events"), events = [];

@@ -53,7 +53,7 @@ def took(action):
 
 
 def in_one_of_some_tries(is_quick, tries=4):
-    """Repeats a check, because a busy host delays single tries."""
+    """Repeats a check up to a few times, because a busy host can delay a try."""
     return any(is_quick() for _ in range(tries))
 
 

@@ -24,7 +24,7 @@ from support.streams import Sse, WebSocket, hook
 from support.units import Unit
 
 SWAPS = 20 if daemons.LONG else 2
-RELOADS = 250 if daemons.LONG else 6  # one per 200 ms
+RELOADS = 250 if daemons.LONG else 6  # number of reloads, one per 200 ms
 LISTENERS = 20
 WITH_IT = {"rest_fcgi", "rest_fcgi_run", "modules", "module_loader.py", "salt_exceptions.py", "salt_functions.py", "minion_options.json"}  # the files beside the installed program
 AT_WORK = 2  # threads per way
@@ -100,7 +100,7 @@ def test_kept_fastcgi_connections_get_at_most_a_502_during_a_change_of_the_binar
 
 
 class Listener(threading.Thread):
-    """Reads events in order to the end of the stream. `end` is how the stream ended."""
+    """Reads events in order to the end of the stream. `end` tells how the stream ended."""
 
     def __init__(self, stream):
         super().__init__(daemon=True)
@@ -111,7 +111,7 @@ class Listener(threading.Thread):
         try:
             while event := self.stream.event():
                 self.numbers += [event["data"]["post"]["number"]] if "post" in event["data"] else []
-            # A proper end is the last HTTP chunk or a close frame. A cut connection raises.
+            # A stream ends properly with the last HTTP chunk or a close frame. A cut connection raises an exception.
             self.end = getattr(self.stream, "end", "whole")
         except (OSError, EOFError, http.client.HTTPException, AssertionError) as error:
             self.end = error

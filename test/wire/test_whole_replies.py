@@ -54,8 +54,8 @@ def front(request):
         yield made
 
 
-# Buffers of libfcgi and Apache (8 KiB), of nginx for a head (16 KiB), of one FastCGI record (65528), of mod_fcgid and nginx (64 and
-# 128 KiB), and of nginx for a whole reply (1 MiB and more).
+# Sizes of buffers on the way of a reply: of libfcgi and Apache (8 KiB), of nginx for a head (16 KiB), of a FastCGI record (65528),
+# of mod_fcgid and nginx (64 and 128 KiB), and of nginx for a whole reply (1 MiB, and 1 MiB plus 16 KiB).
 LIMITS = [8192, 16384, 65528, 65536, 131072, 1 << 20, (1 << 20) + 16384]
 LARGE = 9_876_543
 SIZES = [limit + off for limit in LIMITS for off in (-1, 0, 1)] + [LARGE]

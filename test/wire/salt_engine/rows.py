@@ -134,7 +134,7 @@ def rows_of_local():
     yield Row("metadata", local("test.arg", "ms-0", metadata={"ticket": 5}))
     yield Row("a returner that is not there", local("test.ping", "ms-0", ret="nosuch_returner"))
     yield Row("timeout as a text", local("test.ping", "ms-0", timeout="3"))
-    # A minion that has not begun the job answers find_job with nothing. It begins within 3 s.
+    # After the timeout of 3 s, Salt asks the minions with find_job whether the job runs. The job must have begun by then.
     yield Row("timeout shorter than the job", local("test.sleep", arg=[8], timeout=3), True, slow=True)
     yield Row("a job that is not there", local("saltutil.find_job", arg=["20200101000000000000"]))
 
@@ -222,7 +222,7 @@ def rows_of_async_and_batch():
         local("test.ping", client="local_batch", batch="some"),
         ours=(400, "found 'some'"),
     )
-    # local_subset first asks each minion for its functions.
+    # These rows are slow, because the client local_subset first asks each minion for its functions.
     yield Row("subset", local("test.ping", "role:web", tgt_type="grain", client="local_subset", subset=1), slow=True)
     yield Row("subset, nobody matches", local("test.ping", "nosuch*", client="local_subset", subset=2), slow=True)
     yield Row("subset, a function that is not there", local("nosuch.fun", "ms-1", client="local_subset"), slow=True)
@@ -295,8 +295,8 @@ BAD = {
     "no credentials": {},
     "no eauth": {"username": "admin", "password": SECRET},
 }
-# These clients get a row for every kind of bad credentials. The other clients use the same functions of the master, and so get the
-# same texts of refusals.
+# Only these clients have a row for every kind of bad credentials. The master checks the credentials of the other clients with the
+# same functions, so their error texts are the same.
 EVERY_REFUSAL = ("local", "runner", "wheel")
 
 

@@ -18,7 +18,7 @@ from support.salt_master import Program
 
 WAYS = ("rest_cherrypy", "rest_tornado")
 LOGINS = {"admin": CRED, "once": CRED, "limited": LIMITED}
-# Headers that are recorded beside status and body.
+# A recorded answer has these headers, beside its status and body.
 HEADERS = ("Content-Type", "Allow", "Cache-Control", "WWW-Authenticate", "Location", "Access-Control-Allow-Methods")
 SAME = ("Allow", "WWW-Authenticate", "Access-Control-Allow-Methods")  # headers that the responder must send, too
 HEX = re.compile(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
@@ -140,7 +140,7 @@ class SaltApi:
 
     @property
     def pids(self):
-        """The pids of all its processes."""
+        """Returns the pids of all processes of salt-api."""
         return self._api.pids
 
     def stop(self):

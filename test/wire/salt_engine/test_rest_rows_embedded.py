@@ -30,7 +30,7 @@ NGINX = {"rest_tornado: GET //": (200, "Welcome")}  # nginx merges two slashes
 
 @pytest.fixture(scope="module")
 def servers():
-    """By way in and interface."""
+    """A map from (FastCGI or HTTP, module) to a running server."""
     with contextlib.ExitStack() as started:
         rests = {way: started.enter_context(running(way)) for way in WAYS}
         yield {(way_in, way): Server(way, rest.ways[way_in].port) for way_in in WAYS_IN for way, rest in rests.items()}

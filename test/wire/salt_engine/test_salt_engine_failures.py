@@ -20,7 +20,7 @@ FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
 
 @pytest.fixture
 def breakable(salt):
-    """The master and its minions. They run again after the test."""
+    """The master and its minions, which the test may stop. They are started again after the test."""
     yield salt
     salt.heal()
 
@@ -139,7 +139,7 @@ def worker_of(salt):
 @FIRST_SERIES
 def test_a_stopped_worker_of_the_master_delays_few_requests(breakable, start_engine, record):
     engine = start_engine({"rest_fcgi": {"request_timeout": 30}})
-    # Asynchronous, because minions send their returns to the same workers.
+    # The jobs are asynchronous. Minions also send returns to the stopped worker, and a synchronous job would wait for them.
     chunks = [record.chunk(f"{number}", client="local_async") for number in range(12)]
     with standing_still([worker_of(breakable)]), concurrent.futures.ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda low: timed(lambda: engine.post(low)), chunks))

@@ -28,7 +28,7 @@ def test_jobs_are_counted_and_readiness_follows_the_master(salt, start_engine):
     wait_until(ready, "the responder is ready")
 
     def counted():
-        engine.run(local("test.ping"))  # again, since events count from when the bus is joined
+        engine.run(local("test.ping"))  # repeated, because the metrics count only events after the responder has joined the bus
         return returns().keys() == set(salt.minions)
 
     wait_until(counted, "all returns are counted")

@@ -16,7 +16,7 @@ from support.process import TIMEOUT, wait_until
 EVERY_SERIES = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
 FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
 
-# FastCGI only, because several responders with one configuration cannot share a port.
+# The responders of these tests serve FastCGI only, because several responders with one configuration cannot share a port.
 REST = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": None, "rest_tornado": None}
 PING = {"client": "local", "tgt": "ms-0", "fun": "test.ping"}
 

@@ -245,8 +245,8 @@ def minions_of(socket):
     return next(found["minions"] for found in iter(socket.event, None) if "minions" in found)
 
 
-# Patience in seconds and number of tries for a view of salt-api. It loses events until its own process listens
-# (rest_cherrypy), sometimes or mostly (rest_tornado of 3006).
+# For each module of salt-api: how many seconds a test waits for a view, and how often it tries. rest_cherrypy loses events until
+# its process for views listens. rest_tornado sometimes loses events, and in 3006 it loses most events.
 TRIES = {"rest_cherrypy": (3, 20), "rest_tornado": (20, 5)}
 TRIES_3006 = {**TRIES, "rest_tornado": (3, 1)}
 

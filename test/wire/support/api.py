@@ -37,7 +37,7 @@ class Reply:
 
     @property
     def ret(self):
-        """The value of `return`."""
+        """Returns the value of `return` in the reply."""
         return self.json["return"]
 
     @property
@@ -60,7 +60,7 @@ class Api:
 
     @property
     def url(self):
-        """The URL for a browser."""
+        """Returns the URL for a browser."""
         return f"https://localhost:{self.port}" if self.ca else f"http://{self.host}:{self.port}"
 
     def connection(self, timeout=2 * TIMEOUT):

@@ -10,7 +10,8 @@ import subprocess
 from .make import install
 from .process import TIMEOUT, wait_until
 
-# A tmpfs takes all writes. The cgroup namespace begins in its own group.
+# This script builds the file system of the booted host and starts systemd. The host's files are read-only below an overlay, and all
+# writes go to a tmpfs.
 BOOT = r"""
 set -e
 home=$1 root=$1/root

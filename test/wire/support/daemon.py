@@ -33,7 +33,7 @@ NEEDS_PTRACE = pytest.mark.skipif(
     not may_look_into_others(), reason="CAP_SYS_PTRACE is needed to look into a process that is not dumpable"
 )
 if not may_look_into_others():
-    # LeakSanitizer needs ptrace. The unit tests find leaks without it.
+    # LeakSanitizer is off, because it needs ptrace. The unit tests still look for leaks.
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 
 CLIENTS = ["local", "local_async", "local_batch", "local_subset", "runner", "runner_async", "wheel", "wheel_async"]

@@ -47,7 +47,7 @@ def private_mounts():
 
 @contextlib.contextmanager
 def small(path, size="1m"):
-    """Mounts a tmpfs of that size at `path`. REQUIRES: `private_mounts`."""
+    """Mounts a tmpfs of the given size at `path`. REQUIRES: `private_mounts`."""
     path.mkdir(exist_ok=True, mode=0o700)
     _run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", path)
     yield path

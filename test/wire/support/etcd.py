@@ -53,10 +53,10 @@ class Certificates:
         self.ca, self.server, self.client = (directory / f"{name}.pem" for name in ("ca", "server", "client"))
         signed = ["-CA", self.ca, "-CAkey", self.key(self.ca), "-addext", "basicConstraints=critical,CA:FALSE"]
         self._make(self.ca)
-        # The server certificate is also a client certificate, because the gateway connects to its own server.
+        # The server certificate is also valid for clients, because etcd's HTTP gateway uses it to connect to etcd's own server.
         names = "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost"
         self._make(self.server, *signed, "-addext", names, "-addext", "extendedKeyUsage=serverAuth,clientAuth")
-        # With passwords, the gateway refuses certificates with a CommonName.
+        # The client certificate has no CommonName. An etcd with passwords refuses such names at its gateway.
         self._make(self.client, *signed, "-addext", "extendedKeyUsage=clientAuth", subject="/O=client")
 
     @staticmethod
@@ -81,14 +81,14 @@ class Etcd:
         argv = [ETCD, "--name=m", f"--data-dir={directory / 'data'}", f"--listen-client-urls={','.join(urls)}"]
         argv += [f"--advertise-client-urls={urls[0]}", f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}"]
         argv += [f"--initial-cluster=m={peer}", "--bcrypt-cost=4"]
-        # Short enough for fast elections, and long enough that a busy machine does not cause one.
+        # These times make an election fast, and a busy machine does not cause an election.
         argv += ["--heartbeat-interval=50", "--election-timeout=500", *fsync_flags(), *["--enable-v2"] * v2]
         if tls:
             self.certificates = Certificates(directory)
             server = self.certificates.server
             argv += [f"--cert-file={server}", f"--key-file={Certificates.key(server)}"]
             argv += ["--client-cert-auth", f"--trusted-ca-file={self.certificates.ca}"]
-        # The kernel kills etcd if the tests end, even if they are killed.
+        # When the test process ends or is killed, the kernel kills etcd.
         self._argv = ["setpriv", "--pdeathsig", "KILL", "--", *argv]
         self.restart()
         for path, content in AUTH if auth else ():

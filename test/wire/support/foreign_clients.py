@@ -18,7 +18,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 from support import salts  # noqa: E402
 
 PYTHON_CLIENT = pathlib.Path(__file__).with_name("requests_client.py")  # program for the Python of that environment
-STREAM_CLIENT = PYTHON_CLIENT.with_name("stream_client.py")  # likewise
+STREAM_CLIENT = PYTHON_CLIENT.with_name("stream_client.py")  # program for the Python of that environment
 PACKAGES = ["salt-pepper==0.7.6", "requests==2.34.2", "websockets==17.4", "websocket-client==1.9.2"]
 
 
@@ -32,7 +32,7 @@ def _installed():
     try:
         return salts.made("-".join(["clients", *(package.rpartition("=")[2] for package in PACKAGES)]), _fill)
     except salts.Unavailable as reason:
-        return reason  # asked once, because it takes seconds
+        return reason  # cached, because an installation attempt takes seconds
 
 
 def environment():

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// Prints whether the embedded engine would run calls. Each input line is {"master": content of a master
-/// file, "calls":
-/// [{"groups": names, "low": a chunk}, ...]}. Each output line is ["yes", "no", ...], with the error of a
-/// call that is refused for another reason than permission, or the error of the master file.
+/// Prints whether the embedded engine permits calls. Each input line is {"master": content of a master file,
+/// "calls": [{"groups": names, "low": a chunk}, ...]}. Each output line is a list with "yes" or "no" for each
+/// call. If a call is refused for another reason than a missing permission, the list has the error of the
+/// call. If the master file is wrong, the output line has the error of the file.
 
 #include <iostream>
 #include <map>
@@ -25,8 +25,8 @@ constexpr std::string_view kSettings =
     R"("netapi_enable_clients": ["local", "runner", "wheel"], "master_job_cache": "memory", "rest_fcgi": )"
     R"({"listen": "fd:0", "allow_auto_eauth": true, "login_guard": {"tries": 0}, "embedded": )";
 
-/// Makes one token for each identity: a user with groups. Of the back ends in this program, only tokens have
-/// groups.
+/// Makes one token for each combination of a user and groups. This program uses tokens, because its other
+/// back ends cannot give groups to a user.
 class Tokens {
  public:
   explicit Tokens(const std::shared_ptr<store::Store>& store)
@@ -50,7 +50,7 @@ class Judge {
     if (!document.parse(line)) return "\"no JSON\"";
     auto settings = settings_of(*document.root().find("master"));
     if (!settings) return Json::string(settings.error().message).text();
-    settings->embedded.modules.python = "/nosuch";  // nothing runs
+    settings->embedded.modules.python = "/nosuch";  // this program runs no functions
     if (!runtime_) {
       runtime_ = *engine::make_runtime(*settings);
       tokens_.emplace(runtime_->store);

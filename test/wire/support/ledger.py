@@ -41,7 +41,7 @@ def over_fastcgi(address):
 
 
 def over_http(api, path="/", headers=None):
-    """The same over a web server or the HTTP port."""
+    """Like `over_fastcgi`, but over a web server or the HTTP port."""
 
     def exchange(body):
         try:

@@ -45,7 +45,8 @@ def token_tries(ended):
     return ({"token": f"{n:064x}"} for n in itertools.count(1)), ({"token": ended} for _ in itertools.count())
 
 
-# Each function below yields the settings of a daemon, and a function that returns the two kinds of tries for that daemon.
+# Each context manager below yields settings for a daemon, and a function. Called with the daemon, the function returns two iterators
+# over wrong credentials, such as those of unknown users and those with wrong passwords.
 
 
 @contextlib.contextmanager

@@ -33,5 +33,5 @@ def differences():
 
 
 def differs(name):
-    """Returns whether a name is an intended difference."""
+    """Returns whether a name is in the list of intended differences."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in differences())

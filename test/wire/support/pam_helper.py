@@ -22,7 +22,7 @@ def frame(ask, *texts, version=1):
 
 
 def answers(output):
-    """Returns the outcomes and texts in the output of the helper."""
+    """Returns the outcomes and texts from the output of the PAM helper."""
     found = []
     while output:
         (size,) = struct.unpack(">I", output[:4])

@@ -119,7 +119,7 @@ def processes_of(program):
 
 
 def has_ended(pid):
-    """Returns whether a process has ended. A zombie has."""
+    """Returns whether a process has ended. A zombie process counts as ended."""
     try:
         return open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -193,7 +193,7 @@ class Process:
         return self._child.wait(seconds)
 
     def stop(self, number=signal.SIGTERM, seconds=60):
-        """Stops the program like an init system. Returns the exit status. Does nothing if it has ended."""
+        """Stops the program like an init system. Returns the exit status. Does nothing if the program has ended."""
         if self.running:
             self.kill(number)
         try:

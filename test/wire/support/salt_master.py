@@ -35,7 +35,7 @@ USERS = {
 PORTS = ("publish_port", "ret_port", "tcp_master_pub_port", "tcp_master_pull_port", "tcp_master_publish_pull")
 NODEGROUPS = {"web": "G@role:web", "both": "N@web or L@ms-2.example.org", "words": ["ms-0", "or", "N@web"]}
 
-# Turns off optional work of minions, and shortens their reconnection.
+# These settings make minions fast. They turn off optional work of minions and shorten the waits before a reconnection.
 QUICK = {
     "acceptance_wait_time": 1,
     "auth_tries": 100,
@@ -113,9 +113,9 @@ class Program:
         return self._child is not None and self._child.poll() is None
 
     def start(self):
-        # The file names the responsible process. Salt ends at the start if that pid is alive.
+        # This file has the pid of an earlier process. Salt does not start if a process with this pid runs.
         (self.home / "process_responsibility_pid").unlink(missing_ok=True)
-        # Salt starts three times slower without compiled files, so the tests do not pass PYTHONDONTWRITEBYTECODE on.
+        # Without compiled Python files, Salt starts three times slower. The variable PYTHONDONTWRITEBYTECODE would prevent them.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         if self._packages:
             environment["PYTHONPATH"] = os.pathsep.join(map(str, self._packages))
@@ -233,7 +233,7 @@ class Salt:
             minion: Program(folder, "minion", minion_config(home / f"m{at}", minion, self.config), home / f"m{at}")
             for at, minion in enumerate(minions)
         }
-        self._starts_seen = 0  # starts of the master that the running minions have seen
+        self._starts_seen = 0  # value of `master.starts` when the minions were last started
         try:
             self.heal()
         except BaseException:

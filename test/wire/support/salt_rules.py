@@ -44,7 +44,7 @@ USERS += ["fre?", "f.ed", "*", ".*", "a|b", "eve"]
 ATOMS = ". .* .+ \\. \\w \\W \\d \\D \\s \\S [a-z]+ [^.]* [\\w.]+ [^\\w] [.-] ( (?: (?! (?= ) | ? + * *? {2} {1,3} ^ $".split()
 ATOMS += ["\\A", "\\Z", "\\b", "\\x41", "[\\s]", "é", "\n", "_"]
 CLASSES = ". \\w \\W \\d \\D \\s \\S [\\w] [^\\w] [\\d] [^\\d] [\\s] [^\\s] [^x] [.-] [a-z]".split()
-# Digits, letters, marks and spaces whose class differs between libraries.
+# Regular expression libraries disagree whether these characters are digits, letters, marks or spaces.
 CHARACTERS = "._-1xX\u00e9\u00aa\u00b2\u00bd\u0301\u0663\u2160\u4e00\t\n\v\r \x1c\x1f\x7f\x85\xa0\u1680\u180e\u200b\u2028\u3000\ufeff"
 REASONS = ["whole match", "conditions confine", "named exactly", "each of a list", "nobody reached", "find_job"]
 WHOLE, CONDITIONS, NAMED, LISTS, NOBODY, FIND_JOB = REASONS
@@ -177,7 +177,7 @@ class Judge:
 
 
 class Salt(salt.utils.minions.CkMinions):
-    """Salt's decision. With `strict` reasons it is as strict as the embedded engine."""
+    """Decides as Salt does. For the reasons in `strict`, decides as strictly as the embedded engine."""
 
     strict = frozenset()
 
@@ -208,7 +208,7 @@ class Salt(salt.utils.minions.CkMinions):
         return self._check(rules, low["fun"], low["arg"], low, minions)
 
     def _check(self, rules, fun, args, low, minions):
-        whitelist = [] if FIND_JOB in self.strict else ["saltutil.find_job"]  # like `publish` of the master
+        whitelist = [] if FIND_JOB in self.strict else ["saltutil.find_job"]  # as in `publish` of Salt's master
         return self.auth_check(rules, fun, args, low["tgt"], low["tgt_type"], minions=minions, whitelist=whitelist)
 
     def match_check(self, regex, fun):

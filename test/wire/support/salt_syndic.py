@@ -50,7 +50,7 @@ class SyndicatedSalt(BareSalt):
             raise
 
     def _start_syndic(self, home):
-        """Starts the syndic. It reads the file of the lower master, and one of a minion for its own settings."""
+        """Starts the syndic. The syndic reads the lower master's file, and a minion's file with settings of its own."""
         minion = minion_config(home, SYNDIC, self.config)
         Program(self.folder, "minion", minion, home)
         own = {"syndic_pidfile": str(home / "pid"), "syndic_log_file": str(home / "log")}

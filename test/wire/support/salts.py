@@ -25,7 +25,7 @@ VECTORS = TOP / "test/vectors"
 CALLS, EVENTS, FIRE, NETAPI, RULES, ETCD_RETURNER = (  # programs for the Python of Salt
     pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "fire", "netapi", "rules", "etcd_returner")
 )
-# Requirements of rest_cherrypy and of Salt's etcd returner, which the newest series does not have.
+# rest_cherrypy needs cherrypy. The etcd returner needs the two etcd packages; the newest release series has no etcd returner.
 API = ["cherrypy"]
 MORE = {series: API for series in SERIES} | {SERIES[0]: [*API, "etcd3-py", "python-etcd"]}
 WS4PY = "ws4py==0.6.0"  # needed for WebSockets of rest_cherrypy in salt-api
@@ -81,8 +81,8 @@ def pip(python, *words):
 
 
 def made(name, fill):
-    """Returns the folder of that name beside the Salts. Creates a missing one: `fill` gets a temporary folder, which is
-    then renamed. Raises Unavailable."""
+    """Returns the folder of the given name beside the Salts. Creates it if it is missing: `fill` fills a temporary folder,
+    which is then renamed. Raises Unavailable."""
     base = cache()
     place = base / name
     if place.exists():
@@ -107,7 +107,7 @@ def _complete(folder, series):
 
 
 def _present(base, series, release):
-    """Returns the folder of the release, or of the newest one of the series; None without one."""
+    """Returns the folder of the release, or of the newest installed release of the series. Returns None if there is none."""
     found = [path for path in base.glob(f"api-{release or f'{series}.*'}") if _complete(path, series)]
     return max(found, key=lambda path: int(path.name.rpartition(".")[2]), default=None)
 
@@ -119,7 +119,7 @@ def _install(base, series, release):
         folder.chmod(0o755)
         run(sys.executable, "-m", "venv", folder)
         python = folder / "bin/python"
-        # pip takes an older release if the index lacks a requirement of the newest.
+        # Without a pinned release, pip installs an older release if the index lacks a requirement of the newest one.
         wanted = f"salt=={release or f'{series}.*'}"
         pip(python, "install", "--quiet", wanted, *MORE[series])
         installed = run(python, "-c", "from importlib import metadata; print(metadata.version('salt'))").strip()
@@ -151,7 +151,7 @@ def installed(series, fresh=False):
         try:
             _found[series] = _find(series, fresh)
         except (Unavailable, OSError) as reason:
-            _found[series] = Unavailable(str(reason))  # asked once, because it takes seconds
+            _found[series] = Unavailable(str(reason))  # cached, because an installation attempt takes seconds
     if isinstance(_found[series], Unavailable):
         raise _found[series]
     return _found[series]
@@ -164,7 +164,7 @@ def _beside(salt, *words):
     try:
         return made(words[-1].replace("==", "-"), lambda folder: pip(salt / "bin/python", *wanted, folder, *words))
     except Unavailable as reason:
-        return reason  # asked once
+        return reason  # cached, because an installation attempt takes seconds
 
 
 def _there(found):

@@ -24,7 +24,7 @@ def hook(api, token, path="/hook/test", **data):
 
 
 def _check(end):
-    """Raises TimeoutError after a time of time.monotonic(). Pings and comments would keep a read alive for ever."""
+    """Raises TimeoutError if time.monotonic() has passed `end`. Otherwise pings and comments could prolong a read for ever."""
     if time.monotonic() > end:
         raise TimeoutError(f"the stream does not end or answer within {SILENCE} s")
 
@@ -106,7 +106,7 @@ class WebSocket:
         first, *fields = self._until(b"\r\n\r\n").decode().split("\r\n")
         self.status = int(first.split()[1])
         self.headers = {name.lower(): value for name, value in (field.split(": ", 1) for field in fields)}
-        self.end = None  # code and reason of the close frame
+        self.end = None  # code and reason of the received close frame
         if self.status == 101:
             assert self.headers["sec-websocket-accept"] == self.ACCEPT
             assert self.headers["upgrade"].lower() == "websocket" and self.headers["connection"].lower() == "upgrade"

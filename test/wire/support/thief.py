@@ -141,7 +141,7 @@ def attempts(files, sockets, pids, uid):
         try:
             act(*args)
             outcome[name] = "done"
-        except Exception as error:  # any error denies it
+        except Exception as error:  # every error counts as a denied access
             outcome[name] = f"{type(error).__name__}: {error}"
     return outcome
 

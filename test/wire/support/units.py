@@ -14,7 +14,8 @@ import time
 from . import daemon as daemons
 from .process import TIMEOUT, join, wait_until
 
-# Executes the program with the sockets as descriptors from 3 on, and LISTEN_PID set (sd_listen_fds(3)).
+# This script passes sockets to a program as systemd does (sd_listen_fds(3)). It makes them the descriptors 3, 4, ... and sets
+# LISTEN_PID and LISTEN_FDS.
 HAND_OVER = """
 import fcntl, os, sys
 sockets = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100) for fd in sys.argv[1].split(",")]
@@ -39,7 +40,7 @@ def listening(address):
 
 
 def handing_over(sockets, argv):
-    """Returns options for subprocess that start a program with these sockets."""
+    """Returns the options of subprocess that pass these sockets to a program."""
     fds = [one.fileno() for one in sockets]
     return {"args": [sys.executable, "-I", "-S", "-c", HAND_OVER, ",".join(map(str, fds)), *argv], "pass_fds": fds}
 
@@ -63,7 +64,7 @@ class Unit:
         wait_until(lambda: self._child, "it is started")
 
     def configure(self, changes=None):
-        """No `listen` key: the responder takes the handed-over socket."""
+        """Writes the configuration without `listen`, so that the responder uses the socket from the service manager."""
         config = daemons.master_config(self.directory, daemons.merge({"rest_fcgi": {"listen": "fd:0"}}, changes or {}))
         self.config_path.write_text(json.dumps(config, indent=1))
 
@@ -105,4 +106,4 @@ class Unit:
         join([self._keeper])
         for one in self._sockets:
             one.close()
-        assert self.ends[-1] in (0, -signal.SIGTERM), self.log()  # by the signal, shortly after its start
+        assert self.ends[-1] in (0, -signal.SIGTERM), self.log()  # a new process may not handle SIGTERM yet

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-An execution module as somebody writes it for minions: it uses what Salt's loader gives to modules, and of Python the
-standard library alone.
+An execution module as a user writes it for minions. It uses the names that Salt's loader adds to modules, and Python's
+standard library.
 """
 
 import functools

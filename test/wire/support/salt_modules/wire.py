@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An execution module of the test's minions: what they return where no module of Salt's does."""
+"""An execution module of the test's minions, with returns that no module of Salt has."""
 
 import datetime
 import math
@@ -21,7 +21,7 @@ ODD = {
 
 
 def odd(name):
-    """A value that JSON or msgpack may stumble over."""
+    """Returns a value that is difficult for JSON or msgpack."""
     if name != "deep":
         return ODD[name]
     value = []
@@ -31,7 +31,7 @@ def odd(name):
 
 
 def count(path, seconds=0):
-    """Writes down which minion ran it, then sleeps."""
+    """Appends the id of the minion to a file, then sleeps."""
     with open(path, "a") as record:
         record.write(f"{__opts__['id']}\n")
     time.sleep(seconds)
@@ -39,11 +39,11 @@ def count(path, seconds=0):
 
 
 def big(size, pieces=0):
-    """A text of that size, or a list of so many."""
+    """Returns a text of `size` bytes, or a list of `pieces` such texts."""
     text = "x" * size
     return [text] * pieces if pieces else text
 
 
 def pid():
-    """Of the process that runs the job."""
+    """Returns the pid of the process that runs the job."""
     return os.getpid()
