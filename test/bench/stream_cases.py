@@ -20,18 +20,23 @@ STREAMS = {"max_streams": 4000, "max_streams_per_user": 4000, "events": "everybo
 UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
 
+def await_text(stream, text):
+    heard = b""
+    while text not in heard:
+        part = stream.recv(4096)
+        assert part, heard
+        heard += part
+
+
 def listener(port, token, web_socket):
     """Returns the socket of an open stream."""
     stream = socket.create_connection(("127.0.0.1", port), 20)
     path, more = ("/ws", UPGRADE) if web_socket else ("/events", "")
     stream.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: {token}\r\n{more}\r\n".encode())
+    await_text(stream, b"\r\n\r\n" if web_socket else b"retry: ")
     if web_socket:
         stream.sendall(frame_of(READY))
-    heard, last = b"", b"server received message" if web_socket else b"retry: "
-    while last not in heard:
-        part = stream.recv(4096)
-        assert part, heard
-        heard += part
+        await_text(stream, b"server received message")
     stream.setblocking(False)
     return stream
 
