@@ -133,10 +133,10 @@ void fastcgi(std::string_view input) {
   static const bool ready = gateway::init_libfcgi().ok();
   require(ready, "libfcgi does not start");
   UniqueFd peer;
+  gateway::BodyBudget budget(std::size_t{1} << 30);
   gateway::FastCgiRequest request(connection_with(input, peer));
   http::Environ environ;
   if (!request.receive(environ)) return;
-  gateway::BodyBudget budget(std::size_t{1} << 30);
   const auto body =
       request.read_body({}, {.max_size = kMaxBody, .discard_time = std::chrono::seconds(10)}, budget);
   if (!body) return;
