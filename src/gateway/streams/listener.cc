@@ -168,9 +168,15 @@ Task<> Listener::hear_messages() {
     boost::system::error_code error;
     co_await websocket_->async_read(message, use_task_with(error));
     if (error) break;
+    const std::string_view text(static_cast<const char*>(message.data().data()), message.size());
+    if (websocket_->got_text() && !is_utf8(text)) {
+      // Beast does not report a text that ends inside a character if the text's last frame is empty.
+      feed_.reset();
+      early_end_ = http::Feed::End{websocket::close_code::bad_payload, ""};
+      group_.news.cancel();
+    }
     if (feed_) {
-      feed_->on_message({static_cast<const char*>(message.data().data()), message.size()},
-                        websocket_->got_text());
+      feed_->on_message(text, websocket_->got_text());
       // The feed's answers have to be sent before Beast reads and answers a close frame.
       has_heard_ = true;
       group_.news.cancel();

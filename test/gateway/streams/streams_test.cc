@@ -343,6 +343,7 @@ TEST_CASE("a WebSocket frame that violates RFC 6455 closes the connection with t
   CHECK(code_after(client_frame(0x80, "x")) == 1002);  // a continuation without a first frame
   CHECK(code_after(client_frame(0x09, "x")) == 1002);  // a ping in parts
   CHECK(code_after(client_frame(kText, "\xff")) == 1007);
+  CHECK(code_after(client_frame(0x01, "\xc3") + client_frame(0x80)) == 1007);  // ends inside a character
   CHECK(code_after(client_frame(kText, std::string(65537, 'x'))) == 1009);
   CHECK(code_after(client_frame(0x01, std::string(40'000, 'x')) +
                    client_frame(0x80, std::string(40'000, 'x'))) == 1009);
