@@ -51,7 +51,7 @@ stop() {
 }
 
 # Chooses the folder of the socket. The demo's directory does not work if its path is too long for a socket, or if nginx's workers
-# run as another user who may not enter the directory. Then a new folder in /tmp is used.
+# run as another user without the right to enter the directory. Then the demo uses a new folder in /tmp.
 choose_socket_dir() {
   socket_dir=$demo
   if [ "$(id -u)" = 0 ] || [ "$(printf %s "$demo/rest_fcgi.sock" | wc -c)" -gt 100 ]; then

@@ -242,7 +242,7 @@ Result<UniqueFd> listen_on(const addrinfo& address) {
   UniqueFd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return failure(errno_text());
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  // `::` has to include IPv4, whatever net.ipv6.bindv6only says.
+  // `::` has to include IPv4 for every value of net.ipv6.bindv6only.
   if (address.ai_family == AF_INET6) set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0) return bind_failure();
   if (::listen(fd.get(), kBacklog) != 0) return failure(errno_text());

@@ -121,7 +121,7 @@ TEST_CASE("an empty listen requires a listening socket on descriptor 0") {
   CHECK(refusal("fd:0") == "cannot listen on fd:0: file descriptor 0 is not a listening stream socket");
 }
 
-TEST_CASE("a unix socket gets socket_mode whatever the umask is") {
+TEST_CASE("a unix socket gets socket_mode under every umask") {
   const TempDir dir;
   Options options = listening_on("unix:" + (dir / "s"));
   options.socket_mode = 0666;

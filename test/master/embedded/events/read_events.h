@@ -10,7 +10,7 @@
 
 namespace rest_fcgi::test {
 
-/// The permit of fred, who may see all events.
+/// The permit of the user fred. It allows all events.
 inline const master::EventPermit kAll{auth::EventScope::all, "fred"};
 
 /// Reads until there are `count` events, or until a time limit.
