@@ -16,9 +16,10 @@ using store::Connection;
 using store::Row;
 using store::Store;
 
-constexpr std::int64_t kSlice = 500;        // jobs that one transaction deletes
-constexpr std::int64_t kSliceInMemory = 8;  // jobs that one transaction deletes in memory
-constexpr std::size_t kChecks = 8;          // checks of the bound in memory for `max_bytes` of new jobs
+constexpr std::int64_t kSlice = 500;  // the largest number of jobs that one transaction deletes
+constexpr std::int64_t kSliceInMemory =
+    8;                              // the largest number of jobs in memory that one transaction deletes
+constexpr std::size_t kChecks = 8;  // number of checks while new jobs of `max_bytes` arrive
 
 constexpr const char* kReserve = "INSERT INTO job (jid, saved) VALUES (?, ?) ON CONFLICT DO NOTHING";
 constexpr const char* kInsert =
@@ -184,7 +185,7 @@ class StoreReturner final : public Returner {
   Result<void> flush() override { return store_->sync(); }
 
  private:
-  /// `to` is the store, or a connection inside a transaction.
+  /// Stores a return. `to` is the store, or a connection inside a transaction.
   template <class Target>
   static Result<void> add(Target& to, const char* sql, JidKey key, const ReturnView& ret) {
     const auto added = to.execute(sql, key, ret.minion, ret.ret, ret.retcode, ret.success, ret.out);
@@ -202,7 +203,7 @@ class StoreReturner final : public Returner {
     drop_beyond_bound();
   }
 
-  /// Counts bytes of new jobs in memory. The bound in memory is checked more often than once a second.
+  /// Counts bytes of new jobs in memory, which can exceed the limit within a second.
   void note_added(std::size_t bytes) {
     if (!store_->is_in_memory() || (unchecked_bytes_ += bytes) < max_bytes_ / kChecks) return;
     unchecked_bytes_ = 0;
@@ -232,9 +233,9 @@ class StoreReturner final : public Returner {
   const std::chrono::seconds keep_jobs_;
   const std::size_t max_bytes_;
   const Clock& clock_;
-  std::atomic<std::size_t> unchecked_bytes_ = 0;  // bytes that were added since the last check
+  std::atomic<std::size_t> unchecked_bytes_ = 0;  // bytes of new jobs since the last check
   std::atomic<bool> has_dropped_ = false;
-  Store::Registration cleaning_;  // ends first
+  Store::Registration cleaning_;  // the registration ends before the other members
 };
 
 }  // namespace

@@ -11,9 +11,8 @@
 namespace rest_fcgi::returner {
 
 /// Makes the job cache in the tables `job` and `job_return` of the store. Each call is one transaction. Once
-/// a second the cache deletes jobs that are older than `keep_jobs`. If the database is larger than
-/// `max_bytes`, the cache also deletes the oldest jobs. The clock must outlive the cache. `save_load`,
-/// `save_job` and `prep_jid` refuse a jid without a key with the error invocation.
+/// a second, the job cache deletes jobs older than `keep_jobs`, and the oldest jobs above `max_bytes`. The
+/// clock must outlive the job cache. Calls with a jid that has no key fail with `invocation`.
 [[nodiscard]] std::unique_ptr<Returner> make_store_returner(std::shared_ptr<store::Store> store,
                                                             std::chrono::seconds keep_jobs,
                                                             std::size_t max_bytes, const Clock& clock);

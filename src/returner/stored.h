@@ -15,46 +15,42 @@
 /// How the store's tables hold jids, minions and returns.
 namespace rest_fcgi::returner {
 
-/// A jid as a 64-bit key. A jid is a number of 20 digits, and its key is the jid minus 20 * 10^18. Keys sort
-/// as their jids do.
+/// A jid as a 64-bit key: the number of 20 digits minus 20 * 10^18. Keys sort like their jids.
 using JidKey = std::int64_t;
 
-/// Returns the key of a jid. Absent if the text is not 20 digits, or if its year is not between 1100 and
-/// 2899.
+/// Returns the key of a jid with 20 digits and a year from 1100 to 2899, or absent for other texts.
 [[nodiscard]] std::optional<JidKey> key_of(std::string_view jid) noexcept;
 
-/// Returns the key of the first 20 digits of `jid`. A year before 1100 gives the smallest key, and a year
-/// after 2899 the greatest.
+/// Returns the key of the first 20 digits of `jid`. A year out of range gives the nearest key.
 [[nodiscard]] JidKey nearest_key(std::string_view jid) noexcept;
 
 [[nodiscard]] std::string jid_of(JidKey key);
 
-/// Returns the key of the jid whose digits are `time` in microseconds.
+/// Returns the key of the jid that stands for `time`.
 [[nodiscard]] JidKey key_at(WallTime time) noexcept;
 
-/// Returns the error for a jid that does not have the form of a jid. Its message names the job cache.
+/// Returns the error for a malformed jid. The message names the job cache.
 [[nodiscard]] Error no_key_of(std::string_view jid, std::string_view cache);
 
-/// The keys from `least` to `greatest`, including both.
+/// The keys from `least` to `greatest`, including both ends.
 struct JidKeys {
   JidKey least = 0;
   JidKey greatest = 0;
 };
 
-/// Returns a range of keys that includes all jids of a query. `selects` tells whether the query selects a job
-/// in this range.
+/// Returns a range of keys that includes all jids of a query. `selects` checks each job in the range.
 [[nodiscard]] JidKeys keys_of(const JobQuery& query) noexcept;
 
 /// Returns whether a query selects the job. The jid need not have a key.
 [[nodiscard]] bool selects(const JobQuery& query, std::string_view jid, std::string_view fun);
 
-/// Inserts minions into a sorted list, unless they are in the list already.
+/// Inserts minions into a sorted list, without duplicates.
 void add_minions(std::vector<std::string>& minions, const std::vector<std::string>& more);
 
 [[nodiscard]] std::string strings_json(const std::vector<std::string>& strings);
 [[nodiscard]] std::vector<std::string> strings_in(std::string_view json);
 
-/// Returns a list of returns as JSON. Fields with their usual value are left out.
+/// Returns a list of returns as JSON, without fields that have their usual value.
 [[nodiscard]] std::string returns_json(std::span<const ReturnView> returns);
 [[nodiscard]] std::vector<JobReturn> returns_in(std::string_view json);
 

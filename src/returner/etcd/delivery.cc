@@ -15,18 +15,18 @@
 namespace rest_fcgi::returner {
 namespace {
 
-constexpr std::size_t kMostSends = 8;  // transactions at the same time
+constexpr std::size_t kMostSends = 8;  // largest number of simultaneous transactions
 constexpr std::size_t kMostPutsOfBatch = 32;
 constexpr std::size_t kMostBytesOfBatch = 512 * 1024;
-constexpr int kMostTries = 8;  // tries to change a load that other processes change at the same time
+constexpr int kMostTries = 8;  // attempts to change a load that other processes change
 
 /// A load or a return for etcd.
 struct Item {
   std::string what;              ///< the name of the item in the log
   EtcdWrite write;               ///< puts the load, or the fields of the return
-  std::optional<EtcdPair> last;  ///< for a return, puts the jid of the minion's last job
+  std::optional<EtcdPair> last;  ///< puts the jid of the minion's last job; only for a return
 
-  /// Identifies the load or the return. Two items with the same place must not be sent at the same time.
+  /// Identifies the load or the return. Items with the same place must not be sent at the same time.
   [[nodiscard]] const std::string& place() const { return write.puts.front().key; }
   [[nodiscard]] std::size_t puts() const noexcept { return write.puts.size() + (last ? 1 : 0); }
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -36,7 +36,6 @@ struct Item {
   }
 };
 
-/// Items that are written in one transaction.
 class Batch {
  public:
   /// Adds an item. Returns false if the batch is full. An empty batch accepts any item.
@@ -81,7 +80,6 @@ class Batch {
   std::size_t bytes_ = 0;
 };
 
-/// Batches that may be sent at the same time.
 class Group {
  public:
   /// Adds an item. Returns false if the group already has an item with the same place.
@@ -103,7 +101,7 @@ class Delivery {
       : store_(store), layout_(options), lost_(std::move(lost)) {}
 
   [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
-    recent_.trim();  // trimming later could drop jobs that this delivery looks up
+    recent_.trim();  // a later trim could drop jobs that the delivery looks up
     if (Result<void> found = look_up_jobs(rows); !found) return found;
     Group group;
     for (const OutboxRow& row : rows) {
@@ -122,7 +120,7 @@ class Delivery {
   }
 
  private:
-  /// Reads loads that returns need from etcd, unless a load is among the rows or in `recent_`.
+  /// Reads the loads of returns from etcd, unless a load is among the rows or in `recent_`.
   [[nodiscard]] Result<void> look_up_jobs(const std::vector<OutboxRow>& rows) {
     std::set<JidKey> here;
     std::set<JidKey> missing;
@@ -173,7 +171,7 @@ class Delivery {
     const std::string jid = jid_of(row.key);
     const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret.minion, name); };
     Item item{format("the return of {} to job {}", ret.minion, jid), {}, {}};
-    std::string stamp;  // a placeholder has no stamp, so that any return counts as later
+    std::string stamp;  // a placeholder has no stamp, so any return counts as later
     if (row.is_placeholder) {
       item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};
     } else {
@@ -222,7 +220,7 @@ class Delivery {
       note_refused(batch.items().front().what, written.error());
       return {};
     }
-    // etcd refuses at least one of the items. Each item is sent alone, so that the others are written.
+    // etcd refuses at least one of the items. Each item is sent alone, so that the other items are written.
     for (Item item : batch.items()) {
       Batch alone;
       alone.add(item);

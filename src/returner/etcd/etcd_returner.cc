@@ -133,7 +133,6 @@ class EtcdReturner : public Returner {
                         rest_fcgi::quoted(minion))};
   }
 
-  /// Appends a row. If the outbox is full, the row is lost.
   Result<void> append(const OutboxRow& row) {
     const Result<bool> appended = outbox_->append(row);
     return appended ? Result<void>() : appended.error();
@@ -152,12 +151,12 @@ class EtcdReturner : public Returner {
   const std::shared_ptr<store::Store> store_;
   const Clock& clock_;
   const EtcdLayout layout_;
-  const std::string name_ = random_name();  // the name of this process
+  const std::string name_ = random_name();
   std::atomic<std::uint64_t> claims_{0};
   const std::shared_ptr<EtcdLosses> losses_ = std::make_shared<EtcdLosses>();
   const std::unique_ptr<EtcdStore> writing_;
   const std::unique_ptr<EtcdStore> reading_;
-  std::unique_ptr<Outbox> outbox_;  // uses writing_
+  std::unique_ptr<Outbox> outbox_;  // the outbox uses writing_
 };
 
 Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const {
@@ -175,7 +174,7 @@ Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const
   if (!read) return failure(read.error());
   for (auto& [minion, entry] : by_minion) {
     auto& [ret, is_whole] = entry;
-    if (!is_whole) continue;  // with API v2 a process writes a return key by key, so a part may be missing
+    if (!is_whole) continue;  // API v2 writes a return key by key, so a part may be missing
     ret.minion = minion;
     returns.push_back(std::move(ret));
   }

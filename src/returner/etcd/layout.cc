@@ -18,8 +18,7 @@ namespace {
 constexpr std::size_t kMostOfPart = 256;
 constexpr std::size_t kDigitsOfJid = 20;
 
-/// Returns the root of all keys. API v3 keeps the configured root unchanged. Keys of API v2 are paths, which
-/// begin with a slash; several slashes count as one.
+/// Returns the root of all keys. Keys of API v2 are paths, which begin with a slash.
 std::string root_of(const EtcdOptions& options) {
   if (!options.require_v2) return options.root;
   std::string root = "/";
@@ -34,8 +33,7 @@ void append_number(std::string& out, std::uint64_t value, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
 }
 
-/// Returns the number of bytes that hold the length of a msgpack `str` or `bin` with this first byte; absent
-/// for other types.
+/// Returns how many bytes hold the length of a msgpack `str` or `bin` with the first byte `first`.
 std::optional<std::size_t> length_bytes(unsigned char first) {
   switch (first) {
     case 0xd9:

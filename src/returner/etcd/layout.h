@@ -29,7 +29,6 @@ class EtcdLayout {
  public:
   explicit EtcdLayout(const EtcdOptions& options);
 
-  /// The following functions return folders, which end with a slash.
   [[nodiscard]] std::string all() const { return root_ + "/"; }
   [[nodiscard]] std::string listeners() const { return root_ + "/listeners/"; }
   [[nodiscard]] std::string events() const { return root_ + "/events/"; }
@@ -42,7 +41,7 @@ class EtcdLayout {
   [[nodiscard]] std::string minion(std::string_view id) const { return minions().append(id); }
   [[nodiscard]] std::string claim(std::string_view jid) const;
 
-  /// Returns the form of a text in etcd: a msgpack `str`, or the text itself.
+  /// Returns a text as etcd stores it: as a msgpack `str`, or unchanged.
   [[nodiscard]] std::string encoded(std::string_view text) const;
 
  private:
@@ -58,46 +57,42 @@ struct EtcdField {
 };
 [[nodiscard]] std::optional<EtcdField> field_in(std::string_view rest);
 
-/// Returns whether the text is valid as one part of a key, for example as a minion ID.
+/// Returns whether the text can be one part of a key, for example a minion id.
 [[nodiscard]] bool is_key_part(std::string_view text);
 
-/// Returns whether the name begins with 20 digits, as a jid does. Salt's `unique_jid` appends a suffix to
-/// these digits.
+/// Returns whether the name begins with 20 digits. Salt's `unique_jid` appends a suffix to these digits.
 [[nodiscard]] bool is_like_jid(std::string_view name);
 
-/// Returns a time in the form of Salt's `_stamp`, in UTC: `2026-11-20T23:15:01.000001`. Stamps sort as their
-/// times do.
+/// Returns a time in the form of Salt's `_stamp`, in UTC: `2026-11-20T23:15:01.000001`. Stamps sort by time.
 [[nodiscard]] std::string stamp_text(WallTime time);
 
 /// Returns the text of a stored value, which is a msgpack `str` or the text itself.
 [[nodiscard]] std::string_view decoded(std::string_view stored);
 
-// The following functions use loads and returns as JSON, in decoded form. Salt may have written these texts.
+// The following functions use loads and returns as decoded JSON. Salt may have written the JSON.
 
-/// The function and the arguments of a job, as JSON. Each return repeats them.
 struct JobFacts {
   std::string fun;
   std::string arg;
 };
 
-/// Returns a load in Salt's form. The list `Minions` is like that of Salt's own job cache, and `metadata` is
-/// in `kwargs`.
+/// Returns a load in Salt's form, with the list `Minions` of Salt's own job cache and `metadata` in `kwargs`.
 [[nodiscard]] std::string load_text(const Load& load);
 
-/// Reads a load, or a return that a Salt master wrote in place of the load. Missing members get the values
-/// that Salt uses. Absent if `text` is not a JSON object.
+/// Reads a load, or a return that a Salt master wrote in place of the load. Missing members get Salt's
+/// defaults. Returns absent if `text` is not a JSON object.
 [[nodiscard]] std::optional<Load> load_in(std::string_view jid, std::string_view text);
 
-/// Returns a load for a job that has only returns. `salt --return etcd` writes no load, and a load may expire
-/// before its returns. `fun` and `fun_args` are fields of one return in decoded form; they may be empty.
+/// Returns a load for a job that has only returns, as after `salt --return etcd` or after the load expired.
+/// `fun` and `fun_args` are decoded fields of one return and may be empty.
 [[nodiscard]] std::string load_of_return(std::string_view jid, std::string_view fun,
                                          std::string_view fun_args, const std::vector<std::string>& minions);
 
-/// Returns a load with more minions and no other changes. Absent if `text` is not a JSON object.
+/// Returns a load with additional minions. Returns absent if `text` is not a JSON object.
 [[nodiscard]] std::optional<std::string> with_minions(std::string_view text,
                                                       const std::vector<std::string>& minions);
 
-/// Returns the names and the JSON values of a return's fields, in Salt's order. `_stamp` is left out if
+/// Returns the names and the JSON values of a return's fields, in Salt's order. Leaves out `_stamp` if
 /// `stamp` is empty.
 [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> return_fields(std::string_view jid,
                                                                                   const JobReturn& ret,
@@ -107,7 +102,7 @@ struct JobFacts {
 /// Reads one field of a return into `ret`, and ignores unknown names. Returns whether the field is `return`.
 bool read_field(JobReturn& ret, std::string_view name, std::string_view text);
 
-/// Returns a value as JSON. A value that is not JSON becomes a JSON string.
+/// Returns a value as JSON. Text that is not JSON becomes a JSON string.
 [[nodiscard]] Json json_in(std::string_view text);
 
 }  // namespace rest_fcgi::returner

@@ -33,13 +33,12 @@ struct EtcdPair {
   std::string value;
 };
 
-/// Puts that share one condition.
 struct EtcdWrite {
-  /// When the puts are skipped.
+  /// The condition under which the puts are skipped.
   enum class Unless {
     never,
-    exists,   ///< if the key `guard` exists
-    greater,  ///< if the value of the key `guard` is greater than `than`, compared as bytes
+    exists,   ///< the puts are skipped if the key `guard` exists
+    greater,  ///< the puts are skipped if the value of `guard` is greater than `than`, compared as bytes
   };
   Unless unless = Unless::never;
   std::string guard{};
@@ -47,37 +46,35 @@ struct EtcdWrite {
   std::vector<EtcdPair> puts{};
 };
 
-/// The loads to visit, and their order.
 struct EtcdWalk {
   JidKeys keys;
   bool newest_first = false;
   WallTime now;
 };
 
-/// Reads and writes the keys of a job cache. The class is abstract because it has implementations for API v3,
-/// for API v2 and for tests. Thread-safe. Errors: those of `etcd::Client`. A read takes at most 5 s and a
-/// write at most 4 s. This is long enough to try two silent members and then another one.
+/// Reads and writes the keys of a job cache. Thread-safe. Fails with the errors of `etcd::Client`. A read
+/// takes at most 5 s and a write at most 4 s.
 class EtcdStore {
  public:
   using Visitor = std::function<void(const std::string& key, const std::string& value)>;
-  /// Takes a jid and the stored load. Returns false to end the walk.
+  /// A function that takes a jid and the stored load. It returns false to end the walk.
   using LoadVisitor = std::function<bool(const std::string& jid, const std::string& stored)>;
 
   virtual ~EtcdStore() = default;
 
-  /// Returns the values of the keys in the order of the keys; absent for a missing key.
+  /// Returns the values in the order of the keys. The value of a missing key is absent.
   [[nodiscard]] virtual Result<std::vector<std::optional<std::string>>> get(
       const std::vector<std::string>& keys) = 0;
 
   /// Visits all keys below `folder` in order. `folder` ends with a slash.
   [[nodiscard]] virtual Result<void> visit(const std::string& folder, const Visitor& visitor) = 0;
 
-  /// Visits the loads of jobs. For a job without a load, it visits the result of `load_or_returned`.
+  /// Visits the loads of jobs. For a job without a load, visits the result of `load_or_returned`.
   [[nodiscard]] virtual Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
                                                 const LoadVisitor& visitor) = 0;
 
-  /// Executes all writes. Written keys get the store's time to live. With API v3, all writes are one
-  /// transaction. The writes put each key only once.
+  /// Executes all writes, with API v3 in one transaction. Written keys get the store's time to live.
+  /// REQUIRES: the keys of the puts are different.
   [[nodiscard]] virtual Result<void> write(const std::vector<EtcdWrite>& writes) = 0;
 
   /// Puts a pair with the time to live `ttl`, unless its key or the key `taken_by` exists. Returns whether
@@ -89,46 +86,42 @@ class EtcdStore {
   [[nodiscard]] virtual Result<bool> replace(const EtcdPair& pair, const std::string& before) = 0;
 };
 
-/// Returns the stored load of a job. If the load is missing, returns the result of `load_of_return` for the
-/// job's first return. Absent if the job has neither. Errors: those of the store.
+/// Returns the stored load of a job. Without a load, returns the result of `load_of_return` for the first
+/// return. Returns absent if the job has no return either.
 [[nodiscard]] Result<std::optional<std::string>> load_or_returned(EtcdStore& store, const EtcdLayout& layout,
                                                                   const std::string& jid);
 
-/// Makes a store without opening a connection. Its keys live for `ttl`, or forever if `ttl` is 0. Errors:
-/// configuration.
+/// Makes a store without opening a connection. Keys live for `ttl`, or forever if `ttl` is 0.
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v3(const etcd::Options& options,
                                                                     std::chrono::seconds ttl);
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v2(const etcd::Options& options,
                                                                     std::chrono::seconds ttl);
 
-/// Opens the job cache in an etcd cluster, in the layout of Salt's etcd returner. When a write call returns,
-/// the write is in the outbox. A read first waits until etcd has all earlier writes. `save_load`, `save_job`
-/// and `prep_jid` refuse a jid without a key with the error invocation. `prep_jid` reserves a jid for an
-/// hour. etcd deletes jobs after their time to live. The clock must outlive the job cache. Errors:
-/// configuration, internal.
+/// Opens the job cache in an etcd cluster, in the layout of Salt's etcd returner. A write call returns when
+/// the write is in the outbox. A read first waits until etcd has all earlier writes. Calls with a jid that
+/// has no key fail with `invocation`. `prep_jid` reserves a jid for an hour. The clock must outlive the job
+/// cache. Fails with `configuration` or `internal`.
 [[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner(const EtcdOptions& options,
                                                                    std::shared_ptr<store::Store> store,
                                                                    const Clock& clock);
 
-/// Opens the job cache over given stores, for tests.
 [[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner_over(const EtcdOptions& options,
                                                                         std::shared_ptr<store::Store> store,
                                                                         const Clock& clock,
                                                                         std::unique_ptr<EtcdStore> writing,
                                                                         std::unique_ptr<EtcdStore> reading);
 
-/// Returns a function that writes rows of the outbox into etcd, in several transactions at the same time. The
-/// function may write a row twice. It drops returns of jobs that etcd does not have. If etcd refuses a load
-/// or a return, the function logs it and calls `lost` on any thread. `store` must outlive the function. Only
-/// one thread may use the function.
+/// Returns a function that writes rows of the outbox into etcd. Only one thread may use the function. The
+/// function may write a row twice, and drops returns of unknown jobs. If etcd refuses a load or a return, the
+/// function calls `lost` on any thread. `store` must outlive the function.
 [[nodiscard]] std::function<Result<void>(const std::vector<OutboxRow>&)> make_etcd_delivery(
     EtcdStore& store, const EtcdOptions& options, std::function<void()> lost);
 
-/// The newest jobs, up to a largest size in bytes. The order of keys is the order of jids. Not synchronized.
+/// The newest jobs up to a largest size in bytes. Keys have the order of jids. Not synchronized.
 template <class Key, class Known>
 class RecentJobs {
  public:
-  /// Stores what is known of a job. `bytes` is the size of `known`.
+  /// Stores a job with the facts `known`, which have `bytes` bytes.
   const Known& put(const Key& key, Known known, std::size_t bytes) {
     Entry& entry = jobs_[key];
     bytes_ += bytes - entry.bytes;
@@ -141,7 +134,6 @@ class RecentJobs {
     return found == jobs_.end() ? nullptr : &found->second.known;
   }
 
-  /// Drops the oldest jobs until the map is within its bounds.
   void trim() {
     constexpr std::size_t kMost = 4096;
     constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
@@ -160,7 +152,7 @@ class RecentJobs {
 };
 
 /// Calls `call(0)` to `call(count - 1)`, at most `most` of them at the same time. Waits until all calls have
-/// ended. After an error no further call starts. Returns the first error.
+/// ended. After an error, no further call starts, and the first error is returned.
 template <class Call>
 [[nodiscard]] Result<void> at_once(std::size_t count, std::size_t most, const Call& call) {
   std::atomic<std::size_t> next{0};
@@ -182,7 +174,7 @@ template <class Call>
     others.push_back(*std::move(thread));
   }
   run_calls();
-  others.clear();  // waits until the threads have ended
+  others.clear();
   return all;
 }
 

@@ -12,8 +12,8 @@ namespace {
 using etcd::NodeV2;
 using etcd::PutV2;
 
-constexpr int kMostPuts = 8;          // tries to put a key that other processes change at the same time
-constexpr std::size_t kMostGets = 8;  // requests at the same time
+constexpr int kMostPuts = 8;          // attempts to put a key that other processes change
+constexpr std::size_t kMostGets = 8;  // largest number of simultaneous requests
 constexpr std::size_t kLoadsOfWalk = 64;
 
 etcd::Deadline soon_v2() {
@@ -30,8 +30,7 @@ void visit_leaves(const NodeV2& node, const EtcdStore::Visitor& visitor) {
   }
 }
 
-/// A store with API v2. Each put is a request of its own. Therefore a reader may see a part of a return, as
-/// with Salt's own etcd returner.
+/// A store with API v2. Each put is a request of its own, so a reader may see a part of a return.
 class StoreV2 : public EtcdStore {
  public:
   StoreV2(std::unique_ptr<etcd::Client> client, std::chrono::seconds ttl)
@@ -138,8 +137,7 @@ class StoreV2 : public EtcdStore {
     return {};
   }
 
-  /// Puts a pair if the key has the value `before`. If `before` is absent, the key must not exist. Returns
-  /// whether the pair was put.
+  /// Puts a pair if the key has the value `before`, or does not exist. Returns whether the pair was put.
   [[nodiscard]] Result<bool> put_unless_changed(const EtcdPair& pair,
                                                 const std::optional<std::string>& before) {
     PutV2 put{.key = pair.key, .value = pair.value, .ttl = ttl_};
@@ -151,7 +149,7 @@ class StoreV2 : public EtcdStore {
     return try_put(put);
   }
 
-  /// Sends a put. Returns whether its condition was true.
+  /// Sends a put. Returns whether the put's condition was true.
   [[nodiscard]] Result<bool> try_put(const PutV2& put) {
     const Result<void> done = client_->put_v2(put, soon_v2());
     if (done) return true;

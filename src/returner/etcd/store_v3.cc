@@ -21,17 +21,17 @@ using etcd::TxnRequest;
 using std::chrono::seconds;
 
 constexpr seconds kLongestShared{60};
-constexpr std::size_t kMostRanges = 128;  // ranges in one transaction; etcd allows no more
-constexpr std::size_t kMostReads = 4;     // transactions at the same time
-constexpr std::int64_t kFirstPage = 128;  // keys of the first page
-// Keys of a page; small enough for a busy member to answer in time.
+constexpr std::size_t kMostRanges = 128;  // etcd allows 128 operations in one transaction
+constexpr std::size_t kMostReads = 4;     // largest number of simultaneous transactions
+constexpr std::int64_t kFirstPage = 128;  // number of keys in the first page
+// A busy member can read 4096 keys in time.
 constexpr std::int64_t kLargestPage = 4096;
 constexpr std::size_t kBytesOfPage = 1024 * 1024;
-// A folder's name plus this character sorts after all keys in the folder.
+// A folder's name plus `kAfterSlash` sorts after all keys in the folder.
 constexpr char kAfterSlash = '/' + 1;
-// A jid plus this character sorts after the jid with any suffix of `unique_jid`.
+// A jid plus `kAfterSuffix` sorts after the jid with any suffix of `unique_jid`.
 constexpr char kAfterSuffix = '~';
-constexpr std::string_view kNext{"\0", 1};  // a key plus this text is the next possible key
+constexpr std::string_view kNext{"\0", 1};  // a key plus `kNext` is the next possible key
 
 etcd::Deadline read_deadline() {
   return std::chrono::steady_clock::now() + seconds(5);
@@ -58,8 +58,7 @@ RequestOp put(const EtcdPair& pair, std::int64_t lease) {
   return {etcd::PutRequest{.key = pair.key, .value = pair.value, .lease = lease}};
 }
 
-/// Returns a nested transaction. Its puts run when the guard is false. A comparison with a missing key is
-/// false, so the puts run if the guard's key is missing.
+/// Returns a nested transaction whose puts run unless the condition holds. A missing key fails the condition.
 RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   TxnRequest txn;
   if (write.unless == EtcdWrite::Unless::exists) {
@@ -75,7 +74,7 @@ RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
 /// A key or folder directly below a folder.
 struct Child {
   std::string name;
-  std::string next;  ///< the first key after this key or folder
+  std::string next;  ///< the first key after the key or folder
 };
 
 Child child_in(const std::string& folder, const std::string& key) {
@@ -84,16 +83,15 @@ Child child_in(const std::string& folder, const std::string& key) {
   return {key.substr(folder.size(), slash - folder.size()), key.substr(0, slash) + kAfterSlash};
 }
 
-/// The lease of keys with a time to live. Writes share a lease for a tenth of that time, but for at least
-/// 1 s and at most 60 s. A lease lives for the time to live plus the time of sharing, so that no key
-/// expires early. The client must outlive this object. Thread-safe.
+/// The lease of keys with a time to live. Writes share a lease for a tenth of the time to live, between 1 s
+/// and 60 s. The lease lives so much longer that no key expires early. The client must outlive the object.
+/// Thread-safe.
 class SharedLease {
  public:
-  /// If `ttl` is 0, writes use no lease.
   SharedLease(etcd::Client& client, seconds ttl)
       : client_(client), ttl_(ttl), shared_(std::clamp(ttl / 10, seconds(1), kLongestShared)) {}
 
-  /// Returns the lease for a write that is sent now; 0 if writes use no lease. Errors: those of the client.
+  /// Returns the lease for the next write, or 0 if writes use no lease. Fails with the errors of the client.
   [[nodiscard]] Result<std::int64_t> current() {
     if (ttl_.count() == 0) return std::int64_t{0};
     const std::lock_guard lock(mutex_);
@@ -170,9 +168,8 @@ class StoreV3 : public EtcdStore {
     const Result<etcd::TxnReply> reply = leased([&](std::int64_t lease) {
       TxnRequest txn;
       for (const EtcdWrite& write : writes) txn.success.push_back(guarded(write, lease));
-      // etcd's quota counts only puts of the outer transaction, in both branches (`costTxn` in etcd).
-      // Therefore the outer transaction has one put in a branch that never runs, because there is no
-      // comparison.
+      // etcd's quota counts only puts of the outer transaction, in both branches (`costTxn` in etcd). The
+      // failure branch never runs, and its put makes etcd check the quota.
       if (!writes.empty()) txn.failure.push_back(put({writes.front().puts.front().key, {}}, 0));
       return txn;
     });
@@ -217,8 +214,8 @@ class StoreV3 : public EtcdStore {
   }
 
  private:
-  /// Reads the ranges from `begin` to before `end` in one transaction. If the reply is too large, reads each
-  /// half separately.
+  /// Reads the ranges from `begin` to before `end` in one transaction. Reads each half separately if the
+  /// reply is too large.
   [[nodiscard]] Result<void> read(const std::vector<RangeRequest>& requests, std::size_t begin,
                                   std::size_t end, std::vector<etcd::RangeReply>& replies) {
     TxnRequest txn;
@@ -234,8 +231,7 @@ class StoreV3 : public EtcdStore {
     return {};
   }
 
-  /// Sends a transaction with a lease. If etcd does not have the lease any more, repeats the transaction with
-  /// a new lease.
+  /// Sends a transaction with a lease, and again with a new lease if the lease has ended.
   template <class MakeTxn>
   Result<etcd::TxnReply> leased(const MakeTxn& make_txn) {
     Result<etcd::TxnReply> reply = Error{};
@@ -257,14 +253,13 @@ std::uint64_t distance(JidKey from, JidKey to) {
   return static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
 }
 
-constexpr std::uint64_t kFirstWidth = 1'000'000;  // a second
+constexpr std::uint64_t kFirstWidth = 1'000'000;  // one second in microseconds
 constexpr std::uint64_t kMostWidth = std::numeric_limits<JidKey>::max();
-constexpr std::size_t kMostLoads = 512;  // the most loads of a stretch
+constexpr std::size_t kMostLoads = 512;  // largest number of loads in a stretch
 
-/// Visits loads in stretches of time. The width of a stretch depends on the number of jobs found before. A
-/// stretch is divided into parts. One request reads the first key of each part, which is the load of a job in
-/// most cases. The rest of each part is divided again. Before etcd 3.5, a range with limit 1 costs as much as
-/// the whole range; therefore the parts are small.
+/// Visits loads in stretches of time. The number of jobs found before determines the width of a stretch. One
+/// request reads the first key of each part of a stretch, usually the load of a job. Then the rest of each
+/// part is divided. Parts are small, because old etcd reads the whole range for limit 1.
 class LoadWalk {
  public:
   LoadWalk(StoreV3& store, const EtcdLayout& layout, const EtcdWalk& walk,
@@ -281,9 +276,9 @@ class LoadWalk {
   }
 
  private:
-  // The loads by jid; a load that is not read yet is absent.
+  // The loads by jid. A load is absent until it is read.
   using Loads = std::map<std::string, std::optional<std::string>>;
-  /// A range of keys to read: from the key `from` to the last key of the jid `last`.
+  /// The keys from `from` to the last key of the jid `last`.
   struct Part {
     std::string from;
     JidKey first;
@@ -313,7 +308,7 @@ class LoadWalk {
     return {};
   }
 
-  /// Finds all loads between two jids. Returns false if there are too many; then `loads` is incomplete.
+  /// Finds all loads between two jids. Returns false and incomplete loads if there are too many.
   [[nodiscard]] Result<bool> scan(JidKey first, JidKey last, Loads& loads) {
     std::vector<Part> parts{{jobs_ + jid_of(first), first, last}};
     while (!parts.empty()) {
@@ -357,7 +352,7 @@ class LoadWalk {
     }
   }
 
-  /// Returns the distance from `end` within which the nearest eighth of these loads lies.
+  /// Returns the distance from `end` within which the nearest eighth of the loads lies.
   [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, JidKey end) const {
     const auto rank = static_cast<std::ptrdiff_t>(loads.size() / 8);
     if (!walk_.newest_first) {

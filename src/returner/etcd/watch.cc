@@ -23,22 +23,20 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-// The following constants are for events to other hosts.
-constexpr std::size_t kMostWaiting = 1024 * 1024;  // bytes that wait; etcd accepts requests of 1.5 MiB
+constexpr std::size_t kMostWaiting = 1024 * 1024;  // bytes; etcd accepts requests of 1.5 MiB
 constexpr milliseconds kEventsGroupTime{10};
-constexpr milliseconds kEventsPause{1000};  // pause after a failure
-constexpr milliseconds kLookEvery{1000};    // how often the thread looks for listeners
+constexpr milliseconds kEventsPause{1000};  // pause of the events thread after a failure
+constexpr milliseconds kLookEvery{1000};    // interval at which the events thread looks for listeners
 
-// The following constants are for changes in etcd.
-constexpr milliseconds kSlice{200};   // the watch notices within this time that it has to stop
-constexpr seconds kMinimumLife{3};    // time before the watch may end because the listener does not need it
-constexpr seconds kReconnectTime{2};  // time to connect to a busy member
+constexpr milliseconds kSlice{200};   // longest time until the watch notices a stop request
+constexpr seconds kMinimumLife{3};    // shortest life of a watch that the listener does not need
+constexpr seconds kReconnectTime{2};  // time limit to connect to a busy member
 constexpr seconds kBeginTime{2};
-// Longest wait for another thread that starts the watch, and delay before a failed start is repeated.
+// The longest wait for another thread that starts the watch, and the pause after a failed start.
 constexpr seconds kStartWait{1};
 constexpr seconds kLookUpTime{5};        // time limit to read all job loads of one transaction
-constexpr seconds kListenEvery{20};      // interval in which this listener writes its key again
-constexpr seconds kListenAgainAfter{2};  // interval after a failed write of that key
+constexpr seconds kListenEvery{20};      // interval at which the listener writes its key again
+constexpr seconds kListenAgainAfter{2};  // pause after a failed write of the listener's key
 
 class ChangesV3 : public EtcdChanges {
  public:
@@ -46,7 +44,7 @@ class ChangesV3 : public EtcdChanges {
       : client_(std::move(client)), folder_(std::move(folder)) {}
 
   Result<void> begin(etcd::Deadline deadline) override {
-    // This read also checks the permission. Without the read, etcd would refuse only the watch, later.
+    // The read checks the permission now. Otherwise etcd would refuse the watch later.
     const std::string end = etcd::prefix_end(folder_);
     const auto now = client_->range({.key = folder_, .range_end = end, .limit = 1}, deadline);
     if (!now) return now.error();
@@ -83,16 +81,14 @@ class ChangesV3 : public EtcdChanges {
  private:
   const std::unique_ptr<etcd::Client> client_;
   const std::string folder_;
-  std::unique_ptr<etcd::Watcher> watcher_;  // uses the client
+  std::unique_ptr<etcd::Watcher> watcher_;
 };
 
-/// Sends events to the listeners of other hosts. It puts one batch of events after another into one key of
-/// this process, which the listeners watch. If there are no listeners, it writes nothing and looks again
-/// after a second. Its thread starts with the first event. Thread-safe.
+/// Sends events to the listeners of other hosts through one key of the process, which the listeners watch.
+/// Without listeners, it writes nothing. Thread-safe.
 class EtcdEvents {
  public:
-  /// `store` has a longer time to live than the time between two calls of `listen`. `name` is the name of
-  /// this process.
+  /// REQUIRES: the time to live of `store` is longer than the time between two calls of `listen`.
   EtcdEvents(std::unique_ptr<EtcdStore> store, const EtcdLayout& layout, const std::string& name)
       : store_(std::move(store)),
         listeners_(layout.listeners()),
@@ -104,8 +100,7 @@ class EtcdEvents {
 
   [[nodiscard]] const std::string& key() const noexcept { return key_; }
 
-  /// Queues an event without waiting. If too many events wait, or if etcd refuses the event, `lost` of the
-  /// listeners is called.
+  /// Queues an event without waiting. Calls `lost` of the listeners if the event cannot be sent.
   void publish(std::string_view tag, const Json& data, std::string_view user) {
     std::string text;
     JsonWriter writer(text);
@@ -127,15 +122,14 @@ class EtcdEvents {
     start();
   }
 
-  /// Puts the key that says that this process has a listener.
+  /// Puts the key that tells other processes about the listener of this process.
   [[nodiscard]] Result<void> listen() { return put(own_listener_, numbered({})); }
 
  private:
-  /// Wakes the thread, or starts it. REQUIRES: mutex_ is held.
+  /// Starts or wakes the thread. REQUIRES: mutex_ is held.
   void start() {
     came_.notify_one();
     if (thread_.joinable()) return;
-    // If the thread cannot be started, the next event tries again.
     auto thread = Thread::start("etcd-events", [this] { run(ending_.get_token()); });
     if (thread) thread_ = *std::move(thread);
   }
@@ -156,8 +150,8 @@ class EtcdEvents {
     }
   }
 
-  /// Sends the waiting events. After an error the next call sends the same value again, because etcd may have
-  /// stored the value already. Listeners ignore an unchanged value.
+  /// Sends the waiting events. After an error, the next call sends the same events again. Listeners ignore an
+  /// unchanged value.
   [[nodiscard]] Result<void> send() {
     const Result<bool> heard = has_listeners();
     if (!heard) return heard.error();
@@ -194,8 +188,7 @@ class EtcdEvents {
     return format(R"({{"number": "{:020}"{}}})", ++puts_, rest_of_object);
   }
 
-  /// Puts a numbered value, unless the key has a later value. The condition is needed because etcd may
-  /// execute an earlier put late.
+  /// Puts a numbered value unless the key has a later value. etcd may execute an earlier put late.
   [[nodiscard]] Result<void> put(const std::string& key, const std::string& value) {
     return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
   }
@@ -205,11 +198,12 @@ class EtcdEvents {
   const std::string own_listener_;
   const std::string key_;
   std::mutex mutex_;
-  std::string waiting_;   // waiting events as JSON, separated by commas; guarded by mutex_
-  bool dropped_ = false;  // events were lost since the last batch was made; guarded by mutex_
+  std::string waiting_;   // the waiting events as JSON, separated by commas; guarded by mutex_
+  bool dropped_ = false;  // whether events were lost since the last batch; guarded by mutex_
   std::atomic<std::uint64_t> puts_{0};
-  std::string batch_;                  // the batch that is being sent; used by the thread only
-  std::optional<SteadyTime> none_at_;  // when no listener was found; used by the thread only
+  std::string batch_;  // the events that the thread sends; used by the thread only
+  std::optional<SteadyTime>
+      none_at_;  // the time at which the thread found no listener; used by the thread only
   std::condition_variable_any came_;
   std::stop_source ending_;
   Thread thread_;  // guarded by mutex_
@@ -254,7 +248,7 @@ class EtcdWatch : public Watch {
 
   Result<void> start(SteadyTime deadline) override {
     std::unique_lock lock(mutex_);
-    // While one thread waits for a silent cluster, other threads must not wait as long.
+    // Only the thread that starts the watch waits for a silent cluster. Other threads wait for `kStartWait`.
     if (!begun_.wait_for(lock, kStartWait, [this] { return !is_beginning_; })) {
       return Error{ErrorKind::unavailable, "etcd does not answer"};
     }
@@ -314,7 +308,7 @@ class EtcdWatch : public Watch {
     const SteadyTime now = steady_clock::now();
     jobs_.settle(now);
     if (now >= listen_at_ && !ending_) listen();
-    // After an error `next` may return at once. This pause prevents a busy loop.
+    // After an error `next` may return at once. The pause prevents a busy loop.
     if (failing_ || !lost_.empty()) std::this_thread::sleep_until(until);
   }
 
@@ -376,21 +370,21 @@ class EtcdWatch : public Watch {
   std::atomic<bool> own_loss_{false};
   std::atomic<bool> ending_{false};
 
-  // Only the thread uses the following members. Before its start, only the caller of `start` uses them.
+  // The thread uses the following members. Before the thread starts, the caller of `start` uses them.
   const std::unique_ptr<EtcdChanges> changes_;
   WatchedJobs jobs_;
-  std::string lost_;      // why changes are missing; empty if no changes are missing
-  bool failing_ = false;  // the last call failed, and this is logged
+  std::string lost_;  // the reason of missing changes, or empty
+  bool failing_ = false;
   SteadyTime look_up_until_{};
   SteadyTime listened_at_{};
   SteadyTime listen_at_{};
 
   std::mutex mutex_;
   std::condition_variable begun_;
-  // A caller is starting the watch; guarded by mutex_, as are the following members.
+  // mutex_ guards the members from `is_beginning_` to `failed_`.
   bool is_beginning_ = false;
-  bool is_running_ = false;      // the thread is running
-  SteadyTime started_at_{};      // the time of the last start, even of a failed one
+  bool is_running_ = false;
+  SteadyTime started_at_{};      // the time of the last start, even if the start failed
   std::optional<Error> failed_;  // the error of the last start
   Thread thread_;
 };

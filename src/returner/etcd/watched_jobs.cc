@@ -12,9 +12,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t kFieldsOfReturn = 9;  // including `_stamp`, which Salt writes last
+constexpr std::size_t kFieldsOfReturn = 9;  // the number includes `_stamp`, which Salt writes last
 constexpr milliseconds kSettleEvery{100};
-constexpr seconds kQuiet{1};        // time without a new field, after which a return counts as complete
+constexpr seconds kQuiet{1};        // a return is complete after this time without a new field
 constexpr seconds kLoadIsLate{10};  // the longest time that a return waits for its load
 
 std::size_t bytes_of(const Load& load) {
@@ -31,7 +31,7 @@ WatchedJobs::WatchedJobs(const EtcdOptions& options, ClusterListener& listener, 
 void WatchedJobs::take(const std::vector<EtcdChange>& changes, SteadyTime now) {
   jobs_.trim();
   const std::string jobs = layout_.jobs();
-  std::map<Place, std::size_t> touched;  // the number of fields that these changes write
+  std::map<Place, std::size_t> touched;  // the number of fields that the changes write
   for (const EtcdChange& change : changes) {
     if (!change.key.starts_with(jobs)) continue;
     const std::size_t slash = change.key.find('/', jobs.size());
@@ -112,7 +112,7 @@ WatchedJobs::Returns::iterator WatchedJobs::pass_on(Returns::iterator pending, b
 
 Result<const Load*> WatchedJobs::find(const std::string& jid, std::int64_t revision) {
   if (const Load* const known = jobs_.find(jid)) return known;
-  // A load that is written after this revision arrives as a change of its own.
+  // A load that is written after `revision` arrives as a change of its own.
   const auto stored = look_up_(layout_.load(jid), revision);
   if (!stored) return stored.error();
   std::optional<Load> load;
