@@ -16,8 +16,7 @@
 namespace rest_fcgi {
 namespace {
 
-/// A file that changed less than this time ago may change again without a new time stamp. The kernel updates
-/// the time stamps of files at least every 10 ms.
+/// The kernel may take up to 10 ms to give a changed file a new time stamp.
 constexpr std::chrono::milliseconds kTimeStampStep{20};
 
 std::chrono::nanoseconds since_epoch(const timespec& time) {
@@ -28,8 +27,7 @@ bool make_folder(const std::string& path) {
   return ::mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST;
 }
 
-/// Makes the folder. If its parent is missing, makes the parent first. Returns false and sets errno on
-/// failure.
+/// Makes a folder, and its parent if the parent is missing. Returns false and sets errno on failure.
 bool make_folder_with_parent(const std::string& path) {
   if (make_folder(path)) return true;
   const std::size_t slash = path.rfind('/');

@@ -26,8 +26,8 @@ Error unavailable(std::string cause) {
   return {ErrorKind::unavailable, std::move(cause)};
 }
 
-/// The attributes with which a child process starts. Its standard input and output are the socket, and it
-/// blocks and ignores no signals. It has its own process group, so that Ctrl-C does not reach it.
+/// The attributes with which a child process starts. The child has the socket as standard input and output,
+/// default signals and its own process group.
 class SpawnAttributes {
  public:
   explicit SpawnAttributes(int socket) {
@@ -39,7 +39,7 @@ class SpawnAttributes {
     ::sigfillset(&all);
     ::posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, socket, STDOUT_FILENO);
-    // Closes the other files, since some libraries open files without O_CLOEXEC.
+    // Closes the other files, because some libraries open files without O_CLOEXEC.
     ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
@@ -68,8 +68,7 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_;
 };
 
-/// Returns whether the peer of the socket runs as root or as this process's user. The peer receives passwords
-/// and commands, so other users are refused.
+/// Returns whether the peer of the socket runs as root or as this process's user.
 bool is_peer_trusted(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -119,8 +118,7 @@ Result<HelperProcess> HelperProcess::connect(const std::string& path, std::chron
 
 HelperProcess::~HelperProcess() {
   if (process_ == 0) return;
-  // A child that left its process group or runs as another user cannot be killed. Closing the socket ends the
-  // input of such a child.
+  // Closing the socket ends the input of a child that kill(2) does not reach.
   socket_.reset();
   ::kill(-process_, SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {

@@ -11,7 +11,7 @@
 namespace rest_fcgi {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 void append_escape(std::string& out, char c) {
   constexpr std::string_view characters = "\"\\\b\f\n\r\t";
@@ -33,10 +33,8 @@ bool is_plain(char c) {
   return code >= 0x20 && code < 0x80 && c != '"' && c != '\\';
 }
 
-/// Returns whether none of the eight bytes needs an escape in JSON. The result is calculated for all bytes at
-/// once and kept in the high bit of each byte. The first term sets that bit for bytes from 0x80. The other
-/// terms set it when a subtraction borrows, which happens for bytes below 0x20, for a quote and for a
-/// backslash.
+/// Returns whether no byte of the eight needs an escape in JSON. Calculates the result of each byte in the
+/// byte's high bit. A subtraction borrows for a byte below 0x20, a quote and a backslash.
 bool all_plain(std::uint64_t bytes) {
   constexpr std::uint64_t each = 0x0101010101010101;
   const std::uint64_t quotes = bytes ^ (each * '"');
@@ -55,8 +53,7 @@ std::size_t plain_length(std::string_view text) {
   return length;
 }
 
-/// Reserves memory for a large text and for the closing brackets after it. A string that grows later would
-/// double its memory.
+/// Reserves memory for a large text, because a string that grows later would double its memory.
 void reserve_for(std::string& out, std::size_t size) {
   constexpr std::size_t large = 1024;
   constexpr std::size_t closing = 64;
@@ -87,7 +84,7 @@ void append_string(std::string& out, std::string_view value) {
 
 std::string python_float(double value) {
   const double size = std::fabs(value);
-  // For other sizes, Python's repr uses an exponent.
+  // Python's repr uses an exponent for other sizes.
   const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
   std::array<char, 64> buffer{};
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,

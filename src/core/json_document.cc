@@ -20,16 +20,14 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-/// `clear` frees buffers that are larger than this. Otherwise one large request would keep memory in each
-/// thread.
+/// The largest buffers that `clear` keeps for the next text.
 constexpr std::size_t kKeptBytes = 64 * 1024;
 constexpr std::size_t kKeptNodes = 4096;
 
 constexpr std::string_view kInArray = "Expecting ',' or ']'";
 constexpr std::string_view kInObject = "Expecting ',' or '}', or a key in quotes and ':'";
 
-// Returns the offset of the first control character in a string. simdjson checks characters and quotes before
-// it reads values, and does not report the offset.
+// Returns the offset of the first control character in a string, which simdjson does not report.
 std::size_t offset_of_control_character(std::string_view text) {
   bool in_string = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -40,8 +38,7 @@ std::size_t offset_of_control_character(std::string_view text) {
   return text.size();
 }
 
-/// Returns an upper limit for the number of values and keys. Each value or key except the first comes after
-/// one of these characters.
+/// Returns an upper limit for the number of values and keys.
 std::size_t most_values(std::string_view text) {
   constexpr std::string_view kBeforeValue = ",:[{";
   std::size_t count = 1;
@@ -63,10 +60,9 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-/// Reads simdjson's values and adds their nodes to the document. An object is used for one `parse`.
+/// Adds simdjson's values to the document. A Builder serves one `parse`.
 class JsonDocument::Builder {
-  /// Holds a parser of simdjson. A parser is large and expensive to allocate, so the process keeps one parser
-  /// for the next text.
+  /// A parser of simdjson, which the process keeps for the next text. A new parser is expensive.
   class Parser {
    public:
     Parser() : own_(waiting_.exchange(nullptr, std::memory_order_acquire)) {
@@ -95,14 +91,13 @@ class JsonDocument::Builder {
   Builder(JsonDocument& document, const JsonLimits& limits)
       : document_(document),
         limits_(limits),
-        // simdjson writes unsigned bytes, but `strings_` holds char, so the pointer is cast.
         next_string_(reinterpret_cast<std::uint8_t*>(document.strings_.data())) {}
 
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
   ~Builder() = default;
 
-  /// Reads the whole text into the document. Errors: malformed; the document is then incomplete.
+  /// Reads the whole text into the document. Errors: malformed. A failure leaves the document incomplete.
   Result<void> build(std::size_t size) {
     size_ = size;
     if (!add_root()) return *std::move(problem_);
@@ -110,7 +105,7 @@ class JsonDocument::Builder {
   }
 
  private:
-  // The functions `add…` return false if they fail. They then set `problem_`.
+  // The functions `add…` return false and set `problem_` if they fail.
 
   bool add_root() {
     const std::size_t levels = std::min(limits_.max_depth + 2, simdjson::DEFAULT_MAX_DEPTH);
@@ -130,7 +125,7 @@ class JsonDocument::Builder {
     return true;
   }
 
-  /// Adds the root if it is a scalar. simdjson offers no value for such a root.
+  /// Adds a root that is a scalar. simdjson offers no value for a scalar root.
   bool add_lone_scalar() {
     const std::size_t start = here();
     const std::string_view token = trimmed({document_.text_.data() + start, size_ - start});
@@ -231,7 +226,7 @@ class JsonDocument::Builder {
     return append(*kind, token);
   }
 
-  /// Adds a node. For an array or object, adds only its start.
+  /// Adds the node of a scalar, or of the start of an array or object.
   bool append(JsonValue::Kind kind, std::string_view text) {
     if (document_.nodes_.size() >= limits_.max_values) {
       return fail(format("More than {} values and keys", limits_.max_values), last_);
@@ -291,7 +286,7 @@ class JsonDocument::Builder {
     return last_;
   }
 
-  /// Returns the offset that simdjson has reached. Returns the end of the text if simdjson has no position.
+  /// Returns the offset that simdjson has reached, or the end of the text if simdjson has no position.
   std::size_t here() {
     const char* at = nullptr;
     return found_.current_location().get(at) == simdjson::SUCCESS ? offset(at) : size_;
@@ -311,11 +306,10 @@ class JsonDocument::Builder {
     }
   }
 
-  /// Sets the problem for an error of simdjson. `expected` is the message for a wrong character. It replaces
-  /// simdjson's message, which lists all possible problems.
+  /// Sets the problem for an error of simdjson. `expected` is the message for a wrong character.
   [[gnu::cold]] bool fail(simdjson::error_code code, std::size_t at,
                           std::string_view expected = "Expecting value") {
-    if (code == simdjson::MEMALLOC) throw std::bad_alloc();  // Missing memory is not a mistake in the text.
+    if (code == simdjson::MEMALLOC) throw std::bad_alloc();
     const bool goes_on_wrongly = code == simdjson::TAPE_ERROR || code == simdjson::INCOMPLETE_ARRAY_OR_OBJECT;
     return fail(goes_on_wrongly ? expected : simdjson::error_message(code), at);
   }
@@ -340,7 +334,7 @@ class JsonDocument::Builder {
   std::vector<std::uint32_t> keys_;
   std::size_t size_ = 0;
   std::size_t depth_ = 0;
-  std::size_t last_ = 0;  ///< The start of the latest value. Errors without a position use it.
+  std::size_t last_ = 0;  ///< The start of the latest value, for errors without a position.
   std::optional<Error> problem_;
 };
 
@@ -374,7 +368,7 @@ Result<void> JsonDocument::load(std::string_view text) {
 Result<void> JsonDocument::build(const JsonLimits& limits) {
   const std::size_t size = text_.size() - simdjson::SIMDJSON_PADDING;
   strings_.resize(text_.size());
-  // Reserves the memory at the start, since a growing vector needs three times its memory.
+  // Reserves the memory at the start, because a growing vector needs three times its memory.
   if (size > kKeptBytes) nodes_.reserve(std::min(most_values({text_.data(), size}), limits.max_values));
   Result<void> result = Builder(*this, limits).build(size);
   if (!result) clear();
@@ -389,7 +383,7 @@ void JsonDocument::clear() noexcept {
   wipe(text_.data(), text_.size());
   wipe(strings_.data(), strings_.size());
   nodes_.clear();
-  // Assigns new objects, because assigning `{}` would keep the allocated memory.
+  // New objects free the memory, while an assigned `{}` would keep it.
   if (text_.capacity() > kKeptBytes) {
     text_ = WipedBytes();
     strings_ = WipedBytes();

@@ -9,22 +9,21 @@
 
 namespace rest_fcgi {
 
-/// One value or key of a document. The descendants of a value are the nodes after it, up to the index `end`.
+/// A value or key of a document. The descendants of a value are the nodes after it, up to the index `end`.
 struct JsonDocument::Node {
-  const char* text = nullptr;  ///< The text of a string, key or number. It points into `text_` or `strings_`
-                               ///< of the document.
+  const char* text = nullptr;  ///< The text of a string, key or number.
   std::uint32_t text_size = 0;
   std::uint32_t end = 0;    ///< The index after this value and its descendants.
   std::uint32_t count = 0;  ///< The number of elements or members.
   JsonValue::Kind kind = JsonValue::Kind::null;
-  bool flag = false;  ///< For a boolean, its value. For a key, whether an equal later key hides it.
+  bool flag = false;  ///< The value of a boolean. For a key, whether an equal later key hides the key.
 };
 
-/// Checks the grammar of a number (RFC 8259, section 6), since simdjson refuses integers beyond 64 bits.
-/// Returns the kind `integer` or `real`. Returns std::nullopt for a malformed number.
+/// Returns the kind `integer` or `real` of a number (RFC 8259, section 6). Returns std::nullopt for a
+/// malformed number.
 [[nodiscard]] std::optional<JsonValue::Kind> json_number_kind(std::string_view text) noexcept;
 
-/// Returns whether a double can hold a well-formed number. A number that is too small counts as 0.
+/// Returns whether a double can hold the number. A number that is too small counts as 0.
 [[nodiscard]] bool is_finite_number(std::string_view text);
 
 }  // namespace rest_fcgi

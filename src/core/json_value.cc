@@ -25,7 +25,6 @@ bool take(std::string_view& text, char this_one, char or_that) {
   return true;
 }
 
-/// Writes a number as Python's json module writes it.
 void write_number(JsonWriter& writer, const JsonValue& value) {
   if (value.is(JsonValue::Kind::real)) {
     writer.number(value.number().value_or(0));
@@ -73,8 +72,7 @@ bool is_finite_number(std::string_view text) {
       text.find('e') != std::string_view::npos || text.find('E') != std::string_view::npos;
   if (!has_exponent && text.size() <= std::numeric_limits<double>::max_exponent10) return true;
   if (parse_number<double>(text)) return true;
-  // parse_number fails for numbers that are too small and for numbers that are too large. Python reads the
-  // small ones as 0, so strtod(3) decides.
+  // Python reads a number that is too small as 0, as strtod(3) does.
   return std::isfinite(std::strtod(std::string(text).c_str(), nullptr));
 }
 

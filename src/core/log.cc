@@ -25,9 +25,8 @@ namespace {
 
 std::mutex opening;
 
-/// Writes lines to a file descriptor. Each line is one write(2), so that lines of several threads and
-/// processes do not mix. A new file replaces the old file at the same descriptor, so that writing needs no
-/// lock. Thread-safe.
+/// Writes lines to a file descriptor, each with one write(2), so that lines of several threads do not mix. A
+/// new file replaces the old file at the same descriptor. A Sink is thread-safe.
 class Sink {
  public:
   constexpr explicit Sink(int fd) : fd_(fd) {}
@@ -41,7 +40,7 @@ class Sink {
 
   [[nodiscard]] bool is_on() const noexcept { return fd_.load(std::memory_order_relaxed) >= 0; }
 
-  // The next two functions require that the mutex `opening` is held.
+  // REQUIRES: the caller of the next two functions holds the mutex `opening`.
 
   void write_to(UniqueFd file, const std::string& path) {
     if (files_ < 0) {
@@ -53,7 +52,6 @@ class Sink {
     path_ = path;
   }
 
-  /// Writes to standard error from now on, or nowhere if `fd` is -1.
   void write_to_fd(int fd) {
     fd_ = fd;
     path_ = "standard error";
@@ -72,7 +70,7 @@ class Sink {
   }
 
   std::atomic<int> fd_;
-  int files_ = -1;  // The descriptor that is used for files. `opening` guards this member and the next two.
+  int files_ = -1;  // The descriptor for files. `opening` guards this member and the next two.
   std::string path_;
   SteadyTime reported_{};
 };
@@ -82,7 +80,7 @@ constexpr std::string_view kLevels[] = {"debug", "info", "warning", "error"};
 
 std::atomic<Level> current_level{Level::warning};
 
-// Until `open` is called, lines go to standard error.
+// Lines go to standard error before the first `open`.
 Sink log_lines(STDERR_FILENO);
 Sink audit_lines(STDERR_FILENO);
 Sink access_lines(-1);
@@ -114,7 +112,7 @@ bool is_deceptive(char32_t code) {
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
-/// Escapes deceptive characters as JSON does, so that a line with JSON stays valid.
+/// Escapes deceptive characters as JSON does.
 std::string escaped(std::string_view message) {
   std::string out;
   out.reserve(message.size() + 32);
@@ -164,7 +162,7 @@ Result<void> open(const Options& options) {
   struct Change {
     Sink& sink;
     const std::string& path;
-    int fd_without_path;  // The descriptor if `path` is empty.
+    int fd_without_path;  // The descriptor for an empty `path`.
     UniqueFd file{};
   };
   const std::string& audit_file = options.audit_file.empty() ? options.file : options.audit_file;

@@ -9,10 +9,10 @@
 namespace rest_fcgi {
 namespace {
 
-/// The size of free memory at the end of an arena that malloc keeps while requests are answered.
+/// The free memory in bytes that malloc(3) keeps at the end of an arena.
 constexpr int kTrimThreshold = 4 << 20;
 
-/// malloc maps and unmaps larger blocks one by one. This is the largest value that malloc accepts.
+/// malloc(3) maps and unmaps larger blocks one by one. This is the largest value that mallopt(3) accepts.
 constexpr int kMmapThreshold = 32 << 20;
 
 /// Freeing a block of this size makes free(3) trim its arena.
@@ -21,8 +21,7 @@ constexpr std::size_t kTrimTrigger = 64 << 10;
 }  // namespace
 
 void keep_memory() noexcept {
-  // Most threads of this process wait. With an arena for each thread, malloc would keep the memory that each
-  // thread used once.
+  // A small number of arenas keeps waiting threads from holding free memory.
   ::mallopt(M_ARENA_MAX, 4);
   ::mallopt(M_MMAP_THRESHOLD, kMmapThreshold);
   ::mallopt(M_TRIM_THRESHOLD, kTrimThreshold);
@@ -31,8 +30,7 @@ void keep_memory() noexcept {
 void trim_memory() noexcept {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  // malloc_trim(3) trims the end of the first arena only. Freeing the block below trims the end of this
-  // thread's arena.
+  // malloc_trim(3) trims the end of the first arena only. free(3) trims the end of this thread's arena.
   ::mallopt(M_TRIM_THRESHOLD, kTrimTrigger);
   void* volatile block = std::malloc(kTrimTrigger);
   std::free(block);

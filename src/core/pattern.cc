@@ -12,15 +12,14 @@
 namespace rest_fcgi {
 namespace {
 
-/// The result of matching a character against a bracket `[seq]`. `length` is the length of the bracket in the
-/// pattern.
+/// Whether a character matches a bracket `[seq]`, and the bracket's length in the pattern.
 struct Bracket {
   bool matches = false;
   std::size_t length = 0;
 };
 
 /// Matches a character against the bracket at the start of the pattern. Returns std::nullopt if the bracket
-/// is not closed. As in Python, `[` is then an ordinary character.
+/// is not closed, because Python then takes `[` as a character.
 std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) {
   std::size_t i = 1;
   const bool negated = i < pattern.size() && pattern[i] == '!';
@@ -43,8 +42,7 @@ std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) 
   return Bracket{found != negated, close + 1};
 }
 
-/// Returns the length of the part of the pattern that matches the character. Returns 0 if the character does
-/// not match.
+/// Returns the length of the part of the pattern that matches the character, or 0 if no part matches.
 std::size_t match_one(std::string_view pattern, char c) {
   if (pattern.empty()) return 0;
   if (pattern[0] == '?') return 1;
@@ -61,7 +59,7 @@ std::size_t match_one(std::string_view pattern, char c) {
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  // It is enough to remember the last star, since the pattern before it matched as early as possible.
+  // The last star is enough, because the pattern before the star matched as early as possible.
   std::size_t star = std::string_view::npos;
   std::size_t star_text = 0;
   while (t < text.size()) {
@@ -85,13 +83,12 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 
 namespace {
 
-/// Patterns may come from requests. These limits make a match end within milliseconds.
+/// Limits that make a match end within milliseconds, because patterns may come from requests.
 constexpr std::uint32_t kMatchLimit = 100000;
 constexpr std::uint32_t kDepthLimit = 1000;
 constexpr std::uint32_t kHeapLimitKiB = 1024;
 constexpr std::size_t kMaxPatternLength = 4096;
 
-/// Returns a match context with the limits above. The context is never freed.
 pcre2_match_context* bounded_match_context() {
   static pcre2_match_context* const context = [] {
     pcre2_match_context* made = pcre2_match_context_create(nullptr);
@@ -107,8 +104,7 @@ struct FreeMatchData {
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
 };
 
-/// Returns the match data of this thread. A match writes to its data, so each thread has its own. One pair of
-/// offsets is enough, since capture groups are not read.
+/// Returns the match data of this thread, because each match writes to its data.
 pcre2_match_data* thread_match_data() {
   thread_local const std::unique_ptr<pcre2_match_data, FreeMatchData> data(
       pcre2_match_data_create(1, nullptr));

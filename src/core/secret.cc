@@ -15,7 +15,7 @@ void wipe(void* data, std::size_t size) noexcept {
 void append(WipedBytes& to, std::string_view bytes) {
   const std::size_t before = to.size();
   if (to.capacity() - before < bytes.size()) {
-    // Doubles the capacity, as a vector does. The vector itself would copy byte by byte with this allocator.
+    // A vector with this allocator would copy byte by byte when it grows.
     WipedBytes larger;
     larger.reserve(std::max(2 * before, before + bytes.size()));
     append(larger, {to.data(), before});
@@ -27,7 +27,7 @@ void append(WipedBytes& to, std::string_view bytes) {
   std::size_t left = bytes.size();
   for (std::uint64_t word = 0; left >= sizeof word; left -= sizeof word) {
     std::memcpy(&word, in, sizeof word);
-    // Keeps the compiler from replacing this loop by a call of memcpy.
+    // Keeps the compiler from replacing the loop by a call of memcpy.
     asm volatile("" : "+r"(word));
     std::memcpy(out, &word, sizeof word);
     in += sizeof word;

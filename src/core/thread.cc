@@ -30,7 +30,6 @@ class Attributes {
   Attributes(const Attributes&) = delete;
   Attributes& operator=(const Attributes&) = delete;
 
-  /// Returns the error number of the initialization, or 0.
   [[nodiscard]] int error() const noexcept { return error_; }
   [[nodiscard]] const pthread_attr_t* get() const noexcept { return &attributes_; }
 

@@ -12,13 +12,13 @@
 namespace rest_fcgi {
 namespace {
 
-// The largest size of an entry in bytes. An entry of a group lists all its members.
+// The largest size of an entry in bytes.
 constexpr std::size_t kLargestEntry = 1 << 20;
-// The largest number of groups of a user, which is the kernel's limit.
+// The kernel's limit for the groups of a user.
 constexpr int kMostGroups = 65536;
 
-/// Calls a reentrant lookup function as `ask(entry, buffer, size, result)` with a buffer that is large
-/// enough. Returns `take(entry)`, or std::nullopt if the entry was not found.
+/// Calls a lookup function such as getpwuid_r with a buffer that is large enough. Returns std::nullopt if the
+/// entry was not found.
 template <class Entry, class Ask, class Take>
 auto look_up(Ask ask, Take take) -> std::optional<decltype(take(Entry{}))> {
   Entry entry{};
@@ -64,8 +64,7 @@ std::vector<gid_t> groups_of(const Account& account) {
     int count = static_cast<int>(ids.size());
     const bool fits = ::getgrouplist(account.name.c_str(), account.gid, ids.data(), &count) >= 0;
     const auto found = static_cast<std::size_t>(std::max(count, 0));
-    // If getgrouplist(3) lacks memory, it fails although the count does not exceed the size. The ids are then
-    // wrong.
+    // If getgrouplist(3) lacks memory, it fails with a count that fits. The ids are then wrong.
     if (!fits && (found <= ids.size() || count > kMostGroups)) return {account.gid};
     ids.resize(found);
     if (fits) return ids;

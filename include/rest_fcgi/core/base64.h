@@ -5,7 +5,7 @@
 
 namespace rest_fcgi {
 
-/// Appends `bytes` in base64 (RFC 4648, section 4, with padding) to `text`, a string or a vector of char.
+/// Appends `bytes` to `text` in base64 with padding (RFC 4648, section 4).
 template <class Text>
 void append_base64(Text& text, std::string_view bytes) {
   constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

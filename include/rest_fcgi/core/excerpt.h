@@ -7,7 +7,7 @@
 
 namespace rest_fcgi {
 
-/// Returns the length in bytes of the UTF-8 sequence at the start of `text` (Unicode 15, table 3-7), or 0 if
+/// Returns the length in bytes of the first UTF-8 sequence of `text` (Unicode 15, table 3-7). Returns 0 if
 /// the sequence is malformed.
 [[nodiscard]] std::size_t utf8_length(std::string_view text) noexcept;
 
@@ -19,11 +19,11 @@ namespace rest_fcgi {
   return first_bad_byte(text) == text.size();
 }
 
-/// Returns `text`, or its first `most` bytes and three dots if `text` is longer. The cut is between two
+/// Returns the first `most` bytes of `text` and three dots, or a shorter `text` whole. Cuts between two
 /// characters.
 [[nodiscard]] std::string excerpt(std::string_view text, std::size_t most);
 
-/// Returns a caller's text in the form for messages: cut to 64 bytes and in single quotes.
+/// Returns the first 64 bytes of the text in single quotes, for messages.
 [[nodiscard]] std::string quoted(std::string_view text);
 
 }  // namespace rest_fcgi

@@ -8,7 +8,6 @@
 
 namespace rest_fcgi {
 
-/// The type of the function object `format`.
 struct Format {
   template <class... Args>
   std::string operator()(fmt::format_string<Args...> text, Args&&... args) const {
@@ -16,8 +15,8 @@ struct Format {
   }
 };
 
-/// Replaces C++20's `std::format`, which g++ 12 lacks. `format` is an object and not a function, because with
-/// later compilers a call of the function could also mean `std::format` and would be ambiguous.
+/// Replaces C++20's `std::format`, which g++ 12 lacks. A function would be ambiguous with `std::format`, so
+/// `format` is an object.
 inline constexpr Format format;
 
 }  // namespace rest_fcgi

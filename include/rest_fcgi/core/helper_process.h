@@ -12,15 +12,12 @@
 
 namespace rest_fcgi {
 
-/// A connection by a socket to a helper program: rest_fcgi_pam or rest_fcgi_run, which may run as another
-/// user. The helper is a child process, or systemd starts the helper for this connection. Moves only; not
-/// synchronized.
+/// A socket to the helper program rest_fcgi_pam or rest_fcgi_run, which may run as another user. The helper
+/// is a child process or a service of systemd. A HelperProcess is not thread-safe.
 class HelperProcess {
  public:
-  /// Starts a helper. If `helper` is an absolute path, starts this program with the socket as standard input
-  /// and output. The program inherits standard error and the variable PATH, but no other open files and
-  /// variables. If `helper` is `unix:PATH`, connects to that socket within `timeout`. The listener has to run
-  /// as root or as this process's user. Errors: unavailable, with the cause.
+  /// Starts the program `helper` with the socket as standard input and output. If `helper` is `unix:PATH`,
+  /// connects to that socket. The listener must run as root or as this process's user. Errors: unavailable.
   [[nodiscard]] static Result<HelperProcess> start(const std::string& helper,
                                                    std::chrono::milliseconds timeout);
 
@@ -38,12 +35,11 @@ class HelperProcess {
   static Result<HelperProcess> connect(const std::string& path, std::chrono::milliseconds timeout);
 
   UniqueFd socket_;
-  pid_t process_;  // 0 if the helper is not a child process
+  pid_t process_;  // The child process. 0 if the helper is not a child process.
 };
 
-/// Returns the path of the file or folder `name` that is installed with this program. If `name` exists beside
-/// the running executable, as in a build tree, returns that path. Otherwise returns
-/// PREFIX/lib/rest_fcgi/`name` for the executable PREFIX/bin/rest_fcgi.
+/// Returns the path of the file `name` that is installed with this program. Looks beside the executable
+/// first, and then in `../lib/rest_fcgi/`.
 [[nodiscard]] std::string shipped(const std::string& name);
 
 }  // namespace rest_fcgi

@@ -8,8 +8,7 @@
 
 namespace rest_fcgi {
 
-/// Text with exactly one valid JSON value in UTF-8, with Python's spacing (`", "` and `": "`). Engines return
-/// results as Json, so that later code only moves and joins texts and does not parse them. Value type.
+/// Text of exactly one valid JSON value in UTF-8, with Python's spacing (`", "` and `": "`).
 class Json {
  public:
   Json() : text_("null") {}
@@ -32,10 +31,9 @@ class Json {
   std::string text_;
 };
 
-/// Appends JSON to a text, with the commas and spaces between values. Bytes that are not UTF-8 become U+FFFD,
-/// as in Salt's output of commands. NaN and infinities become null. Borrows `out`. Not synchronized.
-///
-/// REQUIRES: in objects, the caller writes a `key` before each value. Each `begin_…` has a matching `end_…`.
+/// Appends JSON to the text `out`, which the caller owns. Bytes that are not UTF-8 become U+FFFD, as in
+/// Salt's output of commands. NaN and infinities become null. A JsonWriter is not thread-safe. REQUIRES: the
+/// caller writes a `key` before each value of an object.
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(out) {}
@@ -53,7 +51,6 @@ class JsonWriter {
   JsonWriter& null();
   JsonWriter& json(const Json& value) { return raw(value.text()); }
 
-  /// Writes a value that is already JSON text. REQUIRES: `text` is one valid JSON value.
   JsonWriter& raw(std::string_view text);
 
  private:
@@ -62,7 +59,7 @@ class JsonWriter {
   void separate();
 
   std::string& out_;
-  bool behind_value_ = false;  ///< whether the next value needs a comma
+  bool behind_value_ = false;  ///< Whether the next value needs a comma.
 };
 
 /// Returns the value that `write` writes with a JsonWriter. REQUIRES: `write` writes exactly one value.
@@ -74,7 +71,6 @@ template <class Write>
   return Json::trusted(std::move(text));
 }
 
-/// Returns an object with the members that `write_members` writes.
 template <class WriteMembers>
 [[nodiscard]] Json written_object(const WriteMembers& write_members) {
   return written_json([&write_members](JsonWriter& writer) {
@@ -83,7 +79,6 @@ template <class WriteMembers>
   });
 }
 
-/// Returns an array with the elements that `write_elements` writes.
 template <class WriteElements>
 [[nodiscard]] Json written_array(const WriteElements& write_elements) {
   return written_json([&write_elements](JsonWriter& writer) {
@@ -92,7 +87,6 @@ template <class WriteElements>
   });
 }
 
-/// Writes the texts as an array of strings.
 template <class Texts>
 void write_strings(JsonWriter& writer, const Texts& texts) {
   writer.begin_array();
@@ -100,8 +94,8 @@ void write_strings(JsonWriter& writer, const Texts& texts) {
   writer.end_array();
 }
 
-/// Returns `value` as Python's `repr(float)` does, such as `1.0`, `1e+16`, `1e-07`. The text has the fewest
-/// digits that give the same number again. REQUIRES: `value` is finite.
+/// Returns `value` as Python's `repr(float)` writes the number, such as `1.0` or `1e+16`. REQUIRES: `value`
+/// is finite.
 [[nodiscard]] std::string python_float(double value);
 
 }  // namespace rest_fcgi

@@ -19,24 +19,24 @@ class JsonDocument;
 
 /// Limits on JSON text from clients.
 struct JsonLimits {
-  std::size_t max_depth = 100;  ///< deepest nesting of arrays and objects; Salt's packer fails at about 500
-  std::size_t max_key_length = 1024;  ///< longest object key in bytes
-  /// The longest number in characters, which is Python's limit for integers.
+  /// The deepest nesting of arrays and objects. Salt's packer fails at about 500.
+  std::size_t max_depth = 100;
+  std::size_t max_key_length = 1024;  ///< The longest object key in bytes.
+  /// The longest number in characters, as in Python.
   std::size_t max_number_length = 4300;
-  /// The largest number of values and keys; each takes about 50 bytes of memory.
+  /// The largest number of values and keys. Each value or key takes about 50 bytes of memory.
   std::size_t max_values = 100000;
 
-  /// Returns limits for text that was already checked against other limits. Only the depth is limited,
-  /// because reading uses stack memory for each level.
+  /// Returns limits for text that was already checked. Only the depth is limited, because reading uses stack
+  /// memory for each level.
   [[nodiscard]] static JsonLimits none() {
     constexpr std::size_t unlimited = static_cast<std::size_t>(-1);
     return {600, unlimited, unlimited, unlimited};
   }
 };
 
-/// A view of one value in a `JsonDocument`, cheap to copy. The view is valid until the document parses
-/// another text, is cleared or is destroyed. A default-constructed JsonValue is `null`. Thread-safe while the
-/// document does not change.
+/// A view of one value in a `JsonDocument`. The view is valid until the document changes or is destroyed. A
+/// default-constructed JsonValue is `null`. Threads may share a JsonValue while the document does not change.
 class JsonValue {
  public:
   enum class Kind : std::uint8_t { null, boolean, integer, real, string, array, object };
@@ -46,33 +46,30 @@ class JsonValue {
   [[nodiscard]] Kind kind() const noexcept;
   [[nodiscard]] bool is(Kind kind_asked) const noexcept { return kind() == kind_asked; }
 
-  /// Returns Python's name of the value's type, for messages: `NoneType`, `bool`, `int`, `float`, `str`,
-  /// `list` or `dict`.
+  /// Returns Python's name of the value's type, such as `NoneType` or `str`.
   [[nodiscard]] std::string_view type_name() const noexcept;
 
-  /// Returns the text of a string, or the digits of a number; empty for other kinds.
+  /// Returns the text of a string or the digits of a number. Returns an empty text for other kinds.
   [[nodiscard]] std::string_view text() const noexcept;
 
-  /// Returns the value of a boolean. REQUIRES: is(Kind::boolean).
   [[nodiscard]] bool boolean() const noexcept;
 
-  /// Returns the value of an integer. Returns absent for other kinds and for an integer of more than 64 bits.
+  /// Returns the value of an integer. Returns std::nullopt for other kinds and for an integer of more than 64
+  /// bits.
   [[nodiscard]] std::optional<std::int64_t> integer() const noexcept;
 
-  /// Returns the value of a number as floating point; absent for other kinds.
+  /// Returns the value of a number. Returns std::nullopt for other kinds.
   [[nodiscard]] std::optional<double> number() const noexcept;
 
-  /// Returns the number of elements or members; 0 for other kinds. If several members have the same key, only
-  /// the last one counts, as in Python.
+  /// Returns the number of elements or members, or 0 for other kinds. Counts equal keys once, as Python does.
   [[nodiscard]] std::size_t size() const noexcept;
 
-  /// Returns the value of the member with that key. Returns absent if there is no such member or if this
-  /// value is not an object.
+  /// Returns the value of the member `key`. Returns std::nullopt if the member is missing or this value is
+  /// not an object.
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const noexcept;
 
   class ElementIterator;
   class MemberIterator;
-  /// A range for `for` loops. The range is valid as long as the value.
   template <class Iterator>
   struct Range {
     Iterator first;
@@ -81,16 +78,14 @@ class JsonValue {
     [[nodiscard]] Iterator end() const { return last; }
   };
   [[nodiscard]] Range<ElementIterator> elements()
-      const noexcept;                                            ///< elements in order; empty for other kinds
-  [[nodiscard]] Range<MemberIterator> members() const noexcept;  ///< members in order; empty for other kinds
+      const noexcept;  ///< The elements in order. Empty for other kinds.
+  /// The members in order. Empty for other kinds.
+  [[nodiscard]] Range<MemberIterator> members() const noexcept;
 
-  /// Appends the value as Python's `json.dumps` writes it.
   void write(JsonWriter& writer) const;
   [[nodiscard]] Json json() const;
 
-  /// Returns Python's `str()` of the value.
   [[nodiscard]] std::string python_str() const;
-  /// Returns Python's `repr()` of the value.
   [[nodiscard]] std::string python_repr() const;
 
  private:
@@ -136,12 +131,9 @@ class JsonValue::MemberIterator {
   std::uint32_t end_ = 0;
 };
 
-/// A parsed JSON text, which owns a copy of the text. One document can parse many texts in turn and keeps its
-/// buffers. The old content is wiped, because requests contain passwords. Not synchronized. Many threads may
-/// read a document that does not change.
-///
-/// Accepts JSON of RFC 8259. Refuses Python's `NaN` and `Infinity`. Refuses lone surrogates, because Salt's
-/// packer cannot send them. Integers keep all digits.
+/// A parsed JSON text (RFC 8259), which owns a copy of the text. Wipes old content, because requests contain
+/// passwords. Refuses lone surrogates, because Salt's packer cannot send them. Integers keep all digits.
+/// Threads may share a document that does not change.
 class JsonDocument {
  public:
   JsonDocument();
@@ -149,12 +141,11 @@ class JsonDocument {
   JsonDocument& operator=(JsonDocument&&) noexcept;
   ~JsonDocument();
 
-  /// Parses `text`. Errors: malformed, with the problem and its offset in bytes; the document is empty then.
-  /// Throws std::bad_alloc.
+  /// Parses `text`. Errors: malformed, with the problem and its offset in bytes. A failure leaves the
+  /// document empty.
   Result<void> parse(std::string_view text, const JsonLimits& limits = {});
 
-  /// Parses `json`. Frees the text of `json` before the values are allocated, so that less memory is used at
-  /// a time.
+  /// Parses `json` and frees its text early, so that parsing needs less memory.
   Result<void> parse(Json&& json, const JsonLimits& limits = {});
 
   /// Returns the value of the whole text, or null before the first successful `parse`.
@@ -173,10 +164,10 @@ class JsonDocument {
   Result<void> load(std::string_view text);
   Result<void> build(const JsonLimits& limits);
 
-  /// The values in the order of the text. A member has two nodes, first the key and then the value.
+  /// The values in the order of the text. A member has a node for its key and then a node for its value.
   std::vector<Node> nodes_;
-  WipedBytes text_;     ///< the JSON text, padded for simdjson; numbers point into it
-  WipedBytes strings_;  ///< values of the strings, with escapes resolved
+  WipedBytes text_;     ///< The JSON text, padded for simdjson.
+  WipedBytes strings_;  ///< The values of the strings, with escapes resolved.
 };
 
 /// Parses JSON that this process made. Returns a document with the value null if the nesting is too deep.

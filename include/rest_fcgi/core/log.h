@@ -8,39 +8,37 @@
 
 #include "rest_fcgi/core/result.h"
 
-/// The log of the process, to standard error or a file. Each entry is one line. Control characters, and
-/// characters that change the text direction, are escaped as in JSON. So no input can forge a line.
-/// Thread-safe after the first `open`.
+/// The log of the process. Each entry is one line. Control characters are escaped as in JSON, so that no
+/// input can forge a line. The functions are thread-safe after the first `open`.
 namespace rest_fcgi::log {
 
 enum class Level { debug, info, warning, error, off };
 
 struct Options {
   Level level = Level::warning;
-  std::string file;         ///< path of the log; empty means standard error
-  std::string audit_file;   ///< path for audit lines; if empty, audit lines go to the log at every level
-  std::string access_file;  ///< path for access lines; if empty, access lines are not written
-  std::string error_file;   ///< path of a second log for warnings and errors; empty if there is no second log
+  std::string file;         ///< The path of the log. Empty for standard error.
+  std::string audit_file;   ///< The path for audit lines. Empty if audit lines go to the log.
+  std::string access_file;  ///< The path for access lines. Empty if access lines are not written.
+  /// The path of a second log for warnings and errors. Empty if there is no second log.
+  std::string error_file;
 };
 
-/// Returns the level with one of Salt's names: all, garbage, trace, debug, profile, info, warning, warn,
-/// error, err, critical, fatal, quiet, none. Returns absent for an unknown name.
+/// Returns the level for a name of Salt's, such as `profile` or `quiet`. Returns std::nullopt for an unknown
+/// name.
 [[nodiscard]] std::optional<Level> level_named(std::string_view name);
 
-/// Opens the log files. Call this function again after a change of options or a log rotation. Errors:
-/// configuration, if a file cannot be opened; the files that were open before stay in use then.
+/// Opens the log files. Call `open` again after a log rotation. Errors: configuration, if a file cannot be
+/// opened. After a failure the old files stay in use.
 Result<void> open(const Options& options);
 
 [[nodiscard]] bool enabled(Level level) noexcept;
 
-// The attribute `cold` makes the compiler move these calls away from the code that serves requests.
 [[gnu::cold]] void debug(std::string_view message);
 [[gnu::cold]] void info(std::string_view message);
 [[gnu::cold]] void warning(std::string_view message);
 [[gnu::cold]] void error(std::string_view message);
 
-/// Calls `write`, which writes log lines, and ignores its exceptions. Use this function in code that must not
-/// throw.
+/// Calls `write`, which writes log lines, and ignores its exceptions.
 template <class Write>
 void safely(const Write& write) noexcept {
   try {

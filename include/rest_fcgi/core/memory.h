@@ -6,26 +6,24 @@
 
 #include "rest_fcgi/core/clock.h"
 
-/// Controls when malloc(3) returns free memory to the system.
 namespace rest_fcgi {
 
-/// Time without work after which free memory is returned to the system.
+/// Time without work after which the process returns free memory to the system.
 inline constexpr std::chrono::seconds kQuiet{1};
 
-/// Makes malloc(3) keep some free memory for the next large request, because new pages from the system are
-/// expensive. REQUIRES: no other thread runs yet.
+/// Makes malloc(3) keep some free memory for the next large request. REQUIRES: no other thread runs yet.
 void keep_memory() noexcept;
 
-/// Returns free memory of malloc(3) to the system. A thread calls this function when it has become idle.
+/// Returns free memory of malloc(3) to the system.
 void trim_memory() noexcept;
 
-/// Returns free memory to the system once after each period of work, when `kQuiet` has passed without work.
-/// Any thread may call `note_work`. Only one thread may call `look`.
+/// Returns free memory to the system once after each period of work. Any thread may call `note_work`. Only
+/// one thread may call `look`.
 class TrimWhenQuiet {
  public:
   void note_work() noexcept { worked_.store(true, std::memory_order_relaxed); }
 
-  /// Returns free memory if the time has come. One thread calls `look` periodically.
+  /// Returns free memory if `kQuiet` has passed without work. One thread calls `look` periodically.
   void look(SteadyTime now) noexcept {
     if (worked_.exchange(false, std::memory_order_relaxed)) {
       worked_at_ = now;

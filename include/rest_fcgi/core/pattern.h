@@ -9,14 +9,12 @@
 
 namespace rest_fcgi {
 
-/// Returns whether `text` matches the whole shell-style `pattern`, by the rules of Python's
-/// fnmatch.fnmatchcase, which Salt uses for targets: `*`, `?`, `[seq]`, `[!seq]`. There is no escape
-/// character, and `/` is an ordinary character. The time is at most proportional to the product of both
-/// lengths.
+/// Returns whether the whole `text` matches the shell-style `pattern` by the rules of Python's
+/// fnmatch.fnmatchcase. The time is at most proportional to the product of both lengths.
 [[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
 
-/// A regular expression in the syntax of PCRE2, which is close to Python's `re`. Time and memory of a match
-/// are limited. A match beyond these limits counts as no match. Immutable and cheap to copy; thread-safe.
+/// A regular expression in the syntax of PCRE2. A match that exceeds the limits of time or memory counts as
+/// no match. A Regex is immutable and thread-safe.
 class Regex {
  public:
   /// Compiles a pattern. Errors: invocation, with the offset of the mistake in the pattern.
@@ -32,7 +30,7 @@ class Regex {
   explicit Regex(std::shared_ptr<const void> code) : code_(std::move(code)) {}
   [[nodiscard]] bool match(std::string_view text, unsigned options) const;
 
-  std::shared_ptr<const void> code_;  ///< a pcre2_code
+  std::shared_ptr<const void> code_;  ///< A pcre2_code.
 };
 
 }  // namespace rest_fcgi

@@ -10,11 +10,10 @@
 
 namespace rest_fcgi {
 
-/// Overwrites memory. The compiler cannot optimize this away, even if the memory is not read again.
+/// Overwrites memory. The compiler cannot remove the call.
 void wipe(void* data, std::size_t size) noexcept;
 
-/// An allocator that wipes memory before freeing it. This includes the old memory of a container that grows.
-/// Stateless.
+/// An allocator that wipes memory before freeing it.
 template <class T>
 struct WipingAllocator {
   using value_type = T;
@@ -26,7 +25,6 @@ struct WipingAllocator {
     wipe(data, n * sizeof(T));
     std::allocator<T>().deallocate(data, n);
   }
-  /// Leaves elements of a resized vector uninitialized.
   template <class U>
   requires std::is_same_v<U, char>
   void construct(U* at) noexcept { ::new (static_cast<void*>(at)) U; }
@@ -36,16 +34,16 @@ struct WipingAllocator {
   }
 };
 
-/// Bytes that may contain a secret. The type is a vector, because std::string stores short texts inside the
-/// string object, and the allocator does not wipe that memory.
+/// Bytes that may contain a secret. A std::string would keep short texts in memory that the allocator does
+/// not wipe.
 using WipedBytes = std::vector<char, WipingAllocator<char>>;
 
-/// Appends bytes without memcpy(3), because memcpy(3) would leave copies of a secret in vector registers.
-/// REQUIRES: `bytes` is not a part of `to`.
+/// Appends bytes without memcpy(3), which leaves copies in vector registers. REQUIRES: `bytes` is not a part
+/// of `to`.
 void append(WipedBytes& to, std::string_view bytes);
 
-/// Owns a secret such as a token, and wipes it on destruction. A Secret can be moved and cannot be printed or
-/// formatted. `copy` is the only way to copy it. Not synchronized.
+/// Owns a secret such as a token, and wipes the secret on destruction. A Secret cannot be printed, and only
+/// `copy` copies it. A Secret is not thread-safe.
 class Secret {
  public:
   Secret() = default;
@@ -59,8 +57,7 @@ class Secret {
   [[nodiscard]] Secret copy() const { return Secret(reveal().text); }
   [[nodiscard]] bool empty() const noexcept { return bytes_.empty(); }
 
-  /// A view of the secret's text. Code that reads a secret has to call `reveal`, so that such places can be
-  /// found.
+  /// A view of the secret's text.
   struct Revealed {
     std::string_view text;
   };
@@ -70,8 +67,7 @@ class Secret {
   WipedBytes bytes_;
 };
 
-/// A view of a secret that another object owns and wipes, such as a password in a request's body. A
-/// SecretView cannot be printed.
+/// A view of a secret that another object owns and wipes, such as a password in a request's body.
 class SecretView {
  public:
   SecretView() = default;
@@ -85,7 +81,7 @@ class SecretView {
   std::string_view text_;
 };
 
-/// Compares two texts. The time depends only on the lengths and not on the contents.
+/// Compares two texts in a time that depends only on their lengths.
 [[nodiscard]] bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace rest_fcgi

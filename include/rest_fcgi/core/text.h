@@ -11,7 +11,6 @@
 #include <system_error>
 #include <vector>
 
-/// Functions for plain text: splitting, numbers, and upper and lower case of ASCII letters.
 namespace rest_fcgi {
 
 inline constexpr std::string_view kDecimalDigits = "0123456789";
@@ -26,7 +25,6 @@ inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
   return c >= '0' && c <= '9';
 }
 
-/// Returns whether the text is not empty and has only digits.
 [[nodiscard]] constexpr bool only_digits(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
@@ -63,17 +61,16 @@ inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
 /// Returns the words between white space, as Python's `split()`. The words borrow from `text`.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
 
-/// Returns the text before the first `separator`, and removes this text and the separator from `rest`. If
-/// there is no separator, returns the whole text.
+/// Removes the first `separator` and the text before it from `rest`, and returns that text. If there is no
+/// separator, takes the whole text.
 inline std::string_view next_token(std::string_view& rest, char separator) noexcept {
   const std::string_view part = rest.substr(0, rest.find(separator));
   rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   return part;
 }
 
-/// Parses the whole text as a number. Returns absent if the text is malformed or the number is out of range.
-/// `base` is the base of an integer; the default is 10. `base` is a parameter pack, because std::from_chars
-/// has no such parameter for double.
+/// Parses the whole text as a number. Returns std::nullopt if the text is malformed or the number is out of
+/// range. `base` is the base of an integer; the default is 10.
 template <class Number, class... Base>
 [[nodiscard]] std::optional<Number> parse_number(std::string_view text, Base... base) noexcept {
   Number number{};
@@ -82,13 +79,12 @@ template <class Number, class... Base>
   return number;
 }
 
-/// Parses the whole text as a port number. Returns absent if this is not a number from 1 to 65535.
+/// Parses the whole text as a port from 1 to 65535. Returns std::nullopt for other texts.
 [[nodiscard]] inline std::optional<std::uint16_t> parse_port(std::string_view text) noexcept {
   const auto port = parse_number<std::uint16_t>(text);
   return port == 0 ? std::nullopt : port;
 }
 
-/// Returns one text with all texts and a separator between them.
 template <class Texts>
 [[nodiscard]] std::string joined(const Texts& texts, std::string_view separator = ", ") {
   std::string all;

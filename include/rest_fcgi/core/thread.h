@@ -12,12 +12,11 @@
 
 namespace rest_fcgi {
 
-/// Stack size in bytes of threads for requests and jobs. It is small, because there may be hundreds of such
-/// threads. Builds with sanitizers use a larger size.
+/// Stack size in bytes of threads for requests and jobs. A sanitizer needs a larger stack.
 extern const std::size_t kSmallStack;
 
-/// A thread that has all signals blocked. The destructor waits until the thread ends. Moves only; not
-/// synchronized.
+/// A thread that has all signals blocked. The destructor waits until the thread ends. A Thread is not
+/// thread-safe.
 class Thread {
  public:
   Thread() = default;
@@ -28,9 +27,9 @@ class Thread {
   }
   ~Thread() { join(); }
 
-  /// Starts a thread that calls `body` and then destroys it. An exception from `body` ends the process. ps(1)
-  /// shows the first 15 bytes of `name`. If `stack_bytes` is 0, the stack has the system's default size (8
-  /// MiB). Errors: internal, if no thread can be started; `body` is destroyed then.
+  /// Starts a thread that calls `body` and then destroys it. An exception from `body` ends the process. A
+  /// `stack_bytes` of 0 means the system's default size. Errors: internal, if the system cannot start a
+  /// thread.
   template <class Body>
   [[nodiscard]] static Result<Thread> start(const std::string& name, Body body, std::size_t stack_bytes = 0) {
     auto task = std::make_unique<TaskOf<Body>>(std::move(body));
@@ -43,8 +42,7 @@ class Thread {
   /// Waits until the thread ends. Does nothing if no thread was started.
   void join() noexcept;
 
-  /// Gives up ownership: the thread continues, and the destructor does not wait for it. Does nothing if no
-  /// thread was started.
+  /// Lets the thread run on without this object. Does nothing if no thread was started.
   void detach() noexcept;
 
  private:

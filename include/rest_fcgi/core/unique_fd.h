@@ -8,7 +8,6 @@
 namespace rest_fcgi {
 
 /// Owns a file descriptor and closes it on destruction. A negative number means that there is no descriptor.
-/// Moves only; not synchronized.
 class UniqueFd {
  public:
   UniqueFd() = default;
@@ -24,7 +23,7 @@ class UniqueFd {
   [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
   explicit operator bool() const noexcept { return is_open(); }
 
-  /// Gives up ownership of the descriptor and returns it. The caller has to close it.
+  /// Gives up ownership of the descriptor. The caller has to close the returned descriptor.
   int release() noexcept { return std::exchange(fd_, -1); }
 
   void reset(int fd = -1) noexcept {

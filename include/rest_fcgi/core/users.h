@@ -7,17 +7,16 @@
 #include <string>
 #include <vector>
 
-/// Functions that look up users and groups of this host in the sources of nsswitch.conf. Thread-safe.
+/// Functions that look up users and groups of this host by nsswitch.conf(5). The functions are thread-safe.
 namespace rest_fcgi {
 
-/// Returns the name of a user or group; absent if the id has no name.
+/// Returns the name of a user or group. Returns std::nullopt if the id has no name.
 [[nodiscard]] std::optional<std::string> user_name(uid_t uid);
 [[nodiscard]] std::optional<std::string> group_name(gid_t gid);
 
-/// Returns the id of a group; absent if there is no group with this name.
+/// Returns the id of a group. Returns std::nullopt if the group does not exist.
 [[nodiscard]] std::optional<gid_t> group_id(const std::string& name);
 
-/// A user of this host.
 struct Account {
   std::string name;
   uid_t uid = 0;
@@ -26,14 +25,14 @@ struct Account {
   std::string shell;
 };
 
-/// Returns the user with this name; absent if there is no such user.
+/// Returns the account of a user. Returns std::nullopt if the user does not exist.
 [[nodiscard]] std::optional<Account> account_of(const std::string& user);
 
 /// Returns all groups of a user, including the primary group. Returns only the primary group if the lookup
-/// fails or finds more than 65536 groups.
+/// fails.
 [[nodiscard]] std::vector<gid_t> groups_of(const Account& account);
 
-/// Returns the sorted names of the user's groups; empty if there is no such user.
+/// Returns the sorted names of the user's groups. Returns no names if the user does not exist.
 [[nodiscard]] std::vector<std::string> group_names_of(const std::string& user);
 
 }  // namespace rest_fcgi

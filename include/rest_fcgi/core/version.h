@@ -5,7 +5,6 @@
 
 namespace rest_fcgi {
 
-/// The version of this program, which `--version` and the function `test.version` show.
 inline constexpr std::string_view kVersion = "0.1.0";
 
 }  // namespace rest_fcgi
