@@ -324,6 +324,7 @@ std::optional<gateway::HttpOptions> metrics_port(const Node& node) {
   const auto port = parse_port(std::string_view(node.text).substr(colon + 1));
   gateway::HttpOptions options;
   options.name = "metrics";
+  options.is_monitoring = true;
   options.host = without_brackets(std::string_view(node.text).substr(0, colon));
   if (!port || !is_host(options.host)) return std::nullopt;
   options.port = *port;

@@ -29,6 +29,9 @@ struct ThreadPool::Loop {
 
 namespace {
 
+/// How many calls for monitoring may run in addition to `max_calls` calls.
+constexpr std::size_t kMonitoringCalls = 8;
+
 /// How long `stop` waits for threads that are outside of calls.
 constexpr std::chrono::seconds kEnd{5};
 
@@ -205,8 +208,8 @@ void ThreadPool::end_blocking() noexcept {
 
 /// Begins a call, unless `max_calls` calls run or the call would block the last free thread. Returns whether
 /// the call began.
-bool ThreadPool::begin_call_locked() {
-  if (calls_ >= limits_.max_calls) return false;
+bool ThreadPool::begin_call_locked(std::size_t max_calls) {
+  if (calls_ >= max_calls) return false;
   ensure_thread_locked();
   if (calls_ != 0 && calls_ + 1 >= threads_) return false;
   ++calls_;
@@ -221,7 +224,13 @@ bool ThreadPool::begin_call_locked() {
 
 std::optional<ThreadPool::Call> ThreadPool::try_begin_call() {
   const std::lock_guard lock(mutex_);
-  if (!waiting_.empty() || !begin_call_locked()) return std::nullopt;
+  if (!waiting_.empty() || !begin_call_locked(limits_.max_calls)) return std::nullopt;
+  return Call(*this);
+}
+
+std::optional<ThreadPool::Call> ThreadPool::try_begin_monitoring_call() {
+  const std::lock_guard lock(mutex_);
+  if (!begin_call_locked(limits_.max_calls + kMonitoringCalls)) return std::nullopt;
   return Call(*this);
 }
 
@@ -244,7 +253,7 @@ Task<> ThreadPool::wait_for_call() {
           asio::post(asio::get_associated_executor(*shared), [shared] { (*shared)(); });
         };
         const std::lock_guard lock(mutex_);
-        if (waiting_.empty() && begin_call_locked()) return resume();
+        if (waiting_.empty() && begin_call_locked(limits_.max_calls)) return resume();
         waiting_.push_back(resume);
       },
       use_task);
@@ -253,7 +262,7 @@ Task<> ThreadPool::wait_for_call() {
 /// Ends a call. If callers wait, the first of them begins its call.
 void ThreadPool::end_call() noexcept {
   const std::lock_guard lock(mutex_);
-  if (waiting_.empty()) {
+  if (waiting_.empty() || calls_ > limits_.max_calls) {
     --calls_;
     return;
   }

@@ -85,6 +85,10 @@ class ThreadPool {
   /// Begins a call without waiting. Returns std::nullopt if the caller would have to wait.
   [[nodiscard]] std::optional<Call> try_begin_call();
 
+  /// Begins a call for monitoring without waiting. Such a call may exceed `max_calls`, so that it runs while
+  /// all other calls are busy. Returns std::nullopt if 8 calls exceed `max_calls` already.
+  [[nodiscard]] std::optional<Call> try_begin_monitoring_call();
+
   /// Returns whether a call could begin now.
   [[nodiscard]] bool has_free_call() const {
     const std::lock_guard lock(mutex_);
@@ -109,7 +113,7 @@ class ThreadPool {
 
  private:
   // REQUIRES: mutex_ is held.
-  bool begin_call_locked();
+  bool begin_call_locked(std::size_t max_calls);
   void add_thread_locked();
   void ensure_thread_locked();
   Loop* free_loop_locked() noexcept;

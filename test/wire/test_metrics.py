@@ -8,14 +8,16 @@ import re
 import signal
 import socket
 import sqlite3
+import time
 
 import pytest
 
 from support import daemon as daemons
+from support import fastcgi
 from support.api import CRED, JSON, Api, chunk, local
 from support.daemon import merge
 from support.pki import EC, openssl
-from support.process import TIMEOUT, free_port, wait_until
+from support.process import TIMEOUT, connect, free_port, wait_until
 from support.rest import api_of, serving
 
 SAMPLE = re.compile(r'^([a-z_]+)(\{.*\})? (\S+)$', re.MULTILINE)
@@ -87,6 +89,22 @@ def test_the_port_of_the_api_has_no_metrics(started):
     api, metrics = started
     assert api.request("GET", "/metrics").status == 404
     assert metrics.request("POST", "/run", "{}").status == 405
+
+
+def test_metrics_and_health_answer_while_all_threads_are_busy(start):
+    changes, metrics = watched()
+    daemon = start(merge(changes, {"rest_fcgi": {"max_threads": 1, "min_threads": 1, "max_waiting": 1}}))
+    request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
+    with contextlib.ExitStack() as stack:
+        for _ in range(2):  # one request runs and one waits for its thread
+            connection = stack.enter_context(connect(daemon.address))
+            connection.sendall(request)
+        wait_until(lambda: samples(metrics)["rest_fcgi_requests_waiting"] == 1, "a request waits")
+        begun = time.monotonic()
+        assert samples(metrics)["rest_fcgi_requests_in_flight"] == 1
+        assert metrics.request("GET", "/health").status == 200 and ready(metrics)[0] == 200
+        assert time.monotonic() - begun < 1
+    daemon.kill(signal.SIGKILL)
 
 
 def ready(api):

@@ -23,9 +23,10 @@ struct HttpOptions {
   std::string name;              ///< the netapi module's name, which messages show: `rest_cherrypy`
   std::string host = "0.0.0.0";  ///< address to listen on: an IP address, or a name of this host
   std::uint16_t port = 0;
-  std::string ssl_crt;    ///< path of the certificate and its chain in PEM form; empty means no TLS
-  std::string ssl_key;    ///< path of the certificate's private key
-  std::string ssl_chain;  ///< path of further certificates of the chain; may be empty
+  bool is_monitoring = false;  ///< the port answers even while `max_threads` requests run
+  std::string ssl_crt;         ///< path of the certificate and its chain in PEM form; empty means no TLS
+  std::string ssl_key;         ///< path of the certificate's private key
+  std::string ssl_chain;       ///< path of further certificates of the chain; may be empty
   ClientCertificates client_certificates = ClientCertificates::none;
   /// The path of a file or folder with the CA certificates that sign clients' certificates.
   std::string ssl_ca_certs;

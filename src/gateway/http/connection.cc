@@ -215,7 +215,8 @@ Task<error_code> HttpConnection::read_body(RequestParser& parser) {
 
 /// Calls the application and sends its reply. Returns whether another request may follow.
 Task<bool> HttpConnection::answer(std::optional<RequestParser>& parser) {
-  auto call = shared_.pool.try_begin_call();
+  auto call =
+      port_->options.is_monitoring ? shared_.pool.try_begin_monitoring_call() : shared_.pool.try_begin_call();
   if (!call) {
     entry_.work();
     call = co_await shared_.pool.begin_call();
