@@ -22,7 +22,7 @@ bool same_start(const unsigned char* a, const unsigned char* b, unsigned bits) {
   return rest == 0 || (a[whole] >> (8 - rest)) == (b[whole] >> (8 - rest));
 }
 
-/// Removes the last element of a list that is separated by commas. Returns that element.
+/// Removes and returns the last element of a list that is separated by commas.
 std::string_view take_last(std::string_view& list) {
   const std::size_t comma = list.rfind(',');
   const std::string_view last = comma == std::string_view::npos ? list : list.substr(comma + 1);
@@ -30,8 +30,7 @@ std::string_view take_last(std::string_view& list) {
   return trimmed(last);
 }
 
-/// Returns the address in an element of a header such as X-Forwarded-For. The element is 192.0.2.7,
-/// 192.0.2.7:80, 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80.
+/// Returns the address in an element of X-Forwarded-For, such as 192.0.2.7:80 or [2001:db8::1]:80.
 std::optional<std::string> address_in(std::string_view part) {
   std::string_view port;  // The port with its colon.
   const std::size_t colon = part.find(':');

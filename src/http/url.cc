@@ -4,7 +4,6 @@
 namespace rest_fcgi::http {
 namespace {
 
-/// Returns the value of a hexadecimal digit. Returns -1 for other characters.
 int hex_digit(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

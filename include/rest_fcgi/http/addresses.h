@@ -12,7 +12,7 @@
 namespace rest_fcgi::http {
 
 /// A set of IPv4 and IPv6 addresses and networks. An IPv4 address mapped into IPv6 (`::ffff:192.0.2.7`)
-/// counts as the IPv4 address. Immutable; thread-safe.
+/// counts as the IPv4 address. The set is immutable and thread-safe.
 class Addresses {
  public:
   /// Makes the set from texts such as `192.0.2.7` and `2001:db8::/32`. The text `*` means all addresses.
@@ -21,16 +21,16 @@ class Addresses {
 
   [[nodiscard]] bool has(std::string_view address) const;
 
-  /// Returns whether the text is an address of one host, and not of a network.
   [[nodiscard]] static bool is_address(std::string_view text) { return bytes_of(text).has_value(); }
 
-  /// Returns the standard text of an address. An IPv4 address mapped into IPv6 is returned as IPv4. Returns
+  /// Returns the standard text of an address, such as `192.0.2.7` for `::ffff:192.0.2.7`. Returns
   /// std::nullopt if `address` is malformed.
   [[nodiscard]] static std::optional<std::string> normalized(std::string_view address);
 
  private:
   struct Network {
-    std::array<unsigned char, 16> bytes;  // an IPv4 address is stored as ::ffff:a.b.c.d
+    // The address in IPv6 form. An IPv4 address is stored as ::ffff:a.b.c.d.
+    std::array<unsigned char, 16> bytes;
     unsigned bits;
   };
   [[nodiscard]] static std::optional<std::array<unsigned char, 16>> bytes_of(std::string_view address);
@@ -39,15 +39,14 @@ class Addresses {
   std::vector<Network> networks_;
 };
 
-/// Returns the client's address. If `peer` is not one of `proxies`, this is `peer`. If `peer` is a proxy,
-/// this is the last address in `forwarded_for` (X-Forwarded-For) that is not a proxy. If `forwarded_for` does
-/// not end with an address, this is `real_ip` (X-Real-IP). Addresses may have a port, and IPv6 addresses may
-/// be in brackets.
+/// Returns the client's address. If `peer` is a proxy, returns the last address in `forwarded_for`
+/// (X-Forwarded-For) that is not a proxy. If `forwarded_for` has no address, returns `real_ip` (X-Real-IP).
+/// Otherwise returns `peer`.
 [[nodiscard]] std::string client_behind(const Addresses& proxies, std::string_view peer,
                                         std::string_view forwarded_for, std::string_view real_ip);
 
-/// Returns whether `host` is `localhost` or a loopback address. Only clients on this host can connect to a
-/// server with such an address.
+/// Returns whether `host` is `localhost` or a loopback address, to which only clients on this host can
+/// connect.
 [[nodiscard]] bool is_loopback(std::string_view host);
 
 inline constexpr std::string_view kLoopback[] = {"127.0.0.0/8", "::1"};

@@ -16,43 +16,38 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
 
-/// The interface between front ends and applications.
 namespace rest_fcgi::http {
 
-/// One request as variables and a body, as in CGI (RFC 3875) and WSGI (PEP 3333). Owns copies of the
-/// variables and wipes them, because they contain passwords, cookies and tokens. Borrows the body from the
-/// front end, which wipes the body. Not synchronized.
+/// A request as variables and a body, as in CGI (RFC 3875) and WSGI (PEP 3333). Owns the variables and wipes
+/// them, because they contain passwords. The front end owns the body. An Environ is not thread-safe.
 class Environ {
  public:
-  /// Returns the value of a variable such as `CONTENT_TYPE` or `HTTP_ACCEPT`; empty if it is not set.
+  /// Returns the value of a variable such as `CONTENT_TYPE`, or an empty text if the variable is not set.
   [[nodiscard]] std::string_view get(std::string_view name) const noexcept;
 
-  /// Returns the names and values in the order of the calls of `set`. A name that was set twice appears
-  /// twice.
+  /// Returns the names and values in the order of the calls of `set`, with repeated names.
   [[nodiscard]] std::vector<std::pair<std::string_view, std::string_view>> all() const;
 
-  /// Sets a variable. If the same name is set twice, `get` returns the last value.
+  /// Sets a variable. The last value of a name counts.
   void set(std::string_view name, std::string_view value);
 
-  /// Sets a variable from a text `NAME=VALUE`. `equals` is the position of the equals sign in the text.
+  /// Sets a variable from a text `NAME=VALUE` with the equals sign at `equals`.
   void set(std::string_view variable, std::size_t equals);
 
-  /// The body, or the Error that the application has to answer in its own format. Errors: too_large, if the
-  /// body exceeds `max_request_body_size`; malformed, if the body's length differs from CONTENT_LENGTH, or
-  /// CONTENT_LENGTH is not a number.
+  /// The body, or the Error that the application has to answer. Errors: too_large, if the body exceeds
+  /// `max_request_body_size`; malformed, if CONTENT_LENGTH is wrong.
   Result<std::string_view> body = std::string_view();
 
  private:
   struct Variable {
-    std::uint32_t name, name_size, value, value_size;  // offsets and sizes of parts of text_
+    std::uint32_t name, name_size, value, value_size;  // Offsets and sizes of parts of `text_`.
   };
   WipedBytes text_;
   std::vector<Variable> variables_;
 };
 
-/// HTTP status codes (RFC 9110) that applications and front ends use.
 enum class Status {
-  /// The start of a WebSocket. It needs a `Feed` as body and a front end that supports WebSockets.
+  /// The start of a WebSocket. The body must be a `Feed`.
   switching_protocols = 101,
   ok = 200,
   accepted = 202,
@@ -84,90 +79,78 @@ enum class Status {
 /// Returns the reason phrase, such as `Not Found`.
 [[nodiscard]] std::string_view reason(Status status) noexcept;
 
-/// Returns the time in the format of HTTP headers, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section
-/// 5.6.7).
+/// Returns the time in the format of HTTP headers (RFC 9110, section 5.6.7).
 [[nodiscard]] std::string http_date(std::chrono::system_clock::time_point time);
 
 /// Returns whether a response of this status can have a body (RFC 9110, sections 15.3.5 and 15.4.5).
 [[nodiscard]] bool may_have_body(Status status) noexcept;
 
-/// A body that is produced while it is sent, such as a file. The front end owns the Stream and uses it on one
-/// thread at a time. It destroys the Stream at the end or when the client disconnects.
+/// A body that is produced while the front end sends it. The front end owns the Stream, uses it on one thread
+/// at a time, and destroys it at the end or when the client disconnects.
 class Stream {
  public:
   virtual ~Stream() = default;
 
-  /// Returns the next part, or an empty text at the end. The part is valid until the next call. After an
-  /// Error, the front end logs the message and closes the connection.
+  /// Returns the next part, or an empty text at the end. The part is valid until the next call. An Error
+  /// makes the front end close the connection.
   virtual Result<std::string_view> next() = 0;
 };
 
-/// A function that tells the front end that a `Feed` may have more to send. Any thread may call it; the call
-/// does not block. Many Feeds may share one Wake, and one call then wakes all of them.
+/// A function that tells the front end that a `Feed` may have more to send. Any thread may call the function,
+/// which does not block.
 using Wake = std::shared_ptr<const std::function<void()>>;
 
-/// A body without a fixed end, such as a stream of events. With the status switching_protocols, each part is
-/// a text message of a WebSocket (RFC 6455). The front end owns the Feed, and calls it on one thread at a
-/// time from an event loop. So the functions must not block. The front end destroys the Feed when the feed or
-/// the client ends the stream.
+/// A body without a fixed end, such as a stream of events or a WebSocket (RFC 6455). The front end owns the
+/// Feed and calls it on one thread at a time from an event loop. The functions must not block.
 class Feed {
  public:
   virtual ~Feed() = default;
 
-  /// A text that is valid as long as a copy of `owner` exists. Several Feeds may share one text.
+  /// A text that is valid as long as a copy of `owner` exists.
   struct Part {
     std::shared_ptr<const void> owner;
     std::string_view text;
 
-    /// Returns a part that owns its text.
     [[nodiscard]] static Part of(std::string text) {
       auto owner = std::make_shared<const std::string>(std::move(text));
       return {owner, *owner};
     }
   };
 
-  /// The reason for the end of a feed: a WebSocket close code (RFC 6455, section 7.4) and a text of at most
-  /// 123 bytes.
+  /// A WebSocket close code (RFC 6455, section 7.4) and a text of at most 123 bytes.
   struct End {
     std::uint16_t code = 0;
     std::string reason;
   };
 
-  /// Appends the next parts to send to `parts`, in total about `most_bytes`. If there is nothing to send, the
-  /// feed calls `wake` as soon as there is something. The front end may also call `take` before that. After
-  /// the feed has returned an End, `take` is not called again.
+  /// Appends about `most_bytes` of parts to `parts`. If the feed has no part to send, the feed calls `wake`
+  /// later. The front end makes no call after a returned End.
   [[nodiscard]] virtual std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes,
                                                 const Wake& wake) = 0;
 
-  /// Handles a message that the client sent on the WebSocket.
   virtual void on_message(std::string_view message, bool is_text) = 0;
 
-  /// Returns a text that the front end sends when the feed was silent for some time, so that proxies keep the
-  /// connection open. If the text is empty, nothing is sent. WebSockets use pings instead.
+  /// Returns a text that the front end sends after some time of silence, so that proxies keep the connection
+  /// open. An empty text turns this off.
   [[nodiscard]] virtual std::string_view keep_alive() const noexcept = 0;
 };
 
-/// The response of an application. It can only be moved.
 struct Response {
   Status status = Status::ok;
-  /// Header names and values. The front end adds Content-Length if the body is a text, and does not send the
-  /// body in reply to HEAD. REQUIRES: the headers have no control characters and do not concern the
-  /// connection. Content-Length is set only if the body is a Stream.
+  /// Header names and values. The front end adds Content-Length for a text. REQUIRES: the headers have no
+  /// control characters and do not concern the connection. Only a Stream may set Content-Length.
   std::vector<std::pair<std::string, std::string>> headers;
   std::variant<std::string, std::unique_ptr<Stream>, std::unique_ptr<Feed>> body;
-  /// Objects that the front end releases after the response was written to the socket, or after the write
-  /// failed.
+  /// Objects that the front end releases after the response was written or the write failed.
   std::vector<std::shared_ptr<const void>> held{};
-  /// The label of this request in the metrics, such as the name of the Salt client. It is one of a few string
-  /// literals, or empty.
+  /// The label of the request in the metrics. One of a few string literals, or empty.
   std::string_view metric_label{};
 
-  /// Returns the body. REQUIRES: the body is a text.
   [[nodiscard]] const std::string& text() const { return std::get<std::string>(body); }
 };
 
-/// A function that answers requests, like a WSGI application. Many threads may call it at the same time. It
-/// throws no exceptions.
+/// A function that answers requests, like a WSGI application. The function is thread-safe and throws no
+/// exceptions.
 using Application = std::function<Response(const Environ&)>;
 
 }  // namespace rest_fcgi::http
