@@ -18,18 +18,16 @@ const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-/// Returns the line and the column of the byte at `offset`. libyaml reports only an offset for a byte that
-/// YAML does not allow.
+/// Returns the line and column of a byte, for which libyaml reports only an offset.
 yaml_mark_t mark_at(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
-  // On the first line rfind returns npos, and npos + 1 is 0.
   const std::size_t line = before.rfind('\n') + 1;
   const auto feeds = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
   return {offset, feeds, before.size() - line};
 }
 
-/// Decodes base64 as Python does, and so ignores characters outside the alphabet. Returns std::nullopt if the
-/// digits do not make whole bytes.
+/// Decodes base64 and ignores other characters, as Python does. Returns std::nullopt if the digits do not
+/// make whole bytes.
 std::optional<std::string> decoded_base64(std::string_view text) {
   constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string bytes;
@@ -51,8 +49,7 @@ std::optional<std::string> decoded_base64(std::string_view text) {
   return bytes;
 }
 
-/// Returns whether Salt reads the text as a keyword argument, such as `name=value`. The rule is `KWARG_REGEX`
-/// in salt/utils/args.py.
+/// Returns whether Salt reads the text as a keyword argument (`KWARG_REGEX` in salt/utils/args.py).
 bool is_keyword_argument(std::string_view text) {
   const auto is_word = [](char c) {
     return is_letter(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
@@ -87,8 +84,7 @@ std::string text_of_binary(const yaml_mark_t& mark, std::string_view base64) {
   return *std::move(bytes);
 }
 
-/// Returns the kind of a scalar whose tag belongs to YAML. Throws Mistake for a tag that Salt's loader
-/// refuses.
+/// Returns the kind of a scalar with a tag of YAML. Throws Mistake for a tag that Salt's loader refuses.
 Kind kind_by_tag(const yaml_mark_t& mark, const yaml_char_t* full_tag, std::string_view text) {
   const std::string tag = short_tag(full_tag);
   if (tag == "null") return Kind::null;

@@ -13,16 +13,15 @@
 
 namespace rest_fcgi::yaml {
 
-/// A mistake in a YAML text. The exception is thrown and caught only in this component.
+/// A mistake in a YAML text. Only this component throws and catches the exception.
 struct Mistake {
-  yaml_mark_t mark;  ///< The position of the mistake. Its line and column count from 0.
+  yaml_mark_t mark;  ///< The position of the mistake. Line and column count from 0.
   std::string text;
   ErrorKind kind = ErrorKind::malformed;
 };
 
-/// A reader for the events of one YAML text from the network. It uses libyaml, which keeps at most 1,024
-/// characters before it reports an event. yaml-cpp would keep a whole list in brackets, in memory of 680
-/// times its size. Borrows the text. Not synchronized.
+/// A reader for the events of a YAML text from the network. Uses libyaml, because yaml-cpp needs 680 times
+/// the memory of a list in brackets. Borrows the text. The reader is not thread-safe.
 class Events {
  public:
   explicit Events(std::string_view text);
@@ -30,8 +29,7 @@ class Events {
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
-  /// Returns the next event. The event is valid until the next call. Throws Mistake for a mistake in the
-  /// text, and std::bad_alloc.
+  /// Returns the next event, which is valid until the next call. Throws Mistake and std::bad_alloc.
   const yaml_event_t& next();
 
  private:
@@ -43,33 +41,29 @@ class Events {
   yaml_event_t event_{};
 };
 
-/// Returns the part of a tag after `tag:yaml.org,2002:`. Returns any other tag unchanged, and an empty text
-/// for null.
+/// Returns the part of a tag after `tag:yaml.org,2002:`, or any other tag unchanged.
 [[nodiscard]] std::string short_tag(const yaml_char_t* tag);
 
-/// A scalar as Salt's YAML loader reads it.
+/// A scalar as Salt's YAML loader reads the text.
 struct Scalar {
   Kind kind = Kind::null;
   std::string text;   ///< The text without quotes and escapes. The text of `!!binary` is decoded.
-  bool plain = true;  ///< The scalar has no quotes and no tag, so its kind follows from the text.
+  bool plain = true;  ///< Whether the scalar has no quotes and no tag.
 };
 
 /// Reads the scalar of an event. Throws Mistake for a tag that Salt's loader refuses, and for `!!binary`
 /// bytes that are not text. REQUIRES: `event` is a scalar.
 [[nodiscard]] Scalar scalar_of(const yaml_event_t& event);
 
-/// Throws Mistake if `=` or `<<` without quotes is used as a value. YAML 1.1 reserves these texts for keys,
-/// and Python has no value for them.
+/// Throws Mistake if `=` or `<<` without quotes is a value. YAML 1.1 reserves these texts for keys.
 void refuse_value_key(const yaml_mark_t& mark, const Scalar& scalar, bool is_key);
 
-/// Throws a Mistake which says that Salt's loader refuses this tag.
 [[noreturn]] void refuse_tag(const yaml_mark_t& mark, const yaml_char_t* tag);
 
-/// Returns the Error for a mistake in `text`. Its message has the form of `mistake_at`. The line in the
-/// message is at most the last line of `text`.
+/// Returns the Error for a mistake in `text`, with a message in the form of `mistake_at`.
 [[nodiscard]] Error error_of(const Mistake& mistake, std::string_view text);
 
-/// Returns the text of a tag or an anchor, or the name in an alias. Returns an empty text for null.
+/// Returns the text of a tag, anchor or alias, or an empty text for null.
 [[nodiscard]] std::string text_of(const yaml_char_t* text);
 
 [[nodiscard]] std::string too_deep(const Limits& limits);

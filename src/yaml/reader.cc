@@ -21,7 +21,7 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-// The largest number of bytes of text that all aliases of one file may copy.
+// The largest number of bytes of text that all aliases of a file may copy.
 constexpr std::size_t kMaxCopiedBytes = std::size_t{16} << 20;
 
 [[noreturn]] void fail(const YAML::Mark& mark, const std::string& text) {
@@ -39,7 +39,6 @@ YAML::Mark mark_of(const Place& place) {
   fail(mark_of(place), text);
 }
 
-/// Returns the part of a tag after `tag:yaml.org,2002:`. Returns any other tag unchanged.
 std::string_view name_of_tag(std::string_view tag) {
   static constexpr std::string_view kPrefix = "tag:yaml.org,2002:";
   return tag.starts_with(kPrefix) ? tag.substr(kPrefix.size()) : tag;
@@ -52,8 +51,7 @@ std::string_view name_of_tag(std::string_view tag) {
   fail(mark, format("found a tag, expected a plain value: {}", in_quotes(tag)));
 }
 
-/// Returns the text in UTF-8. yaml-cpp 0.7 writes the escapes `\N` and `\_`, which are U+0085 and U+00A0, as
-/// single bytes without the byte 0xC2 before them.
+/// Returns the text in UTF-8. yaml-cpp 0.7 omits the first byte of the escapes `\N` and `\_`.
 std::string repaired(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -78,8 +76,8 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
 
 struct Size {
   std::size_t values = 1;
-  std::size_t bytes = 0;  ///< The size of keys and scalars.
-  std::size_t depth = 0;  ///< How deep lists and maps are nested.
+  std::size_t bytes = 0;  ///< The size of keys and scalars in bytes.
+  std::size_t depth = 0;  ///< The depth of nested lists and maps.
 };
 
 Size size_of(const Node& node) {
@@ -100,7 +98,7 @@ Size size_of(const Node& node) {
   return size;
 }
 
-/// Returns the maps that a `<<` refers to, in the order in which they are searched.
+/// Returns the maps that a `<<` refers to, in the order of precedence.
 std::vector<const Node*> merged_maps(const Entry& merge) {
   std::vector<const Node*> maps;
   if (merge.value.is(Kind::list)) {
@@ -116,8 +114,7 @@ std::vector<const Node*> merged_maps(const Entry& merge) {
   return maps;
 }
 
-/// Replaces each `<<` by the entries of the maps that it refers to. An entry of `map` itself takes precedence
-/// over an entry with the same key.
+/// Replaces each `<<` by the entries of its maps. An entry of `map` itself takes precedence.
 void resolve_merges(Node& map) {
   const auto is_merge = [](const Entry& entry) { return entry.plain_key && entry.key == "<<"; };
   const auto first = std::stable_partition(map.entries.begin(), map.entries.end(),
@@ -146,16 +143,13 @@ void refuse_duplicates(const Node& map) {
   }
 }
 
-/// Builds a tree from the events of yaml-cpp's parser. The tree of yaml-cpp itself is not used, because it
-/// accepts duplicate keys, shares the values of aliases, and does not know `<<`. Throws YAML::ParserException
-/// for a mistake. Not synchronized.
+/// Builds a tree from the events of yaml-cpp's parser. The tree of yaml-cpp itself accepts duplicate keys and
+/// does not know `<<`. Throws YAML::ParserException for a mistake. A TreeBuilder is not thread-safe.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  /// `text` is the text that the parser reads. Borrows `text`.
   TreeBuilder(std::shared_ptr<const std::string> file, std::string_view text, const Limits& limits)
       : file_(std::move(file)), text_(text), limits_(limits) {}
 
-  /// Returns the root of the document, or null if the text has no document.
   [[nodiscard]] Node take_root() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -176,7 +170,7 @@ class TreeBuilder : public YAML::EventHandler {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
     const Size size = size_of(found->second);
-    count(mark, size.values - 1);  // `add` counts the value itself, so only its descendants are counted here.
+    count(mark, size.values - 1);  // `add` counts the value itself.
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {
       fail(mark, format("aliases stand for more than {} bytes of text", kMaxCopiedBytes));
@@ -189,7 +183,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     const bool is_plain = tag == "?";
     const bool is_key = !open_.empty() && open_.back().node.is(Kind::map) && !open_.back().expects_value;
-    // YAML 1.1 reserves `=` and `<<` for keys. Python has no value for them.
+    // YAML 1.1 reserves `=` and `<<` for keys.
     if (is_plain && !is_key && (value == "=" || value == "<<")) {
       fail(mark, format("found {} without quotes, expected a value", value));
     }
@@ -229,11 +223,10 @@ class TreeBuilder : public YAML::EventHandler {
     Node node;
     YAML::anchor_t anchor;
     bool in_brackets;
-    bool expects_value = false;  ///< In a map, the last key has no value yet.
+    bool expects_value = false;  ///< Whether the last key of a map has no value yet.
   };
 
-  /// Refuses a last line of a map without a colon after the key, as in `token_expire:5`. yaml-cpp reads such
-  /// a line as a key without a value.
+  /// Refuses a last line without a colon, such as `token_expire:5`, which yaml-cpp reads as a key.
   void check_last_key(const Node& map) const {
     if (map.entries.empty()) return;
     const Entry& last = map.entries.back();
@@ -243,7 +236,7 @@ class TreeBuilder : public YAML::EventHandler {
     line = line.substr(0, line.find('\n'));
     const std::size_t key = last.place.column - 1;
     const bool has_colon = line.find(':', key + last.key.size()) != std::string_view::npos;
-    const bool is_explicit = line.substr(0, key).find('?') != std::string_view::npos;  // `? key`
+    const bool is_explicit = line.substr(0, key).find('?') != std::string_view::npos;  // The text `? key`.
     if (has_colon || is_explicit) return;
     fail(last.place, describe_missing_colon(last.key));
   }
@@ -256,8 +249,7 @@ class TreeBuilder : public YAML::EventHandler {
     return {kind, place(mark), std::move(text), {}, {}};
   }
 
-  /// Counts values and checks the limit. Copies for aliases are counted as well, since a few lines with
-  /// aliases can stand for millions of values.
+  /// Counts values and copies for aliases, and checks the limit.
   void count(const YAML::Mark& mark, std::size_t values) {
     values_ += values;
     if (values_ <= limits_.max_values) return;
@@ -299,8 +291,7 @@ class TreeBuilder : public YAML::EventHandler {
   void add_to_map(const YAML::Mark& mark, Open& map, Node node, bool plain) {
     std::vector<Entry>& entries = map.node.entries;
     if (map.expects_value) {
-      // For a key without a value, the parser reports the place of a later line. The place of the key is used
-      // instead.
+      // For a key without a value, the parser reports the place of a later line.
       if (node.is(Kind::null)) node.place = entries.back().place;
       entries.back().value = std::move(node);
     } else {
@@ -318,10 +309,9 @@ class TreeBuilder : public YAML::EventHandler {
   Node root_;
   bool has_root_ = false;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, Node> anchored_;  ///< The complete values with an anchor, which aliases refer to.
-  std::size_t values_ = 0;                   ///< The number of keys and values, with the copies for anchors
-                                             ///< and aliases.
-  std::size_t copied_bytes_ = 0;             ///< The size of the texts that aliases copied.
+  std::map<YAML::anchor_t, Node> anchored_;  ///< The complete values with an anchor.
+  std::size_t values_ = 0;        ///< The number of keys and values, including the copies for aliases.
+  std::size_t copied_bytes_ = 0;  ///< The size in bytes of the texts that aliases copied.
 };
 
 bool is_control_character(char c) {
@@ -334,8 +324,8 @@ std::size_t count_lines(std::string_view text) {
   return feeds + (text.ends_with('\n') ? 0 : 1);
 }
 
-/// Gives yaml-cpp the text without copying it, followed by the marker `...` for the end of the document.
-/// Without the marker, yaml-cpp accepts a text in quotes whose closing quote is missing.
+/// Gives yaml-cpp the text, and then the end marker `...`. Without the marker, yaml-cpp accepts a missing
+/// closing quote.
 class Input : public std::streambuf {
  public:
   explicit Input(std::string_view text) : text_(text), end_(text.ends_with('\n') ? "...\n" : "\n...\n") {
@@ -350,7 +340,7 @@ class Input : public std::streambuf {
     return traits_type::to_int_type(*gptr());
   }
 
-  /// Puts a character back. yaml-cpp does so after it has looked for a byte order mark.
+  /// Puts a character back after yaml-cpp has looked for a byte order mark.
   int_type pbackfail(int_type /*character*/) override {
     if (!at_end_ || text_.empty()) return traits_type::eof();
     at_end_ = false;
@@ -381,7 +371,6 @@ Result<Node> read(const std::string& file, std::string_view text, const Limits& 
   const auto control = std::find_if(text.begin(), text.end(), is_control_character);
   if (control != text.end()) {
     const std::string_view before = text.substr(0, static_cast<std::size_t>(control - text.begin()));
-    // On the first line rfind returns npos, and npos + 1 is 0.
     const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
     return mistake_at({name, count_lines(text.substr(0, before.size() + 1)), column},
                       format("found the control character \\x{:02x}, which YAML does not allow",

@@ -10,8 +10,8 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/yaml/yaml.h"
 
-// Reads scalars without quotes. The rules are PyYAML's resolvers (yaml/resolver.py) and constructors
-// (yaml/constructor.py), with the changes that Salt makes in salt/utils/yamlloader.py.
+// Scalars without quotes by PyYAML's resolvers (yaml/resolver.py) and constructors (yaml/constructor.py),
+// with the changes of salt/utils/yamlloader.py.
 namespace rest_fcgi::yaml {
 namespace {
 
@@ -39,7 +39,6 @@ bool is_boolean(std::string_view text) {
   return std::find(std::begin(kNames), std::end(kNames), text) != std::end(kNames);
 }
 
-/// The digits of a number without underscores, and its sign.
 struct Digits {
   explicit Digits(std::string_view number) {
     has_sign = number.front() == '-' || number.front() == '+';
@@ -53,7 +52,7 @@ struct Digits {
   bool negative = false;
 };
 
-/// Parses a sexagesimal integer such as `190:20:30`. Each part counts 60 times the next part.
+/// Parses a sexagesimal integer such as `190:20:30`.
 std::optional<std::uint64_t> parse_sexagesimal(std::string_view text) {
   std::uint64_t value = 0;
   while (true) {
@@ -67,7 +66,6 @@ std::optional<std::uint64_t> parse_sexagesimal(std::string_view text) {
   }
 }
 
-/// Parses an integer in sexagesimal, hexadecimal, binary or octal notation.
 std::optional<std::uint64_t> parse_other(std::string_view text) {
   if (text.find(':') != std::string_view::npos) return parse_sexagesimal(text);
   if (text.starts_with("0x")) return parse_number<std::uint64_t>(text.substr(2), 16);
@@ -75,7 +73,7 @@ std::optional<std::uint64_t> parse_other(std::string_view text) {
   return parse_number<std::uint64_t>(text, 8);
 }
 
-/// Parses a real number, such as `1.5` or the sexagesimal `1:30.5`.
+/// Parses a real number such as `1.5` or the sexagesimal `1:30.5`.
 double parse_real(std::string_view text) {
   double value = 0;
   while (true) {
@@ -130,7 +128,7 @@ double to_real(std::string_view text) {
     if (const auto decimal = to_decimal(text)) return std::strtod(decimal->c_str(), nullptr);
   }
   const Digits digits(text);
-  const bool is_word = digits.text.find_first_of("nN") != std::string::npos;  // .inf or .nan
+  const bool is_word = digits.text.find_first_of("nN") != std::string::npos;  // The words `.inf` and `.nan`.
   double value = is_word ? std::numeric_limits<double>::infinity() : parse_real(digits.text);
   if (is_word && (digits.text[1] == 'n' || digits.text[1] == 'N'))
     value = std::numeric_limits<double>::quiet_NaN();

@@ -18,15 +18,14 @@ bool is_one_of(char32_t c, std::u32string_view characters) {
   return characters.find(c) != std::u32string_view::npos;
 }
 
-/// Returns whether PyYAML writes the character without an escape. Salt calls PyYAML with `allow_unicode`.
+/// Returns whether PyYAML with `allow_unicode` writes the character without an escape.
 bool is_plain_character(char32_t c) {
   if (c == U'\n' || c == 0x85) return true;
   if (c < 0x7F) return c >= 0x20;
   return c >= 0xA0 && c != 0xFEFF && c != 0xFFFE && c != 0xFFFF && c != 0x10FFFF;
 }
 
-/// Returns whether the character at `at` could begin something other than plain text, such as a quote, a
-/// comment or a list.
+/// Returns whether the character could begin something other than plain text, such as a quote or a comment.
 bool is_indicator(std::u32string_view text, std::size_t at) {
   const char32_t c = text[at];
   const bool before_blank = at + 1 >= text.size() || is_blank(text[at + 1]);
@@ -43,8 +42,8 @@ const Regex& timestamp_pattern() {
   return pattern;
 }
 
-/// Returns whether the text looks like a number of more than 1000 digits. `kind_of_plain` does not check
-/// whether such a long text is a number.
+/// Returns whether the text looks like a number of more than 1000 digits, which `kind_of_plain` does not
+/// check.
 bool is_long_number(std::string_view text) {
   constexpr std::size_t kLong = 1000;
   return text.size() > kLong && text.find_first_not_of("0123456789_.", 1) == std::string_view::npos;

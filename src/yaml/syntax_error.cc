@@ -14,8 +14,7 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::size_t kNowhere = std::string_view::npos;
 
-/// Messages of yaml-cpp, and the plain words that replace them. Messages whose replacement depends on the
-/// text are handled by functions.
+/// Messages of yaml-cpp, and the plain words that replace them.
 constexpr std::pair<std::string_view, std::string_view> kInPlainWords[] = {
     {"illegal block entry", "found \"- \" behind a key, expected the list on lines of its own, or as [A, B]"},
     {"illegal map key", "found \"? \" inside a line, expected quotes around a text that has it"},
@@ -60,8 +59,7 @@ constexpr std::pair<std::string_view, std::string_view> kInPlainWords[] = {
     {"repeated TAG directive", "found \"%TAG\" for the second time with one handle, expected it once"},
 };
 
-/// Beginnings of yaml-cpp's messages that end with a detail, and the plain words that replace the whole
-/// message.
+/// Beginnings of yaml-cpp's messages, and the plain words that replace the whole message.
 constexpr std::pair<std::string_view, std::string_view> kBeginnings[] = {
     {"bad YAML version: ", "found a %YAML line without a version, expected %YAML 1.1, or no such line"},
     {"unknown escape character: ",
@@ -88,15 +86,14 @@ bool has_content(std::string_view line) {
   return !content.empty() && content.front() != '#';
 }
 
-/// Returns the line without blanks around it, and without the dashes of list items at its start.
+/// Returns the line without the blanks around it and without the dashes of list items.
 std::string_view content_of(std::string_view line) {
   std::string_view content = stripped_line(line);
   while (content.starts_with("- ")) content = stripped_line(content.substr(1));
   return content;
 }
 
-/// Returns the offset after the text in quotes that begins at `at`. Returns std::nullopt if the closing quote
-/// is missing.
+/// Returns the offset after the quoted text at `at`. Returns std::nullopt if the closing quote is missing.
 std::optional<std::size_t> end_of_quotes(std::string_view text, std::size_t at) {
   const char quote = text[at];
   for (++at; at < text.size(); ++at) {
@@ -110,7 +107,7 @@ std::optional<std::size_t> end_of_quotes(std::string_view text, std::size_t at) 
   return std::nullopt;
 }
 
-/// Returns whether the line has a key, which is followed by a colon and a blank.
+/// Returns whether the line has a key with a colon and a blank.
 bool has_key(std::string_view content) {
   std::size_t at = 0;
   if (content.starts_with('"') || content.starts_with('\'')) at = end_of_quotes(content, 0).value_or(0);
@@ -120,7 +117,6 @@ bool has_key(std::string_view content) {
   return false;
 }
 
-/// Returns the offset of the first quote whose closing quote is missing.
 std::optional<std::size_t> unclosed_quote(std::string_view text) {
   char before = '\n';  // The last character that is not a blank.
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -140,7 +136,6 @@ std::optional<std::size_t> unclosed_quote(std::string_view text) {
   return std::nullopt;
 }
 
-/// Returns the offset of the last opening bracket in `text` that is not closed.
 std::optional<std::size_t> unclosed_bracket(std::string_view text, char opening, char closing) {
   std::size_t closed = 0;
   for (std::size_t at = text.size(); at > 0; --at) {
@@ -153,7 +148,6 @@ std::optional<std::size_t> unclosed_bracket(std::string_view text, char opening,
 SyntaxError mistake_at_offset(std::string_view text, std::size_t offset, std::string words) {
   const std::string_view before = text.substr(0, offset);
   const auto feeds = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
-  // Without a line feed, npos + 1 is 0.
   return {feeds + 1, offset - (before.rfind('\n') + 1) + 1, std::move(words)};
 }
 
@@ -196,8 +190,7 @@ SyntaxError at_line(std::string_view text, std::size_t line, std::string words) 
   return {line, indentation(line_at(text, line)) + 1, std::move(words)};
 }
 
-/// Returns the last line above `line` that is not empty and not a comment. Returns 0 if such a line does not
-/// exist.
+/// Returns the last line above `line` that has content. Returns 0 if no line has content.
 std::size_t line_above(std::string_view text, std::size_t line) {
   do {
     --line;
@@ -205,8 +198,7 @@ std::size_t line_above(std::string_view text, std::size_t line) {
   return line;
 }
 
-/// Explains yaml-cpp's error "illegal map value". For a line without a colon, yaml-cpp reports this error
-/// only where the next key begins.
+/// Explains yaml-cpp's error "illegal map value", which yaml-cpp reports where the next key begins.
 SyntaxError explain_map_value(std::string_view text, const SyntaxError& found) {
   const std::string_view line = line_at(text, found.line);
   const std::string_view before = line.substr(0, std::min(found.column - 1, line.size()));
@@ -227,7 +219,7 @@ SyntaxError explain_map_value(std::string_view text, const SyntaxError& found) {
   return {found.line, found.column, "found a colon, expected a key in front of it"};
 }
 
-/// Explains an error where yaml-cpp expected the next key of a map or the next item of a list.
+/// Explains an error where yaml-cpp expected the next key or item.
 SyntaxError explain_end_of_block(std::string_view text, const SyntaxError& found) {
   const std::string_view line = line_at(text, found.line);
   const std::string_view before = stripped_line(line.substr(0, std::min(found.column - 1, line.size())));

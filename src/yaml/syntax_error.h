@@ -7,19 +7,18 @@
 
 namespace rest_fcgi::yaml {
 
-/// The place of a syntax error in a YAML text, and its message. Lines and columns count from 1. Value type.
+/// The place of a syntax error in a YAML text, and its message. Lines and columns count from 1.
 struct SyntaxError {
   std::size_t line;
   std::size_t column;
   std::string text;
 };
 
-/// Returns an error of yaml-cpp with a message in plain words, which says what was found and what is
-/// expected. The line is the line of the cause, which may be above the line that yaml-cpp reports. Messages
-/// do not show values, since they may be passwords. An unknown message stays unchanged.
+/// Returns an error of yaml-cpp in plain words and with the line of the cause. Messages do not show values,
+/// because values may be passwords. An unknown message stays unchanged.
 [[nodiscard]] SyntaxError explain(std::string_view text, const SyntaxError& found);
 
-/// Returns a message for `KEY:VALUE` or `KEY` where `KEY: VALUE` is expected. The message shows only the key.
+/// Returns a message for `KEY:VALUE` where `KEY: VALUE` is expected. The message shows only the key.
 [[nodiscard]] std::string describe_missing_colon(std::string_view content);
 
 }  // namespace rest_fcgi::yaml

@@ -16,13 +16,12 @@ namespace {
 
 constexpr std::size_t kShown = 60;  // The largest number of bytes of a number that a message shows.
 
-/// Writes the events of a YAML text from the network as JSON. It builds no tree, since a tree takes a hundred
-/// times the memory of the text. Throws Mistake. Not synchronized.
+/// Writes the events of a YAML text from the network as JSON. A tree would take a hundred times the memory of
+/// the text. Throws Mistake. A Transcriber is not thread-safe.
 class Transcriber {
  public:
   Transcriber(std::string_view text, const Limits& limits) : text_(text), events_(text), limits_(limits) {
-    // Reserves the memory for the JSON text at the start. A string that grows later needs three times its
-    // memory while it is copied.
+    // Reserves the memory at the start, because a string that grows later needs three times its memory.
     json_.reserve(text.size() / 4 * 9);
   }
 
@@ -38,14 +37,14 @@ class Transcriber {
   }
 
  private:
-  /// How a list or map becomes JSON. A `set` is a map whose keys become a list. `pairs` is a list with the
-  /// tag `!!omap` or `!!pairs`. Each of its maps has one entry and becomes a `pair`, a list of key and value.
+  /// The form of a list or map in JSON. A `set` is a map whose keys become a list. The entries of `pairs`
+  /// (`!!omap` or `!!pairs`) become `pair`, a list of key and value.
   enum class Form { list, map, set, pairs, pair };
 
   struct Open {
     Form form;
-    bool expects_value = false;  ///< In a map, the last key has no value yet.
-    std::size_t first_key = 0;   ///< In a map, the index in `keys_` of its first key.
+    bool expects_value = false;  ///< Whether the last key of a map has no value yet.
+    std::size_t first_key = 0;   ///< The index in `keys_` of a map's first key.
     std::size_t entries = 0;
   };
 
@@ -77,14 +76,13 @@ class Transcriber {
     }
   }
 
-  /// Records the first construct that Salt accepts and this program refuses. Reading continues, because a
-  /// syntax error later in the text is reported instead.
+  /// Records the first construct that only this program refuses. Reading continues, because a later syntax
+  /// error takes precedence.
   void refuse(const yaml_mark_t& mark, std::string text) {
     if (!refused_) refused_ = Mistake{mark, std::move(text), ErrorKind::invocation};
   }
 
-  /// Refuses an alias, since an alias could stand for much more text than the client sent. An alias without
-  /// an anchor is a syntax error.
+  /// Refuses an alias, which could stand for much more text than the client sent.
   void refuse_alias(const yaml_mark_t& mark, const std::string& name) {
     if (text_.find("&" + name) == std::string_view::npos) throw Mistake{mark, "found undefined alias"};
     refuse(mark, "found a YAML alias, expected the value itself; write it out");
@@ -138,7 +136,6 @@ class Transcriber {
     throw Mistake{mark, "found another value in !!omap or !!pairs, expected a map of one entry"};
   }
 
-  /// Counts a value. Also records that the last key of the open map has a value.
   void begin_value(const yaml_mark_t& mark, Kind kind) {
     count(mark);
     if (!open_.empty()) {
@@ -182,8 +179,7 @@ class Transcriber {
     }
   }
 
-  /// Writes a key as text, since keys of JSON objects are text. The key `1` becomes "1", as in Python's
-  /// json.dumps.
+  /// Writes a key as text. The key `1` becomes "1", as in Python's json.dumps.
   void add_key(const yaml_mark_t& mark, const Scalar& scalar) {
     if (scalar.plain && scalar.text == "<<") {
       refuse(mark, "found <<, which adds what an alias names; write the entries out");
@@ -203,7 +199,7 @@ class Transcriber {
   }
 
   /// Returns a number as JSON. Refuses a number that JSON cannot hold. Throws Mistake for a number without
-  /// digits, which Python cannot read.
+  /// digits.
   std::string json_of_number(const yaml_mark_t& mark, const Scalar& scalar) {
     if (auto json = json_of(scalar.kind, scalar.text)) return *std::move(json);
     if (scalar.text.ends_with('_') || scalar.text.ends_with('x') || scalar.text.ends_with('b')) {
@@ -248,8 +244,7 @@ Result<Transcript> transcribe(std::string_view text, const Limits& limits) {
   try {
     return Transcriber(text, limits).transcribe();
   } catch (Mistake& mistake) {
-    // libyaml's message quotes a part of the text after a colon. That part may be a password, so it is
-    // removed.
+    // The text after the colon in libyaml's message may be a password.
     mistake.text.resize(std::min(mistake.text.find(':'), mistake.text.size()));
     return error_of(mistake, text);
   }

@@ -52,7 +52,6 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// Writes one tree as JSON. An object lives only while the tree is written.
 class TreeWriter {
  public:
   TreeWriter(JsonWriter& writer, const std::function<void(const Node&)>& unfit)
@@ -132,7 +131,7 @@ bool equal(const Node& a, const Node& b) {
     case Kind::string:
       return a.text == b.text;
     default:
-      return true;  // null
+      return true;  // The value `null`.
   }
 }
 

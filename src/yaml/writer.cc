@@ -11,10 +11,9 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-// The width of a line in columns. A longer text is folded at the first blank after this column.
+// The width of a line in columns. The writer folds a longer text at the next blank.
 constexpr std::size_t kWidth = 80;
-// The longest key that is written on one line. PyYAML's limit is 128, and it counts five characters for the
-// tag `!!str`.
+// The longest key on one line. PyYAML's limit of 128 includes the tag `!!str`.
 constexpr std::size_t kLongestKey = 122;
 
 std::u32string decoded(std::string_view utf8) {
@@ -52,7 +51,7 @@ void append(std::string& out, char32_t c) {
   put(0x80U | (c & 0x3FU));
 }
 
-/// Returns a real number with a point. YAML 1.1 reads a number without a point, such as `1e+16`, as text.
+/// Returns a real number with a point. YAML 1.1 reads `1e+16` as text.
 std::string real_of(std::string_view digits) {
   std::string text(digits);
   if (const std::size_t exponent = text.find_first_of("eE");
@@ -62,7 +61,7 @@ std::string real_of(std::string_view digits) {
   return text;
 }
 
-/// Writes one value as PyYAML's emitter does. Each object writes only one value.
+/// Writes one value as PyYAML's emitter does.
 class Writer {
  public:
   [[nodiscard]] std::string write_document(JsonValue root) {
@@ -75,7 +74,7 @@ class Writer {
   }
 
  private:
-  /// The place of a value in the document. A list below a key is not indented, and a key is on one line.
+  /// The place of a value in the document. A list below a key is not indented.
   enum class Context { root, item, value, key };
 
   /// Writes a value. Returns whether the value is a scalar without quotes.
@@ -132,8 +131,7 @@ class Writer {
     }
   }
 
-  /// Writes a key as `key:`. A key that is long, empty or has several lines becomes `? key`, with the colon
-  /// on a line of its own.
+  /// Writes a key as `key:`, or as `? key` if the key is long, empty or has several lines.
   void write_key(std::string_view key) {
     const std::u32string text = decoded(key);
     if (!text.empty() && text.size() <= kLongestKey && !look_at(text).multiline) {
@@ -164,8 +162,8 @@ class Writer {
     return style == Style::plain;
   }
 
-  /// Writes a text without quotes or in single quotes. Doubles each single quote inside the quotes. A single
-  /// blank after the width becomes a line break. Line breaks in the text get one additional line break.
+  /// Writes a text without quotes or in single quotes. Folds at a single blank after the width, and doubles
+  /// line breaks and single quotes.
   void write_folded(std::u32string_view text, bool quoted, bool may_fold) {
     if (quoted) put(U'\'');
     is_at_indent_ = false;
@@ -193,8 +191,7 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// Returns the number of equal blanks or of line breaks that begin at `at`. Returns 1 for any other
-  /// character.
+  /// Returns the number of equal blanks or of line breaks at `at`, or 1 for any other character.
   static std::size_t run_of(std::u32string_view text, std::size_t at) {
     std::size_t end = at + 1;
     if (text[at] == U' ') end = text.find_first_not_of(U' ', at);
@@ -202,8 +199,7 @@ class Writer {
     return std::min(end, text.size()) - at;
   }
 
-  /// Writes a text in double quotes. Folds a line longer than kWidth before a blank or after an escape. A
-  /// backslash marks the fold.
+  /// Writes a text in double quotes. A backslash ends a folded line.
   void write_double_quoted(std::u32string_view text, bool may_fold) {
     put(U'"');
     is_at_indent_ = false;
@@ -232,8 +228,7 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// Increases the indentation by two for the lifetime of this object. If `deeper` is false, the indentation
-  /// stays the same.
+  /// Increases the indentation by two for the lifetime of this object, if `deeper` is true.
   class Indent {
    public:
     Indent(Writer& writer, bool deeper) : writer_(writer), before_(writer.indent_) {
@@ -259,8 +254,7 @@ class Writer {
     if (column_ != 0 && out_.back() != ' ') put(U' ');
   }
 
-  /// Moves to the indentation column. Stays on this line if only blanks and indicators such as `- ` are
-  /// before that column.
+  /// Moves to the indentation column, on this line if possible.
   void write_indent() {
     const std::size_t indent = indent_ > 0 ? static_cast<std::size_t>(indent_) : 0;
     const bool is_behind = column_ > indent || (column_ == indent && column_ != 0 && out_.back() != ' ');
@@ -287,7 +281,7 @@ class Writer {
   std::string out_;
   std::size_t column_ = 0;
   int indent_ = -2;
-  bool is_at_indent_ = true;  ///< The line has only indentation and indicators such as `- `.
+  bool is_at_indent_ = true;  ///< Whether the line has only indentation and indicators such as `- `.
 };
 
 }  // namespace
