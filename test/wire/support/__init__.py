@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Support for the wire tests: the responder, web servers, HTTP and FastCGI clients, and real Salts."""
+"""Support for the wire tests."""

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Reports file accesses by inotify."""
 
 import ctypes
 import os
@@ -10,7 +9,7 @@ EVENT = struct.Struct("iIII")
 
 
 class AccessWatch:
-    """Watches a file, or a folder and its files."""
+    """Counts the accesses to a file, or to a folder and its files, with inotify."""
 
     def __init__(self, *paths):
         libc = ctypes.CDLL(None, use_errno=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Apache with the unchanged samples of apache/. Only the files of apache/site/ belong to the test."""
+"""Apache with the unchanged configurations of apache/. Tests write only the files of apache/site/."""
 
 import json
 import os
@@ -17,11 +17,11 @@ OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.co
 FOLDER = "/usr/lib/apache2/modules"
 MODULES = "mpm_event authz_core alias headers env reqtimeout proxy proxy_fcgi proxy_http fcgid socache_shmcb ssl".split()
 
-# Apache refuses to run its workers as root. If root runs the tests, Apache starts as this user.
+# Apache refuses to run its workers as root. If root runs the tests, Apache runs as this user.
 USER = "www-data"
 AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"] if os.geteuid() == 0 else []
 
-LISTENING = "00010000"  # the flags of a listening socket in /proc/net/unix
+LISTENING = "00010000"
 
 MAIN = """
 ServerRoot {dir}
@@ -52,7 +52,6 @@ SSLCertificateKeyFile {dir}/key.pem
 
 
 def sanitizers():
-    """Returns the options of sanitizers for processes that Apache starts."""
     names = [name for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS") if name in os.environ]
     return "\n".join(f"FcgidInitialEnv {name} {os.environ[name]}" for name in names)
 
@@ -63,7 +62,7 @@ def main(directory, sample, more):
 
 
 def let_in(directory):
-    """Gives a folder to Apache's user, and makes the folder above searchable."""
+    """Gives a folder to Apache's user and makes the parent folder searchable."""
     if AS_USER:
         directory.parent.chmod(0o711)
         for path in [directory, *directory.rglob("*")]:
@@ -71,10 +70,8 @@ def let_in(directory):
 
 
 class Apache(Api):
-    """A private Apache with the interface of `Api`."""
-
     def __init__(self, directory, sample, site, tls=False, more="", mount="/"):
-        """`site` maps files of site/ to their text, `more` follows the sample, and `mount` is the path of the API."""
+        """Starts Apache. `site` maps the file names of site/ to texts, and `mount` is the path of the API."""
         self.directory = directory
         self._was_silent = False
         for name in ("fcgid", "tmp"):
@@ -110,7 +107,7 @@ class Apache(Api):
             raise
 
     def stop(self):
-        """Stops Apache. Prints its error log if a request had no answer."""
+        """Stops Apache. Prints Apache's error log if a request got no answer."""
         self._process.stop()
         if self._was_silent:
             print(*(line for line in self.error_log().splitlines() if ":info]" not in line), sep="\n")
@@ -123,15 +120,13 @@ class Apache(Api):
         return (self.directory / "error.log").read_text(errors="replace")
 
     def last_temporary_file(self):
-        """Returns the time of the last change in the temporary folder, which includes removed files."""
+        """Returns the time of the last change in Apache's temporary folder."""
         return (self.directory / "tmp").stat().st_mtime_ns
 
 
 class Proxying(Apache):
-    """Apache in front of a daemon, with mod_proxy_fcgi, or with mod_proxy_http and the daemon's port."""
-
     def __init__(self, directory, daemon, http_port=None, websocket_port=9, **options):
-        """`http_port` receives all requests; `websocket_port` receives WebSockets if `http_port` is unset."""
+        """Connects Apache to the daemon over FastCGI, or over HTTP if `http_port` is set."""
         self.daemon = daemon
         daemon.directory.chmod(0o711)
         if http_port:
@@ -145,18 +140,15 @@ class Proxying(Apache):
         super().__init__(directory, f"proxy_{name}.conf", files, **options)
 
     def log(self):
-        """Returns the log of the responder."""
         return self.daemon.log()
 
 
 class Fcgid(Apache):
-    """Apache with mod_fcgid, which starts responders."""
-
     def __init__(self, directory, changes=None, server="", **options):
-        """`changes` configure the responders; `server` is the text of site/server.conf."""
+        """Configures the responders with `changes`. `server` is the text of site/server.conf."""
         directory.mkdir()
         self.program = directory / "program"
-        shutil.copy(BINARY, self.program)  # Apache's user may not reach the original
+        shutil.copy(BINARY, self.program)  # Apache's user cannot read the build folder
         self.log_path = directory / "rest_fcgi.log"
         self.config_path = directory / "master"
         own = {"rest_fcgi": {"listen": None, "log_file": str(self.log_path)}}
@@ -165,7 +157,6 @@ class Fcgid(Apache):
         super().__init__(directory, "fcgid.conf", {"program.conf": program, "server.conf": server}, **options)
 
     def pids(self):
-        """Returns the pids of the running responders."""
         return set(processes_of(self.program))
 
     def requests(self):
@@ -175,11 +166,10 @@ class Fcgid(Apache):
         return sum(row[3] != LISTENING for row in rows)
 
     def log(self):
-        """Returns the common log of all responders."""
         return self.log_path.read_text(errors="replace")
 
     def command(self, *args, stdin=""):
-        """Runs the program with their configuration as their user. Returns its output."""
+        """Runs the program with the responders' configuration and user. Returns the output of the program."""
         argv = [*AS_USER, self.program, "--config", self.config_path, *args]
         return subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=60, check=True).stdout
 

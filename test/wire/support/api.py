@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Salt's API for a caller: chunks and replies."""
+"""A client of Salt's API."""
 
 import dataclasses
 import http.client
@@ -13,7 +13,6 @@ JSON = {"Content-Type": "application/json"}
 
 
 def chunk(client, fun, **more):
-    """Returns a chunk with valid credentials."""
     return {**CRED, "client": client, "fun": fun, **more}
 
 
@@ -28,7 +27,7 @@ def without(low, *keys):
 @dataclasses.dataclass
 class Reply:
     status: int
-    headers: dict  # names in lower case
+    headers: dict
     text: str
 
     @property
@@ -37,30 +36,27 @@ class Reply:
 
     @property
     def ret(self):
-        """Returns the value of `return` in the reply."""
         return self.json["return"]
 
     @property
     def spaced_as_python(self):
-        """Whether the text is JSON with the spaces of Python's json.dumps."""
+        """Returns whether the JSON text has the spaces of Python's json.dumps."""
         return self.text == json.dumps(self.json, ensure_ascii=False)
 
 
 def reply_of(answer):
-    """Returns the Reply of an http.client.HTTPResponse."""
     names = {name.lower(): value for name, value in answer.getheaders()}
     return Reply(answer.status, names, answer.read().decode())
 
 
 class Api:
-    """An HTTP server with the API at `/`. Each request uses its own connection."""
+    """A client of the API at one address. Each request uses a new connection."""
 
     def __init__(self, host, port, ca=None):
         self.host, self.port, self.ca = host, port, ca
 
     @property
     def url(self):
-        """Returns the URL for a browser."""
         return f"https://localhost:{self.port}" if self.ca else f"http://{self.host}:{self.port}"
 
     def connection(self, timeout=2 * TIMEOUT):
@@ -70,7 +66,6 @@ class Api:
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
     def request(self, method="POST", path="/", body=None, headers=None, chunked=False):
-        """Sends a request unchanged."""
         connection = self.connection()
         try:
             connection.request(method, path, body, headers or {}, encode_chunked=chunked)
@@ -79,7 +74,7 @@ class Api:
             connection.close()
 
     def exchange(self, data):
-        """Sends bytes that need not be HTTP, without TLS."""
+        """Sends raw bytes without TLS. The bytes need not be valid HTTP."""
         with connect((self.host, self.port)) as connection:
             connection.sendall(data)
             answer = http.client.HTTPResponse(connection)
@@ -87,15 +82,13 @@ class Api:
             return reply_of(answer)
 
     def raw(self, body, content_type="application/json"):
-        """POSTs a text that need not be JSON."""
         return self.request(body=body, headers={"Content-Type": content_type} if content_type else {})
 
     def post(self, *chunks, **headers):
-        """POSTs a list of chunks."""
         return self.request(body=json.dumps(chunks), headers={**JSON, **headers})
 
     def run(self, *chunks):
-        """POSTs chunks that must succeed. Returns their returns."""
+        """Posts chunks. Fails if the status is not 200. Returns the value of `return`."""
         reply = self.post(*chunks)
         assert reply.status == 200, reply
         return reply.ret

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The installed files on a booted host: systemd runs as process 1 of new namespaces, over a copy of this host's files
-in memory. There is no system bus. It needs root and writable cgroups; otherwise tests are skipped with the reason in
-BootFailed."""
+"""A booted host with the installed files. systemd runs as process 1 of new namespaces.
+
+The booted host sees the files of this host and keeps its changes in memory. It has no system bus.
+Tests need root and writable cgroups."""
 
 import os
 import pathlib
@@ -10,8 +11,7 @@ import subprocess
 from .make import install
 from .process import TIMEOUT, wait_until
 
-# This script builds the file system of the booted host and starts systemd. The host's files are read-only below an overlay, and all
-# writes go to a tmpfs.
+# The script mounts the file system of the booted host and starts systemd. All writes go to a tmpfs.
 BOOT = r"""
 set -e
 home=$1 root=$1/root
@@ -59,8 +59,8 @@ class BootFailed(Exception):
 
 
 class Booted:
-    """The booted host. `files` maps paths to texts. `master` is the text of /etc/rest_fcgi/master, beside the files of
-    `make install`; without it nothing is installed."""
+    """The booted host. `files` maps paths to texts, and `master` is the text of /etc/rest_fcgi/master.
+    Without `master` the program is not installed."""
 
     def __init__(self, directory, master, files):
         if os.geteuid() != 0:
@@ -107,18 +107,17 @@ class Booted:
         self.init = int(child)
 
     def run(self, *argv, check=True, stdin=""):
-        """Runs a program on the host as root. Returns its output."""
+        """Runs a program as root on the booted host. Returns the output of the program."""
         enter = ["nsenter", "-t", str(self.init), *SPACES, "--root", "--wd=/"]
         done = subprocess.run([*enter, *argv], input=stdin, capture_output=True, text=True, timeout=2 * TIMEOUT)
         assert done.returncode == 0 or not check, (argv, done)
         return done.stdout + ("" if check else done.stderr)
 
     def outside(self, path):
-        """Returns the path of a file of the host in our namespace."""
+        """Returns the path by which the test can read a file of the booted host."""
         return pathlib.Path(f"/proc/{self.init}/root{path}")
 
     def stop(self):
-        """Kills process 1, which ends every process of the host."""
         self._process.kill()
         self._process.wait(TIMEOUT)
         for group in self._groups:
@@ -132,7 +131,6 @@ class Booted:
 
 
 def _remove(group):
-    """Removes a cgroup. Returns True if it is gone."""
     try:
         group.rmdir()
     except FileNotFoundError:

@@ -19,8 +19,8 @@ DRIVER = shutil.which("chromedriver")
 CHROMIUM = shutil.which("chromium")
 
 FLAGS = "headless disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
-KEYS = {"TAB": "\ue004", "ENTER": "\ue007", "DOWN": "\ue015"}  # of WebDriver
-ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key for element references in the standard
+KEYS = {"TAB": "\ue004", "ENTER": "\ue007", "DOWN": "\ue015"}  # key codes of WebDriver
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the WebDriver key for element references
 
 
 def require():
@@ -29,7 +29,7 @@ def require():
 
 
 class Browser:
-    """One window. `directory` must be new and holds the profile."""
+    """A browser window. `directory` must be new and holds the browser's profile."""
 
     def __init__(self, directory, *more):
         port = free_port()
@@ -75,17 +75,16 @@ class Browser:
         self._ask("POST", f"/element/{self._element(selector)}/value", {"text": value})
 
     def press(self, *keys):
-        """Presses keys where the focus is. Texts are typed; other keys have names in KEYS."""
+        """Presses keys in the focused element. Names of KEYS are special keys, and other texts are typed."""
         typed = "".join(KEYS.get(key, key) for key in keys)
         actions = [{"type": kind, "value": key} for key in typed for kind in ("keyDown", "keyUp")]
         self._ask("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
 
     def devtools(self, command, **parameters):
-        """Sends a command of the Chrome DevTools protocol."""
         return self._ask("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def accessibility(self):
-        """Returns role and name of all elements that a screen reader finds."""
+        """Returns the role and the name of each element in the accessibility tree."""
         self.devtools("Accessibility.enable")
         nodes = self.devtools("Accessibility.getFullAXTree")["nodes"]
         return [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
@@ -94,22 +93,20 @@ class Browser:
         self._ask("POST", f"/element/{self._element(selector)}/click", {})
 
     def run(self, script):
-        """Runs a script in the page. Returns its result, or the result of its promise."""
+        """Runs a script in the page. Returns the result of the script or of its promise."""
         return self._ask("POST", "/execute/sync", {"script": script, "args": []})
 
     def shown(self, selector="body"):
-        """Returns the visible text of an element."""
         return self._ask("GET", f"/element/{self._element(selector)}/text")
 
     def await_text(self, text, selector="body"):
         def is_shown():
-            with contextlib.suppress(AssertionError):  # the element may vanish while a page is replaced
+            with contextlib.suppress(AssertionError):  # the element may vanish when the page changes
                 return text in self.shown(selector)
 
         wait_until(is_shown, f"the page shows {text!r}")
 
     def complaints(self):
-        """Returns the console messages since the last call."""
         return [entry["message"] for entry in self._ask("POST", "/se/log", {"type": "browser"})]
 
     def cookies(self):
@@ -122,7 +119,7 @@ class Browser:
 
 @contextlib.contextmanager
 def pages(host):
-    """Serves an empty page. Yields its origin."""
+    """Serves an empty page. Yields the origin of the page."""
 
     class Page(http.server.BaseHTTPRequestHandler):
         def do_GET(self):

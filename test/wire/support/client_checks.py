@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks with published clients of salt-api: the command line of pepper, curl with a cookie jar, and Python's requests.
-Each check takes a `Place`."""
+"""Checks with published clients of salt-api. The clients are pepper, curl and Python's requests."""
 
 import dataclasses
 import json
@@ -18,20 +17,19 @@ LIMITED = ("-a", "sharedsecret", "--username", "limited", "--password")
 @dataclasses.dataclass
 class Place:
     url: str
-    home: pathlib.Path  # folder for files of clients
+    home: pathlib.Path
 
     @property
     def pepper(self):
         return Pepper(self.url, self.home)
 
     def curl(self, path, *words):
-        """Returns the output of curl."""
         argv = ["curl", "-sS", "--max-time", "120", *words, self.url + path]
         return subprocess.run(argv, capture_output=True, check=True, cwd=self.home).stdout.decode()
 
 
 def returns(ret):
-    """Returns a map from minion to return, from a full return."""
+    """Returns a map from minion to return, from the client option `full_return`."""
     return {minion: full["ret"] for minion, full in ret[0].items()}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The responder: the built binary with its own socket and configuration."""
+"""The responder. Each test starts the built binary with a new configuration and socket."""
 
 import hashlib
 import json
@@ -14,16 +14,16 @@ from .process import Process, free_port, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BINARY = pathlib.Path(os.environ.get("REST_FCGI_BINARY", ROOT / "build/rest_fcgi")).resolve()
-SANITIZED = os.environ.get("REST_FCGI_SANITIZED", "")  # sanitizers of the binary
+SANITIZED = os.environ.get("REST_FCGI_SANITIZED", "")
 
-LONG = bool(os.environ.get("REST_FCGI_LONG"))  # set by `make nightly`
-QUIET = bool(os.environ.get("REST_FCGI_QUIET"))  # the machine is idle, so that rates are meaningful
-SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS") or 600 * LONG)  # `make soak` sets an hour
+LONG = bool(os.environ.get("REST_FCGI_LONG"))
+QUIET = bool(os.environ.get("REST_FCGI_QUIET"))  # the machine is idle, so tests can check speeds
+SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS") or 600 * LONG)
 KILLS = 200 if LONG else 10
 
 
 def may_look_into_others():
-    """Returns whether we have CAP_SYS_PTRACE. The responder is not dumpable and closed to other processes."""
+    """Returns whether the test has CAP_SYS_PTRACE, which it needs to read /proc of the responder."""
     status = pathlib.Path("/proc/self/status").read_text()
     (capabilities,) = [line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")]
     return bool(int(capabilities, 16) >> 19 & 1)
@@ -33,7 +33,7 @@ NEEDS_PTRACE = pytest.mark.skipif(
     not may_look_into_others(), reason="CAP_SYS_PTRACE is needed to look into a process that is not dumpable"
 )
 if not may_look_into_others():
-    # LeakSanitizer is off, because it needs ptrace. The unit tests still look for leaks.
+    # LeakSanitizer is off because it needs ptrace. The unit tests look for leaks.
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 
 CLIENTS = ["local", "local_async", "local_batch", "local_subset", "runner", "runner_async", "wheel", "wheel_async"]
@@ -41,7 +41,7 @@ MINIONS = ["ms-0", "ms-1", "ms-2"]
 
 
 def merge(base, changes):
-    """Merges `changes` into `base` key by key; None removes a key."""
+    """Merges `changes` into `base` key by key. The value None removes a key."""
     merged = dict(base)
     for key, value in changes.items():
         if value is None:
@@ -54,14 +54,14 @@ def merge(base, changes):
 
 
 def file_eauth(directory, rules):
-    """Returns `external_auth: file` with rules. Writes the password file; every user has the password of `CRED`."""
+    """Returns the section `external_auth: file` with `rules`. Writes a password file with the password of `CRED`."""
     digest = hashlib.sha256(CRED["password"].encode()).hexdigest()
     (directory / "users").write_text("".join(f"{name}:{digest}\n" for name in rules if name[0] not in "^*"))
     return {"^filename": str(directory / "users"), "^hashtype": "sha256", **rules}
 
 
 def master_config(directory, changes=None):
-    """Returns the content of a master file: three minions, every client, and `saltdev` with all permissions."""
+    """Returns a master file with three minions and every client. The user `saltdev` has all permissions."""
     config = merge(
         {
             "netapi_enable_clients": CLIENTS,
@@ -82,15 +82,12 @@ def master_config(directory, changes=None):
 
 
 def run(*args, stdin="", env=None):
-    """Runs the binary to its end, like in a terminal."""
     return subprocess.run(
         [BINARY, *args], input=stdin, capture_output=True, text=True, timeout=60, env={**os.environ, **(env or {})}
     )
 
 
 class Daemon:
-    """A running responder. `directory` has its configuration, socket, store and log."""
-
     def __init__(self, directory, changes=None, tcp=False, socket=None, binary=None):
         self.directory = directory
         if tcp:
@@ -104,11 +101,11 @@ class Daemon:
         argv = [binary or BINARY, "--config", self.config_path, "--listen", listen]
         self._process = Process(argv, directory / "rest_fcgi.log", self.address)
 
-    def __getattr__(self, name):  # pid, running, log, kill, wait, stop
+    def __getattr__(self, name):
         return getattr(self._process, name)
 
     def configure(self, changes=None):
-        """Writes the configuration. JSON is YAML."""
+        """Writes the configuration as JSON, which is valid YAML."""
         self.config_path.write_text(json.dumps(master_config(self.directory, changes), indent=1))
 
     def await_log(self, text):
@@ -119,12 +116,11 @@ class Daemon:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def connections(self):
-        """Returns the number of connections to its unix socket, from the kernel's table of sockets."""
+        """Returns the number of connections to the unix socket, from the kernel's table of sockets."""
         with open("/proc/net/unix") as table:
-            return sum(line.split()[-1] == self.address for line in table) - 1  # one is the listening socket
+            return sum(line.split()[-1] == self.address for line in table) - 1  # the listening socket is in the table
 
     def status(self, field):
-        """Returns a field of /proc/PID/status."""
         for line in open(f"/proc/{self.pid}/status"):
             name, _, value = line.partition(":")
             if name == field:

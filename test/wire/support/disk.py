@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""File systems of limited size, and one with power cuts. Their mounts are visible only to this process and its
-children. They need root; `private_mounts` skips the test without it."""
+"""File systems of limited size, and a disk that can lose its power.
+
+Only this process and its children see the mounts. Tests need root."""
 
 import contextlib
 import ctypes
@@ -15,9 +16,9 @@ import pytest
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _CLONE_NEWNS = 0x00020000
-_EXT4_IOC_SHUTDOWN = 0x8004587D  # _IOR('X', 125, __u32)
-_NO_LOG_FLUSH = struct.pack("I", 2)  # also drops the last part of the journal
-_WRITE_AND_WAIT = 1 | 2 | 4  # flags of sync_file_range(2)
+_EXT4_IOC_SHUTDOWN = 0x8004587D
+_NO_LOG_FLUSH = struct.pack("I", 2)  # the power cut also drops the unwritten part of the journal
+_WRITE_AND_WAIT = 1 | 2 | 4
 
 
 def _checked(result):
@@ -31,8 +32,8 @@ def _run(*argv):
 
 @contextlib.contextmanager
 def private_mounts():
-    """Makes mounts of this thread, and of threads and programs that it starts meanwhile, private and temporary.
-    REQUIRES: those threads end before the block ends."""
+    """Makes new mounts of this thread and its children private and temporary.
+    REQUIRES: threads that start inside the block end before the block ends."""
     with open("/proc/thread-self/ns/mnt") as before:
         try:
             _checked(_libc.unshare(_CLONE_NEWNS))
@@ -47,7 +48,6 @@ def private_mounts():
 
 @contextlib.contextmanager
 def small(path, size="1m"):
-    """Mounts a tmpfs of the given size at `path`. REQUIRES: `private_mounts`."""
     path.mkdir(exist_ok=True, mode=0o700)
     _run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", path)
     yield path
@@ -55,7 +55,7 @@ def small(path, size="1m"):
 
 
 def fill(folder):
-    """Fills the file system. Returns the path to remove to get space again."""
+    """Fills the file system. Returns the path of the file that fills it."""
     filler = folder / "filler"
     with open(filler, "ab", buffering=0) as file, contextlib.suppress(OSError):
         for size in (4096, 1):
@@ -66,7 +66,7 @@ def fill(folder):
 
 
 class Disk:
-    """ext4 on a loop device over a file in memory, mounted at `path`. A power cut loses data that was not synchronized.
+    """An ext4 file system in memory. A power cut loses data that was not synchronized.
     REQUIRES: `private_mounts`, and no open file at `power_up` and `close`."""
 
     def __init__(self, path, size=256 << 20):
@@ -107,7 +107,7 @@ class Disk:
             os.close(folder)
 
     def power_up(self):
-        """Mounts the disk with the data that reached it."""
+        """Mounts the disk with the data that reached the disk."""
         _run("umount", self.path)
         self._mount()
 

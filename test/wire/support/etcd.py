@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real etcd on loopback. `require()` skips the test without etcd."""
+"""A real etcd on loopback."""
 
 import base64
 import http.client
@@ -14,8 +14,8 @@ from .process import TIMEOUT, free_port, wait_until
 
 ETCD = shutil.which("etcd")
 ROOT = ("root", "rootpw")
-USER = ("larry", "123pass")  # has permission below /salt/
-AUTH = (  # requests of API v3 that set up authentication
+USER = ("larry", "123pass")
+AUTH = (  # these requests of API v3 turn on authentication
     ("user/add", {"name": "root", "password": ROOT[1]}),
     ("role/add", {"name": "root"}),
     ("user/grant", {"user": "root", "role": "root"}),
@@ -28,7 +28,7 @@ AUTH = (  # requests of API v3 that set up authentication
 
 
 def require():
-    """Skips the test without etcd, or fails it with CI=true."""
+    """Skips the test if etcd is not installed. With CI=true the test fails instead."""
     if ETCD:
         return
     if os.environ.get("CI") == "true":
@@ -41,22 +41,20 @@ def base64_text(value):
 
 
 def fsync_flags():
-    """Returns the flag that turns fsync off, if etcd has it. No test cuts the power of etcd."""
+    """Returns the etcd option that turns fsync off, if etcd has this option."""
     flag = "--unsafe-no-fsync"
     return [flag] if subprocess.run([ETCD, flag, "--version"], capture_output=True).returncode == 0 else []
 
 
 class Certificates:
-    """Paths of PEM files of an authority, a server and a client."""
-
     def __init__(self, directory):
         self.ca, self.server, self.client = (directory / f"{name}.pem" for name in ("ca", "server", "client"))
         signed = ["-CA", self.ca, "-CAkey", self.key(self.ca), "-addext", "basicConstraints=critical,CA:FALSE"]
         self._make(self.ca)
-        # The server certificate is also valid for clients, because etcd's HTTP gateway uses it to connect to etcd's own server.
+        # etcd's HTTP gateway uses the server certificate as a client certificate.
         names = "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost"
         self._make(self.server, *signed, "-addext", names, "-addext", "extendedKeyUsage=serverAuth,clientAuth")
-        # The client certificate has no CommonName. An etcd with passwords refuses such names at its gateway.
+        # The client certificate has no CommonName, because an etcd with passwords refuses a CommonName.
         self._make(self.client, *signed, "-addext", "extendedKeyUsage=clientAuth", subject="/O=client")
 
     @staticmethod
@@ -70,25 +68,24 @@ class Certificates:
 
 
 class Etcd:
-    """One member. With `auth` it has ROOT and USER. It is healthy after the constructor."""
+    """An etcd with one member. With `auth` it has the users ROOT and USER."""
 
     def __init__(self, directory, auth=False, tls=False, v2=False):
         directory.mkdir(parents=True, exist_ok=True)
         self.port, peer = free_port(), f"http://127.0.0.1:{free_port()}"
-        self._plain = free_port() if tls else self.port  # port of the test itself, without TLS
+        self._plain = free_port() if tls else self.port  # the test connects to this port without TLS
         self._log = directory / "log"
         urls = [f"http{'s' * tls}://127.0.0.1:{self.port}"] + [f"http://127.0.0.1:{self._plain}"] * tls
         argv = [ETCD, "--name=m", f"--data-dir={directory / 'data'}", f"--listen-client-urls={','.join(urls)}"]
         argv += [f"--advertise-client-urls={urls[0]}", f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}"]
         argv += [f"--initial-cluster=m={peer}", "--bcrypt-cost=4"]
-        # These times make an election fast, and a busy machine does not cause an election.
         argv += ["--heartbeat-interval=50", "--election-timeout=500", *fsync_flags(), *["--enable-v2"] * v2]
         if tls:
             self.certificates = Certificates(directory)
             server = self.certificates.server
             argv += [f"--cert-file={server}", f"--key-file={Certificates.key(server)}"]
             argv += ["--client-cert-auth", f"--trusted-ca-file={self.certificates.ca}"]
-        # When the test process ends or is killed, the kernel kills etcd.
+        # The kernel kills etcd when the test process ends.
         self._argv = ["setpriv", "--pdeathsig", "KILL", "--", *argv]
         self.restart()
         for path, content in AUTH if auth else ():
@@ -108,7 +105,7 @@ class Etcd:
         self._process.wait(TIMEOUT)
 
     def _request(self, method, path, body=""):
-        """Returns status and body. Raises OSError without an answer."""
+        """Returns the status and the body. Raises OSError if etcd does not answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self._plain, timeout=TIMEOUT)
         try:
             connection.request(method, path, body)
@@ -127,7 +124,7 @@ class Etcd:
             return False
 
     def all(self, prefix):
-        """Returns a map from key to value of all keys with a prefix, as bytes. REQUIRES: no authentication."""
+        """Returns all keys with the prefix and their values as bytes. REQUIRES: no authentication."""
         first = prefix.encode()
         asked = {"key": base64_text(first), "range_end": base64_text(first[:-1] + bytes([first[-1] + 1]))}
         status, reply = self._request("POST", "/v3/kv/range", json.dumps(asked))

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A FastCGI 1.0 client that can also send malformed records.
-
-A record has version, type, request id (2 bytes), content length (2 bytes), padding length, a reserved byte, content and
-padding.
-"""
+"""A FastCGI 1.0 client that can also send malformed records."""
 
 import struct
 
@@ -38,7 +34,6 @@ def _size(number):
 
 
 def pairs(variables):
-    """Encodes name-value pairs for PARAMS."""
     encoded = b""
     for name, value in variables.items():
         name, value = name.encode(), value.encode()
@@ -47,21 +42,19 @@ def pairs(variables):
 
 
 def stream(kind, content, piece=65535):
-    """Returns the records of a stream, with the empty one at the end."""
+    """Returns the records of a FastCGI stream. The last record is empty."""
     cut = [content[at : at + piece] for at in range(0, len(content), piece)]
     return b"".join(record(kind, part) for part in cut) + record(kind)
 
 
 def request(body=b"", keep=False, piece=65535, **variables):
-    """Returns a whole request. None removes a variable; CONTENT_LENGTH is correct by default."""
+    """Returns a FastCGI request. A variable with the value None is not sent."""
     environ = {**POST, "CONTENT_LENGTH": str(len(body)), **variables}
     environ = {name: value for name, value in environ.items() if value is not None}
     return begin(keep) + stream(PARAMS, pairs(environ)) + stream(STDIN, body, piece)
 
 
 class Answer:
-    """The CGI response, and whether END_REQUEST arrived."""
-
     def __init__(self, records):
         self.stdout = b"".join(content for kind, content in records if kind == STDOUT)
         self.stderr = b"".join(content for kind, content in records if kind == STDERR)
@@ -90,7 +83,7 @@ def _exactly(connection, size):
 
 
 def receive(connection):
-    """Reads records up to END_REQUEST or the end of the connection."""
+    """Reads records until END_REQUEST or the end of the connection."""
     records = []
     try:
         while True:
@@ -110,7 +103,7 @@ def receive(connection):
 
 
 def send(connection, data):
-    """Sends data as far as the peer accepts it; the peer may have closed already."""
+    """Sends data until the peer closes the connection."""
     try:
         connection.sendall(data)
     except ConnectionError:
@@ -118,7 +111,7 @@ def send(connection, data):
 
 
 def talk(address, data, timeout=TIMEOUT):
-    """Sends bytes over a new connection. Returns the answer. Each read may take `timeout` seconds."""
+    """Sends bytes over a new connection and returns the answer."""
     with connect(address, timeout) as connection:
         send(connection, data)
         return receive(connection)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Fires events on a real master's bus, like programs on the host of the master."""
+"""Fires events on the event bus of a real master."""
 
 import socket
 import struct
 
 
 def packed(value):
-    """Encodes a value of an event as msgpack."""
     if value is None or isinstance(value, bool):
         return {None: b"\xc0", False: b"\xc2", True: b"\xc3"}[value]
     if isinstance(value, int):
@@ -23,7 +22,7 @@ def packed(value):
 
 
 class Firing:
-    """A connection to the event socket of a master in `sock_dir`."""
+    """A connection to the master's event socket in `sock_dir`."""
 
     def __init__(self, sock_dir):
         self._socket = socket.socket(socket.AF_UNIX)

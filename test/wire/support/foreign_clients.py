@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Published clients of salt-api from the Python package index: pepper, Python's requests, and two for WebSockets.
+"""Installs published clients of salt-api from the Python package index.
 
-Their environment lies beside the Salts of salts.py and never changes.
+The environment of the clients lies beside the Salts of salts.py.
 
-usage: foreign_clients.py   installs a missing environment
-"""
+usage: foreign_clients.py"""
 
 import functools
 import json
@@ -17,8 +16,8 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
 from support import salts  # noqa: E402
 
-PYTHON_CLIENT = pathlib.Path(__file__).with_name("requests_client.py")  # program for the Python of that environment
-STREAM_CLIENT = PYTHON_CLIENT.with_name("stream_client.py")  # program for the Python of that environment
+PYTHON_CLIENT = pathlib.Path(__file__).with_name("requests_client.py")
+STREAM_CLIENT = PYTHON_CLIENT.with_name("stream_client.py")
 PACKAGES = ["salt-pepper==0.7.6", "requests==2.34.2", "websockets==17.4", "websocket-client==1.9.2"]
 
 
@@ -32,11 +31,11 @@ def _installed():
     try:
         return salts.made("-".join(["clients", *(package.rpartition("=")[2] for package in PACKAGES)]), _fill)
     except salts.Unavailable as reason:
-        return reason  # cached, because an installation attempt takes seconds
+        return reason
 
 
 def environment():
-    """Returns the folder of the environment; creates a missing one. Raises salts.Unavailable."""
+    """Returns the folder of the environment. Creates the environment if it is missing. Raises salts.Unavailable."""
     found = _installed()
     if isinstance(found, salts.Unavailable):
         raise found
@@ -44,12 +43,12 @@ def environment():
 
 
 def require():
-    """Returns the folder. Without it the test is skipped, or fails with CI=true."""
+    """Returns the folder of the environment. Skips the test if the environment is not available."""
     return salts.required("pepper", environment)
 
 
 class Pepper:
-    """The command line of pepper for one server. `home` holds its tokens."""
+    """The command line of pepper for one server. The folder `home` holds pepper's tokens."""
 
     LOGIN = ("-a", "file", "--username", "saltdev", "--password", "x")
 
@@ -57,7 +56,7 @@ class Pepper:
         self._folder, self._url, self.home = require(), url, home
 
     def __call__(self, *words, login=LOGIN):
-        """Runs pepper. Returns the ended process; `returned` returns its output as JSON."""
+        """Runs pepper. Returns the ended process and its output as JSON."""
         argv = [self._folder / "bin/python", self._folder / "bin/pepper", "-u", self._url, *login, *words]
         environ = {"HOME": str(self.home), "PATH": os.environ["PATH"]}
         return subprocess.run(argv, capture_output=True, text=True, timeout=120, env=environ, check=False)

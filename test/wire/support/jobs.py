@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs over FastCGI, and threads that start jobs and remember answered ones."""
+"""Jobs over FastCGI."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ from .process import join, wait_until
 
 
 def call(address, *chunks):
-    """Returns the `return` of a request over its own connection; None without a whole answer."""
+    """Returns the value of `return`, or None if the reply is incomplete."""
     body = json.dumps([{**CRED, **chunk} for chunk in chunks]).encode()
     try:
         answer = fastcgi.talk(address, fastcgi.request(body))
@@ -26,7 +26,6 @@ def call(address, *chunks):
 
 
 def refused(address, chunk):
-    """Returns the text of a 503 reply."""
     answer = fastcgi.talk(address, fastcgi.request(json.dumps([{**CRED, **chunk}]).encode()))
     assert answer.status == 503, answer.body
     return json.loads(answer.body)["return"]
@@ -39,11 +38,11 @@ def runner(address, fun, **kwargs):
 
 
 class Clients:
-    """Threads that start jobs and remember answered ones. `pause` is in seconds, between two jobs."""
+    """Threads that start jobs and record the answered jobs. The thread waits `pause` seconds between two jobs."""
 
     def __init__(self, count, pause=0):
-        self.jobs = set()  # jids of asynchronous jobs
-        self.words = set()  # arguments and returns of synchronous jobs
+        self.jobs = set()
+        self.words = set()
         self._address = None
         self._pause = pause
         self._stop = threading.Event()
@@ -77,8 +76,8 @@ class Clients:
 
 
 def kill_again_and_again(start_again, rounds, clients):
-    """Starts and kills a daemon `rounds` times, each after a random time; first waits for answers of both kinds.
-    Clients do not connect between two daemons."""
+    """Starts and kills a daemon `rounds` times, each time after a random wait.
+    Clients do not connect while no daemon runs."""
     chance = random.Random(4)
     for _ in range(rounds):
         daemon = start_again()

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// Prints whether the embedded engine permits calls. Each input line is {"master": content of a master file,
-/// "calls": [{"groups": names, "low": a chunk}, ...]}. Each output line is a list with "yes" or "no" for each
-/// call. If a call is refused for another reason than a missing permission, the list has the error of the
-/// call. If the master file is wrong, the output line has the error of the file.
+/// Prints whether the embedded engine permits calls.
+/// An input line is {"master": text of a master file, "calls": [{"groups": names, "low": chunk}, ...]}.
+/// An output line has "yes", "no" or an error for each call, or one error of the master file.
 
 #include <iostream>
 #include <map>
@@ -25,8 +24,7 @@ constexpr std::string_view kSettings =
     R"("netapi_enable_clients": ["local", "runner", "wheel"], "master_job_cache": "memory", "rest_fcgi": )"
     R"({"listen": "fd:0", "allow_auto_eauth": true, "login_guard": {"tries": 0}, "embedded": )";
 
-/// Makes one token for each combination of a user and groups. This program uses tokens, because its other
-/// back ends cannot give groups to a user.
+/// Makes a token for each combination of a user and groups. Only a token can give groups to a user in this program.
 class Tokens {
  public:
   explicit Tokens(const std::shared_ptr<store::Store>& store)

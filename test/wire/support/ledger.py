@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Outcomes of requests during a fault. Each job has a word and writes it as a mark where it runs.
+"""Outcomes of requests during a fault. Each job has a word and writes the word to a file where the job runs.
 
-sent      requests that were begun; each is answered, refused or cut off
-answered  200 with the return of the job, or with the jid of an asynchronous job
-refused   a whole reply that says that the job did not run, or that its outcome is unknown
-cut off   no whole reply, because the connection ended first
-lost      answered without a mark, or with a jid that is not found
-twice     ran more than once, although no client repeats a request
+sent      the client began to send the request
+answered  status 200 with the return of the job or the jid of an asynchronous job
+refused   the reply says that the job did not run, or that its outcome is unknown
+cut off   the connection ended before a whole reply arrived
+lost      the request was answered, but the job left no word or its jid is not found
+twice     the job ran more than once
 
-A refused or cut off request may have run once. Lost and twice are always 0.
-"""
+A job with a refused or cut off request may have run once. The counts of lost and twice are always 0."""
 
 import collections
 import contextlib
@@ -28,8 +27,8 @@ MINION = "ms-0"
 
 
 def over_fastcgi(address):
-    """Returns a function that sends a body over its own connection and returns (status, text). Raises OSError without a
-    whole reply."""
+    """Returns a function that sends a body over a new connection and returns (status, text).
+    The function raises OSError if no whole reply arrives."""
 
     def exchange(body):
         answer = fastcgi.talk(address, fastcgi.request(body.encode()), 4 * TIMEOUT)
@@ -41,7 +40,7 @@ def over_fastcgi(address):
 
 
 def over_http(api, path="/", headers=None):
-    """Like `over_fastcgi`, but over a web server or the HTTP port."""
+    """Returns a function like that of `over_fastcgi` for a web server or the HTTP port."""
 
     def exchange(body):
         try:
@@ -54,26 +53,24 @@ def over_http(api, path="/", headers=None):
 
 
 class Ledger:
-    """Thread-safe record of outcomes. `marks` is the file that jobs write to. `reasons` maps a job's word to its
-    refusal or to the connection error."""
+    """A thread-safe record of outcomes. `marks` is the file to which jobs write their words."""
 
     def __init__(self, folder, seconds=0.0, **low):
-        """`seconds` is the duration of a job after its mark. `low` is merged into each chunk."""
+        """Runs each job for `seconds` after the job has written its word. `low` is merged into each chunk."""
         self.marks = folder / "marks"
         self.marks.touch()
-        self.marks.chmod(0o666)  # jobs may run as another user
+        self.marks.chmod(0o666)
         self.statuses, self.unclear, self.reasons = collections.Counter(), [], {}
         self._stay = f"; sleep {seconds}" if seconds else ""
         self._low, self._numbers, self._outcomes, self._jids = low, itertools.count(), {}, {}
 
     def chunk(self, word, client="local", **low):
-        """Returns a chunk that writes its word to the marks and returns it."""
         shell = f"echo {word} | tee -a {shlex.quote(str(self.marks))}{self._stay}"
         call = {"client": client, "tgt": MINION, "fun": "cmd.run", "arg": [shell], "kwarg": {"python_shell": True}}
         return {**CRED, **call, **self._low, **low}
 
     def send(self, exchange, client="local", **low):
-        """Sends one request and records its outcome. Returns the outcome."""
+        """Sends a request. Records and returns the outcome."""
         word = f"word-{next(self._numbers)}"
         self._outcomes[word] = "cut off"
         try:
@@ -112,20 +109,21 @@ class Ledger:
         return f"sent {self.sent} ({statuses}), {outcomes}"
 
     def ran(self):
-        """Returns how often each word ran."""
+        """Returns how often each job ran."""
         return collections.Counter(self.marks.read_text().split())
 
     def twice(self):
         return [word for word, times in self.ran().items() if times > 1]
 
     def lost(self, finds):
-        """Returns the lost words. `finds(jid)` tells whether a job is found."""
+        """Returns the words of lost jobs. `finds(jid)` tells whether a job is found."""
         ran = self.ran()
         answered = [word for word, outcome in self._outcomes.items() if outcome == "answered"]
         return [word for word in answered if not (finds(self._jids[word]) if word in self._jids else ran[word])]
 
     def close(self, title, finds=lambda jid: False, capsys=None):
-        """Prints the sums. Fails if a request was lost, ran twice or got an unclear refusal. REQUIRES: no thread sends."""
+        """Prints the counts. Fails if a job was lost, ran twice or got an unclear refusal.
+        REQUIRES: no thread sends."""
         lost, twice = self.lost(finds), self.twice()
         with capsys.disabled() if capsys else contextlib.nullcontext():
             print(f"\n  {title}: {self}, lost {len(lost)}, run twice {len(twice)}")
@@ -135,8 +133,8 @@ class Ledger:
 
 @contextlib.contextmanager
 def load(ledger, *exchanges, threads=4, clients=("local", "local", "local_async"), pause=0.0):
-    """Sends requests over the exchanges in turn while the block runs. `pause` is in seconds, between two requests of a
-    thread."""
+    """Sends requests over the exchanges in turn while the block runs.
+    Each thread waits `pause` seconds between two requests."""
     stop = threading.Event()
     failures = []
 
@@ -147,7 +145,7 @@ def load(ledger, *exchanges, threads=4, clients=("local", "local", "local_async"
                     return
                 ledger.send(exchanges[turn % len(exchanges)], clients[turn // len(exchanges) % len(clients)])
                 time.sleep(pause)
-        except Exception as error:  # exceptions of a thread are not visible otherwise
+        except Exception as error:
             failures.append(error)
 
     workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
@@ -162,7 +160,7 @@ def load(ledger, *exchanges, threads=4, clients=("local", "local", "local_async"
 
 
 def await_answers(ledger, more=20):
-    """Waits until `more` requests are answered."""
+    """Waits until `more` further requests are answered."""
     before = ledger.count("answered")
     try:
         wait_until(lambda: ledger.count("answered") >= before + more, f"{more} more requests are answered", 2 * TIMEOUT)

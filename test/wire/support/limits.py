@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Resource limits of a running responder, and faults of its threads (faults.c)."""
+"""Resource limits and faults of a running responder."""
 
 import contextlib
 import mmap
@@ -19,7 +19,7 @@ _SOURCE = pathlib.Path(__file__).with_name("faults.c")
 
 @contextlib.contextmanager
 def limited(daemon, what, most):
-    """Sets a `resource.RLIMIT_...` of the process while the block runs."""
+    """Sets a resource limit (RLIMIT_*) of the process while the block runs."""
     soft, hard = resource.prlimit(daemon.pid, what)
     resource.prlimit(daemon.pid, what, (most, hard))
     try:
@@ -29,7 +29,7 @@ def limited(daemon, what, most):
 
 
 class Faults:
-    """Faults of one responder, which starts inside `preloaded`. REQUIRES: a C compiler."""
+    """Faults of a responder that starts inside `preloaded`. REQUIRES: a C compiler."""
 
     def __init__(self, directory):
         if SANITIZED:
@@ -43,12 +43,12 @@ class Faults:
 
     @contextlib.contextmanager
     def preloaded(self):
-        """Preloads the faults into programs that start inside the block."""
+        """Preloads faults.c into programs that start inside the block."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LD_PRELOAD", str(self._object))
             patch.setenv("REST_FCGI_TEST_FAULTS", str(self._file))
             yield
 
     def set_no_threads(self, value):
-        """Turns the failure of pthread_create on (1) or off (0)."""
+        """Makes pthread_create fail if `value` is 1. The value 0 ends the failure."""
         struct.pack_into("l", self._memory, 0, value)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Compares the times of refusals for two kinds of tries, such as a wrong user and a wrong password. Tries are mixed and
-parallel, each from its own address, so that each is the first failure there."""
+"""Compares the response times of two kinds of refused logins, such as a wrong user and a wrong password.
+
+The tries of both kinds are mixed. Each try comes from a new address."""
 
 import concurrent.futures
 import contextlib
@@ -19,7 +20,7 @@ from .passwords import YESCRYPT, hashed
 
 SIDE_BY_SIDE = 4
 SETTINGS = [YESCRYPT, b"$6$saltsaltsalt", b"$2y$10$abcdefghijklmnopqrstuu", b"$5$saltsaltsalt"]
-SHA1 = "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="  # hash of `password`
+SHA1 = "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="  # the password is `password`
 
 
 def mixed_file(path):
@@ -31,8 +32,7 @@ def mixed_file(path):
 
 
 def password_tries(eauth, known):
-    """Returns tries of unknown users, and wrong passwords of known users. All passwords differ, because equal tries
-    wait for each other."""
+    """Returns tries of unknown users, and wrong passwords of known users. All passwords differ."""
 
     def low(user, number):
         return {"eauth": eauth, "username": user, "password": f"wrong{number}"}
@@ -41,12 +41,12 @@ def password_tries(eauth, known):
 
 
 def token_tries(ended):
-    """Returns tries of unknown tokens, and of a revoked token."""
+    """Returns tries of unknown tokens, and tries of a revoked token."""
     return ({"token": f"{n:064x}"} for n in itertools.count(1)), ({"token": ended} for _ in itertools.count())
 
 
-# Each context manager below yields settings for a daemon, and a function. Called with the daemon, the function returns two iterators
-# over wrong credentials, such as those of unknown users and those with wrong passwords.
+# Each context manager below yields the settings of a daemon and a function.
+# The function takes the daemon and returns two iterators over wrong credentials.
 
 
 @contextlib.contextmanager
@@ -75,7 +75,7 @@ def tokens(directory):
 
 @contextlib.contextmanager
 def system_users(directory):
-    """Creates a user and a PAM service for the block. Needs root."""
+    """Creates a user and a PAM service for the block. REQUIRES: root."""
     name = f"rfcgi{secrets.token_hex(3)}"
     service = pathlib.Path("/etc/pam.d") / f"rest_fcgi-times-{os.getpid()}"
     helper = directory / "helper"
@@ -99,7 +99,7 @@ BACK_ENDS = {"file": file_eauth, "sharedsecret": sharedsecret, "token": tokens, 
 
 
 def measure(address, sorts, tries):
-    """Returns the times of each kind in milliseconds, after a few tries to warm up. All tries must be refused."""
+    """Returns the times of both kinds of tries in milliseconds. Fails if a try is not refused."""
     _measure(address, sorts, 8, 1 << 20)
     return _measure(address, sorts, tries, 0)
 
@@ -118,7 +118,7 @@ def _measure(address, sorts, tries, start):
         return took, answer.body
 
     order = [sort for sort in range(len(sorts)) for _ in range(tries)]
-    random.Random(tries).shuffle(order)  # a fixed order could favour one kind
+    random.Random(tries).shuffle(order)
     turns = [(start + number, sort, next(sorts[sort])) for number, sort in enumerate(order)]
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         answers = list(pool.map(one, turns))
@@ -141,6 +141,6 @@ def distance(first, second):
 
 
 def bound(tries, factor):
-    """Returns a bound of the distance for samples of one distribution: factor 1.36 holds in 95 of 100 cases, 1.9 in 998
-    of 1,000."""
+    """Returns the Kolmogorov-Smirnov bound for two samples of one distribution.
+    The factor 1.36 holds in 95 of 100 cases, and the factor 1.9 in 998 of 1,000."""
     return factor * (2 / tries) ** 0.5

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""make for the built program."""
 
 import os
 import subprocess
@@ -14,7 +13,7 @@ def make(*args):
 
 
 def install(verb="install", **variables):
-    """Installs or uninstalls the program under test without building."""
+    """Installs or uninstalls the tested program without building."""
     words = [f"{name}={value}" for name, value in variables.items()]
     result = make(verb, *words, f"BUILD={BINARY.parent}", "AS_BUILT=1")
     assert result.returncode == 0, result.stderr

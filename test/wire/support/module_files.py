@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The execution modules of deploy/modules, loaded by rest_fcgi's own loader."""
+"""The execution modules of deploy/modules."""
 
 import importlib.util
 
@@ -19,6 +19,6 @@ SaltInvocationError = LOADER.salt_exceptions().SaltInvocationError
 
 
 def load(name, **dunders):
-    """Loads a module by name: load("service", __salt__={"cmd.run_all": fake})."""
+    """Loads a module with rest_fcgi's loader. Example: load("service", __salt__={"cmd.run_all": fake})."""
     path = ROOT / f"deploy/modules/{name}.py"
     return LOADER.Module(str(path), {"__context__": {}, **dunders}).module

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The functions that deploy/modules.md lists, and the differences from a real minion in module_differences.txt."""
+"""The functions in the table of deploy/modules.md, and the differences in module_differences.txt."""
 
 import ast
 import fnmatch
@@ -13,7 +13,6 @@ DIFFERENCES = Path(__file__).with_name("module_differences.txt")
 
 
 def functions():
-    """Returns a map from module to its functions, from the table of the page."""
     rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", PAGE.read_text(), re.MULTILINE)
     return {module: sorted(re.findall(r"`(\w+)`", names)) for module, names in rows}
 
@@ -26,12 +25,10 @@ def of_service():
 
 
 def differences():
-    """Returns the intended differences from a real minion: functions, `grain: NAME`, `argspec: FUNCTION`, or patterns
-    of these."""
+    """Returns the entries of module_differences.txt."""
     lines = DIFFERENCES.read_text().splitlines()
     return {line for line in lines if line and not line.startswith("#")}
 
 
 def differs(name):
-    """Returns whether a name is in the list of intended differences."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in differences())

@@ -10,7 +10,7 @@ import time
 
 from .salts import NETAPI
 
-TIMEOUT = 150  # seconds for one answer; longer than the timeouts of Salt
+TIMEOUT = 150  # the timeout in seconds is longer than the timeouts of Salt
 
 
 class Unanswered(Exception):
@@ -18,7 +18,7 @@ class Unanswered(Exception):
 
 
 class _Child:
-    """One process with NetapiClient for one request at a time. It starts with the first request."""
+    """A process with NetapiClient. The process handles one request at a time and starts with the first request."""
 
     def __init__(self, argv, log_path):
         self._argv, self._log_path, self._process = argv, log_path, None
@@ -33,7 +33,7 @@ class _Child:
             self._process.stdin.write(json.dumps(low).encode() + b"\n")
             return json.loads(self._line(time.monotonic() + seconds))
         except (Unanswered, OSError) as error:
-            self.stop()  # a late answer would be taken for the next one
+            self.stop()  # a late answer would become the answer of the next request
             raise Unanswered(f"{low}: {error}") from error
 
     def _line(self, end):
@@ -49,7 +49,7 @@ class _Child:
         return line
 
     def stop(self):
-        """Stops the process. Another thread may be asking; its question ends, too."""
+        """Stops the process, even while another thread waits for an answer."""
         process, self._process = self._process, None
         if process:
             process.kill()
@@ -59,13 +59,12 @@ class _Child:
 
 
 class Netapi:
-    """A thread-safe pool of such processes."""
+    """A thread-safe pool of processes with NetapiClient."""
 
     def __init__(self, folder, config_path, log_path, size=4):
-        """Returns at once. The first answers wait for the import of Salt."""
         argv = [folder / "bin/python", "-W", "ignore", NETAPI, config_path]
         self._children = [_Child(argv, log_path) for _ in range(size)]
-        self._idle = queue.LifoQueue()  # the pool starts another process only if all are busy
+        self._idle = queue.LifoQueue()
         for child in self._children:
             self._idle.put(child)
 

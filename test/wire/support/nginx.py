@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""nginx with the unchanged samples of nginx/. Only the files of nginx/site/ belong to the test."""
+"""nginx with the unchanged configurations of nginx/. Tests write only the files of nginx/site/."""
 
 import os
 import pathlib
@@ -38,7 +38,6 @@ http {{
 
 
 def certificate(directory):
-    """Creates a self-signed certificate for `localhost`."""
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         + ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-days", "2"]
@@ -53,7 +52,7 @@ def server(address):
 
 
 def write_site(site, port, addresses, http_port, directory):
-    """Writes the files that depend on the host."""
+    """Writes the files of nginx/site/."""
     (site / "http_address.conf").write_text(f"server 127.0.0.1:{http_port or NOBODYS_PORT};\n")
     for name in ("unix_address.conf", "tcp_address.conf"):
         (site / name).write_text("".join(map(server, addresses)))
@@ -71,10 +70,10 @@ def limit_timeout(path, seconds):
 
 
 class Nginx(Api):
-    """A private nginx in front of the responders at `addresses`, with the interface of `Api`."""
+    """nginx in front of the responders at `addresses`."""
 
     def __init__(self, directory, addresses, sample="unix.conf", http="", timeout=None, http_port=None):
-        """`timeout` replaces fastcgi_read_timeout, in seconds. `http_port` is the HTTP port of the responder."""
+        """Replaces fastcgi_read_timeout by `timeout` seconds. `http_port` is the HTTP port of the responder."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         tls = "tls" in sample
@@ -86,7 +85,7 @@ class Nginx(Api):
         write_site(samples / "site", port, addresses, http_port, directory)
         if timeout:
             limit_timeout(samples / "location.conf", timeout)
-        user = "user root root;" if os.geteuid() == 0 else ""  # only root may read the folders of the tests
+        user = "user root root;" if os.geteuid() == 0 else ""  # only root can read the folders of the tests
         (directory / "nginx.conf").write_text(MAIN.format(dir=directory, sample=sample, http=http, user=user))
         super().__init__("127.0.0.1", port, ca=directory / "cert.pem" if tls else None)
         argv = [NGINX, "-p", directory, "-c", directory / "nginx.conf"]
@@ -103,6 +102,5 @@ class Nginx(Api):
         return (self.directory / "error.log").read_text(errors="replace")
 
     def files(self):
-        """Returns the files that nginx wrote: logs and temporary files."""
         written = [p for p in pathlib.Path(self.directory).rglob("*") if p.is_file()]
         return [p for p in written if p.parent.name not in ("rest_fcgi", "site")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page of `GET /` in a browser, used as a person uses it."""
+"""The web page of `GET /` in a browser."""
 
 from .process import wait_until
 
@@ -15,7 +15,7 @@ def log_in(browser, user="saltdev", password="x", eauth=""):
 
 
 def enter(browser, url, user="saltdev", **more):
-    """Opens the page, logs in, and waits until the page hears events."""
+    """Opens the page, logs in, and waits until the page receives events."""
     browser.open(url)
     log_in(browser, user, **more)
     browser.await_text(user, "header")
@@ -23,7 +23,6 @@ def enter(browser, url, user="saltdev", **more):
 
 
 def visit(browser, view):
-    """Follows a link of the header."""
     browser.click(f"nav a[href='#{view}']")
 
 
@@ -35,21 +34,20 @@ def run_function(browser, fun, *args, target="*"):
 
 
 def texts(browser, selector):
-    """Returns the visible texts of all elements."""
     return browser.run(f"return [...document.querySelectorAll({selector!r})].map((one) => one.innerText)")
 
 
 def rows(browser, table):
-    """Returns the texts of the cells of a table by its first cell, without the lines below the first."""
+    """Returns the texts of a table's rows by the text of their first cell."""
     script = f"return [...document.querySelectorAll('#{table} tr')].map((row) => [...row.cells].map((cell) => cell.innerText))"
     return {first.split("\n")[0].split()[0]: cells for first, *cells in browser.run(script)}
 
 
 def nameless_controls(browser):
-    """Returns the roles of controls without a name for screen readers."""
+    """Returns the roles of controls that have no name for screen readers."""
     return [role for role, name in browser.accessibility() if role in CONTROLS and not name]
 
 
 def unexpected(complaints):
-    """Returns all messages except those about a 401 for a login or a request without a session or permission."""
+    """Returns all console messages except messages about status 401."""
     return [text for text in complaints if "401 (Unauthorized)" not in text]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests to the PAM helper in its wire format."""
+"""A client of the PAM helper."""
 
 import struct
 import subprocess
@@ -22,7 +22,7 @@ def frame(ask, *texts, version=1):
 
 
 def answers(output):
-    """Returns the outcomes and texts from the output of the PAM helper."""
+    """Returns the outcomes and texts in the output of the PAM helper."""
     found = []
     while output:
         (size,) = struct.unpack(">I", output[:4])
@@ -34,8 +34,8 @@ def answers(output):
 
 
 def ask(directory, stacks, what, services):
-    """Writes the service files and asks the helper about services with an unknown user. Without a folder it asks about
-    the services of this host."""
+    """Asks the helper about services with an unknown user.
+    The services are files in `directory`, or those of this host if `directory` is None."""
     for service, text in stacks.items():
         (directory / service).write_text(text)
     requests = [frame(what, service, "rfcgi_nobody", "no password of theirs", "") for service in services]

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Client certificates, made with `openssl`."""
 
 import subprocess
 
@@ -11,15 +10,13 @@ def openssl(*args):
 
 
 class Authority:
-    """A certificate authority in a new folder."""
-
     def __init__(self, folder, name="authority"):
         folder.mkdir()
         self.folder, self.certificate = folder, folder / "ca.pem"
         openssl("req", "-x509", *EC, "-subj", f"/CN={name}", "-days", 2, "-keyout", folder / "ca.key", "-out", self.certificate)
 
     def client(self, subject, days=2, usage="clientAuth"):
-        """Returns the options of curl for a client certificate with a subject such as `/CN=proxy.example.com`."""
+        """Returns the curl options for a client certificate with the subject, such as `/CN=proxy.example.com`."""
         stem = self.folder / str(len(list(self.folder.iterdir())))
         key, request, certificate, extensions = (stem.with_suffix(end) for end in (".key", ".csr", ".pem", ".ext"))
         extensions.write_text(f"extendedKeyUsage={usage}\nsubjectAltName=DNS:other.example.com\n")

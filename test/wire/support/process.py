@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Child processes of tests, ports, connections and waits."""
+"""Processes, ports, connections and waits of tests."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-TIMEOUT = 30  # seconds until an operation of milliseconds counts as stuck; sanitizers are slow
+TIMEOUT = 30  # operations of milliseconds get this many seconds, because sanitizers are slow
 
 
 def short_directory():
@@ -40,8 +40,8 @@ _slice = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 
 
 
 def free_port():
-    """Returns a free port on loopback. It lies below the kernel's range for connections, so that it stays free until it
-    is used. Parallel workers have separate ranges."""
+    """Returns a free port on loopback below the kernel's range for outgoing connections.
+    Parallel test workers have separate ranges."""
     while True:
         port = random.randrange(12000 + 2000 * _slice, 14000 + 2000 * _slice)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -65,7 +65,7 @@ def connect(address, timeout=TIMEOUT):
 
 
 def sent(address, data):
-    """Sends data to a unix socket. Returns the connection. Fails if the accept queue is full."""
+    """Sends data to a unix socket and returns the connection. Fails if the accept queue is full."""
     connection = socket.socket(socket.AF_UNIX)
     connection.setblocking(False)
     connection.connect(address)
@@ -75,7 +75,7 @@ def sent(address, data):
 
 
 def join(threads, seconds=8 * TIMEOUT):
-    """Waits for the end of threads. Fails the test if one still runs after `seconds` in all."""
+    """Waits until the threads end. Fails the test after `seconds`."""
     end = time.monotonic() + seconds
     for thread in threads:
         thread.join(max(0, end - time.monotonic()))
@@ -83,14 +83,14 @@ def join(threads, seconds=8 * TIMEOUT):
 
 
 def line_of(stream, seconds=4 * TIMEOUT):
-    """Reads a line from the pipe of a child. Fails the test if none arrives. REQUIRES: the child writes one line at a time."""
+    """Reads a line from the pipe of a child process. Fails the test after `seconds`."""
     assert select.select([stream], [], [], seconds)[0], f"no line within {seconds} s"
     return stream.readline()
 
 
 @contextlib.contextmanager
 def meanwhile(do, every):
-    """Calls `do` every `every` seconds in its own thread until the `with` ends."""
+    """Calls `do` in a thread every `every` seconds while the block runs."""
     stop = threading.Event()
 
     def repeat():
@@ -107,14 +107,13 @@ def meanwhile(do, every):
 
 
 def command_lines():
-    """Yields pid and arguments of each process. A process may end meanwhile."""
+    """Yields the pid and the arguments of each process."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             yield int(name), pathlib.Path("/proc", name, "cmdline").read_bytes().split(b"\0")
 
 
 def processes_of(program):
-    """Returns the pids of processes that were started with this path."""
     return [pid for pid, arguments in command_lines() if arguments[0] == bytes(program)]
 
 
@@ -127,15 +126,14 @@ def has_ended(pid):
 
 
 def unanswered(connections):
-    """Returns the connections without data to read."""
     readable, _, _ = select.select(connections, [], [], 0)
     return [connection for connection in connections if connection not in readable]
 
 
 @contextlib.contextmanager
 def socket_of(user, sent=b""):
-    """Yields a socket whose peer is `user` for the kernel (SO_PEERCRED). The peer has sent `sent` and closed its
-    direction."""
+    """Yields a socket whose peer is `user` (SO_PEERCRED).
+    The peer has sent `sent` and closed its sending direction."""
     own, uid = os.geteuid(), pwd.getpwnam(user).pw_uid
     if own not in (0, uid):
         pytest.skip("only root can be another user")
@@ -159,10 +157,8 @@ def answers(address):
 
 
 class Process:
-    """A program with its output in a log file."""
-
     def __init__(self, argv, log_path, address):
-        """Starts the program and waits until it listens at `address`."""
+        """Starts the program and waits until the program listens at `address`."""
         self.log_path = log_path
         with open(log_path, "ab") as log:
             self._child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -189,11 +185,11 @@ class Process:
         self._child.send_signal(number)
 
     def wait(self, seconds=TIMEOUT):
-        """Waits for the end. Returns the exit status, negative for a signal. Raises subprocess.TimeoutExpired."""
+        """Returns the exit status. Raises subprocess.TimeoutExpired after `seconds`."""
         return self._child.wait(seconds)
 
     def stop(self, number=signal.SIGTERM, seconds=60):
-        """Stops the program like an init system. Returns the exit status. Does nothing if the program has ended."""
+        """Stops the program with a signal and returns the exit status. Does nothing if the program has ended."""
         if self.running:
             self.kill(number)
         try:

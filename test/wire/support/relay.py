@@ -7,7 +7,7 @@ import threading
 
 
 class Relay:
-    """Listens on `self.port` and relays connections to `port` of this host while `self.passes` is set."""
+    """Relays TCP connections from `self.port` to `port` while `self.passes` is set."""
 
     def __init__(self, port):
         self._target = port
@@ -19,7 +19,7 @@ class Relay:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self):
-        """Cuts all open connections. Returns their number. New connections are relayed."""
+        """Cuts all open connections. Returns the number of cut connections."""
         with self._lock:
             ends, self._open = self._open, set()
         for end in ends:
@@ -57,6 +57,6 @@ class Relay:
                 end.shutdown(socket.SHUT_RDWR)
         with self._lock:
             self._open.discard(source)
-            if sink not in self._open:  # the other direction has ended
+            if sink not in self._open:
                 source.close()
                 sink.close()

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A session with Python's requests from login to logout, and pepper's evaluation of return codes.
 
-Runs in the environment of foreign_clients.py. usage: requests_client.py URL
-"""
+usage: requests_client.py URL, with the Python of foreign_clients.py"""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The REST interfaces: configurations, sessions, and a responder with both ways in."""
+"""The REST interfaces over FastCGI and over HTTP."""
 
 import contextlib
 import json
@@ -15,31 +15,28 @@ WAYS_IN = ("fastcgi", "http")
 
 
 def serving(module="rest_cherrypy", **section):
-    """Returns the configuration for one module on its own port."""
+    """Returns a configuration with one module on a new port."""
     own = {"port": free_port(), "host" if module == "rest_cherrypy" else "address": "127.0.0.1", "disable_ssl": True}
     return {"rest_fcgi": {"netapi": [module]}, module: {**own, **section}}
 
 
 def api_of(changes, module="rest_cherrypy"):
-    """Returns the Api of the port in a configuration."""
     return Api("127.0.0.1", changes[module]["port"])
 
 
 def login(api, cred=CRED, prefix="", **more):
-    """Logs in. Returns the token."""
     reply = api.request("POST", f"{prefix}/login", json.dumps({**cred, **more}), JSON)
     assert reply.status == 200, reply
     return reply.ret[0]["token"]
 
 
 def session(token):
-    """Returns the headers of a session; none without a token."""
+    """Returns the headers of a session. Returns no headers if `token` is empty."""
     return {"X-Auth-Token": token} if token else {}
 
 
 class Rest:
-    """A responder with one module over FastCGI behind nginx and over HTTP. `ways` has an `Api` for each. Minions, users
-    and node groups are those of salt_master.py."""
+    """A responder with one module over FastCGI behind nginx and over HTTP. `ways` has an `Api` for each."""
 
     def __init__(self, home, module="rest_cherrypy", changes=None):
         home.mkdir()
@@ -56,7 +53,7 @@ class Rest:
     def _settings():
         minions = {minion: {"grains": grains} for minion, grains in GRAINS.items()}
         return {
-            "external_auth": {"auto": {"saltdev": ALL}, "sharedsecret": USERS, "file": {"nobody": []}},  # recorded rows use `auto`
+            "external_auth": {"auto": {"saltdev": ALL}, "sharedsecret": USERS, "file": {"nobody": []}},
             "sharedsecret": SECRET,
             "nodegroups": NODEGROUPS,
             "rest_fcgi": {
@@ -73,7 +70,6 @@ class Rest:
 
 @contextlib.contextmanager
 def running(module="rest_cherrypy", changes=None):
-    """Runs such a responder in its own folder."""
     home = short_directory()
     one = Rest(home / "rest", module, changes)
     try:

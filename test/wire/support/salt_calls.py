@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Calls execution functions of a real Salt. Prints the returns of a minion as JSON.
 
-Runs in an environment with Salt. Standard input: {"id", "pillar", "root_dir", "extension_modules": folder or null,
-"calls": [[fun, args, kwargs], ...]}.
-"""
+The Python must have Salt. Standard input is JSON with "id", "pillar", "root_dir", "extension_modules" and "calls"."""
 
 import json
 import os
@@ -20,7 +18,7 @@ def load(request):
     """Loads all execution functions of a minion without a master."""
     root = pathlib.Path(request["root_dir"])
     settings = {"id": request["id"], "root_dir": str(root), "file_client": "local", "enable_fqdns_grains": False}
-    (root / "minion").write_text(json.dumps(settings))  # JSON is YAML
+    (root / "minion").write_text(json.dumps(settings))  # JSON is valid YAML
     opts = salt.config.minion_config(str(root / "minion"))
     opts["extension_modules"] = request["extension_modules"] or opts["extension_modules"]
     opts["grains"] = salt.loader.grains(opts)
@@ -56,12 +54,12 @@ def call(functions, fun, args, kwargs):
 
 def main():
     request = json.load(sys.stdin)
-    answers, sys.stdout = sys.stdout, sys.stderr  # some functions print
+    answers, sys.stdout = sys.stdout, sys.stderr  # some functions print to standard output
     functions = load(request)
     outcomes = [call(functions, *one) for one in request["calls"]]
     json.dump(outcomes, answers, default=str)
     answers.flush()
-    os._exit(0)  # ends the threads of Salt
+    os._exit(0)  # os._exit does not wait for threads of Salt
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The responder in front of a real master, with the master's own file."""
+"""The responder in front of a real master."""
 
 import json
 
@@ -9,7 +9,7 @@ from .daemon import Daemon, merge
 
 
 class Engine(Daemon):
-    """Uses FastCGI, so that each request can have its own address."""
+    """The responder with the master's file. FastCGI lets each request have a different client address."""
 
     def __init__(self, salt, directory, changes=None, **options):
         self.salt = salt
@@ -17,11 +17,9 @@ class Engine(Daemon):
         super().__init__(directory, changes, **options)
 
     def configure(self, changes=None):
-        """Writes the master's file with changes."""
         self.config_path.write_text(json.dumps(merge(self.salt.config, changes or {}), indent=1))
 
     def send(self, text, address="127.0.0.1", timeout=120):
-        """Sends a body that need not be JSON."""
         data = fastcgi.request(text.encode(), REMOTE_ADDR=address)
         answer = fastcgi.talk(self.address, data, timeout)
         assert answer.ended, f"no whole answer to {text[:200]}: {self.log()[-2000:]}"
@@ -31,7 +29,7 @@ class Engine(Daemon):
         return self.send(json.dumps(chunks), **options)
 
     def run(self, *chunks, **options):
-        """Sends chunks that must succeed. Returns their returns."""
+        """Sends chunks. Fails if the status is not 200. Returns the value of `return`."""
         reply = self.post(*chunks, **options)
         assert reply.status == 200, reply
         return reply.ret

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Calls functions of Salt's own etcd returner. Prints their returns as JSON.
 
-Runs in an environment with Salt. Standard input: {"root_dir", "opts": the master's options, "calls": [[function,
-arguments...], ...]}.
-"""
+The Python must have Salt. Standard input is JSON with "root_dir", "opts" and "calls"."""
 
 import json
 import pathlib
@@ -16,7 +14,7 @@ import salt.loader
 
 def load(request):
     root = pathlib.Path(request["root_dir"])
-    (root / "master").write_text(json.dumps({"root_dir": str(root)}))  # JSON is YAML
+    (root / "master").write_text(json.dumps({"root_dir": str(root)}))  # JSON is valid YAML
     opts = salt.config.master_config(str(root / "master"))
     opts.update(request["opts"])
     returners = salt.loader.returners(opts, {})
@@ -33,7 +31,7 @@ def call(returners, function, *arguments):
 
 def main():
     request = json.load(sys.stdin)
-    answers, sys.stdout = sys.stdout, sys.stderr  # some functions print
+    answers, sys.stdout = sys.stdout, sys.stderr  # some functions print to standard output
     returners = load(request)
     json.dump([call(returners, *one) for one in request["calls"]], answers)
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Prints each event of a master's bus as a line of JSON, read by Salt's own reader.
+"""Prints each event of a master's bus as a line of JSON. The first line is `reading`.
 
-Runs in an environment with Salt. Its argument is the master's file. The first line is `reading`.
-"""
+The Python must have Salt. The argument is the path of the master's file."""
 
 import json
 import sys

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Fires each line of standard input, {"tag": ..., "data": ...}, as an event of a master. A text in `data` with the
-prefix `base64:` becomes bytes. Prints `fired` after each event.
+"""Fires each line of standard input as an event of a master. A line is {"tag": ..., "data": ...}.
 
-Runs in an environment with Salt. Its argument is the master's file.
-"""
+The Python must have Salt. The argument is the path of the master's file."""
 
 import base64
 import json

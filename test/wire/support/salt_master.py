@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real Salt on loopback: a master and its minions in their own folder."""
+"""A real Salt master and its minions on loopback."""
 
 import contextlib
 import functools
@@ -22,20 +22,20 @@ from .process import TIMEOUT, free_port, has_ended, wait_until
 
 SECRET = "s3cret-of-the-master"
 MINIONS = ("ms-0", "ms-1", "ms-2.example.org")
-DEAD = "dead-9"  # the key is accepted, but the minion does not run
+DEAD = "dead-9"  # the master has the key of this minion, but the minion does not run
 MODULES = pathlib.Path(__file__).with_name("salt_modules")
 ALL = [".*", "@runner", "@wheel", "@jobs"]
-CANARY = "canary"  # a user whose password the tests set
+CANARY = "canary"
 USERS = {
     "admin": ALL,
     "limited": [{"ms-0": ["test.ping"]}],
     "listed": ["test.ping", "test.echo", "test.arg", "sys.list_functions", {"@runner": ["test.arg"]}],
-    "curious": [{"@runner": ["nosuch.fun"]}],  # permits a runner that does not exist
+    "curious": [{"@runner": ["nosuch.fun"]}],  # this runner does not exist
 }
 PORTS = ("publish_port", "ret_port", "tcp_master_pub_port", "tcp_master_pull_port", "tcp_master_publish_pull")
 NODEGROUPS = {"web": "G@role:web", "both": "N@web or L@ms-2.example.org", "words": ["ms-0", "or", "N@web"]}
 
-# These settings make minions fast. They turn off optional work of minions and shorten the waits before a reconnection.
+# These settings make minions fast.
 QUICK = {
     "acceptance_wait_time": 1,
     "auth_tries": 100,
@@ -47,7 +47,7 @@ QUICK = {
     "random_reauth_delay": 1,
     "recon_default": 100,
     "recon_max": 500,
-    "return_retry_timer": 10,  # seconds until a minion sends a return again; a busy master takes long
+    "return_retry_timer": 10,  # seconds until a minion sends a return again to a busy master
     "return_retry_timer_max": 20,
 }
 GRAINS = {
@@ -59,7 +59,7 @@ PILLAR = {minion: {"port": 8000 + at, "tier": grains["role"]} for at, (minion, g
 
 
 def family(pid):
-    """Returns a pid and the pids of its descendants, from /proc."""
+    """Returns a pid and the pids of its descendants."""
     children = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -73,7 +73,6 @@ def family(pid):
 
 
 def send(pids, number):
-    """Sends a signal to those processes that still run."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -81,7 +80,7 @@ def send(pids, number):
 
 def listens(pid, path):
     """Returns whether a process listens at a unix socket, from the kernel's tables."""
-    accepts = "00010000"  # the flag of a listening socket
+    accepts = "00010000"
     lines = [line.split() for line in open("/proc/net/unix")]
     sockets = {f"socket:[{line[6]}]" for line in lines if line[-1] == str(path) and line[3] == accepts}
     folder = f"/proc/{pid}/fd"
@@ -91,21 +90,19 @@ def listens(pid, path):
 
 
 class Program:
-    """A daemon of Salt with its children. `start` starts it."""
+    """A daemon of Salt with its child processes."""
 
     def __init__(self, folder, name, config, home, packages=()):
-        """`packages` are folders with additional packages."""
         self._packages = packages
         self.home, self.config_path = home, home / name
         home.mkdir(exist_ok=True)
-        self.config_path.write_text(json.dumps(config))  # JSON is YAML
+        self.config_path.write_text(json.dumps(config))  # JSON is valid YAML
         self._argv = [folder / "bin/python", "-W", "ignore", folder / f"bin/salt-{name}", "-c", home]
         self._child = None
         self.starts = 0
 
     @property
     def pids(self):
-        """The pids of the daemon and its children."""
         return family(self._child.pid)
 
     @property
@@ -113,9 +110,9 @@ class Program:
         return self._child is not None and self._child.poll() is None
 
     def start(self):
-        # This file has the pid of an earlier process. Salt does not start if a process with this pid runs.
+        # Salt does not start if a process has the pid in this file.
         (self.home / "process_responsibility_pid").unlink(missing_ok=True)
-        # Without compiled Python files, Salt starts three times slower. The variable PYTHONDONTWRITEBYTECODE would prevent them.
+        # Salt starts three times faster with compiled Python files.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         if self._packages:
             environment["PYTHONPATH"] = os.pathsep.join(map(str, self._packages))
@@ -126,8 +123,7 @@ class Program:
         self.starts += 1
 
     def stop(self, number=signal.SIGTERM):
-        """Ends all processes and waits for their end. SIGKILL first freezes all of them, because a survivor would send
-        an error to its clients."""
+        """Ends all processes and waits. SIGKILL first freezes all processes, so that no process can send an error."""
         if self._child is None:
             return
         pids = self.pids
@@ -136,14 +132,14 @@ class Program:
         send(pids if number == signal.SIGKILL else pids[:1], number)
         end = time.monotonic() + TIMEOUT / 3
         while not all(map(has_ended, pids)):
-            if time.monotonic() > end:  # a parent that ends first may leave children
+            if time.monotonic() > end:  # a parent process that ends first may leave children
                 send(pids, signal.SIGKILL)
             time.sleep(0.01)
         self._child.wait(TIMEOUT)
         self._child = None
 
     def abandon(self, path):
-        """Kills all processes except the one that listens at the unix socket `path`. Returns its pid."""
+        """Kills all processes except the process that listens at the unix socket `path`. Returns its pid."""
         pids = self.pids
         (orphan,) = [pid for pid in pids if listens(pid, path)]
         rest = [pid for pid in pids if pid != orphan]
@@ -175,7 +171,7 @@ def master_config(home, changes):
             **{port: free_port() for port in (*PORTS, "tcp_master_workers")},
             "auto_accept": True,
             "worker_threads": 3,
-            "timeout": 30,  # long, for busy machines
+            "timeout": 30,  # a busy machine needs a long timeout
             "gather_job_timeout": 30,
             "sharedsecret": SECRET,
             "external_auth": {"sharedsecret": USERS, "auto": {"saltdev": ALL}, "file": file_eauth(home.parent, {"saltdev": ALL, CANARY: ALL})},
@@ -221,7 +217,7 @@ def minion_config(home, minion, master):
 
 
 class Salt:
-    """A master and its minions. All run and answer after the constructor."""
+    """A master and its minions. The minions answer when the constructor returns."""
 
     def __init__(self, folder, home, series, changes=None, minions=MINIONS):
         self.folder, self.home, self.series = folder, home, series
@@ -233,7 +229,7 @@ class Salt:
             minion: Program(folder, "minion", minion_config(home / f"m{at}", minion, self.config), home / f"m{at}")
             for at, minion in enumerate(minions)
         }
-        self._starts_seen = 0  # value of `master.starts` when the minions were last started
+        self._starts_seen = 0
         try:
             self.heal()
         except BaseException:
@@ -241,7 +237,7 @@ class Salt:
             raise
 
     def canary(self, word):
-        """Sets the password of a user with all permissions. Returns the credentials."""
+        """Creates a user with all permissions and the password `word`. Returns the credentials."""
         users = self.home / "users"
         others = [line for line in users.read_text().splitlines(True) if not line.startswith(f"{CANARY}:")]
         users.write_text("".join([*others, f"{CANARY}:{hashlib.sha256(word.encode()).hexdigest()}\n"]))
@@ -253,13 +249,13 @@ class Salt:
 
     @property
     def places(self):
-        """Paths and names of this run with their placeholders in recorded answers."""
+        """Returns a map from paths and names of this run to their placeholders in recorded answers."""
         keys = [(f"{socket.gethostname()}.{end}", f"HOST.{end}") for end in ("pem", "pub")]
         return [(str(self.home), "HOME"), (str(self.folder), "SALT"), *keys]
 
     def await_minions(self, *minions, seconds=20 * TIMEOUT):
-        """Waits until these minions, or all, answer a ping. Restarts a minion that does not answer for long: minions of
-        3007 that were connected to a killed master sometimes lose all returns for the next one."""
+        """Waits until all minions answer a ping. Restarts a minion that does not answer for long.
+        A minion of 3007 can lose all returns after its master was killed."""
         wanted = set(minions or self.minions)
         ping = {**CRED, "client": "local", "tgt": sorted(wanted), "tgt_type": "list", "fun": "test.ping"}
         waits = itertools.chain([1, 1, 2, 5, 5], itertools.repeat(20))
@@ -285,10 +281,9 @@ class Salt:
             raise AssertionError(f"{error}; the master says: {self.master.log()}") from error
 
     def heal(self):
-        """Starts every stopped part and waits for answers. Restarts minions that lost a master: in 3007 such a minion
-        may answer a ping but lose later returns."""
+        """Starts every stopped part and waits for answers. Restarts minions that have lost their master."""
         if not self.master.running:
-            self.master.stop(signal.SIGKILL)  # removes the children of a master that ended
+            self.master.stop(signal.SIGKILL)  # a dead master leaves child processes
             self.master.start()
         if self.master.starts > self._starts_seen:
             self._starts_seen = self.master.starts
@@ -302,12 +297,11 @@ class Salt:
             self.minions[minion].start()
 
     def accept(self, minion):
-        """Accepts the key of a minion that does not run."""
+        """Accepts a key for a minion that does not run."""
         keys = self.home / "master/pki/minions"
         shutil.copy(keys / next(iter(self.minions)), keys / minion)
 
     def stop(self):
-        """Kills the master and all minions."""
         for program in (*self.minions.values(), self.master):
             program.stop(signal.SIGKILL)
         if "netapi" in self.__dict__:

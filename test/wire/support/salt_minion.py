@@ -10,8 +10,8 @@ from .salts import CALLS, TIMEOUT
 
 
 def run(python, minion, pillar, calls, extension_modules=None):
-    """Runs `calls`, (fun, args, kwargs), on a minion with that id, pillar and modules. Returns {"ret": value} for each,
-    with "raised" for the text of an exception, or {"missing": true} for an unknown function."""
+    """Runs `calls`, a list of (fun, args, kwargs), on a real minion. Returns a map for each call.
+    The map has "ret", "raised" with the text of an exception, or "missing" for an unknown function."""
     with tempfile.TemporaryDirectory() as root:
         own = str(extension_modules) if extension_modules else None
         request = {"id": minion, "pillar": pillar, "root_dir": root, "extension_modules": own, "calls": calls}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Compares Salt's own CkMinions with the embedded engine on random rules and calls.
 
-Runs in an environment with Salt and Hypothesis: salt_rules.py JUDGE FOLDER EXAMPLES ROWS. JUDGE is the program of
-judge.cc, and ROWS a file of questions to ask first. Prints {"reasons": {reason: count}}. Fails with the smallest
-question that only the engine permits, or that it refuses without a known reason.
-"""
+usage: salt_rules.py JUDGE FOLDER EXAMPLES ROWS, with a Python that has Salt and Hypothesis
+JUDGE is the program of judge.cc. ROWS is a file of questions that the program asks first.
+The program fails with the smallest question that the engine permits and Salt refuses.
+The program also fails if the engine refuses a question without a known reason."""
 
 import collections
 import copy
@@ -44,7 +44,7 @@ USERS += ["fre?", "f.ed", "*", ".*", "a|b", "eve"]
 ATOMS = ". .* .+ \\. \\w \\W \\d \\D \\s \\S [a-z]+ [^.]* [\\w.]+ [^\\w] [.-] ( (?: (?! (?= ) | ? + * *? {2} {1,3} ^ $".split()
 ATOMS += ["\\A", "\\Z", "\\b", "\\x41", "[\\s]", "é", "\n", "_"]
 CLASSES = ". \\w \\W \\d \\D \\s \\S [\\w] [^\\w] [\\d] [^\\d] [\\s] [^\\s] [^x] [.-] [a-z]".split()
-# Regular expression libraries disagree whether these characters are digits, letters, marks or spaces.
+# Regular expression libraries disagree about the classes of these characters.
 CHARACTERS = "._-1xX\u00e9\u00aa\u00b2\u00bd\u0301\u0663\u2160\u4e00\t\n\v\r \x1c\x1f\x7f\x85\xa0\u1680\u180e\u200b\u2028\u3000\ufeff"
 REASONS = ["whole match", "conditions confine", "named exactly", "each of a list", "nobody reached", "find_job"]
 WHOLE, CONDITIONS, NAMED, LISTS, NOBODY, FIND_JOB = REASONS
@@ -52,7 +52,7 @@ SPECIAL = set("\\^$+|(){}*?[]")
 
 
 def varied(text):
-    """Returns patterns near a text: the text, prefixes, and alternatives."""
+    """Returns patterns that are similar to a text."""
     cut = st.integers(0, len(text)).map(lambda at: text[:at])
     return st.one_of(st.just(text), cut.map(lambda start: start + ".*"), cut, st.just(re.escape(text)), st.just(f"({text}|sys.*)"))
 
@@ -135,7 +135,7 @@ def calls(draw):
 
 @st.composite
 def near_questions(draw):
-    """Draws rules about the arguments of one function, and calls that nearly match."""
+    """Draws rules about the arguments of a function, and calls that nearly match the rules."""
     words = st.sampled_from([None, "uptime", "ls.*", ".*", "x=1", "15", "\\w+", "[a-z]+=.*", "a+b"])
     keys = st.sampled_from(["cwd", "x"])
     condition = st.builds(
@@ -163,7 +163,7 @@ QUESTIONS = st.one_of(st.tuples(ACL, st.lists(calls(), min_size=4, max_size=8)),
 
 
 class Judge:
-    """The embedded engine, in the program of judge.cc."""
+    """The embedded engine in the program of judge.cc."""
 
     def __init__(self, program):
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -177,7 +177,7 @@ class Judge:
 
 
 class Salt(salt.utils.minions.CkMinions):
-    """Decides as Salt does. For the reasons in `strict`, decides as strictly as the embedded engine."""
+    """Decides like Salt, or as strictly as the embedded engine for the reasons in `strict`."""
 
     strict = frozenset()
 
@@ -195,7 +195,7 @@ class Salt(salt.utils.minions.CkMinions):
             check = self.runner_check if low["client"] == "runner" else self.wheel_check
             self.client = low["client"]
             found = check(rules, low["fun"], {"arg": low["arg"], "kwarg": low["kwarg"]})
-            return found is True  # a name with another number of dots returns an error as a map
+            return found is True
         self.client = "local"
         minions = self.check_minions(low["tgt"], low["tgt_type"])["minions"]
         if NOBODY in self.strict and not minions:
@@ -208,7 +208,7 @@ class Salt(salt.utils.minions.CkMinions):
         return self._check(rules, low["fun"], low["arg"], low, minions)
 
     def _check(self, rules, fun, args, low, minions):
-        whitelist = [] if FIND_JOB in self.strict else ["saltutil.find_job"]  # as in `publish` of Salt's master
+        whitelist = [] if FIND_JOB in self.strict else ["saltutil.find_job"]
         return self.auth_check(rules, fun, args, low["tgt"], low["tgt_type"], minions=minions, whitelist=whitelist)
 
     def match_check(self, regex, fun):
@@ -247,8 +247,7 @@ class Salt(salt.utils.minions.CkMinions):
         return len(args) <= len(wanted) and set(kwargs) - {"__kwarg__"} <= set(named)
 
     def _received(self, args, kwargs):
-        """Returns the arguments that a function receives after the parsing of minions and runners. A wheel receives
-        them unchanged."""
+        """Returns the arguments that a function receives from a minion, a runner or a wheel."""
         positional, keywords = [], {}
         for arg in args:
             read, named = [arg], {}
@@ -260,7 +259,7 @@ class Salt(salt.utils.minions.CkMinions):
 
 
 def classes():
-    """Yields questions about each character and each class of characters."""
+    """Yields questions about characters and classes of characters."""
     low = {"client": "local", "tgt": "web1", "tgt_type": "glob", "fun": "cmd.run", "kwarg": {}}
     calls = [{"user": "fred", "groups": [], "low": {**low, "arg": [f"a{one}b"]}} for one in CHARACTERS]
     for one in CLASSES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A master of masters with a syndic, its lower master, and minions below it."""
+"""A syndic with an upper master, a lower master, and minions of the lower master."""
 
 import contextlib
 import signal
@@ -13,7 +13,7 @@ QUICK = {"syndic_event_forward_timeout": 0.1}
 
 
 class BareSalt(Salt):
-    """A listening master, and minions without a wait: Salt's own ping takes seconds."""
+    """A master and minions whose start does not wait for Salt's ping."""
 
     def await_minions(self, *minions, **options):
         interface = self.config["interface"]
@@ -26,7 +26,6 @@ class BareSalt(Salt):
         wait_until(listens, f"{address} is listened at", 2 * TIMEOUT)
 
     def add_minion(self, minion, **changes):
-        """Starts another minion."""
         home = self.home / f"m{len(self.minions)}"
         self.minions[minion] = Program(
             self.folder, "minion", {**minion_config(home, minion, self.config), **changes}, home
@@ -35,8 +34,6 @@ class BareSalt(Salt):
 
 
 class SyndicatedSalt(BareSalt):
-    """The upper master with everything below it."""
-
     def __init__(self, folder, home, series, minions, changes=None):
         self.lower = self._syndic = None
         super().__init__(folder, home, series, {"order_masters": True, "syndic_wait": 5, **(changes or {})}, ())
@@ -50,7 +47,7 @@ class SyndicatedSalt(BareSalt):
             raise
 
     def _start_syndic(self, home):
-        """Starts the syndic. The syndic reads the lower master's file, and a minion's file with settings of its own."""
+        """Starts the syndic with the lower master's file and a minion's file."""
         minion = minion_config(home, SYNDIC, self.config)
         Program(self.folder, "minion", minion, home)
         own = {"syndic_pidfile": str(home / "pid"), "syndic_log_file": str(home / "log")}
@@ -60,7 +57,6 @@ class SyndicatedSalt(BareSalt):
         return syndic
 
     def stop(self):
-        """Kills everything."""
         if self._syndic:
             self._syndic.stop(signal.SIGKILL)
         if self.lower:

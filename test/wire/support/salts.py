@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Real Salts from the Python package index, one environment per release, shared by all clones of a user.
+"""Real Salts from the Python package index. Each release has its own environment.
 
-They lie in ${XDG_CACHE_HOME:-~/.cache}/rest_fcgi/api-RELEASE and never change: each is installed in a temporary folder
-and renamed. The default is the release whose answers are recorded in test/vectors. REST_FCGI_NEWEST_SALT=1 selects the
-newest release of the series.
+The environments are in ${XDG_CACHE_HOME:-~/.cache}/rest_fcgi/api-RELEASE and are shared by all clones of a user.
+An environment is installed in a temporary folder and then renamed.
+The default is the release whose answers are recorded in test/vectors.
+REST_FCGI_NEWEST_SALT=1 selects the newest release of the series.
 
-usage: salts.py SERIES ...   installs missing releases, and newer ones with REST_FCGI_NEWEST_SALT=1
-"""
+usage: salts.py SERIES ...   installs missing releases"""
 
 import contextlib
 import fcntl
@@ -22,15 +22,15 @@ import tempfile
 TOP = pathlib.Path(__file__).resolve().parents[3]
 SERIES = ("3006", "3007", "3008")
 VECTORS = TOP / "test/vectors"
-CALLS, EVENTS, FIRE, NETAPI, RULES, ETCD_RETURNER = (  # programs for the Python of Salt
+CALLS, EVENTS, FIRE, NETAPI, RULES, ETCD_RETURNER = (
     pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "fire", "netapi", "rules", "etcd_returner")
 )
-# rest_cherrypy needs cherrypy. The etcd returner needs the two etcd packages; the newest release series has no etcd returner.
+# rest_cherrypy needs cherrypy. Salt's etcd returner needs the two etcd packages.
 API = ["cherrypy"]
 MORE = {series: API for series in SERIES} | {SERIES[0]: [*API, "etcd3-py", "python-etcd"]}
-WS4PY = "ws4py==0.6.0"  # needed for WebSockets of rest_cherrypy in salt-api
-HYPOTHESIS = "hypothesis==6.140.2"  # used for random rules; in its own folder, to keep the Salt environment unchanged
-TIMEOUT = 1200  # seconds; an index may be slow
+WS4PY = "ws4py==0.6.0"  # salt-api needs ws4py for WebSockets of rest_cherrypy
+HYPOTHESIS = "hypothesis==6.140.2"
+TIMEOUT = 1200  # seconds, because a package index can be slow
 NEWEST = bool(os.environ.get("REST_FCGI_NEWEST_SALT"))
 
 
@@ -38,18 +38,18 @@ class Unavailable(Exception):
     """The reason why a Salt is not available."""
 
 
-_found = {}  # maps a series to its folder or Unavailable
+_found = {}
 
 
 def recorded(series):
-    """Returns the release of the recorded answers of a series, or None."""
+    """Returns the release whose answers are recorded for the series, or None."""
     path = VECTORS / f"salt-{series}.json"
     return json.loads(path.read_text())["salt"] if path.exists() else None
 
 
 def cache():
-    """Returns the folder of all Salts. A folder that other users can write, or that we cannot write, is replaced by one
-    in build/."""
+    """Returns the folder of all Salts.
+    If other users can write to the usual folder, the Salts are in build/."""
     base = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "rest_fcgi"
     with contextlib.suppress(OSError, RuntimeError):
         base.mkdir(parents=True, exist_ok=True)
@@ -81,8 +81,8 @@ def pip(python, *words):
 
 
 def made(name, fill):
-    """Returns the folder of the given name beside the Salts. Creates it if it is missing: `fill` fills a temporary folder,
-    which is then renamed. Raises Unavailable."""
+    """Returns the folder `name` beside the Salts. Raises Unavailable.
+    If the folder is missing, `fill` fills a temporary folder, which is then renamed."""
     base = cache()
     place = base / name
     if place.exists():
@@ -93,7 +93,7 @@ def made(name, fill):
         folder.chmod(0o755)
         folder.rename(place)
     except OSError as error:
-        if not place.exists():  # another run was faster
+        if not place.exists():
             raise Unavailable(f"{base}: {error}") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -101,25 +101,24 @@ def made(name, fill):
 
 
 def _complete(folder, series):
-    """Returns whether a folder is ours and has all required packages."""
+    """Returns whether the folder belongs to us and has all required packages."""
     mark = folder / "complete"
     return mark.exists() and _is_ours(folder) and mark.read_text().split() == ["salt", *MORE[series]]
 
 
 def _present(base, series, release):
-    """Returns the folder of the release, or of the newest installed release of the series. Returns None if there is none."""
+    """Returns the folder of the release or of the newest installed release. Returns None if no release is installed."""
     found = [path for path in base.glob(f"api-{release or f'{series}.*'}") if _complete(path, series)]
     return max(found, key=lambda path: int(path.name.rpartition(".")[2]), default=None)
 
 
 def _install(base, series, release):
-    """Installs an environment in a temporary folder and renames it."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f".{series}-", dir=base))
     try:
         folder.chmod(0o755)
         run(sys.executable, "-m", "venv", folder)
         python = folder / "bin/python"
-        # Without a pinned release, pip installs an older release if the index lacks a requirement of the newest one.
+        # Without an exact version, pip installs an older release if the index lacks a package of the newest release.
         wanted = f"salt=={release or f'{series}.*'}"
         pip(python, "install", "--quiet", wanted, *MORE[series])
         installed = run(python, "-c", "from importlib import metadata; print(metadata.version('salt'))").strip()
@@ -139,19 +138,19 @@ def _find(series, fresh):
     base = cache()
     release = None if NEWEST else recorded(series)
     with open(base / f"api-{series}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be installing
-        for left in base.glob(f".{series}-*"):  # left by a killed run
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another test run may be installing
+        for left in base.glob(f".{series}-*"):  # a killed run leaves such folders
             shutil.rmtree(left, ignore_errors=True)
         return (not fresh and _present(base, series, release)) or _install(base, series, release)
 
 
 def installed(series, fresh=False):
-    """Returns the folder of a series; installs it if it is missing. `fresh` asks the index again. Raises Unavailable."""
+    """Returns the folder of a series. Installs a missing series. Raises Unavailable."""
     if series not in _found:
         try:
             _found[series] = _find(series, fresh)
         except (Unavailable, OSError) as reason:
-            _found[series] = Unavailable(str(reason))  # cached, because an installation attempt takes seconds
+            _found[series] = Unavailable(str(reason))
     if isinstance(_found[series], Unavailable):
         raise _found[series]
     return _found[series]
@@ -159,12 +158,12 @@ def installed(series, fresh=False):
 
 @functools.cache
 def _beside(salt, *words):
-    """Returns a folder for PYTHONPATH with packages for the given Salt, or the reason why it is not available."""
+    """Returns a folder for PYTHONPATH with more packages for a Salt, or the reason why the packages are missing."""
     wanted = ("install", "--quiet", "--target")
     try:
         return made(words[-1].replace("==", "-"), lambda folder: pip(salt / "bin/python", *wanted, folder, *words))
     except Unavailable as reason:
-        return reason  # cached, because an installation attempt takes seconds
+        return reason
 
 
 def _there(found):
@@ -174,12 +173,10 @@ def _there(found):
 
 
 def ws4py(salt):
-    """Returns a folder for PYTHONPATH with ws4py. Raises Unavailable."""
     return _there(_beside(salt, "--no-deps", WS4PY))
 
 
 def hypothesis(salt):
-    """Returns a folder for PYTHONPATH with Hypothesis. Raises Unavailable."""
     return _there(_beside(salt, HYPOTHESIS))
 
 
@@ -188,7 +185,7 @@ def release_of(folder):
 
 
 def required(what, get):
-    """Returns the result of `get`. If it raises Unavailable, the test is skipped, or fails with CI=true."""
+    """Returns the result of `get`. If `get` raises Unavailable, the test is skipped, or fails with CI=true."""
     import pytest
 
     try:
@@ -198,7 +195,7 @@ def required(what, get):
 
 
 def require(series):
-    """Returns the folder of a series. Skips the test without it."""
+    """Returns the folder of a series. Skips the test if the series is not available."""
     return required(f"Salt {series}", lambda: installed(series))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many minions of a real master in one process: test/simulated_minions."""
+"""Many minions of a real master in one process."""
 
 import pathlib
 import queue
@@ -12,10 +12,10 @@ PROGRAM = pathlib.Path(__file__).parents[2] / "simulated_minions"
 
 
 class SimulatedMinions:
-    """The minions have joined after the constructor. Their accepted keys are removed at the end."""
+    """Minions that have joined the master when the constructor returns. The end removes their keys."""
 
     def __init__(self, folder, config_path, log_path, *options, seconds=6 * TIMEOUT):
-        """`folder` is the environment of a Salt, `config_path` the master's file, and `options` those of the program."""
+        """`folder` is the environment of a Salt, and `options` are options of test/simulated_minions."""
         argv = [folder / "bin/python", "-W", "ignore", PROGRAM, *map(str, options), config_path]
         with open(log_path, "ab") as log:
             self._child = subprocess.Popen(

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Clients that send slowly, read slowly or hang up. They run in their own process, so that they share no interpreter
-lock with the measured client. Prints `ready` when all are connected and the readers have a reply. Runs until standard
-input ends.
+"""Clients that send slowly, read slowly or disconnect. They run in a separate process until standard input ends.
 
-usage: slow_peers.py PORT tls|plain HEADS BODIES READERS HANGING_UP CREDENTIALS
-"""
+Prints `ready` when all clients are connected.
+
+usage: slow_peers.py PORT tls|plain HEADS BODIES READERS HANGING_UP CREDENTIALS"""
 
 import contextlib
 import json
@@ -15,8 +14,8 @@ import struct
 import subprocess
 import sys
 
-TICK = 0.5  # seconds between two bytes
-LARGE = 900_000  # size in bytes of a slowly read reply
+TICK = 0.5
+LARGE = 900_000
 HEAD = "POST /run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 TIMEOUT = 60
 
@@ -59,12 +58,12 @@ class Peers:
         peer.close()
 
     def _step(self, kind, peer):
-        """Sends or reads a little. Returns False if the server closed or answered."""
+        """Sends or reads one piece. Returns False if the server closed the connection or answered."""
         try:
             if kind == "reader":
                 return bool(peer.recv(512))
             peer.send(b"x")
-            peer.recv(1)  # TLS session tickets are not an answer
+            peer.recv(1)  # the byte belongs to a TLS session ticket
             return False
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return True
@@ -72,15 +71,14 @@ class Peers:
             return False
 
     def await_replies(self):
-        """Waits for the replies, whose cost is not measured."""
         for kind, peer in self._open:
             if kind == "reader":
                 peer.settimeout(TIMEOUT)
-                peer.recv(1)  # with TLS this may be a session ticket
+                peer.recv(1)  # the byte may belong to a TLS session ticket
                 peer.setblocking(False)
 
     def tick(self):
-        """Sends or reads a byte per client. Reconnects closed clients."""
+        """Sends or reads one byte per client. Reconnects clients whose connection is closed."""
         for at, (kind, peer) in enumerate(self._open):
             if not self._step(kind, peer):
                 peer.close()
@@ -93,7 +91,7 @@ class Peers:
 
 @contextlib.contextmanager
 def slow_clients(port, credentials, tls=False, heads=220, bodies=220, readers=50, hanging_up=10):
-    """Runs the slow clients while the block runs."""
+    """Runs slow clients while the block runs."""
     words = [port, "tls" if tls else "plain", heads, bodies, readers, hanging_up, json.dumps(credentials)]
     argv = [sys.executable, __file__, *map(str, words)]
     child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real sshd on loopback with its own keys."""
+"""A real sshd on loopback."""
 
 import contextlib
 import getpass
@@ -15,7 +15,7 @@ PROGRAM = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 
 
 class Sshd:
-    """Runs from the constructor on. `folder` has its keys and the files of Salt on this host."""
+    """Starts sshd. `folder` holds sshd's keys and Salt's files on the target host."""
 
     def __init__(self, folder):
         if not PROGRAM or not shutil.which("ssh-keygen"):
@@ -37,7 +37,7 @@ class Sshd:
         }
         (folder / "config").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
         if os.geteuid() == 0:
-            os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # the folder for its unprivileged process
+            os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # sshd's unprivileged process needs this folder
         with open(folder / "log", "wb") as log:
             self._child = subprocess.Popen([PROGRAM, "-D", "-e", "-f", folder / "config"], stdin=subprocess.DEVNULL, stderr=log)
         try:
@@ -49,7 +49,7 @@ class Sshd:
             pytest.skip(f"no sshd here: {(folder / 'log').read_text()}")
 
     def host(self, **changes):
-        """Returns the roster entry."""
+        """Returns the entry of this sshd for Salt's roster."""
         return {
             "host": "127.0.0.1",
             "port": self.port,

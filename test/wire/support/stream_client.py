@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Listens to the events of a salt-api as the manuals of Salt and of the clients show.
+"""Receives events of a salt-api as the manuals of Salt and of the clients show. Prints the received numbers.
 
-Runs in the environment of foreign_clients.py. Prints the received numbers. usage: stream_client.py CLIENT URL PATH
-COUNT. CLIENT is pepper, websockets or websocket-client; PATH may contain {token}.
-"""
+usage: stream_client.py CLIENT URL PATH COUNT, with the Python of foreign_clients.py
+CLIENT is pepper, websockets or websocket-client. PATH may contain {token}."""
 
 import asyncio
 import json
@@ -32,13 +31,13 @@ def in_background(session, count):
 
 
 def number_of(text):
-    """Returns the number of an event of `fire`; None for other events."""
+    """Returns the number of an event that `fire` has fired, or None for another event."""
     event = json.loads(text.removeprefix("data: "))
     return event["data"]["post"]["number"] if event["tag"] == f"salt/netapi{HOOKS}" else None
 
 
 def heard(texts, count):
-    """Returns the numbers of the first `count` events of `fire`."""
+    """Returns the numbers of the first `count` events that `fire` has fired."""
     numbers = []
     for text in texts:
         number = number_of(text)
@@ -50,7 +49,6 @@ def heard(texts, count):
 
 
 def by_pepper(session, url, path, count):
-    """Uses req_stream of pepper as documented."""
     with session.req_stream(path) as stream:
         lines = stream.iter_lines(decode_unicode=True)
         assert next(lines) == "retry: 400"
@@ -59,7 +57,7 @@ def by_pepper(session, url, path, count):
 
 
 def first_answer(path):
-    """Returns whether the path answers the ready message. Only /ws does."""
+    """Returns whether the server answers the ready message on this path. Only /ws answers."""
     return path.startswith("/ws")
 
 
@@ -72,13 +70,12 @@ def answers_ping(socket, text):
 
 
 def by_websocket_client(session, url, path, count):
-    """Follows Salt's manual for Python."""
     header = {"X-Auth-Token": session.auth["token"]}
     socket = websocket.create_connection(url.replace("http", "ws", 1) + path, header=header, timeout=60)
     socket.send(READY)
     if first_answer(path):
         assert socket.recv() == "server received message"
-    assert answers_ping(socket, "did you hear that")  # frames are handled in order
+    assert answers_ping(socket, "did you hear that")  # the server handles frames in order
     in_background(session, count)
     numbers = heard(iter(socket.recv, None), count)
     assert answers_ping(socket, "are you there")
@@ -90,7 +87,7 @@ def by_websocket_client(session, url, path, count):
 
 
 async def by_websockets(session, url, path, count):
-    """This client sends pings and asks for compression."""
+    """Receives events with a client that sends pings and asks for compression."""
     headers = {"X-Auth-Token": session.auth["token"]}
     place = url.replace("http", "ws", 1) + path
     timeouts = {"open_timeout": 60, "ping_timeout": 60, "close_timeout": 60}
@@ -98,8 +95,8 @@ async def by_websockets(session, url, path, count):
         await socket.send(READY)
         if first_answer(path):
             assert await socket.recv() == "server received message"
-        await asyncio.wait_for(await socket.ping(), 60)  # frames are handled in order
-        await asyncio.sleep(1)  # time for some pings
+        await asyncio.wait_for(await socket.ping(), 60)  # the server handles frames in order
+        await asyncio.sleep(1)  # the client sends some pings in this time
         in_background(session, count)
         numbers = []
         while len(numbers) < count:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Event streams for a caller: server-sent events, and WebSockets with the parts of RFC 6455 that tests need, which
-includes malformed frames and handshakes."""
+"""Clients of event streams. They use server-sent events and WebSockets, and can send malformed frames."""
 
 import json
 import os
@@ -14,35 +13,35 @@ from .rest import session
 
 READY = "websocket client ready"
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
-SILENCE = 4 * TIMEOUT  # seconds; a stream without events sends something every 30
+SILENCE = 4 * TIMEOUT
 
 
 def hook(api, token, path="/hook/test", **data):
-    """Fires an event; by default with the tag salt/netapi/hook/test."""
+    """Sends a request to a hook. The default tag of the event is salt/netapi/hook/test."""
     reply = api.request("POST", path, json.dumps(data), {**JSON, **session(token)})
     assert (reply.status, reply.json) == (200, {"success": True}), reply
 
 
 def _check(end):
-    """Raises TimeoutError if time.monotonic() has passed `end`. Otherwise pings and comments could prolong a read for ever."""
+    """Raises TimeoutError if time.monotonic() is later than `end`."""
     if time.monotonic() > end:
         raise TimeoutError(f"the stream does not end or answer within {SILENCE} s")
 
 
 class Sse:
-    """A stream of server-sent events, open if `status` is 200. An event is {"tag": ..., "data": {...}}."""
+    """A client of server-sent events. An event is {"tag": ..., "data": {...}}."""
 
     def __init__(self, api, token=None, path="/events", headers=None):
         self._connection = api.connection(SILENCE)
         self._connection.request("GET", path, headers={**session(token), **(headers or {})})
         self.reply = self._connection.getresponse()
         self.status = self.reply.status
-        self.ids = []  # ids of the events so far; None for an event without one
+        self.ids = []
         if self.status == 200:
             assert self.reply.readline() == b"retry: 400\n"
 
     def block(self):
-        """Returns the fields of the next event without comments; None at the end of the stream."""
+        """Returns the fields of the next event, or None at the end of the stream."""
         assert self.status == 200, (self.status, self.reply.read())
         fields, end = {}, time.monotonic() + SILENCE
         while line := self.reply.readline().decode():
@@ -55,7 +54,7 @@ class Sse:
         return None
 
     def event(self):
-        """Returns the next event; None at the end."""
+        """Returns the next event, or None at the end of the stream."""
         fields = self.block()
         if not fields:
             return None
@@ -87,13 +86,13 @@ def frame_of(payload, opcode=TEXT, fin=True, mask=True):
 
 
 class WebSocket:
-    """An open WebSocket if `status` is 101; otherwise `body` has the reason."""
+    """A WebSocket connection. If `status` is not 101, `body` has the reason."""
 
     KEY = "s65VsgHigh7v/Jcf4nXHnA=="
     ACCEPT = "mWZjBV9FCglzn1rIKJAxrTFlnJE="
 
     def __init__(self, api, path, token=None, headers=None, upgrade=None):
-        """`upgrade` replaces the headers of the handshake."""
+        """Opens the WebSocket. `upgrade` replaces the headers of the handshake."""
         connection = api.connection(SILENCE)
         connection.connect()
         self._socket = connection.sock
@@ -106,7 +105,7 @@ class WebSocket:
         first, *fields = self._until(b"\r\n\r\n").decode().split("\r\n")
         self.status = int(first.split()[1])
         self.headers = {name.lower(): value for name, value in (field.split(": ", 1) for field in fields)}
-        self.end = None  # code and reason of the received close frame
+        self.end = None  # code and reason of the close frame
         if self.status == 101:
             assert self.headers["sec-websocket-accept"] == self.ACCEPT
             assert self.headers["upgrade"].lower() == "websocket" and self.headers["connection"].lower() == "upgrade"
@@ -135,12 +134,11 @@ class WebSocket:
         self._socket.sendall(frame_of(payload, opcode, fin, mask))
 
     def ready(self):
-        """Sends the ready message."""
         self.send(READY)
         return self
 
     def frame(self):
-        """Returns opcode and payload of the next frame. Raises EOFError."""
+        """Returns the opcode and the payload of the next frame. Raises EOFError."""
         first, second = self._take(2)
         assert first & 0x70 == 0 and first & 0x80 and not second & 0x80
         size = second & 0x7F
@@ -151,7 +149,7 @@ class WebSocket:
         return first & 0x0F, self._take(size)
 
     def text(self):
-        """Returns the next text and answers pings; None after the close frame, which is in `end`."""
+        """Returns the next text message and answers pings. Returns None after the close frame."""
         end = time.monotonic() + SILENCE
         while True:
             opcode, payload = self.frame()
@@ -166,14 +164,14 @@ class WebSocket:
                 return payload.decode()
 
     def event(self):
-        """Returns the next event or view, without the answers of /ws; None at the end."""
+        """Returns the next event or view, or None after the close frame."""
         text = self.text()
         while text == "server received message":
             text = self.text()
         return None if text is None else json.loads(text.removeprefix("data: "))
 
     def texts_until(self, part):
-        """Returns the texts up to the first one that contains `part`."""
+        """Returns the text messages up to the first message that contains `part`."""
         texts, end = [self.text()], time.monotonic() + SILENCE
         while part not in texts[-1]:
             _check(end)
@@ -181,14 +179,14 @@ class WebSocket:
         return texts
 
     def closed(self):
-        """Reads to the close frame. Returns its code and reason."""
+        """Reads up to the close frame. Returns the code and the reason of the close frame."""
         end = time.monotonic() + SILENCE
         while self.text() is not None:
             _check(end)
         return self.end
 
     def silent(self, seconds=0.4):
-        """Returns whether no data arrives."""
+        """Returns whether no data arrives within `seconds`."""
         self.set_timeout(seconds)
         try:
             self._more()
@@ -199,20 +197,19 @@ class WebSocket:
             self.set_timeout(SILENCE)
 
     def set_timeout(self, seconds):
-        """Sets the timeout of reads in seconds. Then they raise TimeoutError."""
+        """Makes reads raise TimeoutError after `seconds`."""
         self._socket.settimeout(seconds)
 
     def close(self):
         self._socket.close()
 
     def vanish(self):
-        """Resets the connection."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
 
 def until(stream, wanted, seconds=TIMEOUT):
-    """Returns the events up to the first one with `wanted(event)`. Fails at the end of the stream."""
+    """Returns the events up to the first event for which `wanted(event)` is true. Fails at the end of the stream."""
     events, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         event = stream.event()
@@ -224,7 +221,7 @@ def until(stream, wanted, seconds=TIMEOUT):
 
 
 def until_end(stream, seconds=SILENCE):
-    """Returns the events up to the end of the stream. Fails if it does not end."""
+    """Returns the events up to the end of the stream. Fails if the stream does not end."""
     events, end = [], time.monotonic() + seconds
     while event := stream.event():
         events.append(event)
@@ -233,10 +230,10 @@ def until_end(stream, seconds=SILENCE):
 
 
 def tagged(end):
-    """Returns a condition for `until`: the tag ends with `end`."""
+    """Returns a condition for `until` that the event's tag ends with `end`."""
     return lambda event: event["tag"].endswith(end)
 
 
 def about(fun):
-    """Returns a condition for `until`: the event is about the function."""
+    """Returns a condition for `until` that the event is about the function."""
     return lambda event: event["data"].get("fun") == fun

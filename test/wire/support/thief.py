@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A hostile execution module and command. Tries every access to the responder and reports the outcome. Without
-restrictions every try succeeds, in this order."""
+"""A hostile execution module. The module tries to access the responder in many ways and reports the outcomes."""
 
 import ctypes
 import os
@@ -42,7 +41,6 @@ def _replaces(path):
 
 
 def _links(path):
-    """Returns files of the same file system."""
     for folder in ("/tmp", "/var/tmp", "/dev/shm"):
         own = f"{folder}/link-{os.getpid()}-{abs(hash(path))}"
         try:
@@ -131,7 +129,7 @@ def _other_ways(uid):
 
 
 def attempts(files, sockets, pids, uid):
-    """Returns the outcome of each try: `done`, or the error."""
+    """Returns a map from each attempt to `done` or the error."""
     tries = [way for path in files for way in _ways_to_file(path)]
     tries += [(f"connect to {path}", _connects, path) for path in sockets]
     tries += [way for pid in pids for way in _ways_to_process(pid)]
@@ -141,7 +139,7 @@ def attempts(files, sockets, pids, uid):
         try:
             act(*args)
             outcome[name] = "done"
-        except Exception as error:  # every error counts as a denied access
+        except Exception as error:
             outcome[name] = f"{type(error).__name__}: {error}"
     return outcome
 

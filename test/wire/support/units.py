@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A responder under a service manager, like rest_fcgi.service and its sockets under systemd. The sockets stay open
-without a process, and a dead process is restarted. test_booted.py uses systemd itself."""
+"""A responder under a service manager like systemd. A dead process is restarted, and the sockets stay open."""
 
 import json
 import os
@@ -14,8 +13,7 @@ import time
 from . import daemon as daemons
 from .process import TIMEOUT, join, wait_until
 
-# This script passes sockets to a program as systemd does (sd_listen_fds(3)). It makes them the descriptors 3, 4, ... and sets
-# LISTEN_PID and LISTEN_FDS.
+# The script passes sockets to a program as descriptors 3, 4, ... and sets LISTEN_PID and LISTEN_FDS (sd_listen_fds(3)).
 HAND_OVER = """
 import fcntl, os, sys
 sockets = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100) for fd in sys.argv[1].split(",")]
@@ -27,27 +25,26 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def listening(address):
-    """Listens at a path or a (host, port), with the short queue of a unit without Backlog=."""
+    """Listens at a path or a (host, port) with a short accept queue."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     made = socket.socket(family)
     if not isinstance(address, str):
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     made.bind(address)
     if isinstance(address, str):
-        os.chmod(address, 0o666)  # the web server may be another user
+        os.chmod(address, 0o666)  # the web server may run as another user
     made.listen(128)
     return made
 
 
 def handing_over(sockets, argv):
-    """Returns the options of subprocess that pass these sockets to a program."""
+    """Returns the options of subprocess that pass the sockets to a program."""
     fds = [one.fileno() for one in sockets]
     return {"args": [sys.executable, "-I", "-S", "-c", HAND_OVER, ",".join(map(str, fds)), *argv], "pass_fds": fds}
 
 
 class Unit:
-    """Runs from the constructor to `stop`. `directory` has its configuration, FastCGI socket and log; `ports` are HTTP
-    ports to hand over."""
+    """A responder whose sockets come from a service manager. `ports` are the HTTP ports."""
 
     RESTART_SECONDS = 0.1
 
@@ -64,7 +61,7 @@ class Unit:
         wait_until(lambda: self._child, "it is started")
 
     def configure(self, changes=None):
-        """Writes the configuration without `listen`, so that the responder uses the socket from the service manager."""
+        """Writes the configuration without `listen`, so that the responder uses the passed socket."""
         config = daemons.master_config(self.directory, daemons.merge({"rest_fcgi": {"listen": "fd:0"}}, changes or {}))
         self.config_path.write_text(json.dumps(config, indent=1))
 
@@ -89,12 +86,11 @@ class Unit:
         return self.log_path.read_text(errors="replace")
 
     def send_signal(self, number):
-        """Sends a signal to the running process."""
         os.kill(self.pid, number)
 
     def replace(self, number=signal.SIGTERM, binary=None):
-        """Ends the process, by default with SIGTERM like `systemctl restart`. Waits for the start of the next one, from
-        `binary` if given. Returns the exit status."""
+        """Ends the process with a signal and waits for the start of the next process. Returns the exit status.
+        The next process runs `binary`, if given."""
         self.binary, before = binary or self.binary, self.starts
         self.send_signal(number)
         wait_until(lambda: self.starts > before, "the next one is started", 2 * TIMEOUT)
@@ -106,4 +102,4 @@ class Unit:
         join([self._keeper])
         for one in self._sockets:
             one.close()
-        assert self.ends[-1] in (0, -signal.SIGTERM), self.log()  # a new process may not handle SIGTERM yet
+        assert self.ends[-1] in (0, -signal.SIGTERM), self.log()  # a starting process does not handle SIGTERM

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An execution module of the test's minions, with returns that no module of Salt has."""
+"""An execution module for the minions of the tests."""
 
 import datetime
 import math
@@ -21,7 +21,7 @@ ODD = {
 
 
 def odd(name):
-    """Returns a value that is difficult for JSON or msgpack."""
+    """Returns a value that JSON or msgpack encodes with difficulty."""
     if name != "deep":
         return ODD[name]
     value = []
@@ -31,7 +31,7 @@ def odd(name):
 
 
 def count(path, seconds=0):
-    """Appends the id of the minion to a file, then sleeps."""
+    """Appends the id of the minion to a file, then sleeps for `seconds`."""
     with open(path, "a") as record:
         record.write(f"{__opts__['id']}\n")
     time.sleep(seconds)
