@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Asks for both answers to each row of a table before the tests run, because most rows wait."""
+"""Asks both sides for the answers to all rows before the tests run, because most rows wait."""
 
 import concurrent.futures
 
@@ -7,12 +7,11 @@ import oracle
 import pytest
 from support.netapi import Unanswered
 
-AT_ONCE = 4  # parallel questions to each side
+AT_ONCE = 4  # number of parallel questions to each side
 
 
 class Answers:
-    """`ours` and `theirs` answer a row; `theirs` is used only with live answers. `stop` ends the programs behind
-    `theirs`."""
+    """Answers of the responder (`ours`) and of Salt (`theirs`) to a row."""
 
     def __init__(self, rows, recording, ours, theirs, stop=lambda: None):
         self.recording, self._stop = recording, stop
@@ -25,7 +24,7 @@ class Answers:
         return self._ours[row.name].result()
 
     def theirs(self, row):
-        """Returns Salt's answer. Skips the test if its minions did not answer."""
+        """Returns Salt's answer. Skips the test if Salt's minions did not answer."""
         if not oracle.LIVE:
             return self.recording[row]
         try:
@@ -41,7 +40,6 @@ class Answers:
 
 @pytest.fixture(scope="module")
 def asked():
-    """Yields a map from release series to Answers."""
     by_line = {}
     yield by_line
     for answers in by_line.values():
@@ -49,7 +47,6 @@ def asked():
 
 
 def chosen_rows(request, series):
-    """Returns the rows of a series that this run has selected."""
     all_params = [
         item.callspec.params
         for item in request.session.items

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from support.salt_master import MINIONS
 
-LONG, MANY = 5000, 50  # longer values are recorded as a prefix and a digest
+LONG, MANY = 5000, 50  # the recording has a prefix and a digest of a longer value
 NO_RETURN = "Minion did not return."
-STATUS = {  # status for exceptions of NetapiClient
+STATUS = {
     "AuthenticationError": 401,
     "AuthorizationError": 401,
     "EauthAuthenticationError": 401,
@@ -33,13 +33,12 @@ VOLATILE = [
 
 
 def differences(name):
-    """Returns the row names, or patterns, of a file of differences."""
     lines = (Path(__file__).parent / f"{name}_differences.txt").read_text().splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def check_differences(rows, name):
-    """Checks that the file of differences names exactly the rows that differ, and that row names are unique."""
+    """Checks that row names are unique, and that the file of differences has exactly the rows that differ."""
     different = [row.name for row in rows if row.ours]
     named = differences(name)
     assert [name for name in different if not any(fnmatch.fnmatchcase(name, pattern) for pattern in named)] == []
@@ -51,7 +50,7 @@ def check_differences(rows, name):
 
 def neutral(value, places=()):
     """Returns the value without parts that depend on the call, the machine or line numbers of Salt's source."""
-    if isinstance(value, dict) and len(value) > MANY:  # documentation of all functions depends on the machine
+    if isinstance(value, dict) and len(value) > MANY:
         return f"a map of more than {MANY} keys"
     if isinstance(value, dict):
         fixed = {key: 0 if key in ("pid", "ts") else neutral(one, places) for key, one in value.items()}
@@ -74,13 +73,13 @@ def in_any_order(items):
 
 
 def like(low, value):
-    """Returns the comparable part of a value for clients with free choices."""
+    """Returns the comparable part of a value whose order or minions can differ."""
     client = low.get("client")
-    if client == "local_batch" and low.get("failhard"):  # the first minion is chosen at random
+    if client == "local_batch" and low.get("failhard"):  # Salt chooses the first minion at random
         return [list(item.values()) for item in value]
     if client == "local_batch":  # minions return in any order
         return in_any_order(value)
-    if client == "local_subset":  # the minions are chosen at random
+    if client == "local_subset":  # Salt chooses the minions at random
         return in_any_order(value.values())
     if client == "local_async" and "minions" in value:
         return {**value, "minions": sorted(value["minions"])}
@@ -88,21 +87,21 @@ def like(low, value):
 
 
 def of_netapi(low, answer, places=()):
-    """Returns NetapiClient's answer in the recorded form: {"return": value} or {"error": class, "message": text}."""
+    """Returns NetapiClient's answer in the recorded form."""
     if "error" in answer:
         return neutral(answer, places)
     return {"return": like(low, neutral(answer["return"], places))}
 
 
 def expected(answer):
-    """Returns the (status, value) that the responder should give for an answer."""
+    """Returns the status and the value that the responder has to give."""
     if "error" in answer:
         return STATUS.get(answer["error"], 500), answer["message"]
     return 200, answer["return"]
 
 
 def of_engine(low, reply, places=()):
-    """Returns the (status, value) of the responder's reply to one chunk."""
+    """Returns the status and the value of the responder's reply to one chunk."""
     if reply.status != 200:
         return reply.status, neutral(reply.ret, places)
     if low.get("client") == "local_batch":
@@ -112,13 +111,11 @@ def of_engine(low, reply, places=()):
 
 
 def silent(value, wanted):
-    """Returns the minions with a return in `wanted` but not in `value`. On a busy machine a minion may exceed a row's
-    timeout, which says nothing about the responder."""
+    """Returns the minions with a return in `wanted` but not in `value`. A minion on a busy machine can be late."""
     return {minion for minion in MINIONS if _said(minion, wanted) and not _said(minion, value)}
 
 
 def _said(minion, value):
-    """Returns whether `value` has a return of the minion."""
     if isinstance(value, dict):
         own = value.get(minion)
         if isinstance(own, dict) and "ret" in own:

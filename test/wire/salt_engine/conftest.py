@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Real Salts with the responder in front of them.
 
-REST_FCGI_SALT_SERIES names release series; the default is the first one. All rows run against the first series.
-REST_FCGI_SALT_ROWS=all runs all rows against the others, too; otherwise they run rows marked as main.
-REST_FCGI_SALT_LIVE=1 compares with Salt's own client instead of the recording.
-"""
+REST_FCGI_SALT_SERIES names release series. All rows run against the first series.
+REST_FCGI_SALT_ROWS=all also runs all rows against the other series. The default is rows with `main`.
+REST_FCGI_SALT_LIVE=1 compares with Salt's own client instead of the recording."""
 
 import os
 import secrets
@@ -21,7 +20,7 @@ from support.salt_master import DEAD, Salt
 
 WANTED = os.environ.get("REST_FCGI_SALT_SERIES", salts.SERIES[0]).split()
 ALL_ROWS = os.environ.get("REST_FCGI_SALT_ROWS") == "all"
-TABLES = {  # files whose tests stop no part of Salt
+TABLES = {  # the tests of these files stop no part of Salt
     "test_rest_rows.py",
     "test_salt_clients.py",
     "test_salt_command_line.py",
@@ -61,14 +60,14 @@ def params_of(item):
 
 
 class Running:
-    """The running Salt, and a responder for tests that do not change it."""
+    """The running Salt, and a responder for tests that do not change the responder."""
 
     def __init__(self):
         self.salt = self._engine = None
         self._broken = {}
 
     def of(self, series):
-        """Returns a master and three minions of a series, with an accepted key for a minion that does not run."""
+        """Returns a master and three minions of a series. The key of another minion is accepted."""
         if series in self._broken:
             pytest.fail(f"Salt {series} did not start: {self._broken[series]}")
         if self.salt is None or self.salt.series != series:
@@ -97,7 +96,7 @@ class Running:
             self._engine = None
         if self.salt:
             self.salt.stop()
-            shutil.rmtree(self.salt.home, ignore_errors=True)  # a job may end after its minion
+            shutil.rmtree(self.salt.home, ignore_errors=True)
             self.salt = None
 
 
@@ -122,7 +121,7 @@ def engine(running, salt):
 
 @pytest.fixture
 def start_engine(salt):
-    """Starts a responder: start_engine({"timeout": 2})."""
+    """Starts a responder. Example: start_engine({"timeout": 2})."""
     started = []
 
     def starter(changes=None, **options):
@@ -137,7 +136,7 @@ def start_engine(salt):
 
 @pytest.fixture
 def bus(salt):
-    """Yields a function that returns everything from the master's event bus as text: bus()."""
+    """Yields a function that returns all events of the master's bus as text."""
     argv = [salt.folder / "bin/python", "-W", "ignore", salts.EVENTS, salt.master.config_path]
     path = salt.home / f"events-{secrets.token_hex(4)}"
     with open(path, "w") as events, open(salt.home / "events.log", "a") as log:

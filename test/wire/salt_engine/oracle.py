@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Answers of Salt's own NetapiClient to the rows, live or recorded in test/vectors."""
+"""Answers of Salt's own NetapiClient to the rows. The answers are live or recorded in test/vectors."""
 
 import json
 import os
@@ -9,23 +9,20 @@ from support.netapi import Unanswered
 from support.salts import VECTORS
 
 LIVE = bool(os.environ.get("REST_FCGI_SALT_LIVE"))
-TIMES = 6  # limit of questions until two answers are equal
-HIDDEN = {"password": "PASSWORD"}  # placeholders for secrets in a recorded chunk
+TIMES = 6
+HIDDEN = {"password": "PASSWORD"}
 
 
 def shown(low):
-    """Returns a chunk in its recorded form."""
     return {key: HIDDEN.get(key, value) for key, value in low.items()}
 
 
 def ask(salt, row, wanted=None):
-    """Returns NetapiClient's answer after `settled`."""
     return settled(row.name, lambda: of_netapi(row.low, salt.netapi(row.low), salt.places), wanted)
 
 
 def settled(name, once, wanted=None):
-    """Calls `once` until it returns `wanted`, or the same answer twice in a row. Raises Unanswered if that never
-    happens, or if minions of `wanted` do not answer."""
+    """Calls `once` until the answer is `wanted`, or until two answers in a row are equal. Raises Unanswered."""
     last = problem = None
     for _ in range(TIMES):
         try:
@@ -45,8 +42,7 @@ def settled(name, once, wanted=None):
 
 
 class Recording:
-    """The recorded answers of a series. `asked` returns the question of a row in its recorded form. A file has only the
-    rows that differ from the series `like`."""
+    """The recorded answers of a series. A file has only the answers that differ from those of the series `like`."""
 
     def __init__(self, series, what="salt", asked=lambda row: shown(row.low), like=None):
         self.path, self._asked = VECTORS / f"{what}-{series}.json", asked
@@ -60,12 +56,11 @@ class Recording:
         return self.before(row)
 
     def before(self, row):
-        """Returns the recorded answer of a row by name, or None."""
+        """Returns the recorded answer of a row, or None."""
         found = self._rows.get(row.name, {})
         return {key: value for key, value in found.items() if key != "low"} or None
 
     def write(self, release, answers):
-        """Writes pairs of rows and answers."""
         self._rows = {row.name: {"low": self._asked(row), **_sorted(answer)} for row, answer in answers}
         own = [(name, found) for name, found in self._rows.items() if self._shared.get(name) != found]
         rows = ",\n".join(f"{_text(name)}: {_text(found)}" for name, found in own)
@@ -77,7 +72,6 @@ def _rows_in(path):
 
 
 def _sorted(value):
-    """Sorts maps, because the order of minions changes."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(one) for one in value] if isinstance(value, list) else value

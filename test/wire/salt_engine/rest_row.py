@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A row of the table of REST behaviour: one request to salt-api and to the responder."""
+"""A row of the REST table. The row is one request to salt-api and to the responder."""
 
 import dataclasses
 import json
@@ -7,42 +7,39 @@ import json
 from support import api
 from support.salt_master import SECRET
 
-CRED = {**api.CRED, "eauth": "auto"}  # recorded rows use it
+CRED = {**api.CRED, "eauth": "auto"}  # the recorded answers use `auto`
 HTML, YAML, FORM, TEXT = "text/html", "application/x-yaml", "application/x-www-form-urlencoded", "text/plain"
 LIMITED = {"eauth": "sharedsecret", "username": "limited", "password": SECRET}
 WRONG = {"eauth": "sharedsecret", "username": "limited", "password": "wrong"}
 PING = {"client": "local", "tgt": "ms-*", "fun": "test.ping"}
 ECHO = {"client": "local", "tgt": "ms-0", "fun": "test.arg"}
 
-UNKNOWN = "is not available."  # text about an unknown function
+UNKNOWN = "is not available."
 
 
 @dataclasses.dataclass
 class Row:
-    way: str  # rest_cherrypy or rest_tornado
-    name: str  # `way` and a name, as in rest_differences.txt
+    way: str
+    name: str  # rest_differences.txt uses this name
     method: str
     path: str
     body: bytes = b""
     headers: dict = dataclasses.field(default_factory=dict)
-    who: str = ""  # user of the session: admin, limited, or empty for no session
-    main: bool = False  # runs against every release series in CI; other rows run against the first only
-    ours: tuple = ()  # intended difference: the status (or a tuple of them) and a part of the text
-    alike: tuple = ()  # release series without the difference
+    who: str = ""  # user of the session, or empty for no session
+    main: bool = False  # CI runs the row against every release series
+    ours: tuple = ()  # intended difference from Salt: the status and a part of the text
+    alike: tuple = ()  # release series without the intended difference
 
     slow = False
 
     @property
     def asked(self):
-        """Returns the question in its recorded form, to detect a changed row."""
         body = self.body.decode(errors="replace").replace(SECRET, "SECRET")
         about = [self.method, self.path, self.headers, self.who, body]
         return about if len(body) < 1000 else [*about[:-1], f"{body[:10]}... of {len(body)} characters"]
 
 
 class Way:
-    """Collects the rows of one interface."""
-
     def __init__(self, way):
         self.way, self.rows = way, []
 
@@ -51,7 +48,7 @@ class Way:
         self._add(name or self._name(method, path, who, accept), method, path, headers=headers, who=who, **more)
 
     def post(self, path, data=None, who="", name="", media="application/json", accept=None, **more):
-        """Adds a POST. `data` is encoded as JSON unless it is text or bytes."""
+        """Adds a POST request. `data` becomes JSON unless `data` is text or bytes."""
         body = data if isinstance(data, (str, bytes)) else b"" if data is None else json.dumps(data)
         headers = more.pop("headers", {}) | ({"Accept": accept} if accept is not None else {})
         if media:

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The rows of rest_cherrypy, and all rows of the REST interface."""
 
 import json
 

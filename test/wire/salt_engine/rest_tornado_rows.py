@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The rows of rest_tornado."""
 
 import json
 

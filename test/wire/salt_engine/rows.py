@@ -6,21 +6,21 @@ import dataclasses
 from support import api
 from support.salt_master import DEAD, SECRET
 
-CRED = {**api.CRED, "eauth": "auto"}  # recorded rows use it
+CRED = {**api.CRED, "eauth": "auto"}  # the recorded answers use `auto`
 NO_RESPONSE = (200, "Minion did not return. [No response]")
 REFUSED = (401, "Authorization error occurred.")
 KEYS = (200, '"success": true')
-SOON = {"timeout": 3, "gather_job_timeout": 5}  # for rows that wait for a minion that never answers
+SOON = {"timeout": 3, "gather_job_timeout": 5}  # these rows wait for a minion that never answers
 
 
 @dataclasses.dataclass
 class Row:
-    name: str  # as in salt_differences.txt
+    name: str
     low: dict
-    main: bool = False  # runs against every release series in CI; other rows run against the first only
-    slow: bool = False  # waits a long time
-    ours: tuple = ()  # intended difference: the status and a part of the text
-    alike: tuple = ()  # release series without the difference
+    main: bool = False  # CI runs the row against every release series
+    slow: bool = False
+    ours: tuple = ()  # intended difference from Salt: the status and a part of the text
+    alike: tuple = ()  # release series without the intended difference
 
 
 def user(name, **more):
@@ -74,7 +74,7 @@ def rows_of_targets():
     for tgt_type, tgt in TARGETS:
         main = tgt in ("ms-2.example.org", "role:web", "both", "tier:w*") or tgt_type == "compound"
         yield Row(f"target {tgt_type} {tgt}", local("test.ping", tgt, tgt_type=tgt_type), main)
-    for tgt in ("127.0.0.0/8", "127.0.0.1", "203.0.113.0/24"):  # the master includes minions without cached data
+    for tgt in ("127.0.0.0/8", "127.0.0.1", "203.0.113.0/24"):  # minions without cached data match, too
         yield Row(
             f"target ipcidr {tgt}",
             local("test.ping", tgt, tgt_type="ipcidr", **SOON),
@@ -134,7 +134,7 @@ def rows_of_local():
     yield Row("metadata", local("test.arg", "ms-0", metadata={"ticket": 5}))
     yield Row("a returner that is not there", local("test.ping", "ms-0", ret="nosuch_returner"))
     yield Row("timeout as a text", local("test.ping", "ms-0", timeout="3"))
-    # After the timeout of 3 s, Salt asks the minions with find_job whether the job runs. The job must have begun by then.
+    # After the timeout of 3 s, Salt asks the minions with find_job whether the job runs.
     yield Row("timeout shorter than the job", local("test.sleep", arg=[8], timeout=3), True, slow=True)
     yield Row("a job that is not there", local("saltutil.find_job", arg=["20200101000000000000"]))
 
@@ -295,8 +295,7 @@ BAD = {
     "no credentials": {},
     "no eauth": {"username": "admin", "password": SECRET},
 }
-# Only these clients have a row for every kind of bad credentials. The master checks the credentials of the other clients with the
-# same functions, so their error texts are the same.
+# Only these clients have a row for every kind of bad credentials. All clients use the same checks of credentials.
 EVERY_REFUSAL = ("local", "runner", "wheel")
 
 
@@ -305,7 +304,7 @@ def rows_of_credentials():
         for name, cred in BAD.items():
             main = client in EVERY_REFUSAL and name in ("wrong password", "unknown token", "no right")
             if client in EVERY_REFUSAL or name in ("no right", "no credentials"):
-                silent = client == "wheel_async" and name == "no right"  # the master's refusal of wheel_async is not visible
+                silent = client == "wheel_async" and name == "no right"  # the refusal is not visible
                 same = "no right" == name and client.startswith("local") or name == "nobody" and client == "local"
                 ours = () if same or silent or name in ("no credentials", "no eauth") else REFUSED
                 yield Row(f"{client}: {name}", {**cred, "client": client, **rest}, main, ours=ours)

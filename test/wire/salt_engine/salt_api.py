@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real salt-api in front of a real master, and its answers to the rows."""
+"""A real salt-api in front of a real master, and salt-api's answers to the rows."""
 
 import html
 import http.client
@@ -18,22 +18,20 @@ from support.salt_master import Program
 
 WAYS = ("rest_cherrypy", "rest_tornado")
 LOGINS = {"admin": CRED, "once": CRED, "limited": LIMITED}
-# A recorded answer has these headers, beside its status and body.
 HEADERS = ("Content-Type", "Allow", "Cache-Control", "WWW-Authenticate", "Location", "Access-Control-Allow-Methods")
-SAME = ("Allow", "WWW-Authenticate", "Access-Control-Allow-Methods")  # headers that the responder must send, too
+SAME = ("Allow", "WWW-Authenticate", "Access-Control-Allow-Methods")  # the responder must send these headers
 HEX = re.compile(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 TIME = re.compile(r"\b1\d{9}\.\d+\b")
 
 
 class Server:
-    """One interface on a port, with a session for each user."""
+    """One interface of salt-api on a port, with a session for each user."""
 
     def __init__(self, way, port, places=()):
         self.way, self.port, self.places = way, port, places
         self._tokens = {}
 
     def ask(self, row):
-        """Returns the answer in its recorded form."""
         headers = dict(row.headers)
         if row.who:
             headers["X-Auth-Token"] = self._token(row.who)
@@ -75,7 +73,7 @@ class Server:
             return {}
         if media.startswith("application/json"):
             return {"json": like(row, neutral(_without_secrets(json.loads(text)), self.places))}
-        if "<p>" in text:  # an error page of CherryPy
+        if "<p>" in text:
             text = html.unescape(re.search(r"<p>(.*?)</p>", text, re.DOTALL)[1])
         return {"text": neutral(text.strip(), self.places)}
 
@@ -85,7 +83,7 @@ def _without_secrets(value):
 
 
 def like(row, value):
-    """Returns the comparable part of a value where minions or their order are free."""
+    """Returns the comparable part of a value whose minions or order can differ."""
     if isinstance(value, dict):
         return {key: sorted(one) if key == "minions" and isinstance(one, list) else like(row, one) for key, one in value.items()}
     if not isinstance(value, list):
@@ -96,7 +94,7 @@ def like(row, value):
 
 
 def sentence(answer):
-    """Returns the error text, from CherryPy's page or from our JSON."""
+    """Returns the error text from CherryPy's page or from the responder's JSON."""
     found = answer.get("json")
     if isinstance(found, dict) and answer["status"] >= 400:
         return found.get("return")
@@ -104,19 +102,18 @@ def sentence(answer):
 
 
 def is_as_said(answer, ours):
-    """Returns whether an answer matches the `ours` of a row."""
+    """Returns whether an answer has the intended difference of a row."""
     status, part = ours
     return answer["status"] in (status if isinstance(status, tuple) else (status,)) and part in str(sentence(answer))
 
 
 def compared(row, answer):
-    """Returns the parts to compare. Headers of errors are not compared."""
+    """Returns the parts of an answer to compare. The headers of errors are not compared."""
     same = SAME if answer["status"] < 400 and row.way == "rest_cherrypy" else ()
     return answer["status"], {name: answer["headers"].get(name) for name in same}, sentence(answer)
 
 
 def recording(series):
-    """Returns the recording of salt-api for a series."""
     return Recording(series, "rest", lambda row: row.asked, like=salts.SERIES[0])
 
 
@@ -125,7 +122,7 @@ def ask(servers, row, wanted=None):
 
 
 class SaltApi:
-    """salt-api in front of a running master, with both interfaces. WebSockets need ws4py in `packages`."""
+    """salt-api in front of a running master, with both interfaces."""
 
     def __init__(self, salt, packages=()):
         self._api = Program(salt.folder, "api", {}, salt.home / "master", packages)
@@ -140,7 +137,6 @@ class SaltApi:
 
     @property
     def pids(self):
-        """Returns the pids of all processes of salt-api."""
         return self._api.pids
 
     def stop(self):

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The REST interface row by row: the responder compared with Salt's own salt-api.
+"""The REST interface of the responder, compared with Salt's own salt-api.
 
-test/vectors has the recorded answers (`make record-salt`); `make test-salt` asks again. rest_differences.txt lists
-intended differences.
-"""
+The recorded answers are in test/vectors (`make record-salt`). rest_differences.txt lists intended differences."""
 
 
 import oracle
@@ -20,7 +18,7 @@ PAIRS = [(series, row) for series in salts.SERIES for row in ROWS]
 EACH_ROW = pytest.mark.parametrize(
     ("salt", "row"), PAIRS, indirect=["salt"], ids=[f"{series}-{row.name}" for series, row in PAIRS]
 )
-TIMES = 5  # limit of questions to the responder, for slow minions
+TIMES = 5
 
 
 @pytest.fixture

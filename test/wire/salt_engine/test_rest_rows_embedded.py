@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rows of the REST interface with the embedded engine, over FastCGI behind nginx and over HTTP.
-
-The expected answer is that of the newest salt-api, except for intended differences and EMBEDDED.
-"""
+"""The REST interface with the embedded engine, compared with the recorded answers of the newest salt-api."""
 
 import contextlib
 
@@ -15,7 +12,7 @@ from support.rest import WAYS_IN, running
 
 ROWS = all_rows()
 RECORDED = recording(salts.SERIES[-1])
-EMBEDDED = {  # this engine has only keys of its own minions, and grains of this host
+EMBEDDED = {  # the embedded engine has only keys of its own minions, and grains of this host
     "rest_cherrypy: runner that is not there": (400, UNKNOWN),
     "rest_tornado: runner that is not there": (200, "Unexpected exception while handling request: 'nosuch.fun' is not available."),
     "rest_cherrypy: a jid of one's own": (400, "'jid'"),
@@ -30,7 +27,6 @@ NGINX = {"rest_tornado: GET //": (200, "Welcome")}  # nginx merges two slashes
 
 @pytest.fixture(scope="module")
 def servers():
-    """A map from (FastCGI or HTTP, module) to a running server."""
     with contextlib.ExitStack() as started:
         rests = {way: started.enter_context(running(way)) for way in WAYS}
         yield {(way_in, way): Server(way, rest.ways[way_in].port) for way_in in WAYS_IN for way, rest in rests.items()}
@@ -48,7 +44,7 @@ def test_the_embedded_engine_answers_like_salt_api(servers, row, way_in):
 
 
 def without_pub(value):
-    """Removes the keywords of a job from arguments, because they differ between release series."""
+    """Removes the keywords of a job from arguments, because the keywords differ between release series."""
     if isinstance(value, dict):
         return {key: without_pub(one) for key, one in value.items() if not key.startswith("__pub_")}
     return [without_pub(one) for one in value] if isinstance(value, (list, tuple)) else value

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Rules of `external_auth` compared with Salt's own decision on random calls. The engine permits nothing that Salt
-refuses, and each additional refusal has one of the reasons in deploy/configuration.md."""
+"""Rules of `external_auth`, compared with Salt's own decision on random calls.
+The engine permits nothing that Salt refuses. deploy/configuration.md lists the reasons for further refusals."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from support.process import TIMEOUT
 
 JUDGE = BINARY.with_name("judge")
 ROWS = pathlib.Path(__file__).with_name("rule_rows.json")
-EXAMPLES = 20_000 if LONG else 400  # each has up to eight calls
+EXAMPLES = 20_000 if LONG else 400
 ALIKE = {"permitted by both", "refused by both"}
 REASONS = {"whole match", "read alike", "conditions confine", "each of a list", "nobody reached", "find_job", "named exactly"}
 

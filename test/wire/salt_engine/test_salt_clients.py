@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Published clients in front of a real master."""
 
 import pytest
 from support import salts

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The command line with the file of a real master."""
 
 import pytest
 from rows import local

@@ -20,7 +20,7 @@ FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
 
 @pytest.fixture
 def breakable(salt):
-    """The master and its minions, which the test may stop. They are started again after the test."""
+    """Yields a master and minions that the test may stop. The fixture starts them again."""
     yield salt
     salt.heal()
 
@@ -46,7 +46,7 @@ def timed(function):
 
 
 class Record:
-    """Counts how often minions ran each marker."""
+    """Counts how often minions ran each job."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -131,7 +131,6 @@ def standing_still(pids):
 
 
 def worker_of(salt):
-    """Returns the pid of one request worker of the master."""
     pids = set(salt.master.pids)
     return next(pid for pid, arguments in command_lines() if pid in pids and b"MWorker-" in b" ".join(arguments))
 
@@ -139,7 +138,7 @@ def worker_of(salt):
 @FIRST_SERIES
 def test_a_stopped_worker_of_the_master_delays_few_requests(breakable, start_engine, record):
     engine = start_engine({"rest_fcgi": {"request_timeout": 30}})
-    # The jobs are asynchronous. Minions also send returns to the stopped worker, and a synchronous job would wait for them.
+    # A synchronous job would wait for returns that minions send to the stopped worker.
     chunks = [record.chunk(f"{number}", client="local_async") for number in range(12)]
     with standing_still([worker_of(breakable)]), concurrent.futures.ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda low: timed(lambda: engine.post(low)), chunks))

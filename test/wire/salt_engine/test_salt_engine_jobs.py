@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Jobs, tokens and deadlines with a real master."""
 
 import pytest
 from comparison import JID
@@ -24,7 +23,6 @@ def test_lookup_jid_finds_an_asynchronous_job(salt, engine):
 
 @pytest.fixture
 def token(engine):
-    """A token from the master."""
     (made,) = engine.run(call("runner", "auth.mk_token", kwarg=user("limited")))
     return made["token"]
 
@@ -49,7 +47,7 @@ def test_the_jid_of_another_users_job_returns_nothing_of_it(engine):
 
 @FIRST_SERIES
 def test_ten_megabytes_of_a_return_arrive_whole(engine):
-    """The master sometimes loses such a large return on its event bus. A return that arrives must be whole."""
+    """A return that arrives must be whole. The master sometimes loses a large return on its event bus."""
     whole = {"ms-0": ["x" * 100_000] * 100}
     low = local("wire.big", "ms-0", arg=[100_000, 100], timeout=6, gather_job_timeout=3)
     wait_until(lambda: engine.run(low) == [whole], "ten megabytes came through", 120)
@@ -57,8 +55,6 @@ def test_ten_megabytes_of_a_return_arrive_whole(engine):
 
 @pytest.mark.parametrize("salt", ["3008"], indirect=True)
 def test_an_unknown_runner_is_not_available(engine):
-    """In this series the process of an unknown runner ends before its first event. A caller who may list all runners is
-    told at once."""
     reply = engine.post(call("runner", "nosuch.fun"))
     assert (reply.status, reply.ret) == (400, "'nosuch.fun' is not available.")
     assert JID.fullmatch(reply.json["jid"])

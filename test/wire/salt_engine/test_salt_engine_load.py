@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Parallel requests to a real master: each gets its own returns."""
 
 import concurrent.futures
 
@@ -7,7 +6,7 @@ import pytest
 from rows import call, local
 
 pytestmark = pytest.mark.parametrize("salt", ["3006"], indirect=True)
-COUNT = 50  # parallel jobs; a minion starts about eight processes a second
+COUNT = 50  # a minion starts about eight processes a second
 
 
 def test_parallel_jobs_have_their_own_returns(salt, start_engine):

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Lowstate row by row: the responder compared with Salt's own NetapiClient.
+"""The responder's replies to lowstate, compared with Salt's own NetapiClient.
 
-test/vectors has the recorded answers (`make record-salt`); `make test-salt` asks again in parallel.
-salt_differences.txt lists intended differences.
-"""
+The recorded answers are in test/vectors (`make record-salt`). salt_differences.txt lists intended differences."""
 
 import itertools
 
@@ -22,11 +20,11 @@ EACH_ROW = pytest.mark.parametrize(
     ("salt", "row"), PAIRS, indirect=["salt"], ids=[f"{series}-{row.name}" for series, row in PAIRS]
 )
 MASTER_TOO_SLOW = "The Salt Master did not answer in time"
-TIMES = 5  # limit of questions to the responder, for slow minions
+TIMES = 5
 
 
 class Asking:
-    """Asks the responder each row from its own address, so that failed logins of a row do not affect others."""
+    """Asks the responder. Each row has its own client address, because failed logins delay later logins."""
 
     def __init__(self, salt, engine, recording, rows):
         addresses = (f"198.51.{at // 250}.{at % 250 + 1}" for at in itertools.count())
@@ -34,8 +32,7 @@ class Asking:
         self._salt, self._engine, self._recording = salt, engine, recording
 
     def __call__(self, row):
-        """Returns the reply and its comparable value. Asks again, after a ping, if a minion or the master exceeded the
-        row's timeout."""
+        """Returns the reply and its comparable value. Asks again if a minion or the master was late."""
         _, wanted = expected(self._recording[row])
         address = self._addresses[row.name]
         for _ in range(TIMES):

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The responder puts no password on the bus or into files of the master."""
 
 import secrets
 
@@ -13,12 +12,11 @@ pytestmark = pytest.mark.parametrize("salt", ["3006", "3008"], indirect=True)
 def holds(path, word):
     try:
         return word.encode() in path.read_bytes()
-    except FileNotFoundError:  # a temporary file was renamed
+    except FileNotFoundError:  # the file was renamed
         return False
 
 
 def files_with(word, folder):
-    """Returns the files below a folder that contain a word."""
     return [path for path in folder.rglob("*") if path.is_file() and holds(path, word)]
 
 

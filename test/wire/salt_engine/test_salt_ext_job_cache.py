@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Jobs of a real master are also kept in a real etcd."""
 
 import pytest
 from rows import local

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Metrics and readiness in front of a real master."""
 
 import re
 
@@ -28,7 +27,7 @@ def test_jobs_are_counted_and_readiness_follows_the_master(salt, start_engine):
     wait_until(ready, "the responder is ready")
 
     def counted():
-        engine.run(local("test.ping"))  # repeated, because the metrics count only events after the responder has joined the bus
+        engine.run(local("test.ping"))  # the responder counts events only after it has joined the bus
         return returns().keys() == set(salt.minions)
 
     wait_until(counted, "all returns are counted")

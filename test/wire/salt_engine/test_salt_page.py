@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The page of `GET /` in a real Chromium, in front of a real master: a run with a minion that does not answer, the job's
-returns, and a key to accept."""
 
 import shutil
 
@@ -18,7 +16,7 @@ PENDING = "new-1"
 
 @pytest.fixture
 def pending(salt):
-    """Puts the key of a new minion where the master keeps keys to accept."""
+    """Adds the key of a new minion, which the master has not accepted."""
     pki = salt.home / "master/pki"
     shutil.copy(pki / "minions" / MINIONS[0], pki / "minions_pre" / PENDING)
     yield PENDING

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A master with the eauth back end `rest`, whose HTTP server is in this file. Salt then keeps permissions in its tokens
-(`keep_acl_in_token`), and has none there for users of other back ends."""
+"""A master with the eauth back end `rest`. Its HTTP server is in this file.
+Salt keeps the permissions of `rest` users in tokens (`keep_acl_in_token`)."""
 
 import http.server
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sessions are tokens of the real master, and hooks are events on its bus."""
+"""Sessions are tokens of the real master, and hooks are events on the master's bus."""
 
 import json
 import os
@@ -16,13 +16,13 @@ from support.process import TIMEOUT, wait_until
 EVERY_SERIES = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
 FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
 
-# The responders of these tests serve FastCGI only, because several responders with one configuration cannot share a port.
+# The responders serve FastCGI only, because responders with one configuration cannot share a port.
 REST = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": None, "rest_tornado": None}
 PING = {"client": "local", "tgt": "ms-0", "fun": "test.ping"}
 
 
 def send(engine, path, body=None, token=None, method="POST"):
-    """Sends a request to rest_cherrypy. Returns status and JSON."""
+    """Sends a request to rest_cherrypy. Returns the status and the JSON value."""
     text = b"" if body is None else json.dumps(body).encode()
     data = fastcgi.request(text, REQUEST_METHOD=method, PATH_INFO=path, REQUEST_URI=path, HTTP_X_AUTH_TOKEN=token)
     answer = fastcgi.talk(engine.address, data, 60)
@@ -76,7 +76,6 @@ def test_a_logout_removes_the_token_from_the_master(salt, start_engine):
 
 @FIRST_SERIES
 def test_logouts_and_revocations_survive_power_cuts(salt, start_engine, tmp_path, monkeypatch):
-    """The master still has the tokens on its disk."""
     with private_mounts():
         disk = Disk(tmp_path / "disk")
         monkeypatch.setenv("STATE_DIRECTORY", str(disk.path / "own"))

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The client `ssh`: equal to Salt's own client on a real host, and no value of a caller reaches a shell or an option.
+"""The client `ssh`, compared with Salt's own client on a real host.
 
-Tests with hosts need sshd (Debian's openssh-server) and are skipped without it. Other tests use a fake salt-ssh whose
-Python is a shell script.
-"""
+Tests with hosts need sshd (Debian's openssh-server). Other tests use a fake salt-ssh, which runs a shell script."""
 
 import contextlib
 import json
@@ -52,7 +50,7 @@ def program(path, text):
 
 
 class Hosts:
-    """A responder with a roster beside its configuration, and Salt's own client with the same file."""
+    """A responder and Salt's own client with the same roster."""
 
     def __init__(self, salt, engine, sshd, rosters):
         self.engine, folder = engine, engine.directory
@@ -72,7 +70,7 @@ class Hosts:
 
 
 def comparable(value):
-    """Removes `__pub_pid` and `stderr`, which has warnings of Python."""
+    """Removes `__pub_pid`, and `stderr`, which has warnings of Python."""
     if isinstance(value, dict):
         return {key: comparable(one) for key, one in value.items() if key not in ("__pub_pid", "stderr")}
     return neutral(value)
@@ -90,8 +88,7 @@ def start_ssh(salt, start_engine, tmp_path):
 
 @pytest.fixture
 def stand_in(start_ssh, tmp_path):
-    """Starts a responder whose salt-ssh runs a shell script: stand_in(script). tmp_path/request has the input of the
-    script."""
+    """Starts a responder whose salt-ssh runs a shell script. The file `request` has the input of the script."""
 
     def starter(does, **changes):
         python = program(tmp_path / "python3", f"#!/bin/sh\ncat > {tmp_path}/request\n{does}\n")
@@ -113,7 +110,6 @@ def hosts(salt, start_ssh, tmp_path):
 
 
 def send(engine, path, body, **variables):
-    """Sends a request to an interface. Returns status and JSON."""
     mount, _, rest = path[1:].partition("/")
     data = fastcgi.request(
         json.dumps(body).encode(), SCRIPT_NAME="", PATH_INFO=f"/{mount}/{rest}", REQUEST_URI=path, **variables
@@ -129,9 +125,9 @@ def test_ssh_returns_equal_those_of_salts_client(hosts):
         ssh("web1", "test.ping"),
         ssh("web*", "test.echo", "a b; $(touch /x) 'q' \"q\""),
         ssh(["web1", "nobody"], "test.ping", tgt_type="list"),
-        ssh("*", "test.ping"),  # an unreachable host, and a host that refuses the key
+        ssh("*", "test.ping"),  # one host is unreachable, and one host refuses the key
         ssh("web1", "test.arg", "-x", "--out=raw", "-H", "--", "k=1", kwarg={"n": [1, 2], "t": True}),
-        ssh("web1", "grains.get", "id"),  # Salt runs this itself and asks the host for grains
+        ssh("web1", "grains.get", "id"),  # Salt asks the host only for grains
         ssh("web1", "no.such"),
         ssh("web9", "test.ping", roster_file="other", timeout=20),
     ]
@@ -149,7 +145,7 @@ def test_ssh_keeps_argument_types_and_ignores_hosts_outside_the_roster(hosts):
     args = ["a", 1, True, None, [1, "x"]]
     (ours,) = hosts.engine.run(ssh("web1", "test.arg", *args))
     assert ours["web1"]["return"]["args"] == args  # Salt's own client returns a traceback
-    for name in ("localhost", "root@127.0.0.1", "127.0.0.1"):  # Salt would log in to them with the key of the master
+    for name in ("localhost", "root@127.0.0.1", "127.0.0.1"):  # Salt would log in to these hosts
         assert hosts.engine.run(ssh(name, "test.ping")) == [{}]
     reply = hosts.engine.post(ssh("web9", "test.ping", roster_file="nosuch"))
     assert reply.status == 400 and "'roster_file' is 'nosuch'" in reply.json["return"], reply
@@ -178,8 +174,8 @@ def test_cve_2022_22941_a_rule_for_some_minions_permits_no_ssh(stand_in, tmp_pat
 
 
 def payloads(mark):
-    """Payloads of Salt's own tests for its CVEs (tests/pytests/integration/netapi/test_ssh_client.py), and similar
-    ones."""
+    """Returns a map from CVE to payloads of Salt's tests and similar payloads.
+    Source: tests/pytests/integration/netapi/test_ssh_client.py in Salt."""
     do = f"touch {mark}"
     return {
         "CVE-2017-5200": [{"fun": f"test.ping; {do}"}, {"raw_shell": True, "fun": do}, {"fun": "--raw-shell"}],
@@ -221,7 +217,7 @@ def test_ssh_payloads_of_published_cves_run_nothing(stand_in, tmp_path, cve):
         for path in ("/c/run", "/t/run"):
             assert send(engine, path, [{**ssh("*", "test.ping"), **more}])[0] in (400, 401)
     assert not mark.exists()
-    assert not (tmp_path / "request").exists()  # the first chunk did not run either
+    assert not (tmp_path / "request").exists()  # a refused list of chunks runs no chunk
 
 
 @FIRST_SERIES
@@ -236,7 +232,7 @@ def test_a_payload_in_a_target_or_argument_stays_text(hosts, tmp_path):
 
 
 def arguments_below(pid):
-    """Yields the command lines of a process and its descendants. Other tests may show their own secrets in parallel."""
+    """Yields the command lines of a process and its descendants."""
     for one in family(pid):
         with contextlib.suppress(OSError):
             yield pathlib.Path(f"/proc/{one}/cmdline").read_bytes()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Event streams in front of a real master, compared with a real salt-api and with Salt's own reader of the bus;
-permissions; and the loss of the bus."""
+"""Event streams in front of a real master, compared with a real salt-api and with Salt's own event reader."""
 
 import contextlib
 import json
@@ -36,7 +35,7 @@ ODD = {"text": "\u00e4 \U0001f600 \u2028 \"\\ </script>", "float": 1.5, "large":
 
 @pytest.fixture
 def fire(salt):
-    """Yields a function that fires an event on the master's bus: fire(tag, {...})."""
+    """Yields a function that fires an event on the master's bus. Example: fire(tag, {...})."""
     argv = [salt.folder / "bin/python", "-W", "ignore", salts.FIRE, salt.master.config_path]
     program = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -52,12 +51,12 @@ def fire(salt):
 
 @pytest.fixture
 def bus(bus):
-    """Yields a function that returns all events of Salt's own reader as objects: bus()."""
+    """Yields a function that returns all events of the master's bus as objects."""
     return lambda: [json.loads(line) for line in bus().splitlines()[1:] if line.endswith("}")]
 
 
 def serving(salt, start_engine):
-    """Starts a responder with both modules. Returns it and a map from module to Api."""
+    """Starts a responder with both modules. Returns the responder and a map from module to Api."""
     ports = {way: free_port() for way in ("rest_cherrypy", "rest_tornado")}
     sections = {way: {"port": port, "disable_ssl": True} for way, port in ports.items()}
     engine = start_engine({"rest_fcgi": {"netapi": list(ports)}, **sections})
@@ -71,18 +70,17 @@ def ours(salt, start_engine):
 
 @pytest.fixture
 def ws4py(salt):
-    """A folder with ws4py, which salt-api needs for /ws."""
     return salts.required("ws4py", lambda: salts.ws4py(salt.folder))
 
 
 @pytest.fixture
 def theirs(salt, ws4py):
-    """A real salt-api of the same series in front of the same master, with WebSockets of both modules."""
+    """A real salt-api with WebSockets in front of the same master."""
     home = salt.home / f"streams-{secrets.token_hex(4)}"
     (home / "master").mkdir(parents=True)
     own = {name: str(home / name) for name in ("api_logfile", "api_pidfile")}
     ports = {"rest_cherrypy": {"port": free_port()}, "rest_tornado": {"port": free_port(), "websockets": True}}
-    short_timeouts = {"timeout": 1, "gather_job_timeout": 1}  # the only thread of rest_tornado waits for the minion that does not run
+    short_timeouts = {"timeout": 1, "gather_job_timeout": 1}  # an absent minion blocks rest_tornado
     config = merge(salt.config, {**own, **ports, **short_timeouts})
     (home / "master/master").write_text(json.dumps(config))
     api = SaltApi(types.SimpleNamespace(folder=salt.folder, home=home, config=config, places=()), [ws4py])
@@ -112,7 +110,7 @@ class Heard(threading.Thread):
 
 
 def streams(apis, cred=CRED):
-    """Opens every kind of stream with plain events. Returns them by name."""
+    """Opens each kind of stream with plain events. Returns a map from name to stream."""
     tokens = {way: login(api, cred) for way, api in apis.items()}
     found = {f"{way} /events": Sse(api, tokens[way]) for way, api in apis.items()}
     found["/ws"] = WebSocket(apis["rest_cherrypy"], "/ws", tokens["rest_cherrypy"]).ready()
@@ -148,12 +146,11 @@ def between(events):
 
 
 def of_test(events):
-    """Returns the events of the test without BEGIN and without late returns of other jobs."""
+    """Returns the events of the test. BEGIN and late returns of other jobs are left out."""
     return [event for event in events if event["tag"].startswith("test/") and event["tag"] != BEGIN]
 
 
 def alike(ours, theirs):
-    """Returns whether two values are equal except for hidden parts."""
     if isinstance(ours, str) and ours.endswith(HIDDEN):
         return True
     if isinstance(ours, dict) and isinstance(theirs, dict):
@@ -164,7 +161,7 @@ def alike(ours, theirs):
 
 
 def work(salt, fire):
-    """Runs calls, slowly enough for salt-api."""
+    """Runs calls of several clients and fires an event."""
     low = {**CRED, "client": "local", "tgt": "ms-0"}
     assert salt.netapi({**low, "fun": "test.arg", "arg": ["\u00e4"], "kwarg": {"a": 1}})["return"]
     salt.netapi({**low, "fun": "nosuch.function"})
@@ -200,7 +197,7 @@ def test_blocks_and_frames_equal_those_of_salt_api(ours, theirs, fire):
     finish(heard.values(), fire)
     fire("test/odd", ODD)
     found = {name: odd(stream) for name, stream in mine.items()}
-    with meanwhile(lambda: fire("test/odd", ODD), 0.2):  # repeated, because salt-api loses events
+    with meanwhile(lambda: fire("test/odd", ODD), 0.2):  # salt-api loses events
         expected = {name: odd(stream) for name, stream in their.items()}
     for name, one in found.items():
         if isinstance(one, dict):
@@ -209,7 +206,7 @@ def test_blocks_and_frames_equal_those_of_salt_api(ours, theirs, fire):
 
 
 def odd(stream):
-    """Returns the first event of test/odd: the fields of a block or the text of a frame."""
+    """Returns the first event with the tag test/odd."""
     read = stream.block if isinstance(stream, Sse) else stream.text
     return next(one for one in iter(read, None) if "test/odd" in str(one))
 
@@ -231,7 +228,7 @@ def test_web_sockets_of_rest_cherrypy_behave_like_salt_api(ours, theirs):
 
 
 def of_job(socket, jid):
-    """Reads views until the job is complete. Returns its entry. Raises TimeoutError if no frame arrives."""
+    """Reads views until the job is complete. Returns the job's entry in the last view."""
     end = time.monotonic() + 2 * TIMEOUT
     while time.monotonic() < end:
         found = socket.event().get("jobs", {}).get(jid, {})
@@ -241,12 +238,12 @@ def of_job(socket, jid):
 
 
 def minions_of(socket):
-    """Returns the minions of the next view that has some."""
+    """Returns the minions of the next view that has minions."""
     return next(found["minions"] for found in iter(socket.event, None) if "minions" in found)
 
 
-# For each module of salt-api: how many seconds a test waits for a view, and how often it tries. rest_cherrypy loses events until
-# its process for views listens. rest_tornado sometimes loses events, and in 3006 it loses most events.
+# For each module of salt-api: the seconds to wait for a view, and the number of tries.
+# Both modules of salt-api sometimes lose events.
 TRIES = {"rest_cherrypy": (3, 20), "rest_tornado": (20, 5)}
 TRIES_3006 = {**TRIES, "rest_tornado": (3, 1)}
 
@@ -256,7 +253,7 @@ TRIES_3006 = {**TRIES, "rest_tornado": (3, 1)}
 def test_formatted_views_equal_those_of_salt_api(salt, ours, theirs, way, path):
     mine, their = (WebSocket(apis[way], path.format(login(apis[way]))).ready() for apis in (ours, theirs))
     if way == "rest_tornado":
-        minions_of(mine)  # on a busy host grains come from a job that runs first
+        minions_of(mine)
     timeout, tries = (TRIES_3006 if salt.series == "3006" else TRIES)[way]
     their.set_timeout(timeout)
     for _ in range(tries):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Set-ups of a master: transport, addresses, owners, keys and syndics, and very large returns."""
+"""Set-ups of a master, such as transports, addresses, owners, keys and syndics."""
 
 import contextlib
 import os
@@ -28,9 +28,9 @@ MEGABYTE = 1_000_000
 
 @contextlib.contextmanager
 def running(kind, **options):
-    """Runs a Salt of a kind in its own folder, which other users may search."""
+    """Runs a Salt in a folder that other users may search."""
     folder = salts.require(LINE)
-    home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))  # a short path for unix sockets
+    home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))  # a unix socket needs a short path
     home.chmod(0o755)
     salt = None
     try:
@@ -70,13 +70,12 @@ def await_answers(engine, *minions, seconds=300):
 
 
 def await_master(engine):
-    """Waits until the master answers. It listens before its workers run."""
+    """Waits until the master answers. The master listens before its workers run."""
     wait_until(lambda: engine.post(call("wheel", "key.list_all")).status == 200, "the master answers", 300)
 
 
 def check_calls_of_the_master(engine):
-    """Checks calls of the master. The return of a runner comes over the event bus; other replies use the request
-    connection."""
+    """Checks calls of the master. The return of a runner arrives over the event bus."""
     assert engine.run(call("runner", "test.arg", arg=["a"])) == [{"args": ["a"], "kwargs": {}}]
     (wheel,) = engine.run(call("wheel", "key.list_all"))
     assert wheel["data"]["success"] is True
@@ -118,15 +117,13 @@ def test_the_responder_joins_a_master_on_ipv6():
 
 
 class Unprivileged(Engine):
-    """The responder as an unprivileged user with the given groups."""
-
     def __init__(self, salt, directory, changes=None, groups=()):
         self.salt, self.directory = salt, directory
         directory.mkdir()
         self.address = str(directory / "fcgi.sock")
         self.config_path = directory / "master"
         self.configure(changes)
-        binary = shutil.copy(BINARY, directory)  # other users cannot search the build folder
+        binary = shutil.copy(BINARY, directory)  # other users cannot read the build folder
         for path in (directory, self.config_path):
             os.chown(path, NOBODY, NOBODY)
         user = ["--reuid", str(NOBODY), "--regid", str(NOBODY)]
@@ -144,7 +141,7 @@ CLOSED = (
 
 @pytest.fixture(scope="module")
 def salt():
-    """A master without minions, with an accepted key, shared by several tests."""
+    """A master without minions. The master has an accepted key."""
     untrimmed = {"max_event_size": 100 * MEGABYTE}
     with running(BareSalt, changes=untrimmed, minions=()) as shared:
         accept(shared)
@@ -210,7 +207,7 @@ def test_a_job_returns_a_hundred_megabytes(salt):
 
 @pytest.fixture(scope="module")
 def syndicated():
-    """The responder in front of a master of masters with a syndic and a minion below it."""
+    """The responder in front of an upper master with a syndic."""
     with running(SyndicatedSalt, minions=["below-0"]) as salt, in_front(salt) as engine:
         await_answers(engine, "below-0")
         yield engine

@@ -9,20 +9,19 @@ from support.rest import session
 from support.streams import BINARY, CLOSE, PING, WebSocket
 
 GOOD = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": WebSocket.KEY}
-SAID = ("sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions")  # beside the headers that every client checks
+SAID = ("sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions")
 BYE = b"\x03\xe8bye"
 
 
 @dataclasses.dataclass
 class Case:
-    name: str  # as in rest_differences.txt
-    ask: typing.Callable  # ask(api, token) returns the comparable result
-    ours: object = ()  # intended difference
+    name: str  # rest_differences.txt uses this name
+    ask: typing.Callable  # `ask(api, token)` returns the comparable result
+    ours: object = ()
 
 
 def handshake(path="/ws", way=session, **changes):
-    """Returns a function that opens a WebSocket and returns its status and headers. `changes` are headers; None removes
-    one."""
+    """Returns a function that opens a WebSocket and returns its status and headers."""
 
     def ask(api, token):
         headers = GOOD | {name.replace("_", "-"): value for name, value in changes.items()}
@@ -36,7 +35,7 @@ def handshake(path="/ws", way=session, **changes):
 
 
 def messages(*frames):
-    """Returns a function that sends the frames and a close, and returns the frames of the answer with the close code."""
+    """Returns a function that sends frames and a close frame, and returns the answered frames and the close code."""
 
     def ask(api, token):
         socket, answers = WebSocket(api, "/ws", token), []
@@ -55,7 +54,7 @@ def messages(*frames):
 
 
 def logout(api, token):
-    """Returns the close code after a logout; None if the socket stays open."""
+    """Returns the close code after a logout, or None if the WebSocket stays open."""
     socket = WebSocket(api, "/ws", token)
     assert api.request("POST", "/logout", headers=session(token)).status == 200
     socket.set_timeout(15)
