@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Fixtures of the wire tests. They start the real binary and a real nginx on loopback and end only their own processes.
+"""Fixtures of the wire tests. The tests start the real binary and a real nginx on loopback.
 
-REST_FCGI_BINARY=PATH selects another binary. With REST_FCGI_URL=http://127.0.0.1:8080, tests that need no daemon of
-their own use a running one, for example under a debugger. It needs the configuration of support/daemon.py.
-"""
+REST_FCGI_BINARY=PATH selects another binary. With REST_FCGI_URL=http://127.0.0.1:8080 some tests use a running daemon.
+The running daemon needs the configuration of support/daemon.py."""
 
 import contextlib
 import os
@@ -23,15 +22,15 @@ from support.rest import api_of, serving
 URL = os.environ.get("REST_FCGI_URL")
 
 
-# If several workers run the tests, the workers start with the files that take longest.
+# Parallel workers start with the files that take longest.
 LONGEST = ("test_salt_engine_rows", "test_salt_engine_failures", "test_salt_engine", "test_salt_ways", "test_salt_call", "test_salt")
 LONGEST += ("test_python_modules", "test_etcd", "test_swap", "test_load", "test_apache")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Keeps the tests of a file on one worker, because they share fixtures. Runs before the hook of pytest-xdist and
-    after that of salt_engine/conftest.py: of two `tryfirst` hooks the later one runs first."""
+    """Keeps the tests of a file on one worker, because they share fixtures.
+    Runs after the hook of salt_engine/conftest.py, because the later of two `tryfirst` hooks runs first."""
 
     def rank(item):
         return next((at for at, name in enumerate(LONGEST) if item.path.name.startswith(name)), len(LONGEST))
@@ -57,7 +56,7 @@ def directory():
 
 @pytest.fixture
 def start(directory):
-    """Starts a daemon: start({"rest_fcgi": {"max_threads": 2}})."""
+    """Starts a daemon. Example: start({"rest_fcgi": {"max_threads": 2}})."""
     if URL:
         pytest.skip("starts a daemon of its own, and REST_FCGI_URL names one that runs")
     started = []
@@ -76,7 +75,7 @@ def start(directory):
 
 @pytest.fixture
 def on_port(start):
-    """Starts a module on its own port and returns its Api: on_port("rest_tornado", cors_origin=[...])."""
+    """Starts a daemon with a module on its own port. Example: on_port("rest_tornado", cors_origin=[...])."""
 
     def starter(module="rest_cherrypy", **section):
         changes = serving(module, **section)
@@ -88,7 +87,7 @@ def on_port(start):
 
 @pytest.fixture
 def start_etcd(directory):
-    """Starts an etcd: start_etcd(auth=True, tls=True, v2=True)."""
+    """Starts an etcd. Example: start_etcd(auth=True, tls=True, v2=True)."""
     etcds.require()
     started = []
 
@@ -103,7 +102,6 @@ def start_etcd(directory):
 
 @pytest.fixture
 def etcd(start_etcd):
-    """An etcd without passwords."""
     return start_etcd()
 
 
@@ -114,7 +112,7 @@ def daemon(start):
 
 @pytest.fixture
 def front(directory):
-    """Puts nginx in front of daemons: front(daemon, sample="tcp.conf")."""
+    """Starts nginx in front of daemons. Example: front(daemon, sample="tcp.conf")."""
     started = []
 
     def starter(*daemons_behind, **options):
@@ -134,7 +132,7 @@ def nginx(daemon, front):
 
 @pytest.fixture
 def keep():
-    """Stops servers at the end of the test: keep(Fcgid(...)) returns its argument."""
+    """Stops servers at the end of the test. Example: apache = keep(Fcgid(...))."""
     with contextlib.ExitStack() as cleanup:
 
         def keeper(server):
@@ -154,7 +152,7 @@ def browser(directory):
 
 @pytest.fixture(scope="session")
 def api():
-    """The API over nginx and a unix socket, for tests that do not change the process."""
+    """A running daemon behind nginx, for tests that do not change the daemon."""
     if URL:
         parts = urllib.parse.urlsplit(URL)
         yield Api(parts.hostname, parts.port or 80)

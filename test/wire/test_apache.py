@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Each sample of apache/, unchanged, with the real responder."""
 
 import json
 
@@ -16,7 +15,7 @@ PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 @pytest.fixture
 def behind(directory, start, keep):
-    """Starts Apache with a sample: behind("fcgid.conf", changes)."""
+    """Starts Apache with a configuration of apache/. Example: behind("fcgid.conf", changes)."""
 
     def starter(sample, changes=None, **options):
         home = directory / "apache"
@@ -68,7 +67,6 @@ def test_apache_passes_a_503_of_the_responder_unchanged(behind, sample):
 
 
 def test_only_the_root_is_served(apache):
-    """Apache normalizes paths before it sets PATH_INFO."""
     for path in ("/a/", "/run/", "/rest_fcgi", "/a%2fb", "/fcgi://x/", "/.", "/?a=b/c&d", "/x?/"):
         assert apache.request(path=path, body="[]", headers=JSON).status == (200 if path in ("/.", "/?a=b/c&d") else 404), path
 
@@ -87,7 +85,7 @@ def test_httpd_bug_57087_httpd_bug_53332_a_large_body_arrives_whole_without_a_te
 
 def test_apache_refuses_an_endless_body_in_json(apache, sample):
     reply = apache.request(body=iter([b"["] * 3 + [b"[" * (1 << 20)] * 3), headers=JSON, chunked=True)
-    # With mod_fcgid the status is 500, because mod_fcgid handles this error itself.
+    # mod_fcgid answers 500 to a body that is too large
     assert reply.status == (500 if sample == "fcgid.conf" else 413) and reply.ret
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""State that processes of mod_fcgid share. Each process handles one request at a time; idle processes end."""
+"""State that processes of mod_fcgid share. Each process handles one request at a time."""
 
 import concurrent.futures
 import contextlib
@@ -19,14 +19,14 @@ INTERRUPTED = "Job interrupted"
 
 @pytest.fixture
 def fcgid(directory, keep):
-    """Starts Apache with mod_fcgid: fcgid({"rest_fcgi": ...})."""
+    """Starts Apache with mod_fcgid. Example: fcgid({"rest_fcgi": ...})."""
     return lambda changes=None, **options: keep(apaches.Fcgid(directory / "apache", changes, **options))
 
 
 @contextlib.contextmanager
 def occupied(apache):
     """Occupies one process with an endless request, so that other requests go to other processes."""
-    # The connection of an earlier request closes shortly after its answer. This wait ensures that the next connection is a new one.
+    # The connection of an earlier request closes shortly after its reply.
     wait_until(lambda: apache.requests() == 0, "no process has a request")
     endless = threading.Thread(target=apache.post, args=[local("test.sleep", tgt="ms-0", arg=[600])])
     endless.start()
@@ -61,7 +61,6 @@ def test_every_process_accepts_a_token(fcgid):
 
 
 def test_fcgid_max_processes_150_parallel_calls_are_answered_and_processes_share_the_count_of_failures(fcgid):
-    """mod_fcgid starts up to 64 processes, one after the other."""
     apache = fcgid({"rest_fcgi": {"login_guard": {"tries": 3}}})
     with concurrent.futures.ThreadPoolExecutor(150) as pool:
         replies = list(pool.map(lambda number: apache.post(local("test.echo", tgt="ms-0", arg=[number])), range(150)))
@@ -86,7 +85,7 @@ def test_sigterm_lets_a_running_job_end(fcgid):
     apache = fcgid()
     jid = start_job(apache, 2)
     (pid,) = apache.pids()
-    os.kill(pid, signal.SIGTERM)  # like mod_fcgid
+    os.kill(pid, signal.SIGTERM)
     wait_until(lambda: pid not in apache.pids(), "the process ends")
     assert lookup(apache, jid) == EVERYBODY
     assert pid not in apache.pids()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""An asynchronous job of the embedded engine begins after its reply is sent, so that a listener knows the jid before
-the first return. SaltGUI and other clients drop returns of unknown jobs."""
+"""An asynchronous job of the embedded engine starts after the reply with its jid.
+SaltGUI and other clients ignore returns of jobs with an unknown jid."""
 
 import json
 import select
@@ -25,14 +25,13 @@ BOTH = {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}}
 
 
 def posted(api, token, chunks):
-    """Returns a connection with the request sent and nothing read."""
+    """Sends a request and returns the connection before reading the reply."""
     connection = api.connection()
     connection.request("POST", "/", json.dumps(chunks), {**JSON, **session(token)})
     return connection
 
 
 def returns_of_all(events):
-    """Returns the tags of all events of the jobs in STARTS."""
     seen = []
     while sum("/ret" in tag for tag in seen) < RETURNS:
         (*_, event) = until(events, lambda event: event["data"].get("fun") in FUNS)

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Credentials, tokens and the rules of `external_auth`."""
 
 import hashlib
 import shutil
@@ -46,7 +45,6 @@ BAD_CREDENTIALS = {
 
 @pytest.fixture(scope="module")
 def auth(tmp_path_factory):
-    """Writes a password file. Returns the configuration that uses it."""
     home = tmp_path_factory.mktemp("auth")
     digests = {name: hashlib.sha256(word.encode()).hexdigest() for name, word in [("alice", "secret"), ("eve", "evil")]}
     passwords = home / "passwords"
@@ -69,7 +67,7 @@ def auth(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shared(auth):
-    """A responder behind nginx that delays no failed login. The value is its daemon and Api."""
+    """A responder that does not delay failed logins, and its Api behind nginx."""
     home = short_directory()
     daemon = daemons.Daemon(home, daemons.merge(auth, {"rest_fcgi": {"login_guard": {"tries": 0}}}))
     nginx = Nginx(home / "nginx", [daemon.address])

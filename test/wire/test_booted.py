@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The installed service on a booted host. No job, module or command reaches files, sockets or processes of the
-responder."""
+"""The installed service on a booted host. Jobs and modules do not reach files or processes of the responder."""
 
 import collections
 import concurrent.futures
@@ -48,8 +47,6 @@ def settings():
 
 
 class Host:
-    """The booted host. The constructor starts the service and creates a token."""
-
     def __init__(self, booted):
         self.booted = booted
         booted.run("chown", "root:rest_fcgi", "/etc/rest_fcgi/users")
@@ -70,7 +67,6 @@ class Host:
         return int(self.booted.run("systemctl", "show", "-P", "MainPID", unit))
 
     def files(self):
-        """Returns the paths of all files of the responder."""
         found = self.booted.run("find", *OWN, "-type", "f").split()
         assert {"/etc/rest_fcgi/master", "/etc/rest_fcgi/users"} <= set(found) and any(path.endswith("state.db") for path in found), found
         return sorted(found)
@@ -103,7 +99,7 @@ def host():
 
 @pytest.fixture
 def conversation(host):
-    """An open conversation with the PAM helper. Yields the pid of the helper."""
+    """Opens a conversation with the PAM helper. Yields the pid of the helper."""
 
     def units():
         return re.findall(r"rest_fcgi-pam@\S+", host.booted.run("systemctl", "list-units", "--plain", "rest_fcgi-pam@*"))
@@ -124,7 +120,7 @@ def as_command(host, plan):
 
 
 def is_allowed(name):
-    """Returns whether an attempt may succeed: a job can read its own code and has its own /dev/shm."""
+    """Returns whether an attempt may succeed. A job may read its own code and write to its own /dev/shm."""
     return name == "read /srv/modules/thief.py" or (" /dev/shm/" in name and not name.startswith("read "))
 
 
@@ -168,7 +164,7 @@ def test_a_job_runs_without_capabilities_and_groups(host):
     assert int(host.booted.run("id", "-g", "rest_fcgi")) not in groups
 
 
-# The shell script of a job. It prints which files and shared memory of an earlier job it finds, and then creates its own.
+# The script of a job prints the files and the shared memory of earlier jobs, and then creates its own.
 LEAVE = """
 set -e
 cd; pwd
@@ -197,7 +193,6 @@ def test_a_job_that_fills_its_own_folders_gets_no_space_left(host):
     assert said.count("No space left on device") == said.count("status 1") == 2, said
 
 
-# This Python program starts processes until fork fails.
 MANY = """
 import os, time
 started = []
@@ -225,8 +220,7 @@ def test_tasks_max_stops_a_fork_bomb_and_its_programs_end_with_the_job(host):
 
 
 def needs_bounds_on_memory(host):
-    """Skips the test without the memory controller of cgroups, and with version 1 and swap, which is used before the
-    limit applies."""
+    """Skips the test if cgroups cannot limit memory, or if cgroups of version 1 would use swap first."""
     files = ("memory/system.slice/rest_fcgi.service/memory.limit_in_bytes", "system.slice/rest_fcgi.service/memory.max")
     if not any((host.booted.outside("/sys/fs/cgroup") / file).exists() for file in files):
         pytest.skip("the cgroups of this machine have no controller memory")
@@ -244,7 +238,7 @@ def test_memory_max_kills_a_greedy_job_and_no_other_process(host):
         assert beside.result() == "begun\nwhole"
     assert (greedy["retcode"], greedy["stdout"]) == (128 + 9, "")
     assert (within["retcode"], within["stdout"]) == (0, str(1 << 29))
-    # The kernel kills only the child process of the shell. The shell and its job continue.
+    # The kernel kills only the Python process. The shell and its job continue.
     assert host.run("cmd.run", "python3 -c 'b\"x\" * (3 << 30)'; echo $?", python_shell=True).endswith("137")
     assert "signal 9" in json.dumps(host.run("thief.eats"))
     assert host.pid("rest_fcgi.service") == responder and host.run("test.ping") is True
@@ -259,7 +253,7 @@ print(jobs.execute("PRAGMA integrity_check").fetchall())
 
 @pytest.fixture
 def short_of_memory(host):
-    """The host with ten minions and so little memory that a few large replies at a time exceed it."""
+    """The host with ten minions and too little memory for several large replies at a time."""
     needs_bounds_on_memory(host)
     if SANITIZED:
         pytest.skip("a sanitizer needs memory of its own")
@@ -307,7 +301,7 @@ def test_a_responder_out_of_memory_restarts_without_a_wrong_or_lost_answer(short
                 before = deaths()
                 list(pool.map(large, range(11)))
                 wait_until(lambda before=before: deaths() > before, "the service was restarted")
-                # A large request of the last round may also kill the restarted service, so this may need several tries.
+                # A large request of the last round may kill the restarted service.
                 wait_until(lambda: large() == 200, "a single large reply fits")
         finally:
             over.set()
@@ -335,7 +329,7 @@ def is_active(host, unit):
 
 @pytest.fixture
 def http(host):
-    """The host with rest_cherrypy on the port of rest_fcgi-http.socket. No unit is started."""
+    """A booted host whose service and sockets are stopped. rest_cherrypy uses the port of rest_fcgi-http.socket."""
     config = host.booted.outside("/etc/rest_fcgi/master")
     changes = {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}, "rest_cherrypy": {"host": "127.0.0.1", "port": 8000, "disable_ssl": True}}
     config.write_text(json.dumps(merge(settings(), changes)))
@@ -354,7 +348,6 @@ def status_over_http(host):
 
 @pytest.mark.parametrize("unit, error", [("", "Permission denied"), ("SystemCallFilter=~bind", "Operation not permitted")])
 def test_the_log_names_the_setting_that_allows_a_forbidden_port(http, unit, error):
-    """The test uses a port below 1024, and a port that SocketBindDeny= forbids."""
     config, drop_in = map(http.booted.outside, ("/etc/rest_fcgi/master", "/run/systemd/system/rest_fcgi.service.d/port.conf"))
     config.write_text(config.read_text().replace("8000", "443"))
     drop_in.parent.mkdir()
@@ -398,7 +391,6 @@ BOTH = [HTTP, FASTCGI]
     "first, enabled", [("over http", [HTTP]), ("over fastcgi", BOTH), ("by hand", [HTTP])]
 )
 def test_the_service_gets_the_enabled_sockets_however_it_starts(http, enabled, first):
-    """A boot starts sockets.target."""
     http.booted.run("systemctl", "enable", *enabled)
     if first != "by hand":
         http.booted.run("systemctl", "start", "sockets.target")
@@ -417,5 +409,5 @@ def test_the_service_gets_the_enabled_sockets_however_it_starts(http, enabled, f
 def test_systemd_restarts_a_killed_responder(host):
     first = host.pid("rest_fcgi.service")
     host.booted.run("kill", "-KILL", str(first))
-    assert host.run("test.ping") is True  # the connection waits in the socket
+    assert host.run("test.ping") is True
     assert host.pid("rest_fcgi.service") not in (0, first)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the page of `GET /` is served, and what pages of other origins may do, in a real Chromium."""
+"""The web page of `GET /` and pages of other origins, in a real Chromium."""
 
 import json
 
@@ -110,7 +110,6 @@ def test_a_page_of_an_unnamed_origin_uses_a_token_but_no_cookie(on_port, browser
         browser.run(f"return fetch('{api}/', {form}).then(() => 0)")
         assert '"POST / HTTP/1.1" 403 ' in log.read_text()
         assert fetch(browser, f"{api}/jobs") == [0, None]
-        # The foreign page may log in without cookies. Its token then works, and does not depend on the session of the cookie.
         script = FETCH.replace('"include"', '"omit"') % (f"{api}/login", "", LOGIN)
         status, token = browser.run(script)
         assert status == 200 and fetch(browser, f"{api}/jobs", token=token)[0] == 200

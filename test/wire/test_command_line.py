@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The command line and the configuration: accepted values, and one line with status 78 for each mistake."""
 
 import contextlib
 import json
@@ -13,7 +12,7 @@ from support import daemon as daemons
 
 @pytest.fixture
 def master(directory):
-    """Writes a master file: master("rest_fcgi: {}") or master({"rest_fcgi": {}})."""
+    """Writes a master file. Examples: master("rest_fcgi: {}"), master({"rest_fcgi": {}})."""
 
     def write(content):
         path = directory / "master"
@@ -24,7 +23,7 @@ def master(directory):
 
 
 def refused(result, *texts):
-    """Checks for status 78 and one line with all `texts`."""
+    """Checks that the program ended with status 78 and one line with all `texts`."""
     assert result.returncode == 78 and result.stdout == "", result
     assert len(result.stderr.splitlines()) == 1, result.stderr
     for text in texts:
@@ -74,13 +73,13 @@ def test_salt_issue_3077_explain_names_the_rule_that_allows_or_refuses_a_call(ma
 
 @pytest.fixture
 def salt_config(directory):
-    """A master file with `engine: salt` whose master does not run."""
+    """A master file with `engine: salt`. The master does not run."""
     return daemons.master_config(directory, {"sock_dir": str(directory), "ret_port": 1, "rest_fcgi": {"engine": "salt"}})
 
 
 @contextlib.contextmanager
 def event_socket(directory, mode=0o600, name="master_event_pub.ipc"):
-    """A listening socket in place of the event bus of a master."""
+    """Creates a listening socket in place of a master's event bus."""
     with socket.socket(socket.AF_UNIX) as listener:
         path = directory / name
         listener.bind(str(path))
@@ -90,7 +89,7 @@ def event_socket(directory, mode=0o600, name="master_event_pub.ipc"):
 
 
 def summary_of(path):
-    """Returns the lines of --check-config by their names. The configuration must be valid."""
+    """Returns the lines of --check-config by their names."""
     result = daemons.run("--config", path, "--check-config")
     assert (result.returncode, result.stderr) == (0, ""), result
     lines = {}

@@ -21,13 +21,13 @@ RULES = {
     "open": [{"*": [{"cmd.run": {**ONE_COMMAND, "others": True}}]}],
     "named": [{"*": [{"cmd.run": {"kwargs": {"cmd": COMMAND}}}]}],
 }
-# The first parameters of cmd.run in their order. A caller can give them as positional arguments.
+# A caller can give these first parameters of cmd.run as positional arguments.
 PARAMETERS = ["cmd", "cwd", "stdin", "runas", "group", "shell", "python_shell", "env", "clean_env", "template"]
 
 
 @pytest.fixture(scope="module")
 def trap():
-    """A folder with programs that leave a mark when they run: an `uptime`, a shell, and a start file of a shell."""
+    """A folder with programs that write a mark when they run."""
     folder = short_directory()
     marker = folder / "ran"
     for name in (COMMAND, "shell"):
@@ -41,7 +41,7 @@ def trap():
 
 @pytest.fixture(scope="module")
 def hostile(trap):
-    """Arguments that would run another program, or run it as another user."""
+    """Returns arguments that would run another program, or run a program as another user."""
     return {
         "env": {"BASH_ENV": f"{trap}/rc", "ENV": f"{trap}/rc", "PATH": f"{trap}:/usr/bin:/bin", "LD_PRELOAD": f"{trap}/rc"},
         "shell": f"{trap}/shell",
@@ -60,12 +60,11 @@ def combinations(hostile):
 
 
 def as_texts(arguments):
-    """Writes arguments as on a command line."""
+    """Returns the arguments as texts of the form name=value."""
     return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in arguments.items()]
 
 
 def in_order(arguments):
-    """Returns the values by position, in the order of the parameters."""
     values = [arguments.get(name) for name in PARAMETERS[1:]]
     while values and values[-1] is None:
         values.pop()
@@ -74,7 +73,7 @@ def in_order(arguments):
 
 @pytest.fixture
 def served(start):
-    """One process that serves all three interfaces, with an Api of each."""
+    """A process that serves all three interfaces, with an Api of each."""
     cherrypy, tornado = serving("rest_cherrypy"), serving("rest_tornado")
     changes = merge(merge(cherrypy, tornado), {"external_auth": {"file": RULES}})
     changes["rest_fcgi"]["netapi"] = ["rest_wsgi", "rest_cherrypy", "rest_tornado"]
@@ -85,7 +84,7 @@ def served(start):
 
 @pytest.fixture(params=["rest_wsgi", "rest_cherrypy", "rest_tornado"])
 def post(request, served, front):
-    """Sends a chunk over one interface."""
+    """Returns a function that sends a chunk over one interface."""
     if request.param == "rest_wsgi":
         return front(served["daemon"]).post
     return lambda low: served[request.param].request("POST", "/run", json.dumps(low), JSON)

@@ -12,7 +12,7 @@ def database_of(daemon):
 
 
 def sharing(daemon):
-    """Returns the options of a process that shares the store of another process."""
+    """Returns the settings of a process that shares the store of `daemon`."""
     return {"cachedir": str(daemon.directory / "cache")}
 
 

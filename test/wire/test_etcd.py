@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs in a real etcd, in the layout of Salt's own returner, shared by several responders and by Salt."""
+"""Jobs in a real etcd, shared by several responders and Salt."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ BOTH_APIS = pytest.mark.parametrize("v2", [False, True], ids=["v3", "v2"])
 
 
 def on(etcd, v2=False, **more):
-    """Returns the options that keep jobs in `etcd`."""
+    """Returns settings that keep jobs in etcd."""
     return {"master_job_cache": "etcd", "etcd.host": f"127.0.0.1:{etcd.port}", "etcd.require_v2": v2, "log_level": "info", **more}
 
 
@@ -29,7 +29,6 @@ def start_async(address):
 
 
 def all_returned(address, jid):
-    """Returns whether all minions returned; False also while the job cache is unavailable."""
     return call(address, {"client": "runner", "fun": "jobs.lookup_jid", "kwarg": {"jid": jid}}) == [ALL_PONG]
 
 
@@ -44,7 +43,7 @@ def test_a_responder_finds_the_job_of_another_responder(start, etcd):
     assert jid in listed(there.address)
     own = {**PING, "jid": "20200101000000000000"}
     assert call(here.address, own) == [ALL_PONG]
-    assert call(there.address, own) is None  # the jid is taken
+    assert call(there.address, own) is None  # another job has the same jid
     assert here.stop() == there.stop() == 0
 
 
@@ -57,7 +56,7 @@ def test_the_start_and_check_config_warn_of_an_etcd_without_api_v2(start, start_
     checked = daemons.run("--config", daemon.config_path, "--check-config")
     assert checked.returncode == 0 and "API v2 is missing" in checked.stdout and "etcd.require_v2: false" in checked.stdout
     v3 = {**on(etcd), "eauth_tokens": "etcd"}
-    for quiet in (v3, {**v3, "etcd.host": "127.0.0.1:1"}, {**options, "etcd.host": "127.0.0.1:1"}):  # the last two do not answer
+    for quiet in (v3, {**v3, "etcd.host": "127.0.0.1:1"}, {**options, "etcd.host": "127.0.0.1:1"}):
         path = directory / "other_master"
         path.write_text(json.dumps(quiet))
         checked = daemons.run("--config", path, "--check-config")
@@ -106,7 +105,7 @@ def test_hosts_share_logins_and_logouts_through_etcd(start, etcd):
 
 
 def returner_of_salt(directory, options, *calls):
-    """Calls functions of Salt's own etcd returner, in an environment with Salt. Returns their returns."""
+    """Calls functions of Salt's own etcd returner. Returns their returns."""
     directory.mkdir()
     request = json.dumps({"root_dir": str(directory), "opts": options, "calls": calls})
     argv = [salts.require(salts.SERIES[0]) / "bin/python", "-I", "-W", "ignore", salts.ETCD_RETURNER]
@@ -151,7 +150,6 @@ def test_our_job_cache_and_the_returner_of_salt_read_jobs_of_each_other(start, s
 
 
 def number_of_jobs(address):
-    """Returns None while the job cache is unavailable."""
     answer = call(address, {"client": "runner", "fun": "jobs.list_jobs"})
     return answer and len(answer[0])
 

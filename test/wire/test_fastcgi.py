@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The gateway against a misbehaving web server. After each fault a valid request is answered."""
+"""A misbehaving web server connects to the gateway. After each fault the gateway answers a valid request."""
 
 import json
 import struct
@@ -42,7 +42,6 @@ def test_a_malformed_record_closes_its_own_connection_only(daemon, what):
 
 
 def received(connection):
-    """Returns everything that arrives until the peer closes."""
     data = b""
     try:
         while more := connection.recv(65536):

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Failed logins are delayed, then refused, per user and address, across processes and restarts."""
 
 import json
 import time
@@ -25,7 +24,7 @@ def of_one_host(directory):
 
 
 def ask(daemon, remote="192.0.2.7", **credentials):
-    """Returns the status of a call from that address, and the header Retry-After."""
+    """Returns the status of a call from the address `remote`, and the header Retry-After."""
     body = json.dumps([{**CHUNK, **(credentials if "token" in credentials else {**ALICE, **credentials})}]).encode()
     answer = fastcgi.talk(daemon.address, fastcgi.request(body, REMOTE_ADDR=remote))
     head, _, text = answer.stdout.partition(b"\r\n\r\n")
@@ -43,7 +42,7 @@ def test_guesses_are_delayed_and_then_refused_for_known_and_unknown_users(start)
     for user in ("alice", "nobody"):
         begin = time.monotonic()
         assert statuses(daemon, 3, username=user, password="wrong") == [401, 401, 401]
-        assert time.monotonic() - begin > 0.6  # 0.1, 0.2 and 0.4 seconds
+        assert time.monotonic() - begin > 0.6  # the delays are 0.1, 0.2 and 0.4 seconds
         status, retry_after = ask(daemon, username=user, password="wrong")
         assert status == 429 and 0 < int(retry_after) <= 600
         assert ask(daemon, username=user)[0] == 429

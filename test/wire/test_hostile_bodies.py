@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Memory use of hostile bodies, and YAML aliases, which expand to more than was sent."""
+"""Hostile bodies use little memory. A YAML alias can expand to more than the client sent."""
 
 import json
 import urllib.parse
@@ -31,11 +31,11 @@ def test_a_yaml_body_with_an_alias_is_refused(start, module):
 
 
 SIZE = 300_000
-MOST = 20  # times the size of the body
+MOST = 20
 
 
 def numbered(form, size, between=","):
-    """Returns as many numbered items as fit."""
+    """Returns a text of numbered items that is at most `size` long."""
     return between.join(form % number for number in range(size // (len(form % 10000) + len(between))))
 
 
@@ -94,7 +94,7 @@ READERS = [("rest_wsgi", JSON, JSON_SHAPES), ("rest_cherrypy", YAML, YAML_SHAPES
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
 @pytest.mark.parametrize("module, headers, shapes", READERS, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_body_uses_at_most_twenty_times_its_size_in_memory(start, front, module, headers, shapes):
-    """Each body gets its own process, because a process keeps memory after a large body."""
+    """Each body is sent to a new process, because a process keeps memory after a large body."""
     path, took = "/" if module == "rest_wsgi" else "/login", {}
     for name, make in shapes.items():
         changes = serving(module) if module != "rest_wsgi" else {"external_auth": {"file": {CRED["username"]: ["@jobs"]}}}

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clients of the HTTP port that break the rules. Each gets an error or a closed connection, other clients do not wait,
-and no memory or descriptor remains."""
+"""Clients of the HTTP port that break the protocol. Each client gets an error or a closed connection."""
 
 import contextlib
 import json
@@ -20,8 +19,7 @@ POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 
-# Each entry has the bytes to send, and the statuses of the expected answers. After the last answer the server closes the connection.
-# With KEPT it keeps the connection open.
+# Each entry has the bytes to send and the expected statuses. The server then closes the connection, except after KEPT.
 KEPT = "kept"
 RUDE = {
     "garbage": (bytes(range(256)) * 20, [400]),
@@ -93,7 +91,7 @@ def daemon(start):
 
 
 def statuses(connection, expected=()):
-    """Returns the status of each answer until the connection closes, or until nothing follows the expected ones."""
+    """Returns the status of each reply until the connection closes, or until all expected replies have arrived."""
     found = []
     with contextlib.suppress(ConnectionError), connection.makefile("rb") as replies:
         try:
@@ -111,14 +109,13 @@ def statuses(connection, expected=()):
 
 
 def is_served(api):
-    """Checks that a valid request is answered soon."""
     began = time.monotonic()
     assert api.request("GET", "/").json["return"] == "Welcome"
     assert time.monotonic() - began < TIMEOUT / 3
 
 
 def send(port, data, timeout=TIMEOUT):
-    """Sends as many bytes as the peer accepts. Returns the connection."""
+    """Sends as many bytes as the server accepts. Returns the connection."""
     connection = connect(("127.0.0.1", port), timeout)
     with contextlib.suppress(ConnectionError, TimeoutError):
         connection.sendall(data)
@@ -136,8 +133,7 @@ def test_each_malformed_request_gets_its_status_and_a_closed_connection(daemon, 
 
 @contextlib.contextmanager
 def hostile_connections(daemon):
-    """Opens 300 slow heads, 300 half bodies, 1,000 silent connections, clients that never read, garbage instead of TLS,
-    and connections that close at once."""
+    """Opens many connections that send slowly, send nothing, read nothing, send garbage or close at once."""
     token = login(daemon.api)
     large = json.dumps([local("test.echo", tgt="ms-0", arg=["x" * 900_000])]).encode()
     greedy = POST + b"X-Auth-Token: %s\r\nContent-Length: %d\r\n\r\n" % (token.encode(), len(large)) + large
@@ -184,14 +180,14 @@ def test_hostile_connections_delay_no_other_client_and_leave_no_memory(daemon, d
             for _ in range(20):
                 is_served(daemon.api)
                 is_served_with_tls()
-        wait_until(lambda: daemon.open_files() <= idle + 5, "all connections are closed")  # parallel readers open a few more files
-        first = first or min(resident() for _ in range(30))  # the allocator returns memory at rest
+        wait_until(lambda: daemon.open_files() <= idle + 5, "all connections are closed")
+        first = first or min(resident() for _ in range(30))  # memory is lowest while the process is idle
     if not SANITIZED:
         wait_until(lambda: resident() < 1.3 * first, f"the process is about as large as it was, {first} KiB")
 
 
 def test_ambiguous_requests_smuggle_nothing_through_nginx(daemon, directory, front):
-    """nginx keeps its connections to the HTTP port. The next client must get its own answer."""
+    """nginx shares its connections to the HTTP port between clients. Each client must get its own reply."""
     daemon = daemon(directory)
     nginx = front(daemon, sample="proxy_tls.conf", http_port=daemon.port)
     context = ssl.create_default_context(cafile=str(nginx.ca))

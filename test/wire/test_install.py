@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""`make help`, `make demo` and deploy/deps.sh, as a user runs them."""
 
 import os
 import re
@@ -24,7 +23,7 @@ def test_help_names_every_target_of_a_user():
 
 @pytest.fixture
 def demo(directory):
-    """Runs demo.sh with its own build folder and port: demo("start")."""
+    """Runs demo.sh with a new build folder and port. Example: demo("start")."""
     port = free_port()
     builds = set()
 
@@ -117,7 +116,6 @@ def deps(*packages, **env):
 
 
 def test_deps_installs_nothing_if_nothing_is_missing(directory):
-    """PATH has only a dpkg-query that knows every package."""
     (directory / "dpkg-query").write_text("#!/bin/sh\necho installed\n")
     (directory / "dpkg-query").chmod(0o755)
     result = deps("one", "two", PATH=str(directory))
@@ -125,7 +123,6 @@ def test_deps_installs_nothing_if_nothing_is_missing(directory):
 
 
 def test_deps_skips_optional_packages_that_cannot_be_installed(directory):
-    """PATH has an apt-get that can install only `one`, a sudo, and tools that do not write."""
     tools = {"dpkg-query": "exit 1", "apt-get": 'case "$*" in *two*) exit 100 ;; esac', "sudo": 'exec "$@"'}
     tools |= {"tee": "cat >/dev/null", "chmod": "", "rm": ""}
     for name, text in tools.items():
@@ -137,8 +134,7 @@ def test_deps_skips_optional_packages_that_cannot_be_installed(directory):
 
 
 def test_deps_disables_the_servers_that_it_installs(directory):
-    """PATH has an apt-get that installs every package except openssh-server, and an update-rc.d that prints its
-    arguments."""
+    """PATH has an update-rc.d that prints its arguments, and an apt-get that fails for openssh-server."""
     tools = {"dpkg-query": 'for p; do :; done; [ -e "$0.$p" ] && echo installed', "sudo": 'exec "$@"'}
     tools |= {"apt-get": f'for p; do case $p in openssh*) exit 1 ;; esac; : > "{directory}/dpkg-query.$p"; done'}
     tools |= {"update-rc.d": 'echo "$@"', "tee": "cat >/dev/null", "chmod": "", "rm": ""}

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Asynchronous jobs continue after their request and can be looked up."""
 
 import os
 import re
@@ -35,7 +34,7 @@ def saltutil(api, fun, *arg):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount /proc anew and start programs as another user")
 def test_a_job_of_a_process_hidden_in_proc_stays_active(start, directory):
-    """ProtectProc=invisible of systemd hides processes that are not dumpable, also from the same user."""
+    """ProtectProc=invisible of systemd hides processes that are not dumpable from other processes of the same user."""
     program, wrapper = directory / "rest_fcgi", directory / "wrapper"
     shutil.copy(BINARY, program)
     as_nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all"

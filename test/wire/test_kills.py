@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""kill -9 under load. Each test prints the outcomes of all requests, as support/ledger.py defines them, and fails if a
-request is lost or ran twice. No client repeats a request."""
+"""kill -9 under load. A test fails if a job is lost or runs twice. support/ledger.py defines the printed outcomes."""
 
 import concurrent.futures
 import contextlib
@@ -24,12 +23,11 @@ BUILT = daemons.BINARY.parent
 
 
 def found_by(address):
-    """Returns a function that tells whether a job is listed. Asks once."""
     return runner(address, "jobs.list_jobs").__contains__
 
 
 def kill(pid):
-    """Returns False if the process ended before."""
+    """Kills a process. Returns False if the process had already ended."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -64,13 +62,13 @@ def test_killing_the_responder_loses_no_answered_request(unit, front, ledger, ca
             assert unit.replace(signal.SIGKILL) == -signal.SIGKILL
         await_answers(ledger)
     ledger.close(f"{KILLS} kills of the responder", found_by(unit.address), capsys)
-    # New connections wait while no process runs. For connections that a kill has cut, nginx answers 502.
+    # nginx answers 502 if a kill cuts its connection. New connections wait until a process runs.
     assert set(ledger.statuses) <= {200, 502} and ledger.count("answered") < ledger.sent
     assert unit.starts == KILLS + 1
 
 
 def kill_some(program, every, stop, killed):
-    """Kills every `every`th process of the program until `stop` is set, and adds its pid to `killed`."""
+    """Kills every `every`th process of the program until `stop` is set. Adds the pids to `killed`."""
     seen = set()
     while not stop.is_set():
         for pid in processes_of(program):
@@ -83,7 +81,7 @@ def kill_some(program, every, stop, killed):
 
 @contextlib.contextmanager
 def helpers_dying(program, every):
-    """Kills helpers while the block runs. Yields the pids of the killed ones."""
+    """Kills helpers while the block runs. Yields the pids of the killed helpers."""
     stop, killed = threading.Event(), []
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         killer = pool.submit(kill_some, program, every, stop, killed)
@@ -117,7 +115,7 @@ read -r given
 
 @pytest.fixture
 def pam(directory):
-    """Returns settings for PAM users that exist only in a script. Copies the helper, so that the test can kill it."""
+    """Returns settings for PAM users. Copies the helper, so that the test can kill its own processes."""
     script = directory / "passwords"
     script.write_text(PASSWORDS)
     script.chmod(0o755)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Published holes and bugs of Salt's API and of FastCGI servers that no other file covers."""
+"""Published holes and bugs of Salt's API and of FastCGI servers that have no other test."""
 
 import contextlib
 import itertools
@@ -34,7 +34,6 @@ def test_cve_2020_11651_a_request_cannot_call_internal_functions_by_name(api):
 
 @pytest.fixture
 def bait(directory):
-    """Yields a folder that no request needs, and a watch over it."""
     folder = directory / "bait"
     folder.mkdir()
     for name in ("file", "file.p", "0" * 64):
@@ -44,7 +43,6 @@ def bait(directory):
 
 
 def paths_to(folder):
-    """Yields spellings of paths to a folder, absolute and relative to the folders of the responder."""
     up = "../" * 30
     for name in (f"{folder}/file", f"{folder}/{'0' * 64}", f"{up}{folder}/file", f"file://{folder}/file"):
         yield name
@@ -84,7 +82,6 @@ def test_cve_2018_15750_cve_2020_11652_cve_2021_25282_cve_2024_22231_no_value_of
 
 
 def test_an_options_request_opens_no_session(on_port):
-    """An OPTIONS request has no session and opens none on its connection."""
     api = on_port()
     token = api.request("POST", "/login", json.dumps(CRED), JSON).headers["x-auth-token"]
     connection = api.connection()
@@ -117,7 +114,7 @@ def test_pepper_issue_19_salt_issue_51109_every_error_is_an_object_with_a_return
         limited = status in LIMITS
         reply = (front(start({"rest_fcgi": LIMITS[status]})) if limited else api).request(**request)
         assert (reply.status, reply.headers["content-type"].partition(";")[0]) == (status, "application/json"), reply
-        assert isinstance(reply.ret, str) and reply.ret  # `jid` stands beside it if a job started
+        assert isinstance(reply.ret, str) and reply.ret  # `jid` is also in the reply if a job started
 
 
 def test_cve_2024_38825_an_unavailable_eauth_back_end_refuses_every_login(start, front):
@@ -154,7 +151,7 @@ def test_the_apache_samples_log_no_bodies_and_credentials():
 
 def test_check_config_uses_the_timeout_of_the_samples():
     texts = "".join(path.read_text() for server in ("nginx", "apache") for path in (ROOT / server).glob("*.conf"))
-    waits = set(re.findall(r"(?:_read_timeout | timeout=|FcgidIOTimeout )(\d+)", texts)) - {"90"}  # WebSockets
+    waits = set(re.findall(r"(?:_read_timeout | timeout=|FcgidIOTimeout )(\d+)", texts)) - {"90"}
     assert waits == set(re.findall(r"kWebServersWait\{(\d+)\}", (ROOT / "src/config/report.cc").read_text())) and len(waits) == 1
 
 

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Many requests in parallel and in sequence."""
 
 import concurrent.futures
 import hashlib
@@ -14,7 +13,7 @@ from support.rest import api_of, serving
 
 
 def in_parallel(count, function):
-    """Returns the results of `function` for 0 ... count-1, all called in parallel."""
+    """Calls `function` in parallel for 0 to count-1. Returns the results."""
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
         return list(pool.map(function, range(count)))
 
@@ -30,11 +29,11 @@ def test_cve_2012_6687_two_thousand_parallel_requests_are_answered(start):
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
 def test_two_thousand_requests_use_less_than_110_megabytes(start):
-    """The figure is for a program compiled with optimization. libfcgi has a buffer of 8 KiB for the reply of each request."""
+    """The limit is for a program that is compiled with optimization."""
     daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
-    # Each of the 2000 requests occupies a thread. There are 256 more threads, which are the workers that run jobs.
+    # Each of the 2000 requests occupies a thread. The other 256 threads run jobs.
     wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight", 4 * TIMEOUT)
     assert resident(daemon) < 107_000
     for connection in connections:
@@ -71,13 +70,12 @@ def test_parallel_calls_keep_the_identity_of_their_users(start, front, tmp_path)
     assert in_parallel(120, who) == [(names[number % 60], 401, 401) for number in range(120)]
 
 
-# The largest number of descriptors of the store. It has four read connections with two files each. SQLite also keeps descriptors of
-# closed connections while another connection is open, so up to 40 parallel readers add to the number.
+# The store has four read connections with two files each. SQLite also keeps some descriptors of closed connections.
 READERS = 2 * 4 + 40
 
 
 def abort(address):
-    """Sends half a request, and a whole one without waiting for the reply."""
+    """Sends half a request, and a whole request without waiting for its reply."""
     for data in (fastcgi.request(b"[]")[:-9], fastcgi.request(json.dumps([local("test.ping")]).encode())):
         with connect(address) as connection:
             connection.sendall(data)
@@ -108,13 +106,12 @@ def test_salt_issue_29817_descriptors_and_threads_are_released(start, front):
 
 
 def resident(daemon):
-    """Returns the resident memory in KiB."""
     return int(daemon.status("VmRSS"))
 
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer keeps freed memory")
 def test_salt_issue_41444_memory_does_not_grow(start):
-    """Each body and reply has 100 KB. A leak of one kind would add at least 30 MB."""
+    """Each body and reply has 100 KB. A leak of bodies or replies would add at least 30 MB."""
     daemon = start({"rest_fcgi": {"jobs_bytes_kept": "1M"}})
     large = {**CRED, "client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": ["x" * 100_000]}
     body = json.dumps([large]).encode()

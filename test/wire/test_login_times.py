@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A wrong user and a wrong password get the same text after the same time, in 100 tries each and 2,000 in `make
-nightly`."""
+"""Logins with a wrong user and with a wrong password take equally long."""
 
 import os
 
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.skipif(bool(daemons.SANITIZED), reason="a sanitizer cha
 def test_the_time_of_a_refusal_does_not_reveal_its_cause(start, directory, name):
     with BACK_ENDS[name](directory) as (settings, sorts_of):
         daemon = start(settings)
-        # Even if the times do not differ, 2 of 1,000 runs exceed the bound by chance. In this case a second run decides.
+        # By chance, 2 of 1,000 runs exceed the bound. A second run then decides.
         apart = [distance(*measure(daemon.address, sorts_of(daemon), TRIES))]
         if apart[0] >= bound(TRIES, FACTOR):
             apart.append(distance(*measure(daemon.address, sorts_of(daemon), TRIES)))

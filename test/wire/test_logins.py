@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Parallel logins whose password hashes cost memory, and the cache of logins."""
+"""Parallel logins whose password hashes need much memory, and the cache of logins."""
 
 import json
 import threading
@@ -32,7 +32,7 @@ def login(user, password, address="192.0.2.7"):
 
 
 class Guesser:
-    """Sends one wrong password after the other from its own address until the end of a `with`."""
+    """Sends wrong passwords from one client address until the block ends."""
 
     def __init__(self, daemon):
         self.statuses = []
@@ -59,8 +59,7 @@ class Guesser:
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
 @pytest.mark.parametrize("spread", SPREADS if LONG else ["all of these"])
 def test_salt_issue_20285_two_thousand_parallel_logins_succeed_with_bounded_memory(start, directory, spread):
-    """One hash per user is enough, and the number of parallel hashes is limited by cores and memory. All 200 at once
-    would use 3.2 GB."""
+    """One hash per user is enough. All 200 hashes at the same time would use 3.2 GB."""
     users = directory / "users"
     stored = hashed("sesame")
     users.write_text("".join(f"{user}:{stored}\n" for user in USERS))
@@ -78,8 +77,7 @@ def test_salt_issue_20285_two_thousand_parallel_logins_succeed_with_bounded_memo
 
 
 def test_cve_2023_20897_failed_logins_do_not_delay_a_good_login(start, directory):
-    """The guard delays each failed login longer than the one before, and hashes wait for their turn. A good login waits
-    for neither."""
+    """The guard delays failed logins only. A good login does not wait."""
     users = directory / "users"
     names = [*USERS[:20], "alice"]
     stored = hashed("sesame")
@@ -93,7 +91,7 @@ def test_cve_2023_20897_failed_logins_do_not_delay_a_good_login(start, directory
     for _ in range(5):  # the delays are 0.1, 0.2, 0.4, 0.8 and 1.6 seconds
         assert [fastcgi.receive(connection).status for connection in guess()] == [401] * 20
     begun = time.monotonic()
-    guessing = guess()  # a delay of 2 seconds
+    guessing = guess()  # the next delay is 2 seconds
     assert fastcgi.talk(daemon.address, login("alice", "sesame", "198.51.100.1")).status == 200
     assert unanswered(guessing) or time.monotonic() - begun > 2, "some wait still"
     assert [fastcgi.receive(connection).status for connection in guessing] == [401] * 20
@@ -105,7 +103,7 @@ def test_cve_2016_9639_a_change_of_the_password_file_ends_cached_logins(start, d
     daemon = start(settings(users, ["fred"], hashtype="plaintext", auth_cache_ttl=300))
     for now in ("fred:changed", "fred:!sesame", "ann:sesame", None):
         users.write_text("fred:sesame\n")
-        time.sleep(0.1)  # a file that changed just now is read for each login
+        time.sleep(0.1)  # the login cache does not trust a file that has just changed
         assert [fastcgi.talk(daemon.address, login("fred", "sesame")).status for _ in range(2)] == [200, 200]
         if now is None:
             users.unlink()

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Metrics: the listener for Prometheus and what it shows."""
 
 import contextlib
 import json
@@ -24,13 +23,13 @@ SAMPLE = re.compile(r'^([a-z_]+)(\{.*\})? (\S+)$', re.MULTILINE)
 
 
 def watched(changes=None, **keys):
-    """Returns a configuration with metrics, and the Api of their listener."""
+    """Returns a configuration with metrics, and the Api of the metrics port."""
     port = free_port()
     return merge({"rest_fcgi": {"metrics": {"listen": f"127.0.0.1:{port}", **keys}}}, changes or {}), Api("127.0.0.1", port)
 
 
 def samples(api, accept="text/plain"):
-    """Returns a map from each sample, `NAME{LABELS}`, to its value."""
+    """Returns a map from each sample, such as NAME{LABELS}, to its value."""
     reply = api.request("GET", "/metrics", headers={"Accept": accept})
     assert reply.status == 200, reply
     return {name + labels: float(value) for name, labels, value in SAMPLE.findall(reply.text)}
@@ -38,7 +37,7 @@ def samples(api, accept="text/plain"):
 
 @pytest.fixture
 def started(start):
-    """A responder with rest_cherrypy on its own port. Returns the Api of that port and of the metrics."""
+    """Starts a responder. Returns the Api of rest_cherrypy and the Api of the metrics port."""
     serves = serving()
     changes, metrics = watched(serves)
     start(changes)

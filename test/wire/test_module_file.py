@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The installed module `file` changes files below file_root only."""
 
 import os
 

@@ -11,7 +11,7 @@ ASK = ["show", "--property=NeedDaemonReload", "--", "web.service"]
 class Systemctl:
     def __init__(self):
         self.calls = []
-        self.answers = {}  # action: (retcode, stdout, stderr)
+        self.answers = {}  # maps an action to (retcode, stdout, stderr)
 
     def __call__(self, command, ignore_retcode):
         assert command[:2] == ["systemctl", "--no-pager"] and ignore_retcode

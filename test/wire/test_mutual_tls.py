@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Mutual TLS with the keys of Salt (salt#69441): ssl_ca_certs, ssl_cert_reqs and ssl_allowed_cn, with curl and real
-certificates."""
+"""Mutual TLS with ssl_ca_certs, ssl_cert_reqs and ssl_allowed_cn of Salt (salt#69441)."""
 
 import json
 import shutil
@@ -13,7 +12,7 @@ from support.nginx import certificate
 from support.pki import Authority
 from support.process import free_port, wait_until
 
-REFUSED = 0  # the status of curl after a failed handshake
+REFUSED = 0  # curl prints this status after a failed handshake
 PROXY = "/CN=proxy.example.com"
 
 
@@ -25,7 +24,7 @@ def authorities(tmp_path_factory):
 
 @pytest.fixture
 def serve(start, directory):
-    """Starts a module with TLS and these keys. Returns the daemon and the port."""
+    """Starts a module with TLS. Returns the daemon and the port."""
     certificate(directory)
 
     def starter(module="rest_cherrypy", **keys):
@@ -38,7 +37,6 @@ def serve(start, directory):
 
 
 def get(directory, port, *options):
-    """Returns the status that curl prints."""
     argv = ["curl", "-sS", "-o", directory / "reply", "-w", "%{http_code}", "--cacert", directory / "cert.pem", *options]
     done = subprocess.run([*argv, f"https://localhost:{port}/"], capture_output=True, text=True, timeout=60)
     return int(done.stdout)

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Each sample of nginx/, unchanged, with the real responder."""
 
 import http.client
 import json
@@ -17,7 +16,7 @@ from support.daemon import ROOT
 from support.process import free_port, wait_until
 
 SAMPLES = ["unix.conf", "unix_keepalive.conf", "tcp.conf", "tcp_keepalive.conf", "tls.conf", "proxy_tls.conf"]
-BELOW_A_PATH = "prefix.conf"  # tested in test_web_servers.py
+BELOW_A_PATH = "prefix.conf"  # test_web_servers.py tests this file
 PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
 
 
@@ -71,7 +70,6 @@ def test_nginx_answers_502_in_json_while_the_responder_is_stopped(daemon, nginx)
 def test_nginx_trac_488_a_failed_request_is_not_sent_to_another_responder(start, front):
     daemons = [start(), start()]
     nginx = front(*daemons)
-    # The fixture checks that each responder has started. Its connections may still wait in the accept queue.
     wait_until(lambda: not any(daemon.connections() for daemon in daemons), "no connection waits")
     connection = nginx.connection()
     connection.request("POST", "/", json.dumps([local("test.sleep", arg=[30])]), JSON)
@@ -128,7 +126,7 @@ def test_cve_2016_5385_the_proxy_header_and_headers_with_underscores_have_no_eff
 
 
 NOT_IN_REQUESTS = {"HTTP_AUTHORIZATION", "HTTP_PROXY_AUTHORIZATION", "HTTP_REMOTE_ADDR", "HTTP_CONTENT_TYPE", "HTTP_CONTENT_LENGTH"}
-# A proxy in front of the HTTP port sets these headers. Over FastCGI, the variables REMOTE_ADDR and HTTPS have the same information.
+# A proxy in front of the HTTP port sets these headers. Over FastCGI, variables have the same information.
 SET_BY_PROXIES = {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"}
 
 
@@ -141,18 +139,17 @@ def named_in(pattern, *names):
 
 
 def test_nginx_passes_exactly_the_headers_that_the_source_reads():
-    """nginx must pass every header that the source reads."""
     read = set()
     for path in (ROOT / "src/netapi").glob("*.cc"):
         read |= set(re.findall(r'"(HTTP_[A-Z_]+[A-Z])"', path.read_text()))
-    read -= NOT_IN_REQUESTS | SET_BY_PROXIES  # only hooks read X-Forwarded-For and similar headers
+    read -= NOT_IN_REQUESTS | SET_BY_PROXIES  # only hooks read headers such as X-Forwarded-For
     assert named_in(r"^fastcgi_param HTTP_(\w+) +\$http_(\w+) +if_not_empty;$", "params.conf") == read
     proxied = named_in(r"^proxy_set_header ([\w-]+) +\$http_(\w+);$", "proxy_headers.conf", "websocket.conf")
-    assert proxied - {"HTTP_CONTENT_TYPE"} == read - {"HTTP_CONNECTION"}  # FastCGI has CONTENT_TYPE instead; nginx sets Connection itself
+    assert proxied - {"HTTP_CONTENT_TYPE"} == read - {"HTTP_CONNECTION"}
 
 
 class Wiretap:
-    """Listens in place of a responder and keeps what arrives, up to the end of the headers."""
+    """Listens in place of a responder and keeps the received data."""
 
     def __init__(self, listener, end):
         self.heard = []
@@ -175,7 +172,7 @@ class FastCgiTap(Wiretap):
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self.address)
         listener.listen()
-        super().__init__(listener, bytes([1, 4, 0, 1, 0, 0]))  # the empty FCGI_PARAMS record
+        super().__init__(listener, bytes([1, 4, 0, 1, 0, 0]))
 
     def header(self, name, value):
         return b"HTTP_" + name.upper().replace("-", "_").encode() + value.encode()

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Debian's package on a booted host: installation, the first request, in place of salt-api, upgrade, removal, purge."""
 
 import concurrent.futures
 import contextlib
@@ -23,13 +22,12 @@ pytestmark = pytest.mark.skipif(bool(SANITIZED), reason="packages have no saniti
 
 URL = "http://127.0.0.1:8000"
 LINE = "rest_fcgi: {engine: salt, netapi: [rest_cherrypy]}\n"
-# All packages that our package needs are already installed, so apt uses a folder without package lists.
+# All dependencies of the package are already installed, so apt needs no package lists.
 APT = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-o", "APT::Sandbox::User=root", "-o", "Dir::State::Lists=/srv"]
 
 
 @pytest.fixture(scope="module")
 def package():
-    """The package with the program under test."""
     result = make("deb", "AS_BUILT=1", "SKIP_DEPS=1", f"BUILD={BINARY.parent}")
     assert result.returncode == 0, result.stdout + result.stderr
     (deb,) = (BINARY.parent / "deb").glob("rest-fcgi_*.deb")
@@ -76,10 +74,10 @@ def booted(package, files=None):
         shutil.rmtree(directory)
         pytest.skip(f"no host can be booted here: {error}")
     try:
-        shutil.copy(package, host.outside("/srv/rest-fcgi.deb"))  # systemd empties /tmp at the boot
-        host.run("rm", "-f", "/usr/sbin/policy-rc.d")  # images of containers have one that denies every restart
-        host.run("rm", "-f", "/var/lib/man-db/auto-update")  # the index of all manual pages takes long
-        host.run("rm", "-rf", "/var/cache/salt", "/var/log/salt")  # what another master left on the machine
+        shutil.copy(package, host.outside("/srv/rest-fcgi.deb"))  # systemd empties /tmp at boot
+        host.run("rm", "-f", "/usr/sbin/policy-rc.d")  # this file of container images forbids every restart
+        host.run("rm", "-f", "/var/lib/man-db/auto-update")  # the index of manual pages takes long to build
+        host.run("rm", "-rf", "/var/cache/salt", "/var/log/salt")  # another master may have left these files
         host.run("ip", "link", "set", "lo", "up")
         yield host
     finally:
@@ -119,7 +117,7 @@ ASK = f"while [ ! -e /srv/done ]; do curl -sS -o /dev/null -w '%{{http_code}}\\n
 
 @contextlib.contextmanager
 def asking(host):
-    """Sends requests while the block runs. Yields a function that waits for more answers. Fails at the end if a request failed."""
+    """Sends requests while the block runs. Fails at the end if a request failed."""
     path = host.outside("/srv/asked")
     path.write_text("")
 
@@ -232,7 +230,7 @@ def salt(package):
 
 @pytest.fixture
 def salt_api(salt):
-    """The host while salt-api serves, without `LINE` in the master's file."""
+    """The host with a running salt-api. The master's file does not have `LINE`."""
     salt.run("systemctl", "disable", "--now", "rest_fcgi-salt")
     salt.outside("/etc/salt/master.d/rest_fcgi.conf").unlink(missing_ok=True)
     salt.run("systemctl", "start", "salt-master", "salt-api")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The package of each Debian release, built with LTO and used in a chroot of that release. For `make nightly`."""
+"""Builds and uses the package in a chroot of each Debian release."""
 
 import json
 import pathlib
@@ -26,8 +26,7 @@ rest_fcgi: {netapi: [rest_cherrypy], allow_auto_eauth: true, embedded: {minions:
 rest_cherrypy: {host: 127.0.0.1, port: 8000, disable_ssl: true}
 """
 
-# This script tests the package inside the chroot. Each run has its own network namespace, because the chroot would share the
-# host's network and ports.
+# The script tests the package inside the chroot. Each run has a new network namespace.
 USE = """
 ip link set lo up 2>/dev/null
 rest_fcgi --version
@@ -38,20 +37,19 @@ curl -sS --retry 20 --retry-connrefused --retry-delay 1 http://127.0.0.1:8000/ru
 
 
 def archive():
-    """Returns the address of Debian's archive in the configuration of apt on this host."""
+    """Returns the address of Debian's archive from the apt configuration of this host."""
     found = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian"], capture_output=True, text=True)
     return next((line for line in found.stdout.splitlines() if re.search(r"/debian/?$", line)), None)
 
 
 def packages():
-    """Returns the build dependencies from the Makefile."""
     text = subprocess.run(["make", "-C", ROOT, "-pnq", "help"], capture_output=True, text=True).stdout
     return re.search(r"^DEPS_BUILD := (.*)", text, re.MULTILINE)[1].split()
 
 
 @pytest.fixture(params=RELEASES)
 def chroot(request):
-    """A chroot of a release with the build dependencies of the package."""
+    """A chroot of a Debian release with the build dependencies of the package."""
     mirror = archive()
     if not mirror or not shutil.which("mmdebstrap"):
         pytest.skip("no mmdebstrap, or no archive of Debian in apt's sources")

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The page of `GET /` in a real Chromium: login, running functions, jobs, minions, keys, and users with few rights."""
 
 import json
 import textwrap
@@ -13,7 +12,7 @@ from support.streams import Sse
 
 PICTURES = BINARY.parent / "pictures"
 RULES = {"saltdev": [".*", "@runner", "@wheel", "@jobs"], "fred": [{"ms-0": ["test.ping"]}]}
-# The source of a module. Its function returns on a minion as soon as a file with the minion's name exists.
+# The function of this module returns on a minion when a file with the minion's name exists.
 SLOW = """
     import os
     import time
@@ -35,7 +34,7 @@ SLOW = """
 
 
 def slow_module(directory):
-    """Writes the module `slow`. Returns the configuration for it and the folder that minions look into."""
+    """Writes the module `slow`. Returns a configuration with the module, and the folder of its files."""
     directory.chmod(0o711)
     for name in ("modules", "go"):
         (directory / name).mkdir(mode=0o755)
@@ -72,7 +71,7 @@ def test_returns_are_shown_when_they_come_with_failures_first(start, browser, di
     assert sorted(text.split()[0] for text in shown[1:]) == ["ms-0", "ms-2"]
     assert browser.run("return document.querySelector('progress').position") == 1 and not browser.shown("#waiting")
     browser.picture(PICTURES / "failures.png")
-    browser.open(url)  # a new page that has received no events
+    browser.open(url)
     visit(browser, "jobs")
     browser.await_text("slow.wait", "#jobs")
     browser.click("#jobs a")
@@ -192,7 +191,7 @@ def test_a_logout_ends_session_and_stream_and_leaves_nothing(start, browser):
     browser.click("#logout")
     browser.await_text("External auth", "#login")
     assert browser.cookies() == [] and browser.run("return stream.readyState === EventSource.CLOSED")
-    while stream.block():  # until the server ends the session's streams
+    while stream.block():
         pass
     assert api.request("GET", "/jobs", headers=session(cookie["value"])).status == 401
     assert browser.run("return [sessionStorage.length, localStorage.length, jobs.size]") == [0, 0, 0]
@@ -255,7 +254,7 @@ def test_the_keyboard_alone_logs_in_runs_and_opens_a_job(start, browser):
     assert browser.run("return document.activeElement.id") == "title"
 
 
-# This script returns all texts whose contrast with the background is below 4.5:1 (WCAG 2.1, success criterion 1.4.3).
+# The script returns all texts whose contrast with the background is below 4.5:1 (WCAG 2.1, success criterion 1.4.3).
 LOW_CONTRAST = """
 const rgb = (color) => color.match(/[\\d.]+/g).map(Number);
 const backOf = (element) => {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""PAM modules that crash, hang or answer nonsense. Each case gets a defined status, and other users can log in meanwhile."""
+"""PAM modules that crash, hang or answer nonsense."""
 
 import os
 import pathlib

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The PAM helper alone: its arguments, its input and its end."""
 
 import concurrent.futures
 import os
@@ -83,7 +82,7 @@ def test_a_service_that_does_not_ask_for_the_password_fails(directory):
 
 @pytest.fixture
 def stacks(directory):
-    """A service that refuses every password, and a service that accepts `sesame`."""
+    """Writes a PAM service that refuses every password, and a PAM service that accepts `sesame`."""
     (directory / "no").write_text("auth required pam_deny.so\n")
     script = directory / "asks"
     script.write_text('#!/bin/sh\nread -r word; test "$word" = sesame\n')

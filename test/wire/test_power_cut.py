@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Acknowledged data survives a power cut. The disk loses data that was not synchronized, except for random pages.
 
-Acknowledged data (deploy/operate.md, "What survives a crash?") is the jid of an asynchronous job, a token and a logout.
-Lost synchronous jobs are counted and printed. CUTS sets the number of cuts; `make nightly` sets 1000.
-"""
+Acknowledged data is the jid of an asynchronous job, a token and a logout (deploy/operate.md).
+Lost synchronous jobs are counted and printed. CUTS sets the number of power cuts."""
 
 import contextlib
 import http.client
@@ -26,14 +25,14 @@ from support.relay import Relay
 from support.rest import api_of, serving
 
 CUTS = int(os.environ.get("CUTS", 1000 if LONG else 6))
-WITHOUT_ETCD = CUTS // 5  # each takes some seconds
-LIVES = 25  # cuts per disk; a new disk keeps the checks after each cut short
-WRITTEN_BY_THEN = 3.0  # seconds; the promise is one, but machines may be slow
-RECENT = 200  # number of tokens and logouts to check; a user has at most 1,000 tokens
+WITHOUT_ETCD = CUTS // 5
+LIVES = 25  # cuts per disk, because checks of a full disk take long
+WRITTEN_BY_THEN = 3.0  # a synchronous job is on the disk after this many seconds
+RECENT = 200  # tokens and logouts to check, because a user has at most 1,000 tokens
 
 
 class Answered:
-    """Maps to the time of the answer: jids, words of synchronous jobs, tokens, and tokens after a logout."""
+    """Maps from jids, words of synchronous jobs, tokens and logouts to the time of the reply."""
 
     def __init__(self):
         self.jobs, self.words, self.tokens, self.ended = {}, {}, {}, {}
@@ -43,7 +42,6 @@ class Answered:
             kept.update(getattr(other, name))
 
     def now(self):
-        """Returns a copy. Other threads may write meanwhile."""
         copy = Answered()
         for name, kept in vars(self).items():
             setattr(copy, name, kept.copy())
@@ -51,13 +49,10 @@ class Answered:
 
 
 class Session:
-    """A connection to the HTTP port. Raises OSError without an answer."""
-
     def __init__(self, port):
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
 
     def ask(self, method, path, body=None, token=None):
-        """Returns the status and the value of `return`."""
         headers = {"X-Auth-Token": token} if token else {}
         try:
             self._connection.request(method, path, body and json.dumps(body), {**JSON, **headers})
@@ -80,7 +75,7 @@ class Session:
         return status == 200
 
     def jobs(self):
-        """Returns the arguments of all jobs by jid."""
+        """Returns a map from jid to the arguments of the job."""
         status, ret = self.run(chunk("runner", "jobs.list_jobs"))
         assert status == 200, ret
         return {jid: job["Arguments"] for jid, job in ret[0].items()}
@@ -107,9 +102,9 @@ def work(port, answered, name, words_alone):
 
 
 def live_and_lose_power(daemon, port, disk, life, chance):
-    """Runs a load and cuts the power. Returns the earlier answers and the time of the cut."""
+    """Sends requests, then cuts the power. Returns the data acknowledged in this life and the time of the cut."""
     answered = Answered()
-    words_alone = life % 8 == 3  # an acknowledged write also writes everything before it
+    words_alone = life % 8 == 3  # an acknowledged write also writes all earlier data
     threads = [threading.Thread(target=work, args=(port, answered, f"{life}-{number}", words_alone)) for number in range(4)]
     for thread in threads:
         thread.start()
@@ -126,15 +121,15 @@ def live_and_lose_power(daemon, port, disk, life, chance):
 
 
 class Tally:
-    """Sums of acknowledged and of found data, over all disks."""
+    """Counts of acknowledged and of found data, over all disks."""
 
     def __init__(self):
         self.cuts = 0
         self.jobs, self.words, self.tokens, self.ended = ([0, 0] for _ in range(4))
-        self.oldest = 0  # age in seconds, at the power cut, of the oldest lost synchronous job
+        self.oldest = 0
 
     def count(self, acknowledged, session, jobs, words=None):
-        """Adds the result of one cut. Without `words` no synchronous job was looked up."""
+        """Adds the result of one power cut. Without `words`, no synchronous job was looked up."""
         wrong = Answered()
         wrong.jobs = acknowledged.jobs.keys() - jobs
         wrong.words = acknowledged.words.keys() - (words or set())
@@ -166,7 +161,6 @@ def tally(capsys):
 
 
 def on_disk(disk, **more):
-    """Returns the options of a responder that keeps everything on `disk`."""
     served = serving()
     served["rest_fcgi"].update({"login_guard": {"tries": 0}})
     return {"cachedir": str(disk.path / "cache"), **served, **more}
@@ -182,13 +176,13 @@ def disks(directory, cuts):
 
 @pytest.fixture
 def mounts(directory):
-    """Unmounts before the fixture of the directory removes it."""
+    """Unmounts the disk before the fixture `directory` removes its folder."""
     with private_mounts():
         yield
 
 
 def remembered(earlier, acknowledged, session, chance):
-    """Checks some of the latest tokens and logouts of earlier cuts, then adds the acknowledged ones."""
+    """Checks recent tokens and logouts of earlier power cuts, then adds the acknowledged tokens and logouts."""
     for name, good in (("tokens", True), ("ended", False)):
         newest = list(getattr(earlier, name))[-RECENT:]
         some = chance.sample(newest, min(5, len(newest)))
@@ -221,7 +215,6 @@ def test_acknowledged_jobs_tokens_and_logouts_survive_power_cuts(directory, moun
 
 
 def delivered(etcd, root):
-    """Returns the jids of all jobs in etcd."""
     return {key.split(b"/")[-2].decode() for key in etcd.all(f"{root}/jobs/") if key.endswith(b"/.load.p")}
 
 
@@ -233,7 +226,7 @@ def gate(etcd):
 
 
 def test_the_outbox_for_etcd_survives_power_cuts(directory, etcd, gate, mounts, start, tally):
-    """Every other start has no etcd, so that jobs wait in the outbox. The next start delivers them until its power cut."""
+    """Every other start has no etcd, so jobs wait in the outbox. The next start delivers these jobs to etcd."""
     chance = random.Random(31)
     for disk, cuts in disks(directory, WITHOUT_ETCD):
         root, waiting = f"/salt/{disk.path.name}", Answered()

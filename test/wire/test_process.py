@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Signals, reload, core dumps and exit statuses of the process."""
 
 import json
 import os
@@ -20,7 +19,6 @@ from support.process import TIMEOUT, Process, join, wait_until
 
 
 def in_background(function, *args):
-    """Calls a function on a thread. Returns a function that waits for the result."""
     result = []
     thread = threading.Thread(target=lambda: result.append(function(*args)))
     thread.start()
@@ -32,12 +30,11 @@ def in_background(function, *args):
     return wait
 
 
-# This shutdown timeout is longer than the timeout of a test, so a test fails if the responder waits without need.
+# This timeout is longer than the timeout of a test. A test fails if the responder waits for it.
 LONG_SHUTDOWN = {"rest_fcgi": {"shutdown_timeout": 3600}}
 
 
 def await_job(daemon):
-    """Waits until a job runs."""
     active = fastcgi.request(json.dumps([chunk("runner", "jobs.active")]).encode())
     wait_until(lambda: json.loads(fastcgi.talk(daemon.address, active).body)["return"] != [{}], "a job runs")
 
@@ -83,7 +80,6 @@ def test_sighup_loads_a_new_configuration(daemon, nginx):
 
 @pytest.fixture
 def with_cores():
-    """Lets child processes leave cores of any size."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
     if hard == 0:
         pytest.skip("RLIMIT_CORE is 0")
@@ -106,7 +102,7 @@ def test_other_processes_of_the_same_user_cannot_read_the_memory(directory, with
         os.chown(path, 65534, 65534)
 
     def denied(pid):
-        """Returns the parts of /proc/PID that a process of the same user cannot read."""
+        """Returns the files of /proc/PID that a process of the same user cannot read."""
         reads = {part: [*as_nobody, "cat", f"/proc/{pid}/{part}"] for part in PARTS}
         return [part for part in PARTS if subprocess.run(reads[part], capture_output=True).returncode != 0]
 

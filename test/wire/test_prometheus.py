@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real Prometheus reads the metrics, and the alerts and the dashboard name metrics that exist."""
+"""The alerts and the dashboard name metrics that a real Prometheus reads."""
 
 import json
 import re
@@ -17,20 +17,18 @@ from support.rest import login, serving
 ALERTS = ROOT / "deploy/prometheus/alerts.yml"
 DASHBOARD = ROOT / "deploy/grafana/rest_fcgi.json"
 METRIC = re.compile(r"\b(?:rest_fcgi|salt|process)_[a-z_]+\b")
-ELSEWHERE = {"rest_fcgi_event_bus_joined", "salt_function_status"}  # only in front of a Salt master
+ELSEWHERE = {"rest_fcgi_event_bus_joined", "salt_function_status"}  # these metrics exist only with a Salt master
 
 NEEDS_PROMETHEUS = pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus is not installed")
 
 
 def expressions():
-    """Returns all expressions of the dashboard."""
     panels = json.loads(DASHBOARD.read_text())["panels"]
     return [target["expr"] for panel in panels for target in panel.get("targets", [])]
 
 
 @pytest.fixture
 def prometheus(start, directory):
-    """A Prometheus that has read the metrics of a responder after a login and a ping."""
     file = directory / "tls.pem"
     openssl("req", "-x509", *EC, "-subj", "/CN=localhost", "-days", 2, "-keyout", file, "-out", directory / "crt.pem")
     file.write_text(file.read_text() + (directory / "crt.pem").read_text())

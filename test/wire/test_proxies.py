@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The client address behind a web server on the same host, with common configurations."""
+"""The client address behind a web server on the same host."""
 
 import json
 
@@ -10,8 +10,8 @@ from support.api import CRED, JSON, Api
 from support.process import free_port
 from support.rest import api_of, serving
 
-ALLOWED, REFUSED = "192.0.2.{}", "198.51.100.1"  # addresses that api_acl allows and refuses
-CLIENT = "X-Test-Client"  # the header that tells the web server the client address
+ALLOWED, REFUSED = "192.0.2.{}", "198.51.100.1"  # api_acl allows the first address and refuses the second
+CLIENT = "X-Test-Client"  # this header tells the web server the client address
 
 NGINX_CLIENTS = f"set_real_ip_from 127.0.0.0/8; real_ip_header {CLIENT};"
 HOST = "proxy_set_header Host $host;"
@@ -47,7 +47,6 @@ def port_of(changes):
 
 
 def login(api, client=None, password=CRED["password"], **headers):
-    """Returns the status of a login."""
     named = {CLIENT: client} if client else {}
     body = json.dumps({**CRED, "password": password})
     return api.request("POST", "/login", body, {**JSON, **named, **headers}).status

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Execution modules in Salt's format: the same results as on a real minion, broken modules, and replaced functions."""
 
 import pathlib
 import shutil
@@ -62,7 +61,7 @@ def write(folder, name, text, mode=0o644):
 
 @pytest.fixture(scope="module")
 def shared():
-    """A responder behind nginx with all modules that do not disturb each other. The value is its daemon, Api and module folder."""
+    """A responder with all modules, its Api behind nginx and its module folder."""
     home = short_directory()
     folder = home / "modules"
     folder.mkdir(mode=0o755)
@@ -93,7 +92,7 @@ def call(api, fun, *arg, tgt=TGT, **kwarg):
 
 
 def comparable(value):
-    """Returns the exception of a traceback, and the first line of an error about arguments."""
+    """Returns the exception of a traceback, or the first line of an error about arguments."""
     if not isinstance(value, str):
         return value
     words, traceback, lines = value.partition(" Traceback (most recent call last):\n")
@@ -106,8 +105,7 @@ def test_a_users_module_returns_the_same_as_on_a_real_minion(shared_api, tmp_pat
     own.mkdir(parents=True)
     write(own, "my_shop.py", USER_MODULE.read_text())
     mine = [call(shared_api, fun, *args, **kwargs) for fun, args, kwargs in CALLS]
-    # A minion turns a text `name=value` into a keyword argument before the call, and adds keywords about the job. The program that
-    # calls the real Salt's functions does not, so the arguments are prepared here.
+    # A minion turns a text `name=value` into a keyword argument before the call. salt_calls.py does not.
     asked = [(fun, [a for a in args if "=" not in str(a)], {**kwargs, **({"upper": True} if args == ["upper=True"] else {})}) for fun, args, kwargs in CALLS]
     theirs = salt_minion.run(python, TGT, PILLAR, asked, own.parent)
     for one, here, there in zip(CALLS, mine, theirs, strict=True):
@@ -115,7 +113,7 @@ def test_a_users_module_returns_the_same_as_on_a_real_minion(shared_api, tmp_pat
         if isinstance(here, dict) and "told" in here:
             assert here["told"] is (True if one[0] == "shop.list" else None), one
             here["told"] = expected["told"]
-        if one == ("shop.needs", [1, 2], {"four": 4}):  # a minion finds this before the call, too
+        if one == ("shop.needs", [1, 2], {"four": 4}):  # a minion also finds the error before the call
             expected = "ERROR executing 'shop.needs': The following keyword arguments are not valid: four=4"
         assert comparable(here) == comparable(expected), one
 

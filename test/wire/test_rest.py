@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""rest_cherrypy and rest_tornado, over FastCGI behind nginx and over the HTTP port. salt_engine/rest_rows.py compares single
-requests with salt-api."""
+"""rest_cherrypy and rest_tornado, over FastCGI behind nginx and over the HTTP port."""
 
 import concurrent.futures
 import http.client
@@ -91,7 +90,7 @@ def test_requests_of_one_session_run_in_parallel(api, token, tmp_path):
 
 
 def test_the_java_client_logs_in_calls_and_logs_out(api):
-    """Sends the requests of SUSE's Java library salt-netapi-client."""
+    """The requests are those of SUSE's Java library salt-netapi-client."""
     java = {"Accept": "application/json", "Content-Type": "application/json; charset=UTF-8"}
 
     def send(path, value, **headers):

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Published clients with minions of the embedded engine, over FastCGI behind nginx and over the HTTP port."""
 
 import pytest
 

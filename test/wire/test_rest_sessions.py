@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many logins and logouts leave nothing behind: 1,000, and 100,000 in `make nightly`."""
+"""Many logins and logouts leave no memory, descriptors or files behind."""
 
 import concurrent.futures
 import contextlib
@@ -16,7 +16,7 @@ from support.rest import api_of, serving
 
 THREADS = 4
 WARM, TURNS = 1_000, 100_000 if LONG else 1_000
-GROWTH = 1.05  # allowed growth, because the allocator fragments memory
+GROWTH = 1.05  # the allocator fragments memory
 
 
 def turns(port, count):
@@ -44,12 +44,12 @@ def together(port, count):
             done.result()
 
 
-READERS = 4  # kept connections to the store, with two files each
+READERS = 4
 LOG = ("rest_fcgi.log", "state.db", "state.db-wal", "state.db-shm")  # the database keeps free pages
 
 
 def blocks(directory):
-    """Returns the disk usage of all files below a directory, without logs and the database."""
+    """Returns the disk usage of a folder without logs and the database."""
     files = [path for path in directory.rglob("*") if path.is_file() and path.name not in LOG]
     return sum(512 * path.stat().st_blocks for path in files)
 

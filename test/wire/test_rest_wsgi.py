@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""rest_wsgi over nginx and FastCGI: uploads, replies in Salt's shapes, refusals and the audit log."""
 
 import json
 import re
@@ -15,7 +14,6 @@ LIMIT = 1048576
 
 
 def padded(size):
-    """Returns a request of exactly `size` bytes that pings ms-0."""
     low = json.dumps([local("test.ping", tgt="ms-0", metadata={"pad": ""})])
     return low.replace('"pad": ""', '"pad": "%s"' % ("x" * (size - len(low))))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""rest_fcgi_run, which starts the programs of jobs: the end of a process tree, and the check of its peer."""
+"""rest_fcgi_run, which starts the programs of jobs."""
 
 import os
 import pwd
@@ -19,7 +19,7 @@ HELPER = daemons.BINARY.parent / "rest_fcgi_run"
 TGT = "ms-0"
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a helper as another user")
 
-# The shell script of a job. It starts a child in its process group, a daemon in its own session, and a child of the daemon.
+# The script of a job starts a child in its process group, a daemon in a new session, and a child of the daemon.
 TREE = """
     sleep 1000 & echo $! > child
     setsid sh -c 'sleep 1000 & echo $! > grandchild; echo $$ > daemon; wait' </dev/null >/dev/null 2>&1 &
@@ -88,7 +88,7 @@ def test_a_hundred_megabytes_of_output_are_cut_and_not_kept(start, front):
 
 @pytest.fixture
 def activated(directory, keep):
-    """A socket that starts a helper for each connection, like systemd: activated("--peer", "root")."""
+    """Listens on a socket and starts a helper for each connection. Example: activated("--peer", "root")."""
 
     def starter(*args, before=(), program=HELPER):
         address = str(directory / "run.sock")

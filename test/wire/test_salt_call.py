@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Execution functions compared with a real minion on the same host, by value or by shape.
+"""Execution functions, compared with a real minion on the same host.
 
-support/module_differences.txt lists intended differences.
-"""
+support/module_differences.txt lists intended differences."""
 
 import fnmatch
 import os
@@ -27,9 +26,9 @@ PILLAR = {
     "schedule": {"job": {"seconds": 5}},
 }
 
-VALUE = "value"  # equal
-SHAPE = "shape"  # equal types and keys, for values that change with time
-COMMON = "common"  # equal types of common keys
+VALUE = "value"
+SHAPE = "shape"  # types and keys are equal, because the values change with time
+COMMON = "common"
 
 
 class Case:
@@ -243,7 +242,7 @@ def cases_of_cmd():
 
 
 def cases_of_file(folder):
-    """Creates `text`, `link` to it, `dangling`, `fifo` and the folder `sub`. Yields cases about them."""
+    """Creates files of several types. Yields cases about these files."""
     (folder / "text").write_text("# one\ntwo\n  three with grün\n")
     (folder / "link").symlink_to("text")
     (folder / "dangling").symlink_to("nowhere")
@@ -251,7 +250,7 @@ def cases_of_file(folder):
     os.mkfifo(folder / "fifo")
     os.link(folder / "text", folder / "other")
     os.chmod(folder / "text", 0o4640)
-    # The atime is in the future. With the mount option relatime, the kernel does not change such an atime when the file is read.
+    # With the mount option relatime, reading the file does not change an atime in the future.
     os.utime(folder / "text", (time.time() + 3600, time.time() - 60))
     paths = [str(folder / name) for name in ("text", "link", "dangling", "sub", "fifo", "nosuch")] + ["/dev/null"]
     for path in paths:
@@ -311,8 +310,6 @@ WRITES = [
 
 
 class Ours:
-    """Calls functions through the API."""
-
     def __init__(self, nginx):
         self.nginx = nginx
 
@@ -326,7 +323,6 @@ class Ours:
 
 @pytest.fixture(scope="module")
 def python():
-    """Returns a Python with Salt."""
     return salts.require("3006") / "bin/python"
 
 
@@ -355,8 +351,7 @@ SIDES = ("mine", "real")
 
 @pytest.fixture(scope="module")
 def asked(python, ours, root):
-    """Calls everything on both sides, and Salt in one process. Returns (case, ours, theirs) for every case, the argument
-    specifications of both sides, and (function and arguments, ours, theirs) for each write."""
+    """Makes all calls with the responder and with Salt. Returns both answers of every case."""
     for name in ("files", *SIDES):
         (root / name).mkdir()
     all_cases = list(cases(root / "files"))
@@ -385,7 +380,6 @@ def kind(value):
 
 
 def difference(how, ours, theirs, where=""):
-    """Returns the difference as text, or None."""
     if how == VALUE and ours != theirs:
         return f"{where}: {ours!r}, and a real minion has {theirs!r}"
     if how == VALUE:
@@ -405,7 +399,7 @@ def difference(how, ours, theirs, where=""):
 
 
 def first_line_if_text(value):
-    """Returns the exception of a traceback, because its lines name other files."""
+    """Returns the exception of a traceback, because the other lines name other files."""
     if not isinstance(value, str):
         return value
     words, traceback, lines = value.partition(" Traceback (most recent call last):\n")

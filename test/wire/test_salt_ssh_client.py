@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""deploy/salt_ssh_client.py with a fake Salt. salt_engine/test_salt_ssh.py has the real one."""
+"""deploy/salt_ssh_client.py with a fake Salt. salt_engine/test_salt_ssh.py uses a real Salt."""
 
 import json
 import os
@@ -36,7 +36,7 @@ class SSH:
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs the program with a Salt whose client executes `does`: run("return 1", request)."""
+    """Runs the program with a Salt whose client executes `does`. Example: run("return 1", request)."""
     config = tmp_path / "etc/master"
     (tmp_path / "etc/rosters").mkdir(parents=True)
     (tmp_path / "etc/rosters/dmz").touch()

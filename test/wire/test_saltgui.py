@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The calls of SaltGUI's pages to the embedded engine, sent by a real Chromium. Each reply has the form that the page
-needs, and the issues page stays empty. SaltGUI itself is not installed."""
+"""A real Chromium sends the calls of SaltGUI's pages to the embedded engine. SaltGUI itself is not installed."""
 
 import json
 import re
@@ -46,7 +45,7 @@ for (const [name, low] of Object.entries(%s)) replies[name] = (await (await post
 const stats = await fetch("/stats", { headers: { "Accept": "application/json", "X-Auth-Token": token } });
 return { ...replies, stats: stats.status };
 """
-# SaltGUI shows a job as complete after all returns. SaltGUI counts only returns of jobs whose jid it already knows.
+# SaltGUI counts only returns of jobs whose jid it already knows.
 STARTS_A_JOB = LOGIN + """
 const session = await login(), source = new EventSource("/events"), early = [], returned = new Set();
 let jid = null;
@@ -96,8 +95,7 @@ def test_each_page_of_saltgui_gets_its_data(page):
 
 
 def test_the_issues_page_of_saltgui_is_empty(page):
-    """The issues page lists vulnerable versions, outdated minions, unaccepted keys, disconnected minions, running jobs,
-    failed states, disabled functions and jobs without return codes."""
+    """SaltGUI's issues page lists problems such as outdated minions and failed states."""
     replies = run(page, ASKS % json.dumps(CALLS))
     versions = replies["versions"]
     assert sorted(versions) == ["Master", "Up to date"] and set(versions["Up to date"].values()) == {versions["Master"]}

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Script modules: executable files become functions."""
 
 import signal
 

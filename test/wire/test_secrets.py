@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Passwords and tokens appear in no log, no reply and no file."""
 
 import hashlib
 import json
@@ -17,7 +16,7 @@ ALL = [".*", "@runner", "@wheel", "@jobs"]
 
 @pytest.fixture
 def file(directory):
-    """Returns external_auth with a password file that has the canary's hash for bob."""
+    """Returns external_auth with a password file. The user bob has the canary as his password."""
     words = {"bob": CANARY, CRED["username"]: CRED["password"]}
     users = directory / "canary-users"
     users.write_text("".join(f"{name}:{hashlib.sha256(word.encode()).hexdigest()}\n" for name, word in words.items()))
@@ -30,7 +29,7 @@ def talkative(start, file):
 
 
 def misdeeds():
-    """Yields requests with the canary as a password or token, valid and invalid."""
+    """Yields requests with the canary as a password or token."""
     ping = {"client": "local", "tgt": "*", "fun": "test.ping"}
     yield [{**LOW, **ping}]
     yield [{**LOW, **ping, "username": "nobody"}]
@@ -71,7 +70,6 @@ BLOCK = f"username: bob\neauth: file\npassword: |-\n  {CANARY}\n"
 
 
 def logins():
-    """Yields requests of the REST interface with the canary as a password or token: method, path, headers, body."""
     for low in (LOW, {**LOW, "username": "nobody"}, {**LOW, "eauth": "nosuch"}, {**LOW, "password": [CANARY]}):
         yield "POST", "/login", JSON, json.dumps(low)
         yield "POST", "/login", YAML, json.dumps(low)
@@ -84,7 +82,6 @@ def logins():
     yield "POST", "/run", FORM, urllib.parse.urlencode({**LOW, "client": "local", "tgt": "*", "fun": "test.ping"})
     yield "POST", "/run", YAML, QUOTED + "client: local\ntgt: '*'\nfun: test.ping\n"
     yield "POST", "/token", JSON, json.dumps(LOW)
-    # Words of several lengths.
     for word in (CANARY, 40 * CANARY, 150 * CANARY):
         yield "GET", "/minions", {"X-Auth-Token": word}, ""
     for headers in ({"X-Auth-Token": CANARY}, {"Cookie": f"session_id={CANARY}"}, {"Authorization": f"Bearer {CANARY}"}):
@@ -94,7 +91,7 @@ def logins():
 
 
 def ways_in(start, front, file):
-    """Starts a responder. Returns it, and kept connections over FastCGI and HTTP."""
+    """Starts a responder. Returns the responder, and open connections over FastCGI and HTTP."""
     changes = serving()
     daemon = start({**changes, **file, "log_level": "all"})
     return daemon, [front(daemon).connection(), api_of(changes).connection()]

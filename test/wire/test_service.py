@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The files that `make install` puts on a host: units, users, logs and the manual page. The tests write only to their
-own folders."""
+"""The files of `make install`, such as units, users and the manual page."""
 
 import grp
 import json
@@ -26,7 +25,6 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to giv
 
 
 def run(*argv, **options):
-    """Runs a tool in a plain environment. Returns its status and output."""
     env = {"PATH": TOOLS, "LC_ALL": "C.UTF-8", **options.pop("env", {})}
     result = subprocess.run(argv, capture_output=True, text=True, timeout=60, env=env, **options)
     return result.returncode, result.stdout + result.stderr
@@ -38,7 +36,7 @@ def content(tree):
 
 @pytest.fixture(scope="module")
 def installed():
-    """Installs everything like a package, for tests that do not change it. Returns the root folder."""
+    """Installs the program like a package. Returns the root folder, which the tests do not change."""
     home = short_directory()
     install(DESTDIR=home / "root", PREFIX="/usr")
     yield home / "root"
@@ -53,7 +51,6 @@ def root(installed, directory):
 
 @pytest.fixture(scope="module")
 def prefix():
-    """Installs everything below a prefix. Returns the prefix."""
     home = short_directory()
     install(PREFIX=home / "usr")
     yield home / "usr"
@@ -81,7 +78,6 @@ def test_install_uses_the_paths_of_debian(installed):
 
 
 def dead_links(pages):
-    """Returns the links that lead to no file or heading."""
     dead = []
     for page in pages:
         for path, _, heading in re.findall(r'\]\((?!https?:)([^)#\s"]*)(#?)([^)\s"]*)\)', page.read_text()):
@@ -99,7 +95,7 @@ def anchor(heading):
 def test_links_of_installed_pages_lead_somewhere(installed):
     pages = list((installed / "usr/share").rglob("*.md"))
     deployed = [page for folder in ("deploy", "nginx", "apache") for page in (daemons.ROOT / folder).rglob("*.md")]
-    assert len(pages) == len(deployed) + 1  # README.md
+    assert len(pages) == len(deployed) + 1
     assert dead_links(pages) == []
 
 
@@ -124,7 +120,6 @@ def test_install_and_uninstall_keep_the_configuration(root):
 
 
 def verify(prefix, *units):
-    """Returns the status and output of systemd-analyze verify. It also reads the units of the host."""
     env = {"SYSTEMD_UNIT_PATH": f"{prefix}/lib/systemd/system:", "MANPATH": f"{prefix}/share/man"}
     return run("systemd-analyze", "verify", "--recursive-errors=no", *units, env=env)
 
@@ -184,7 +179,7 @@ def test_each_unit_explains_its_exposure(installed, unit):
         assert known in reasons, row
 
 
-# The exposure that `systemd-analyze security` of systemd 252 prints for each service. A service without protection has about 10.
+# systemd 252 prints this exposure for each service. A service without protection has about 10.
 EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.6"}
 
 
@@ -249,7 +244,7 @@ def test_the_manual_page_has_no_warning_and_names_every_option(prefix):
 
 
 def test_the_responder_serves_a_socket_from_systemd(directory):
-    """The listening socket is file descriptor 0, as with StandardInput=socket."""
+    """The listening socket is descriptor 0, as with StandardInput=socket."""
     config = daemons.master_config(directory, {"rest_fcgi": {"listen": "fd:0"}})
     (directory / "master").write_text(json.dumps(config))
     address = str(directory / "given.sock")
@@ -265,7 +260,7 @@ def test_the_responder_serves_a_socket_from_systemd(directory):
 
 @pytest.fixture
 def rotation(directory, root):
-    """Adapts the configuration of logrotate to a folder of the test: rotation(pid) rotates its logs."""
+    """Returns a function that rotates the logs of a test's folder with logrotate."""
     if not os.path.exists("/usr/sbin/logrotate"):
         pytest.skip("logrotate is needed")
     logs = directory / "logs"

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Four processes share one store under load: jobs, failed logins, logouts and kill requests."""
 
 import json
 import time
@@ -12,11 +11,11 @@ from support.process import wait_until
 from support.rest import api_of, login, serving, session
 
 SECONDS = 20 if LONG else 3
-REACHES = 5 if SANITIZED else 2  # seconds; the promise is one, but machines may be slow
+REACHES = 5 if SANITIZED else 2  # seconds until another process sees a change
 
 
 class Four:
-    """Four processes with one `cachedir` and a port each."""
+    """Four processes with one `cachedir`. Each process has its own port."""
 
     def __init__(self, start, directory):
         guarded = {"sharedsecret": "shared", "external_auth": {"sharedsecret": {"alice": [".*"]}}}

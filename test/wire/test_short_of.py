@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Full disks, few descriptors and no threads. Requests are answered or refused with the reason, and service resumes
-without a restart."""
+"""Full disks, few descriptors and no threads. Service resumes without a restart."""
 
 import collections
 import concurrent.futures
@@ -24,7 +23,7 @@ PING = local("test.ping", tgt="ms-0")
 
 @pytest.fixture
 def mounts(directory):
-    """Unmounts before the fixture of the directory removes it."""
+    """Unmounts before the fixture `directory` removes its folder."""
     with private_mounts():
         yield
 
@@ -40,13 +39,10 @@ def pong(daemon):
 
 
 def good(api, token):
-    """Returns the status of a request with a token."""
     return api.request("GET", "/minions/ms-0", headers=session(token)).status
 
 
 def found_by(api):
-    """Returns a function that tells whether a job is listed."""
-
     def found(jid):
         low = chunk("runner", "jobs.list_job", kwarg={"jid": jid})
         return "Function" in api.request("POST", "/run", json.dumps([low]), JSON).ret[0]
@@ -83,7 +79,7 @@ def test_a_full_disk_refuses_logins_and_keeps_sessions(small_disk, start):
     wait_until(lambda: log_in(api).status == 503, "there is no room for a token")
     assert "it cannot be written" in daemon.log()
     assert good(api, kept) == 200
-    assert api.request("POST", "/run", json.dumps([PING]), JSON).status == 200  # the request has a password and needs no token
+    assert api.request("POST", "/run", json.dumps([PING]), JSON).status == 200
     filler.unlink()
     assert good(api, login(api)) == good(api, kept) == 200
     assert api.request("POST", "/logout", headers=session(ended)).status == 200
@@ -95,11 +91,11 @@ def test_a_full_disk_of_the_log_delays_no_request_and_logging_resumes(small_disk
     daemon = start({"rest_fcgi": files})
     assert pong(daemon)
     filler = fill(small_disk)
-    for _ in range(100):  # lines still fit into the last page of each file
+    for _ in range(100):  # some lines still fit into the last page of each file
         assert pong(daemon)
     before = (small_disk / "audit").read_text().count("fun=test.ping")
     assert before < 101
-    assert "No space left on device" in daemon.log()  # standard error has the reason
+    assert "No space left on device" in daemon.log()
     filler.unlink()
     assert pong(daemon)
     wait_until(lambda: (small_disk / "audit").read_text().count("fun=test.ping") > before, "there are lines again")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""500 clients that send slowly, read slowly or hang up, over each front end. Another client sends requests one after
-the other, first alone and then beside the slow clients. On an idle machine (REST_FCGI_QUIET) the second rate must be at
-least 0.9 of the first. Otherwise it must exceed one request a second, or a quarter of the first rate. If the client had
-to wait for slow clients, each request would take seconds."""
+"""Slow clients do not delay another client. 500 clients send slowly, read slowly or disconnect.
+
+The test compares the request rate of the other client with and without slow clients.
+On an idle machine (REST_FCGI_QUIET) the rate falls by at most a tenth."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def own_port(port, **more):
 
 
 class FrontEnds:
-    """Each method starts a responder with rest_cherrypy and returns an Api."""
+    """Starts a responder behind each kind of front end. Each method returns an Api."""
 
     def __init__(self, directory, start, front, keep):
         self.directory, self._start, self._front, self._keep = directory, start, front, keep
@@ -62,8 +62,7 @@ class FrontEnds:
 
 (APACHE_LIMITS,) = re.findall(r"```apache\n(.*?)```", (ROOT / "apache/README.md").read_text(), re.DOTALL)
 NAMES = ["http", "https", "nginx", "nginx_over_http", "apache", "mod_fcgid"] if QUIET else ["http", "https", "nginx", "mod_fcgid"]
-# mod_fcgid gets fewer slow readers, because it has 64 processes with one request each. A client that reads slowly occupies a process
-# if the reply is larger than the buffer of mod_fcgid.
+# mod_fcgid has 64 processes with one request each. A slow reader occupies a process while a large reply is sent.
 FEWER = {"mod_fcgid": {"heads": 230, "bodies": 230, "readers": 30, "hanging_up": 10}}
 
 
@@ -73,7 +72,7 @@ def front_ends(directory, start, front, keep):
 
 
 def turn(api):
-    """Returns the rate of answered requests a second."""
+    """Returns the number of answered requests a second."""
     began = time.monotonic()
     for _ in range(EACH):
         reply = api.request("POST", "/run", BODY, JSON)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Requests, logins, jobs and streams for SOAK_SECONDS, an hour with `make soak`. The process does not grow, releases
-all descriptors, and long listeners receive every event in order. Runs of ten minutes or more also use a real master.
-build/soak has a table of measurements for each engine. Other runs leave it out."""
+"""Requests, logins, jobs and streams run for SOAK_SECONDS. Memory and descriptors do not grow.
+
+Runs of ten minutes or more also use a real master. build/soak has a table of measurements."""
 
 import collections
 import itertools
@@ -26,25 +26,25 @@ from support.salt_master import Salt
 from support.streams import CLOSE, Sse, WebSocket, hook
 
 ENGINES = ["embedded", "salt"] if SOAK_SECONDS >= 600 else ["embedded"]
-WARM = min(300, SOAK_SECONDS / 3)  # until caches and logs have reached their limits
-EVERY = min(10, SOAK_SECONDS / 40)  # seconds between measurements
-READINGS = 10  # readings of memory per measurement; the smallest excludes temporary hashes
+WARM = min(300, SOAK_SECONDS / 3)  # seconds until caches and logs have reached their limits
+EVERY = min(10, SOAK_SECONDS / 40)
+READINGS = 10  # the smallest of several readings excludes temporary hashes
 STAY, COME_AND_GO, CALLERS = 10, 4, 3
-PAUSE = {"embedded": 0.002, "salt": 0.2}  # between two events and two requests; a master is slower
-PARTS = 10  # parts of the time after the warm-up; the minimum of each is compared
-READERS = 16  # descriptors of read connections, which open with parallel reads
+PAUSE = {"embedded": 0.002, "salt": 0.2}  # seconds between two events and between two requests
+PARTS = 10  # the growth is computed from the minimum of each part
+READERS = 16  # parallel reads open more connections with descriptors
 FILE_LOGIN = {"eauth": "file", "username": "alice", "password": "sesame"}
 pytestmark = pytest.mark.skipif(not SOAK_SECONDS, reason="runs in `make soak` and `make nightly`")
 
 
 def own(port):
-    """Returns settings for rest_cherrypy on a port and over FastCGI. No login uses the cache, so each one hashes its password."""
+    """Returns settings for rest_cherrypy on a port and over FastCGI. The login cache is off."""
     ours = {"netapi": ["rest_cherrypy"], "auth_cache_ttl": 0, "idle_thread_timeout": 1}
     return {"log_level": "error", "rest_fcgi": ours, "rest_cherrypy": {"port": port, "host": "127.0.0.1", "disable_ssl": True}}
 
 
 class Place:
-    """A responder with its web server and port. `cred` is a user with a slow password hash."""
+    """A responder with its web server and port. The user `cred` has a slow password hash."""
 
     def __init__(self, engine, home):
         self.engine, self.cred, self._salt = engine, CRED, None
@@ -65,7 +65,7 @@ class Place:
         self.token = login(self.http, self.cred)
 
     def fire_again(self, event, jid):
-        """Fires an earlier event again under another jid."""
+        """Fires an earlier event again with another jid."""
         tag, data = event["tag"], event["data"]
         if "jid" in data:
             tag, data = tag.replace(data["jid"], jid), {**data, "jid": jid}
@@ -96,7 +96,7 @@ def call(api, token, client, fun, status=200, **more):
 
 
 def one_of_each(place, api, number):
-    """Logs in, calls, starts and looks up a job, sends invalid requests, and logs out."""
+    """Logs in, calls functions, starts and looks up a job, sends invalid requests, and logs out."""
     token = login(api, place.cred)
     (ret,) = call(api, token, "local", "test.arg", tgt="ms-0", arg=[f"word-{number}"] * 20)
     assert ret["ms-0"]["args"]
@@ -109,7 +109,7 @@ def one_of_each(place, api, number):
 
 
 def listen(place, _, number):
-    """Opens a stream in one of several ways, reads an event and closes it."""
+    """Opens a stream of varying kind, reads an event and closes the stream."""
     way = random.Random(number).randrange(6)
     if way < 2:
         stream = Sse(place.http if way else place.fastcgi, place.token)
@@ -117,7 +117,7 @@ def listen(place, _, number):
         return stream.close()
     stream = WebSocket(place.http, "/ws", place.token)
     if way == 2:
-        return stream.vanish()  # disconnects before it sends the ready message
+        return stream.vanish()  # the client disconnects before it sends the ready message
     stream.ready().event()
     if way == 3:
         stream.send(b"\x03\xe8", CLOSE)
@@ -126,7 +126,7 @@ def listen(place, _, number):
 
 
 class Stayer(threading.Thread):
-    """Reads a stream to its end and checks the order."""
+    """Reads a stream to its end and checks the order of events."""
 
     def __init__(self, stream):
         super().__init__(daemon=True)
@@ -142,8 +142,7 @@ class Stayer(threading.Thread):
 
 
 class Load:
-    """Threads run `one_of_each` and `listen` until the end of a `with`. Another thread fires numbered events until they
-    are done, so that each waiting listener gets one. `done` counts turns; `failed` has exceptions."""
+    """Runs `one_of_each` and `listen` on threads while the block runs. Another thread fires numbered events."""
 
     def __init__(self, place):
         self.place, self.done, self.failed, self.fired = place, collections.Counter(), [], 0
@@ -182,8 +181,7 @@ class Load:
 
 
 def fill_log(place):
-    """Fills the event log (100,000 events or 32 MiB) and the table of job owners (50,000 jobs). From then on the
-    process has no reason to grow."""
+    """Fills the event log and the table of job owners. From then on the process has no reason to grow."""
     stream = Sse(place.http, place.token)
     if place.engine == "embedded":
         for _ in range(40):
@@ -226,8 +224,8 @@ def write(engine, series):
 
 
 def growth(series):
-    """Returns the growth in KiB since the warm-up: total, and steady. A leak grows steadily. An allocator grows by a
-    step when more threads than before work at once."""
+    """Returns the growth of memory since the warm-up in KiB: the total and the steady growth.
+    A leak grows steadily. An allocator grows by a step when more threads work in parallel."""
     flat = [one["anonymous_kib"] for one in series if one["seconds"] >= WARM]
     parts = min(PARTS, len(flat))
     floors = [min(flat[len(flat) * at // parts : len(flat) * (at + 1) // parts]) for at in range(parts)]
@@ -236,7 +234,6 @@ def growth(series):
 
 
 def allowed(size):
-    """Returns the allowed total and steady growth in KiB. Only a long run tells a leak from fragmentation."""
     return (size / 20, max(size / 100, 1024)) if SOAK_SECONDS >= 1800 else (size / 10 + 4096, size / 10 + 4096)
 
 

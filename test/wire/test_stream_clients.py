@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Event streams with published clients: EventSource and WebSocket of browsers, Python's websockets and
-websocket-client, pepper, curl, and the method of SaltGUI."""
+"""Event streams with published clients, such as browsers, curl and Python libraries."""
 
 import json
 import subprocess
@@ -26,7 +25,6 @@ CHERRYPY = pytest.mark.parametrize("rest", MODULES[:1], indirect=True)
 
 
 def ran(client, api, path):
-    """Runs the program of a client. Returns the numbers that it received."""
     argv = [require() / "bin/python", STREAM_CLIENT, client, f"http://127.0.0.1:{api.port}", path, COUNT]
     done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -69,7 +67,7 @@ def test_curl_prints_events_at_once(rest, way_in, tmp_path):
         curl.wait(TIMEOUT)
     tags = [line for line in output.read_text().splitlines() if line.startswith("tag: ")]
     assert tags == ["tag: salt/netapi/hook/test"] * 3
-    # Salt's manual shows this awk command. The command skips the first event, because the line `retry: 400` comes before its tag.
+    # Salt's manual shows this awk command. The command skips the first event.
     awk = ["awk", 'BEGIN { RS = ""; FS = "\\n" } $1 ~ /^tag: salt/ { print $1, substr($2, 1, 6), substr($3, 1, 4) }', output]
     assert subprocess.check_output(awk, text=True) == "tag: salt/netapi/hook/test data:  id: \n" * 2
 
@@ -121,7 +119,6 @@ return await new Promise((resolve) => {
 
 
 def run(browser, script):
-    """Runs an asynchronous script in the page and returns its result."""
     return browser.run(f"return (async () => {{ {script} }})()")
 
 
@@ -148,7 +145,7 @@ def test_a_page_of_a_named_origin_opens_web_sockets_of_rest_tornado(on_port, bro
 
 
 SALTGUI = """<!DOCTYPE html><title>GUI</title><link rel="icon" href="data:,"><body></body>"""
-# SaltGUI's Api.js works in this way. Each request has a token from the storage of the page, and EventSource is used without a token.
+# SaltGUI sends a token with each request and uses EventSource without a token.
 SALTGUI_LISTENS = LOGIN + """
 const session = await login();
 const source = new EventSource("/events"), events = [];

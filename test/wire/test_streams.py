@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Event streams of the real program, over the HTTP port and over nginx."""
 
 import json
 import threading
@@ -20,7 +19,7 @@ LIMITED = {"file": {"saltdev": [".*", "@runner", "@wheel", "@jobs"], "limited": 
 
 @pytest.fixture
 def serve(start):
-    """Starts a module on its own port. Returns its Api and the daemon."""
+    """Starts a module on a port. Returns the Api of the port and the daemon."""
 
     def starter(module, section=None, **more):
         changes = serving(module, **(section or {}))
@@ -53,18 +52,18 @@ def took(action):
 
 
 def in_one_of_some_tries(is_quick, tries=4):
-    """Repeats a check up to a few times, because a busy host can delay a try."""
+    """Repeats a check several times, because a busy host can delay a try."""
     return any(is_quick() for _ in range(tries))
 
 
 def ready(api, path):
-    """Opens a WebSocket and waits until it sends events."""
+    """Opens a WebSocket and waits until the server sends events."""
     socket = WebSocket(api, path)
     assert socket.status == 101, socket.body
     socket.ready()
     if path.startswith("/ws"):
         assert socket.text() == "server received message"
-    elif path.startswith("/all_events"):  # the ready message has no answer, but frames are handled in order
+    elif path.startswith("/all_events"):  # the server handles frames in order and does not answer the ready message
         socket.send(b"heard?", PING)
         assert socket.frame() == (PONG, b"heard?")
     return socket
@@ -129,7 +128,7 @@ def test_logout_closes_streams_of_all_processes_within_a_second(serve, module):
         closed = []
         seconds = took(lambda: closed.extend(socket.closed() for socket in sockets))
         assert set(closed) == {(4401 if module == "rest_cherrypy" else 1008, "The session has ended.")}
-        before = [event["tag"] for event in until_end(events)]  # the view asks for minions before
+        before = [event["tag"] for event in until_end(events)]  # the view asks for minions first
         assert all(tag.startswith("salt/run/") for tag in before)
         return seconds
 

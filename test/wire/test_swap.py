@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reloads and changes of the binary under load: no request fails, and every stream ends with its close. The sockets
-come from a service manager, as with the installed units."""
+"""Reloads and changes of the binary under load. No request fails, and every stream ends with a close."""
 
 import concurrent.futures
 import contextlib
@@ -24,10 +23,10 @@ from support.streams import Sse, WebSocket, hook
 from support.units import Unit
 
 SWAPS = 20 if daemons.LONG else 2
-RELOADS = 250 if daemons.LONG else 6  # number of reloads, one per 200 ms
+RELOADS = 250 if daemons.LONG else 6
 LISTENERS = 20
-WITH_IT = {"rest_fcgi", "rest_fcgi_run", "modules", "module_loader.py", "salt_exceptions.py", "salt_functions.py", "minion_options.json"}  # the files beside the installed program
-AT_WORK = 2  # threads per way
+WITH_IT = {"rest_fcgi", "rest_fcgi_run", "modules", "module_loader.py", "salt_exceptions.py", "salt_functions.py", "minion_options.json"}
+AT_WORK = 2
 
 
 @pytest.fixture
@@ -43,8 +42,7 @@ def unit(directory):
 
 
 class Kept:
-    """Sends over one kept connection per thread. Like urllib3, it replaces a connection that was closed since the last
-    reply."""
+    """Sends over one kept connection per thread. A connection that was closed after the last reply is replaced."""
 
     def __init__(self, api, path="/", headers=None):
         self._api, self._path, self._headers = api, path, {**JSON, **(headers or {})}
@@ -100,7 +98,7 @@ def test_kept_fastcgi_connections_get_at_most_a_502_during_a_change_of_the_binar
 
 
 class Listener(threading.Thread):
-    """Reads events in order to the end of the stream. `end` tells how the stream ended."""
+    """Reads events to the end of the stream. `end` tells how the stream ended."""
 
     def __init__(self, stream):
         super().__init__(daemon=True)
@@ -111,14 +109,14 @@ class Listener(threading.Thread):
         try:
             while event := self.stream.event():
                 self.numbers += [event["data"]["post"]["number"]] if "post" in event["data"] else []
-            # A stream ends properly with the last HTTP chunk or a close frame. A cut connection raises an exception.
+            # A complete stream ends with the last HTTP chunk or a close frame.
             self.end = getattr(self.stream, "end", "whole")
         except (OSError, EOFError, http.client.HTTPException, AssertionError) as error:
             self.end = error
 
 
 def listeners(unit, token):
-    """Half of the listeners use server-sent events, the others WebSockets."""
+    """Starts listeners. Half of the listeners use server-sent events, and the others use WebSockets."""
     path = f"/ws/{token}"
     streams = [Sse(unit.http, token) if at % 2 else WebSocket(unit.http, path).ready() for at in range(LISTENERS)]
     return [Listener(stream) for stream in streams]
@@ -164,11 +162,11 @@ def test_the_new_process_answers_requests_that_arrive_during_the_shutdown(unit, 
 def test_a_socket_from_systemd_gets_a_long_accept_queue(unit):
     with open("/proc/sys/net/core/somaxconn") as limit:
         many = min(1000, int(limit.read()))
-    over_fastcgi(unit.address)("[]")  # the responder has taken over the socket
+    over_fastcgi(unit.address)("[]")
     with contextlib.ExitStack() as connections:
         unit.send_signal(signal.SIGSTOP)
         connections.callback(unit.send_signal, signal.SIGCONT)
         for _ in range(many):
             one = connections.enter_context(socket.socket(socket.AF_UNIX))
             one.setblocking(False)
-            one.connect(unit.address)  # raises if the queue is full
+            one.connect(unit.address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""rest_cherrypy behind each sample of nginx/ and apache/, at the root and below a path."""
+"""rest_cherrypy behind each configuration of nginx/ and apache/, at the root and below a path."""
 
 import http.cookies
 import json
@@ -27,7 +27,7 @@ def serving(port, prefix):
 
 @pytest.fixture
 def over_apache(directory, start, keep):
-    """Starts Apache with a sample, and the responder behind it."""
+    """Starts Apache with a configuration of apache/, and the responder behind Apache."""
 
     def starter(sample, prefix, tls=False):
         home, mount = directory / "apache", f"{prefix}/"
@@ -44,8 +44,6 @@ def over_apache(directory, start, keep):
 
 
 class Client:
-    """Sends requests below `prefix`."""
-
     def __init__(self, api, prefix=""):
         self.api, self.prefix, self.origin = api, prefix, api.url
 
@@ -83,7 +81,7 @@ def runs(client, token):
 
 
 def streams(client, token):
-    """Events arrive at once, on as many streams as max_streams allows. A closed client releases its stream."""
+    """Checks that events arrive at once on max_streams streams, and that a closed client releases its stream."""
     path, session = f"{client.prefix}/ws/{token['X-Auth-Token']}", token["X-Auth-Token"]
     job = json.dumps({"client": "local", "tgt": "ms-0", "fun": "test.true"})
     assert WebSocket(client.api, path, upgrade={}).status == 426
@@ -100,7 +98,7 @@ def streams(client, token):
     again = []
 
     def is_room():
-        client.request("POST", "/", {**JSON, **token}, body=job)  # Apache notices a closed client only when it writes
+        client.request("POST", "/", {**JSON, **token}, body=job)  # Apache notices a closed client when it writes
         again.append(Sse(client.api, session, f"{client.prefix}/events", {"Last-Event-ID": events.ids[-1]}))
         return again[-1].status == 200
 

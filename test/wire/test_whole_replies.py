@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Replies arrive whole through nginx and Apache: at the sizes of all buffers on the way, to slow readers, many at once, and after
-a job that takes longer than the default timeouts of web servers."""
+"""Replies arrive whole through nginx and Apache at all buffer sizes and to slow readers."""
 
 import concurrent.futures
 import contextlib
@@ -26,7 +25,7 @@ CHANGES = {"rest_fcgi": {"netapi": ["rest_wsgi"], "embedded": {"minions": {minio
 
 @contextlib.contextmanager
 def front_of(name):
-    """Starts a responder and a web server with that sample. Yields its Api and the path of the mount."""
+    """Starts a responder and a web server. Yields the Api and the path of the API."""
     server, sample = name.split()
     home = short_directory()
     with contextlib.ExitStack() as cleanup:
@@ -54,17 +53,16 @@ def front(request):
         yield made
 
 
-# Sizes of buffers on the way of a reply: of libfcgi and Apache (8 KiB), of nginx for a head (16 KiB), of a FastCGI record (65528),
-# of mod_fcgid and nginx (64 and 128 KiB), and of nginx for a whole reply (1 MiB, and 1 MiB plus 16 KiB).
+# Sizes of buffers in libfcgi, nginx, Apache and mod_fcgid.
 LIMITS = [8192, 16384, 65528, 65536, 131072, 1 << 20, (1 << 20) + 16384]
 LARGE = 9_876_543
 SIZES = [limit + off for limit in LIMITS for off in (-1, 0, 1)] + [LARGE]
-LETTERS = "a\u00fc\u20ac\U0001d11e"  # characters of one to four bytes
+LETTERS = "a\u00fc\u20ac\U0001d11e"
 
 
 def call_of(size):
-    """Returns a body whose reply has exactly `size` bytes, and the return of each chunk."""
-    text = LETTERS * (size // 210)  # 20 minions return it; a second chunk fills the rest
+    """Returns a body whose reply has exactly `size` bytes, and the expected return of each chunk."""
+    text = LETTERS * (size // 210)  # the 20 minions return the text, and a second chunk fills the rest
     returned = [{minion: text for minion in MINIONS}, {"ms-0": ""}]
     missing = "x" * (size - len(reply_of(returned)))
     returned[1]["ms-0"] = missing
@@ -113,7 +111,7 @@ def test_salt_issue_33105_a_slow_reader_gets_the_whole_reply(front):
     data = b""
     while part := reply.read(1 << 20):
         data += part
-        time.sleep(0.2)  # all buffers on the way fill up
+        time.sleep(0.2)  # all buffers between server and client fill up
     assert len(data) == LARGE and json.loads(data)["return"] == returned
     connection.close()
 
@@ -127,7 +125,7 @@ def answer_to_a_long_job(api):
 
 @pytest.mark.skipif(not daemons.LONG, reason="takes a minute; test_lessons.py compares the timeouts of the samples")
 def test_fcgid_io_timeout_a_job_may_exceed_the_default_timeouts_of_web_servers():
-    """The default is 40 s for mod_fcgid, and 60 s for nginx and other modules of Apache."""
+    """The default timeout is 40 s for mod_fcgid, and 60 s for nginx and other modules of Apache."""
     with contextlib.ExitStack() as cleanup, concurrent.futures.ThreadPoolExecutor(len(ONE_OF_EACH)) as pool:
         apis = [cleanup.enter_context(front_of(name))[0] for name in ONE_OF_EACH]
         answers = dict(zip(ONE_OF_EACH, pool.map(answer_to_a_long_job, apis)))

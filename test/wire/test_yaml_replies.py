@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""YAML replies equal the output of PyYAML."""
 
 import json
 import random
@@ -19,7 +18,6 @@ NUMBERS = (None, True, False, 0, -5, 10**30, 1.0, 1e20, 1.5e-7, -0.0, 1e16, 1234
 
 
 def dumped(value):
-    """Returns the YAML of Salt's `rest_cherrypy`."""
     return yaml.safe_dump(value, default_flow_style=False, allow_unicode=True)
 
 

@@ -7,7 +7,7 @@ import oracle
 import pytest
 from support.netapi import Unanswered
 
-AT_ONCE = 4  # number of parallel questions to each side
+AT_ONCE = 4
 
 
 class Answers:

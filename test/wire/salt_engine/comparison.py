@@ -87,21 +87,18 @@ def like(low, value):
 
 
 def of_netapi(low, answer, places=()):
-    """Returns NetapiClient's answer in the recorded form."""
     if "error" in answer:
         return neutral(answer, places)
     return {"return": like(low, neutral(answer["return"], places))}
 
 
 def expected(answer):
-    """Returns the status and the value that the responder has to give."""
     if "error" in answer:
         return STATUS.get(answer["error"], 500), answer["message"]
     return 200, answer["return"]
 
 
 def of_engine(low, reply, places=()):
-    """Returns the status and the value of the responder's reply to one chunk."""
     if reply.status != 200:
         return reply.status, neutral(reply.ret, places)
     if low.get("client") == "local_batch":

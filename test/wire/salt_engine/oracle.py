@@ -56,7 +56,6 @@ class Recording:
         return self.before(row)
 
     def before(self, row):
-        """Returns the recorded answer of a row, or None."""
         found = self._rows.get(row.name, {})
         return {key: value for key, value in found.items() if key != "low"} or None
 

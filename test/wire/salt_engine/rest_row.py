@@ -20,7 +20,7 @@ UNKNOWN = "is not available."
 @dataclasses.dataclass
 class Row:
     way: str
-    name: str  # rest_differences.txt uses this name
+    name: str
     method: str
     path: str
     body: bytes = b""

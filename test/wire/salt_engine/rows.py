@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Rows of lowstate for the responder and for Salt's own NetapiClient."""
 
 import dataclasses
 

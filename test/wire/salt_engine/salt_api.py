@@ -94,7 +94,6 @@ def like(row, value):
 
 
 def sentence(answer):
-    """Returns the error text from CherryPy's page or from the responder's JSON."""
     found = answer.get("json")
     if isinstance(found, dict) and answer["status"] >= 400:
         return found.get("return")
@@ -122,8 +121,6 @@ def ask(servers, row, wanted=None):
 
 
 class SaltApi:
-    """salt-api in front of a running master, with both interfaces."""
-
     def __init__(self, salt, packages=()):
         self._api = Program(salt.folder, "api", {}, salt.home / "master", packages)
         self.servers = {way: Server(way, salt.config[way]["port"], salt.places) for way in WAYS}

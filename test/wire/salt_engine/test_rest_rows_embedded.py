@@ -22,7 +22,7 @@ EMBEDDED = {  # the embedded engine has only keys of its own minions, and grains
     "rest_cherrypy: GET /keys, as admin": (200, "'minions': ['ms-0', 'ms-1', 'ms-2.example.org']"),
 }
 
-NGINX = {"rest_tornado: GET //": (200, "Welcome")}  # nginx merges two slashes
+NGINX = {"rest_tornado: GET //": (200, "Welcome")}
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,6 @@ def each(salt):
 
 
 def await_all(engine, salt):
-    """Waits until a ping through the responder reaches all minions."""
     salt.await_minions()
 
     def answered():
@@ -46,8 +45,6 @@ def timed(function):
 
 
 class Record:
-    """Counts how often minions ran each job."""
-
     def __init__(self, folder):
         self._folder = folder
         folder.mkdir()

@@ -50,8 +50,6 @@ def program(path, text):
 
 
 class Hosts:
-    """A responder and Salt's own client with the same roster."""
-
     def __init__(self, salt, engine, sshd, rosters):
         self.engine, folder = engine, engine.directory
         web1, web2 = ({**sshd.host(), "thin_dir": str(salt.home / f"thin{at}")} for at in (1, 2))
@@ -62,7 +60,6 @@ class Hosts:
         self.netapi = Netapi(salt.folder, engine.config_path, folder / "netapi.log", size=1)
 
     def both(self, low):
-        """Returns the comparable returns of the responder and of Salt for a chunk."""
         ours = self.engine.run(low)[0]
         answer = self.netapi(low)
         assert "return" in answer, answer

@@ -51,7 +51,6 @@ def fire(salt):
 
 @pytest.fixture
 def bus(bus):
-    """Yields a function that returns all events of the master's bus as objects."""
     return lambda: [json.loads(line) for line in bus().splitlines()[1:] if line.endswith("}")]
 
 
@@ -89,8 +88,6 @@ def theirs(salt, ws4py):
 
 
 class Heard(threading.Thread):
-    """Collects the events of a stream between BEGIN and END."""
-
     def __init__(self, stream):
         super().__init__(daemon=True)
         self._stream, self.events, self.begun = stream, [], False
@@ -161,7 +158,6 @@ def alike(ours, theirs):
 
 
 def work(salt, fire):
-    """Runs calls of several clients and fires an event."""
     low = {**CRED, "client": "local", "tgt": "ms-0"}
     assert salt.netapi({**low, "fun": "test.arg", "arg": ["\u00e4"], "kwarg": {"a": 1}})["return"]
     salt.netapi({**low, "fun": "nosuch.function"})
@@ -206,7 +202,6 @@ def test_blocks_and_frames_equal_those_of_salt_api(ours, theirs, fire):
 
 
 def odd(stream):
-    """Returns the first event with the tag test/odd."""
     read = stream.block if isinstance(stream, Sse) else stream.text
     return next(one for one in iter(read, None) if "test/odd" in str(one))
 
@@ -238,7 +233,6 @@ def of_job(socket, jid):
 
 
 def minions_of(socket):
-    """Returns the minions of the next view that has minions."""
     return next(found["minions"] for found in iter(socket.event, None) if "minions" in found)
 
 

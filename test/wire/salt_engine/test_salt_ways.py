@@ -53,7 +53,6 @@ def in_front(salt, name="engine", changes=None, kind=Engine, **options):
 
 
 def accept(salt, minion=DEAD):
-    """Accepts a key for a minion that does not run."""
     key = salt.home / "master/pki/minions" / minion
     wait_until(key.parent.is_dir, "the master has made its folders")
     shutil.copy(salt.home / "master/pki/master.pub", key)

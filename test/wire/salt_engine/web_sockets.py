@@ -15,7 +15,7 @@ BYE = b"\x03\xe8bye"
 
 @dataclasses.dataclass
 class Case:
-    name: str  # rest_differences.txt uses this name
+    name: str
     ask: typing.Callable  # `ask(api, token)` returns the comparable result
     ours: object = ()
 

@@ -113,7 +113,6 @@ class Apache(Api):
             print(*(line for line in self.error_log().splitlines() if ":info]" not in line), sep="\n")
 
     def graceful(self):
-        """Restarts Apache like `apache2ctl graceful`."""
         self._process.kill(signal.SIGUSR1)
 
     def error_log(self):
@@ -126,7 +125,6 @@ class Apache(Api):
 
 class Proxying(Apache):
     def __init__(self, directory, daemon, http_port=None, websocket_port=9, **options):
-        """Connects Apache to the daemon over FastCGI, or over HTTP if `http_port` is set."""
         self.daemon = daemon
         daemon.directory.chmod(0o711)
         if http_port:

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""A client of Salt's API."""
 
 import dataclasses
 import http.client

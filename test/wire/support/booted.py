@@ -11,7 +11,6 @@ import subprocess
 from .make import install
 from .process import TIMEOUT, wait_until
 
-# The script mounts the file system of the booted host and starts systemd. All writes go to a tmpfs.
 BOOT = r"""
 set -e
 home=$1 root=$1/root

@@ -19,8 +19,8 @@ DRIVER = shutil.which("chromedriver")
 CHROMIUM = shutil.which("chromium")
 
 FLAGS = "headless disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
-KEYS = {"TAB": "\ue004", "ENTER": "\ue007", "DOWN": "\ue015"}  # key codes of WebDriver
-ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the WebDriver key for element references
+KEYS = {"TAB": "\ue004", "ENTER": "\ue007", "DOWN": "\ue015"}
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
 def require():
@@ -119,8 +119,6 @@ class Browser:
 
 @contextlib.contextmanager
 def pages(host):
-    """Serves an empty page. Yields the origin of the page."""
-
     class Page(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)

@@ -105,7 +105,6 @@ class Daemon:
         return getattr(self._process, name)
 
     def configure(self, changes=None):
-        """Writes the configuration as JSON, which is valid YAML."""
         self.config_path.write_text(json.dumps(master_config(self.directory, changes), indent=1))
 
     def await_log(self, text):

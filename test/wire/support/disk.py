@@ -99,7 +99,6 @@ class Disk:
                         _checked(_libc.sync_file_range(file.fileno(), *arguments))
 
     def cut(self):
-        """Cuts the power. Later writes fail or are lost."""
         folder = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.ioctl(folder, _EXT4_IOC_SHUTDOWN, _NO_LOG_FLUSH)

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""A real etcd on loopback."""
 
 import base64
 import http.client

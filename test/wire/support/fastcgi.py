@@ -83,7 +83,6 @@ def _exactly(connection, size):
 
 
 def receive(connection):
-    """Reads records until END_REQUEST or the end of the connection."""
     records = []
     try:
         while True:
@@ -111,7 +110,6 @@ def send(connection, data):
 
 
 def talk(address, data, timeout=TIMEOUT):
-    """Sends bytes over a new connection and returns the answer."""
     with connect(address, timeout) as connection:
         send(connection, data)
         return receive(connection)

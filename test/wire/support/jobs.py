@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Jobs over FastCGI."""
 
 import itertools
 import json

@@ -40,8 +40,6 @@ def over_fastcgi(address):
 
 
 def over_http(api, path="/", headers=None):
-    """Returns a function like that of `over_fastcgi` for a web server or the HTTP port."""
-
     def exchange(body):
         try:
             reply = api.request("POST", path, body, {**JSON, **(headers or {})})
@@ -70,7 +68,6 @@ class Ledger:
         return {**CRED, **call, **self._low, **low}
 
     def send(self, exchange, client="local", **low):
-        """Sends a request. Records and returns the outcome."""
         word = f"word-{next(self._numbers)}"
         self._outcomes[word] = "cut off"
         try:
@@ -109,7 +106,6 @@ class Ledger:
         return f"sent {self.sent} ({statuses}), {outcomes}"
 
     def ran(self):
-        """Returns how often each job ran."""
         return collections.Counter(self.marks.read_text().split())
 
     def twice(self):

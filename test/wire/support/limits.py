@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Resource limits and faults of a running responder."""
 
 import contextlib
 import mmap

@@ -25,7 +25,6 @@ def of_service():
 
 
 def differences():
-    """Returns the entries of module_differences.txt."""
     lines = DIFFERENCES.read_text().splitlines()
     return {line for line in lines if line and not line.startswith("#")}
 

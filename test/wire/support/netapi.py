@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Salt's own NetapiClient."""
 
 import json
 import os

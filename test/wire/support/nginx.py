@@ -52,7 +52,6 @@ def server(address):
 
 
 def write_site(site, port, addresses, http_port, directory):
-    """Writes the files of nginx/site/."""
     (site / "http_address.conf").write_text(f"server 127.0.0.1:{http_port or NOBODYS_PORT};\n")
     for name in ("unix_address.conf", "tcp_address.conf"):
         (site / name).write_text("".join(map(server, addresses)))
@@ -70,8 +69,6 @@ def limit_timeout(path, seconds):
 
 
 class Nginx(Api):
-    """nginx in front of the responders at `addresses`."""
-
     def __init__(self, directory, addresses, sample="unix.conf", http="", timeout=None, http_port=None):
         """Replaces fastcgi_read_timeout by `timeout` seconds. `http_port` is the HTTP port of the responder."""
         directory.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The web page of `GET /` in a browser."""
 
 from .process import wait_until
 

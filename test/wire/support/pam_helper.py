@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""A client of the PAM helper."""
 
 import struct
 import subprocess

@@ -52,7 +52,6 @@ def free_port():
 
 
 def connect(address, timeout=TIMEOUT):
-    """Connects to the path of a unix socket or to a (host, port)."""
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
     connection = socket.socket(family, socket.SOCK_STREAM)
     connection.settimeout(timeout)
@@ -107,7 +106,6 @@ def meanwhile(do, every):
 
 
 def command_lines():
-    """Yields the pid and the arguments of each process."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             yield int(name), pathlib.Path("/proc", name, "cmdline").read_bytes().split(b"\0")

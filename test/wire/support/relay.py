@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""A TCP relay whose connections can be cut."""
 
 import contextlib
 import socket

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The REST interfaces over FastCGI and over HTTP."""
 
 import contextlib
 import json

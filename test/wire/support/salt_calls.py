@@ -18,7 +18,7 @@ def load(request):
     """Loads all execution functions of a minion without a master."""
     root = pathlib.Path(request["root_dir"])
     settings = {"id": request["id"], "root_dir": str(root), "file_client": "local", "enable_fqdns_grains": False}
-    (root / "minion").write_text(json.dumps(settings))  # JSON is valid YAML
+    (root / "minion").write_text(json.dumps(settings))
     opts = salt.config.minion_config(str(root / "minion"))
     opts["extension_modules"] = request["extension_modules"] or opts["extension_modules"]
     opts["grains"] = salt.loader.grains(opts)

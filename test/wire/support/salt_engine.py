@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The responder in front of a real master."""
 
 import json
 

@@ -14,7 +14,7 @@ import salt.loader
 
 def load(request):
     root = pathlib.Path(request["root_dir"])
-    (root / "master").write_text(json.dumps({"root_dir": str(root)}))  # JSON is valid YAML
+    (root / "master").write_text(json.dumps({"root_dir": str(root)}))
     opts = salt.config.master_config(str(root / "master"))
     opts.update(request["opts"])
     returners = salt.loader.returners(opts, {})

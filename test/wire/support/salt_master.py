@@ -30,12 +30,11 @@ USERS = {
     "admin": ALL,
     "limited": [{"ms-0": ["test.ping"]}],
     "listed": ["test.ping", "test.echo", "test.arg", "sys.list_functions", {"@runner": ["test.arg"]}],
-    "curious": [{"@runner": ["nosuch.fun"]}],  # this runner does not exist
+    "curious": [{"@runner": ["nosuch.fun"]}],
 }
 PORTS = ("publish_port", "ret_port", "tcp_master_pub_port", "tcp_master_pull_port", "tcp_master_publish_pull")
 NODEGROUPS = {"web": "G@role:web", "both": "N@web or L@ms-2.example.org", "words": ["ms-0", "or", "N@web"]}
 
-# These settings make minions fast.
 QUICK = {
     "acceptance_wait_time": 1,
     "auth_tries": 100,
@@ -59,7 +58,6 @@ PILLAR = {minion: {"port": 8000 + at, "tier": grains["role"]} for at, (minion, g
 
 
 def family(pid):
-    """Returns a pid and the pids of its descendants."""
     children = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -90,13 +88,11 @@ def listens(pid, path):
 
 
 class Program:
-    """A daemon of Salt with its child processes."""
-
     def __init__(self, folder, name, config, home, packages=()):
         self._packages = packages
         self.home, self.config_path = home, home / name
         home.mkdir(exist_ok=True)
-        self.config_path.write_text(json.dumps(config))  # JSON is valid YAML
+        self.config_path.write_text(json.dumps(config))
         self._argv = [folder / "bin/python", "-W", "ignore", folder / f"bin/salt-{name}", "-c", home]
         self._child = None
         self.starts = 0

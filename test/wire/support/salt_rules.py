@@ -169,7 +169,6 @@ class Judge:
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def answers(self, acl, calls):
-        """Returns a list of answers, or the error of the rules."""
         master = {"external_auth": {"auto": acl}, "minions": MINIONS}
         self._process.stdin.write(json.dumps({"master": master, "calls": calls}) + "\n")
         self._process.stdin.flush()

@@ -25,10 +25,9 @@ VECTORS = TOP / "test/vectors"
 CALLS, EVENTS, FIRE, NETAPI, RULES, ETCD_RETURNER = (
     pathlib.Path(__file__).with_name(f"salt_{name}.py") for name in ("calls", "events", "fire", "netapi", "rules", "etcd_returner")
 )
-# rest_cherrypy needs cherrypy. Salt's etcd returner needs the two etcd packages.
 API = ["cherrypy"]
 MORE = {series: API for series in SERIES} | {SERIES[0]: [*API, "etcd3-py", "python-etcd"]}
-WS4PY = "ws4py==0.6.0"  # salt-api needs ws4py for WebSockets of rest_cherrypy
+WS4PY = "ws4py==0.6.0"
 HYPOTHESIS = "hypothesis==6.140.2"
 TIMEOUT = 1200  # seconds, because a package index can be slow
 NEWEST = bool(os.environ.get("REST_FCGI_NEWEST_SALT"))
@@ -139,7 +138,7 @@ def _find(series, fresh):
     release = None if NEWEST else recorded(series)
     with open(base / f"api-{series}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another test run may be installing
-        for left in base.glob(f".{series}-*"):  # a killed run leaves such folders
+        for left in base.glob(f".{series}-*"):
             shutil.rmtree(left, ignore_errors=True)
         return (not fresh and _present(base, series, release)) or _install(base, series, release)
 

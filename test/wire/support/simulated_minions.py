@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Many minions of a real master in one process."""
 
 import pathlib
 import queue

@@ -91,7 +91,6 @@ class Peers:
 
 @contextlib.contextmanager
 def slow_clients(port, credentials, tls=False, heads=220, bodies=220, readers=50, hanging_up=10):
-    """Runs slow clients while the block runs."""
     words = [port, "tls" if tls else "plain", heads, bodies, readers, hanging_up, json.dumps(credentials)]
     argv = [sys.executable, __file__, *map(str, words)]
     child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

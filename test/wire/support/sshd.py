@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""A real sshd on loopback."""
 
 import contextlib
 import getpass
@@ -37,7 +36,7 @@ class Sshd:
         }
         (folder / "config").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
         if os.geteuid() == 0:
-            os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # sshd's unprivileged process needs this folder
+            os.makedirs("/run/sshd", mode=0o755, exist_ok=True)
         with open(folder / "log", "wb") as log:
             self._child = subprocess.Popen([PROGRAM, "-D", "-e", "-f", folder / "config"], stdin=subprocess.DEVNULL, stderr=log)
         try:

@@ -64,7 +64,7 @@ def first_answer(path):
 def answers_ping(socket, text):
     socket.ping(text)
     opcode, data = socket.recv_data(control_frame=True)
-    while opcode != websocket.ABNF.OPCODE_PONG:  # events may arrive before the pong
+    while opcode != websocket.ABNF.OPCODE_PONG:
         opcode, data = socket.recv_data(control_frame=True)
     return data == text.encode()
 
@@ -96,7 +96,7 @@ async def by_websockets(session, url, path, count):
         if first_answer(path):
             assert await socket.recv() == "server received message"
         await asyncio.wait_for(await socket.ping(), 60)  # the server handles frames in order
-        await asyncio.sleep(1)  # the client sends some pings in this time
+        await asyncio.sleep(1)
         in_background(session, count)
         numbers = []
         while len(numbers) < count:

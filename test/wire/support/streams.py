@@ -54,7 +54,6 @@ class Sse:
         return None
 
     def event(self):
-        """Returns the next event, or None at the end of the stream."""
         fields = self.block()
         if not fields:
             return None
@@ -105,7 +104,7 @@ class WebSocket:
         first, *fields = self._until(b"\r\n\r\n").decode().split("\r\n")
         self.status = int(first.split()[1])
         self.headers = {name.lower(): value for name, value in (field.split(": ", 1) for field in fields)}
-        self.end = None  # code and reason of the close frame
+        self.end = None
         if self.status == 101:
             assert self.headers["sec-websocket-accept"] == self.ACCEPT
             assert self.headers["upgrade"].lower() == "websocket" and self.headers["connection"].lower() == "upgrade"

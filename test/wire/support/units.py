@@ -32,7 +32,7 @@ def listening(address):
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     made.bind(address)
     if isinstance(address, str):
-        os.chmod(address, 0o666)  # the web server may run as another user
+        os.chmod(address, 0o666)
     made.listen(128)
     return made
 

@@ -45,5 +45,4 @@ def big(size, pieces=0):
 
 
 def pid():
-    """Returns the pid of the process that runs the job."""
     return os.getpid()
