@@ -94,13 +94,11 @@ Error ended(EventReader& reader) {
   return done.error();
 }
 
-/// Returns the text of an event as a server-sent event, with its id.
 std::string sse_of(const master::Event& event) {
   const auto [fields, id] = event.block_with_id();
   return std::string(fields).append(id);
 }
 
-/// Returns the id of an event from the `id:` line of its text.
 std::string id_of(const EventPtr& event) {
   const std::string_view line = event->block_with_id()[1];
   REQUIRE(line.starts_with("id: "));

@@ -16,7 +16,6 @@ using namespace rest_fcgi::master;
 
 namespace {
 
-/// A clock whose time a test sets.
 class HandClock : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override { return now; }
@@ -24,7 +23,7 @@ class HandClock : public Clock {
   WallTime now{};
 };
 
-/// The jid ranges that the processes of one store share. `end` is the end of the reserved time, in
+/// The jid ranges that the processes of one store share. `end` is the end of the reserved time in
 /// microseconds.
 struct Ranges {
   std::int64_t end = 0;

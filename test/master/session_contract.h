@@ -11,9 +11,8 @@
 
 namespace rest_fcgi::test {
 
-/// Checks the behavior of sessions that `Master` requires of both engines. `good` are valid credentials of
-/// the user `fred`, and `bad` are wrong credentials. `chunk` makes a chunk with a given token, which `fred`
-/// may run.
+/// Checks the behaviour of sessions that `Master` requires of both engines. `good` and `bad` are valid and
+/// wrong credentials of the user `fred`. `chunk` makes a chunk with a given token.
 template <class WithToken>
 void keeps_session_contract(master::Master& master, const auth::Credentials& good,
                             const auth::Credentials& bad, const WithToken& chunk) {

@@ -35,7 +35,6 @@ void submit(Workers& workers, Workers::Task task) {
   room->submit(std::move(task));
 }
 
-/// Waits until the task is asked to stop.
 void until_stop(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any never;
@@ -54,7 +53,7 @@ TEST_CASE("tasks run in parallel, up to the number of threads") {
 
 TEST_CASE("further tasks wait, and run in order") {
   Workers workers({1, 100});
-  std::vector<int> order;  // only the worker thread uses it
+  std::vector<int> order;
   for (int i = 0; i < 50; ++i) submit(workers, [&order, i](const std::stop_token&) { order.push_back(i); });
   CHECK(workers.close(soon()));
   CHECK(order.size() == 50);
@@ -64,7 +63,6 @@ TEST_CASE("further tasks wait, and run in order") {
 TEST_CASE("users take turns in the queue") {
   Workers workers({1, 100});
   std::latch all_wait(1);
-  // Only the worker thread uses `order` after the first task has begun.
   std::string order;
   submit(workers, [&](const std::stop_token&) { all_wait.wait(); });
   for (const char user : {'b', 'b', 'b', 'b', 'a', 'c', 'c'}) {
@@ -77,7 +75,7 @@ TEST_CASE("users take turns in the queue") {
   std::string counts = order;
   std::sort(counts.begin(), counts.end());
   CHECK(counts == "abbbbcc");
-  CHECK(order.substr(5) == "bb");  // at the end of the queue, only user b has tasks
+  CHECK(order.substr(5) == "bb");  // only user b still has tasks
 }
 
 TEST_CASE("a reservation beyond the limit is refused") {

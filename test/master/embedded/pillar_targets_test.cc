@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// A caller must not learn pillar values from a target if the caller may not read this pillar.
 #include <string>
 #include <vector>
 
@@ -26,8 +25,8 @@ std::string local(std::string_view tgt, std::string_view type = "compound") {
   return format(R"("client": "local", "fun": "test.ping", "tgt": "{}", "tgt_type": "{}")", tgt, type);
 }
 
-/// Publishes a job and returns the ids of the minions that its target matches. Returns "refused" if the user
-/// may not run the job.
+/// Publishes a job and returns the ids of the minions in its target. Returns "refused" if the user may not
+/// run the job.
 std::string reached(EmbeddedEngine& engine, std::string_view user, std::string_view members) {
   const auto permit = engine.master->admit(engine.chunk(members, user), EmbeddedEngine::soon());
   if (!permit) {
@@ -41,7 +40,7 @@ std::string reached(EmbeddedEngine& engine, std::string_view user, std::string_v
   return ids;
 }
 
-/// A target type and two expressions of this type that read pillar values.
+/// A target type and two expressions that read pillar values.
 struct Looks {
   const char* type;
   const char* matches;

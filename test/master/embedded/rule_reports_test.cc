@@ -20,7 +20,7 @@ using auth::Rule;
 using test::EmbeddedEngine;
 using test::holds;
 
-/// Returns the function part of a rule, as if it stood on this line of the master file.
+/// Returns the function part of a rule on this line of the master file.
 FunctionRule fun(std::string pattern, int line, std::vector<auth::ArgumentCondition> conditions = {}) {
   return {std::move(pattern), std::move(conditions), "master:" + std::to_string(line)};
 }
@@ -29,8 +29,7 @@ Rule rule(std::string scope, std::vector<FunctionRule> functions, int line) {
   return {std::move(scope), std::move(functions), "master:" + std::to_string(line)};
 }
 
-/// The minions web1, web2 and db1, and rules of one eauth back end. Alice, the group ops and all other users
-/// have rules.
+/// An engine with three minions and the rules of one eauth back end.
 struct Fixture {
   Fixture() {
     options.minions = {{"web1"}, {"web2"}, {"db1"}};

@@ -28,7 +28,7 @@ namespace {
 constexpr std::string_view kPing = R"("client": "local", "tgt": "*", "fun": "test.ping", "arg": [1],
                                       "kwarg": {"a": 2}, "metadata": {"ticket": 5})";
 
-/// A master that records jobs. A recorder is in front of a FakeMaster and writes to a job cache in memory.
+/// A recorder in front of a FakeMaster. The recorder writes jobs to a job cache in memory.
 class Recorded {
  public:
   explicit Recorded(std::size_t max_jobs = 100, recording::Caches::Limits limits = {}) {
@@ -242,7 +242,6 @@ TEST_CASE("a job is recorded further after a loss of the event bus") {
   REQUIRE(job);
   kept.at(0).lock()->put(returned("ms-0"));
   kept.at(0).lock()->put(Error{ErrorKind::unavailable, "the bus is lost"});
-  // While these jobs start, the recorder removes the jobs that are done.
   for (int i = 0; i < 100; ++i) REQUIRE(recorded.master->publish_async(admitted.permit()));
   const auto mailbox = kept.at(0).lock();
   REQUIRE(mailbox);
@@ -254,7 +253,7 @@ TEST_CASE("a flush waits for a full queue") {
   const Recorded recorded(100, {.calls = 1, .bytes = 1000});
   std::promise<void> opened;
   const std::shared_future<void> gate = opened.get_future().share();
-  for (int i = 0; i < 3; ++i) {  // one call runs or waits, and the queue drops the other calls
+  for (int i = 0; i < 3; ++i) {
     recorded.recorder->caches()->call_later("1", 0, [gate](returner::Returner&) {
       gate.wait();
       return Result<void>();

@@ -39,7 +39,7 @@ master::Session session_of_fred() {
   return {Secret(std::string_view(kToken)), {}, {}, "fred", "pam", Json::empty_object()};
 }
 
-/// Makes the master accept the token of the session. Every runner returns `returned`.
+/// Makes the master accept the token of the session. Every runner then returns `returned`.
 void run_runners(SaltWorld& world, const std::string& returned) {
   world.on("get_token", [](const std::string&) {
     return R"({"token": "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";

@@ -21,9 +21,8 @@ namespace {
 
 constexpr const char* kRefused = R"({"error": {"name": "AuthenticationError", "message": "x"}})";
 
-/// Chunks in which `admit` checks more than one function. They have a nodegroup that exists, a nodegroup that
-/// does not exist, a list of functions with one that the user may not run, or a jid, which the caller may not
-/// choose.
+/// Chunks for which `admit` needs more than one check. They contain nodegroups, a list of functions, or a
+/// jid.
 const std::vector<std::string> kLookedUp{
     R"("client": "local", "tgt": "web", "tgt_type": "nodegroup", "fun": "test.ping")",
     R"("client": "local", "tgt": "nosuch", "tgt_type": "nodegroup", "fun": "test.ping")",
@@ -43,8 +42,7 @@ std::vector<auth::EauthOptions> ping_rules() {
   return {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}}}};
 }
 
-/// Replies as a master does. The password `wrong` is refused. With any other password, the target matches no
-/// minion.
+/// Refuses the password `wrong`. With another password, the target matches no minion.
 std::string check_password(const std::string& load) {
   if (holds(load, "wrong")) return kRefused;
   return R"({"enc": "clear", "load": {"jid": null, "minions": [], "error": "Master could not resolve"}})";

@@ -171,7 +171,7 @@ namespace {
 
 const Topic kTopic{Topic::Kind::job_return, "20261121000000000001", "ms-0"};
 
-/// Returns a minion's return event. `members` are added to the members that every return has.
+/// Returns the return event of a minion. `members` are additional members of the event.
 std::string event(const std::string& members) {
   return packed(R"({"cmd": "_return", "id": "ms-0", "jid": "20261121000000000001")" + members + "}");
 }
@@ -204,8 +204,8 @@ TEST_CASE("a compound return has the worst retcode") {
 }
 
 TEST_CASE("read_return ignores other events") {
-  // A minion may fire an event with any tag. The master then sets `cmd` to a value other than `_return`, and
-  // `id` to the id of the sender.
+  // A minion may fire an event with any tag. The master then sets `cmd` to another value than `_return`, and
+  // `id` to the sender's id.
   for (const char* json :
        {R"({"cmd": "_minion_event", "id": "ms-0", "jid": "20261121000000000001", "return": 1})",
         R"({"cmd": "_return", "id": "ms-1", "jid": "20261121000000000001", "return": 1})",
@@ -221,9 +221,8 @@ TEST_CASE("read_return ignores other events") {
 
 TEST_CASE("a return that is not valid JSON is a failed return") {
   std::string data = event(R"(, "retcode": 0)");
-  data[0] = static_cast<char>(data[0] + 1);  // the map announces one more member
-  // The value of the additional member is a malformed constant. An extension of type 79 must contain a name
-  // and a value.
+  data[0] = static_cast<char>(data[0] + 1);
+  // A msgpack extension of type 79 is a constant with a name and a value. This constant is malformed.
   data += std::string("\xA6return\xD4\x4F\xC0", 10);
   const auto ret = read_return(kTopic, data, {.whole = true});
   REQUIRE(ret.has_value());

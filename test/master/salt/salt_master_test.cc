@@ -28,8 +28,8 @@ std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::P
   REQUIRE_MESSAGE(job, job.error().message);
   world.send_return("ms-0", value);
   auto delivery = returns->take(SaltWorld::soon());
-  // All jobs of this test have the same id. The next job may start only when the event bus no longer knows
-  // this one.
+  // All jobs of this test have the same id. The next job starts only after the event bus has removed this
+  // job.
   CHECK(SaltWorld::eventually([&] { return returns.use_count() == 1; }));
   return delivery;
 }
@@ -290,7 +290,6 @@ TEST_CASE("salt#21740: each call reports that the master does not run") {
   SaltWorld world;
   const master::Permit permit = world.permit(kPing);
   world.port().stop();
-  // The open connection may take a request before it notices that the master has ended.
   CHECK(world.master().publish_async(permit).error().kind == ErrorKind::unavailable);
   for (const Error& error : {world.master().publish_async(permit).error(), world.refusal(kPing, "other")}) {
     CHECK(error.kind == ErrorKind::unavailable);
@@ -300,8 +299,8 @@ TEST_CASE("salt#21740: each call reports that the master does not run") {
 
 namespace {
 
-/// Makes the master start every runner, also an unknown one, as Salt 3008 does. The runner `doc.runner` lists
-/// only `there.is`, or is refused.
+/// Makes the master start every runner, as Salt 3008 does even for an unknown runner. The runner `doc.runner`
+/// lists only `there.is`, or is refused.
 void only_runner(SaltWorld& world, bool allowed) {
   world.on("runner", [&world, allowed](const std::string& load) -> std::string {
     constexpr const char* kDocs = "20261121000000000002";

@@ -29,13 +29,13 @@ namespace rest_fcgi::test {
 
 inline constexpr const char* kPing = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
-/// A `SaltMaster` that uses a fake master port and a fake event bus. A test sets the reply to each `cmd`. By
-/// default, every password but `wrong` gets a token, a job goes to the minion `ms-0`, and every runner and
+/// A `SaltMaster` with a fake master port and a fake event bus. A test sets the reply to each `cmd`. By
+/// default, every password except `wrong` gets a token, a job goes to the minion `ms-0`, and every runner and
 /// wheel starts.
 class SaltWorld {
  public:
   static constexpr const char* kJid = "20261121000000000001";
-  /// Returns the reply to a load. Both are JSON. An empty text means that the master sends no reply.
+  /// Returns the reply to a load as JSON text. If the text is empty, the master sends no reply.
   using Answer = std::function<std::string(const std::string& load)>;
 
   explicit SaltWorld(salt::Options options = {}, std::vector<auth::EauthOptions> rules = {},
@@ -59,7 +59,7 @@ class SaltWorld {
     master_ = *master;
   }
 
-  /// Sets the reply to loads of this `cmd`.
+  /// Sets the reply to loads with this `cmd`.
   void on(const std::string& cmd, Answer answer) {
     const std::lock_guard lock(mutex_);
     answers_[cmd] = std::move(answer);
@@ -101,7 +101,6 @@ class SaltWorld {
         packed(format(R"({{"cmd": "_return", "id": "{}", "jid": "{}", "return": {}}})", minion, jid, value)));
   }
 
-  /// Sends the event that reports the start of the runner with this job id.
   void begin_runner(const std::string& jid = kJid) {
     bus_.send(format("salt/run/{}/new", jid), packed(format(R"({{"jid": "{}"}})", jid)));
   }
@@ -123,7 +122,8 @@ class SaltWorld {
   [[nodiscard]] FakeEventBus& bus() { return bus_; }
   [[nodiscard]] FakeRetPort& port() { return port_; }
   [[nodiscard]] FakeEventPull& pull() { return pull_; }
-  /// Returns the path of the master's token folder. The folder does not exist until a test creates it.
+  /// Returns the path of the master's token folder. The folder does not exist until a test creates the
+  /// folder.
   [[nodiscard]] std::string token_dir() const { return dir_ / "tokens"; }
 
  private:
@@ -164,8 +164,8 @@ class SaltWorld {
 
   TempDir dir_;
   std::mutex mutex_;
-  std::map<std::string, Answer> answers_;                   // guarded by mutex_
-  std::vector<std::pair<std::string, std::string>> loads_;  // guarded by mutex_
+  std::map<std::string, Answer> answers_;
+  std::vector<std::pair<std::string, std::string>> loads_;
   FakeEventBus bus_;
   FakeEventPull pull_{dir_ / "master_event_pull.ipc"};
   FakeRetPort port_;

@@ -30,7 +30,7 @@ std::string grant_of(std::string_view token) {
 }
 
 /// Makes the master issue a new token for each login and accept the token later. If the token folder exists,
-/// the master also writes a token file.
+/// the master writes a token file.
 void keep_tokens(SaltWorld& world) {
   const auto made = std::make_shared<std::atomic<int>>(0);
   world.on("mk_token", [made, dir = world.token_dir()](const std::string& load) -> std::string {
@@ -83,7 +83,6 @@ TEST_CASE("a malformed token does not reach the master, and an unknown one locks
           ErrorKind::authentication);
   }
   CHECK(world.loads("get_token").empty());
-  // This is more often than failed logins are allowed.
   for (int i = 0; i < 30; ++i) {
     CHECK(world.master().session(SecretView(kToken), SaltWorld::soon()).error().kind ==
           ErrorKind::authentication);

@@ -26,8 +26,8 @@ using std::chrono::milliseconds;
 
 constexpr const char* kCall = R"("client": "ssh", "tgt": "web*", "fun": "test.echo", "arg": ["s3cret"])";
 
-/// A salt-ssh whose Python is a shell script. The script gets the path of the master's configuration file as
-/// `$3`, and the call on standard input.
+/// A salt-ssh whose Python is a shell script. The script gets the path of the master file as `$3`, and the
+/// call on standard input.
 class StandIn {
  public:
   explicit StandIn(const std::string& does, std::size_t max_running = 4) {
@@ -248,7 +248,7 @@ TEST_CASE("with inline_login an ssh call checks the password with the master") {
   static_cast<void>(world.permit(kCall));
   static_cast<void>(world.permit(kCall));
   CHECK(world.loads("mk_token").empty());
-  // These publications are password checks. They send `saltutil.find_job` to no minion.
+  // Both publications are password checks. They send `saltutil.find_job` to no minion.
   CHECK(world.loads("publish").size() == 2);
 }
 

@@ -15,8 +15,6 @@ auth::Rule any_minion(std::string function) {
   return {"", {{std::move(function), {}}}};
 }
 
-/// Returns permissions of `ann`, who may run `test.*` on all minions, `cmd.run` on `web*` and `state.apply`
-/// on `G@role:db`.
 std::unique_ptr<auth::Permissions> permissions() {
   auth::EauthOptions pam{"pam", {}, {}};
   pam.principals.push_back(

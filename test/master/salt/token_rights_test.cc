@@ -14,8 +14,8 @@ using test::SaltWorld;
 
 namespace {
 
-/// Makes the master behave as with `keep_acl_in_token`. Its tokens then contain these permissions. The
-/// password `wrong` gets no token.
+/// Makes the master put these permissions into its tokens, as with `keep_acl_in_token`. The password `wrong`
+/// gets no token.
 void keep_rights(SaltWorld& world, const std::string& rights) {
   const std::string token = format(
       R"({{"token": "{:064x}", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5, "auth_list": {}}})",
@@ -111,7 +111,6 @@ TEST_CASE("salt#62022: each function of a list needs a permission in the token")
   REQUIRE(both.master().publish_async(both.permit(kTwo)));
   CHECK(holds(both.loads("publish").at(0), R"("token")"));
 
-  // The master ignores the configured rules if the token has permissions.
   SaltWorld one({}, {{"pam", {}, {{"fred", {{"", {{".*", {}}}}}}}}});
   keep_rights(one, R"(["test.ping", {"web*": ["test.echo"]}])");
   CHECK(one.refusal(kTwo).kind == ErrorKind::authorization);

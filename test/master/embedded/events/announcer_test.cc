@@ -272,7 +272,7 @@ TEST_CASE("a reload announces new and removed minions") {
 
 namespace {
 
-/// A job cache that several hosts share. The test acts as the other hosts.
+/// A job cache of several hosts. The test acts as the other hosts.
 class SharedCache : public returner::Returner, public returner::Watch {
  public:
   Result<bool> prep_jid(std::string_view) override { return true; }
@@ -337,7 +337,7 @@ TEST_CASE("events of a watched job cache are announced once") {
   announcer.job_ret(load, {"ms-0", Json::boolean(true), 0, true, ""});
   announcer.master_new(run, embedded::InJobCache::yes);
   announcer.master_ret(run, Json::boolean(true), true, embedded::InJobCache::yes);
-  CHECK(read(**reader).empty());  // the watch announces these events
+  CHECK(read(**reader).empty());
   announcer.master_new(run, embedded::InJobCache::no);
   announcer.fire("x", JsonValue());
   CHECK(cache.published == "salt/run/20261120230610043747/new fred\nx \n");

@@ -10,10 +10,9 @@
 
 namespace rest_fcgi::test {
 
-/// The permit of the user fred. It allows all events.
 inline const master::EventPermit kAll{auth::EventScope::all, "fred"};
 
-/// Reads until there are `count` events, or until a time limit.
+/// Reads until `count` events have arrived, or until a time limit.
 inline std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count) {
   std::vector<master::EventPtr> events;
   CHECK(EmbeddedEngine::eventually([&] {

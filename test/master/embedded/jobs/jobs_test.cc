@@ -68,7 +68,6 @@ std::unique_ptr<returner::Returners> full_cache() {
   return returner::Returners::of("full", std::make_unique<FullCache>());
 }
 
-/// Adds a running job of a process that has ended.
 void leave_orphan(const StorePtr& store, const returner::Load& load) {
   REQUIRE(RunningTable(store).add(load, ""));
   REQUIRE(store->execute("UPDATE running_job SET start = 1 WHERE jid = ?", load.jid));
@@ -77,7 +76,7 @@ void leave_orphan(const StorePtr& store, const returner::Load& load) {
 /// A child process that has a running job until the test kills the process.
 class OtherProcess {
  public:
-  /// REQUIRES: this process has only one thread. So no store may be open, because a store has a thread.
+  /// REQUIRES: this process has only one thread and no open store, because a store has a thread.
   explicit OtherProcess(const std::string& path) {
     std::array<int, 2> ready{};
     REQUIRE(::pipe(ready.data()) == 0);

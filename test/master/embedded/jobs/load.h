@@ -11,7 +11,6 @@ namespace rest_fcgi::test {
 
 inline constexpr const char* kJid = "20261120230610043746";
 
-/// Returns the load of a job that runs `test.sleep` for 600 seconds.
 inline returner::Load load_of(std::string jid, std::vector<std::string> minions = {"ms-0", "ms-1"}) {
   returner::Load load;
   load.jid = std::move(jid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For most functions, test/wire/test_salt_call.py compares the values with those of a real minion.
+// `test/wire/test_salt_call.py` compares most of these functions with a real minion.
 #include <doctest/doctest.h>
 
 #include "../../../support/execution.h"

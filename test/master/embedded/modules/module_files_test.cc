@@ -131,7 +131,6 @@ TEST_CASE("a script runs in / as script_user with few variables") {
     MESSAGE("skipped: only root may run scripts as others");
     return;
   }
-  // The script user may open files in the folder, but may not change the folder.
   fs::permissions(scripts.dir.path(), fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec);
   scripts.options.script_user = "nobody";
   scripts.with("my.fun", "printf '\"%s %s %s\"' \"$(id -un)\" \"$(id -Gn)\" \"$HOME\"");

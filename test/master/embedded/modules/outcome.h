@@ -8,7 +8,6 @@
 
 #include "rest_fcgi/master/master.h"
 
-/// Helpers that check the return of an execution function.
 namespace rest_fcgi::test {
 
 inline const std::string kException = "The minion function caused an exception: ";

@@ -21,7 +21,6 @@ std::string start_sleep(EmbeddedEngine& engine, const char* tgt) {
   return job->jid;
 }
 
-/// Runs a function on ms-0 and returns its return as JSON.
 std::string ask(EmbeddedEngine& engine, std::string_view fun, std::string_view arg = "") {
   return engine.call(format(R"("client": "local", "tgt": "ms-0", "fun": "{}", "arg": [{}])", fun, arg));
 }

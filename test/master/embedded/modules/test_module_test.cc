@@ -67,8 +67,6 @@ TEST_CASE("test.assertion raises unless Python takes its argument for true") {
   }
 }
 
-// These functions of Salt call another function by name. With them, a caller with permission for `test.*`
-// could run every function.
 TEST_CASE("no function calls another one by name") {
   const test::Execution minion;
   for (const std::string_view name : {"test.cross_test", "test.try", "test.try_"})

@@ -16,7 +16,7 @@ using namespace rest_fcgi::embedded;
 
 namespace {
 
-/// A clock whose steady time advances by one second each time it is read.
+/// A clock whose steady time advances by one second at each read.
 class HurriedClock final : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override { return system_clock().wall(); }
@@ -26,7 +26,6 @@ class HurriedClock final : public Clock {
   mutable std::atomic<int> looks_ = 0;
 };
 
-/// The data and jobs that a function on the master needs.
 struct World {
   /// Calls a function with one keyword argument and returns its error.
   [[nodiscard]] Error failure(const MasterFunction* function, std::string_view name, std::string_view value) {

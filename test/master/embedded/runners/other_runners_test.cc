@@ -81,7 +81,7 @@ TEST_CASE("the doc runners show the documentation of all functions") {
   for (const auto& [runner, name] : {std::pair("doc.runner", "manage.up"),
                                      {"doc.wheel", "key.list_all"},
                                      {"doc.execution", "test.ping"}}) {
-    const std::string fun = runner;  // CAPTURE takes no structured binding
+    const std::string fun = runner;
     CAPTURE(fun);
     JsonDocument document;
     REQUIRE(document.parse(ret(engine, format(R"("fun": "{}")", fun))));

@@ -6,14 +6,12 @@
 
 #include "../../../support/embedded_engine.h"
 
-/// Functions that run a runner and return its result.
 namespace rest_fcgi::test {
 
 inline std::string ret(EmbeddedEngine& engine, std::string_view members) {
   return engine.runner(members).ret.text();
 }
 
-/// Returns the text of a JSON string.
 inline std::string text_of(const Json& json) {
   JsonDocument document;
   REQUIRE(document.parse(json.text()));

@@ -105,7 +105,7 @@ std::string times(std::size_t n, std::string_view text) {
   return all;
 }
 
-/// Runs a match that fails. Returns what is left of its work limit.
+/// Runs a match that fails. Returns the rest of the work limit.
 int work_left_by(const std::string& expression, std::string_view delimiter, target::DataMatcher::How how,
                  const std::string& data) {
   JsonDocument document;
@@ -119,7 +119,7 @@ int work_left_by(const std::string& expression, std::string_view delimiter, targ
 
 }  // namespace
 
-/// Without a limit, each of these matches takes more than a day.
+/// Without a work limit, each match in this test takes more than a day.
 TEST_CASE("work on long expressions and long data is limited") {
   using How = target::DataMatcher::How;
   const std::string deep = times(50, R"({"a": )") + "1" + times(50, "}");

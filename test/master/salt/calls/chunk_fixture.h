@@ -14,7 +14,6 @@
 
 namespace rest_fcgi::test {
 
-/// One lowstate chunk, read from JSON.
 class ReadChunk {
  public:
   explicit ReadChunk(std::string_view json) {
@@ -39,7 +38,6 @@ inline std::string bytes_of(const WipedBytes& message) {
   return {message.begin(), message.end()};
 }
 
-/// Returns a msgpack message as JSON.
 inline std::string json_of(const WipedBytes& message) {
   const auto json = salt::to_json({message.data(), message.size()});
   REQUIRE(json);

@@ -28,8 +28,8 @@ bool is_whole(const auth::Grant& grant) {
   return !grant.name.empty() && !grant.eauth.empty() && !grant.token.empty();
 }
 
-/// Reads the bytes with one reader and returns whether it accepts them. The result must be complete, and an
-/// error must have a message.
+/// Returns whether one reader accepts the bytes. Checks that the result is complete, or that the error has a
+/// message.
 template <class T>
 bool reads(Result<T> (*read)(std::string_view), std::string_view bytes) {
   const auto answer = read(bytes);
@@ -43,7 +43,6 @@ bool reads(Result<T> (*read)(std::string_view), std::string_view bytes) {
   return answer.ok();
 }
 
-/// Returns whether any of the readers accepts the bytes.
 bool anybody_reads(std::string_view bytes) {
   const bool publish = reads(read_publish_reply, bytes);
   const bool runner = reads(read_runner_reply, bytes);

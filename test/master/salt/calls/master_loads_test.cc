@@ -22,7 +22,7 @@ std::string with(std::string text, std::string_view part, std::string_view inste
   return text.replace(at, part.size(), instead);
 }
 
-/// Returns the arguments in the load of a runner, as JSON. `part` is JSON that becomes part of the chunk.
+/// Returns the arguments in a runner's load as JSON. `part` contains additional members of the chunk as JSON.
 std::string runner_arguments(const std::string& part, const std::string& fun = "f.g") {
   const ReadChunk chunk(R"({"client": "runner", "fun": ")" + fun + R"(", "token": "t", )" + part + "}");
   const auto load = runner_load(chunk->master(), {&chunk->credentials, "fred"});

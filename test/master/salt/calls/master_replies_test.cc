@@ -18,7 +18,7 @@ std::string error(const std::string& name, const std::string& message) {
   return packed(R"({"error": {"name": ")" + name + R"(", "message": ")" + message + R"("}})");
 }
 
-/// Returns the kind of the error for a reply. The error must be the same for a runner and for a wheel.
+/// Returns the kind of the error for a reply. Checks that a runner and a wheel give the same error.
 ErrorKind refusal_in(const std::string& bytes) {
   const auto runner = read_runner_reply(bytes);
   const auto wheel = read_wheel_reply(bytes);

@@ -17,8 +17,8 @@ using test::ReadChunk;
 
 constexpr std::string_view kPamLogin = R"("eauth": "pam", "username": "fred", "password": "sesame")";
 
-/// Returns the publish load for a chunk of the client `local`, as JSON. `part` is JSON that becomes part of
-/// the chunk. `change` may change the load before it is packed.
+/// Returns the publish load for a chunk of the client `local` as JSON. `part` contains additional members of
+/// the chunk. `change` may change the load.
 std::string load_of(const std::string& part, const std::function<void(PublishLoad&)>& change = {}) {
   const ReadChunk chunk(R"({"client": "local", "tgt": "*", )" + part + ", " + std::string(kPamLogin) + "}");
   PublishLoad load{
@@ -27,7 +27,6 @@ std::string load_of(const std::string& part, const std::function<void(PublishLoa
   return json_of(pack_publish(load, {&chunk->credentials, "fred"}));
 }
 
-/// Returns the JSON that `load_of` returns for a load with these parts.
 std::string expected(const std::string& call, const std::string& more_kwargs = "",
                      const std::string& jid = "", const std::string& end = "") {
   return R"({"enc": "clear", "load": {"cmd": "publish", "tgt": "*", )" + call +

@@ -15,7 +15,6 @@ using test::packed;
 using test::vector_file;
 using Ids = std::vector<std::string>;
 
-/// Returns the job that a publish reply describes.
 master::Job job_in(std::string_view bytes) {
   auto answer = read_publish_reply(bytes);
   if (!answer) FAIL(answer.error().message);

@@ -13,7 +13,6 @@
 
 namespace rest_fcgi::test {
 
-/// Returns the msgpack form of a JSON text.
 inline std::string packed(std::string_view json) {
   JsonDocument document;
   REQUIRE(document.parse(json));
@@ -22,7 +21,7 @@ inline std::string packed(std::string_view json) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Reads a reply, which must give an internal error. Returns the message of the error.
+/// Returns the error message of a reply. Checks that the error is internal.
 template <class Read>
 std::string failure(Read read, std::string_view bytes) {
   const auto answer = read(bytes);
@@ -31,7 +30,7 @@ std::string failure(Read read, std::string_view bytes) {
   return answer.error().message;
 }
 
-/// A reply that is invalid for every kind of request, and the error message for the caller.
+/// A reply that every reader refuses, and the error message for the caller.
 struct BadReply {
   std::string_view json;
   std::string_view message;

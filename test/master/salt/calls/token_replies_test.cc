@@ -16,7 +16,6 @@ using test::packed;
 
 constexpr auto kBoth = {&read_mk_token_reply, &read_get_token_reply};
 
-/// Returns a valid reply with this `expire` and with more members.
 std::string reply(const std::string& expire = "1795298299.5", const std::string& more = "") {
   return packed(R"({"start": 1.5, "expire": )" + expire +
                 R"(, "name": "fred", "eauth": "pam", "token": "abc")" + more + "}");

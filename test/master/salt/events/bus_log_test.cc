@@ -50,7 +50,7 @@ TEST_CASE("an event that is not valid JSON is logged with an error") {
   HeardBus bus;
   bus.fire_bytes("a", "\xC1");
   bus.fire_bytes("b", packed("[1]"));
-  bus.fire_bytes("c", std::string("\x81\xA1x\xC7\x00\x4F", 6));  // an unknown msgpack extension
+  bus.fire_bytes("c", std::string("\x81\xA1x\xC7\x00\x4F", 6));  // the data is an unknown msgpack extension
   bus.fire("d", "{}");
   const auto events = bus.received();
   REQUIRE(events.size() == 4);
@@ -94,7 +94,7 @@ TEST_CASE("without listeners only owners are recorded") {
   std::vector<master::EventPtr> events;
   REQUIRE((*reader)->read(events, 1 << 20, nullptr));
   REQUIRE(events.size() == 1);
-  CHECK(events[0]->block_with_id()[1].ends_with("-1\n\n"));  // the event has the first id
+  CHECK(events[0]->block_with_id()[1].ends_with("-1\n\n"));
   CHECK(events[0]->user() == "fred");
 }
 

@@ -69,7 +69,6 @@ std::string ret(const std::string& jid, const std::string& minion) {
   return "salt/job/" + jid + "/ret/" + minion;
 }
 
-/// A fake master's bus and an `EventBus` that is connected to it.
 struct Joined {
   explicit Joined(Framing framing = Framing::bare, BusOptions options = {})
       : master(dir / "bus.ipc", framing), bus(started(with_path(std::move(options)), log)) {}
@@ -105,7 +104,7 @@ TEST_CASE("returns in both framings reach their listener") {
   }
 }
 
-/// Collects the events of a reader until there are enough of them, or until the bus ends the reader.
+/// Collects events of a reader until the expected number has arrived or the bus ends the reader.
 struct Stream {
   explicit Stream(master::EventLog& log) : reader(*log.reader({auth::EventScope::all, {}})) {}
 
@@ -142,7 +141,7 @@ TEST_CASE("a replaced socket is joined again") {
   const auto waiting = joined.listen("1");
   Stream stream(*joined.log);
   const CapturedLog log;
-  // The first socket still listens and keeps its connections, but the new socket has its path.
+  // The first socket keeps its connections, but its path now leads to the new socket.
   FakeEventBus next(joined.dir / "bus.ipc");
   SUBCASE("when the next job is published") {
     const auto expectation = joined.bus->expect("2");
@@ -163,7 +162,7 @@ TEST_CASE("a removed socket keeps its connection") {
   Joined joined;
   const auto listener = joined.listen("1");
   std::filesystem::remove(joined.dir / "bus.ipc");
-  // The test waits longer than the interval of the socket check.
+  // The bus checks its socket during this pause.
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));
   joined.master.send(ret("1", "m"), "a");
   CHECK(listener->received(1) == Heard{"m=a"});
@@ -192,8 +191,7 @@ TEST_CASE("event streams end when the bus is lost") {
   CHECK(third.end == lost);
 }
 
-/// Sends numbered returns of one job. Returns false if the listener misses a return or gets them in another
-/// order.
+/// Sends numbered returns of one job. Returns whether the listener gets all returns in order.
 bool one_job(Joined& joined, const std::string& jid) {
   constexpr int kReturns = 20;
   auto expectation = joined.bus->expect();
@@ -237,7 +235,7 @@ TEST_CASE("a loss is reported and the bus is joined again") {
   CHECK(refused.error().message == "Salt Master is not available.");
 
   joined.master.start();
-  joined.listen("probe");  // waits until the bus is connected again
+  joined.listen("probe");
   joined.master.send(ret("1", "m"), "a");
   CHECK(listener->received(2) == Heard{kBusLost, "m=a"});
   const auto late = std::make_shared<Recorder>();
@@ -250,7 +248,7 @@ TEST_CASE("a loss is reported and the bus is joined again") {
   REQUIRE(lost != std::string::npos);
   const std::size_t back = text.find("the Salt master's event bus is joined again");
   REQUIRE(back > lost);
-  CHECK(text.find("event bus", lost + 40) > back - 20);  // one message for each of these two
+  CHECK(text.find("event bus", lost + 40) > back - 20);
 }
 
 TEST_CASE("after a loss the other framing is recognized") {
@@ -260,7 +258,7 @@ TEST_CASE("after a loss the other framing is recognized") {
   CHECK(listener->received(1) == Heard{"m=a"});
   joined.master.close_all();
   CHECK(listener->received(2).back() == kBusLost);
-  joined.listen("probe");  // waits until the bus is connected again
+  joined.listen("probe");
   joined.master.send_bytes(event_frame(ret("1", "m"), "b", Framing::bare));
   CHECK(listener->received(3).back() == "m=b");
 }
@@ -278,13 +276,11 @@ TEST_CASE("the bus is joined when the master starts later") {
   CHECK(text.find("cannot be joined", text.find(refused) + refused.size()) == std::string::npos);
 }
 
-/// Returns all open file descriptors of this process.
 std::set<int> descriptors() {
   std::set<int> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     found.insert(std::stoi(entry.path().filename()));
   }
-  // The descriptor with which the loop read the folder is closed.
   std::erase_if(found, [](int fd) { return ::fcntl(fd, F_GETFD) < 0; });
   return found;
 }

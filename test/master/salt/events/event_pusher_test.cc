@@ -30,7 +30,6 @@ std::string framed(std::string_view tag, std::string_view data) {
   return rest_fcgi::test::event_frame(tag, data, Framing::with_length);
 }
 
-/// A fake master's socket and an `EventPusher` that writes to it.
 struct Pull {
   TempDir dir;
   FakeEventPull master{dir / "master_event_pull.ipc"};
@@ -81,7 +80,7 @@ TEST_CASE("firing stops at the deadline and leaves no partial event") {
   const auto late = pull.pusher.fire("a", large, begun + std::chrono::milliseconds(100));
   REQUIRE_FALSE(late);
   CHECK(late.error().kind == ErrorKind::timeout);
-  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));  // the default limit
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));
   REQUIRE(pull.pusher.fire("b", "\x80", soon()));
   CHECK(pull.master.connections() == 2);
   CHECK(pull.master.received().ends_with(framed("b", "\x80")));
@@ -107,7 +106,7 @@ TEST_CASE("waiting for another event ends at the deadline") {
 TEST_CASE("an event goes to the master at the current socket") {
   Pull pull;
   REQUIRE(pull.pusher.fire("a", "\x80", soon()));
-  // The first socket still listens, but the new socket has its path.
+  // The first socket still listens, but its path now leads to the new socket.
   test::FakeEventPull next{pull.dir / "master_event_pull.ipc"};
   REQUIRE(pull.pusher.fire("b", "\x80", soon()));
   CHECK(next.received().find("b\n\n") != std::string::npos);

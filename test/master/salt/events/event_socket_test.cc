@@ -27,7 +27,7 @@ using rest_fcgi::test::FakeEventBus;
 using rest_fcgi::test::kPatience;
 using rest_fcgi::test::TempDir;
 
-/// A file descriptor that a test signals to end every wait.
+/// A file descriptor that ends every wait when a test signals it.
 struct Stop {
   UniqueFd fd{::eventfd(0, EFD_CLOEXEC)};
   void now() const { REQUIRE(::eventfd_write(fd.get(), 1) == 0); }
@@ -40,8 +40,8 @@ Error refusal(const BusOptions& where) {
   return socket.error();
 }
 
-/// Gives the calling thread the file permissions of `nobody` for the lifetime of this object. Has an effect
-/// only if the tests run as root.
+/// Gives the calling thread the file permissions of the user `nobody`. Has an effect only if the tests run as
+/// root.
 class AsNobody {
  public:
   AsNobody() : user_(::geteuid()) {
@@ -57,8 +57,7 @@ class AsNobody {
   const uid_t user_;
 };
 
-/// A TCP port on this host that does not answer a connection attempt, because its queue of connections is
-/// full.
+/// A TCP port of this host that answers no connection attempt, because its queue of connections is full.
 class Unanswering {
  public:
   Unanswering() {
@@ -71,7 +70,6 @@ class Unanswering {
     port_ = ntohs(address.sin_port);
   }
 
-  /// Fills the queue of connections. The system then accepts no more connections.
   void fill() {
     for (int i = 0; i < 4; ++i) {
       const sockaddr_in address = loopback(static_cast<in_port_t>(port_));

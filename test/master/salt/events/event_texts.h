@@ -14,7 +14,7 @@
 
 namespace rest_fcgi::test {
 
-/// A BusLog for tests. A test fires events as the bus does, and reads them as a listener with a given scope.
+/// A BusLog for tests. A test fires events, and reads the events as a listener with a given scope.
 class HeardBus {
  public:
   explicit HeardBus(auth::EventScope scope = auth::EventScope::all, std::string user = "fred") {
@@ -40,7 +40,7 @@ class HeardBus {
     for (const auto& event : received()) all += event->tag() + " ";
     return all;
   }
-  /// Fires an event and returns its data as a listener sees it.
+  /// Fires an event and returns the data that a listener gets.
   std::string shown(std::string_view tag, std::string_view json) {
     fire(tag, json);
     const auto events = received();

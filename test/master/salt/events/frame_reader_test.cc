@@ -27,7 +27,7 @@ constexpr std::size_t kMost = 1 << 20;
 constexpr Framing kFramings[] = {Framing::bare, Framing::with_length};
 
 struct Read {
-  std::vector<std::string> events;  // each event as `tag|data`
+  std::vector<std::string> events;  // the events in the form `tag|data`
   std::string problem;
 
   bool operator==(const Read&) const = default;
@@ -47,7 +47,7 @@ void read_on(FrameReader& reader, std::string_view bytes, Read& read) {
   }
 }
 
-/// Returns the events of a stream. The reader gets the stream in pieces of `piece` bytes.
+/// Returns the events of a stream that the reader gets in pieces of `piece` bytes.
 Read read_all(std::string_view stream, std::size_t piece = std::string_view::npos) {
   FrameReader reader(kMost);
   Read read;
@@ -127,8 +127,7 @@ TEST_CASE("a changed byte causes no large allocation") {
         std::string wrong = stream;
         wrong[place] = static_cast<char>(static_cast<unsigned char>(wrong[place]) ^ mask);
         const Read whole = read_all(wrong);
-        // With a changed length, the bytes of one frame may look like several short frames. The test limits
-        // their number.
+        // If the length of a frame is damaged, its bytes may look like several short frames.
         CHECK(whole.events.size() <= stream.size() / 16);
         CHECK(read_all(wrong, 61) == whole);
       }

@@ -38,7 +38,7 @@ struct Bus {
 
 TEST_CASE("events of a job belong to its user") {
   Bus bus;
-  CHECK(bus.on_event(kJid, R"({"minions": ["m"]})").empty());  // the owner of the job is not known yet
+  CHECK(bus.on_event(kJid, R"({"minions": ["m"]})").empty());
   CHECK(bus.begin("fred") == "fred");
   CHECK(bus.job("publish", R"({"user": "fred", "fun": "test.ping"})") == "fred");
   CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred", "return": 1})") == "fred");
@@ -98,7 +98,7 @@ TEST_CASE("an event with another user has no owner") {
   bus.begin("fred");
   CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "eve"})").empty());
   CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": 5})").empty());
-  // A return from a minion below a syndic has no user.
+  // The return of a minion below a syndic names no user.
   CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m"})") == "fred");
 }
 

@@ -15,13 +15,13 @@
 
 namespace rest_fcgi::test {
 
-/// The longest time that a test waits for an event.
 inline constexpr std::chrono::seconds kPatience{60};
 
-/// A listener that records the events it receives. Thread-safe.
+/// A listener that records its events. Thread-safe.
 class Recorder final : public salt::Listener {
  public:
-  /// Called with each event before the recorder stores it. Set this function before the first event.
+  /// Called with each event before the recorder stores the event. A test sets this function before the first
+  /// event.
   std::function<void(std::string_view data)> on_hear = [](std::string_view) {};
 
   [[nodiscard]] bool is_needed() const override { return wanted_; }
@@ -39,14 +39,13 @@ class Recorder final : public salt::Listener {
 
   void want_no_more() { wanted_ = false; }
 
-  /// Waits until there are `count` recorded events, or until a time limit. Returns all recorded events.
+  /// Waits until `count` events are recorded, or until a time limit. Returns all recorded events.
   std::vector<std::string> received(std::size_t count) {
     std::unique_lock lock(mutex_);
     came_.wait_for(lock, kPatience, [&] { return heard_.size() >= count; });
     return heard_;
   }
 
-  /// Returns whether two threads called this listener at the same time.
   [[nodiscard]] bool crowded() const { return crowded_; }
 
  private:
@@ -76,7 +75,7 @@ class Recorder final : public salt::Listener {
   std::atomic<bool> crowded_ = false;
   std::mutex mutex_;
   std::condition_variable came_;
-  std::vector<std::string> heard_;  // guarded by mutex_
+  std::vector<std::string> heard_;
 };
 
 inline const std::string kBusLost =

@@ -16,13 +16,13 @@ using test::HeardBus;
 
 namespace {
 
-/// A text that stands for a secret. No listener may see it.
+/// This text replaces a secret. No listener may see this text.
 constexpr std::string_view kCanary = "c4nary-s3cret";
 
 struct Case {
   const char* what;
   const char* tag;
-  const char* data;  ///< data of the event, with CANARY in the place of each secret
+  const char* data;  ///< event data, in which CANARY marks each secret
 };
 
 constexpr Case kCases[] = {
@@ -199,7 +199,7 @@ TEST_CASE("in a text only the value after a secret's name is hidden") {
     return master::without_secrets(text, kind).value_or(std::string(text));
   };
   struct Text {
-    const char* shown;  ///< the text for listeners, with [hidden] in the place of each secret
+    const char* shown;  ///< the text for listeners, in which [hidden] replaces each secret
     const char* secret = "x";
     TextKind kind = TextKind::plain;
   };

@@ -26,7 +26,7 @@ using Heard = std::vector<std::string>;
 
 constexpr ErrorKind kGone = ErrorKind::unavailable;
 
-/// A registry to which a test passes events, as the event bus does.
+/// A registry that gets its events from a test instead of the event bus.
 struct Played : Registry {
   explicit Played(BusOptions options = {}) : Registry(options) { joined(); }
 
@@ -40,7 +40,7 @@ struct Played : Registry {
     return *std::move(made);
   }
 
-  /// Creates an expectation, adds a listener, and destroys the expectation, as a caller does.
+  /// Creates an expectation, adds a listener and destroys the expectation.
   Result<void> listen_at_once(std::string_view jid, std::shared_ptr<Listener> listener) {
     return expectation().listen(jid, std::move(listener));
   }
@@ -115,7 +115,7 @@ TEST_CASE("a slow listener does not block others") {
   slow->on_hear = [&](std::string_view) {
     std::thread([&] { registry.returns("2", "b"); }).join();
     CHECK(other->received(1) == Heard{"m=b"});
-    CHECK(registry.expect());  // a listener may call the registry
+    CHECK(registry.expect());
   };
   CHECK(expectation.listen("1", slow));
   CHECK(slow->received(0).size() == 1);
@@ -136,7 +136,7 @@ TEST_CASE("events are kept only while an expectation needs them") {
   const auto second = registry.expectation();
   first.reset();
   registry.returns("1", "b");
-  CHECK(log.text().empty());  // no event was dropped, so nothing was logged
+  CHECK(log.text().empty());
 }
 
 TEST_CASE("dropped events are logged once and reported to their job") {
@@ -153,7 +153,7 @@ TEST_CASE("dropped events are logged once and reported to their job") {
   CHECK(expectation.listen("1", listener));
   CHECK(listener->received(0) == Heard{"m=c", "m=d", events_lost(2 * each)});
   registry.returns("1", "e");
-  CHECK(listener->received(0).size() == 4);  // the listener gets later events
+  CHECK(listener->received(0).size() == 4);
   listener->want_no_more();
   const auto again = std::make_shared<Recorder>();
   CHECK(registry.expectation().listen("1", again));
@@ -401,7 +401,7 @@ TEST_CASE("EarlyEvents remembers jobs with losses") {
   CHECK_FALSE(events.has_lost("1", 2));
   CHECK_FALSE(events.has_lost("2", 1));
   CHECK(taken(events, "2") == "b");
-  CHECK_FALSE(events.has_lost("2", 1));  // a delivered event does not count as lost
+  CHECK_FALSE(events.has_lost("2", 1));
   events.drop_before(2);
   CHECK_FALSE(events.has_lost("1", 1));
 }

@@ -18,8 +18,8 @@ using rest_fcgi::test::vector_file;
 
 namespace {
 
-/// Returns msgpack samples. Some are recorded bodies and events. The others contain all special cases of the
-/// conversion to JSON in a few bytes.
+/// Returns msgpack samples. Some samples are recorded from a real master. The others contain all special
+/// cases of the conversion to JSON.
 std::vector<std::string> samples() {
   std::vector<std::string> found;
   for (const std::string_view name : kVectorFiles) {

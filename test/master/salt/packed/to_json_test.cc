@@ -221,8 +221,8 @@ TEST_CASE("append_json keeps existing text, also on errors") {
 
 namespace {
 
-/// A redactor for tests. It hides members named `hide`, and members named `top` at the top level. In a text,
-/// it hides what follows a `!`. It shows members named `show` unchanged.
+/// A redactor that hides members with the name `hide`, and members with the name `top` at the top level. In a
+/// text, the redactor hides the part after a `!`.
 class Words final : public Redactor {
  public:
   [[nodiscard]] Verdict of_member(std::string_view key, std::size_t depth) const override {

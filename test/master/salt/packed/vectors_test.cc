@@ -20,7 +20,7 @@ struct Expected {
   std::string_view json;
 };
 
-// The expected JSON is the output of salt.utils.json.dumps for these files.
+// The expected JSON is the output of Salt's `salt.utils.json.dumps` for these files.
 constexpr std::array<Expected, 17> kBodies = {{
     {"01-ping-request.bin", R"({"enc": "clear", "load": {"cmd": "ping"}, "version": 3})"},
     {"02-ping-reply.bin", R"({"cmd": "ping"})"},

@@ -38,7 +38,6 @@ using rest_fcgi::test::FakeRetPort;
 
 constexpr std::size_t kMaxAnswer = 1 << 20;
 
-/// A client with one connection to a fake master.
 struct Client {
   zmq::context_t context{1};
   std::unique_ptr<Connection> connection;
@@ -104,7 +103,6 @@ TEST_CASE("a refused connection is noticed at once") {
 }
 
 TEST_CASE("nothing is sent to a peer without ZeroMQ") {
-  // This listener accepts TCP connections and sends nothing.
   zmq::context_t context;
   zmq::socket_t listener(context, zmq::socket_type::stream);
   listener.bind("tcp://127.0.0.1:*");
@@ -207,7 +205,7 @@ TEST_CASE("a reply beyond the size limit closes the connection") {
 }
 
 TEST_CASE("a connection with unexpected bytes is not open") {
-  // A client could take a second answer for the answer to its next request.
+  // The client must not use a second answer as the answer to its next request.
   zmq::context_t context;
   zmq::socket_t master(context, zmq::socket_type::router);
   master.bind("tcp://127.0.0.1:*");
@@ -270,7 +268,6 @@ TEST_CASE("connections work over IPv6") {
 
 TEST_CASE("child processes inherit no connection") {
   FakeRetPort master(echo);
-  // After an answered request, all descriptors that the connections share are open.
   Client first(master.uri());
   REQUIRE(first.connection->wait_until_open(late()));
   CHECK(first.ask("question") == "question");

@@ -34,7 +34,7 @@ bool is_full(FairQueue& fair_queue, PriorityClass priority) {
   return !fair_queue.take(priority, std::chrono::steady_clock::now());
 }
 
-/// Threads that wait for a place in the queue. Each thread records its name when it gets a place.
+/// Threads that wait for a place in the queue. Each thread records its name when the thread gets a place.
 class Queue {
  public:
   explicit Queue(FairQueue& fair_queue) : fair_queue_(fair_queue) {}
@@ -42,7 +42,7 @@ class Queue {
     for (auto& thread : threads_) thread.join();
   }
 
-  /// Starts a thread for this class. Returns when the thread waits.
+  /// Starts a thread with this priority class. Returns when the thread waits.
   void add(PriorityClass priority, char name) {
     const std::size_t before = fair_queue_.waiting();
     threads_.emplace_back([this, priority, name] {
@@ -109,11 +109,11 @@ TEST_CASE("asynchronous wheels leave places for other classes") {
   const Place wheel = take(fair_queue, PriorityClass::wheel);
   const Place runner = take(fair_queue, PriorityClass::runner);
   const Place login = take(fair_queue, PriorityClass::login);
-  // Together, these requests occupy all workers of the master but one.
+  // These requests occupy all workers of the master but one.
   CHECK(is_full(fair_queue, PriorityClass::login));
   fair_queue.stall(slow);
   CHECK_FALSE(is_full(fair_queue, PriorityClass::login));
-  // A stalled wheel keeps its place in its own class, because it may still occupy a worker.
+  // A stalled wheel keeps its place in its class, because the wheel may still occupy a worker.
   CHECK(is_full(fair_queue, PriorityClass::wheel_async));
   slow.reset();
   CHECK_FALSE(is_full(fair_queue, PriorityClass::wheel_async));
@@ -138,7 +138,7 @@ TEST_CASE("a stalled request frees its place") {
   Place third = take(fair_queue, PriorityClass::publish);
   fair_queue.stall(third);
   Place fourth = take(fair_queue, PriorityClass::publish);
-  // This call has no effect, because there are already three stalled requests for each connection.
+  // The queue ignores this call, because three requests for each connection are already stalled.
   fair_queue.stall(fourth);
   CHECK(is_full(fair_queue, PriorityClass::publish));
   stuck.reset();
@@ -217,7 +217,6 @@ TEST_CASE("the number of waiting requests is limited") {
   REQUIRE(!third);
   CHECK(third.error().kind == ErrorKind::unavailable);
   CHECK(third.error().message == "Too many requests wait for the Salt Master: 2, which is the limit.");
-  // The limit does not apply to a request that gets a place at once.
   CHECK(fair_queue.take(PriorityClass::publish, late()));
   login.reset();
   CHECK(test::soon([&] { return queue.order() == "ab"; }));

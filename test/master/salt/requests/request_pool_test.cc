@@ -43,7 +43,6 @@ Result<WipedBytes> ask(RequestPool& pool, std::string_view message,
   return pool.request(priority, bytes(message), late());
 }
 
-/// Sends a request on its own thread.
 std::future<Result<WipedBytes>> send_request(RequestPool& pool, std::string message,
                                              PriorityClass priority = PriorityClass::publish) {
   return std::async(std::launch::async,
@@ -54,7 +53,7 @@ std::optional<std::string> reply_to(std::string body) {
   return "re: " + body;
 }
 
-/// A fake master that holds each request that begins with `slow` until `open` is called. The master answers
+/// A fake master that holds each request with the beginning `slow` until `open` is called. The master answers
 /// other requests at once.
 class GatedMaster {
  public:
@@ -73,7 +72,7 @@ class GatedMaster {
     changed_.notify_all();
   }
 
-  /// The number of requests that the master holds now, and the maximum so far.
+  /// Returns how many requests the master holds now.
   [[nodiscard]] int inside() const { return count(inside_); }
   [[nodiscard]] int most() const { return count(most_); }
 
@@ -170,8 +169,7 @@ TEST_CASE("running requests end with the master and are not repeated") {
 TEST_CASE("CVE-2024-38823: a late reply never reaches another request") {
   GatedMaster master(2);
   const auto pool = pool_of({.uri = master->uri()});
-  CHECK(text(*ask(*pool, "quick")) ==
-        "re: quick");  // the connection exists now, so the slow request's time does not include it
+  CHECK(text(*ask(*pool, "quick")) == "re: quick");  // the connection is open before the slow request starts
   const auto slow = pool->request(PriorityClass::publish, bytes("slow"), test::in(seconds(3)));
   REQUIRE(!slow);
   CHECK(slow.error().kind == ErrorKind::timeout);
@@ -209,8 +207,6 @@ TEST_CASE("a dead worker delays only its own requests") {
       if ((*pool)->request(priority, bytes("x"), end)) ++answered;
     });
   }
-  // The master never answers every third request. There are more such requests than connections, and each one
-  // waits until its deadline.
   CHECK(test::soon([&] { return answered == 10; }));
   CHECK(std::chrono::steady_clock::now() < end);
   for (auto& thread : lost) thread.join();
@@ -307,7 +303,7 @@ TEST_CASE("destroying the pool ends all requests") {
   std::vector<std::future<Result<WipedBytes>>> answers;
   for (int i = 0; i < 2; ++i) answers.push_back(send_request(*pool, "slow"));
   CHECK(test::soon([&] { return master.inside() == 2; }));
-  // Four more requests may wait, so the pool refuses one of these five.
+  // Four more requests may wait, so the pool refuses one of these five requests.
   for (int i = 0; i < 5; ++i) answers.push_back(send_request(*pool, "slow"));
   const auto is_ready = [](const auto& answer) {
     return answer.wait_for(seconds(0)) == std::future_status::ready;

@@ -10,14 +10,13 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/secret.h"
 
-/// Helpers for the tests of requests.
 namespace rest_fcgi::salt::test {
 
 inline SteadyTime in(std::chrono::milliseconds time) {
   return std::chrono::steady_clock::now() + time;
 }
 
-/// Returns a deadline that is long after the end of a test.
+/// Returns a deadline that lies long after the end of a test.
 inline SteadyTime late() {
   return in(std::chrono::seconds(60));
 }
@@ -30,7 +29,6 @@ inline std::string text(const WipedBytes& bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Waits until the condition holds. Returns false after 30 seconds.
 inline bool soon(const std::function<bool()>& holds) {
   const SteadyTime end = in(std::chrono::seconds(30));
   while (!holds()) {
