@@ -9,7 +9,7 @@
 namespace rest_fcgi::test {
 
 /// Captures the log from level `info` on. The destructor restores the log settings of the process start. Only
-/// one such object may exist at a time.
+/// one object may exist at a time.
 class CapturedLog {
  public:
   CapturedLog() {

@@ -8,7 +8,6 @@
 namespace rest_fcgi::test {
 namespace {
 
-/// Creates the certificate NAME.pem and the key NAME.key with one call of `openssl req -x509`.
 void make_pair(const std::string& directory, const std::string& name, const std::vector<std::string>& more) {
   const std::string base = directory + "/" + name;
   std::vector<std::string> argv{
@@ -31,7 +30,7 @@ Certificates make_certificates(const std::string& directory) {
     more.insert(more.begin(), by.begin(), by.end());
     make_pair(directory, name, more);
   };
-  // etcd's gateway uses the server certificate also as a client certificate, when it connects to its own
+  // etcd's gateway uses the server certificate as its client certificate when the gateway connects to its own
   // server.
   signed_pair("server", {"-addext", "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost", "-addext",
                          "extendedKeyUsage=serverAuth,clientAuth"});

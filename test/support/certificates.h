@@ -5,8 +5,8 @@
 
 namespace rest_fcgi::test {
 
-/// Paths of PEM files in one directory. They are a certificate authority, a server certificate for
-/// `127.0.0.1`, `::1` and `localhost`, a client certificate, and another authority that signed none of these.
+/// Paths of PEM files in one directory. The certificates of `ca` are valid for the server and the client.
+/// `other_ca` signed no certificate.
 struct Certificates {
   std::string ca, server_cert, server_key, client_cert, client_key, other_ca;
 };

@@ -41,8 +41,7 @@ class FileActions {
 }  // namespace
 
 Child::Child(const std::vector<std::string>& argv, const std::string& log_file) {
-  // setpriv (part of util-linux) makes the kernel kill the program when the starting thread ends. So a
-  // crashed test leaves no process behind.
+  // `setpriv` of util-linux makes the kernel kill the program when the starting thread ends.
   std::vector<std::string> texts{"setpriv", "--pdeathsig", "KILL", "--"};
   texts.insert(texts.end(), argv.begin(), argv.end());
   std::vector<char*> pointers;

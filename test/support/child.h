@@ -9,11 +9,11 @@
 
 namespace rest_fcgi::test {
 
-/// A program that a test starts. The destructor kills the program. If the starting thread ends first, the
-/// kernel kills the program. Not synchronized.
+/// A program that a test starts. The program is killed by the destructor, or at the end of the starting
+/// thread. Not synchronized.
 class Child {
  public:
-  /// Searches the program in PATH, starts it, and appends its output to a file. Throws on failure.
+  /// Finds the program in PATH, starts the program, and appends its output to a file. Throws on failure.
   Child(const std::vector<std::string>& argv, const std::string& log_file);
   ~Child();
   Child(const Child&) = delete;
@@ -22,11 +22,10 @@ class Child {
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] bool running();
 
-  /// Sends a signal to the program. Has no effect after the end of the program.
   void signal(int number);
 
   /// Waits for the end of the program. Returns its exit status, or 128 plus the number of the signal that
-  /// ended it.
+  /// ended the program.
   int wait();
 
  private:

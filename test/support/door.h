@@ -23,7 +23,7 @@ class Door {
     open_ = true;
     changed_.notify_all();
   }
-  /// Waits, up to a time limit, until `count` threads wait at the door. Returns the number of waiting
+  /// Waits until `count` threads wait at the door, or until a time limit. Returns the number of waiting
   /// threads.
   std::size_t waiting(std::size_t count) {
     std::unique_lock lock(mutex_);

@@ -20,12 +20,8 @@
 
 namespace rest_fcgi::test {
 
-/// An embedded engine with the minions ms-0, ms-1 and ms-2, or with given minions. Its users have the
-/// password `secret` and these permissions. fred may run everything. joe may run the runners `jobs.*`. ann
-/// may run `test.ping` and `test.arg` on `G@role:web`. cat may run `test.ping` on `P@role:web`. hal may run
-/// `test.ping` and the runner `manage.up`. gus may run `test.ping`, and on ms-0 also `pillar.get`. bob may
-/// run the runner `manage.up`. dan may run the runner `test.arg` with any argument but 99. eve may run
-/// nothing.
+/// An embedded engine with three minions or with given minions. All its users have the password `secret`.
+/// `external_auth` contains the permissions of the users.
 class EmbeddedEngine {
  public:
   using Returns = std::map<std::string, master::Return>;
@@ -60,15 +56,15 @@ class EmbeddedEngine {
     return *made;
   }
 
-  /// Returns a chunk with these members and with credentials of `user`. The chunk lives as long as this
-  /// object.
+  /// Returns a chunk with these members and with credentials of `user`. The chunk lives as long as the
+  /// engine.
   const lowstate::Chunk& chunk(std::string_view members, std::string_view user = "fred",
                                std::string_view password = "secret") {
     return read(format(R"([{{"eauth": "sharedsecret", "username": "{}", "password": "{}", {}}}])", user,
                        password, members));
   }
 
-  /// Returns a chunk with these members and with a token. The chunk lives as long as this object.
+  /// Returns a chunk with these members and with a token. The chunk lives as long as the engine.
   const lowstate::Chunk& chunk_with_token(std::string_view members, std::string_view token) {
     return read(format(R"([{{"token": "{}", {}}}])", token, members));
   }
@@ -82,7 +78,6 @@ class EmbeddedEngine {
     return request.chunks.front();
   }
 
-  /// Returns the error of a chunk that the master must refuse.
   Error refusal(std::string_view members, std::string_view user = "fred",
                 std::string_view password = "secret") {
     const Result<master::Permit> permit = master->admit(chunk(members, user, password), soon());
@@ -123,7 +118,6 @@ class EmbeddedEngine {
     return text;
   }
 
-  /// Starts a runner and waits for its return.
   master::RunnerReturn runner(std::string_view members, std::string_view user = "fred") {
     auto mailbox = std::make_shared<master::RunnerReturns>();
     const auto started = master->runner(permit(format(R"("client": "runner", {})", members), user), mailbox);
@@ -135,8 +129,7 @@ class EmbeddedEngine {
     return **std::move(ret);
   }
 
-  /// Accepts an asynchronous job and starts it at once. In the server, such a job starts after its reply was
-  /// sent.
+  /// Accepts an asynchronous job and starts the job. In the server, the job starts after the reply is sent.
   [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) const {
     return begun(master->publish_async(permit));
   }
@@ -147,7 +140,7 @@ class EmbeddedEngine {
     return begun(master->wheel_async(permit));
   }
 
-  /// Calls `done` again and again until it returns true. Returns false after a time limit.
+  /// Calls `done` until it returns true. Returns false after a time limit.
   template <class Done>
   static bool eventually(const Done& done) {
     const SteadyTime deadline = soon();

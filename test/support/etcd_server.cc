@@ -20,8 +20,7 @@
 namespace rest_fcgi::test {
 namespace {
 
-/// The time limit for operations that usually take less than a second. With sanitizers or on a busy machine,
-/// they take longer.
+/// The time limit is long, because operations are slow with sanitizers or on a busy machine.
 constexpr std::chrono::seconds kPatience{60};
 
 void await(const std::string& what, const std::function<bool()>& condition) {
@@ -40,8 +39,8 @@ bool runs(const std::vector<std::string>& argv) {
   }
 }
 
-/// Returns whether etcd knows the option `--unsafe-no-fsync`. The tests may use this option, because they
-/// never simulate a loss of power.
+/// Returns whether etcd knows the option `--unsafe-no-fsync`. The tests do not simulate a loss of power, so
+/// they may use this option.
 bool may_leave_fsync_out() {
   static const bool may = runs({"etcd", "--unsafe-no-fsync", "--version"});
   return may;
@@ -75,7 +74,7 @@ EtcdCluster::EtcdCluster(EtcdOptions options) : options_(std::move(options)) {
       start_all();
       break;
     } catch (const std::runtime_error&) {
-      // Another process may have taken a port since the test chose the port.
+      // Another process may have taken a port before the start of etcd.
       if (tries == 2) throw;
     }
   }
@@ -126,8 +125,8 @@ std::vector<std::string> EtcdCluster::argv(std::size_t member) const {
                                "--listen-client-urls=" + client, "--advertise-client-urls=" + url(member),
                                "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
                                "--initial-cluster=" + initial_cluster(), "--initial-cluster-state=new",
-                               // The short election timeout makes elections fast. It is long enough for a
-                               // busy machine, where a late heartbeat must not start an election.
+                               // A short election timeout makes elections fast. With a shorter one, a late
+                               // heartbeat would start an election.
                                "--heartbeat-interval=50", "--election-timeout=500", "--bcrypt-cost=4"};
   if (may_leave_fsync_out()) all.emplace_back("--unsafe-no-fsync");
   if (options_.enable_v2) all.emplace_back("--enable-v2");
@@ -175,7 +174,7 @@ void EtcdCluster::freeze(std::size_t member) {
   Child& process = *members_.at(member).process;
   process.signal(SIGSTOP);
   siginfo_t stopped{};
-  ::waitid(P_PID, static_cast<id_t>(process.pid()), &stopped, WSTOPPED);  // until all threads stopped
+  ::waitid(P_PID, static_cast<id_t>(process.pid()), &stopped, WSTOPPED);
   members_[member].frozen = true;
 }
 void EtcdCluster::thaw(std::size_t member) {
@@ -238,7 +237,7 @@ void EtcdCluster::set_up_auth() {
       {"role/add", R"({"name":"root"})"},
       {"user/grant", R"({"user":"root","role":"root"})"},
       {"role/add", R"({"name":"salt"})"},
-      // The permission is for all keys from "/salt/" to "/salt0", in base64.
+      // The permission applies to all keys from "/salt/" to "/salt0", in base64.
       {"role/grant",
        R"({"name":"salt","perm":{"permType":"READWRITE","key":"L3NhbHQv","range_end":"L3NhbHQw"}})"},
       {"user/add", R"({"name":"larry","password":"123pass"})"},
@@ -260,8 +259,8 @@ void EtcdCluster::set_up_auth_v2() {
   put("roles/salt", R"({"role":"salt","permissions":{"kv":{"read":["/salt/*"],"write":["/salt/*"]}}})", "");
   put("users/larry", R"({"user":"larry","password":"123pass","roles":["salt"]})", "");
   put("enable", "", "");
-  // In API v2, a client without a user name has the role guest, which may read and write every key. So this
-  // call removes the rights of guest. Its credentials are root:rootpw.
+  // In API v2, a client without a user name has the role `guest`. This call, with root's credentials, removes
+  // the rights of the role.
   put("roles/guest", R"({"role":"guest","revoke":{"kv":{"read":["/*"],"write":["/*"]}}})",
       "Authorization: Basic cm9vdDpyb290cHc=\r\n");
 }

@@ -19,17 +19,17 @@ class Child;
 struct EtcdOptions {
   std::size_t members = 1;
   /// Enables authentication with two users. `root` has the password `rootpw`. `larry` has the password
-  /// `123pass` and may use keys below `/salt/`. API v2 gets the same users if it is enabled.
+  /// `123pass` and may use keys below `/salt/`.
   bool auth = false;
   bool tls = false;
-  bool ask_client_cert = false;  ///< with `tls`, whether members require client certificates
+  bool ask_client_cert = false;  ///< with `tls`, the members require client certificates
   bool enable_v2 = false;
-  std::vector<std::string> arguments{};  ///< more command line options of etcd, such as `--auth-token-ttl=2`
+  std::vector<std::string>
+      arguments{};  ///< additional command line options of etcd, such as `--auth-token-ttl=2`
 };
 
-/// A cluster of real etcd members on loopback, with its own directory. The members end with this object. A
-/// member also ends with the thread that started it. Not synchronized. A test begins with `if (no_etcd())
-/// return;`.
+/// A cluster of real etcd members on loopback. The members end with this object or with the thread that
+/// started them. Not synchronized. A test begins with `if (no_etcd()) return;`.
 class EtcdCluster {
  public:
   /// Starts the members and waits until all members are healthy. Throws after a time limit.
@@ -40,39 +40,35 @@ class EtcdCluster {
 
   [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
 
-  /// Returns the URL of a member, `http://127.0.0.1:PORT`. With `tls`, the URL begins with `https:`.
   [[nodiscard]] std::string url(std::size_t member = 0) const;
   [[nodiscard]] std::vector<std::string> urls() const;
   [[nodiscard]] std::uint16_t port(std::size_t member = 0) const { return members_.at(member).client; }
 
-  /// REQUIRES: `tls`.
   [[nodiscard]] const Certificates& certificates() const { return certificates_.value(); }
 
   void kill(std::size_t member);    ///< sends SIGKILL
   void stop(std::size_t member);    ///< sends SIGTERM and waits for the end
   void freeze(std::size_t member);  ///< sends SIGSTOP; the connections stay open
   void thaw(std::size_t member);
-  void start(std::size_t member);    ///< starts a stopped member without waiting
-  void restart(std::size_t member);  ///< starts a member and waits until it is healthy
+  void start(std::size_t member);    ///< starts a stopped member without waiting for its health
+  void restart(std::size_t member);  ///< starts a stopped member and waits until the member is healthy
   [[nodiscard]] bool running(std::size_t member);
 
   void await_healthy(std::size_t member);
-  /// Waits until there is a leader. Returns the number of the leader, as a member reports it.
+  /// Waits until the cluster has a leader. Returns the number of this member.
   std::size_t leader();
-  /// Returns the number of a member that is not the leader.
   [[nodiscard]] std::size_t follower();
 
-  /// Sends a POST request to the API v3, for example to `/v3/kv/put`, without the client under test. With
-  /// `auth`, the user is `root`. Throws unless the status is 200.
+  /// Sends a POST request such as `/v3/kv/put` without the client under test. With `auth`, the user is
+  /// `root`. Throws unless the status is 200.
   std::string post(const std::string& path, const std::string& body, std::size_t member = 0);
-  /// Sends a request without TLS and returns the answer.
   [[nodiscard]] HttpAnswer request(const HttpRequest& request, std::size_t member = 0) const;
 
  private:
   struct Member {
-    std::uint16_t client = 0;  ///< port for clients
+    std::uint16_t client = 0;
     std::uint16_t peer = 0;
-    std::uint16_t plain = 0;  ///< port for requests of the test itself, without TLS
+    std::uint16_t plain = 0;  ///< port for requests of the test, without TLS
     bool frozen = false;
     std::unique_ptr<Child> process{};
   };
@@ -92,7 +88,7 @@ class EtcdCluster {
   bool has_auth_ = false;
 };
 
-/// Returns whether etcd is not installed. The calling test is then skipped. With CI=true, the test fails
+/// Returns whether etcd is not installed, so that the calling test is skipped. With CI=true, the test fails
 /// instead.
 [[nodiscard]] bool no_etcd();
 

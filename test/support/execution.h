@@ -25,14 +25,13 @@ class Execution {
     REQUIRE(minion_.grains.parse(grains).ok());
   }
 
-  /// Makes the minion's jobs go into the job caches of these options.
+  /// Makes the jobs of the minion go into the job caches of these options.
   void keep_jobs(const returner::Options& options) {
     auto returners = returner::Returners::make(options, store_, system_clock());
     REQUIRE(returners);
     jobs_ = std::make_unique<embedded::Jobs>(*std::move(returners), store_, system_clock());
   }
 
-  /// Sets the pillar of the minion. REQUIRES: `pillar` is a JSON object.
   void set_pillar(std::string_view pillar) { REQUIRE(minion_.pillar.parse(pillar).ok()); }
 
   /// Runs a function and waits for its return. REQUIRES: `args` is a JSON array, and `kwargs` is a JSON
@@ -53,12 +52,11 @@ class Execution {
   [[nodiscard]] const embedded::Modules& modules() const noexcept { return *modules_; }
   [[nodiscard]] embedded::Engine engine() noexcept { return {*modules_, *jobs_}; }
 
-  /// Runs a function and returns its return as JSON text.
   std::string ret(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}") {
     return run(fun, args, kwargs).ret.text();
   }
 
-  /// Runs a function that returns a text. Returns the first line of this text, without quotes.
+  /// Runs a function that returns a text. Returns the first line of the text without quotes.
   std::string sentence(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}") {
     const std::string text = ret(fun, args, kwargs);
     JsonDocument document;

@@ -16,7 +16,7 @@
 
 namespace rest_fcgi::test {
 
-/// The socket at which a master receives events. The class has no thread, so events wait in the socket. Not
+/// The socket at which a master receives events. The object has no thread, so events wait in the socket. Not
 /// synchronized.
 class FakeEventPull {
  public:
@@ -25,7 +25,6 @@ class FakeEventPull {
   FakeEventPull(const FakeEventPull&) = delete;
   FakeEventPull& operator=(const FakeEventPull&) = delete;
 
-  /// Listens again at the same path, after `stop`.
   void start() {
     sockaddr_un address{AF_UNIX, {}};
     path_.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -44,13 +43,12 @@ class FakeEventPull {
     listener_.reset();
   }
 
-  /// Closes the open connections.
   void close_all() {
     accept_all();
     writers_.clear();
   }
 
-  /// Returns all bytes that have arrived since the last call, one connection after the other.
+  /// Returns all bytes since the last call, ordered by connection.
   [[nodiscard]] std::string received() {
     accept_all();
     std::string bytes;
@@ -64,7 +62,7 @@ class FakeEventPull {
     return bytes;
   }
 
-  /// Returns the number of connections that were accepted since the last `close_all`.
+  /// Returns the number of connections since the last `close_all`.
   [[nodiscard]] std::size_t connections() {
     accept_all();
     return writers_.size();

@@ -19,9 +19,9 @@
 
 namespace rest_fcgi::test {
 
-/// A master whose minions do what a test sets. By default, each user may run everything, unless the password
-/// is `wrong`. Each minion returns true at once, and find_job reports no running job. The master records what
-/// was started. Set the public members before the first call. All else is thread-safe.
+/// A master whose minions do what a test sets. By default, each user except one with the password `wrong` may
+/// run everything, and each minion returns true. A test sets the public members before the first call. Calls
+/// are thread-safe.
 class FakeMaster final : public master::Master {
  public:
   using Returns = std::shared_ptr<master::Addressee>;
@@ -29,10 +29,11 @@ class FakeMaster final : public master::Master {
 
   std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< the minions that every target matches
   std::vector<std::string> missing;
-  std::vector<std::string> below_syndic;  ///< those of `minions` that a job reports as missing
-  std::vector<std::string> gone;          ///< minions that answer a ping but get no call
-  std::vector<std::string> at_once;       ///< returns that come with the job, as JSON, for the first minions
-  What at_once_to = What::call;           ///< the kind of publication that has these returns
+  std::vector<std::string>
+      below_syndic;               ///< minions that a job reports as missing, because they are below a syndic
+  std::vector<std::string> gone;  ///< minions that answer a ping but get no call
+  std::vector<std::string> at_once;  ///< the returns of the first minions that come with the job, as JSON
+  What at_once_to = What::call;      ///< the kind of publication that has the returns `at_once`
   /// Called for each minion of a publication, with the jid. The function passes the minion's return to the
   /// last parameter.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
@@ -40,20 +41,20 @@ class FakeMaster final : public master::Master {
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
   bool has_ssh = true;
-  bool says_at_once = true;  ///< whether an asynchronous wheel is accepted at once
-  /// Called for each check of a session, with its deadline. The check fails with a returned error.
+  bool says_at_once = true;  ///< the master accepts an asynchronous wheel at once
+  /// Called for each check of a session, with its deadline. If the function returns an error, the check
+  /// fails.
   std::function<std::optional<Error>(SteadyTime deadline)> on_session;
   std::string wheel_data = "{}";  ///< the member `data` of a wheel's return, as JSON
   std::string ssh_reply = R"({"web1": {"return": true}})";  ///< the return of the client ssh, as JSON
-  /// Called before each start, with the same text as in `started()`. A returned error prevents the start.
+  /// Called before each start, with the same text as in `started()`. If the function returns an error,
+  /// nothing starts.
   std::function<std::optional<Error>(const std::string& what)> on_start;
 
-  /// Returns the starts in order. A start is a text such as `call ms-0,ms-1`, `ping ms-0`, `find_job ms-2`,
-  /// `async`, `runner` or `wheel`.
+  /// Returns the starts in order, each as a text such as `call ms-0,ms-1`, `find_job ms-2` or `runner`.
   [[nodiscard]] std::vector<std::string> started() const;
 
-  /// Called before each event is fired. A returned error prevents the event. `fired()` returns the events as
-  /// texts such as `salt/netapi/hook/x {"a": 1}`.
+  /// Called before each event is fired. If the function returns an error, the event is not fired.
   std::function<std::optional<Error>(std::string_view tag)> on_fire;
   [[nodiscard]] std::vector<std::string> fired() const;
 
@@ -75,8 +76,7 @@ class FakeMaster final : public master::Master {
   Result<master::WheelReply> wheel(const master::Permit& permit) override;
   Result<master::Started> wheel_async(const master::Permit& permit) override;
   Result<master::SshReply> ssh(const master::Permit& permit, std::size_t max_bytes) override;
-  /// Returns a session with a new token, which is `f0` and 62 digits. The token belongs to the user and eauth
-  /// of the credentials.
+  /// Returns a session with a new token. The token belongs to the user and the eauth of the credentials.
   Result<master::Session> login(const auth::Credentials& credentials, SteadyTime deadline) override;
   Result<master::Session> session(SecretView token, SteadyTime deadline) override;
   Result<void> logout(SecretView token, SteadyTime deadline) override;
@@ -85,10 +85,9 @@ class FakeMaster final : public master::Master {
   Result<std::unique_ptr<master::EventReader>> events(const master::EventPermit& permit,
                                                       std::string_view after) override;
 
-  /// The log with the events of this master.
   const std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock());
-  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< which events all sessions may see
-  /// The time at which all sessions expire. It is 12 hours after the first time of a ManualClock.
+  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< the events that all sessions may see
+  /// The time at which all sessions expire, 12 hours after the first time of a ManualClock.
   WallTime expire{std::chrono::seconds(1700000000) + std::chrono::hours(12)};
 
  private:
@@ -97,19 +96,18 @@ class FakeMaster final : public master::Master {
   Result<master::Started> start_function(const std::string& what, const std::string& prefix);
 
   mutable std::mutex mutex_;
-  std::vector<std::string> started_;  // guarded by mutex_
-  std::vector<std::string> fired_;    // guarded by mutex_
-  std::uint64_t jobs_ = 0;            // guarded by mutex_
-  std::vector<std::thread> threads_;  // guarded by mutex_
-  /// Maps tokens of logged-in users to user and eauth.
-  std::map<std::string, std::pair<std::string, std::string>, std::less<>> sessions_;  // guarded by mutex_
-  std::uint64_t logins_ = 0;                                                          // guarded by mutex_
+  std::vector<std::string> started_;
+  std::vector<std::string> fired_;
+  std::uint64_t jobs_ = 0;
+  std::vector<std::thread> threads_;
+  /// Maps the tokens of logged-in users to user and eauth.
+  std::map<std::string, std::pair<std::string, std::string>, std::less<>> sessions_;
+  std::uint64_t logins_ = 0;
 };
 
 /// Returns the jid of the n-th job of a FakeMaster. The first job has n = 1.
 [[nodiscard]] std::string fake_jid(std::uint64_t n);
 
-/// Makes a return of the minion.
 [[nodiscard]] master::Return returned(const std::string& minion, std::string json = "true", int retcode = 0);
 
 }  // namespace rest_fcgi::test

@@ -21,7 +21,6 @@ using Frames = FakeRetPort::Frames;
 
 constexpr const char* kAnswers = "inproc://answers";
 
-/// Receives all frames of a message, which must have arrived.
 Frames receive(zmq::socket_t& socket) {
   Frames frames;
   zmq::message_t frame;
@@ -50,8 +49,8 @@ FakeRetPort::FramesHandler with_frames(FakeRetPort::Handler handler) {
 
 }  // namespace
 
-/// The running port, from one start to the next stop. Its threads exchange messages whose first frame is
-/// ZeroMQ's identity of the client's connection.
+/// The port between a start and the next stop. The first frame of each message is the ZeroMQ identity of the
+/// client's connection.
 class FakeRetPort::Running {
  public:
   Running(const std::string& uri, const FramesHandler& handler, std::size_t workers)
@@ -98,13 +97,13 @@ class FakeRetPort::Running {
       if (answer.size() == 1) break;
       send(router_, answer);
     }
-    // The port closes at once, also while workers still run.
+    // The port closes while workers still run.
     router_.close();
     end();
   }
 
-  /// Creates the socket of a worker. The socket is created before the thread starts, because a test may later
-  /// lower the limit of open files.
+  /// Creates the socket of a worker before its thread starts, because a test may lower the limit of open
+  /// files.
   zmq::socket_t worker_socket() {
     zmq::socket_t answers(context_, zmq::socket_type::push);
     answers.set(zmq::sockopt::linger, 0);
@@ -123,7 +122,6 @@ class FakeRetPort::Running {
     }
   }
 
-  /// Adds a message to the queue. The next free worker takes the message.
   void put(Frames message) {
     const std::scoped_lock lock(mutex_);
     ++messages_;

@@ -8,11 +8,9 @@
 #include <utility>
 #include <vector>
 
-/// A FastCGI client for tests (FastCGI Specification 1.0). The client sends the given records unchanged, also
-/// if they are malformed.
+/// A FastCGI client for tests (FastCGI Specification 1.0). The client sends malformed records unchanged.
 namespace rest_fcgi::test {
 
-/// Record types of the FastCGI specification.
 inline constexpr int kBeginRequest = 1;
 inline constexpr int kAbortRequest = 2;
 inline constexpr int kEndRequest = 3;
@@ -25,28 +23,27 @@ inline constexpr int kMaxType = 11;
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-/// The answer to one FastCGI request.
 struct FcgiReply {
-  std::string head;  ///< header lines without the blank line at their end
+  std::string head;  ///< header lines without the final blank line
   std::string body;
-  bool ended = false;   ///< whether FCGI_END_REQUEST arrived
-  bool closed = false;  ///< whether the connection ended before FCGI_END_REQUEST
+  bool ended = false;   ///< FCGI_END_REQUEST arrived
+  bool closed = false;  ///< the connection ended before FCGI_END_REQUEST
 
   [[nodiscard]] int status() const;
   [[nodiscard]] std::string header(std::string_view name) const;
 };
 
-/// These functions return the bytes of FastCGI records. `id` is the request id of the records.
+/// Each of these functions returns the bytes of FastCGI records. `id` is the request id of the records.
 std::string record(int type, std::string_view content, int id = 1);
 std::string begin_request(bool keep, int role = 1, int id = 1);
-std::string params(const Variables& variables, int id = 1);  ///< with the empty record that ends the stream
+std::string params(const Variables& variables, int id = 1);
 std::string name_values(const Variables& variables);
-std::string stdin_stream(std::string_view body, int id = 1);  ///< with the empty record that ends the stream
+std::string stdin_stream(std::string_view body, int id = 1);
 
 /// Returns all records of a POST request with `body`. The variables are CONTENT_LENGTH and `more`.
 std::string post(std::string_view body, const Variables& more = {}, bool keep = false);
 
-/// A client with one connection, which it owns. Not synchronized.
+/// A client with one connection, which the client owns. Not synchronized.
 class FcgiClient {
  public:
   static FcgiClient unix_socket(const std::string& path);
@@ -60,15 +57,14 @@ class FcgiClient {
   /// Sends all bytes. Returns false if the peer has closed the connection.
   bool send(std::string_view bytes);
 
-  /// Reads an answer until the request or the connection ends, but at most 20 s.
+  /// Reads an answer until the request or the connection ends, for at most 20 s.
   FcgiReply reply();
 
   FcgiReply request(std::string_view bytes);
 
-  /// Returns whether the peer closes the connection within `time`. Bytes from the peer are discarded.
+  /// Returns whether the peer closes the connection within `time`. Ignores bytes from the peer.
   bool closed_within(std::chrono::milliseconds time);
 
-  /// Reads and returns up to `size` bytes.
   std::string read_some(std::size_t size);
 
   void close();

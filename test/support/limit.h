@@ -7,7 +7,6 @@
 
 namespace rest_fcgi::test {
 
-/// Lowers a resource limit of the process for the lifetime of this object.
 class Limit {
  public:
   Limit(__rlimit_resource resource, rlim_t value) : resource_(resource) {

@@ -46,7 +46,6 @@ HttpAnswer loopback_http(std::uint16_t port, const HttpRequest& request) {
   const sockaddr_in address = loopback(port);
   if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     return {};
-  // With HTTP/1.0, the server closes the connection after the answer.
   const std::string text =
       request.method + " " + request.path +
       " HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: " + std::to_string(request.body.size()) + "\r\n" +

@@ -8,7 +8,7 @@
 
 namespace rest_fcgi::test {
 
-/// A clock that moves only when a test moves it. Thread-safe.
+/// A clock whose time changes only when a test changes the time. Thread-safe.
 class ManualClock final : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override {
@@ -20,7 +20,7 @@ class ManualClock final : public Clock {
 
   void advance(std::chrono::microseconds time) { passed_ = passed_.load() + time; }
 
-  /// Sets back the wall clock time only, like a change of the system clock.
+  /// Sets back only the wall clock time, as a change of the system clock does.
   void set_back(std::chrono::microseconds time) { set_back_ = set_back_.load() + time; }
 
  private:

@@ -7,7 +7,6 @@
 
 namespace rest_fcgi::test {
 
-/// Waits until `holds` returns true. Returns false after 30 seconds.
 inline bool holds_soon(const std::function<bool()>& holds) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!holds()) {

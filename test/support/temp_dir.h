@@ -27,7 +27,6 @@ class TempDir {
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// Returns the full path of a name in this directory.
   [[nodiscard]] std::string operator/(std::string_view name) const { return (path_ / name).string(); }
 
   /// Writes a file in this directory and returns the full path of the file.

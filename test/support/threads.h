@@ -10,8 +10,8 @@
 
 namespace rest_fcgi::test {
 
-/// Makes the start of threads with the default stack size fail for the lifetime of this object. For this
-/// purpose, the default stack size becomes larger than the memory. Only one such object may exist at a time.
+/// Makes the start of threads with the default stack size fail for the lifetime of this object. Only one
+/// object may exist at a time.
 class NoThreads {
  public:
   NoThreads() {

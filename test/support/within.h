@@ -6,7 +6,6 @@
 
 namespace rest_fcgi::test {
 
-/// Waits until `condition` returns true. Returns false after `time`.
 template <class Condition>
 bool within(std::chrono::milliseconds time, const Condition& condition) {
   const auto deadline = std::chrono::steady_clock::now() + time;
