@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Loads execution modules in Salt's format for rest_fcgi, and calls one of their functions.
+"""Loads execution modules in Salt's format for rest_fcgi, and calls a function of a module.
 
-rest_fcgi starts this program once for each call, and once to list all functions when it reads its configuration. The
-program reads the request and writes the answer, each as one line of JSON. A function can call a function that rest_fcgi
-implements in C++. The program then writes the call as one line, and reads the result as one line. Output of modules
-goes to standard error.
+rest_fcgi starts this program for each call, and once to list all functions.
+The program reads a request and writes an answer. Each is one line of JSON.
+If a function calls a function of rest_fcgi, the program writes the call as a line and reads the result as a line.
+The output of modules goes to standard error.
 
-The program runs as `python3 -I -B`, so modules see the packages of that Python only. PYTHONPATH and the user's
-site-packages have no effect. The program imports little, because each call repeats its imports. It imports Salt only
-if a module does.
-"""
+The program runs as `python3 -I -B`, so PYTHONPATH and the user's site-packages have no effect.
+The program imports Salt only if a module imports Salt."""
 
 import functools
 import json
@@ -22,11 +20,11 @@ from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
 if sys.version_info < (3, 9):
     sys.exit("Python 3.9 or newer is needed, and %s is %d.%d" % (sys.executable, *sys.version_info[:2]))
 
-ANSWER_LIMIT = 8 << 20  # bytes of an answer with its newline
-MOST_LEVELS = 400  # nesting depth of a return; Salt's msgpack allows 511
+ANSWER_LIMIT = 8 << 20  # bytes
+MOST_LEVELS = 400  # nesting depth of a return
 MOST_BITS = 14000  # larger integers become hexadecimal text, because Python writes at most 4300 decimal digits
 BYTES = (bytes, bytearray, memoryview)
-NAMESPACE = "salt.loaded.ext.module."  # prefix of module names, as on a minion that got its modules from the master
+NAMESPACE = "salt.loaded.ext.module."  # a minion that got its modules from the master uses this prefix for module names
 
 
 class Unavailable(Exception):
@@ -34,7 +32,7 @@ class Unavailable(Exception):
 
 
 class Channel:
-    """Exchanges lines of JSON with rest_fcgi. Replaces standard input and output, so that modules cannot disturb it."""
+    """Exchanges lines of JSON with rest_fcgi. Modules get other standard streams."""
 
     def __init__(self):
         self.process = os.getpid()
@@ -54,7 +52,7 @@ class Channel:
             left = left[os.write(self.output, left) :]
 
     def ask(self, fun, args, kwargs):
-        """Asks rest_fcgi to call one of its own functions. Raises the exception of that function."""
+        """Asks rest_fcgi to call one of its own functions. Raises the exception of the function."""
         self.write(encoded({"call": fun, "arg": args, "kwarg": kwargs}))
         answer = self.read()
         if "raised" in answer:
@@ -63,7 +61,7 @@ class Channel:
 
 
 def encoded(value):
-    """Returns a value as JSON, like a minion's return in the API. `sendable` replaces values that JSON cannot express."""
+    """Returns a value as JSON, like a minion's return in the API."""
     try:
         text = json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False)
         may_be_deep = text.count("[") + text.count("{") > MOST_LEVELS
@@ -80,8 +78,8 @@ def encoded(value):
 
 
 def plain(value):
-    """Returns a value of a JSON type in place of a value that has none, such as a list for a set. Raises TypeError for
-    other types, and for iterators, which can be read only once."""
+    """Returns a value of a JSON type for a value of another type, such as a list for a set.
+    Raises TypeError for iterators and for types that have no equivalent."""
     if isinstance(value, (set, frozenset)):
         return list(value)
     if isinstance(value, (bytes, bytearray)):
@@ -94,8 +92,8 @@ def plain(value):
 
 
 def sendable(value, inside):
-    """Returns a copy that JSON can express. NaN and infinities become null; objects and keys become texts. `inside` has
-    the ids of the enclosing values, so that a value that contains itself ends with null."""
+    """Returns a copy that JSON can express. NaN and infinities become null, and keys become texts.
+    `inside` has the ids of the enclosing values, so that a value that contains itself ends with null."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, float):
@@ -116,7 +114,6 @@ def sendable(value, inside):
 
 
 def key_of(key, inside):
-    """Returns the text for a key in JSON."""
     if isinstance(key, str):
         return key
     text = key if isinstance(key, (int, float)) else sendable(key, inside)
@@ -131,7 +128,7 @@ def fallback_text(value):
 
 
 def gathered(items):
-    """Returns the items of a generator as a minion does: as one dictionary if all items are dictionaries, or as a list."""
+    """Returns the items of a generator as one dictionary if all items are dictionaries, or as a list."""
     items = list(items)
     if all(isinstance(item, dict) for item in items):
         return {key: value for item in items for key, value in item.items()}
@@ -142,7 +139,7 @@ def gathered(items):
 
 
 def load_beside(file, name):
-    """Loads a file from the folder of this file, as the module `name`."""
+    """Loads a file from the folder of module_loader.py as the module `name`."""
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location(name, os.path.join(os.path.dirname(os.path.abspath(__file__)), file))
@@ -152,7 +149,7 @@ def load_beside(file, name):
 
 
 class SaltFinder:
-    """Makes `import salt.exceptions` work if this Python has no Salt. It is the last finder in `sys.meta_path`."""
+    """Makes `import salt.exceptions` work if this Python has no Salt. Must be the last finder in `sys.meta_path`."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -169,7 +166,7 @@ class SaltFinder:
 
     @classmethod
     def stands_in(cls):
-        """Returns whether the imported `salt` is the replacement of this class."""
+        """Returns whether the imported module `salt` is the replacement for Salt."""
         return sys.modules["salt"].__spec__.loader is cls
 
     @staticmethod
@@ -185,19 +182,19 @@ sys.meta_path.append(SaltFinder)
 
 
 def salt_exceptions():
-    """Returns the module `salt.exceptions`: Salt's own, or the replacement if this Python has no Salt."""
+    """Returns Salt's own module `salt.exceptions`, or the replacement if this Python has no Salt."""
     import salt.exceptions
 
     return salt.exceptions
 
 
 def is_salts(error, *names):
-    """Returns whether an exception is of a class of `salt.exceptions` with one of these names. Imports nothing."""
+    """Returns whether an exception has one of these class names in `salt.exceptions`. Imports nothing."""
     return any(kind.__name__ in names and kind.__module__ == "salt.exceptions" for kind in type(error).__mro__)
 
 
 def import_by_attribute():
-    """Lets modules use `salt.utils.files` after `import salt.utils`, as on a minion, where all of Salt is imported."""
+    """Lets modules use `salt.utils.files` after `import salt.utils`, as on a minion."""
     for name, package in list(sys.modules.items()):
         if name.partition(".")[0] == "salt" and hasattr(package, "__path__") and "__getattr__" not in vars(package):
             package.__getattr__ = functools.partial(imported_attribute, name)
@@ -217,7 +214,7 @@ def imported_attribute(package, name):
 
 
 class Utils(Mapping):
-    """The value of `__utils__`: Salt's own utility modules, loaded at the first use. Empty if this Python has no Salt."""
+    """The value of `__utils__` has Salt's own utility modules. The value is empty if this Python has no Salt."""
 
     def __init__(self, dunders):
         self.dunders = dunders
@@ -244,7 +241,7 @@ class Utils(Mapping):
 
 
 def raised_by(answer):
-    """Returns the exception for an error of a function that rest_fcgi ran."""
+    """Returns the exception for an error of a function of rest_fcgi."""
     kinds = {
         "command": salt_exceptions().CommandExecutionError,
         "invocation": salt_exceptions().SaltInvocationError,
@@ -260,7 +257,7 @@ def raised_by(answer):
 
 
 class Module:
-    """A loaded module. `name` is its `__virtualname__` if it has one."""
+    """A loaded module. The name is the module's `__virtualname__`, if set."""
 
     def __init__(self, path, dunders):
         self.path = path
@@ -278,7 +275,7 @@ class Module:
         init = getattr(self.module, "__init__", None)
         if isinstance(init, types.FunctionType):
             init(dunders.get("__opts__"))
-        self.missing = None  # the reason if __virtual__ returned False, or "" without a reason
+        self.missing = None  # the reason if __virtual__ returned False
 
     def ask_virtual(self):
         virtual = getattr(self.module, "__virtual__", None)
@@ -302,7 +299,7 @@ class Module:
         self.name = name if isinstance(name, str) else self.name
 
     def functions(self):
-        """Returns a map from name to function. Like Salt's loader, skips functions that the module imports."""
+        """Returns a map from name to function. Functions that the module imports are left out."""
         found = {}
         named = getattr(self.module, "__load__", None) or getattr(self.module, "__all__", None) or dir(self.module)
         aliases = getattr(self.module, "__func_alias__", {})
@@ -319,7 +316,7 @@ class Module:
 
 
 def add_levels():
-    """Adds the methods `garbage`, `trace` and `profile` to loggers. Loggers of a minion have them, and modules use them."""
+    """Adds the methods `garbage`, `trace` and `profile` of a minion's loggers to loggers."""
     logging = sys.modules.get("logging")
     if logging is None or hasattr(logging.Logger, "trace"):
         return
@@ -328,13 +325,13 @@ def add_levels():
 
 
 class Functions(Mapping):
-    """The value of `__salt__`: a map from name to function. Python functions are loaded at the first use."""
+    """The value of `__salt__` maps names to functions. A Python function is loaded at its first use."""
 
     def __init__(self, request, channel):
         self.channel = channel
         self.python = request["python"]  # maps the users' functions to the path of their module
-        self.native = set(request["native"])  # names of functions that rest_fcgi runs itself
-        self.shipped = request["shipped"]  # maps names of installed modules to paths
+        self.native = set(request["native"])  # names of the functions that rest_fcgi runs itself
+        self.shipped = request["shipped"]  # maps the names of installed modules to paths
         self.pillar = request["pillar"]
         self.context = {}
         self.dunders = {
@@ -363,7 +360,7 @@ class Functions(Mapping):
         return self.shipped.get(name.partition(".")[0])
 
     def python_function(self, name, path):
-        """Returns a Python function. Raises Unavailable, or any exception of the module while it loads."""
+        """Returns a Python function. Raises Unavailable, or any exception of the module while the module loads."""
         module = self.load(path)
         module_name, _, function = name.partition(".")
         if module.missing is not None:
@@ -392,7 +389,7 @@ class Functions(Mapping):
         return ModuleFunctions(self, module)
 
     def find(self, name):
-        """Returns the function, or None if it does not exist."""
+        """Returns the function, or None if the function does not exist."""
         path = self.path_of(name)
         if path is None:
             return functools.partial(self.call_native, name) if name in self.native else None
@@ -417,8 +414,6 @@ class Functions(Mapping):
 
 
 class ModuleFunctions:
-    """Has the functions of one module as attributes."""
-
     def __init__(self, functions, module):
         self.functions = functions
         self.module = module
@@ -431,7 +426,7 @@ class ModuleFunctions:
 
 
 def minion_options(request):
-    """Returns the value of `__opts__`. The cache folder is in the user's home, because a minion's folder belongs to root."""
+    """Returns the value of `__opts__`. The cache folder is in the user's home."""
     cachedir = os.path.join(os.path.expanduser("~"), ".cache/rest_fcgi/minion", request["opts"]["id"])
     about = {"grains": request["grains"], "pillar": request["pillar"], "cachedir": cachedir, "user": user_name()}
     return {**request["opts"], **about}
@@ -450,21 +445,21 @@ def make_cachedir(options):
     try:
         os.makedirs(options["cachedir"], 0o700, exist_ok=True)
     except OSError:
-        pass  # the home may be missing or read-only; a module that needs the folder reports an error
+        pass  # the home may be missing or read-only
 
 
 # --- one call -----------------------------------------------------------------------------------------------------
 
 
 def unwrapped(function):
-    """Returns the function inside decorators that use functools.wraps. A minion checks the parameters of this function."""
+    """Returns the function inside decorators that use functools.wraps."""
     while isinstance(getattr(function, "__wrapped__", None), types.FunctionType):
         function = function.__wrapped__
     return function
 
 
 def parameters_of(function):
-    """Returns the names of positional and of keyword-only parameters, and whether there are *args and **kwargs."""
+    """Returns the names of the parameters, and whether the function has *args and **kwargs."""
     code = unwrapped(function).__code__
     end = code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames
@@ -477,7 +472,7 @@ def parameters_of(function):
 
 
 def arguments_for(function, request):
-    """Returns the keyword arguments after a minion's checks. Adds the keywords about the job if the function has **kwargs."""
+    """Returns the checked keyword arguments. A function with **kwargs also gets keywords about the job."""
     names, by_name, _, takes_all = parameters_of(function)
     kwargs = request["kwarg"]
     invalid = [f"{key}={value}" for key, value in kwargs.items() if not takes_all and key not in names + by_name]
@@ -487,8 +482,8 @@ def arguments_for(function, request):
 
 
 def trace_of(error):
-    """Returns the traceback as Python prints it, beginning at the first frame of the module."""
-    import traceback  # imported only here, because the import is slow
+    """Returns the traceback as Python prints it, from the first frame of the module."""
+    import traceback  # the import is slow
 
     trace = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename == __file__:
@@ -497,8 +492,8 @@ def trace_of(error):
 
 
 def call(request, functions):
-    """Returns the answer to a call: {"return", "retcode", "out"}; {"text"} with a minion's text for an exception; or
-    {"unavailable"} with the reason."""
+    """Returns the answer to a call.
+    The answer has "return", "retcode" and "out", or the "text" of an exception, or the reason in "unavailable"."""
     fun = request["fun"]
     function = None
     try:
@@ -560,7 +555,6 @@ def argspec(function):
 
 
 def documentation(function):
-    """Returns the documentation of a function as sys.doc shows it."""
     text = function.__doc__ or ""
     text = re.sub(r" *.. code-block:: \S+\n{1,2}", "", text)
     return text.replace(".. note::", "Note:").replace(".. warning::", "Warning:")
@@ -587,11 +581,11 @@ def where(error, path):
 
 
 class TooLong(BaseException):
-    """Ends the loading of a slow module. It is no Exception, so a module that catches every Exception does not catch it."""
+    """Ends the loading of a slow module. A module that catches every Exception does not catch TooLong."""
 
 
 def load_in_time(functions, path, seconds):
-    import _signal as signal  # faster to import than `signal`, which creates enumerations
+    import _signal as signal  # the import of `signal` is slower, because `signal` creates enumerations
 
     def end(*_):
         raise TooLong(f"took longer than {seconds:g} seconds to load")
@@ -623,10 +617,10 @@ def main():
     channel = Channel()
     request = channel.read()
     answer = answer_to_index(request, channel) if "index" in request else answer_to_call(request, channel)
-    if os.getpid() == channel.process:  # a process that a function forked must not answer
+    if os.getpid() == channel.process:  # a forked process of a function must not answer
         channel.write(answer)
     sys.stderr.flush()
-    os._exit(0)  # does not wait for threads that a function started
+    os._exit(0)  # os._exit does not wait for threads of a function
 
 
 if __name__ == "__main__":

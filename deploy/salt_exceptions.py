@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Replaces `salt.exceptions` if the Python that runs modules has no Salt. Has all its names of Salt 3006 to 3008.
-
-module_loader.py loads this file under that name when a module imports it.
-"""
+"""Replaces `salt.exceptions` if the Python of the modules has no Salt. Has all names of Salt 3006 to 3008."""
 
 import copy as _copy
 import time as _time
@@ -132,7 +129,7 @@ class SaltRenderError(SaltException):
 
 
 def _context(text, number, marker):
-    """Returns a marked line with five lines before and after it. Returns the whole text if the line does not exist."""
+    """Returns a marked line with its context, or the whole text if the line does not exist."""
     lines = text.splitlines()
     if number > len(lines):
         return text

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Explains why a function is missing in `__salt__`: Salt's minions have it, but the embedded engine of rest_fcgi does not.
-
-module_loader.py loads this file when a function is missing.
-"""
+"""Explains why a function is missing in `__salt__`. module_loader.py loads this file when a function is missing."""
 
 import salt.exceptions
 
@@ -62,13 +59,12 @@ zenoss zfs zk_concurrency znc zoneadm zonecfg zookeeper zpool
 
 
 class MissingFunction(salt.exceptions.CommandExecutionError, KeyError):
-    """The KeyError of a minion for a missing function. Its text has the reason."""
+    """The KeyError for a missing function. The text has the reason."""
 
     __str__ = Exception.__str__
 
 
 def error_for(name):
-    """Return the exception for a missing function."""
     module = name.partition(".")[0]
     if module not in MODULES:
         return KeyError(name)

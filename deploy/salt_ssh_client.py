@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Runs one call of Salt's client `ssh` for rest_fcgi, as salt-api runs it, and prints the result.
+"""Runs a call of Salt's client `ssh` for rest_fcgi and prints the result.
 
-The program runs in the Python of the host's salt-ssh. Its argument is the master's file, which Salt itself reads.
-Standard input is one JSON object with `tgt`, `tgt_type`, `fun`, `arg`, `kwarg`, `jid`, and optionally `timeout`, `roster`
-and `roster_file`. rest_fcgi has checked these values and the caller's permission before. Standard output is one object:
-`{"return": ...}`, or `{"error": sentence, "kind": "invocation", "unavailable" or "internal"}`.
+The program runs in the Python of the host's salt-ssh. Its argument is the path of the master's file.
+Standard input is a JSON object with `tgt`, `tgt_type`, `fun`, `arg`, `kwarg` and `jid`.
+`timeout`, `roster` and `roster_file` are optional. rest_fcgi has checked the values and the caller's permission.
+Standard output is `{"return": ...}`, or `{"error": sentence, "kind": kind}`.
 
-rest_fcgi does not use the command line of salt-ssh. It would show the arguments to every user of the host, read some
-arguments as options, ask questions if a host refuses the key, and not report the return codes.
-"""
+rest_fcgi does not use the command line of salt-ssh, because every user of the host could see the arguments.
+The command line also reads some arguments as options."""
 
 import json
 import os
@@ -23,10 +22,10 @@ class Refused(Exception):
 
 
 def take_streams():
-    """Returns the request, and a descriptor for the answer. Salt and its child processes cannot write to this descriptor."""
+    """Returns the request and a descriptor for the answer. Salt cannot write to the descriptor."""
     with os.fdopen(os.dup(0), "rb") as stream:
         request = json.load(stream)
-    answers = os.dup(1)  # child processes do not inherit it
+    answers = os.dup(1)  # child processes do not inherit the descriptor
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -35,7 +34,7 @@ def take_streams():
 
 
 def roster_path(opts, name):
-    """Returns the path of a file in the folders of the master's `rosters`. Salt would also search the working directory."""
+    """Returns the path of a file in the folders of the master's `rosters`, without the working directory."""
     folders = opts.get("rosters") or []
     for folder in [folders] if isinstance(folders, str) else folders:
         path = os.path.join(folder, name)
@@ -49,14 +48,13 @@ def call(config, request):
     import salt.client.ssh.client
     import salt.config
 
-    # The target matches hosts of the roster only. Salt would also use the target as a host name, and log in there with the
-    # master's key, even if the roster does not have this host.
+    # The target matches only hosts of the roster. Salt would log in to any host name with the master's key.
     salt.client.ssh.SSH._expand_target = lambda self: None
     salt.client.ssh.SSH._update_targets = lambda self: None
     opts = salt.config.api_config(config)
-    opts["config_dir"] = os.path.dirname(config)  # where the roster is
+    opts["config_dir"] = os.path.dirname(config)  # Salt looks for the roster in this folder
     low = {key: request[key] for key in FIELDS if key in request}
-    # Salt passes the arguments to a program on the host and fails if one is not text, so other values become JSON.
+    # Salt fails if an argument is not text, so other values become JSON.
     low["arg"] = [one if isinstance(one, str) else json.dumps(one) for one in request["arg"]]
     if "roster_file" in request:
         low["roster_file"] = roster_path(opts, request["roster_file"])
@@ -64,8 +62,7 @@ def call(config, request):
 
 
 def failure(error):
-    """Returns the answer for an exception. An unexpected exception is shown by its place only, because its text may contain
-    an argument."""
+    """Returns the answer for an exception. The text of an unexpected exception may contain arguments and is left out."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if isinstance(error, Refused) or "SaltInvocationError" in names:
         return {"error": str(error), "kind": "invocation"}
@@ -78,7 +75,7 @@ def failure(error):
 def encoded(answer):
     try:
         text = json.dumps(answer, default=str, ensure_ascii=False, allow_nan=False)
-    except ValueError:  # NaN and infinities, which JSON lacks
+    except ValueError:  # JSON has no NaN and no infinities
         answer = json.loads(json.dumps(answer, default=str), parse_constant=lambda name: None)
         text = json.dumps(answer, ensure_ascii=False)
     return text.encode(errors="replace")
@@ -88,11 +85,11 @@ def main():
     request, answers = take_streams()
     try:
         text = encoded({"return": call(sys.argv[1], request)})
-    except BaseException as error:  # Salt raises SystemExit if it cannot read the master's file
+    except BaseException as error:  # Salt raises SystemExit if Salt cannot read the master's file
         text = encoded(failure(error))
     with os.fdopen(answers, "wb") as stream:
         stream.write(text)
-    os._exit(0)  # does not wait for Salt's own threads
+    os._exit(0)  # os._exit does not wait for Salt's own threads
 
 
 if __name__ == "__main__":

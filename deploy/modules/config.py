@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The functions of ``config`` besides ``config.get``, which rest_fcgi has of its own."""
 
 import fnmatch
 
@@ -48,7 +47,7 @@ DEFAULTS = {
 
 def backup_mode(backup=""):
     """
-    Return how a minion keeps backups of files.
+    Return the setting ``backup_mode`` of the minion.
 
     CLI Example:
 
@@ -59,7 +58,8 @@ def backup_mode(backup=""):
 
 def dot_vals(value):
     """
-    Return the options, those of the pillar's ``master`` included, whose names begin with ``value`` and a dot.
+    Return all options whose names begin with ``value`` and a dot. The options of the pillar's ``master`` are
+    included.
 
     CLI Example:
 
@@ -82,8 +82,8 @@ def manage_mode(mode):
 
 def merge(value, default="", omit_opts=False, omit_master=False, omit_pillar=False):
     """
-    Return a value out of the minion's options, the pillar's ``master`` and the pillar: maps and lists of all of
-    them are laid together.
+    Return a value from the minion's options, the pillar's ``master`` and the pillar. Maps and lists of all places
+    are merged.
 
     CLI Example:
 
@@ -105,9 +105,9 @@ def merge(value, default="", omit_opts=False, omit_master=False, omit_pillar=Fal
 
 def option(value, default=None, omit_opts=False, omit_grains=False, omit_pillar=False, omit_master=False, omit_all=False, wildcard=False):
     """
-    Return a value out of the minion's options, grains, pillar, or the pillar's ``master``: the first that has it,
-    else what modules of Salt have as their own default. With ``wildcard``, ``value`` is a pattern, and the return
-    has all that it matches.
+    Return a value from the minion's options, grains, pillar, or the pillar's ``master``. The first place that has
+    the value wins. If no place has the value, return Salt's own default. With ``wildcard``, ``value`` is a pattern,
+    and the return has all matches.
 
     CLI Example:
 
@@ -128,7 +128,7 @@ def option(value, default=None, omit_opts=False, omit_grains=False, omit_pillar=
 
 def valid_fileproto(uri):
     """
-    Return whether a URI names a source that a minion can get files from.
+    Return whether a minion can get files from a URI.
 
     CLI Example:
 

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Mounted file systems, as df shows them."""
 
 from salt.exceptions import CommandExecutionError
 
@@ -8,7 +7,7 @@ FLAGS = "aBhHiklPtTxv"
 
 def usage(args=None):
     """
-    Return size and use of the mounted file systems, in units of 1024 bytes.
+    Return the size and the use of all mounted file systems, in units of 1024 bytes.
 
     CLI Example:
 
@@ -28,7 +27,7 @@ def usage(args=None):
 
 def inodeusage(args=None):
     """
-    Return how many inodes the mounted file systems have and use.
+    Return the number of inodes and of used inodes of all mounted file systems.
 
     CLI Example:
 
@@ -42,7 +41,7 @@ def inodeusage(args=None):
 
 def percent(args=None):
     """
-    Return how full the mounted file systems are, or the one that is mounted at a path.
+    Return the used percentage of all mounted file systems, or of the file system that is mounted at a path.
 
     CLI Example:
 
@@ -53,12 +52,12 @@ def percent(args=None):
 
 
 def _df(columns, flags, caller):
-    """Yields the mount point and the five columns before it for each file system."""
+    """Yields the mount point and five more columns of df for each file system."""
     flags = "".join(flags or "")
     if set(flags) - set(FLAGS):
         raise CommandExecutionError(f"Invalid flag passed to {caller}")
     command = ["df", columns] + ([f"-{flags}"] if flags else [])
-    # df also fails if it may not read one of the file systems. The others are still in its output.
+    # df fails if one file system cannot be read, but still prints the others.
     for line in __salt__["cmd.run_stdout"](command, ignore_retcode=True).splitlines()[1:]:
         words = line.split()
         while len(words) >= 2 and not words[1].isdigit() and words[1] != "-":

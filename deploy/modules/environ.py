@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The variables of the process that a function runs in."""
 
 import os
 
 
 def get(key, default=""):
     """
-    Return a variable, or ``default`` where there is none.
+    Return a variable, or ``default`` if the variable does not exist.
 
     CLI Example:
 
@@ -17,7 +16,7 @@ def get(key, default=""):
 
 def has_value(key, value=None):
     """
-    Return whether there is a variable, and has this value where one is given.
+    Return whether a variable exists. With ``value``, return whether the variable has this value.
 
     CLI Example:
 
@@ -28,7 +27,7 @@ def has_value(key, value=None):
 
 def item(keys, default=""):
     """
-    Return the named variables, ``default`` for those that do not exist.
+    Return the named variables. A variable that does not exist has the value ``default``.
 
     CLI Example:
 

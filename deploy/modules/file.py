@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""
-Files and folders.
+"""Files and folders.
 
-Functions that change files do so below one folder alone, which the setting file_root names. They walk down to it from
-there by descriptors, so that no symbolic link leads them elsewhere, whoever changes folders meanwhile.
-"""
+Functions change files only below the folder of the setting file_root, and open each folder by its descriptor.
+A symbolic link or a concurrent change of a folder cannot lead a function to another place."""
 
 import contextlib
 import glob
@@ -18,9 +16,9 @@ import time
 
 from salt.exceptions import CommandExecutionError, SaltInvocationError
 
-LARGEST_READ = 16 << 20  # bytes
-MOST_NAMES = 100_000  # names in a folder that readdir lists
-DEEPEST = 100  # levels of nested folders
+LARGEST_READ = 16 << 20
+MOST_NAMES = 100_000
+DEEPEST = 100
 BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
 TYPES = {
     stat.S_IFDIR: "dir",
@@ -34,7 +32,7 @@ TYPES = {
 
 def file_exists(path):
     """
-    Return whether there is such a file.
+    Return whether a file exists.
 
     CLI Example:
 
@@ -45,7 +43,7 @@ def file_exists(path):
 
 def directory_exists(path):
     """
-    Return whether there is such a folder.
+    Return whether a folder exists.
 
     CLI Example:
 
@@ -56,7 +54,7 @@ def directory_exists(path):
 
 def is_link(path):
     """
-    Return whether it is a symbolic link.
+    Return whether a path is a symbolic link.
 
     CLI Example:
 
@@ -67,7 +65,7 @@ def is_link(path):
 
 def path_exists_glob(path):
     """
-    Return whether there is a path that matches.
+    Return whether a path exists that matches a pattern.
 
     CLI Example:
 
@@ -78,7 +76,7 @@ def path_exists_glob(path):
 
 def access(path, mode):
     """
-    Return whether the file may be read (``r``), written (``w``) or run (``x``), or whether it is there (``f``).
+    Return whether the file may be read (``r``), written (``w``) or run (``x``), or whether the file exists (``f``).
 
     CLI Example:
 
@@ -92,7 +90,7 @@ def access(path, mode):
 
 
 def read(path, binary=False):
-    """Return the content of a file, of at most 16 MiB."""
+    """Return the content of a file. The file may have at most 16 MiB."""
     with _opened(path) as file:
         return _content(file)
 
@@ -146,7 +144,7 @@ def check_hash(path, file_hash):
 
 def stats(path, hash_type=None, follow_symlinks=True):
     """
-    Return what the system says of a file, with its hash where ``hash_type`` names one.
+    Return the status of a file. With ``hash_type``, the return has the hash of the file.
 
     CLI Example:
 
@@ -228,7 +226,7 @@ def readdir(path):
 
 def readlink(path, canonicalize=False):
     """
-    Return where a symbolic link leads.
+    Return the target of a symbolic link.
 
     CLI Example:
 
@@ -242,7 +240,7 @@ def readlink(path, canonicalize=False):
 
 def write(path, *args, **kwargs):
     """
-    Write lines to a file below ``file_root``, in place of what it held.
+    Write lines to a file below ``file_root``. The lines replace the content of the file.
 
     CLI Example:
 
@@ -263,7 +261,7 @@ def append(path, *args, **kwargs):
 
 
 def touch(name, atime=None, mtime=None):
-    """Make a file below ``file_root``, or give it the time of now, or these times, in seconds since 1970."""
+    """Create a file below ``file_root``, or set its times. The times are in seconds since 1970, by default now."""
     try:
         now = None if atime is None and mtime is None else tuple(_seconds(moment) for moment in (atime, mtime))
     except ValueError:
@@ -274,7 +272,7 @@ def touch(name, atime=None, mtime=None):
 
 
 def mkdir(dir_path, user=None, group=None, mode=None):
-    """Make a folder, and those above it that are missing, below ``file_root``."""
+    """Create a folder below ``file_root``, with its missing parent folders."""
     if user or group:
         raise CommandExecutionError("file.mkdir: user and group are not changed here: the folder belongs to who runs it")
     if mode and not re.fullmatch("[0-7]{1,4}", str(mode)):
@@ -293,7 +291,7 @@ def mkdir(dir_path, user=None, group=None, mode=None):
 
 
 def remove(path, **kwargs):
-    """Remove a file, or a folder with all that is in it, below ``file_root``."""
+    """Remove a file below ``file_root``, or a folder with its content."""
     with _below_root(path, "remove") as (folder, last):
         try:
             os.lstat(last, dir_fd=folder)

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The function of ``grains`` that rest_fcgi has not of its own."""
 
 import copy
 import fnmatch
@@ -9,8 +8,8 @@ from salt.exceptions import SaltException
 
 def filter_by(lookup_dict, grain="os_family", merge=None, default="default", base=None):
     """
-    Return the value of ``lookup_dict`` whose key, which may be a pattern, is the minion's grain, else the one under
-    ``default``. ``merge`` is laid over it, and it over the value under ``base``.
+    Return the value of ``lookup_dict`` whose key matches the minion's grain. The key may be a pattern. If no key
+    matches, return the value of ``default``. The map ``merge`` is merged over this value.
 
     CLI Example:
 
@@ -41,7 +40,7 @@ def _matches(value, pattern):
 
 
 def _merged(below, above):
-    """Returns a map with the members of both maps. Nested maps are merged in the same way."""
+    """Returns a map with the members of both maps. Nested maps are merged recursively."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         raise TypeError("Cannot update using non-dict types in dictupdate.update()")
     merged = copy.deepcopy(below)

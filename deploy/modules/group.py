@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What the host knows of groups. Nothing is changed."""
 
 import grp
 
 
 def getent(refresh=False):
     """
-    Return what ``group.info`` returns, of all groups.
+    Return the information of ``group.info`` about all groups.
 
     CLI Example:
 
@@ -17,7 +16,7 @@ def getent(refresh=False):
 
 def info(name):
     """
-    Return what is known of a group; an empty map where there is none.
+    Return the information about a group, or an empty map if the group does not exist.
 
     CLI Example:
 

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Interfaces, addresses and routes, out of what `ip` and the kernel say."""
 
 import fnmatch
 import ipaddress
@@ -8,13 +7,13 @@ import socket
 
 from salt.exceptions import CommandExecutionError
 
-ROUTE4 = ((0x2, "G"), (0x4, "H"), (0x8, "R"), (0x10, "D"), (0x20, "M"), (0x200, "!"))  # as netstat shows them
+ROUTE4 = ((0x2, "G"), (0x4, "H"), (0x8, "R"), (0x10, "D"), (0x20, "M"), (0x200, "!"))  # netstat shows these letters
 ROUTE6 = ((0x2, "G"), (0x4, "H"), (0x10000, "D"), (0x40000, "A"), (0x200000, "n"), (0x400000, "e"))
 ESTABLISHED = "01"
 
 
 def interfaces():
-    """Return all interfaces and their addresses."""
+    """Return all interfaces with their addresses."""
     found = {}
     for link in _links():
         one = found[link["ifname"]] = {"up": "UP" in link["flags"]}
@@ -55,8 +54,8 @@ def hw_addr(iface):
 
 def ip_addrs(interface=None, include_loopback=False, cidr=None, type=None):
     """
-    Return the IPv4 addresses of this host, or of the interfaces that match, or those in ``cidr``, or those of ``type``
-    ``public`` or ``private``.
+    Return the IPv4 addresses of this host. ``interface`` selects interfaces, ``cidr`` a network, and ``type`` the
+    ``public`` or ``private`` addresses.
 
     CLI Example:
 
@@ -71,32 +70,32 @@ def ip_addrs(interface=None, include_loopback=False, cidr=None, type=None):
 
 
 def ip_addrs6(interface=None, include_loopback=False, cidr=None):
-    """Return the IPv6 addresses of this host, or of the interfaces that match, or those in ``cidr``."""
+    """Return the IPv6 addresses of this host. ``interface`` selects interfaces, and ``cidr`` a network."""
     found = _addresses(6, interface, include_loopback)
     return [str(address) for address in (_within(found, cidr) if cidr else found)]
 
 
-hwaddr, ipaddrs, ipaddrs6 = hw_addr, ip_addrs, ip_addrs6  # names that Salt has for them, too
+hwaddr, ipaddrs, ipaddrs6 = hw_addr, ip_addrs, ip_addrs6  # Salt also has these names
 
 
 def subnets(interfaces=None):
-    """Return the IPv4 networks of this host, or of the named interfaces, without loopback."""
+    """Return the IPv4 networks of this host, or of the named interfaces. Loopback is left out."""
     return _networks(4, interfaces)
 
 
 def subnets6():
-    """Return the IPv6 networks of this host, without loopback."""
+    """Return the IPv6 networks of this host. Loopback is left out."""
     return _networks(6, None)
 
 
 def in_subnet(cidr):
-    """Return whether this host is in that network."""
+    """Return whether this host has an address in a network."""
     return bool(_within(_addresses(4, None, False) + _addresses(6, None, False), cidr))
 
 
 def ip_in_subnet(ip_addr, cidr):
     """
-    Return whether an address, or one of a list, is in that network.
+    Return whether an address is in a network. Of a list, at least one address must be in the network.
 
     CLI Example:
 
@@ -108,18 +107,18 @@ def ip_in_subnet(ip_addr, cidr):
 
 
 def is_private(ip_addr):
-    """Return whether it is a private address."""
+    """Return whether an address is private."""
     return ipaddress.ip_address(ip_addr).is_private
 
 
 def is_loopback(ip_addr):
-    """Return whether it is a loopback address."""
+    """Return whether an address is a loopback address."""
     return ipaddress.ip_address(ip_addr).is_loopback
 
 
 def reverse_ip(ip_addr):
     """
-    Return the name of an address in DNS.
+    Return the reverse DNS name of an address.
 
     CLI Example:
 
@@ -145,7 +144,7 @@ def get_fqdn():
 
 
 def routes(family=None):
-    """Return the routing tables, or that of ``inet`` or ``inet6``."""
+    """Return the routing tables. ``family`` selects ``inet`` or ``inet6``."""
     if family not in (None, "inet", "inet6"):
         raise CommandExecutionError(f"Invalid address family {family}")
     found = []
@@ -157,12 +156,12 @@ def routes(family=None):
 
 
 def default_route(family=None):
-    """Return the default routes, or those of ``inet`` or ``inet6``."""
+    """Return the default routes. ``family`` selects ``inet`` or ``inet6``."""
     return [route for route in routes(family) if route["destination"] in ("0.0.0.0", "::/0")]
 
 
 def arp():
-    """Return the ARP table: hardware addresses with their IP addresses."""
+    """Return the ARP table, which maps hardware addresses to IP addresses."""
     found = {}
     for words in _table("arp")[1:]:
         if len(words) >= 6 and words[2] != "0x0":  # flags 0x0 mark an incomplete entry
@@ -172,7 +171,7 @@ def arp():
 
 def active_tcp():
     """
-    Return the TCP connections that stand.
+    Return the established TCP connections.
 
     CLI Example:
 
@@ -217,7 +216,6 @@ def _of_interface(name, take):
 
 
 def _addresses(version, patterns, loopback):
-    """Returns the sorted addresses of the interfaces that match a pattern."""
     patterns = patterns.split(",") if isinstance(patterns, str) else patterns
     found = set()
     for link in _links():
@@ -249,7 +247,7 @@ def _within(addresses, cidr):
 
 
 def _table(name):
-    """Returns the words of each line of a table in /proc/net."""
+    """Yields the words of each line of a table in /proc/net."""
     try:
         with open(f"/proc/net/{name}", encoding="utf-8", errors="replace") as file:
             return [line.split() for line in file]
@@ -258,7 +256,7 @@ def _table(name):
 
 
 def _end(digits):
-    """Returns the address for the kernel's hexadecimal digits, where each four bytes have the host's byte order."""
+    """Returns the address for the kernel's hexadecimal digits. Each group of four bytes has the host's byte order."""
     groups = [bytes.fromhex(digits[at : at + 8]) for at in range(0, len(digits), 8)]
     address = ipaddress.ip_address(b"".join(socket.ntohl(int.from_bytes(one, "big")).to_bytes(4, "big") for one in groups))
     return str(getattr(address, "ipv4_mapped", None) or address)

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Services of systemd."""
 
 import fnmatch
 import glob
@@ -22,18 +21,18 @@ def __virtual__():
 
 def available(name):
     """
-    Return whether there is such a unit.
+    Return whether a unit exists.
 
     CLI Example:
 
         salt '*' service.available sshd
     """
-    return 0 <= _systemctl("status", "--lines=0", unit=name)["retcode"] < 4  # 4 stands for a unit that is not known
+    return 0 <= _systemctl("status", "--lines=0", unit=name)["retcode"] < 4  # status 4 means an unknown unit
 
 
 def missing(name):
     """
-    Return whether there is no such unit.
+    Return whether a unit does not exist.
 
     CLI Example:
 
@@ -44,7 +43,7 @@ def missing(name):
 
 def status(name, sig=None):
     """
-    Return whether a unit is active; of a pattern, whether each unit that matches is.
+    Return whether a unit is active. For a pattern, return a map of all matching units.
 
     CLI Example:
 
@@ -78,34 +77,34 @@ def disabled(name):
 
 
 def masked(name, runtime=False):
-    """Return whether a unit is masked, with ``runtime`` until the next boot."""
+    """Return whether a unit is masked. With ``runtime``, return whether the unit is masked until the next boot."""
     folder = "/run" if runtime else "/etc"
     path = f"{folder}/systemd/system/{_unit(name)}"
     return os.path.islink(path) and os.readlink(path) == "/dev/null"
 
 
 def get_all():
-    """Return the names of all units that have a file."""
+    """Return the names of all units that have a unit file."""
     return sorted({_shown(path) for folder in FOLDERS for path in glob.glob(f"{folder}/*") if path.endswith(TYPES)})
 
 
 def get_running():
-    """Return the names of the units that run."""
+    """Return the names of the running units."""
     return _listed("list-units", 3, "running")
 
 
 def get_enabled():
-    """Return the names of the units that are enabled."""
+    """Return the names of the enabled units."""
     return _listed("list-unit-files", 1, "enabled")
 
 
 def get_disabled():
-    """Return the names of the units that are disabled."""
+    """Return the names of the disabled units."""
     return _listed("list-unit-files", 1, "disabled")
 
 
 def get_static():
-    """Return the names of the units that are neither enabled nor disabled."""
+    """Return the names of the units that can be neither enabled nor disabled."""
     return _listed("list-unit-files", 1, "static")
 
 
@@ -135,7 +134,7 @@ def start(name, no_block=False, unmask=False, unmask_runtime=False):
 
 def stop(name, no_block=False):
     """
-    Stop a unit. Return whether that went well.
+    Stop a unit. Return whether the unit stopped.
 
     CLI Example:
 
@@ -157,27 +156,27 @@ def restart(name, no_block=False, unmask=False, unmask_runtime=False):
 
 
 def reload_(name, no_block=False, unmask=False, unmask_runtime=False):
-    """Let a unit read its configuration again."""
+    """Make a unit read its configuration again."""
     return _change("reload", name, no_block, unmask, unmask_runtime)
 
 
 def force_reload(name, no_block=True, unmask=False, unmask_runtime=False):
-    """Let a unit read its configuration again, or restart where it cannot."""
+    """Make a unit read its configuration again. A unit that cannot reload is restarted."""
     return _change("force-reload", name, no_block, unmask, unmask_runtime)
 
 
 def enable(name, no_block=False, unmask=False, unmask_runtime=False):
-    """Let a unit start at boot."""
+    """Make a unit start at boot."""
     return _change("enable", name, no_block, unmask, unmask_runtime)
 
 
 def disable(name, no_block=False):
-    """Let a unit not start at boot. Return whether that went well."""
+    """Prevent a unit from starting at boot. Return whether the change succeeded."""
     return _attempt("disable", name, no_block) == 0
 
 
 def mask(name, runtime=False):
-    """Let a unit not start at all, with ``runtime`` until the next boot."""
+    """Prevent every start of a unit. With ``runtime``, the change ends at the next boot."""
     _read_changes(name)
     return _demand("mask", *_flags(runtime, "--runtime"), unit=name)
 
@@ -195,12 +194,12 @@ def unmask_(name, runtime=False):
 
 
 def systemctl_reload():
-    """Let systemd read its unit files again."""
+    """Make systemd read its unit files again."""
     return _demand("daemon-reload")
 
 
 def _unit(name):
-    """Returns the full name of a unit. Raises for a name that systemctl would read as an option or a pattern."""
+    """Returns the full name of a unit. Raises an error for names that systemctl reads as an option or a pattern."""
     if not re.fullmatch(r"[A-Za-z0-9:_\\@][A-Za-z0-9:_.\\@-]{0,244}", str(name)):
         raise SaltInvocationError(
             f"'{name}' cannot be the name of a unit: it has letters, digits and :-_.\\@, at most 245 of them, and does "
@@ -231,7 +230,7 @@ def _demand(*words, unit=None):
 
 
 def _listed(action, column, state):
-    """Returns the units of a list of systemctl that have the state in the given column."""
+    """Returns the units in a list of systemctl whose column has the state."""
     lines = _systemctl(action, "--full", "--no-legend", "--plain")["stdout"].splitlines()
     rows = (line.split() for line in lines)
     return sorted({_shown(row[0]) for row in rows if len(row) > column and row[column] == state and row[0].endswith(TYPES)})

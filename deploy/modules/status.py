@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Load, memory, processes and counters of the kernel."""
 
 import fnmatch
 import os
@@ -20,8 +19,8 @@ NET = (
     "rx_bytes rx_packets rx_errs rx_drop rx_fifo rx_frame rx_compressed rx_multicast "
     "tx_bytes tx_packets tx_errs tx_drop tx_fifo tx_colls tx_carrier tx_compressed"
 ).split()
-USER_PROCESS = 7  # type of a login record in /run/utmp
-UTMP_RECORD = 384  # bytes of a record in /run/utmp
+USER_PROCESS = 7
+UTMP_RECORD = 384
 
 
 def loadavg():
@@ -36,7 +35,7 @@ def loadavg():
 
 
 def uptime():
-    """Return for how long the host runs, and how many users are logged in."""
+    """Return how long the host has been running, and how many users are logged in."""
     seconds = int(float(_read("uptime").split()[0]))
     since = time.time() - seconds
     moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(since))
@@ -51,12 +50,12 @@ def uptime():
 
 
 def nproc():
-    """Return how many processors may be used."""
+    """Return the number of usable processors."""
     return len(os.sched_getaffinity(0))
 
 
 def cpuinfo():
-    """Return what the kernel says of its last processor."""
+    """Return the kernel's information about the last processor."""
     found = {}
     for line in _read("cpuinfo").splitlines():
         key, colon, value = line.partition(":")
@@ -114,7 +113,7 @@ def netdev():
 
 def diskusage(*args):
     """
-    Return size and free space, in bytes, of all file systems, or of those at the given paths, or of types that match.
+    Return the size and the free space of file systems in bytes. The arguments select paths and types.
 
     CLI Example:
 
@@ -129,18 +128,19 @@ def diskusage(*args):
             try:
                 found[point] = _space(point)
             except OSError:
-                pass  # skips a file system that this user may not read
+                pass  # this user cannot read the file system
     return found
 
 
 def procs():
-    """Return users and command lines of all processes, by pid."""
+    """Return the users and the command lines of all processes, by pid."""
     return {str(pid): {"user": user, "cmd": command} for pid, user, command in _processes()}
 
 
 def pid(sig):
     """
-    Return the pids, one a line, of the processes in whose user, pid and command line a regular expression is found.
+    Return the pids of the processes that a regular expression matches, one pid on each line. The expression is searched
+    in the user, the pid and the command line.
 
     CLI Example:
 
@@ -163,12 +163,12 @@ def time_(format="%A, %d. %B %Y %I:%M%p"):
 
 
 def version():
-    """Return what the kernel says of its version."""
+    """Return the version of the kernel."""
     return _read("version").strip()
 
 
 def all_status():
-    """Return what most functions of ``status`` return, in one."""
+    """Return the results of most functions of ``status`` in one map."""
     parts = (cpuinfo, cpustats, diskstats, diskusage, loadavg, meminfo, netdev, uptime, vmstats)
     return {part.__name__: part() for part in parts}
 
@@ -203,14 +203,13 @@ def _logged_in():
 
 
 def _processes():
-    """Yields pid, user and command line of each process."""
     for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
         try:
             command = " ".join(_read(f"{pid}/cmdline").replace("\0", " ").split())
             command = command or f"[{_read(f'{pid}/comm').strip()}]"
             owner = os.stat(f"/proc/{pid}").st_uid
         except (OSError, CommandExecutionError):
-            continue  # the process has ended
+            continue
         try:
             user = pwd.getpwuid(owner).pw_name
         except KeyError:

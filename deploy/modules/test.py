@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""What examples for Salt call besides the functions of ``test`` that rest_fcgi has of its own."""
 
 import builtins
 import time
@@ -7,7 +6,7 @@ import time
 
 def fib(num):
     """
-    Return the Fibonacci number at place ``num``, and the seconds that it took.
+    Return the Fibonacci number at index ``num``, and the seconds that the calculation took.
 
     CLI Example:
 
@@ -25,14 +24,14 @@ def fib(num):
 
 def raise_exception(name, *args, **kwargs):
     """
-    Raise the named exception of Python's or of ``salt.exceptions`` with these arguments.
+    Raise the named exception of Python or of ``salt.exceptions`` with the arguments.
 
     CLI Example:
 
         salt '*' test.raise_exception TypeError 'An integer is required'
         salt '*' test.raise_exception salt.exceptions.CommandExecutionError 'Something went wrong'
     """
-    import salt.exceptions  # here, since it takes its time where it is Salt's own
+    import salt.exceptions  # the import of Salt's own module takes long
 
     module, _, short = name.rpartition(".")
     kind = getattr(salt.exceptions if module == "salt.exceptions" else builtins, short, None)

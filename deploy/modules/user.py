@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""What the host knows of users. Nothing is changed."""
 
 import grp
 import os
@@ -8,7 +7,7 @@ import pwd
 
 def getent(refresh=False):
     """
-    Return what ``user.info`` returns, of all users.
+    Return the information of ``user.info`` about all users.
 
     CLI Example:
 
@@ -19,7 +18,7 @@ def getent(refresh=False):
 
 def info(name):
     """
-    Return what is known of a user; an empty map where there is none.
+    Return the information about a user, or an empty map if the user does not exist.
 
     CLI Example:
 
@@ -33,7 +32,7 @@ def info(name):
 
 def list_groups(name):
     """
-    Return the names of the groups that a user is in.
+    Return the names of the groups of a user.
 
     CLI Example:
 
@@ -59,7 +58,7 @@ def list_users():
 
 def primary_group(name):
     """
-    Return the name of a user's own group.
+    Return the name of a user's primary group.
 
     CLI Example:
 
