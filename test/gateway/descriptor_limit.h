@@ -19,8 +19,7 @@
 
 namespace rest_fcgi::gateway::test {
 
-/// Captures the log. Reading the log opens no other file, because tests use this class without free
-/// descriptors.
+/// Captures the log. Reading the log opens no other file, because the tests leave no free descriptors.
 class ReadableLog {
  public:
   ReadableLog() {
@@ -31,7 +30,6 @@ class ReadableLog {
   ReadableLog(const ReadableLog&) = delete;
   ReadableLog& operator=(const ReadableLog&) = delete;
 
-  /// Returns the number of lines that contain `part`.
   std::size_t count(std::string_view part) {
     file_.clear();
     file_.seekg(0);
@@ -45,7 +43,7 @@ class ReadableLog {
   std::ifstream file_;
 };
 
-/// Leaves this process `free` more file descriptors until the object is destroyed.
+/// Leaves this process `free` more file descriptors for the lifetime of this object.
 class DescriptorLimit {
  public:
   explicit DescriptorLimit(std::size_t free) {
@@ -55,8 +53,7 @@ class DescriptorLimit {
       if (::fcntl(fd, F_GETFD) >= 0) highest = fd;
     }
     rlimit limit = old_limit_;
-    // The limit has 64 more descriptors, because another thread may open files meanwhile. The loop below uses
-    // up the rest.
+    // The limit has 64 more descriptors for files that other threads open. The loop below uses the rest.
     limit.rlim_cur = static_cast<rlim_t>(highest) + 1 + free + 64;
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
     for (UniqueFd file(::dup(0)); file; file.reset(::dup(0))) files_.push_back(std::move(file));

@@ -18,7 +18,6 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-/// Replies with the values of some variables, each on a line.
 http::Response show_variables(const http::Environ& environ) {
   std::string text;
   for (const char* name : {"REQUEST_METHOD", "PATH_INFO", "HTTP_X_ONCE", "CONTENT_LENGTH"}) {

@@ -49,7 +49,6 @@ std::unique_ptr<Listener> open_listener(const Options& options) {
   return std::make_unique<Listener>(*std::move(socket));
 }
 
-/// Returns the error message with which a socket with these options is refused.
 std::string refusal(const Options& options) {
   const auto listener = open_socket(options);
   REQUIRE(!listener);
@@ -79,10 +78,9 @@ int port_of(const Listener& listener) {
   sockaddr_in6 address = {};
   socklen_t size = sizeof address;
   ::getsockname(listener.fd(), reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin6_port);  // sockaddr_in has its port at the same place
+  return ntohs(address.sin6_port);  // sockaddr_in and sockaddr_in6 have the port at the same place
 }
 
-/// Listens on a free port of `host`.
 std::unique_ptr<Listener> on_free_port(const std::string& host, bool allow_remote = false) {
   for (int port = 20000; port < 32000; port += 7) {
     Options options = listening_on("tcp:" + host + ":" + std::to_string(port));
@@ -160,7 +158,7 @@ TEST_CASE("opening a unix socket on which another process listens is an error") 
 
 TEST_CASE("a left-over unix socket is replaced") {
   const TempDir dir;
-  bound_socket(dir / "s").reset();  // leaves the socket's file, as a killed process does
+  bound_socket(dir / "s").reset();  // a killed process leaves the file of its socket
   const auto listener = open_listener(listening_on("unix:" + (dir / "s")));
   CHECK(FcgiClient::unix_socket(dir / "s").connected());
 }
@@ -326,7 +324,7 @@ TEST_CASE("a unix socket named PID.NUMBER is mod_fcgid's and carries no streams"
 }
 
 TEST_CASE("find_address returns a configuration error for an invalid host") {
-  // A label of a host name has at most 63 characters. This host name is invalid, so that DNS is not asked.
+  // A label of a host name has at most 63 characters. DNS is not asked for this invalid host name.
   const auto found = find_address(std::string(64, 'x'), 80);
   REQUIRE_FALSE(found);
   CHECK(found.error().kind == ErrorKind::configuration);

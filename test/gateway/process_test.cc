@@ -32,16 +32,16 @@ using namespace rest_fcgi::test;
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t kRounds = 10;  // with sanitizers a process forks and ends slowly
+constexpr std::size_t kRounds = 10;  // with sanitizers, a process forks and ends slowly
 #else
 constexpr std::size_t kRounds = 100;
 #endif
 
-/// A child process that calls `body`. The result of `body` is the exit status.
+/// A child process that calls `body`. The exit status of the process is the result of `body`.
 class Child {
  public:
   explicit Child(const std::function<int()>& body) {
-    // Without this flush, both processes would write the text that is still in the buffers.
+    // Without this flush, both processes would write the text in the buffers.
     std::cout << std::flush;
     std::fflush(nullptr);
     pid_ = rest_fcgi::test::fork_alone();
@@ -114,7 +114,7 @@ class Gate {
   UniqueFd write_;
 };
 
-/// Calls harden_process. The result has one bit for each protection that is missing afterwards.
+/// Calls harden_process. The result has one bit for each missing protection.
 int missing_protections() {
   harden_process();
   rlimit core = {};

@@ -38,13 +38,12 @@ inline Result<Applications> no_reload() {
   return Error{ErrorKind::configuration, "no reload here", {}};
 }
 
-/// Replies with the request's body. If the request has an error in place of a body, replies with the error.
+/// Replies with the request's body, or with the error if the request has no body.
 inline http::Response echo(const http::Environ& environ) {
   if (!environ.body) return {http::Status::bad_request, {}, environ.body.error().message};
   return {http::Status::ok, {{"Content-Type", "text/plain"}}, std::string(*environ.body)};
 }
 
-/// Replies with `text`.
 inline http::Application reply_with(const std::string& text) {
   return [text](const http::Environ&) { return http::Response{http::Status::ok, {}, text}; };
 }
@@ -57,7 +56,7 @@ inline http::Application block_slow_requests_at(Door& door) {
   };
 }
 
-/// A body of several parts. If `error` is not empty, the body ends with this error after its parts.
+/// A body of several parts. The body ends with `error` unless `error` is empty.
 class StreamOfParts final : public http::Stream {
  public:
   explicit StreamOfParts(std::vector<std::string> parts, std::string error = {})
@@ -74,7 +73,7 @@ class StreamOfParts final : public http::Stream {
   std::size_t at_ = 0;
 };
 
-/// Waits until `holds` returns true. Returns false if that takes longer than `patience`.
+/// Waits until `holds` returns true. Returns false after `patience`.
 inline bool eventually(const std::function<bool()>& holds, milliseconds patience = milliseconds(30000)) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!holds()) {
@@ -89,7 +88,7 @@ inline std::ptrdiff_t open_files() {
   return std::distance(begin, std::filesystem::directory_iterator());
 }
 
-/// Returns the number of threads of the pool, including those that are about to end.
+/// Returns the number of threads of the pool, including ending threads.
 inline std::size_t worker_threads() {
   std::size_t count = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -100,12 +99,12 @@ inline std::size_t worker_threads() {
   return count;
 }
 
-/// A gateway that serves on a thread of this process until the object is destroyed. Signals are sent to that
-/// thread only. The object captures the log, so that only one may exist at a time.
+/// A gateway on a thread of this process. Signals are sent to this thread only. The gateway captures the log,
+/// so only one object may exist at a time.
 class RunningGateway {
  public:
-  /// `application` answers on all front ends. After SIGHUP, the application that `reload` returns takes its
-  /// place. Without `reload`, each SIGHUP fails.
+  /// `application` answers on all front ends. After SIGHUP, the result of `reload` replaces the application.
+  /// Without `reload`, each SIGHUP fails.
   explicit RunningGateway(http::Application application, Options options = {},
                           std::function<Result<http::Application>()> reload = {}) {
     if (options.listen.empty()) options.listen = "unix:" + path();
@@ -145,12 +144,10 @@ class RunningGateway {
 
   void signal(int number) { ::pthread_kill(thread_.native_handle(), number); }
 
-  /// Sends SIGTERM and returns the result of `serve`.
   Ended stop() {
     signal(SIGTERM);
     return wait();
   }
-  /// Waits until `serve` returns, and returns its result.
   Ended wait() {
     thread_.join();
     return ended_;

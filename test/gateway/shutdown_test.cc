@@ -106,7 +106,7 @@ TEST_CASE("serve counts requests that outlast shutdown_timeout, and their thread
   {
     Options options = threads_up_to(10);
     options.shutdown_timeout = milliseconds(0);
-    // The door is shared, because the thread still uses the door after the gateway is destroyed.
+    // The door is shared, because the thread uses the door after the gateway is destroyed.
     RunningGateway server(
         [door](const http::Environ& request) {
           door->pass();
@@ -144,14 +144,14 @@ TEST_CASE("a kept connection may send one more request right after SIGTERM, and 
     CHECK(kept.request(post("first", {}, true)).body == "first");
     server.signal(SIGTERM);
     CHECK(eventually([&] { return !server.connect().connected(); }));
-    // The connections learn of the shutdown after the socket is closed.
+    // The connections get the shutdown after the socket is closed.
     std::this_thread::sleep_for(milliseconds(50));
     const bool answered = kept.request(post("last", {}, true)).body == "last";
     CHECK(kept.closed_within(milliseconds(10000)));
     server.wait();
     return answered;
   };
-  // The attempt is repeated, because a busy machine may take longer than kFarewell.
+  // A busy machine may take longer than `kFarewell`, so the test makes several attempts.
   bool was_served = false;
   for (int i = 0; i < 10 && !was_served; ++i) was_served = is_served();
   CHECK(was_served);

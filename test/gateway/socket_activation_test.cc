@@ -29,18 +29,17 @@ using rest_fcgi::test::TempDir;
 
 namespace {
 
-constexpr int kHighDescriptor = 200;  // greater than all descriptors that a service manager passes
+constexpr int kHighDescriptor = 200;  // The service manager passes only smaller descriptors.
 
-/// Calls `body` in a child process. The child's descriptors from 3 on are copies of `given`, as a service
-/// manager passes them; -1 leaves a descriptor closed. `count` is LISTEN_FDS and `pid` is LISTEN_PID; the pid
-/// nullptr stands for the child's own. Returns the result of `body`.
+/// Returns the result of `body` in a child process. Its descriptors from 3 on are copies of `given`, and -1
+/// leaves a descriptor closed. `count` is LISTEN_FDS, and `pid` is LISTEN_PID or nullptr for the child's pid.
 std::string run_with_sockets(const std::vector<int>& given, const std::string& count, const char* pid,
                              const std::function<std::string()>& body) {
   std::array<int, 2> ends = {};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
   UniqueFd in(ends[0]);
   UniqueFd out(ends[1]);
-  // Without this flush, both processes would write the text that is still in the buffers.
+  // Without this flush, both processes would write the text in the buffers.
   std::cout << std::flush;
   std::fflush(nullptr);
   const pid_t child = rest_fcgi::test::fork_alone();
@@ -66,7 +65,7 @@ std::string run_with_sockets(const std::vector<int>& given, const std::string& c
   return text;
 }
 
-/// Returns the error of `SocketActivation::take`; empty if the call succeeds.
+/// Returns the error of `SocketActivation::take`, or an empty text if the call succeeds.
 std::string take_error(const std::vector<int>& given, const std::string& count) {
   return run_with_sockets(given, count, nullptr, [] {
     const auto taken = SocketActivation::take();

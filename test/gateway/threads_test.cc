@@ -75,7 +75,7 @@ TEST_CASE("min_threads idle threads are kept beside slow requests") {
   other.open();
   for (FcgiClient& client : clients) CHECK(client.reply().body == "short");
   CHECK(eventually([&] { return worker_threads() == 10 + 3; }));
-  std::this_thread::sleep_for(milliseconds(300));  // three times idle_thread_timeout
+  std::this_thread::sleep_for(milliseconds(300));  // the pause is three times idle_thread_timeout
   CHECK(worker_threads() == 10 + 3);
   door.open();
   check_answered(slow);
@@ -151,7 +151,7 @@ TEST_CASE("the warning that all threads are busy is repeated after an idle time"
   const std::string_view warning = "all 1 threads are busy";
   CHECK(server.connect().request(post("first")).ended);
   CHECK(log.count(warning) == 1);
-  // After idle_thread_timeout the warning may be logged again.
+  // After idle_thread_timeout, the gateway may log the warning again.
   CHECK(eventually([&] {
     CHECK(server.connect().request(post("next")).ended);
     std::this_thread::sleep_for(milliseconds(150));
@@ -195,7 +195,7 @@ TEST_CASE("accepting without free descriptors is logged once and succeeds later"
   ReadableLog log;
   std::vector<FcgiClient> clients;
   {
-    DescriptorLimit limit(1);  // one descriptor, for the client's side of the connection
+    DescriptorLimit limit(1);  // the client needs one descriptor
     clients.push_back(server.connect());
     CHECK(clients.back().connected());
     CHECK(eventually(

@@ -18,8 +18,7 @@ namespace {
 
 constexpr int kRounds = 200;
 
-/// Returns options with exactly two threads. The number is fixed, because each thread has descriptors of its
-/// own.
+/// Returns options with exactly two threads, because each thread has its own descriptors.
 Options two_threads() {
   Options options;
   options.min_threads = 2;
@@ -28,7 +27,6 @@ Options two_threads() {
   return options;
 }
 
-/// Echoes requests and counts its calls.
 struct CountingEcho {
   std::shared_ptr<std::atomic<int>> calls = std::make_shared<std::atomic<int>>(0);
   http::Response operator()(const http::Environ& environ) const {
@@ -41,12 +39,13 @@ std::string request_head(const Variables& variables) {
   return begin_request(false) + params(variables);
 }
 
-/// Makes both threads read a request, so that each thread opens its descriptors. Returns the number of
-/// descriptors that are open afterwards.
+/// Makes both threads read a request, so that each thread opens its descriptors. Returns the number of open
+/// descriptors.
 std::ptrdiff_t open_files_of_idle_server(const RunningGateway& server) {
   {
     FcgiClient slow = server.connect();
-    slow.send(request_head({{"REQUEST_METHOD", "POST"}}));  // occupies one thread until `slow` closes
+    slow.send(
+        request_head({{"REQUEST_METHOD", "POST"}}));  // the request occupies one thread until `slow` closes
     CHECK(server.connect().request(post("before")).ended);
   }
   std::ptrdiff_t files = 0;
@@ -54,9 +53,8 @@ std::ptrdiff_t open_files_of_idle_server(const RunningGateway& server) {
   return files;
 }
 
-/// Repeats kRounds times: opens a connection, calls `misbehave` with it and closes it. Checks that none of
-/// these requests reached the application, that all descriptors are closed, and that the next request is
-/// answered.
+/// Opens a connection, calls `misbehave` and closes the connection, kRounds times. Checks that no request
+/// reached the application, and that all descriptors are closed.
 void check_not_run(const std::function<void(FcgiClient&)>& misbehave) {
   const CountingEcho counting;
   RunningGateway server(counting, two_threads());
@@ -68,7 +66,7 @@ void check_not_run(const std::function<void(FcgiClient&)>& misbehave) {
   }
   CHECK(server.connect().request(post("after")).body == "after");
   CHECK_MESSAGE(eventually([&] { return open_files() <= before; }), open_files(), " files, before ", before);
-  CHECK(*counting.calls == 2);  // the requests `before` and `after`
+  CHECK(*counting.calls == 2);
 }
 
 }  // namespace

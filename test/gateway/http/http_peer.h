@@ -22,12 +22,12 @@
 namespace rest_fcgi::gateway::test {
 
 struct HttpReply {
-  int status = 0;            ///< 0 if the connection ended before a head arrived
-  std::string head;          ///< the head without its empty line
-  std::string body;          ///< the body without the framing of chunks
-  bool is_complete = false;  ///< the body arrived completely
+  int status = 0;  ///< the HTTP status, or 0 if no head arrived
+  std::string head;
+  std::string body;
+  bool is_complete = false;
 
-  /// Returns the value of a header; empty if the header is missing. Ignores the case of the name.
+  /// Returns the value of a header, or an empty text. The case of the name does not matter.
   [[nodiscard]] std::string header(std::string_view name) const {
     std::string lines = head + "\r\n";
     std::string wanted = "\r\n" + std::string(name) + ": ";
@@ -40,15 +40,14 @@ struct HttpReply {
   }
 };
 
-/// The time limit for operations that are quick even on a busy host.
 constexpr milliseconds kSoon{5000};
 
 inline int port_of(const Options& options) {
   return options.http[0].port;
 }
 
-/// A client that sends the bytes of a test unchanged to a port of this host. With `tls`, the client uses TLS.
-/// If `version` is not 0, it uses only this version of TLS. Used by one thread.
+/// A client that sends the bytes of a test unchanged to a port of this host. If `version` is not 0, the
+/// client uses only this version of TLS. Used by one thread.
 class HttpPeer {
  public:
   explicit HttpPeer(int port, bool tls = false, int version = 0)
@@ -121,7 +120,7 @@ class HttpPeer {
     return content;
   }
 
-  /// Returns the next `size` bytes, or fewer bytes if the connection ends before.
+  /// Returns the next `size` bytes. If the connection ends earlier, returns fewer bytes.
   std::string bytes(std::size_t size) {
     while (read_.size() < size && receive()) {
     }
@@ -130,14 +129,13 @@ class HttpPeer {
     return found;
   }
 
-  /// Sends `bytes` and reads one reply.
   HttpReply request(std::string_view bytes) {
     send(bytes);
     return reply();
   }
 
-  /// Reads and ignores bytes until the server closes the connection. Returns false if the connection is still
-  /// open after `time`.
+  /// Ignores bytes until the server closes the connection. Returns false if the connection is still open
+  /// after `time`.
   bool closed_within(milliseconds time) {
     const auto end = std::chrono::steady_clock::now() + time;
     for (;;) {
@@ -148,7 +146,6 @@ class HttpPeer {
     }
   }
 
-  /// Closes this side for sending.
   void half_close() { ::shutdown(fd_.get(), SHUT_WR); }
   void close() {
     tls_.reset();
@@ -168,7 +165,6 @@ class HttpPeer {
     if (SSL_connect(tls_.get()) != 1) close();
   }
 
-  /// Reads more bytes into `read_`. Returns false if the connection ended.
   bool receive() {
     char buffer[65536];
     const auto got =
@@ -186,7 +182,7 @@ class HttpPeer {
     return true;
   }
 
-  /// Reads a line and returns it without CRLF. The result is empty if the connection ended.
+  /// Returns the next line without CRLF, or an empty text if the connection ended.
   std::string line() {
     std::size_t end = std::string::npos;
     while ((end = read_.find("\r\n")) == std::string::npos) {
@@ -225,7 +221,7 @@ inline std::string http_post(std::string_view body, std::string_view headers = {
          std::string(headers) + "\r\n" + std::string(body);
 }
 
-/// Returns options with one HTTP port and at most `threads` threads. The port is free.
+/// Returns options with one free HTTP port and at most `threads` threads.
 inline Options with_http(std::size_t threads = 4, HttpOptions http = {}) {
   Options options;
   options.min_threads = 1;

@@ -24,7 +24,7 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-/// Certificates that are made once for all tests of this file.
+/// Certificates that all tests of this file share.
 struct TestCertificates {
   TempDir dir;
   Certificates files = make_certificates(dir.path());
@@ -42,7 +42,6 @@ Options with_tls() {
   return options;
 }
 
-/// Returns the error message with which the gateway refuses these options.
 std::string refusal(Options options) {
   const TempDir dir;
   options.listen = "unix:" + (dir / "s");
@@ -81,7 +80,7 @@ TEST_CASE("a TLS port serves TLS 1.2 and 1.3 with large bodies, and refuses TLS 
 
 TEST_CASE("a TLS port answers plain HTTP with 400 and closes connections without a handshake") {
   Options options = with_tls();
-  options.http.push_back(options.http[0]);  // a second port, which gets a short timeout
+  options.http.push_back(options.http[0]);  // the second port gets a short timeout
   options.http[1].port = unused_port();
   options.http[1].head_timeout = milliseconds(500);
   const RunningGateway server(echo, options);
@@ -273,7 +272,7 @@ TEST_CASE("serve counts HTTP requests that outlast shutdown_timeout") {
 TEST_CASE("a peer that does not read its reply delays serve by shutdown_timeout at most") {
   Options options = with_http(1);
   options.shutdown_timeout = milliseconds(300);
-  // The text is shared, because a thread may still send the text after the test.
+  // The text is shared, because a thread may send the text after the end of the test.
   const auto large = std::make_shared<const std::string>(20'000'000, 'x');
   RunningGateway server(
       [large](const http::Environ&) {
@@ -303,7 +302,7 @@ TEST_CASE("a new or kept HTTP connection may send one request after SIGTERM, and
     server.wait();
     return last.body == "last" && last.header("Connection") == "close" && first.body == "first";
   };
-  // The attempt is repeated, because a busy machine may take longer than kFarewell.
+  // A busy machine may take longer than `kFarewell`, so the test makes several attempts.
   bool was_served = false;
   for (int i = 0; i < 10 && !was_served; ++i) was_served = is_served();
   CHECK(was_served);

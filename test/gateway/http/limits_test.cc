@@ -18,7 +18,7 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-/// Opens `count` connections and sends a POST with `body` on each. Returns the connections.
+/// Opens `count` connections and sends a POST with `body` on each connection.
 std::vector<HttpPeer> send_posts(const Options& options, int count, const std::string& body) {
   std::vector<HttpPeer> peers;
   for (int i = 0; i < count; ++i) {
@@ -91,10 +91,9 @@ TEST_CASE("a peer that does not read its reply is dropped after send_timeout and
   HttpPeer stuck(port_of(options));
   const auto given_up = std::chrono::steady_clock::now() + milliseconds(3000);
   stuck.send(http_get("/large"));
-  // The only thread answers this request.
   CHECK(HttpPeer(port_of(options)).request(http_get()).body == "small");
   CHECK(HttpPeer(port_of(options)).request(http_get("/large")).body == large);
-  std::this_thread::sleep_until(given_up);  // until then, ending threads may close descriptors as well
+  std::this_thread::sleep_until(given_up);  // ending threads close descriptors before this time
   CHECK(eventually([&] { return open_files() <= before + 1; }));  // the connection `stuck` is still open
   CHECK(!stuck.reply().is_complete);
 }
@@ -121,7 +120,7 @@ TEST_CASE("1000 idle connections and 300 incomplete requests occupy no thread") 
 
 TEST_CASE("a peer that closes at any point leaves no open descriptor") {
   Options options = with_http();
-  options.idle_thread_timeout = milliseconds(200);  // each thread has descriptors of its own
+  options.idle_thread_timeout = milliseconds(200);  // each thread has its own descriptors
   RunningGateway server([](const http::Environ& request) { return echo(request); }, options);
   CHECK(HttpPeer(port_of(options)).request(http_post("before")).body == "before");
   std::ptrdiff_t before = 0;
@@ -154,8 +153,7 @@ TEST_CASE("at max_http_connections the connection that waited longest for a requ
   Options options = with_http();
   options.max_http_connections = 3;
   const RunningGateway server(echo, options);
-  // The first connection sends no request. Therefore it has waited since its start, which is longer than the
-  // others.
+  // The first connection sends no request, so this connection has waited longer than the others.
   HttpPeer first(port_of(options));
   HttpPeer second(port_of(options));
   CHECK(second.request(http_post("second")).body == "second");
@@ -293,7 +291,7 @@ TEST_CASE("each of 16 HTTP clients gets its own replies") {
 TEST_CASE("accepting HTTP without free descriptors is logged once and succeeds later") {
   const Options options = with_http(1);
   const RunningGateway server(echo, options);
-  HttpPeer first(port_of(options));  // stays open, because the end of the connection would free a descriptor
+  HttpPeer first(port_of(options));  // the end of this connection would free a descriptor
   REQUIRE(first.request(http_post("x")).body == "x");
   ReadableLog log;
   std::vector<HttpPeer> peers;

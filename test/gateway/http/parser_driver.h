@@ -15,7 +15,7 @@ class ParserDriver {
   explicit ParserDriver(const RequestLimits& limits)
       : buffer_(limits.max_head_size + 4096), parser_(limits, buffer_, budget_) {}
 
-  /// Parses the next bytes. Returns how many of these bytes are known to belong to the request.
+  /// Parses the next bytes. Returns how many bytes belong to the request.
   std::size_t take(std::string_view bytes) {
     std::size_t skipped = 0;
     if (buffer_.size() == 0 && !has_begun_) {
@@ -44,7 +44,7 @@ class ParserDriver {
     boost::beast::error_code error;
     while (buffer_.size() != 0 && !parser_.is_done() && !error) {
       const bool begins_body = parser_.is_header_done() && !has_body_;
-      // The comment in HttpConnection::read_body explains this condition.
+      // `HttpConnection::read_body` explains this condition.
       const bool may_be_empty = *static_cast<const char*>(buffer_.data().data()) == '0';
       if (begins_body && parser_.chunked() && buffer_.size() < 5 && may_be_empty) return;
       has_body_ = has_body_ || begins_body;

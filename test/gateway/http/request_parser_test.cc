@@ -17,8 +17,8 @@ namespace {
 
 constexpr RequestLimits kLimits = {.max_head_size = 2000, .max_body_size = 100};
 
-/// Returns the variables and the body of the request as text. Returns the refusal if the request is refused,
-/// and `incomplete` if its end is missing.
+/// Returns the variables and the body of the request as text. Returns the reason if the parser refuses the
+/// request, and `incomplete` if the end is missing.
 std::string outcome(ParserDriver& driver) {
   if (driver.refusal()) {
     return std::to_string(static_cast<int>(driver.refusal()->status)) + " " +

@@ -24,7 +24,6 @@ http::Response show_variables(const http::Environ& environ) {
   return {http::Status::ok, {{"Content-Type", "text/plain"}, {"X-Two", "a\r\nSet-Cookie: b"}}, text};
 }
 
-/// A running gateway with one HTTP port.
 struct ServedPort {
   explicit ServedPort(Options its_options = with_http(), http::Application application = echo)
       : options(std::move(its_options)), server(std::move(application), options) {}

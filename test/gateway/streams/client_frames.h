@@ -5,14 +5,14 @@
 #include <string>
 #include <string_view>
 
-/// WebSocket frames as clients send them (RFC 6455, 5.2), including invalid frames.
+/// WebSocket frames of clients (RFC 6455, 5.2), including invalid frames.
 namespace rest_fcgi::gateway::test {
 
 struct ClientFrame {
-  int first = 0x81;  ///< the first byte, with FIN and the opcode; 0x81 is a whole text message
+  int first = 0x81;  ///< the first byte with FIN and the opcode; 0x81 is a whole text message
   std::string payload{};
   bool masked = true;
-  int length_bytes = -1;  ///< number of bytes of the extended length; -1 means as few as possible
+  int length_bytes = -1;  ///< number of bytes of the extended length; -1 stands for the smallest number
 
   [[nodiscard]] std::string bytes() const {
     const std::size_t size = payload.size();
@@ -38,7 +38,6 @@ constexpr int kClose = 0x88;
 constexpr int kPing = 0x89;
 constexpr int kPong = 0x8A;
 
-/// The payload of a close frame.
 inline std::string close_payload(int code, std::string_view reason = {}) {
   return std::string{static_cast<char>(code >> 8), static_cast<char>(code & 0xFF)}.append(reason);
 }

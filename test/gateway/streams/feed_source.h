@@ -16,13 +16,12 @@
 
 namespace rest_fcgi::gateway::test {
 
-/// Makes feeds for a test. The test publishes the parts of the feeds, and the source collects the messages
-/// that the feeds get. Thread-safe. The feeds keep the source alive.
+/// Makes feeds for a test. The test publishes the parts of the feeds, and the source collects the messages to
+/// the feeds. Thread-safe. The feeds keep the source alive.
 class FeedSource : public std::enable_shared_from_this<FeedSource> {
  public:
   static std::shared_ptr<FeedSource> make() { return std::make_shared<FeedSource>(); }
 
-  /// Returns a feed that sends all published parts, from the first part on.
   std::unique_ptr<http::Feed> feed() { return std::make_unique<SourceFeed>(shared_from_this()); }
 
   void publish(std::string text) {
@@ -30,29 +29,27 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
     parts_.push_back(std::make_shared<const std::string>(std::move(text)));
     wake();
   }
-  /// Ends all feeds. They first send the published parts.
+  /// Ends all feeds after they have sent the published parts.
   void end(std::uint16_t code = 1000, std::string reason = {}) {
     const std::lock_guard lock(mutex_);
     end_ = http::Feed::End{code, std::move(reason)};
     wake();
   }
-  /// Makes the next call of `take` throw, on any of the feeds.
+  /// Makes the next call of `take` throw on any feed.
   void fail_next_take() {
     const std::lock_guard lock(mutex_);
     fails_next_take_ = true;
     wake();
   }
 
-  /// Returns the messages that the feeds got, each after the prefix `text:` or `binary:`.
+  /// Returns the messages to the feeds, each after the prefix `text:` or `binary:`.
   [[nodiscard]] std::vector<std::string> messages() const {
     const std::lock_guard lock(mutex_);
     return messages_;
   }
 
-  /// Returns the number of feeds that exist.
   [[nodiscard]] std::size_t open_feeds() const noexcept { return open_feeds_; }
 
-  /// Returns the number of calls of `take`.
   [[nodiscard]] std::size_t takes() const noexcept { return takes_; }
 
   std::string keep_alive;
@@ -104,7 +101,7 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const std::string>> parts_;
   std::optional<http::Feed::End> end_;
-  http::Wake wake_;  ///< all feeds have the same wake function
+  http::Wake wake_;
   bool fails_next_take_ = false;
   std::vector<std::string> messages_;
   std::atomic<std::size_t> open_feeds_ = 0;

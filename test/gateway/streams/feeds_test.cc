@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Tests of feeds over the front ends of a gateway.
 #include <string>
 
 #include <doctest/doctest.h>
@@ -174,7 +173,7 @@ TEST_CASE("feeds are sent over TLS, also to a late reader, and survive a reload"
   std::string got;
   for (std::string part = chunks.chunk(); !part.empty(); part = chunks.chunk()) got += part;
   CHECK(got == all);
-  // 500 frames, each with a header of four bytes, and the close frame.
+  // The size includes 500 frames, each with a header of four bytes, and the close frame.
   const std::string frames = websocket.bytes(all.size() + 500 * 4 + 4);
   CHECK(frames.ends_with("x\x88\x02\x03\xe8"));
   websocket.send(client_frame(kPing) + client_frame(kClose, close_payload(1000)));

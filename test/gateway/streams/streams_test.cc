@@ -19,7 +19,6 @@ namespace {
 
 using Form = Framing::Form;
 
-/// The peer's end of a stream.
 class Peer {
  public:
   explicit Peer(UniqueFd fd) : fd_(std::move(fd)) {
@@ -34,7 +33,7 @@ class Peer {
   [[nodiscard]] bool try_send(std::string_view bytes) const {
     return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0;
   }
-  /// Returns the next `size` bytes, or fewer bytes if the stream ends before.
+  /// Returns the next `size` bytes. If the stream ends earlier, returns fewer bytes.
   [[nodiscard]] std::string bytes(std::size_t size) const {
     std::string found(size, '\0');
     std::size_t got = 0;
@@ -59,7 +58,7 @@ class Peer {
 /// Returns the io_context of the front end. Sockets belong to this context until the streams take them over.
 asio::io_context& front_end_context() {
   static asio::io_context context;
-  static const Socket socket(context);  // makes the context open its descriptors
+  static const Socket socket(context);  // the socket makes the context open its descriptors
   return context;
 }
 
@@ -113,7 +112,7 @@ std::size_t stream_threads() {
 
 TEST_CASE("the thread of the streams starts with the first stream and ends with Streams") {
   const auto source = FeedSource::make();
-  // The test waits for threads of earlier tests, because they close descriptors when they end.
+  // The ending threads of earlier tests close descriptors, so the test waits for them.
   REQUIRE(eventually([] { return stream_threads() == 0; }));
   front_end_context();  // the context opens its descriptors now
   const auto before = open_files();
@@ -196,7 +195,7 @@ TEST_CASE("a slow peer gets all parts, and a peer that reads nothing is dropped 
     if (got.size() % 20 == 0) static_cast<void>(slow.bytes(30'000));
   }
   CHECK(got.back() == '9');
-  // The slow peer has 2.5 MB left to read, which is enough for twelve seconds.
+  // The slow peer still has to read 2.5 MB, which takes twelve seconds or more.
   while (source->open_feeds() == 3) {
     REQUIRE(slow.bytes(20'000).size() == 20'000);
     std::this_thread::sleep_for(milliseconds(100));
@@ -338,12 +337,13 @@ TEST_CASE("a WebSocket frame that violates RFC 6455 closes the connection with t
     return static_cast<unsigned char>(close[2]) * 256 + static_cast<unsigned char>(close[3]);
   };
   CHECK(code_after(ClientFrame{kText, "x", false}.bytes()) == 1002);
-  CHECK(code_after(client_frame(0x83)) == 1002);       // a reserved opcode
-  CHECK(code_after(client_frame(0xC1, "x")) == 1002);  // a reserved bit
-  CHECK(code_after(client_frame(0x80, "x")) == 1002);  // a continuation without a first frame
-  CHECK(code_after(client_frame(0x09, "x")) == 1002);  // a ping in parts
+  CHECK(code_after(client_frame(0x83)) == 1002);       // this opcode is reserved
+  CHECK(code_after(client_frame(0xC1, "x")) == 1002);  // this bit is reserved
+  CHECK(code_after(client_frame(0x80, "x")) == 1002);  // this continuation has no first frame
+  CHECK(code_after(client_frame(0x09, "x")) == 1002);  // this ping is in parts
   CHECK(code_after(client_frame(kText, "\xff")) == 1007);
-  CHECK(code_after(client_frame(0x01, "\xc3") + client_frame(0x80)) == 1007);  // ends inside a character
+  CHECK(code_after(client_frame(0x01, "\xc3") + client_frame(0x80)) ==
+        1007);  // the text ends inside a character
   CHECK(code_after(client_frame(kText, std::string(65537, 'x'))) == 1009);
   CHECK(code_after(client_frame(0x01, std::string(40'000, 'x')) +
                    client_frame(0x80, std::string(40'000, 'x'))) == 1009);
@@ -416,7 +416,7 @@ TEST_CASE("close ends all streams, and streams that are added later") {
 TEST_CASE("a thousand streams send all events in order while other streams open and close") {
   const auto source = FeedSource::make();
   REQUIRE(eventually([] { return stream_threads() == 0; }));
-  front_end_context();  // opens its descriptors
+  front_end_context();  // the context opens its descriptors now
   const auto before = open_files();
   {
     Streams streams(quick_limits());
