@@ -35,9 +35,9 @@
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/core/users.h"
 
-// rest_fcgi_pam asks PAM about logins for the responder, because PAM's modules are not thread-safe and often
-// need root. It reads requests from standard input and writes answers to standard output, one after the
-// other, until the input ends. The responder starts it, or a socket unit starts it for each connection.
+// rest_fcgi_pam asks PAM about logins for the responder. PAM's modules are not thread-safe and often need
+// root. rest_fcgi_pam reads requests from standard input and writes answers to standard output. The responder
+// or a socket unit starts rest_fcgi_pam.
 
 namespace rest_fcgi::helper {
 namespace {
@@ -46,10 +46,9 @@ using auth::pam::Answer;
 using auth::pam::Outcome;
 using auth::pam::Request;
 
-// PAM_DISALLOW_NULL_AUTHTOK refuses accounts without a password.
 constexpr int kFlags = PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK;
 
-/// Returns a copy of the text that PAM's modules free, or null without memory.
+/// Returns a copy that PAM's modules free, or null if memory is short.
 char* copy_for_pam(std::string_view text) {
   char* const copy = static_cast<char*>(std::calloc(text.size() + 1, 1));
   if (copy != nullptr) std::copy(text.begin(), text.end(), copy);
@@ -64,14 +63,13 @@ void free_responses(pam_response* responses, int count) {
   std::free(responses);
 }
 
-/// The data that PAM passes to `converse`: the request, and whether a module asked for the password.
 struct Talk {
   Request request;
   bool password_was_asked_for = false;
 };
 
-/// Answers the prompts of PAM's modules (pam_conv(3)). A prompt without echo gets the password. A prompt with
-/// echo gets the user name.
+/// Answers the prompts of PAM's modules (pam_conv(3)): with the password without echo, and with the user name
+/// otherwise.
 int converse(int count, const pam_message** messages, pam_response** answers, void* data) {
   auto& given = *static_cast<Talk*>(data);
   if (count <= 0 || count > PAM_MAX_NUM_MSG) return PAM_CONV_ERR;
@@ -93,10 +91,9 @@ int converse(int count, const pam_message** messages, pam_response** answers, vo
   return PAM_SUCCESS;
 }
 
-/// Replaces PAM's delay after a failed login and does not wait. The responder delays the answer instead.
+/// Replaces PAM's delay after a failed login. The responder delays the answer instead.
 void no_delay(int, unsigned, void*) {}
 
-/// One conversation with PAM, from pam_start to pam_end.
 class Conversation {
  public:
   Conversation(const Request& request, const std::string& confdir)
@@ -113,8 +110,7 @@ class Conversation {
     if (handle_ != nullptr) ::pam_end(handle_, status_);
   }
 
-  /// Calls `step(handle)` unless an earlier step failed. Returns whether this and all earlier steps
-  /// succeeded.
+  /// Calls `step(handle)` unless an earlier step failed. Returns whether all steps have succeeded.
   template <class Step>
   bool step(const Step& step) {
     if (status_ == PAM_SUCCESS) status_ = step(handle_);
@@ -156,21 +152,21 @@ Answer refusal(const Conversation& conversation, const char* phase) {
 
 constexpr const char* kShadow = "/etc/shadow";
 
-/// Returns whether pam_unix can check passwords of other users: as root, or with the right to read
+/// Returns whether pam_unix can check passwords of other users. The check needs root or the right to read
 /// /etc/shadow.
 bool may_check_other_users() {
   return ::geteuid() == 0 || ::access(kShadow, R_OK) == 0;
 }
 
-/// Returns the file name of a service, in lower case as libpam does.
+/// Returns the file name of a service in lower case, as libpam does.
 std::string file_name_of(std::string_view service) {
   std::string name(service);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return name;
 }
 
-/// Returns the path of a service's file, or an empty text if there is no file. `confdir` is the folder of
-/// service files. If `confdir` is empty, searches the system's folders.
+/// Returns the path of a service's file, or an empty text. Searches `confdir`, or the system's folders if
+/// `confdir` is empty.
 std::string path_of(const std::string& service, const std::string& confdir) {
   const std::vector<std::string> folders =
       confdir.empty() ? std::vector<std::string>{"/etc/pam.d", "/usr/lib/pam.d"} : std::vector{confdir};
@@ -182,10 +178,9 @@ std::string path_of(const std::string& service, const std::string& confdir) {
   return {};
 }
 
-/// Returns whether the service uses pam_unix for logins: whether its file, or a file that it includes, names
-/// pam_unix in an `auth` line.
+/// Returns whether a service's file, or a file that it includes, names pam_unix in an `auth` line.
 bool uses_pam_unix(const std::string& service, const std::string& confdir, int depth = 0) {
-  constexpr int kMaxDepth = 16;  // as in libpam
+  constexpr int kMaxDepth = 16;  // libpam has the same limit
   std::ifstream file(path_of(service, confdir));
   for (std::string line; depth < kMaxDepth && std::getline(file, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
@@ -203,12 +198,12 @@ bool uses_pam_unix(const std::string& service, const std::string& confdir, int d
   return false;
 }
 
-/// Asks PAM whether the password is good and whether the user may use the account now. The second check is
-/// needed because a locked or expired account can have a good password. REQUIRES: the service is a file name.
+/// Asks PAM whether the password is good and whether the account is locked or expired. REQUIRES: the service
+/// is a file name.
 Answer verify(const Request& request, const std::string& confdir) {
   if (!auth::pam::is_username(request.username)) return {Outcome::refused, "the user name is malformed", {}};
   if (request.password.size() == 0) return {Outcome::refused, "the password is empty", {}};
-  // Modules would see only the text before the NUL byte.
+  // PAM's modules would see only the text before the NUL byte.
   if (request.password.reveal().find('\0') != std::string_view::npos) {
     return {Outcome::refused, "the password contains a NUL byte", {}};
   }
@@ -234,7 +229,7 @@ Answer verify(const Request& request, const std::string& confdir) {
   return {Outcome::good, {}, group_names_of(std::string(request.username))};
 }
 
-/// Returns why this process cannot check logins with the service, or an empty text if it can.
+/// Returns why the process cannot check logins with a service, or an empty text.
 std::string why_unusable(std::string_view name, const std::string& confdir) {
   const std::string service = file_name_of(name);
   const std::string path = path_of(service, confdir);
@@ -250,7 +245,7 @@ std::string why_unusable(std::string_view name, const std::string& confdir) {
   return {};
 }
 
-constexpr int kBurst = 5;  // seconds
+constexpr int kBurst = 5;  // the burst is the number of passwords for five seconds
 
 /// Returns the time since the boot. All processes see the same clock, which is never set back.
 std::chrono::nanoseconds now() {
@@ -259,12 +254,11 @@ std::chrono::nanoseconds now() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-/// Limits the wrong passwords of all helpers that share a folder: `each_second` wrong passwords a second in
-/// the long run, and five times as many at once. Not thread-safe.
+/// Limits the wrong passwords of all helpers that share a folder to `each_second` a second. A burst may have
+/// five times as many. Not thread-safe.
 class FailureRate {
  public:
-  /// The helpers share the count in a file in `folder`. If `folder` is empty or cannot be used, this process
-  /// counts for itself.
+  /// Opens the shared count in a file in `folder`. Without a usable folder, the process counts for itself.
   FailureRate(int each_second, const std::string& folder)
       : interval_(Time(std::chrono::seconds(1)) / each_second) {
     if (folder.empty()) return;
@@ -281,7 +275,7 @@ class FailureRate {
     change([&] {
       const Time time = now();
       const Time most = time + kBurst * std::chrono::seconds(1);
-      // A stored time outside these limits means that the file is damaged.
+      // Only a damaged file has a time outside these limits.
       paid_ = std::clamp(paid_, time, most);
       has_room = paid_ + interval_ <= most;
       if (has_room) paid_ += interval_;
@@ -295,10 +289,9 @@ class FailureRate {
   }
 
  private:
-  using Time = std::chrono::nanoseconds;  // time since the boot
+  using Time = std::chrono::nanoseconds;
 
-  /// Reads `paid_` from the file, changes it and writes it back, all under the file's lock. The kernel
-  /// releases the lock of a process that ends.
+  /// Reads `paid_` from the file, changes it and writes it back under the file's lock.
   template <class Change>
   void change(const Change& change) {
     if (!file_) return change();
@@ -313,7 +306,7 @@ class FailureRate {
 
   const Time interval_;
   UniqueFd file_;
-  Time paid_{0};  // time at which all counted passwords have expired
+  Time paid_{0};  // the time at which all counted passwords have expired
 };
 
 constexpr unsigned kLongestRequest = 60;  // seconds; the responder waits at most 30 seconds
@@ -361,7 +354,7 @@ int complain(const std::string& text) {
   return EX_NOPERM;
 }
 
-/// Forbids core dumps and debuggers, because this process has passwords in memory.
+/// Forbids core dumps and debuggers, because the process has passwords in memory.
 void harden() {
   constexpr rlimit kNone{0, 0};
   ::setrlimit(RLIMIT_CORE, &kNone);
@@ -369,13 +362,13 @@ void harden() {
   ::umask(077);
 }
 
-/// Returns a duplicate of a standard descriptor. Modules do not print to it, and programs that they start do
-/// not inherit it.
+/// Returns a duplicate of a standard descriptor, which programs of PAM's modules do not inherit.
 int take(int fd) {
   return ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-/// Makes /dev/null the standard input and the log the standard output, for modules that use these streams.
+/// Protects the answers from PAM's modules: redirects standard input to /dev/null and standard output to the
+/// log.
 bool redirect_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   return nothing >= 0 && ::dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&
@@ -394,8 +387,8 @@ Answer answer(const Request& request, const std::string& confdir, FailureRate& r
   return {cause.empty() ? Outcome::good : Outcome::refused, std::move(cause), {}};
 }
 
-/// Waits for the next frame and returns its body. Returns nothing at the end of the input, and for a
-/// malformed frame.
+/// Waits for the next frame and returns its body. Returns absent at the end of the input and for a malformed
+/// frame.
 std::optional<WipedBytes> read_body(int fd) {
   std::array<char, auth::pam::kHeader> header{};
   if (!read_all(fd, header.data(), header.size())) return std::nullopt;
@@ -412,7 +405,7 @@ int serve(int in, int out, const Arguments& arguments) {
   while (const auto body = read_body(in)) {
     const auto request = auth::pam::read_request({body->data(), body->size()});
     if (!request) return complain("a request is malformed or of another version");
-    // If a module hangs, the alarm signal ends this process.
+    // The alarm signal ends the process if a module hangs.
     ::alarm(kLongestRequest);
     WipedBytes frame = to_frame(answer(*request, arguments.confdir, rate));
     ::alarm(0);

@@ -35,9 +35,8 @@
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/process/run_wire.h"
 
-// rest_fcgi_run starts one program for the responder. It ends when all processes of that program have ended.
-// Its standard input is a socket to the responder. The responder starts it for each program, or a socket unit
-// starts it for each connection.
+// rest_fcgi_run starts one program for the responder and ends when all processes of the program have ended.
+// Standard input is a socket to the responder. The responder or a socket unit starts rest_fcgi_run.
 
 namespace rest_fcgi::helper {
 namespace {
@@ -52,7 +51,7 @@ using wire::Reply;
 using Streams = std::array<UniqueFd, 3>;
 using Time = steady_clock::time_point;
 
-constexpr milliseconds kKillPatience{5000};  // longest wait for the end of killed processes
+constexpr milliseconds kKillPatience{5000};  // the longest wait for the end of killed processes
 constexpr milliseconds kKillRound{10};
 
 std::string errno_text(int error) {
@@ -63,11 +62,11 @@ std::string quoted(const std::string& text) {
   return "'" + text + "'";
 }
 
-/// The message of a child process that cannot start the program. The child writes it to a pipe.
+/// The message that a child process writes to a pipe when it cannot start the program.
 struct StartFailure {
   enum class Step : int { preparation, identity, folder, program };
   Step step = Step::preparation;
-  int error = 0;  // errno
+  int error = 0;
 };
 
 Reply explained(const StartOrder& order, const StartFailure& failure) {
@@ -97,7 +96,7 @@ std::string_view name_in(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
-/// Returns the value of the variable, or an empty text if the environment lacks it.
+/// Returns the value of a variable, or an empty text if the environment lacks the variable.
 std::string value_of(std::string_view name, const std::vector<std::string>& environment) {
   for (const std::string& variable : environment) {
     if (name_in(variable) == name) return variable.substr(std::min(name.size() + 1, variable.size()));
@@ -116,7 +115,7 @@ std::vector<std::string> environment_for(const StartOrder& order) {
   return environment;
 }
 
-/// Returns the paths at which to look for the program, in the order of Python's subprocess module.
+/// Returns the paths at which to look for a program, in the order of Python's subprocess module.
 std::vector<std::string> candidates_for(const std::string& name,
                                         const std::vector<std::string>& environment) {
   if (name.find('/') != std::string::npos) return {name};
@@ -134,7 +133,7 @@ std::vector<std::string> candidates_for(const std::string& name,
   return candidates;
 }
 
-/// Returns the texts as the array that execve(2) expects. The array borrows the texts.
+/// Returns the array that execve(2) expects. The array borrows the texts.
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -148,18 +147,19 @@ class Beginning {
  public:
   Beginning(const StartOrder& order, int report) : order_(order), report_(report) {}
 
-  /// Replaces this process by the program. The program leads a new session without a terminal. It has default
-  /// signals and only the three standard descriptors, since execve(2) closes all others. The kernel kills it
-  /// when its parent `helper` ends.
+  /// Replaces the process by the program, which leads a new session without a terminal. The program has
+  /// default signals and only the three standard descriptors. The kernel kills the program when its parent
+  /// `helper` ends.
   [[noreturn]] void become_program(const Streams& streams, pid_t helper) const {
-    for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);  // fails for SIGKILL and SIGSTOP
-    ::setsid();  // cannot fail: a new process leads no group
+    for (int signal = 1; signal < NSIG; ++signal)
+      ::signal(signal, SIG_DFL);  // the call fails for SIGKILL and SIGSTOP
+    ::setsid();                   // cannot fail, because a new process leads no group
     for (int fd = 0; fd < 3; ++fd) {
       if (::dup2(streams[static_cast<std::size_t>(fd)].get(), fd) < 0)
         give_up(StartFailure::Step::preparation);
     }
     if (order_.identity) take_on(*order_.identity);
-    // Set after the change of user, because that change resets the setting.
+    // The change of the user resets the setting, so the setting comes after the change.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != helper) ::_exit(127);
     ::umask(order_.umask);
@@ -174,8 +174,7 @@ class Beginning {
  private:
   [[noreturn]] void give_up(StartFailure::Step step, int error = errno) const {
     const StartFailure failure{step, error};
-    // The message is shorter than PIPE_BUF, so the pipe takes it as a whole. If the write fails, the parent
-    // still sees the exit status.
+    // The message is shorter than PIPE_BUF, so one write sends all or nothing.
     [[maybe_unused]] const ssize_t written = ::write(report_, &failure, sizeof failure);
     ::_exit(127);
   }
@@ -205,7 +204,7 @@ class Beginning {
     int error = ENOENT;
     for (const std::string& path : candidates_for(order_.argv[0], environment)) {
       ::execve(path.c_str(), arguments.data(), variables.data());
-      // A file that exists but cannot be run has a more useful error than files that are missing.
+      // The error of a file that cannot be run is more useful than the error of a missing file.
       if (errno != ENOENT && errno != ENOTDIR) error = errno;
     }
     give_up(StartFailure::Step::program, error);
@@ -215,16 +214,15 @@ class Beginning {
   const int report_;
 };
 
-/// The program and all processes that it starts. A process whose parent has ended becomes a child of
-/// rest_fcgi_run. REQUIRES: rest_fcgi_run has one thread and no other children.
+/// The program and all processes that it starts. rest_fcgi_run becomes the parent of processes whose parent
+/// has ended. REQUIRES: rest_fcgi_run has one thread and no other children.
 class Job {
  public:
   Job(const StartOrder& order, int socket) : order_(order), socket_(socket) {}
 
-  /// Starts the program with these standard descriptors, and reports its state on the socket. Returns when
-  /// all processes of the program have ended, or when the remaining ones cannot be ended. Ends the program in
-  /// three cases: at its time limit; when the other end of the socket is closed or shut down for writing; and
-  /// when rest_fcgi_run gets SIGTERM.
+  /// Starts the program and reports its state. Waits until all processes have ended or cannot be ended. Ends
+  /// the program at its time limit and after a SIGTERM. Ends the program, too, when the responder closes the
+  /// socket or shuts it down for writing.
   void run(Streams streams);
 
  private:
@@ -246,16 +244,16 @@ class Job {
   const StartOrder& order_;
   const int socket_;
   UniqueFd signals_;
-  UniqueFd report_;  // pipe from the child process; a successful exec closes it
+  UniqueFd report_;  // pipe from the child process, which a successful exec closes
   pid_t program_ = 0;
   std::optional<Time> term_at_;
   Time kill_at_{};
   std::optional<StartFailure> failure_;
   Reply::Kind how_ = Reply::Kind::ended;
   int code_ = 0;
-  bool is_closed_ = false;     // the responder closed its side of the socket
-  bool is_gone_ = false;       // the program itself has ended
-  bool is_childless_ = false;  // all processes of the program have ended
+  bool is_closed_ = false;  // whether the responder closed its side of the socket
+  bool is_gone_ = false;
+  bool is_childless_ = false;  // whether all processes of the program have ended
   bool is_time_to_kill_ = false;
 };
 
@@ -271,7 +269,7 @@ void Job::run(Streams streams) {
                         : make_reply(how_, code_, is_childless_ ? "" : whoever_is_left()));
 }
 
-/// Starts the child process. On failure, returns false and sets errno.
+/// Starts the child process. Returns false and sets errno on failure.
 bool Job::start(Streams streams) {
   sigset_t taken;
   ::sigemptyset(&taken);
@@ -304,7 +302,7 @@ void Job::wait_for_something() {
   std::array<pollfd, 3> waited = {
       {{is_closed_ ? -1 : socket_, POLLIN, 0}, {report_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
   if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
-  if (waited[0].revents != 0) {  // the responder sends nothing after the order, so it closed its side
+  if (waited[0].revents != 0) {  // the responder closed its side, because it sends nothing after the order
     is_closed_ = true;
     if (!is_gone_) end(Reply::Kind::stopped);
   }
@@ -340,8 +338,7 @@ void Job::take_signals() {
 }
 
 void Job::reap() {
-  // The process group is killed while the program is still a zombie: until then, no other group can get its
-  // number.
+  // The process group is killed while the program is a zombie. Until then, no other group can get its number.
   if (how_ != Reply::Kind::ended && !is_gone_) {
     siginfo_t zombie{};
     ::waitid(P_PID, static_cast<id_t>(program_), &zombie, WEXITED | WNOHANG | WNOWAIT);
@@ -368,8 +365,8 @@ void Job::end(Reply::Kind how) {
   if (!is_gone_ && ::kill(-program_, SIGTERM) != 0) ::kill(program_, SIGTERM);
 }
 
-/// Kills child processes until none is left. When a killed process ends, its children become children of this
-/// process.
+/// Kills child processes until the last child has ended. Children of a killed process become children of
+/// rest_fcgi_run.
 void Job::end_all() {
   const Time deadline = steady_clock::now() + kKillPatience;
   while (!is_childless_ && steady_clock::now() < deadline && kill_children()) {
@@ -384,15 +381,13 @@ std::vector<pid_t> children() {
   return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
 }
 
-/// Kills all child processes. Returns false if there are child processes but this process may not kill any of
-/// them.
+/// Kills all child processes. Returns false if a child process may not be killed.
 bool Job::kill_children() {
   const std::vector<pid_t> found = children();
-  // The kernel's list of children may be incomplete while processes start and end. The caller therefore calls
-  // this function again.
+  // The kernel's list of children may be incomplete while processes start and end.
   bool is_killed = found.empty();
   for (const pid_t child : found) {
-    // The whole group is killed, because the child may have started another process a moment ago.
+    // The child may have started another process in its group a moment ago.
     const pid_t group = ::getpgid(child);
     if (group > 0 && group != ::getpgrp()) is_killed = ::kill(-group, SIGKILL) == 0 || is_killed;
     is_killed = ::kill(child, SIGKILL) == 0 || is_killed;
@@ -462,7 +457,7 @@ int run(int argc, char** argv) {
                     EX_NOPERM);
   }
   for (int fd = 0; fd >= 0 && fd <= STDERR_FILENO;)
-    fd = ::open("/dev/null", O_RDWR);  // until the descriptors 0, 1 and 2 are open
+    fd = ::open("/dev/null", O_RDWR);  // opens the missing ones of the descriptors 0, 1 and 2
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
   ::signal(SIGPIPE, SIG_IGN);
   Streams streams;

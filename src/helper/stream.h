@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <string>
 
-/// Functions that both helper programs use for the socket on their standard input.
 namespace rest_fcgi::helper {
 
 /// Returns whether the process at the other end of standard input runs as `user` or as root.
@@ -21,7 +20,7 @@ namespace rest_fcgi::helper {
   return peer.uid == 0 || (entry != nullptr && peer.uid == entry->pw_uid);
 }
 
-/// Reads exactly `size` bytes. Returns false if the stream ends before that or cannot be read.
+/// Reads exactly `size` bytes. Returns false if the stream ends early or cannot be read.
 [[nodiscard]] inline bool read_all(int fd, char* to, std::size_t size) {
   while (size > 0) {
     const ssize_t got = ::read(fd, to, size);

@@ -31,15 +31,15 @@ using std::chrono::steady_clock;
 using wire::Reply;
 using How = Ended::How;
 
-constexpr int kReadsInARow = 32;  // a program that never stops writing must not keep the loop from other work
-// longest wait until rest_fcgi_run reports the program as started
+constexpr int kReadsInARow = 32;  // limits the reads for a program that never stops writing
+// the longest wait until rest_fcgi_run reports the program as started
 constexpr std::chrono::seconds kStartPatience{60};
 
 Error cannot_start(const Program& program, std::string_view cause) {
   return {ErrorKind::internal, format("The program '{}' cannot be started: {}", program.argv[0], cause)};
 }
 
-/// Refuses NUL bytes in arguments, variables and the folder, because the system would cut the text there.
+/// Refuses NUL bytes in arguments, variables and the folder. The system would cut the text there.
 Result<void> check_texts(const Program& program) {
   const auto holds_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   if (std::any_of(program.argv.begin(), program.argv.end(), holds_nul) ||
@@ -50,7 +50,6 @@ Result<void> check_texts(const Program& program) {
   return {};
 }
 
-/// The pipes to a program, and an eventfd. A closed descriptor is not polled.
 struct Streams {
   UniqueFd input;
   UniqueFd output;
@@ -59,16 +58,14 @@ struct Streams {
   UniqueFd wake;  ///< eventfd to which a stop request writes
 };
 
-/// Makes a pipe whose end `ours` does not block. Returns false and sets errno if the system has no descriptor
-/// left.
+/// Makes a pipe whose end `ours` does not block. Returns false and sets errno on failure.
 bool make_pipe(UniqueFd& read, UniqueFd& write, const UniqueFd& ours) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
   read = UniqueFd(ends[0]);
   write = UniqueFd(ends[1]);
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-  // With these permissions, a program that runs as another user can open /dev/stdout. Other processes cannot
-  // reach the pipe.
+  // A program that runs as another user needs these permissions to open /dev/stdout.
   return ::fchmod(ends[0], 0666) == 0;
 }
 
@@ -91,7 +88,7 @@ bool would_block() {
   return errno == EAGAIN || errno == EINTR;
 }
 
-/// One program, from the order to rest_fcgi_run until the report that it has ended. Used once, by one thread.
+/// One run of a program, from the order to rest_fcgi_run to the report of the end. Used by one thread.
 class RunningProgram {
  public:
   RunningProgram(const Program& program, Streams streams, HelperProcess helper, milliseconds patience)
@@ -122,21 +119,21 @@ class RunningProgram {
   HelperProcess helper_;
   const milliseconds patience_;
   std::string order_;         // the part of the order that is not sent yet
-  Reply reply_;               // the latest reply, perhaps only a part of it
-  std::size_t received_ = 0;  // received bytes of reply_
-  std::string answers_;       // texts that on_line returned; sent after the input
-  std::size_t fed_ = 0;       // sent bytes of the input and of answers_
+  Reply reply_;               // the latest reply, perhaps incomplete
+  std::size_t received_ = 0;  // number of received bytes of reply_
+  std::string answers_;       // results of on_line; sent after the input
+  std::size_t fed_ = 0;       // number of sent bytes of the input and of answers_
   Ended ended_;
-  bool is_last_ = false;  // reply_ is the last reply
+  bool is_last_ = false;  // whether reply_ is the last reply
   std::optional<SteadyTime> give_up_at_;
-  bool is_exited_ = false;  // the program has ended, but some of its processes run
+  bool is_exited_ = false;  // whether the program has ended; its child processes may still run
   bool is_stopping_ = false;
-  bool is_closed_ = false;  // rest_fcgi_run closed the socket
+  bool is_closed_ = false;  // whether rest_fcgi_run closed the socket
   bool is_given_up_ = false;
 };
 
-/// Waits for the program's end if an exception left it running. rest_fcgi_run ends the program first; only
-/// then is rest_fcgi_run killed.
+/// Ends the program if an exception left it running. rest_fcgi_run gets time to end the program before it is
+/// killed.
 RunningProgram::~RunningProgram() {
   if (is_last_ || is_closed_ || is_given_up_) return;
   ::shutdown(helper_.socket(), SHUT_WR);
@@ -150,8 +147,8 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
   order_ = std::move(order);
   give_up_at_ = steady_clock::now() + kStartPatience;
   {
-    // The stop request does this in its own thread, because the whole process may end before this thread
-    // wakes up.
+    // The whole process may end before this thread wakes up, so the thread of the stop request calls
+    // shutdown(2).
     const std::stop_callback on_stop(stop, [this] {
       ::shutdown(helper_.socket(), SHUT_WR);
       ::eventfd_write(streams_.wake.get(), 1);
@@ -181,7 +178,7 @@ void RunningProgram::poll_once() {
   if (is_exited_ && !streams_.output.is_open() && !streams_.errors.is_open()) end_leftovers();
 }
 
-/// Sends the order. The program's descriptors go with the first byte and are then closed in this process.
+/// Sends the order. The program's descriptors go with the first byte and are then closed here.
 void RunningProgram::send_order() {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{order_.data(), order_.size()};
@@ -202,7 +199,6 @@ void RunningProgram::send_order() {
   const ssize_t sent = ::sendmsg(helper_.socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && would_block()) return;
   for (UniqueFd& fd : streams_.theirs) fd.reset();
-  // After an error nothing more is sent. take_replies then finds the socket closed.
   order_.erase(0, sent < 0 ? order_.size() : static_cast<std::size_t>(sent));
 }
 
@@ -262,7 +258,8 @@ void RunningProgram::take_replies() {
   received_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   if (received_ < sizeof reply_) return;
   received_ = 0;
-  is_closed_ = reply_.version != wire::kVersion;  // rest_fcgi_run is of another version
+  is_closed_ =
+      reply_.version != wire::kVersion;  // a wrong version means that rest_fcgi_run is from another build
   if (is_closed_) return;
   reply_.text.back() = '\0';
   if (reply_.kind == Reply::Kind::started) {
@@ -278,8 +275,7 @@ void RunningProgram::take_replies() {
   }
 }
 
-/// Ends the processes that the program left behind. Called after the program has ended and all outputs are
-/// closed.
+/// Ends the processes that the program left behind.
 void RunningProgram::end_leftovers() {
   is_exited_ = false;
   ::shutdown(helper_.socket(), SHUT_WR);

@@ -6,8 +6,8 @@
 namespace rest_fcgi::process::wire {
 namespace {
 
-/// The first part of an order. After it come the groups, then the folder, the arguments and the variables,
-/// each with a NUL byte at its end.
+/// The first part of an order. The groups follow, then the folder, the arguments and the variables with a NUL
+/// byte after each text.
 struct OrderHead {
   std::uint32_t version = kVersion;
   std::uint32_t inherit = 0;
@@ -15,11 +15,11 @@ struct OrderHead {
   std::uint32_t has_identity = 0;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  std::uint32_t groups = 0;  // number of groups; arguments and variables are numbers, too
+  std::uint32_t groups = 0;
   std::uint32_t arguments = 0;
   std::uint32_t variables = 0;
   std::uint32_t has_time_limit = 0;
-  std::int64_t time_limit = 0;  // unit: milliseconds, also for grace
+  std::int64_t time_limit = 0;  // the unit of time_limit and grace is milliseconds
   std::int64_t grace = 0;
 };
 
