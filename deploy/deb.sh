@@ -18,8 +18,7 @@ cp -Rp Makefile LICENSE README.md src include deploy nginx apache "$deb/source"
 mkdir "$deb/source/test"
 cp -Rp test/lint test/bench test/fuzz "$deb/source/test" # the Makefile includes the Makefiles of these folders
 cp -Rp deploy/debian "$deb/source/debian"
-# DEPS comes from the Makefile and becomes Build-Depends.
 sed -i "s/@deps@/$(echo "$DEPS" | sed 's/  */, /g')/" "$deb/source/debian/control"
 cd "$deb/source"
-# If make runs this script, its variables must not change the make that debhelper runs.
+# The make of debhelper must not use the variables of a make that runs this script.
 env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage --build=binary --unsigned-changes --no-pre-clean

@@ -41,8 +41,7 @@ else
   exit 1
 fi
 
-# A server package starts its server when it is installed. The tests and the demo start their own servers, so this policy file
-# (invoke-rc.d(8)) forbids every start during the installation.
+# Server packages must not start their servers during the installation. The policy file forbids every start (invoke-rc.d(8)).
 policy=/usr/sbin/policy-rc.d
 clean_up() {
   if [ "$policy_is_ours" ]; then $as_root rm -f "$policy"; fi
@@ -67,7 +66,7 @@ if [ "$optional" ]; then
   $install $optional >/dev/null || echo "deps: what needs$optional is skipped" >&2
 fi
 
-# The installed servers must not start at the next boot, so their services are disabled.
+# The installed servers must not start at the next boot.
 for server in nginx:nginx etcd-server:etcd openssh-server:ssh; do
   package=${server%:*} service=${server#*:}
   case "$missing$optional " in

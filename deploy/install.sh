@@ -12,7 +12,7 @@ usr=$DESTDIR$PREFIX
 etc=$DESTDIR$SYSCONFDIR
 doc=$usr/share/doc/rest-fcgi
 
-# place MODE SOURCE TARGET: installs a file unchanged, or removes it with `uninstall`.
+# place MODE SOURCE TARGET: installs a file unchanged. With `uninstall` the function removes the file.
 place() {
   case $verb in
     install) install -D -m "$1" "$2" "$3" ;;
@@ -21,7 +21,7 @@ place() {
   esac
 }
 
-# escaped TEXT: prints the text with escapes, for the replacement part of a sed command.
+# escaped TEXT: prints the text with escapes for the replacement part of a sed command.
 escaped() { printf %s "$1" | sed 's/[&|\]/\\&/g'; }
 
 # edit SOURCE TARGET COMMAND: installs a text file after the sed command COMMAND has changed it.
@@ -35,9 +35,8 @@ fill() {
   edit "$1" "$2" "s|@prefix@|$(escaped "$PREFIX")|g; s|@sysconfdir@|$(escaped "$SYSCONFDIR")|g"
 }
 
-# page SOURCE TARGET: installs a page and changes its links for the installed tree. There, the pages of deploy/ and the drop-ins of
-# deploy/systemd/ are beside README.md. Files of web servers are in share/rest-fcgi. Units and modules are below lib. Pages of src/
-# are not installed, so links to them become plain text.
+# page SOURCE TARGET: installs a page and changes its links for the installed tree. The pages of deploy/ and the drop-ins of
+# deploy/systemd/ are beside README.md. Links to pages of src/ become plain text, because those pages are not installed.
 page() {
   edit "$1" "$2" 's|\[\([^]]*\)](src/[^)]*)|\1|g; s|](\.\./deploy/|](../../doc/rest-fcgi/|g; s|](\.\./R|](R|g; s|](LICENSE)|](copyright)|g
     s#](\(\.\./\)\{0,1\}\(nginx\|apache\)/#](../../rest-fcgi/\2/#g; s|\([[(]\)deploy/|\1|g
@@ -45,8 +44,8 @@ page() {
     s|](modules)|](../../../lib/rest_fcgi/modules)|g'
 }
 
-# site SERVER: installs the files for a web server (nginx or apache). The files of its folder site/ are configuration, so the script
-# installs them below $SYSCONFDIR and keeps existing ones.
+# site SERVER: installs the files for nginx or apache. Files of the folder site/ are configuration, so the script keeps existing
+# files.
 site() {
   share=share/rest-fcgi/$1
   paths="s|nclude rest_fcgi/site/|nclude $(escaped "$SYSCONFDIR")/rest_fcgi/$1/|; s|nclude rest_fcgi/|nclude $(escaped "$PREFIX")/$share/|"
@@ -60,7 +59,7 @@ site() {
   done
 }
 
-# With CHECK_BUILD=1, the script fails if a program is not built. `make install` sets CHECK_BUILD=1 for root.
+# With CHECK_BUILD=1, the script fails if a program is not built.
 if [ "${CHECK_BUILD:-}" ]; then
   for program in rest_fcgi rest_fcgi_pam rest_fcgi_run; do
     if [ ! -x "$BUILD/$program" ]; then
@@ -80,7 +79,7 @@ for module in "$top"/deploy/modules/*.py; do
   place 644 "$module" "$usr/lib/rest_fcgi/modules/${module##*/}"
 done
 fill "$top/deploy/rest_fcgi.8" "$usr/share/man/man8/rest_fcgi.8"
-# The shell completion gets its options from the output of --help.
+# The options of the shell completion come from --help.
 options=$([ "$verb" = uninstall ] || "$BUILD/rest_fcgi" --help | sed -n 's/^  \(-. \[ \)\{0,1\}\(--[a-z-]*\).*/\2/p' | tr '\n' ' ')
 edit "$top/deploy/completion.bash" "$usr/share/bash-completion/completions/rest_fcgi" "s/@options@/${options% }/"
 

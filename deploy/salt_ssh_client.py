@@ -62,7 +62,7 @@ def call(config, request):
 
 
 def failure(error):
-    """Returns the answer for an exception. The text of an unexpected exception may contain arguments and is left out."""
+    """Returns the answer for an exception. The answer leaves out the text of an unexpected exception."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if isinstance(error, Refused) or "SaltInvocationError" in names:
         return {"error": str(error), "kind": "invocation"}

@@ -17,7 +17,7 @@ die() {
   exit 1
 }
 
-# within TENTHS COMMAND...: waits until the command succeeds. Fails after that many tenths of a second.
+# within TENTHS COMMAND...: waits until the command succeeds. Fails after TENTHS tenths of a second.
 within() {
   left=$1
   shift
@@ -28,8 +28,8 @@ within() {
   done
 }
 
-# ours FILE: succeeds if the pid in the file belongs to a process of this demo. Another process may have the same pid now, so the
-# function looks for the demo's directory on the process's command line.
+# ours FILE: succeeds if the pid in FILE belongs to a process of this demo. A process of the demo has the demo's directory on its
+# command line.
 ours() {
   pid=$(cat "$1" 2>/dev/null) && [ "$pid" ] && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -- "$demo/"
 }
@@ -50,8 +50,7 @@ stop() {
   fi
 }
 
-# Chooses the folder of the socket. The demo's directory does not work if its path is too long for a socket, or if nginx's workers
-# run as another user without the right to enter the directory. Then the demo uses a new folder in /tmp.
+# Chooses the folder of the socket. The folder is in /tmp if the demo's directory has a long path or is closed to nginx's workers.
 choose_socket_dir() {
   socket_dir=$demo
   if [ "$(id -u)" = 0 ] || [ "$(printf %s "$demo/rest_fcgi.sock" | wc -c)" -gt 100 ]; then
@@ -66,7 +65,7 @@ write_master() (
   umask 077
   hash=$(printf saltdev | openssl passwd -6 -stdin)
   printf 'saltdev:%s\n' "$hash" >"$demo/passwords"
-  # YAML writes a single quote as two single quotes inside a single-quoted text.
+  # YAML writes a quote inside a single-quoted text as two quotes.
   quoted=$(printf %s "$demo" | sed "s/'/''/g")
   escaped=$(printf %s "$quoted" | sed 's/[&|\]/\\&/g')
   group=
@@ -101,8 +100,7 @@ is_taken() {
 }
 
 launch() {
-  # The servers do not inherit this script's input and output. A make or a pipe that runs the script would otherwise wait until the
-  # servers end.
+  # A pipe that runs this script would wait until the servers close the script's output.
   setsid "$build/rest_fcgi" --config "$demo/master" </dev/null >"$demo/rest_fcgi.log" 2>&1 &
   echo $! >"$demo/rest_fcgi.pid"
   within 100 test -S "$socket_dir/rest_fcgi.sock" || die "rest_fcgi does not start: $(cat "$demo/rest_fcgi.log")"
