@@ -19,19 +19,18 @@
 
 namespace rest_fcgi::auth {
 
-/// Returns a rule that applies to every minion. In `external_auth`, such a rule is a plain string.
+/// Returns a rule that applies to every minion. In `external_auth`, a plain string is a rule of this kind.
 inline Rule anywhere(std::string pattern) {
   return {"", {{std::move(pattern), {}}}};
 }
 
-/// Returns a rule for a scope, which is a target or an `@` scope such as `@runner`. The rule allows the given
-/// functions.
+/// Returns a rule for a scope, which is a target or an `@` scope such as `@runner`.
 inline Rule on(std::string scope, std::vector<FunctionRule> functions = {}) {
   return {std::move(scope), std::move(functions)};
 }
 
-/// Function calls, parsed from JSON. The text is one call or a list of calls. A call is a function name, such
-/// as "test.ping", or an object, such as {"fun": "cmd.run", "arg": ["ls"], "kwarg": {"cwd": "/"}}.
+/// Function calls, parsed from JSON. The text is one call or a list of calls. A call is a function name, or
+/// an object such as {"fun": "cmd.run", "arg": ["ls"]}.
 class Calls {
  public:
   explicit Calls(std::string_view json) {
@@ -68,8 +67,8 @@ class Calls {
   std::vector<One> calls_;
 };
 
-/// Permissions that a test checks. Users log in with the eauth `auto` and may have any name and any groups.
-/// Not synchronized.
+/// Permissions that a test checks. Users log in with the eauth `auto`, with any name and any groups. Not
+/// synchronized.
 class AclFixture {
  public:
   using Names = std::vector<std::string>;
@@ -77,16 +76,13 @@ class AclFixture {
   explicit AclFixture(std::vector<Principal> principals)
       : AclFixture({{"auto", {}, std::move(principals)}}, 0) {}
 
-  /// Returns permissions in which only the user fred has rules.
   static AclFixture of_fred(std::vector<Rule> rules) { return AclFixture({{"fred", std::move(rules)}}); }
 
-  /// Returns permissions with the rules of several eauth back ends.
   static AclFixture of_eauths(std::vector<EauthOptions> external_auth) {
     return {std::move(external_auth), 0};
   }
 
-  /// Returns whether the user may run all the calls on all the minions. The scope of a rule is a glob of
-  /// minion ids.
+  /// Returns whether the user may run all calls on all minions. The scope of a rule is a glob of minion ids.
   [[nodiscard]] bool local(std::string_view calls, const Names& minions = {"web1"},
                            const std::string& user = "fred", const Names& groups = {}) const {
     const auto within = [&](std::string_view compound) {
@@ -111,8 +107,8 @@ class AclFixture {
     permissions_ = *std::move(permissions);
   }
 
-  /// Returns the identity of a user with groups. The user logs in with a token, because only an Authenticator
-  /// creates identities, and the eauth `auto` takes groups only from a token.
+  /// Returns the identity of a user with groups. The user logs in with a token, because the eauth `auto`
+  /// takes groups only from tokens.
   [[nodiscard]] static Identity identity(const std::string& user, const Names& groups) {
     Options options;
     options.external_auth.push_back({"auto", {}, {}});

@@ -11,8 +11,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// Returns permissions with which fred may call cmd.run on the target `*`, if the arguments satisfy the
-/// conditions.
+/// Returns permissions with which fred may call cmd.run with arguments that satisfy the conditions.
 AclFixture under(std::vector<ArgumentCondition> conditions) {
   return AclFixture::of_fred({on("*", {{"cmd.run", std::move(conditions)}})});
 }

@@ -24,15 +24,15 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Returns a deadline that differs at each call, as for a new request. The authenticator checks the same
-/// credentials only once for each deadline.
+/// Returns a new deadline at each call. The authenticator checks the same credentials only once for each
+/// deadline.
 SteadyTime request_end() {
   static std::atomic<int> requests = 0;
   return SteadyTime() + std::chrono::hours(24 * 365) + std::chrono::microseconds(++requests);
 }
 
-/// An authenticator for tests. A password file has the user fred with the password sesame. The shared secret
-/// is canary.
+/// An authenticator whose password file has the user fred with the password sesame. The shared secret is
+/// canary.
 class AuthenticatorFixture {
  public:
   AuthenticatorFixture() {
@@ -43,7 +43,6 @@ class AuthenticatorFixture {
     start();
   }
 
-  /// Makes a new authenticator from `options`.
   void start() {
     limiter = make_hash_limiter(options.login_guard);
     auto made = Authenticator::make(options, clock, store, limiter);
@@ -51,13 +50,12 @@ class AuthenticatorFixture {
     authenticator = *std::move(made);
   }
 
-  /// Occupies all places of the hash limiter, so that the authenticator can compute no other password hash.
+  /// Occupies all places of the hash limiter, so that the authenticator cannot compute password hashes.
   void keep_busy() {
     while (auto pass = limiter->enter("", SteadyTime())) busy_.push_back(*std::move(pass));
   }
 
-  /// Waits until the last change of the password file is old enough. A file that was just changed has a new
-  /// stamp at each call.
+  /// Waits until the password file is old enough. A new file has another stamp at each call.
   static void let_file_rest() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
 
   Result<Identity> login(std::string_view username, std::string_view password,

@@ -46,7 +46,7 @@ std::vector<std::string> names(const Options& options) {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns user name and password hash of a line, as `NAME=HASH`. Returns "none" if the line has no user.
+/// Returns user name and password hash of a line as `NAME=HASH`. Returns "none" if the line has no user.
 std::string entry(const Settings& settings, std::string_view line) {
   Settings all = settings;
   all.emplace_back("filename", "/users");
@@ -272,15 +272,14 @@ TEST_CASE("the stamp of a file changes with the file") {
     dir.write("users", "fred:old\n");
     differs = eauth.stamp() != eauth.stamp();
   }
-  // `stamp` returns a new value at each call while the file is new. A second change of the file could get the
-  // same modification time.
+  // While a file is new, `stamp` returns a new value at each call. A second change may get the same
+  // modification time.
   CHECK(differs);
   const auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
   rest();
   const std::string old = eauth.stamp();
   CHECK(eauth.stamp() == old);
   std::set<std::string> stamps{old};
-  // This write keeps the inode and the size of the file.
   dir.write("users", "fred:new\n");
   rest();
   stamps.insert(eauth.stamp());

@@ -31,7 +31,7 @@ std::shared_ptr<store::Store> open_store(const std::string& path = {}) {
   return *std::move(opened);
 }
 
-/// A login guard with a manual clock. The fixture records each sleep of the guard instead of sleeping.
+/// A login guard with a manual clock. The fixture records the sleeps of the guard instead of sleeping.
 class GuardFixture {
  public:
   explicit GuardFixture(LoginGuardOptions options = {},
@@ -43,7 +43,7 @@ class GuardFixture {
     });
   }
 
-  /// Makes one login fail. Returns false if the guard refuses the login before the password is checked.
+  /// Makes one login fail. Returns false if the guard refuses the login before the password check.
   bool fail(const LoginGuard::Who& who) {
     if (!guard->check(who)) return false;
     auto attempt = guard->begin(who);
@@ -286,7 +286,7 @@ TEST_CASE("a good login resets the failures of its pair only, and else writes no
   log_in();
   fixture.fail(kFred, 9);
   CHECK_FALSE(fixture.refuses(kFred));
-  fixture.fail(kAnn, 1);  // the 19th failure from this address
+  fixture.fail(kAnn, 1);  // this is the 19th failure from this address
   CHECK(fixture.refuses(kFred));
 }
 
@@ -303,8 +303,7 @@ TEST_CASE("failures that cannot be counted are answered late with 503, and then 
     CHECK(fixture.slept.back() == milliseconds(2000));
   }
   const auto third = fixture.guard->begin(kFredElsewhere);
-  // The store tests by itself whether it can write. Its test does not run the trigger, so the store may be
-  // writable again.
+  // The store tests by itself whether it can write, so the store may be writable again.
   if (!store->is_writable()) CHECK(third.error().kind == ErrorKind::unavailable);
   REQUIRE(store->execute("DROP TRIGGER full"));
   CHECK(test::holds_soon([&] { return fixture.guard->begin(kFredElsewhere).ok(); }));

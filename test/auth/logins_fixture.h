@@ -30,8 +30,8 @@ inline Credentials with_token(std::string_view token) {
   return with_token(SecretView(token));
 }
 
-/// A `Logins` object whose check accepts every token and the password `sesame`. Thread-safe, except that a
-/// test changes the members for the check only between logins.
+/// A `Logins` object whose check accepts every token and the password `sesame`. Thread-safe, except for
+/// changes of the public members.
 class LoginsFixture {
  public:
   explicit LoginsFixture(LoginGuardOptions guard = {.tries = 0},
@@ -55,7 +55,7 @@ class LoginsFixture {
         credentials, [this](const Credentials& in_question) { return check(in_question); }, next_end());
   }
 
-  /// Returns a deadline that differs at each call, as for a new request.
+  /// Returns a new deadline at each call, as for a new request.
   SteadyTime next_end() {
     return clock.steady() + std::chrono::hours(1) + std::chrono::microseconds(++requests_);
   }
@@ -63,10 +63,9 @@ class LoginsFixture {
   test::ManualClock clock;
   std::unique_ptr<Logins> remote;
   std::atomic<int> asked = 0;
-  std::chrono::seconds lasts{std::chrono::hours(12)};  ///< lifetime of each grant
+  std::chrono::seconds lasts{std::chrono::hours(12)};
   std::chrono::seconds keep = std::chrono::seconds::max();
-  /// If this function is set, it replaces the usual check. It returns an error for bad credentials and
-  /// nothing for good ones.
+  /// Replaces the usual check if set. The function returns an error for wrong credentials.
   std::function<std::optional<Error>(const Credentials&)> answer;
 
  private:

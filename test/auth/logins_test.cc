@@ -70,7 +70,7 @@ TEST_CASE("a grant is remembered no longer than its own bound") {
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
   CHECK(logins.asked == 2);
   logins.clock.advance(seconds(5));
-  // This request begins later than the earlier requests, although its deadline is before theirs.
+  // This request begins after the earlier requests, although its deadline is before their deadlines.
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.clock.steady() + seconds(2)));
   CHECK(logins.asked == 3);
 }
@@ -269,7 +269,7 @@ TEST_CASE("credentials that are sent with a call are guarded like a login, and n
   CHECK(tries == 2);
   CHECK(go("sesame", Error{ErrorKind::unavailable, "not there"}).error().message == "not there");
   CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind == ErrorKind::authentication);
-  CHECK(go("sesame", {}));  // a good login clears the failure
+  CHECK(go("sesame", {}));  // a successful login clears the failure
   CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind == ErrorKind::authentication);
   CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind != ErrorKind::timeout);
   CHECK(go("sesame", {}).error().kind == ErrorKind::throttled);

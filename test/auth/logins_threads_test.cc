@@ -22,7 +22,6 @@ using std::chrono::seconds;
 
 using Outcome = Result<std::shared_ptr<const Grant>>;
 
-/// A clock that counts how often it is read.
 class WatchedClock final : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override { return clock_.wall(); }
@@ -50,7 +49,6 @@ class Crowd {
   Crowd(const Crowd&) = delete;
   Crowd& operator=(const Crowd&) = delete;
 
-  /// Logs in on this thread.
   Outcome login(const Answer& answer, SteadyTime deadline) {
     const auto check = [&](const Credentials&) {
       ++asked;
@@ -59,8 +57,8 @@ class Crowd {
     return remote_->login(with_password("fred", "canary"), check, deadline, {});
   }
 
-  /// Logs in on this thread. The check of this login starts the other logins and calls `answer` when they all
-  /// wait.
+  /// Logs in on this thread. The check of this login starts the other logins, waits for them, and calls
+  /// `answer`.
   Outcome lead(const Answer& answer) {
     return login(
         [&] {
@@ -70,8 +68,8 @@ class Crowd {
         late());
   }
 
-  /// Logs in on another thread. Returns when the other thread has read the clock. That thread then holds the
-  /// lock of `Logins`, and finds the running check before it releases the lock.
+  /// Logs in on another thread. Returns when the other thread holds the lock of `Logins` and has read the
+  /// clock.
   void follow(SteadyTime deadline) {
     const int looks = clock_.looks();
     threads_.emplace_back([this, deadline] {
@@ -82,7 +80,6 @@ class Crowd {
     while (clock_.looks() == looks) std::this_thread::yield();
   }
 
-  /// Returns the outcomes of the other threads.
   const std::vector<Outcome>& others() {
     join();
     return outcomes_;
@@ -105,7 +102,7 @@ class Crowd {
   std::unique_ptr<Logins> remote_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
-  std::vector<Outcome> outcomes_;  // guarded by mutex_ until the threads are joined
+  std::vector<Outcome> outcomes_;
 };
 
 Result<Grant> wrong() {
@@ -196,7 +193,7 @@ TEST_CASE("a thread that would wait for another check is refused if logins occup
   const SteadyTime next = crowd.late() + seconds(1);
   CHECK(crowd.login(
       [&] {
-        // The credentials were good before, so more threads may wait for their check.
+        // The credentials were accepted before, so more threads may wait for their check.
         for (int i = 0; i < 12; ++i) crowd.follow(next);
         return crowd.good();
       },

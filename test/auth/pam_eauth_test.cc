@@ -33,7 +33,7 @@ namespace {
 using LoginResult = PamFixture::LoginResult;
 using std::chrono::milliseconds;
 
-/// Returns false for a process that has ended, also if it is a zombie.
+/// Returns false for a process that has ended, and for a zombie.
 bool is_running(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string stat;
@@ -41,8 +41,7 @@ bool is_running(int process) {
   return !stat.empty() && stat.find(") Z ") == stat.npos;
 }
 
-/// A process that replaces a systemd socket unit. It listens on the socket and starts a helper for each
-/// connection.
+/// A process that replaces a systemd socket unit. The process starts a helper for each connection.
 class SocketUnit {
  public:
   SocketUnit(const std::string& path, const std::string& helper) {
@@ -259,7 +258,7 @@ TEST_CASE("a helper that ends before it read the request is replaced") {
       to_frame(pam::Request{pam::Ask::verify, "private", "fred", SecretView("sesame"), "192.0.2.7"}).size();
   const std::string real = "exec " + PamFixture::program() + " --confdir " + pam.dir / "stack";
   // The first helper process answers the check when the eauth is created. The second helper process refuses a
-  // request, reads one byte of the next request, and ends.
+  // request and ends inside the next request.
   pam.script("helper", "if mkdir " + pam.dir / "first" + " 2> /dev/null; then " + real + "; fi; if mkdir " +
                            pam.dir / "second" + " 2> /dev/null; then dd bs=1 count=" + std::to_string(size) +
                            " > /dev/null 2>&1; printf '\\0\\0\\0\\4\\1\\2\\0\\0'; dd bs=1 count=1 > "

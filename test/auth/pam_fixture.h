@@ -16,9 +16,8 @@
 
 namespace rest_fcgi::auth {
 
-/// The eauth `pam` with its own PAM service, whose modules are scripts. pam_exec passes the password to a
-/// script on standard input, and the names in environment variables. The helper is the real program. Not
-/// synchronized.
+/// The eauth `pam` with its own PAM service, whose modules are scripts. pam_exec passes the password on
+/// standard input, and names in environment variables. Not synchronized.
 class PamFixture {
  public:
   /// Creates scripts that accept the password `sesame` of any user and refuse the account `expired`.
@@ -34,7 +33,6 @@ class PamFixture {
     options.helper = script("helper", "exec " + program() + " --confdir " + dir / "stack");
   }
 
-  /// Returns the path of the helper rest_fcgi_pam in the directory of this test program.
   static std::string program() {
     return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "rest_fcgi_pam";
   }
@@ -51,7 +49,6 @@ class PamFixture {
     eauth = *std::move(made);
   }
 
-  /// The outcome of a login: accepted, refused, or the kind of failure.
   enum class LoginResult { yes, no, internal, unavailable };
   LoginResult login(std::string_view username, std::string_view password,
                     std::string_view remote = "192.0.2.7") {
@@ -65,8 +62,7 @@ class PamFixture {
     return verdict.error().kind == ErrorKind::unavailable ? LoginResult::unavailable : LoginResult::internal;
   }
 
-  /// A temporary directory. Its constructor creates the folder `stack`, so that the fixture can write scripts
-  /// at once.
+  /// A temporary directory. The constructor creates the folder `stack` for the scripts of the fixture.
   struct Dir : test::TempDir {
     Dir() { std::filesystem::create_directory(path() / "stack"); }
   };

@@ -13,7 +13,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-constexpr SteadyTime kNow{};  // a deadline in the past, so that `enter` does not wait
+constexpr SteadyTime kNow{};  // this deadline is in the past, so `enter` does not wait
 constexpr SteadyTime kEver = SteadyTime::max();
 
 ErrorKind refusal(PasswordHashLimiter& limiter, const std::string& network) {
@@ -30,7 +30,7 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// Starts a thread for the network. Returns when this thread waits.
+  /// Starts a thread for the network. Returns when the thread waits.
   void add(const std::string& network) {
     const std::size_t before = limiter_.waiting();
     threads_.emplace_back([this, network] {
@@ -41,13 +41,13 @@ class Queue {
     while (limiter_.waiting() == before) std::this_thread::yield();
   }
 
-  /// Returns the number of threads for which `enter` has not returned yet.
+  /// Returns the number of threads that still wait in `enter`.
   std::size_t waiting() {
     const std::lock_guard lock(mutex_);
     return threads_.size() - in_.size() - out_.size();
   }
 
-  /// Returns the networks of the admitted threads, in the order of their admission.
+  /// Returns the networks of the admitted threads in the order of their admission.
   const std::vector<std::string>& in() {
     join();
     return in_;
@@ -66,8 +66,8 @@ class Queue {
   PasswordHashLimiter& limiter_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
-  std::vector<std::string> in_;   // guarded by mutex_ until the threads are joined
-  std::vector<std::string> out_;  // guarded by mutex_ until the threads are joined
+  std::vector<std::string> in_;
+  std::vector<std::string> out_;
 };
 
 }  // namespace

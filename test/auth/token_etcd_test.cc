@@ -20,7 +20,7 @@ namespace {
 using std::chrono::seconds;
 
 etcd::Options reach(const std::vector<std::string>& urls) {
-  // The timeouts are long, so that the client does not give up a healthy member of a busy machine.
+  // The timeouts are long, so that the client waits for a slow member on a busy machine.
   return {.endpoints = urls, .connect_timeout = seconds(4), .try_timeout = seconds(8)};
 }
 
@@ -34,7 +34,7 @@ struct Hosts {
     return std::make_unique<Tokens>(*std::move(backend), life, clock);
   }
 
-  /// Returns all keys of etcd that begin with `/`, with their values.
+  /// Returns all keys of etcd with the prefix `/`, and their values.
   std::vector<etcd::KeyValue> stored() {
     const auto found = client->range({.key = "/", .range_end = "0"}, later());
     REQUIRE(found);
@@ -72,7 +72,7 @@ TEST_CASE("a token that one host stored in etcd is valid on another, until one o
 
   REQUIRE(hosts.there->revoke(*token));
   CHECK(hosts.here->find(*token).error().kind == ErrorKind::authentication);
-  CHECK(hosts.there->revoke(*token));  // a second revocation is no error
+  CHECK(hosts.there->revoke(*token));  // a second revocation succeeds
   CHECK(hosts.leases() == 0);
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("etcd has only hashes of tokens, with leases") {
   const std::string granted = R"("grantedTTL":")" + std::to_string(60) + '"';
   CHECK(hosts.etcd.post("/v3/lease/timetolive", lease).find(granted) != std::string::npos);
 
-  // The record expires by the manual clock. etcd uses its own clock, so it still has the record.
+  // The record expires by the manual clock. etcd uses its own clock and keeps the record.
   hosts.clock.advance(seconds(60));
   const auto expired = hosts.there->find(*token);
   REQUIRE_FALSE(expired);
@@ -180,7 +180,7 @@ TEST_CASE("a user of etcd without write permission is an internal error") {
   if (test::no_etcd()) return;
   test::EtcdCluster etcd({.auth = true});
   etcd::Options larry = reach(etcd.urls());
-  larry.username = "larry";  // larry may use only keys below /salt/
+  larry.username = "larry";  // the user larry may use only keys below /salt/
   larry.password = std::make_shared<const Secret>("123pass");
   auto backend = tokens_in_etcd({larry, "/elsewhere"});
   REQUIRE(backend);

@@ -20,7 +20,6 @@ using std::chrono::seconds;
 const std::string kForeign(64, 'a');
 constexpr const char* kUnknown = "unknown token";
 
-/// Tokens with a lifetime of 60 seconds, in a database.
 class TokensFixture {
  public:
   std::string add(std::string name = "fred", std::string eauth = "file") {

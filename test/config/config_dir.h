@@ -64,8 +64,7 @@ inline std::string error_of(std::string_view master) {
   return ConfigDir(master).error();
 }
 
-/// Checks that a message begins with `beginning` and contains the `facts`. The beginning names the file, the
-/// line and the key.
+/// Checks that a message begins with `beginning`, which names file, line and key, and contains the `facts`.
 inline void check_message(const std::string& message, std::string_view beginning,
                           std::initializer_list<std::string_view> facts = {}) {
   CAPTURE(message);

@@ -19,7 +19,7 @@ std::string shown(const auth::FunctionRule& function) {
   return text;
 }
 
-/// Returns the rules of alice, each as `scope[functions]`. The only back end has only this user.
+/// Returns the rules of alice, who is the only user, each as `scope[functions]`.
 std::string rules(const std::string& entries) {
   const Settings settings = settings_of("external_auth:\n  file:\n    alice:\n" + entries);
   std::string text;
@@ -31,7 +31,7 @@ std::string rules(const std::string& entries) {
   return text;
 }
 
-/// Returns the error message for the rules of alice. Her rules begin on line 4 of the file.
+/// Returns the error message for the rules of alice. The rules begin on line 4 of the file.
 std::string rule_mistake(const std::string& entries) {
   return error_of("external_auth:\n  file:\n    alice:\n" + entries);
 }

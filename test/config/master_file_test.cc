@@ -15,7 +15,7 @@
 namespace rest_fcgi::config {
 namespace {
 
-/// Returns the merged configuration as JSON. Returns the error or the first warning instead, if there is one.
+/// Returns the merged configuration as JSON. If there is an error or a warning, returns its text instead.
 std::string read(const ConfigDir& dir) {
   const auto master = read_master_file(dir / "master");
   if (!master) return dir.without_dir(master.error().message);
@@ -39,7 +39,7 @@ TEST_CASE("an empty master file, and one of comments, is an empty map") {
   CHECK(read(ConfigDir("# nothing here\n")) == "{}");
 }
 
-// Adds files with cases of merging. The tests expect the result of Salt 3006 (`salt.config.master_config`).
+// Adds files with cases of merging. The tests expect the result of `salt.config.master_config` of Salt 3006.
 ConfigDir& salts_files(ConfigDir& dir) {
   return dir
       .with("master.d/10-a.conf",

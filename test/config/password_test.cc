@@ -62,7 +62,7 @@ TEST_CASE("a password line that is too long is a mistake") {
   CHECK(password.error().message.find("too long") != std::string::npos);
 }
 
-/// A pseudo terminal. Its other end, `keyboard`, is where a test types. Owns both ends.
+/// A pseudo terminal. The test types at the other end, `keyboard`. Owns both ends.
 struct Terminal {
   Terminal() : keyboard(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
     REQUIRE(keyboard >= 0);

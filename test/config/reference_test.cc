@@ -35,8 +35,8 @@ void add_keys(const std::string& file, KeyNames& names) {
   }
 }
 
-/// Returns the names of the keys that the program reads. The configurations use every feature, once with the
-/// embedded engine and once with the engine salt.
+/// Returns the names of all keys that the program reads. The configurations use every feature of both
+/// engines.
 KeyNames read_keys() {
   KeyNames names;
   const std::string all =
@@ -102,7 +102,7 @@ TEST_CASE("the examples of the pages are accepted") {
          at = page.find("```yaml\n", at + 1)) {
       const std::string example = page.substr(at + 8, page.find("```", at + 8) - at - 8);
       CAPTURE(example);
-      // This host may lack the Python interpreter that the example names.
+      // This host may lack the Python interpreter of the example.
       if (example.find("python:") == std::string::npos) CHECK(error_of(example) == "");
       ++examples;
     }

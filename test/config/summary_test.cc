@@ -22,7 +22,6 @@ bool has_line(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
 
-/// Checks that the output has a line with this name, and that the line contains the facts.
 void check_line(const std::string& text, const std::string& name,
                 std::initializer_list<std::string_view> facts) {
   const std::string beginning = "\n" + name + ":";

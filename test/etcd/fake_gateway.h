@@ -21,8 +21,8 @@
 
 namespace rest_fcgi::etcd {
 
-/// An HTTP server on loopback whose replies are any bytes. The handler runs in one thread per connection. The
-/// destructor ends these threads. Not synchronized.
+/// An HTTP server on loopback with any bytes as its replies. The handler runs in one thread per connection.
+/// Not synchronized.
 class FakeGateway {
  public:
   struct Request {
@@ -67,7 +67,6 @@ class FakeGateway {
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
 
-  /// Returns the received requests in order.
   [[nodiscard]] std::vector<Request> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
@@ -77,7 +76,6 @@ class FakeGateway {
     return connections_.size();
   }
 
-  /// Returns a complete HTTP reply.
   [[nodiscard]] static std::string reply(int status, std::string_view body,
                                          std::string_view type = "application/json") {
     return "HTTP/1.1 " + std::to_string(status) + " Said\r\nContent-Type: " + std::string(type) +
@@ -153,9 +151,9 @@ class FakeGateway {
   std::uint16_t port_ = 0;
   std::atomic<bool> stopping_{false};
   mutable std::mutex mutex_;
-  std::vector<Request> requests_;     // guarded by mutex_
-  std::list<UniqueFd> connections_;   // guarded by mutex_
-  std::vector<std::thread> threads_;  // guarded by mutex_ until the acceptor has ended
+  std::vector<Request> requests_;
+  std::list<UniqueFd> connections_;
+  std::vector<std::thread> threads_;
   std::thread acceptor_;
 };
 

@@ -108,7 +108,7 @@ TEST_CASE("a member that names another cluster than before shows that the cluste
   CHECK_FALSE(members.set_cluster(2, 1));
 }
 
-/// Returns the error of a `retry` that ends at its deadline. Each attempt fails with `kind`.
+/// Returns the error of a `retry` whose attempts all fail with `kind` until the deadline.
 Error error_of(Effect effect, ErrorKind kind) {
   Members members(kThree);
   std::string asked;

@@ -13,8 +13,8 @@
 
 namespace rest_fcgi::etcd {
 
-/// A fake of etcd's gateway. It answers as etcd 3.4 does, unless a test sets complete HTTP replies for a
-/// path. Thread-safe.
+/// A fake of etcd's gateway. The fake answers as etcd 3.4 does, unless a test sets other replies for a path.
+/// Thread-safe.
 class ScriptedEtcd {
  public:
   /// Returns the reply to the n-th request of a path, counted from 0. An empty reply breaks the connection.
@@ -30,14 +30,12 @@ class ScriptedEtcd {
   [[nodiscard]] std::string url() const { return server_.url(); }
   [[nodiscard]] std::vector<FakeGateway::Request> requests() const { return server_.requests(); }
 
-  /// Returns how many requests of a path were received.
   [[nodiscard]] std::size_t count(const std::string& path) const {
     const auto requests = server_.requests();
     return static_cast<std::size_t>(
         std::count_if(requests.begin(), requests.end(), [&path](const auto& r) { return r.path == path; }));
   }
 
-  /// Returns an HTTP reply whose message has only a header.
   [[nodiscard]] static std::string header_only(const std::string& cluster_id = "7") {
     return FakeGateway::reply(200, R"({"header":{"cluster_id":")" + cluster_id + R"(","revision":"5"}})");
   }
@@ -65,7 +63,7 @@ class ScriptedEtcd {
 
   const std::map<std::string, Answer> answers_;
   std::mutex mutex_;
-  std::map<std::string, std::size_t> asked_;  // guarded by mutex_
+  std::map<std::string, std::size_t> asked_;
   FakeGateway server_;
 };
 

@@ -13,8 +13,8 @@ namespace {
 
 using Changes = std::vector<std::pair<std::int64_t, std::string>>;  // revisions and keys
 
-/// Appends `text` to a reader in pieces of `size` bytes. Returns the lines; the last is "error" if the reader
-/// failed.
+/// Appends `text` to a reader in pieces of `size` bytes. Returns the lines. If the reader fails, the last
+/// line is "error".
 std::vector<std::string> lines_of(std::string_view text, std::size_t size, std::size_t most = 1000) {
   LineReader reader(most);
   std::vector<std::string> lines;
@@ -132,7 +132,6 @@ WatchReply created(std::int64_t revision) {
   return created;
 }
 
-/// Returns the keys of the next complete revision.
 std::string take(WatchBacklog& backlog) {
   std::string keys;
   const auto events = backlog.take();

@@ -42,7 +42,6 @@ std::string going_on(const std::string& objects) {
   return "HTTP/1.1 200 OK\r\n\r\n" + objects;
 }
 
-/// Returns a complete HTTP reply.
 std::string ended(const std::string& objects) {
   return FakeGateway::reply(200, objects);
 }
@@ -56,7 +55,6 @@ Options options_of(const ScriptedEtcd& server) {
   return {.endpoints = {server.url()}};
 }
 
-/// Returns the keys of the next revision, or the message of the error.
 std::string next_keys(Watcher& watcher, Deadline deadline = in()) {
   const auto events = watcher.next(deadline);
   if (!events) return events.error().message;

@@ -23,7 +23,6 @@ WatchRequest below(const std::string& prefix) {
   return {.key = prefix, .range_end = prefix_end(prefix)};
 }
 
-/// Puts a key. Returns the revision of the put.
 std::int64_t put(Client& client, const std::string& key, const std::string& value) {
   REQUIRE(client.put({.key = key, .value = value}, in()));
   const auto reply = client.range({.key = key}, in());
@@ -44,7 +43,6 @@ std::string next(Watcher& watcher, Deadline deadline = in()) {
   return text;
 }
 
-/// Returns a watch of a prefix. The watch is already connected.
 std::unique_ptr<Watcher> standing(Client& client, const std::string& prefix = "/w/") {
   WatchRequest request = below(prefix);
   request.start_revision = put(client, prefix + "first", "");

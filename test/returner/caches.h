@@ -47,14 +47,12 @@ inline Jids jids_of(const Returner& cache, const JobQuery& query = {}) {
   return jids;
 }
 
-/// Returns how often `part` is in `text`.
 inline std::size_t count(std::string_view text, std::string_view part) {
   std::size_t times = 0;
   for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++times;
   return times;
 }
 
-/// Opens a store in a file, or in memory.
 inline std::shared_ptr<store::Store> open_store(const std::string& path = {}) {
   auto opened = store::Store::open({.path = path});
   REQUIRE_MESSAGE(opened.ok(), opened.error().message);

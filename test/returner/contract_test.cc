@@ -8,8 +8,6 @@
 #include "caches.h"
 #include "real_etcd.h"
 
-// Tests of the behaviour that all job caches share.
-
 namespace rest_fcgi::returner {
 namespace {
 
@@ -28,7 +26,6 @@ struct InFile {
   }
 };
 
-/// A job cache whose clock stands still.
 template <class Kind>
 struct Cache {
   test::ManualClock clock;
@@ -39,7 +36,7 @@ struct Cache {
   Returner& operator*() const { return *cache; }
 };
 
-// These caches delete old jobs themselves; with etcd, the cluster does.
+// These caches delete old jobs. The caches in etcd leave the deletion to the cluster.
 #define KEEPERS Cache<InMemory>, Cache<InFile>
 #define CACHES KEEPERS, Cache<InFakeEtcd>, Cache<InEtcd<false>>, Cache<InEtcd<true>>
 
@@ -87,8 +84,7 @@ TEST_CASE_TEMPLATE("save_job stores a job as save_load and returner do", Caches,
   CHECK(returned(1) == std::vector<std::string>{"ms-0 true", "ms-1 true", "ms-2 [1]"});
   CHECK(cache->get_jid(jid_number(1))->at(2).retcode == 3);
   CHECK(cache->get_jid(jid_number(1))->at(2).out == "nested");
-  // A later return is added, or replaces the earlier return of its minion. This holds before and after the
-  // delivery.
+  // A later return is added to the job, or replaces the earlier return of its minion.
   load.jid = jid_number(2);
   REQUIRE(cache->save_job(load, returns));
   REQUIRE(cache->returner(jid_number(2), return_of("ms-1", "soon")));
@@ -96,7 +92,7 @@ TEST_CASE_TEMPLATE("save_job stores a job as save_load and returner do", Caches,
   CHECK(returned(2) == std::vector<std::string>{"ms-0 true", "ms-1 \"soon\"", "ms-2 [1]"});
   REQUIRE(cache->returner(jid_number(2), return_of("a", "late")));
   CHECK(returned(2) == std::vector<std::string>{"a \"late\"", "ms-0 true", "ms-1 \"soon\"", "ms-2 [1]"});
-  // A second call of `save_job` replaces the load, and the returns of the minions that it names.
+  // The second call of `save_job` replaces the load and the returns of its minions.
   load.minions = {"ms-2"};
   const std::vector<ReturnView> again{{"ms-2", "[2]"}};
   REQUIRE(cache->save_job(load, again));
@@ -114,7 +110,7 @@ TEST_CASE_TEMPLATE("a placeholder replaces no return, and every return replaces 
   const JobReturn stand_in{"ms-0", Json::string("interrupted"), 1, false, "", true};
   const auto kept = [&] { return cache->get_jid(jid)->at(0).ret.text(); };
   REQUIRE(cache->returner(jid, stand_in));
-  CHECK(cache->get_jid(jid)->empty());  // without a job, the return was dropped
+  CHECK(cache->get_jid(jid)->empty());  // without a job, the cache drops the return
   REQUIRE(cache->save_load(load_of(jid), Durability::committed));
   REQUIRE(cache->returner(jid, stand_in));
   CHECK(kept() == "\"interrupted\"");
@@ -123,7 +119,7 @@ TEST_CASE_TEMPLATE("a placeholder replaces no return, and every return replaces 
   REQUIRE(cache->returner(jid, stand_in));
   CHECK(kept() == "\"came\"");
   CHECK(cache->get_jid(jid)->size() == 1);
-  // The placeholder does not replace a return that was saved together with its load, either.
+  // The placeholder does not replace a return that was saved together with its load.
   REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::committed));
   REQUIRE(cache->returner(jid_number(2), return_of("ms-0", "soon")));
   REQUIRE(cache->returner(jid_number(2), stand_in));
@@ -278,7 +274,7 @@ TEST_CASE_TEMPLATE("a flush changes no job", Caches, CACHES) {
 TEST_CASE_TEMPLATE("a visitor that throws does no harm to later reads", Caches, CACHES) {
   const Caches cache;
   REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
-  for (int i = 0; i < 20; ++i) {  // more than the store keeps idle connections
+  for (int i = 0; i < 20; ++i) {  // the store keeps fewer idle connections than 20
     const auto walk = [&] {
       return cache->get_jids({}, [](const Load&) -> bool { throw std::bad_alloc(); });
     };

@@ -13,7 +13,6 @@
 
 namespace rest_fcgi::returner {
 
-/// Returns options of the job cache etcd with API v3.
 inline Options etcd_options() {
   Options options;
   options.master_job_cache = "etcd";
@@ -31,7 +30,6 @@ inline std::unique_ptr<Returner> open_over(const std::shared_ptr<FakeEtcd>& etcd
   return *std::move(opened);
 }
 
-/// A job cache over a fake of etcd.
 struct InFakeEtcd {
   test::TempDir dir;
   std::shared_ptr<store::Store> store = open_store(dir / "state/state.db");

@@ -11,8 +11,6 @@
 #include "rest_fcgi/etcd/client.h"
 #include "returner/etcd/store.h"
 
-// Tests of the job cache etcd with real clusters.
-
 namespace rest_fcgi::returner {
 namespace {
 
@@ -114,7 +112,6 @@ TEST_CASE("a walk finds all jobs of many minions in both orders") {
   }
 }
 
-/// Returns how many transactions and ranges the cluster has answered.
 std::size_t requests_of(const test::EtcdCluster& cluster) {
   const std::string metrics = cluster.request({.method = "GET", .path = "/metrics"}).body;
   std::size_t all = 0;
@@ -148,7 +145,7 @@ TEST_CASE("a walk over thousands of jobs takes one request for a hundred jobs") 
   std::set<std::string> all{"11000101000000000000", "20010101000000000000", "28991231235959999999",
                             jid_number(5) + "_4711"};
   for (int i = 0; i < 2500; ++i) {
-    all.insert(jid_number(i * 7));  // close together
+    all.insert(jid_number(i * 7));
     all.insert(jid_of(230101000000000000 + i * JidKey{150000000000}));
   }
   const Jids jids(all.begin(), all.end());
@@ -227,7 +224,7 @@ TEST_CASE("jobs for a full etcd wait in the outbox, and are refused beyond its b
   const std::string status = cluster.post("/v3/maintenance/status", "{}");
   const std::size_t size = status.find(R"("dbSize":")");
   REQUIRE(size != std::string::npos);
-  // Up to eight transactions of 512 KB may still run when the quota is reached.
+  // When the quota is reached, up to eight transactions of 512 KB may still run.
   CHECK(std::stoul(status.substr(size + 10)) < kQuota + (std::size_t{4} << 20));
 }
 
@@ -339,7 +336,7 @@ TEST_CASE("without a quorum jobs wait and reads fail until it is back") {
   REQUIRE(cache->save_load(load_of(jid_number(0)), Durability::durable));
   cluster.kill(1);
   cluster.kill(2);
-  // These calls return although two of the members have stopped.
+  // These calls succeed although two of the members have stopped.
   REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
   REQUIRE(cache->returner(jid_number(1), return_of("m1", "x")));
   const auto refused = cache->get_load(jid_number(0));

@@ -10,8 +10,6 @@
 #include "returner/etcd/outbox.h"
 #include "returner/stored.h"
 
-// Tests of the outbox with a cluster that cannot be written.
-
 namespace rest_fcgi::returner {
 namespace {
 
@@ -43,7 +41,7 @@ struct Failing {
     const Result<void> saved = cache->save_load(load_of(jid_number(number)), durability);
     CHECK_MESSAGE(saved.ok(), saved.error().message);
   }
-  /// Reads a load, which must fail. Returns the message of the error.
+  /// Reads a load. Checks that the read fails, and returns the message of the error.
   [[nodiscard]] std::string refusal() const {
     const auto load = cache->get_load(jid_number(0));
     REQUIRE_FALSE(load.ok());
@@ -169,7 +167,7 @@ TEST_CASE("a second delivery of the same rows changes nothing in etcd") {
   CHECK(once.size() == 1 + 9 + 8 + 1);
   REQUIRE(deliver(rows));
   CHECK(in.etcd->map() == once);
-  // Another process now delivers a return that replaces the placeholder of m2, and a later return of m1.
+  // Another process delivers a return that replaces the placeholder of m2, and a later return of m1.
   REQUIRE(deliver({{.stamp = later(5), .key = key, .returns = ret("m2", "came")},
                    {.stamp = later(6), .key = key, .returns = ret("m1", "third")}}));
   const FakeEtcd::Map all = in.etcd->map();

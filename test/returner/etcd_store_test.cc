@@ -13,8 +13,6 @@
 #include "rest_fcgi/core/json_document.h"
 #include "returner/etcd/store.h"
 
-// Tests of the number and the size of requests for many keys.
-
 namespace rest_fcgi::returner {
 namespace {
 
@@ -26,8 +24,8 @@ std::string ok(std::string_view rest) {
   return FakeGateway::reply(200, std::string(kHeader) + std::string(rest) + "}");
 }
 
-/// Returns the reply to a range request for the folder `f/`, which has 10,000 keys. Refuses a request without
-/// a limit.
+/// Returns the reply to a range request for the folder `f/` with 10,000 keys. Refuses a request without a
+/// limit.
 std::string page_of(const std::string& body) {
   JsonDocument document;
   REQUIRE(document.parse(body, JsonLimits::none()));

@@ -3,15 +3,12 @@
 
 #include "etcd_caches.h"
 
-// Tests of the keys that the job cache etcd writes, and of other programs' keys that it reads.
-
 namespace rest_fcgi::returner {
 namespace {
 
 const std::string kJobsFolder = "/salt/return/jobs/";
 const std::string kMinionsFolder = "/salt/return/minions/";
 
-/// A job cache over a fake of etcd.
 struct Etcd {
   test::ManualClock clock;
   InFakeEtcd in;
@@ -70,7 +67,7 @@ TEST_CASE("a job with returns only is listed and looked up") {
   etcd.put(job + "/m2/return",
            "\xa5"
            "false");
-  etcd.put(job + "/m3/fun", "\xab\"test.ping\"");  // the field `return` of m3 is written later
+  etcd.put(job + "/m3/fun", "\xab\"test.ping\"");  // another program writes the field `return` of m3 later
   const auto load = etcd->get_load(kJid);
   REQUIRE(load);
   REQUIRE(*load);
@@ -135,7 +132,7 @@ TEST_CASE("jobs of Salt's returner are read, with missing and foreign keys") {
 
 TEST_CASE("keys that belong to no job are ignored") {
   const Etcd etcd;
-  etcd.put(kJobsFolder + kJid + "/m1/return", "true");  // a job without a load
+  etcd.put(kJobsFolder + kJid + "/m1/return", "true");  // this job has no load
   etcd.put(kJobsFolder + "20261120231500123457/.load.p", "no JSON");
   etcd.put(kJobsFolder + "req/.load.p", "{}");
   etcd.put("/salt/return/jobs2/20261120231500123458/.load.p", "{}");
@@ -159,9 +156,9 @@ TEST_CASE("the last job of a minion is never replaced by an older job") {
     REQUIRE(etcd->returner(jid_number(number), return_of(minion, "x")));
   };
   run(2, "m1");
-  run(1, "m1");  // both jobs are delivered in one transaction
+  run(1, "m1");  // one transaction delivers both jobs
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
-  run(0, "m1");  // in another transaction
+  run(0, "m1");  // another transaction delivers this job
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
   run(3, "m1");
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(3));
@@ -173,7 +170,7 @@ TEST_CASE("a late return has the function of its job") {
   Load load = load_of(jid_number(1), "test.arg");
   load.arg = Json::trusted("[1, 2]");
   REQUIRE(etcd->save_load(load, Durability::durable));
-  etcd.cache = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);  // stands for another process
+  etcd.cache = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);  // the new cache acts as another process
   REQUIRE(etcd->returner(jid_number(1), return_of("ms-0", "x")));
   const std::string folder = kJobsFolder + jid_number(1) + "/ms-0/";
   CHECK(etcd.map().at(folder + "fun") == "\xaa\"test.arg\"");

@@ -16,8 +16,6 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/etcd/client.h"
 
-// Tests of watches of several hosts on a real cluster.
-
 namespace rest_fcgi::returner {
 namespace {
 
@@ -26,7 +24,6 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 using Lines = Heard::Lines;
 
-/// One host with a job cache, a watch and a listener.
 struct Host {
   explicit Host(Options given) : options(std::move(given)) {
     cache = open_etcd(options, clock);
@@ -62,13 +59,13 @@ std::string ret_line(int number) {
   return "ret " + jid_number(number) + " \"test.ping\" fred ms-0 \"x\"";
 }
 
-/// Waits for `count` lines. Returns the last line, or a text with the number of lines if some are missing.
+/// Waits for `count` lines. Returns the last line, or the number of lines if some lines are missing.
 std::string line(Heard& heard, std::size_t count) {
   const Lines lines = heard.lines(count);
   return lines.size() == count ? lines.back() : format("{} lines", lines.size());
 }
 
-/// Checks that the jobs `0` to `count - 1` arrived once, each job before its return.
+/// Checks that the jobs `0` to `count - 1` arrive once, and each job before its return.
 void check_all(Heard& heard, int count) {
   const Lines lines = heard.lines(static_cast<std::size_t>(2 * count), seconds(60));
   CHECK(lines.size() == static_cast<std::size_t>(2 * count));
@@ -89,14 +86,14 @@ TEST_CASE("all hosts get jobs and returns of one host, in order and once") {
   const Host one(options);
   Host two(options);
   Host three(options);
-  one.run(1000);  // before the first listener starts
+  one.run(1000);  // this job runs before the first listener starts
   REQUIRE(one.cache->get_jid(kJid));
   two.start();
   three.start();
   for (int number = 0; number < 100; ++number) one.run(number);
   check_all(two.heard, 100);
   check_all(three.heard, 100);
-  // A job with added minions is not a new job. A return of an earlier job arrives with the load of that job.
+  // A job with added minions is not a new job. A return of an earlier job arrives with the load of this job.
   REQUIRE(one.cache->save_minions(jid_number(3), {"m1", "m2"}));
   REQUIRE(one.cache->returner(jid_number(1000), return_of("m7", "y")));
   CHECK(line(two.heard, 201) == "ret " + jid_number(1000) + " \"test.ping\" fred m7 \"y\"");
@@ -170,7 +167,7 @@ TEST_CASE("an event that etcd refuses is reported as lost, and later events come
   CHECK(line(two.heard, 1).starts_with("lost another host lost an event"));
   one.watch->publish("small", Json::empty_object(), "");
   CHECK(line(two.heard, 2) == "event small {} ");
-  for (int i = 0; i < 6; ++i) {  // more bytes than the queue of waiting events can hold
+  for (int i = 0; i < 6; ++i) {  // these events have more bytes than the queue can hold
     one.watch->publish("many", Json::trusted(R"({"a": ")" + std::string(1'000'000, 'x') + "\"}"), "");
   }
   CHECK(within(seconds(20), [&] { return two.heard.count("lost another host lost an event") >= 2; }));

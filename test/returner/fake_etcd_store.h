@@ -18,8 +18,7 @@
 
 namespace rest_fcgi::returner {
 
-/// A meeting point of threads. Each thread waits until the expected number of threads is there, for at most
-/// 10 s. Thread-safe.
+/// A meeting point of threads. Each thread waits up to 10 s for the expected number of threads. Thread-safe.
 class Together {
  public:
   void expect(std::size_t count) {
@@ -33,7 +32,7 @@ class Together {
     met_.wait_for(lock, std::chrono::seconds(10), [&] { return most_ >= expected_; });
     --there_;
   }
-  /// Returns the largest number of threads that were there at the same time.
+  /// Returns the largest number of threads that were at the meeting point at the same time.
   [[nodiscard]] std::size_t most() const {
     const std::lock_guard lock(mutex_);
     return most_;
@@ -60,28 +59,25 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     map_[key] = value;
   }
-  /// Makes all calls fail with `error` until the next call of this function. Without an error, calls succeed
-  /// again.
+  /// Makes all calls fail with `error`. Without an error, calls succeed again.
   void fail(std::optional<Error> error) {
     const std::lock_guard lock(mutex_);
     error_ = std::move(error);
   }
-  /// Executes the next write, but returns an error as if its answer was lost.
+  /// Executes the next write, but returns an error as if the answer were lost.
   void lose_next_answer(Error error) {
     const std::lock_guard lock(mutex_);
     lost_answer_ = std::move(error);
   }
-  /// Refuses writes of a value with more than `bytes` bytes.
   void refuse_beyond(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     most_bytes_ = bytes;
   }
-  /// Counts writes that run at the same time.
+  /// The meeting point of writes that run at the same time.
   Together together;
-  /// Writes wait at this door. To be set before the first write.
+  /// The door at which writes wait. A test sets the door before the first write.
   test::Door* door = nullptr;
 
-  /// Returns how many puts each transaction had.
   [[nodiscard]] std::vector<std::size_t> transactions() const {
     const std::lock_guard lock(mutex_);
     return transactions_;
@@ -92,12 +88,12 @@ class FakeEtcd {
   mutable std::mutex mutex_;
   Map map_;
   std::optional<Error> error_;
-  std::optional<Error> lost_answer_;  // of a write
+  std::optional<Error> lost_answer_;
   std::size_t most_bytes_ = static_cast<std::size_t>(-1);
   std::vector<std::size_t> transactions_;
 };
 
-/// A store over the fake cluster. It behaves like the store of API v3.
+/// A store over the fake cluster. The store behaves like the store of API v3.
 class FakeEtcdStore : public EtcdStore {
  public:
   explicit FakeEtcdStore(std::shared_ptr<FakeEtcd> etcd) : etcd_(std::move(etcd)) {}

@@ -21,8 +21,8 @@ class Heard : public ClusterListener {
   using Lines = std::vector<std::string>;
 
   std::atomic<bool> is_wanted{true};
-  std::mutex gate;                     ///< blocks calls of the listener while a test holds it
-  std::atomic<bool> is_called{false};  ///< a call has arrived, and may be blocked
+  std::mutex gate;                     ///< while a test holds the mutex, calls of the listener block
+  std::atomic<bool> is_called{false};  ///< a call has arrived, even if the gate blocks the call
 
   bool wanted() override { return is_wanted; }
   void job(const Load& load) override { add("job " + load.jid + " " + load.fun.text() + " " + load.user); }

@@ -13,7 +13,7 @@
 
 namespace rest_fcgi::returner {
 
-/// Returns a cluster of one member with both APIs. Tests share the cluster if they do not stop the member.
+/// Returns a cluster of one member with both APIs. Tests that do not stop the member share the cluster.
 inline test::EtcdCluster& shared_etcd() {
   static test::EtcdCluster cluster({.enable_v2 = true});
   return cluster;
@@ -43,7 +43,6 @@ inline std::unique_ptr<Returner> open_etcd(const Options& options, const Clock& 
   return *std::move(opened);
 }
 
-/// Waits until a condition is true. Returns false if it is still false after `time`.
 template <class Condition>
 bool within(std::chrono::seconds time, const Condition& condition) {
   const auto deadline = std::chrono::steady_clock::now() + time;
@@ -54,7 +53,7 @@ bool within(std::chrono::seconds time, const Condition& condition) {
   return true;
 }
 
-/// A job cache in a real cluster. If etcd is not installed, the job cache uses the fake cluster.
+/// A job cache in a real cluster, or in the fake cluster if etcd is not installed.
 template <bool kV2>
 struct InEtcd {
   InFakeEtcd otherwise;
