@@ -26,23 +26,22 @@ Error bad_tag(std::string_view found) {
                  found, kMaxTag)};
 }
 
-/// The log keeps events for this time after the last listener has left. A listener that reconnects in time
-/// gets the events that it missed.
+/// The time after the last listener has left, in which the log keeps events for a reconnect.
 constexpr std::chrono::minutes kReconnectTime{1};
 
-/// Returns a random text that differs from that of all other logs.
+/// Returns a random text that identifies a log.
 std::string make_epoch() {
   std::random_device dice;
   return format("{:08x}{:08x}", static_cast<std::uint32_t>(dice()), static_cast<std::uint32_t>(dice()));
 }
 
-/// Returns the number in an event id `EPOCH-NUMBER`. Absent for an id with another epoch.
+/// Returns the number in an event id `EPOCH-NUMBER`. Returns absent for an id with another epoch.
 std::optional<std::uint64_t> number_of(std::string_view id, std::string_view epoch) {
   if (!id.starts_with(epoch) || id.size() < epoch.size() + 2 || id[epoch.size()] != '-') return std::nullopt;
   return parse_number<std::uint64_t>(id.substr(epoch.size() + 1));
 }
 
-constexpr std::size_t kEventCost = 200;  // The bytes that an event needs besides its text.
+constexpr std::size_t kEventCost = 200;  // the bytes that an event needs besides its text
 
 std::size_t cost_of(const Event& event) {
   return event.size() + event.tag().size() + kEventCost;
@@ -148,8 +147,8 @@ bool EventLog::wanted() noexcept {
 }
 
 void EventLog::forget_all() {
-  // The number after the last event is skipped, so that no reader can continue after the last event. The
-  // events that come now are not kept.
+  // The number after the last event is skipped. A reader cannot continue there, because later events are not
+  // kept.
   first_ = next_number() + 1;
   events_.clear();
   events_.shrink_to_fit();

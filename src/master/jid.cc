@@ -15,7 +15,7 @@ namespace rest_fcgi::master {
 namespace {
 
 constexpr std::int64_t kMicrosecondsPerHour = 3'600'000'000;
-constexpr std::int64_t kReserved = 10'000;  // The number of microseconds that are reserved at a time.
+constexpr std::int64_t kReserved = 10'000;  // the number of microseconds that are reserved at a time
 
 struct Civil {
   std::chrono::year_month_day date;
@@ -27,7 +27,6 @@ Civil civil(WallTime time) {
   return {std::chrono::year_month_day(day), std::chrono::hh_mm_ss(time - day)};
 }
 
-/// Writes `value` with `width` digits at `out`, then moves `out` behind the digits.
 void put_digits(char*& out, unsigned value, int width) {
   for (int i = width - 1; i >= 0; --i, value /= 10) out[i] = static_cast<char>('0' + value % 10);
   out += width;

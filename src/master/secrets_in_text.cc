@@ -29,23 +29,21 @@ constexpr bool is_blank(char byte) noexcept {
 
 constexpr std::string_view kLineEnds = "\r\n";
 
-/// These characters end a value that is not in quotation marks, in a plain text.
+/// These characters end a value without quotation marks in a plain text.
 constexpr std::string_view kPlainEnds = "&;, \t\r\n";
 
 /// A quotation mark ends a value only if one of these characters follows.
 constexpr std::string_view kBehindQuote = "&;, \t\r\n)]}>/?:";
 
-/// Returns whether the value of the header with this name may contain blanks and `;`.
+/// Returns whether the value of the header may contain blanks and `;`.
 bool is_header_of_many_words(std::string_view name) {
   const std::string small = lower(name);
   return small.ends_with("authorization") || small.ends_with("cookie") || small.ends_with("cookies");
 }
 
-/// The largest distance in bytes from a name to the end of its XML start tag, or to the end of the headers of
-/// its part in a multipart body.
+/// The largest distance in bytes from a name to the end of its XML start tag or of its multipart headers.
 constexpr std::size_t kMostOfTag = 1024;
 
-/// The place of a name or value in the text.
 struct Span {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -53,7 +51,7 @@ struct Span {
 
 /// A quotation mark and the backslashes before it, such as `\"` in JSON inside JSON.
 struct Quote {
-  char mark = 0;  ///< The quotation mark; 0 if there is none.
+  char mark = 0;  ///< the quotation mark; 0 if it is missing
   std::size_t backslashes = 0;
 };
 
@@ -70,7 +68,7 @@ class ValueFinder {
     is_json_ = first != std::string_view::npos && std::string_view("{[\"").find(text[first]) < 3;
   }
 
-  /// Returns whether the value at `begin` is the value of a JSON member and has no quotation marks.
+  /// Returns whether the value at `begin` belongs to a JSON member and has no quotation marks.
   [[nodiscard]] bool is_bare_member(const Span& name, std::size_t begin) const {
     return is_json_ && is_quote(text_[name.end]) && begin > 0 && !is_quote(text_[begin - 1]);
   }
@@ -107,8 +105,8 @@ class ValueFinder {
     return {at, gives == ':' ? end_of_block(name, end) : end};
   }
 
-  /// Returns the place of the password in a URL. `colon` is the place of the `:` before the slashes. Empty if
-  /// the URL has no password.
+  /// Returns the place of the password in a URL, or an empty Span. `colon` is the place of the `:` before the
+  /// slashes.
   [[nodiscard]] Span password_of_url(std::size_t colon) const {
     const std::string_view rest = text_.substr(colon);
     // In JSON, a backslash may precede each slash of the URL.
@@ -124,7 +122,7 @@ class ValueFinder {
     return {begin + user_end + 1, begin + at_sign};
   }
 
-  /// Returns the end of the XML start tag with this name. Absent if the name is not in a start tag.
+  /// Returns the end of the XML start tag with the name. Returns absent if the name is not in a start tag.
   [[nodiscard]] std::optional<std::size_t> behind_start_tag(const Span& name) const {
     if (name.begin == 0 || (text_[name.begin - 1] != '<' && text_[name.begin - 1] != ':'))
       return std::nullopt;
@@ -144,8 +142,7 @@ class ValueFinder {
     return std::string_view::npos;
   }
 
-  /// Returns the content of the part with this name in a multipart body (RFC 7578). Empty for a name of no
-  /// part.
+  /// Returns the content of the part with the name in a multipart body (RFC 7578), or an empty Span.
   [[nodiscard]] Span part_of(const Span& name) const {
     if (!text_.substr(0, name.begin).ends_with("name=\"")) return {};
     const std::string_view headers = text_.substr(name.end, kMostOfTag);
@@ -161,8 +158,7 @@ class ValueFinder {
   }
 
  private:
-  /// Returns the quotation mark that ends the quoted text around a name, as in `'X-Auth-Token: x'`. In JSON,
-  /// each text ends with a quotation mark.
+  /// Returns the quotation mark that ends the quoted text around a name, as in `'X-Auth-Token: x'`.
   [[nodiscard]] Quote quote_around(std::size_t at) const {
     if (at == 0 || !is_quote(text_[at - 1])) return {is_json_ ? '"' : char(0)};
     Quote quote{text_[at - 1]};
@@ -176,24 +172,22 @@ class ValueFinder {
     return {text_[mark], mark - at};
   }
 
-  /// Returns the place where the closing quotation mark begins with its backslashes. Returns the end of the
-  /// text if there is no closing mark.
+  /// Returns the place of the closing quotation mark with its backslashes, or the end of the text.
   [[nodiscard]] std::size_t closing(std::size_t at, const Quote& quote) const {
     const std::size_t unit = quote.backslashes + 1;
     for (std::size_t mark = text_.find(quote.mark, at); mark != std::string_view::npos;
          mark = text_.find(quote.mark, mark + 1)) {
       std::size_t run = 0;
       while (mark - run > at && text_[mark - run - 1] == '\\') ++run;
-      // Further backslashes before the backslashes of the mark belong to the value. For each backslash of the
-      // mark, the value has two.
+      // Further backslashes before the mark belong to the value. A value doubles each backslash of the mark.
       const bool closes = run <= quote.backslashes || (run - quote.backslashes) / unit % 2 == 0;
       if (closes) return mark - std::min(run, quote.backslashes);
     }
     return text_.size();
   }
 
-  /// Returns the place of the text between quotation marks. Absent if the value does not begin with a
-  /// quotation mark.
+  /// Returns the place of the text between quotation marks. Returns absent for a value without an opening
+  /// mark.
   [[nodiscard]] std::optional<Span> quoted(std::size_t at) const {
     const Quote quote = quote_at(at);
     if (quote.mark == 0) return std::nullopt;
@@ -216,8 +210,8 @@ class ValueFinder {
     return kLineEnds.find(text_[next]) != std::string_view::npos;
   }
 
-  /// Returns the end of a value that is not quoted as a whole. The value may begin with a quoted part and
-  /// continue after it. A quotation mark inside a word, as in `it's`, does not end the value.
+  /// Returns the end of a value that is not quoted as a whole. A quotation mark inside a word, as in `it's`,
+  /// does not end the value.
   [[nodiscard]] std::size_t end_of_plain(std::size_t at) const {
     const std::size_t begin = at;
     if (const auto inner = quoted(at)) at = behind_quote(at, *inner);
@@ -234,7 +228,7 @@ class ValueFinder {
     return std::min(at, text_.size());
   }
 
-  /// Returns the end of the value in a line `name = value`, as in an INI file. The value may contain blanks.
+  /// Returns the end of the value in a line `name = value` of an INI file. The value may contain blanks.
   [[nodiscard]] std::size_t end_of_setting(std::size_t at, std::size_t line_end) const {
     for (; at + 1 < line_end; ++at) {
       if ((text_[at] == ',' || text_[at] == ';') && is_blank(text_[at + 1])) return at;
@@ -242,8 +236,8 @@ class ValueFinder {
     return line_end;
   }
 
-  /// Returns the end of the value that begins at `at`, if the line has pairs such as `token: x, user: y`.
-  /// Returns `line_end` for any other line.
+  /// Returns the end of the value at `at` in a line of pairs such as `token: x, user: y`. Returns `line_end`
+  /// for other lines.
   [[nodiscard]] std::size_t end_of_pair(std::size_t at, std::size_t line_end) const {
     for (; at + 1 < line_end; ++at) {
       if ((text_[at] != ',' && text_[at] != ';') || !is_blank(text_[at + 1])) continue;
@@ -254,7 +248,7 @@ class ValueFinder {
     return line_end;
   }
 
-  /// Returns the beginning of the line if the name is the first word in its line. Absent otherwise.
+  /// Returns the beginning of the line if the name is its first word, or absent.
   [[nodiscard]] std::optional<std::size_t> line_of(const Span& name) const {
     std::size_t line = name.begin;
     while (line > 0 && std::string_view(" -\"'").find(text_[line - 1]) != std::string_view::npos) --line;
@@ -268,7 +262,6 @@ class ValueFinder {
 
   [[nodiscard]] bool is_behind_quote(std::size_t at) const { return at > 0 && is_quote(text_[at - 1]); }
 
-  /// Returns the end of a word of a command line, with its quoted parts.
   [[nodiscard]] std::size_t end_of_word(std::size_t at) const {
     while (at < text_.size() && std::string_view("&; \t\r\n").find(text_[at]) == std::string_view::npos) {
       if (is_json_ && text_[at] == '"') return at;
@@ -281,8 +274,7 @@ class ValueFinder {
     return std::min(at, text_.size());
   }
 
-  /// Returns the place after the bracket that closes the bracket at `at`. Returns the end of the text if the
-  /// bracket is not closed.
+  /// Returns the place after the matching closing bracket, or the end of the text.
   [[nodiscard]] std::size_t end_of_brackets(std::size_t at) const {
     std::size_t depth = 0;
     for (; at < text_.size(); ++at) {
@@ -293,8 +285,8 @@ class ValueFinder {
     return text_.size();
   }
 
-  /// Returns the end of a YAML value. Later lines belong to the value if they are indented more than the
-  /// name, or if they are list items with the indentation of the name.
+  /// Returns the end of a YAML value. The value includes later lines with more indentation, and list items
+  /// with the indentation of the name.
   [[nodiscard]] std::size_t end_of_block(const Span& name, std::size_t end) const {
     const auto line = line_of(name);
     if (!line || (end < text_.size() && kLineEnds.find(text_[end]) == std::string_view::npos)) return end;
@@ -316,7 +308,6 @@ class ValueFinder {
   bool is_json_ = false;
 };
 
-/// Decodes each `%XX`.
 std::string percent_decoded(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -340,9 +331,9 @@ class Redactor {
 
   std::optional<std::string> run() {
     constexpr std::string_view between = " \t\"'\\]";
-    // The last name. Only blanks and quotation marks are between this name and `at`.
+    // The last name. Only blanks and quotation marks are between the name and `at`.
     Span name;
-    bool is_asked = false;  // Whether the name was tried as an option at its first blank.
+    bool is_asked = false;  // whether the name was tried as an option at its first blank
     for (std::size_t at = 0; at < text_.size(); ++at) {
       const char byte = text_[at];
       if (is_of_name(byte)) {
@@ -380,8 +371,7 @@ class Redactor {
   /// Returns whether `code` is an encoded `]`, as in the form field `user%5Bpassword%5D=x`.
   static bool is_bracket(std::string_view code) { return code == "%5D" || code == "%5d"; }
 
-  /// Hides the value after the name and returns the end of the value. Absent if the name is not that of a
-  /// secret.
+  /// Hides the value after a secret's name and returns the end of the value. Returns absent for another name.
   std::optional<std::size_t> hide(const Span& name, std::size_t delimiter) {
     const Secrecy secrecy = secrecy_of(text_.substr(name.begin, name.end - name.begin));
     if (secrecy == Secrecy::shown) return std::nullopt;
@@ -401,8 +391,8 @@ class Redactor {
     return end;
   }
 
-  /// Returns the secret value that follows one of these marks at `at`: `:` in a URL, the end of the name of
-  /// an XML tag, the end of the name of a part in a multipart body.
+  /// Returns the secret value after a mark at `at`: `:` in a URL, the end of an XML tag's name, or of a
+  /// multipart name.
   [[nodiscard]] Span marked_value(const Span& name, std::size_t at) {
     if (text_[at] == ':') return values_.password_of_url(at);
     const bool is_tag = text_[at] == '>' || text_[at] == ' ';
@@ -424,7 +414,7 @@ class Redactor {
 
   std::string_view text_;
   ValueFinder values_;
-  bool has_end_tags_ = true;  ///< Set to false when the rest of the text has no end tag.
+  bool has_end_tags_ = true;  ///< false if the rest of the text has no end tag
   std::string out_;
   std::size_t copied_ = 0;
 };

@@ -20,15 +20,14 @@ namespace rest_fcgi::master {
 
 namespace {
 
-constexpr std::chrono::seconds kIdle{10};  // An idle thread ends after this time, which includes `kQuiet`.
-constexpr std::chrono::seconds kGrace{1};  // The destructor waits for threads for this time.
+constexpr std::chrono::seconds kIdle{10};  // an idle thread ends after this time, which includes `kQuiet`
+constexpr std::chrono::seconds kGrace{1};  // longest time that the destructor waits for threads
 
 Error unavailable(std::string message) {
   return {ErrorKind::unavailable, std::move(message)};
 }
 
-/// Runs a task. A task catches its own exceptions; any other exception is logged here and does not end the
-/// process.
+/// Runs a task and logs exceptions that the task does not catch.
 void run_task(const Workers::Task& task, const std::stop_token& stop) {
   try {
     task(stop);
@@ -64,20 +63,20 @@ class FairQueue {
   }
 
  private:
-  std::map<std::string, std::deque<Workers::Task>> tasks_;  // A user without tasks has no queue.
-  std::string latest_;                                      // The user whose task was taken last.
+  std::map<std::string, std::deque<Workers::Task>> tasks_;  // a user without tasks has no queue
+  std::string latest_;                                      // the user of the task that was taken last
   std::size_t size_ = 0;
 };
 
 struct Workers::State {
   std::mutex mutex;
-  std::condition_variable work;   // Notified when there is a task, or the pool is closed.
-  std::condition_variable ended;  // Notified when a task or thread has ended.
-  Limits limits;                  // Does not change after construction.
-  FairQueue queue;                // mutex guards this member and the members below.
-  std::size_t reserved = 0;       // The places of tasks that are not submitted yet.
+  std::condition_variable work;   // notified about a new task and when the pool is closed
+  std::condition_variable ended;  // notified when a task or thread has ended
+  Limits limits;
+  FairQueue queue;           // mutex guards the members from `queue` to the end
+  std::size_t reserved = 0;  // the places of tasks that are not submitted yet
   std::size_t threads = 0;
-  std::size_t busy = 0;  // The number of threads that run a task.
+  std::size_t busy = 0;  // the number of threads that run a task
   bool closed = false;
   std::stop_source stop;
 
@@ -126,7 +125,7 @@ bool Workers::close(SteadyTime deadline) {
 }
 
 void Workers::stop() {
-  FairQueue dropped;  // The tasks are destroyed after the lock is released.
+  FairQueue dropped;  // the tasks are destroyed after the lock is released
   {
     const std::lock_guard lock(state_->mutex);
     std::swap(dropped, state_->queue);
@@ -156,7 +155,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
     }
     if (!woken) woken = state->work.wait_for(lock, kIdle - kQuiet, has_work);
     if (state->queue.empty()) {
-      // A thread does not end while a place is reserved, since the task of that place needs a thread.
+      // A thread stays while a place is reserved, because the task of the place needs a thread.
       if (woken || state->reserved == 0) break;
       continue;
     }
@@ -165,7 +164,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
     ++state->busy;
     lock.unlock();
     run_task(task, state->stop.get_token());
-    // The task is destroyed before waiting threads see its end, since it may own other objects.
+    // The task is destroyed before waiting threads see its end, because it may own other objects.
     task = nullptr;
     lock.lock();
     --state->busy;
@@ -183,7 +182,7 @@ Workers::Reservation::~Reservation() {
   const std::lock_guard lock(state_->mutex);
   state_->reserved -= left_;
   state_->ended.notify_all();
-  state_->work.notify_all();  // Wakes the threads that wait for the pool to end.
+  state_->work.notify_all();  // wakes the threads that wait for the pool to end
 }
 
 void Workers::Reservation::submit(Task task) {

@@ -6,13 +6,13 @@
 
 namespace rest_fcgi::master {
 
-/// The interface of an object that counts jobs and minions. The engine calls its functions directly, because
-/// this is cheaper than events, which are texts. Implementations are thread-safe and return quickly.
+/// The interface of an object that counts jobs and minions. Implementations are thread-safe and return
+/// quickly.
 class JobObserver {
  public:
   virtual ~JobObserver() = default;
 
-  /// Handles the start of a job, runner or wheel. `minions` is the number of minions that have to return.
+  /// Handles the start of a job, runner or wheel. `minions` is the number of expected returns.
   virtual void job_new(std::string_view fun, std::size_t minions) = 0;
   virtual void returned(std::string_view minion, std::string_view fun, bool success) = 0;
   virtual void minion_start(std::string_view minion) = 0;

@@ -11,12 +11,11 @@ namespace rest_fcgi::master {
 /// The kind of target that Salt makes from the words of a nodegroup.
 enum class NodegroupForm {
   compound,  ///< the words are a compound target
-  pcre,  ///< the words are a regular expression, because one has a special character of regular expressions
-  list,  ///< the words are ids of minions
+  pcre,      ///< the words are a regular expression, because a word has a special character
+  list,      ///< the words are ids of minions
 };
 
-/// Returns how Salt reads these words. They are a compound target if a word is an operator, contains `*`, or
-/// begins with a capital letter and `@` (Salt's `_nodegroup_regex`).
+/// Returns how Salt reads the words (Salt's `_nodegroup_regex`).
 [[nodiscard]] inline NodegroupForm form_of(std::span<const std::string> words) {
   const auto looks_compound = [](std::string_view word) {
     const bool lettered = word.size() >= 2 && word[0] >= 'A' && word[0] <= 'Z' && word[1] == '@';

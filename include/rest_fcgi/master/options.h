@@ -13,11 +13,11 @@ struct NodegroupOptions {
   std::vector<std::string> words;  ///< words of a compound target, or ids of minions; see NodegroupForm
 };
 
-/// The share of the jids that this host may make, if several hosts share a job cache. These are the jids
-/// whose microseconds modulo `count` are `mine`.
+/// The part of the jids that a host may make, if several hosts share a job cache. The microseconds of its
+/// jids, modulo `count`, are `mine`.
 struct JidShare {
   std::int64_t count = 1;
-  std::int64_t mine = 0;  ///< number of this host's share, less than `count`
+  std::int64_t mine = 0;  ///< number of the host's share; less than `count`
 };
 
 }  // namespace rest_fcgi::master

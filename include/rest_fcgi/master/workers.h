@@ -15,16 +15,13 @@
 namespace rest_fcgi::master {
 
 /// A pool of threads for slow tasks. Threads start when there is work, up to a limit, and end when they are
-/// idle. Further tasks wait in a limited queue. The users take turns in this queue, so that many calls of one
-/// user do not delay the calls of others. Thread-safe. REQUIRES: no task destroys the pool.
-///
-/// If a task ignores a stop request, its thread continues after the pool is destroyed. The task then still
-/// owns its objects.
+/// idle. Further tasks wait in a limited queue, in which users take turns. A task that ignores a stop request
+/// may outlive the pool. Thread-safe. REQUIRES: no task destroys the pool.
 class Workers {
   struct State;
 
  public:
-  /// A task. It should end early after a stop request.
+  /// A task, which should end early after a stop request.
   using Task = std::function<void(std::stop_token)>;
 
   struct Limits {
@@ -32,16 +29,15 @@ class Workers {
     std::size_t queued = 0;   ///< largest number of tasks that wait for a thread
   };
 
-  /// Reserved places for a number of tasks. With a Reservation, a job is either accepted with all its tasks
-  /// or refused. The job can be announced before its tasks are submitted. The destructor gives unused places
-  /// back. A Reservation may outlive its Workers.
+  /// Reserved places for the tasks of a job. A job can be announced before its tasks are submitted. The
+  /// destructor gives unused places back. A Reservation may outlive its Workers.
   class Reservation {
    public:
     Reservation(Reservation&& other) noexcept;
     Reservation& operator=(Reservation&&) = delete;
     ~Reservation();
 
-    /// Submits a task to the pool. REQUIRES: there is a reserved place left.
+    /// Submits a task to the pool. REQUIRES: a reserved place is left.
     void submit(Task task);
 
    private:
@@ -56,17 +52,17 @@ class Workers {
 
   explicit Workers(Limits limits);
 
-  /// Asks running tasks to stop, and waits for them for at most a second.
+  /// Asks running tasks to stop, and waits at most a second for them.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Reserves `count` places for tasks of this user. Errors: unavailable, if there are too few places, if no
-  /// thread can be started, or after `close`.
+  /// Reserves `count` places for tasks of a user. Fails with `unavailable` if places or threads are missing,
+  /// and after `close`.
   [[nodiscard]] Result<Reservation> reserve(std::string_view user, std::size_t count);
 
-  /// Refuses new tasks, and waits until all tasks have ended or until `deadline`. Returns whether all tasks
-  /// have ended.
+  /// Refuses new tasks and waits for the running tasks until `deadline`. Returns whether all tasks have
+  /// ended.
   bool close(SteadyTime deadline);
 
   /// Drops the waiting tasks, and asks the running tasks to stop.
@@ -76,7 +72,7 @@ class Workers {
   static void run(const std::shared_ptr<State>& state);
   static bool start_thread(const std::shared_ptr<State>& state);
 
-  const std::shared_ptr<State> state_;  // shared with the threads, which may end after the Workers object
+  const std::shared_ptr<State> state_;  // shared with the threads, which may outlive the Workers
 };
 
 }  // namespace rest_fcgi::master

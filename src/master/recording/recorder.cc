@@ -138,8 +138,8 @@ struct Caches::State {
   }
 
   const std::unique_ptr<returner::Returners> returners;
-  std::atomic<std::size_t> calls{0};  // The number of calls that are queued or running.
-  std::atomic<std::size_t> bytes{0};  // The size of the data of these calls, in bytes.
+  std::atomic<std::size_t> calls{0};  // the number of calls that are queued or running
+  std::atomic<std::size_t> bytes{0};  // the size of the data of the counted calls in bytes
   std::atomic<bool> failing{false};
 };
 
@@ -195,7 +195,7 @@ void RecordedJob::put(master::Delivery delivery) {
 }
 
 void RecordedJob::begin(const returner::Load& load, returner::Durability durability) {
-  // The caller's thread saves the load, so that the load is saved before the caller gets the reply.
+  // The load is saved before the caller gets the reply.
   caches_->call(load.jid, [&](returner::Returner& cache) { return cache.save_load(load, durability); });
   const std::scoped_lock lock(mutex_);
   jid_ = load.jid;
@@ -235,7 +235,7 @@ void RecordedJob::record_more(const master::MoreMinions& more) {
 void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
   if (job->done()) return;
   const SteadyTime now = clock_.steady();
-  Entry oldest;  // The dropped job is destroyed after the lock is released.
+  Entry oldest;  // the dropped job is destroyed after the lock is released
   const std::scoped_lock lock(mutex_);
   sweep(now);
   if (jobs_.size() >= max_jobs_) {
@@ -253,7 +253,7 @@ void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
 
 void JobRecorder::sweep(SteadyTime now) {
   while (!jobs_.empty() && jobs_.front().until <= now) jobs_.pop_front();
-  // A sweep runs only after the number of jobs has doubled, so that its cost for each job is small.
+  // A sweep runs only after the number of jobs has doubled, to keep its cost for each job small.
   if (jobs_.size() < std::max<std::size_t>(2 * swept_size_, 64) && jobs_.size() < max_jobs_) return;
   std::erase_if(jobs_, [](const Entry& held) { return held.job->done(); });
   swept_size_ = jobs_.size();

@@ -21,53 +21,49 @@
 
 namespace rest_fcgi::recording {
 
-/// The job caches that get all jobs. Threads that must not wait, such as the reader of the event bus, put
-/// their calls into a queue with its own thread. Only the first of successive failures is logged.
-/// Thread-safe.
+/// The job caches that get all jobs. Threads that must not wait put their calls into a queue with its own
+/// thread. Only the first of successive failures is logged. Thread-safe.
 class Caches {
  public:
   using Call = std::function<Result<void>(returner::Returner&)>;
 
   struct Limits {
     std::size_t calls = 16384;
-    std::size_t bytes = 64 * 1024 * 1024;  ///< The size of the data of all queued calls.
+    std::size_t bytes = 64 * 1024 * 1024;  ///< the size of the data of all queued calls
   };
 
   Caches(std::unique_ptr<returner::Returners> returners, Limits limits);
 
-  /// Calls `call` with each job cache.
   void call(std::string_view jid, const Call& call);
 
-  /// Queues a call to each job cache. Calls run in the order in which they were queued. A call that exceeds
-  /// the limits is dropped.
+  /// Queues a call to each job cache. Queued calls run in order. A call that exceeds the limits is dropped.
   void call_later(std::string jid, std::size_t bytes, Call call);
 
-  /// Waits until the job caches have saved all earlier calls. Errors: unavailable, also if `deadline` passes.
+  /// Waits until the job caches have saved all earlier calls. Fails with `unavailable`, also at `deadline`.
   [[nodiscard]] Result<void> flush(SteadyTime deadline);
 
  private:
   struct State;
-  static constexpr std::size_t kFlushes = 64;  // Places in the queue for `flush`, besides those for calls.
+  static constexpr std::size_t kFlushes =
+      64;  // places in the queue for `flush`, besides the places for calls
 
   const Limits limits_;
-  const std::shared_ptr<State> state_;  // Shared with the queued calls, which may outlive this object.
+  const std::shared_ptr<State> state_;  // shared with the queued calls, which may outlive the Caches
   master::Workers workers_;
 };
 
-/// Records one job and passes its returns on to the caller. If the event bus is lost, the returns during the
-/// loss are missed, and later returns are recorded. Deliveries that come before `begin` wait in this object.
-/// Thread-safe.
+/// Records one job and passes its returns on to the caller. Deliveries before `begin` wait in the object.
+/// Returns during a loss of the event bus are missed. Thread-safe.
 class RecordedJob final : public master::Addressee {
  public:
-  /// `listener` is the addressee of the caller; null if no caller waits. It is held weakly, so a caller that
-  /// stops waiting may destroy it.
+  /// `listener` is the addressee of the caller, or null. The job holds it weakly, so that the caller may
+  /// destroy it.
   RecordedJob(std::shared_ptr<Caches> caches, const std::shared_ptr<master::Addressee>& listener)
       : caches_(std::move(caches)), listener_(listener) {}
 
-  /// Records a delivery, then passes it on to the caller.
   void put(master::Delivery delivery) override;
 
-  /// Records the load of the published job, then the deliveries that came before this call.
+  /// Records the load of the published job, then the early deliveries.
   void begin(const returner::Load& load, returner::Durability durability);
 
   /// Returns whether all minions have returned.
@@ -80,16 +76,15 @@ class RecordedJob final : public master::Addressee {
 
   const std::shared_ptr<Caches> caches_;
   const std::weak_ptr<master::Addressee> listener_;
-  // Guards the members below. It is held while a delivery is recorded, so that records keep their order.
+  // Guards the following members. It is held while a delivery is recorded, so that records keep their order.
   mutable std::mutex mutex_;
   std::string jid_;                           // empty before `begin`
   std::vector<master::Delivery> early_;       // deliveries before `begin`
-  std::unordered_set<std::string> expected_;  // The minions that have not returned.
+  std::unordered_set<std::string> expected_;  // the minions that have not returned
   std::unordered_set<std::string> returned_;
 };
 
-/// The only implementation of Recorder. It keeps the addressees of running jobs alive, since a master
-/// delivers only to addressees that exist.
+/// Keeps the addressees of running jobs alive, because a master delivers only to addressees that exist.
 class JobRecorder final : public Recorder {
  public:
   JobRecorder(std::shared_ptr<Caches> caches, const Clock& clock, std::size_t max_jobs)
@@ -97,8 +92,8 @@ class JobRecorder final : public Recorder {
 
   [[nodiscard]] const std::shared_ptr<Caches>& caches() const noexcept { return caches_; }
 
-  /// Keeps a job until all its minions have returned, but at most for one hour. If there are more than
-  /// `max_jobs` jobs, the oldest job is dropped with a warning. Its later returns are not recorded.
+  /// Keeps a job until all its minions have returned, at most for an hour. Above `max_jobs`, drops the oldest
+  /// job with a warning.
   void keep(std::shared_ptr<const RecordedJob> job);
 
   Result<void> flush(SteadyTime deadline) override { return caches_->flush(deadline); }
@@ -109,16 +104,16 @@ class JobRecorder final : public Recorder {
     std::shared_ptr<const RecordedJob> job;
   };
 
-  /// Drops jobs that are done or too old.
   void sweep(SteadyTime now);
 
   const std::shared_ptr<Caches> caches_;
   const Clock& clock_;
   const std::size_t max_jobs_;
   std::mutex mutex_;
-  std::deque<Entry> jobs_;  // The oldest job comes first. mutex_ guards this member and the members below.
-  std::size_t swept_size_ = 0;  // The number of jobs after the last sweep.
-  bool has_warned_ = false;     // Whether a warning about a dropped job was logged.
+  std::deque<Entry>
+      jobs_;  // sorted by age, oldest first; mutex_ guards this member and the following members
+  std::size_t swept_size_ = 0;  // the number of jobs after the last sweep
+  bool has_warned_ = false;     // whether a warning about a dropped job was logged
 };
 
 }  // namespace rest_fcgi::recording
