@@ -28,7 +28,7 @@ void Acceptor::start() {
   wait();
 }
 
-/// REQUIRES: mutex_ is held.
+/// REQUIRES: the caller holds `mutex_`.
 void Acceptor::wait() {
   descriptor_.async_wait(asio::posix::descriptor_base::wait_read,
                          [this](const boost::system::error_code& error) {
@@ -36,7 +36,6 @@ void Acceptor::wait() {
                          });
 }
 
-/// Accepts a connection and starts to serve it. Meanwhile another thread may accept the next connection.
 void Acceptor::accept_next() {
   Connection connection;
   {
@@ -57,7 +56,7 @@ void Acceptor::accept_next() {
   begin(std::move(connection));
 }
 
-/// Accepts a connection. The result has no socket if no connection is waiting. REQUIRES: mutex_ is held.
+/// Accepts a connection. The result may have no socket. REQUIRES: the caller holds `mutex_`.
 Acceptor::Connection Acceptor::accept() {
   Connection made;
   socklen_t size = sizeof made.peer;
@@ -84,8 +83,8 @@ void Acceptor::begin(Connection connection) noexcept {
 void Acceptor::stop() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(is_stopping_, true)) return;
-  // On a unix socket, shutdown(2) refuses new connections and keeps the waiting ones. On TCP it would reset
-  // the waiting ones.
+  // On a unix socket, shutdown(2) refuses new connections and keeps the waiting connections. On TCP,
+  // shutdown(2) would reset the waiting connections.
   if (listening_.file) ::shutdown(descriptor_.native_handle(), SHUT_RD);
   while (!listening_.is_shared) {
     Connection connection = accept();

@@ -15,26 +15,22 @@
 
 namespace rest_fcgi::gateway {
 
-/// Accepts the connections of one listening socket. Runs on the threads of `context`. Another thread may call
-/// `start` and `stop`.
+/// Accepts the connections of one listening socket. Other threads may call `start` and `stop`.
 class Acceptor {
  public:
-  /// Callbacks of the owner. Several threads may call `begin` at the same time. Only one thread at a time
-  /// calls `has_room`.
+  /// The owner's callbacks. Several threads at a time may call `begin`, but only one thread calls `has_room`.
   struct Handlers {
-    /// Returns whether one more connection may be accepted now. If not, the acceptor asks again after a short
-    /// pause.
+    /// Returns whether the acceptor may accept a connection now. After `false`, the acceptor asks again soon.
     std::function<bool()> has_room;
     std::function<void(UniqueFd, const sockaddr_storage&)> begin;
   };
 
-  /// Log lines contain `name`. REQUIRES: `socket` has a descriptor; `context` outlives the acceptor.
+  /// `name` appears in log lines. REQUIRES: `socket` has a descriptor; `context` outlives the acceptor.
   Acceptor(asio::io_context& context, ListeningSocket socket, std::string name, Handlers handlers);
 
   void start();
 
-  /// Stops accepting and closes the socket. If the socket is not shared, waiting connections are accepted
-  /// first. On a shared socket, waiting connections stay for the other processes.
+  /// Stops accepting and closes the socket. Accepts waiting connections first, unless the socket is shared.
   void stop();
 
  private:
@@ -50,7 +46,7 @@ class Acceptor {
   const std::string name_;
   const Handlers handlers_;
 
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // This mutex guards the members below.
   ListeningSocket listening_;
   asio::posix::basic_stream_descriptor<Executor> descriptor_;
   Timer pause_timer_;

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cstddef>
 #include <type_traits>
-#include <utility>  // has to stand before Asio's coroutine headers: Boost 1.74 uses std::exchange without it
+#include <utility>  // Asio's coroutine headers of Boost 1.74 need <utility>.
 
 #include <boost/version.hpp>
-#if defined(__clang__) && BOOST_VERSION < 107700  // Boost 1.74 does not find the coroutines of clang
+#if defined(__clang__) && BOOST_VERSION < 107700  // Boost 1.74 does not recognize clang's coroutines.
 #ifndef BOOST_ASIO_HAS_CO_AWAIT
 #define BOOST_ASIO_HAS_CO_AWAIT
 #endif
@@ -27,15 +27,13 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-/// The types of Boost.Asio that the gateway uses. Their executor is the one of io_context, because the
-/// polymorphic any_io_executor is slower.
+/// The types of Boost.Asio with the executor of io_context, which is faster than any_io_executor.
 namespace rest_fcgi::gateway {
 
 namespace asio = boost::asio;
 
 using Executor = asio::io_context::executor_type;
 
-/// A coroutine that returns a T.
 template <class T = void>
 using Task = asio::awaitable<T, Executor>;
 
@@ -48,12 +46,11 @@ using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 /// The completion token for `co_await`. If the operation fails, it throws boost::system::system_error.
 inline constexpr asio::use_awaitable_t<Executor> use_task{};
 
-/// Returns a completion token for `co_await`. If the operation fails, it stores its error in `error`.
+/// Returns a completion token for `co_await` that stores an operation's error in `error`.
 inline auto use_task_with(boost::system::error_code& error) {
   return asio::redirect_error(use_task, error);
 }
 
-/// The return type of an asynchronous operation that completes with a number of bytes.
 template <class Token>
 using ByteCount = typename asio::async_result<std::decay_t<Token>,
                                               void(boost::system::error_code, std::size_t)>::return_type;

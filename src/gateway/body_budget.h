@@ -11,11 +11,9 @@ class BodyBudget {
  public:
   explicit BodyBudget(std::size_t most) noexcept : most_(most) {}
 
-  /// Adds bytes to the count, even if the count gets larger than the limit. Returns whether the count is
-  /// within the limit.
+  /// Adds bytes, even beyond the limit. Returns whether the count is within the limit.
   [[nodiscard]] bool add(std::size_t bytes) noexcept { return taken_.fetch_add(bytes) + bytes <= most_; }
 
-  /// Removes bytes that `add` counted.
   void remove(std::size_t bytes) noexcept { taken_ -= bytes; }
 
  private:

@@ -24,8 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kNoCertificate =
     "no certificate found, expected certificates in PEM form; of a folder the files *.pem, *.crt and *.cer";
 
-/// Returns whether `name` is the file name of a certificate. Such a name ends in .pem, .crt or .cer, or has
-/// the form that `openssl rehash` gives: eight hexadecimal digits, a dot and a number.
+/// Returns whether a file is a certificate: `.pem`, `.crt`, `.cer`, or a name of `openssl rehash`.
 bool is_certificate_name(std::string_view name) {
   if (name.starts_with('.')) return false;
   for (const std::string_view ending : {".pem", ".crt", ".cer"}) {
@@ -36,7 +35,7 @@ bool is_certificate_name(std::string_view name) {
          only_digits(name.substr(kDigits + 1));
 }
 
-/// Returns `path` if it is a file. If `path` is a folder, returns the certificate files in it, sorted.
+/// Returns the file `path`, or the sorted certificate files in the folder `path`.
 Result<std::vector<std::string>> files_of(const std::string& path) {
   std::error_code failure;
   if (!fs::is_directory(path, failure)) return std::vector{path};

@@ -11,18 +11,15 @@
 
 namespace rest_fcgi::gateway {
 
-/// Makes `context` ask clients for a certificate, as `ssl_cert_reqs` of `options` says. Loads the
-/// certificates of `ssl_ca_certs`, one of which has to sign each client's certificate. Such a port does not
-/// resume sessions, so that each connection is checked. Errors: configuration, with the names of the port,
-/// the option and the file.
+/// Makes `context` ask clients for a certificate of a CA in `ssl_ca_certs`, on each connection. Errors:
+/// configuration, with the port, the option and the file.
 [[nodiscard]] Result<void> ask_for_client_certificates(SSL_CTX& context, const HttpOptions& options);
 
-/// Returns the common name (CN) in the subject of the client's certificate; std::nullopt if there is no
-/// certificate, or if its subject has no CN or several.
+/// Returns the only common name (CN) in the client's certificate, or std::nullopt.
 [[nodiscard]] std::optional<std::string> common_name(const SSL& tls);
 
-/// Returns why a handshake refused the client's certificate; empty if the handshake failed for another
-/// reason. `error` is the error of the handshake, from OpenSSL.
+/// Returns why a handshake that failed with OpenSSL's `error` refused the client's certificate. Returns an
+/// empty text if the handshake failed for another reason.
 [[nodiscard]] std::string certificate_refusal(const SSL& tls, unsigned long error);
 
 }  // namespace rest_fcgi::gateway

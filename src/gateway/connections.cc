@@ -44,12 +44,11 @@ void Connections::sweep(SteadyTime now) {
       deadline = std::min(deadline, entry->since_.load() + kFarewell);
     if (now < deadline) continue;
     if (stage == Stage::reader || stage == Stage::work) {
-      // With this option the kernel discards the data that the peer has not read. Otherwise the kernel would
-      // keep this data for a long time.
+      // This option makes the kernel discard the data that the peer has not read.
       set_option(entry->socket_, SOL_SOCKET, SO_LINGER, linger{1, 0});
       entry->shut(SHUT_RDWR);
     } else {
-      entry->shut(SHUT_RD);  // a reply can still be sent
+      entry->shut(SHUT_RD);  // The connection can still send a reply.
     }
   }
 }

@@ -23,8 +23,6 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Replaces the applications with the result of `reload`. If `reload` fails, the old applications stay in
-/// use.
 void reread(const Reload& reload, Shared& shared) noexcept {
   try {
     auto applications = reload();
@@ -39,7 +37,7 @@ void reread(const Reload& reload, Shared& shared) noexcept {
   }
 }
 
-/// Both front ends and their shared objects. Each thread of the pool holds a reference to this struct.
+/// The front ends and their shared objects. Each thread of the pool holds a reference to this struct.
 struct FrontEnds {
   FrontEnds(const Options& options, std::vector<HttpServer::OpenPort> ports, ListeningSocket fastcgi_socket)
       : shared(options), http(shared, std::move(ports)) {
@@ -92,14 +90,12 @@ class ServingGateway final : public Gateway {
     shared_.streams.wait_for_end(deadline);
     const std::size_t left = shared_.pool.stop(deadline);
     if (left != 0) log::warning(format("{} requests did not end within shutdown_timeout", left));
-    // Destroys the applications before this function returns. `Shared` may live longer, because each thread
-    // of the pool holds a reference to it.
+    // Destroys the applications now, although the pool's threads may hold `Shared` for longer.
     if (left == 0) shared_.replace({});
     return Ended{deadline, left};
   }
 
  private:
-  /// How often connections and idle threads are checked for timeouts.
   static constexpr std::chrono::milliseconds kSweep{250};
 
   void maintain() {
@@ -150,7 +146,6 @@ Result<void> check_certificates(const Options& options) {
 
 Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (auto ready = init_libfcgi(); !ready) return std::move(ready).error();
-  // The 256 descriptors are for files that applications open.
   const std::size_t http_connections = options.http.empty() ? 0 : options.max_http_connections;
   raise_file_limit(options.max_threads + options.max_waiting + http_connections + options.max_streams + 256);
   auto sockets = SocketActivation::take();

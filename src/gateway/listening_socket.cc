@@ -23,7 +23,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// The length of the queue of waiting connections. The kernel reduces the length to net.core.somaxconn.
+/// The length of the queue of waiting connections, which the kernel limits to net.core.somaxconn.
 constexpr int kBacklog = 65535;
 
 constexpr std::string_view kUnix = "unix:";
@@ -41,7 +41,6 @@ Error failure(const Options& options, const Error& why) {
   return failure(format("cannot listen on {}: {}", options.listen, why.message));
 }
 
-/// Returns the error after a failed call of bind(2).
 Error bind_failure() {
   const int error = errno;
   if (error != EACCES && error != EPERM) return failure(errno_text(error));
@@ -82,9 +81,8 @@ bool is_loopback(const sockaddr& address) {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-/// Listens on `address`, which is `HOST:PORT`. The host is an IPv4 address, an IPv6 address in brackets or
-/// `localhost`. Addresses other than loopback need `allow_remote`. Errors: configuration. The message is only
-/// the reason.
+/// Listens on `address`, which is `HOST:PORT`. The host is an IP address or `localhost`. Addresses other than
+/// loopback need `allow_remote`. Errors: configuration, with only the reason.
 Result<UniqueFd> open_tcp_socket(std::string_view address, bool allow_remote) {
   auto where = split(address);
   if (!where) return std::move(where).error();
@@ -117,8 +115,7 @@ UniqueFd new_socket() {
   return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// Removes a left-over socket at `path`. Fails if the file at `path` is not a socket, or if a process listens
-/// on the socket.
+/// Removes a left-over unix socket. Fails if a process listens on the socket, or if `path` is no socket.
 Result<void> clear_path(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
@@ -129,7 +126,7 @@ Result<void> clear_path(const std::string& path) {
 
   const UniqueFd probe = new_socket();
   const UnixAddress address(path);
-  // EAGAIN means that a process listens on the socket and that its queue is full.
+  // EAGAIN means that a process listens and that its queue is full.
   if (::connect(probe.get(), address.get(), UnixAddress::size()) == 0 || errno == EAGAIN) {
     return failure("another process is serving this socket");
   }
@@ -140,7 +137,7 @@ Result<void> clear_path(const std::string& path) {
   return {};
 }
 
-/// The owner and the group as numbers. As in chown(2), -1 means unchanged.
+/// The owner and the group as numbers. The value -1 means unchanged, as in chown(2).
 struct Ownership {
   uid_t user = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);
@@ -176,8 +173,8 @@ struct UnixSocket {
   std::unique_ptr<SocketFile> file;
 };
 
-/// Binds a socket to `path`, sets owner, group and mode, and then listens. Replaces a left-over socket.
-/// Errors: configuration. The message is only the reason.
+/// Makes a listening socket on `path`, and replaces a left-over socket. Errors: configuration, the reason
+/// only.
 Result<UnixSocket> open_unix_socket(const std::string& path, const Options& options) {
   constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
   if (path.empty()) return failure("there is no path after 'unix:'");
@@ -197,14 +194,13 @@ Result<UnixSocket> open_unix_socket(const std::string& path, const Options& opti
   if (bound != 0) return failure(errno_text(bind_error));
   made.file = std::make_unique<SocketFile>(path);
 
-  // The access rights are set before listen(2), because the kernel refuses all connections until then.
+  // The access rights are set before listen(2), which allows the first connection.
   if (auto set = set_access(path, *ownership, options.socket_mode); !set) return std::move(set).error();
   if (::listen(made.fd.get(), kBacklog) != 0) return failure(errno_text());
   return made;
 }
 
-/// Returns whether mod_fcgid made the socket. mod_fcgid gives the unix socket of each process the name
-/// PID.NUMBER (fcgid_proc_unix.c).
+/// Returns whether mod_fcgid made the socket. The socket's name is then PID.NUMBER (fcgid_proc_unix.c).
 bool is_of_mod_fcgid(int fd) {
   sockaddr_un address = {};
   socklen_t size = sizeof address;
@@ -251,7 +247,7 @@ Result<UniqueFd> listen_on(const addrinfo& address) {
 
 SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
-  ::lstat(path_.c_str(), &status);  // if lstat(2) fails, the inode 0 matches no file
+  ::lstat(path_.c_str(), &status);  // If lstat(2) fails, the inode stays 0, which no file has.
   device_ = status.st_dev;
   inode_ = status.st_ino;
 }
@@ -271,7 +267,7 @@ Result<UniqueFd> take_inherited_socket(int fd) {
   if (!taken) return failure(errno_text());
   const int flags = ::fcntl(taken.get(), F_GETFL);
   if (flags < 0 || ::fcntl(taken.get(), F_SETFL, flags | O_NONBLOCK) != 0) return failure(errno_text());
-  // The process that opened the socket may have set a short queue. Requests fail while the queue is full.
+  // The process that opened the socket may have set a short queue, and requests fail while the queue is full.
   if (::listen(taken.get(), kBacklog) != 0) return failure(errno_text());
   // Child processes must neither inherit the socket nor read it as standard input.
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -315,7 +311,7 @@ std::string name_of(const HttpOptions& options) {
   return v6 ? format("[{}]:{}", options.host, options.port) : format("{}:{}", options.host, options.port);
 }
 
-/// Returns the host to listen on. If the kernel has no IPv6, 0.0.0.0 takes the place of `::`.
+/// Returns the host to listen on, which is 0.0.0.0 in place of `::` if the kernel has no IPv6.
 std::string host_of(const HttpOptions& options) {
   const bool is_any = options.host == "::";
   return is_any && !UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)) ? "0.0.0.0" : options.host;
@@ -325,7 +321,7 @@ std::string host_of(const HttpOptions& options) {
 
 Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActivation& sockets) {
   auto opened = open_wanted(options, sockets);
-  // Accepted connections inherit TCP_NODELAY. The call fails on a unix socket, and the failure is ignored.
+  // Accepted connections inherit TCP_NODELAY. The call fails without harm on a unix socket.
   if (opened) set_option(opened->fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   return opened;
 }
@@ -341,7 +337,7 @@ Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActiv
   const bool is_shared = given->is_open();
   auto fd = is_shared ? std::move(given) : listen_on(**address);
   if (!fd) return refusal(fd.error().message);
-  set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // accepted connections inherit this option
+  set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // Accepted connections inherit this option.
   return ListeningSocket{*std::move(fd), is_shared};
 }
 

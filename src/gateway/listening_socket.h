@@ -16,24 +16,20 @@
 
 namespace rest_fcgi::gateway {
 
-/// Returns whether `fd` is a listening stream socket.
 [[nodiscard]] bool is_listening_stream(int fd);
 
-/// Returns the first address of `host`, which is an IP address or a name. Errors: configuration. The message
-/// is only the system's reason.
+/// Returns the first address of `host`, an IP address or a name. Errors: configuration, with only the reason.
 using FoundAddress = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 Result<FoundAddress> find_address(const std::string& host, in_port_t port);
 
-/// Opens a listening socket. Errors: configuration. The message is only the system's reason.
+/// Opens a listening socket. Errors: configuration, with only the reason.
 Result<UniqueFd> listen_on(const addrinfo& address);
 
-/// Takes over the inherited listening socket `fd` and returns it with another number. Makes its queue as long
-/// as the system allows. Opens /dev/null under the number `fd`. Errors: configuration, if `fd` is not a
-/// listening stream socket.
+/// Moves the inherited listening socket `fd` to another number, and opens /dev/null as `fd`. Lengthens the
+/// socket's queue. Errors: configuration, if `fd` is not a listening stream socket.
 Result<UniqueFd> take_inherited_socket(int fd);
 
-/// The file of a unix socket that this process made. The destructor removes the file, unless another file has
-/// replaced it.
+/// The file of a unix socket that this process made. The destructor removes this file, but not a replacement.
 class SocketFile {
  public:
   explicit SocketFile(std::string path);
@@ -50,19 +46,17 @@ class SocketFile {
 /// A listening socket. `file` is set if this process made a unix socket.
 struct ListeningSocket {
   UniqueFd fd;
-  bool is_shared = false;  ///< other processes may accept connections from the socket
-  /// Whether event streams are possible. This is false under mod_fcgid: mod_fcgid buffers replies, does not
-  /// report that a client is gone, and gives each process one request at a time.
+  bool is_shared = false;
+  /// Whether event streams are possible. The value is false under mod_fcgid, which buffers replies.
   bool carries_streams = true;
   std::unique_ptr<SocketFile> file{};
 };
 
-/// Opens the FastCGI socket of `Options::listen`. The result has no descriptor if only HTTP is configured.
+/// Opens the FastCGI socket of `Options::listen`. The result has no descriptor if the options have only HTTP.
 /// Errors: configuration, with the address and the reason.
 Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActivation& sockets);
 
-/// Opens the HTTP port of `options`, or takes its socket from `sockets`. Errors: configuration, with the
-/// module's name and HOST:PORT.
+/// Opens an HTTP port, or takes its socket from `sockets`. Errors: configuration, with module and HOST:PORT.
 Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActivation& sockets);
 
 }  // namespace rest_fcgi::gateway

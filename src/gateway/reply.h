@@ -11,11 +11,10 @@ namespace rest_fcgi::gateway {
 /// Returns `text` without control characters, so that a header's value cannot add another header.
 [[nodiscard]] std::string without_control(std::string_view text);
 
-/// Appends the headers of a response. Adds `Content-Length` if the body is a text and the status allows a
-/// body.
+/// Appends a response's headers, with `Content-Length` if the body is a text and the status allows a body.
 void append_headers(const http::Response& response, std::string& head);
 
-/// Calls `application` and returns its response. If the application throws, logs this and returns status 500.
+/// Returns the response of `application`. Logs an exception and returns status 500 in its place.
 [[nodiscard]] http::Response answer_of(const http::Application& application, const http::Environ& environ);
 
 }  // namespace rest_fcgi::gateway

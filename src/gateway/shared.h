@@ -14,8 +14,8 @@
 
 namespace rest_fcgi::gateway {
 
-/// The objects that the connections of both front ends use. Each thread of the pool holds a reference to
-/// them. Therefore a thread that is still inside a call can outlive the gateway. Thread-safe.
+/// The objects that both front ends use. The pool's threads share these objects, because a thread inside a
+/// call can outlive the gateway. Thread-safe.
 class Shared {
  public:
   explicit Shared(const Options& its_options)
@@ -23,15 +23,14 @@ class Shared {
         bodies(options.max_body_bytes),
         pool({options.min_threads, options.max_threads, options.max_waiting, options.idle_thread_timeout}) {}
 
-  /// Makes new requests use `applications`. Requests that have already begun keep the old applications.
+  /// Replaces the applications for new requests. Running requests keep the old applications.
   void replace(Applications applications) {
     auto changed = std::make_shared<const Applications>(std::move(applications));
     const std::lock_guard lock(mutex_);
-    applications_.swap(changed);  // destroys the old applications after the lock is released
+    applications_.swap(changed);
   }
 
-  /// Returns the current applications. The caller has to release them after each request, so that replaced
-  /// applications are destroyed soon.
+  /// Returns the current applications. The caller releases the applications after each request.
   [[nodiscard]] std::shared_ptr<const Applications> applications() const {
     const std::lock_guard lock(mutex_);
     return applications_;
@@ -43,11 +42,11 @@ class Shared {
   Connections fastcgi_connections;
   TrimWhenQuiet trim;
   ThreadPool pool;
-  Streams streams;  // destroyed before the pool, because TLS uses the pool's timers
+  Streams streams;  // TLS uses the pool's timers, so the streams are destroyed before the pool.
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const Applications> applications_;  // guarded by mutex_
+  std::shared_ptr<const Applications> applications_;  // `mutex_` guards this member.
 };
 
 }  // namespace rest_fcgi::gateway

@@ -20,14 +20,14 @@ namespace {
 /// The first descriptor that a service manager passes: SD_LISTEN_FDS_START of sd_listen_fds(3).
 constexpr int kFirstDescriptor = 3;
 
-/// The most sockets that are accepted. FastCGI and the modules with a port need fewer.
+/// The largest number of sockets that a service manager may pass.
 constexpr int kMostSockets = 16;
 
 Error mistake(std::string_view why) {
   return {ErrorKind::configuration, format("LISTEN_FDS: {}", why), {}};
 }
 
-/// Returns the number of descriptors for this process. The number is 0 if LISTEN_PID names another process.
+/// Returns LISTEN_FDS, or 0 if LISTEN_PID names another process.
 Result<int> descriptor_count() {
   const char* const pid = std::getenv("LISTEN_PID");
   const char* const count = std::getenv("LISTEN_FDS");
@@ -39,7 +39,7 @@ Result<int> descriptor_count() {
 
 struct Endpoint {
   in_port_t port = 0;        ///< the TCP port; 0 if the address is not an IP address
-  std::string_view bytes{};  ///< the IP address in network byte order; points into the sockaddr
+  std::string_view bytes{};  ///< the IP address in network byte order, as a part of the sockaddr
 };
 
 Endpoint endpoint_of(const sockaddr& address) {
@@ -74,8 +74,7 @@ Result<SocketActivation> SocketActivation::take() {
   const auto count = descriptor_count();
   if (!count) return count.error();
   const int end = kFirstDescriptor + *count;
-  // All descriptors are checked before the first one is copied, because a copy could get the number of a
-  // missing descriptor.
+  // All descriptors are checked before the first copy, which could get the number of a missing descriptor.
   for (int fd = kFirstDescriptor; fd < end; ++fd) {
     if (!is_listening_stream(fd))
       return mistake(format("file descriptor {} is not a listening stream socket", fd));

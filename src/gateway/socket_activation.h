@@ -11,35 +11,31 @@
 
 namespace rest_fcgi::gateway {
 
-/// The listening sockets that a service manager passes to this process (sd_listen_fds(3)). If LISTEN_PID is
-/// this process, the descriptors from 3 on are sockets, and LISTEN_FDS is their number. The address of a
-/// socket decides which server uses the socket. Used by one thread.
+/// The listening sockets that a service manager passes from descriptor 3 on (sd_listen_fds(3)). A socket's
+/// address decides which server uses the socket. Used by one thread.
 class SocketActivation {
  public:
-  /// Takes over all sockets, so that child processes do not inherit them. Errors: configuration, if a
-  /// descriptor is not a listening stream socket of TCP or a unix socket, or if LISTEN_FDS is not a number in
-  /// range.
+  /// Takes over the sockets of LISTEN_FDS. Errors: configuration, if LISTEN_FDS is malformed, or if a
+  /// descriptor is not a listening TCP or unix stream socket.
   static Result<SocketActivation> take();
 
-  /// Returns the unix socket, which FastCGI uses; an empty descriptor if there is no unix socket.
+  /// Returns the unix socket for FastCGI, or an empty descriptor.
   [[nodiscard]] UniqueFd unix_socket() {
     return take_first([](const Socket& one) { return one.port == 0; });
   }
 
-  /// Returns the socket for the address and port of `wanted`, or an empty descriptor if no socket has that
-  /// port. Errors: configuration, if the socket listens on an address that `wanted` does not include.
+  /// Returns the socket with the port of `wanted`, or an empty descriptor. Errors: configuration, if the
+  /// socket has another address.
   [[nodiscard]] Result<UniqueFd> on_port(const sockaddr& wanted);
 
-  /// Checks that no socket is left. Errors: configuration, if a TCP socket is left, because clients of
-  /// this socket would wait forever. A unix socket that is left is only logged.
+  /// Checks that no socket is left. Logs a left unix socket. Errors: configuration, if a TCP socket is left.
   [[nodiscard]] Result<void> check_rest() const;
 
  private:
   struct Socket {
     UniqueFd fd;
-    in_port_t port;  ///< 0 for a unix socket
+    in_port_t port;
   };
-  /// Takes the first socket that fits. Returns an empty descriptor if no socket fits.
   UniqueFd take_first(const std::function<bool(const Socket&)>& fits);
 
   std::vector<Socket> sockets_;

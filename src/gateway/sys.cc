@@ -29,8 +29,7 @@ sigset_t awaited_signals() {
   return signals;
 }
 
-/// Returns the type of the current exception. The text of the exception is not used, because it may quote the
-/// request.
+/// Returns the type of the current exception. The exception's text might quote the request.
 std::string exception_name() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (type == nullptr) return "an exception";
@@ -42,7 +41,6 @@ std::string exception_name() {
 
 }  // namespace
 
-// Declared in rest_fcgi/gateway/gateway.h.
 void harden_process() {
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   const rlimit no_core = {0, 0};
@@ -52,7 +50,7 @@ void harden_process() {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   // With the default action of SIGPIPE, a write to a closed connection would end the process.
   ::signal(SIGPIPE, SIG_IGN);
-  // OpenSSL must not clean up at exit, because detached threads may still use it then.
+  // Detached threads may still use OpenSSL at exit, so OpenSSL must not clean up.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 

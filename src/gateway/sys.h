@@ -11,11 +11,9 @@
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/unique_fd.h"
 
-/// Small functions for sockets, signals and limits of the process.
 namespace rest_fcgi::gateway {
 
-/// During shutdown, a connection stays open for this time after its start or its last reply. A client that is
-/// about to send a request is not cut off, but gets a reply with `Connection: close`.
+/// During shutdown, a connection stays open for this time after its start or its last reply.
 inline constexpr std::chrono::milliseconds kFarewell{1000};
 
 template <class T>
@@ -23,15 +21,14 @@ bool set_option(int fd, int level, int name, const T& value) noexcept {
   return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
 
-/// Waits for SIGHUP, SIGTERM, SIGINT or SIGUSR1, but at most for `patience`. Returns the signal. REQUIRES:
-/// these signals are blocked in all threads.
+/// Waits at most for `patience` for SIGHUP, SIGTERM, SIGINT or SIGUSR1. Returns the signal. REQUIRES: these
+/// signals are blocked in all threads.
 std::optional<int> wait_for_signal(std::chrono::milliseconds patience);
 
-/// Raises the limit of open files to `wanted`, or to the highest value that is allowed.
+/// Raises the limit of open files to `wanted`, or as far as the system allows.
 void raise_file_limit(std::size_t wanted);
 
-/// Logs `where` and the type of the current exception. The text of the exception is not logged, because it
-/// may quote a request. To be called in a catch block.
+/// Logs `where` and the type of the current exception. The exception's text may quote a request.
 void log_exception(std::string_view where) noexcept;
 
 }  // namespace rest_fcgi::gateway

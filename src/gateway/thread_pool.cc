@@ -15,37 +15,35 @@
 
 namespace rest_fcgi::gateway {
 
-/// An io_context that one thread at a time runs. The concurrency hint 1 tells the context that it need not
-/// wake other threads. The pool's mutex guards all members except the context.
+/// An io_context that one thread at a time runs. The pool's mutex guards the other members.
 struct ThreadPool::Loop {
   asio::io_context context{1};
   asio::executor_work_guard<Executor> work = asio::make_work_guard(context);
   bool has_thread = false;
   std::uint64_t owner = 0;    ///< changes when another thread takes the loop
   bool is_blocked = false;    ///< the loop's thread may block
-  std::uint64_t blocked = 0;  ///< how often the loop's threads began to block
+  std::uint64_t blocked = 0;  ///< how often threads of the loop began to block
   std::uint64_t seen = 0;     ///< the value of `blocked` at the last tick
 };
 
 namespace {
 
-/// How many calls for monitoring may run in addition to `max_calls` calls.
+/// The most calls for monitoring that may run beyond `max_calls`.
 constexpr std::size_t kMonitoringCalls = 8;
 
-/// How long `stop` waits for threads that are outside of calls.
+/// The time for which `stop` waits for threads outside of calls.
 constexpr std::chrono::seconds kEnd{5};
 
 /// The interval at which an idle thread looks for blocked loops.
 constexpr std::chrono::milliseconds kTick{5};
 
-/// After this many ticks without a call, idle threads stop looking for blocked loops. They start again with
-/// the next call.
+/// The number of ticks without a call after which idle threads stop looking for blocked loops.
 constexpr unsigned kQuietTicks = 20;
 
-/// After a slow call, each call releases its loop at once, for this many ticks.
+/// The number of ticks after a slow call in which each call releases its loop at once.
 constexpr unsigned kSlowTicks = 20;
 
-/// The loop that this thread runs, and the value of the loop's `owner`. nullptr if the thread runs no loop.
+/// The loop that this thread runs, or nullptr, and the value of the loop's `owner`.
 thread_local void* running_loop = nullptr;
 thread_local std::uint64_t ownership = 0;
 
@@ -55,8 +53,7 @@ ThreadLimits sane(ThreadLimits limits) {
   return limits;
 }
 
-/// Returns the number of loops. If `min_threads` is more than 1, there are fewer loops than threads, so that
-/// an idle thread runs no loop.
+/// Returns the number of loops, which leaves one thread without a loop if `min_threads` is more than 1.
 std::size_t loop_count(const ThreadLimits& limits) {
   const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
   return std::clamp<std::size_t>(limits.min_threads - 1, 1, processors);
@@ -99,7 +96,7 @@ void ThreadPool::add_thread_locked() {
   }
 }
 
-/// Starts a thread if necessary, so that one more thread may block and each loop still has a thread.
+/// Starts a thread if a further blocking thread would leave a loop without a thread.
 void ThreadPool::ensure_thread_locked() {
   if (blocking_ + loops_.size() >= threads_) add_thread_locked();
 }
@@ -127,7 +124,6 @@ ThreadPool::Loop* ThreadPool::free_loop_locked() noexcept {
   return nullptr;
 }
 
-/// Runs the loop until another thread has taken it over.
 void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexcept {
   loop.has_thread = true;
   loop.is_blocked = false;
@@ -137,12 +133,13 @@ void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexce
   lock.unlock();
   while (running_loop != nullptr) {
     try {
-      if (loop.context.run_one() == 0) running_loop = nullptr;  // the pool ends
+      if (loop.context.run_one() == 0)
+        running_loop = nullptr;  // The context has stopped, because the pool ends.
     } catch (...) {
       log_exception("a connection was dropped");
     }
   }
-  // The handler may have left operations that do not wake the loop's new thread. The posted handler wakes it.
+  // The posted handler wakes the loop's new thread for the operations that the old thread left.
   log::safely([&loop] { asio::post(loop.context, [] {}); });
   lock.lock();
 }
@@ -187,7 +184,7 @@ void ThreadPool::begin_blocking() {
   if (slow_ticks_ != 0) {
     release_locked(loop);
   } else if (std::exchange(quiet_ticks_, 0) >= kQuietTicks) {
-    wakeup_.notify_one();  // wakes an idle thread, which then waits for the next tick
+    wakeup_.notify_one();
   }
 }
 
@@ -199,7 +196,7 @@ void ThreadPool::end_blocking() noexcept {
   if (loop.has_thread && loop.owner == ownership) {
     loop.is_blocked = false;
   } else if (!loop.has_thread) {
-    loop.has_thread = true;  // the loop was released, but another thread has not taken it
+    loop.has_thread = true;  // Another thread has not yet taken the released loop.
     ownership = ++loop.owner;
   } else {
     running_loop = nullptr;
@@ -244,7 +241,6 @@ Task<std::optional<ThreadPool::Call>> ThreadPool::begin_call() {
   co_return Call(*this);
 }
 
-/// Waits until the caller may begin a call.
 Task<> ThreadPool::wait_for_call() {
   return asio::async_initiate<const asio::use_awaitable_t<Executor>, void()>(
       [this](auto handler) {
@@ -259,7 +255,7 @@ Task<> ThreadPool::wait_for_call() {
       use_task);
 }
 
-/// Ends a call. If callers wait, the first of them begins its call.
+/// Ends a call and begins the call of the first waiting caller.
 void ThreadPool::end_call() noexcept {
   const std::lock_guard lock(mutex_);
   if (waiting_.empty() || calls_ > limits_.max_calls) {

@@ -22,15 +22,14 @@
 namespace rest_fcgi::gateway {
 
 struct ThreadLimits {
-  std::size_t min_threads = 1;  ///< idle threads that stay, in addition to the threads inside calls
+  std::size_t min_threads = 1;  ///< the idle threads that stay, besides the threads inside calls
   std::size_t max_calls = 1;
-  std::size_t max_waiting = 0;  ///< calls that may wait while `max_calls` calls run
+  std::size_t max_waiting = 0;  ///< the calls that may wait while `max_calls` calls run
   std::chrono::milliseconds idle_timeout{10000};
 };
 
-/// The threads and event loops of the gateway. A call of an application blocks its thread and the loop that
-/// this thread runs. A quick call keeps the loop, because waking another thread costs more than the call. If
-/// a call lasts longer than a tick, an idle thread takes over the loop. Thread-safe.
+/// The threads and event loops of the gateway. A call of an application blocks its thread and the thread's
+/// loop. If a call lasts longer than a tick, an idle thread takes over the loop. Thread-safe.
 class ThreadPool {
   struct Loop;
 
@@ -38,15 +37,14 @@ class ThreadPool {
   explicit ThreadPool(const ThreadLimits& limits);
   ~ThreadPool();
 
-  /// Returns the loop for a new connection. Each call returns the next of the loops.
+  /// Returns the loop for a new connection, each loop in turn.
   [[nodiscard]] asio::io_context& context() noexcept;
   [[nodiscard]] const ThreadLimits& limits() const noexcept { return limits_; }
 
-  /// Returns whether the calling thread runs a loop.
   [[nodiscard]] static bool is_in_loop() noexcept;
 
-  /// Starts `min_threads` threads. Each thread holds a reference to `owner`, which owns the pool, because a
-  /// thread may outlive the gateway. Errors: internal, if no thread can be started.
+  /// Starts `min_threads` threads. Each thread holds a reference to `owner`, because a thread may outlive the
+  /// gateway. Errors: internal, if no thread can be started.
   Result<void> start(std::weak_ptr<void> owner);
 
   /// A scope in which the calling thread may block. The same thread makes and destroys it.
@@ -78,18 +76,15 @@ class ThreadPool {
     ThreadPool* pool_;
   };
 
-  /// Begins a call. While `max_calls` calls run, the caller waits; callers continue in order of arrival.
-  /// Returns std::nullopt if `max_waiting` callers wait already.
+  /// Begins a call after all earlier callers. Returns std::nullopt if `max_waiting` callers wait already.
   Task<std::optional<Call>> begin_call();
 
-  /// Begins a call without waiting. Returns std::nullopt if the caller would have to wait.
   [[nodiscard]] std::optional<Call> try_begin_call();
 
-  /// Begins a call for monitoring without waiting. Such a call may exceed `max_calls`, so that it runs while
-  /// all other calls are busy. Returns std::nullopt if 8 calls exceed `max_calls` already.
+  /// Begins a call for monitoring, which may exceed `max_calls`. Returns std::nullopt if 8 calls exceed
+  /// `max_calls`.
   [[nodiscard]] std::optional<Call> try_begin_monitoring_call();
 
-  /// Returns whether a call could begin now.
   [[nodiscard]] bool has_free_call() const {
     const std::lock_guard lock(mutex_);
     return calls_ < limits_.max_calls && waiting_.empty();
@@ -104,15 +99,15 @@ class ThreadPool {
     return {threads_, waiting_.size()};
   }
 
-  /// Ends threads that were not needed in the last `idle_timeout`. To be called regularly.
+  /// Ends the threads that were not needed in the last `idle_timeout`.
   void shrink(SteadyTime now);
 
   /// Ends all threads outside of calls, and waits until `deadline` for the threads inside calls. Returns the
-  /// number of threads that are still inside a call. These threads end after their calls.
+  /// number of threads that are still inside a call.
   std::size_t stop(SteadyTime deadline);
 
  private:
-  // REQUIRES: mutex_ is held.
+  // REQUIRES: the caller holds `mutex_`.
   bool begin_call_locked(std::size_t max_calls);
   void add_thread_locked();
   void ensure_thread_locked();
@@ -133,22 +128,21 @@ class ThreadPool {
   std::atomic<std::size_t> turn_ = 0;
   std::weak_ptr<void> owner_;
 
-  mutable std::mutex mutex_;        // guards all members below
+  mutable std::mutex mutex_;        // This mutex guards all members below.
   std::condition_variable wakeup_;  ///< notified when a loop has no thread, or when the pool ends
   std::condition_variable thread_ended_;
-  std::deque<std::function<void()>>
-      waiting_;  ///< each function resumes a coroutine that waits for `begin_call`
+  std::deque<std::function<void()>> waiting_;  ///< the functions that resume coroutines after `begin_call`
   std::size_t calls_ = 0;
-  std::size_t blocking_ = 0;       ///< threads that may block
-  std::size_t most_blocking_ = 0;  ///< highest value of blocking_ since the last check of `shrink`
-  std::size_t threads_ = 0;        ///< number of threads, without the threads that `shrink` ends
-  std::size_t running_ = 0;        ///< number of threads, with the threads that `shrink` ends
-  std::size_t surplus_ = 0;        ///< number of threads that have to end
-  std::size_t started_ = 0;        ///< number of threads ever started, for their names
+  std::size_t blocking_ = 0;       ///< the number of threads that may block
+  std::size_t most_blocking_ = 0;  ///< the highest value of `blocking_` since the last call of `shrink`
+  std::size_t threads_ = 0;        ///< the number of threads, without the threads that `shrink` ends
+  std::size_t running_ = 0;        ///< the number of threads, with the threads that `shrink` ends
+  std::size_t surplus_ = 0;
+  std::size_t started_ = 0;  ///< the number of threads ever started, for the threads' names
   bool is_stopping_ = false;
   bool is_watched_ = false;  ///< a thread waits for the next tick
   unsigned quiet_ticks_ = 0;
-  unsigned slow_ticks_ = 0;  ///< for this many more ticks, each call releases its loop at once
+  unsigned slow_ticks_ = 0;  ///< the number of ticks in which each call releases its loop at once
   bool is_start_failing_ = false;
   bool is_exhaustion_logged_ = false;
   SteadyTime next_look_;

@@ -101,8 +101,9 @@ Result<std::unique_ptr<asio::ssl::context>> make_tls_context(const HttpOptions& 
   SSL_CTX* const context = made->native_handle();
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_CLEANSE_PLAINTEXT | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);          // so that idle connections hold no buffers
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // clients resume sessions with tickets
+  SSL_CTX_set_mode(context,
+                   SSL_MODE_RELEASE_BUFFERS);  // OpenSSL frees the buffers of idle connections in this mode.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   for (const auto load : {&Files::load_certificate, &Files::load_key, &Files::load_chain}) {
     if (auto loaded = (files.*load)(*context); !loaded) return std::move(loaded).error();
   }

@@ -12,11 +12,10 @@
 
 namespace rest_fcgi::gateway {
 
-/// Returns OpenSSL's text for the first error of this thread. For a file that cannot be read, returns the
-/// system's text. Clears the thread's errors.
+/// Returns the text of this thread's first OpenSSL or system error. Clears the thread's errors.
 [[nodiscard]] std::string openssl_text();
 
-/// Makes the TLS context of a port. Returns nullptr if `ssl_crt` and `ssl_key` are empty. Errors:
+/// Makes the TLS context of a port, or returns null if `ssl_crt` and `ssl_key` are empty. Errors:
 /// configuration, with the option, the file and the reason.
 Result<std::unique_ptr<asio::ssl::context>> make_tls_context(const HttpOptions& options);
 

@@ -13,13 +13,12 @@
 
 namespace rest_fcgi::gateway {
 
-/// One connection with or without TLS. It is an AsyncStream of Asio and owns the socket. Used by one thread
-/// at a time.
+/// One connection with or without TLS (Asio's AsyncStream). Owns the socket. Used by one thread at a time.
 class Transport {
  public:
   using executor_type = Executor;
 
-  /// Makes a connection from `socket`. It uses TLS unless `tls` is nullptr. `tls` must outlive the transport.
+  /// Makes a connection that uses TLS unless `tls` is null. `tls` must outlive the transport.
   Transport(Socket socket, asio::ssl::context* tls) : socket_(std::make_unique<Socket>(std::move(socket))) {
     if (tls != nullptr) tls_ = std::make_unique<Tls>(*socket_, *tls);
   }
@@ -27,7 +26,6 @@ class Transport {
   [[nodiscard]] executor_type get_executor() noexcept { return socket_->get_executor(); }
   [[nodiscard]] Socket& socket() noexcept { return *socket_; }
 
-  /// Returns OpenSSL's object of this connection, or nullptr without TLS.
   [[nodiscard]] SSL* tls() noexcept { return tls_ ? tls_->native_handle() : nullptr; }
 
   template <class Buffers, class Token>
@@ -51,7 +49,7 @@ class Transport {
   /// Continues without TLS, because the peer sent plain HTTP.
   void drop_tls() noexcept { tls_.reset(); }
 
-  /// Closes this side for sending. With TLS, waits until the peer has closed its side of TLS as well.
+  /// Closes this side for sending. With TLS, waits until the peer has closed its side of TLS.
   Task<> finish() {
     boost::system::error_code ignored;
     if (tls_) co_await tls_->async_shutdown(use_task_with(ignored));
@@ -68,7 +66,7 @@ class Transport {
  private:
   using Tls = boost::beast::ssl_stream<Socket&>;
 
-  std::unique_ptr<Socket> socket_;  // on the heap, because tls_ refers to it
+  std::unique_ptr<Socket> socket_;  // `tls_` refers to the socket, which must not move.
   std::unique_ptr<Tls> tls_;
 };
 

@@ -20,7 +20,6 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// How many bytes of a body are read at a time.
 constexpr std::size_t kPart = 2048;
 
 int init_keeping_handlers() {
@@ -46,25 +45,22 @@ FastCgiRequest::~FastCgiRequest() {
 }
 
 bool FastCgiRequest::receive(http::Environ& environ) {
-  // Without a listening socket, FCGX_Accept_r fails where it would otherwise accept another connection.
+  // Without a listening socket, FCGX_Accept_r fails and does not accept another connection.
   FCGX_InitRequest(&libfcgi_, -1, 0);
   libfcgi_.ipcFd = connection_.get();
-  libfcgi_.keepConnection = 1;  // otherwise FCGX_Accept_r closes this connection first
-  libfcgi_.detached = 1;        // libfcgi closes the connection without waiting for the peer
+  libfcgi_.keepConnection = 1;  // With this flag, FCGX_Accept_r does not close the connection first.
+  libfcgi_.detached = 1;        // With this flag, libfcgi closes the connection without waiting for the peer.
   if (FCGX_Accept_r(&libfcgi_) != 0) {
-    connection_.release();  // libfcgi has closed the connection
+    connection_.release();  // libfcgi has closed the descriptor.
     return false;
   }
-  // If a connection ends between two variables, libfcgi treats the request as complete. FCGX_GetError shows
-  // that the connection ended.
+  // libfcgi accepts a request whose connection ends between two variables. FCGX_GetError reports this end.
   if (FCGX_GetError(libfcgi_.in) != 0 || libfcgi_.role != FCGI_RESPONDER) return false;
   is_kept_ = std::exchange(libfcgi_.keepConnection, 1) != 0;
   id_ = libfcgi_.requestId;
   for (char** variable = libfcgi_.envp; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     const std::size_t equals = text.find('=');
-    // Ignores a variable without a name. A NUL byte in a name cuts off the equals sign, so that this variable
-    // is ignored, too.
     if (equals != 0 && equals != std::string_view::npos) environ.set(text, equals);
     wipe(*variable, text.size());
   }
@@ -133,7 +129,7 @@ std::optional<Result<std::string_view>> FastCgiRequest::read_body(std::string_vi
   }
   wipe(part.data(), part.size());
   const bool is_broken = FCGX_GetError(libfcgi_.in) != 0;
-  FCGX_FreeStream(&libfcgi_.in);  // frees the buffer before the application runs
+  FCGX_FreeStream(&libfcgi_.in);
   if (is_broken) return std::nullopt;
   if (!body_error_ && declared_ && received_ != *declared_) {
     refuse_body(ErrorKind::malformed,
@@ -152,7 +148,7 @@ bool FastCgiRequest::put(std::string_view text) noexcept {
   return true;
 }
 
-/// Sends the parts of a stream. Returns false if the reply was cut off.
+/// Sends the parts of a stream. Returns false if the reply is incomplete.
 bool FastCgiRequest::put_stream(http::Stream& stream) {
   for (;;) {
     const auto part = stream.next();
@@ -178,7 +174,7 @@ FastCgiRequest::End FastCgiRequest::reply(http::Response response, bool is_head)
 }
 
 FastCgiRequest::End FastCgiRequest::finish() {
-  // FCGX_Finish_r closes these streams only if there is input, and it does not keep the error.
+  // FCGX_Finish_r closes the output streams only if the request has input, and loses their errors.
   FCGX_FClose(libfcgi_.err);
   FCGX_FClose(libfcgi_.out);
   const int error = FCGX_GetError(libfcgi_.out);

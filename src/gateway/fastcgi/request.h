@@ -21,26 +21,23 @@ namespace rest_fcgi::gateway {
 /// Initializes libfcgi and restores the signal handlers that it replaces. Errors: internal. Thread-safe.
 Result<void> init_libfcgi();
 
-/// The limits of a request's body. A refused body is read and ignored up to a limit, because a web server
-/// that is still sending does not see the reply.
+/// The limits of a request's body. The server reads a refused body too, because a web server that is still
+/// sending does not read the reply.
 struct BodyLimits {
   std::size_t max_size = 0;  ///< the largest body in bytes; the error of a larger body is too_large
-  std::size_t max_discarded = 8u << 20;       ///< the most bytes of a refused body that are read
+  std::size_t max_discarded = 8u << 20;       ///< the most bytes of a refused body that the server reads
   std::chrono::milliseconds discard_time{0};  ///< the longest time for reading a refused body
 };
 
-/// One FastCGI request, from FCGX_Accept_r to FCGX_Finish_r. The request owns the connection for that time.
-/// Reads and writes block. Used by one thread at a time.
-///
-/// libfcgi serves one request at a time on a connection. It refuses a second FCGI_BEGIN_REQUEST with
-/// FCGI_CANT_MPX_CONN, and loses bytes that arrive before the reply is complete. This does no harm, because
-/// web servers send the next request after the reply.
+/// One FastCGI request, from FCGX_Accept_r to FCGX_Finish_r. Owns the connection for that time. Reads and
+/// writes block. Used by one thread at a time. libfcgi serves one request at a time on a connection and
+/// refuses a second FCGI_BEGIN_REQUEST with FCGI_CANT_MPX_CONN.
 class FastCgiRequest {
  public:
   enum class End {
-    kept,    ///< the connection may carry another request
+    kept,
     closed,  ///< the connection is closed, or the caller has to close it
-    feed,    ///< the head of a feed was sent; the streams send the rest
+    feed,    ///< the head of a feed was sent, and `Streams` has to send the feed
   };
 
   /// REQUIRES: `connection` is blocking and has SO_RCVTIMEO and SO_SNDTIMEO.
@@ -52,23 +49,20 @@ class FastCgiRequest {
   /// Reads the variables. Returns false if no complete request with the role responder arrives.
   bool receive(http::Environ& environ);
 
-  /// Reads the body. Returns the text, or the reason why the body is refused: too_large or malformed, as
-  /// `http::Environ` says, or unavailable if the body does not fit into `budget`. Returns std::nullopt if the
-  /// web server closed the connection or stopped sending. The text is valid as long as the request. To be
-  /// called once.
+  /// Reads the body. May be called once. Errors: too_large; malformed; unavailable, if `budget` has no space.
+  /// Returns std::nullopt if the web server stopped sending. The text is valid as long as the request.
   std::optional<Result<std::string_view>> read_body(std::string_view content_length, const BodyLimits& limits,
                                                     BodyBudget& budget);
 
   /// Wipes and frees the body.
   void forget_body() noexcept;
 
-  /// Sends `response`. The reply to HEAD has no body.
+  /// Sends `response`, without the body if `is_head`.
   End reply(http::Response response, bool is_head);
 
-  /// Returns the connection. To be called after `End::kept` or `End::feed`.
+  /// Returns the connection after `End::kept` or `End::feed`.
   [[nodiscard]] UniqueFd release_connection() noexcept { return std::move(connection_); }
 
-  /// Returns FastCGI's id of the request.
   [[nodiscard]] int id() const noexcept { return id_; }
 
  private:
@@ -82,17 +76,16 @@ class FastCgiRequest {
   UniqueFd connection_;
   FCGX_Request libfcgi_ = {};
   int id_ = 0;
-  bool is_kept_ = false;  ///< the web server keeps the connection
+  bool is_kept_ = false;
   BodyBudget* budget_ = nullptr;
-  std::size_t counted_ = 0;  ///< bytes of the body that the budget counts
+  std::size_t counted_ = 0;  ///< the bytes of the body that the budget counts
   WipedBytes body_;
-  std::optional<std::size_t> declared_;  ///< CONTENT_LENGTH
+  std::optional<std::size_t> declared_;
   std::size_t received_ = 0;
   std::optional<Error> body_error_;
 };
 
-/// Returns the head of a CGI response (RFC 3875): `Status`, the headers, `Content-Length` if the body is a
-/// text, and the empty line.
+/// Returns the head of a CGI response (RFC 3875): `Status`, the headers and the empty line.
 [[nodiscard]] std::string cgi_head(const http::Response& response);
 
 }  // namespace rest_fcgi::gateway

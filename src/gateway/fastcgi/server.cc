@@ -20,7 +20,7 @@ namespace {
 
 using Stage = Connections::Stage;
 
-/// The timeout of each read and write of a request that is refused because all threads are busy.
+/// The read and write timeout of a request that the server refuses because all threads are busy.
 constexpr std::chrono::milliseconds kRefusalTime{1000};
 
 void set_timeouts(int socket, std::chrono::milliseconds receive, std::chrono::milliseconds send) noexcept {
@@ -53,8 +53,7 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
   set_timeouts(connection.get(), shared_.options.receive_timeout, shared_.options.send_timeout);
   auto entry = std::make_unique<Connections::Entry>(shared_.fastcgi_connections, connection.get());
   std::chrono::milliseconds patience = shared_.options.receive_timeout;
-  // Most requests arrive together with their connection. A thread of the pool answers them here. During
-  // shutdown the accepting thread is not in the pool.
+  // Most requests arrive together with their connection, and a thread of the pool answers them here.
   if (ThreadPool::is_in_loop() && has_bytes(connection.get())) {
     if (const auto call = shared_.pool.try_begin_call()) {
       const ThreadPool::Blocking blocking(shared_.pool);
@@ -70,8 +69,7 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
 
 Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
                             std::chrono::milliseconds patience) {
-  // This descriptor stays registered with the loop. Each request gets a copy of the descriptor, because
-  // libfcgi may close it.
+  // Each request gets a copy of this descriptor, because libfcgi may close the copy.
   Socket socket(co_await asio::this_coro::executor, {family, 0}, connection.release());
   for (;;) {
     entry->wait(Stage::request, system_clock().steady() + patience);
@@ -115,14 +113,13 @@ UniqueFd FastCgiServer::answer(UniqueFd connection) {
   }
 }
 
-/// Reads a request and lets the application reply that no thread is free.
 UniqueFd FastCgiServer::refuse(UniqueFd connection) {
   try {
     set_timeouts(connection.get(), kRefusalTime, kRefusalTime);
     FastCgiRequest request(std::move(connection));
     http::Environ environ;
     if (!request.receive(environ)) return {};
-    // The body is read, because a web server that is still sending does not read the reply.
+    // A web server that is still sending does not read the reply, so the body is read first.
     if (!request.read_body({}, {.max_size = 0, .discard_time = kRefusalTime}, shared_.bodies)) return {};
     const ThreadLimits& limits = shared_.pool.limits();
     environ.body =

@@ -14,24 +14,20 @@
 
 namespace rest_fcgi::gateway {
 
-/// The FastCGI server. A request blocks a thread from the first byte of the request to the last byte of the
-/// reply. A connection without a request waits in the pool's io_context and blocks no thread. One thread
-/// makes, starts and stops the server.
+/// The FastCGI server. Each request blocks a thread of the pool. One thread makes, starts and stops the
+/// server.
 class FastCgiServer {
  public:
   /// REQUIRES: `shared` outlives the server; `socket` has a descriptor.
   FastCgiServer(Shared& shared, ListeningSocket socket);
 
-  /// Accepts connections.
   void start() { acceptor_.start(); }
 
-  /// Stops accepting. Waiting connections are accepted first. On a socket that other processes share, they
-  /// stay for those processes.
   void stop() { acceptor_.stop(); }
 
  private:
   void begin(UniqueFd connection, int family);
-  /// `patience` is the time limit until the first request begins.
+  /// Serves the requests of a connection. `patience` is the time limit until the first request begins.
   Task<> serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
                std::chrono::milliseconds patience);
   UniqueFd answer(UniqueFd connection);
@@ -39,7 +35,7 @@ class FastCgiServer {
   UniqueFd reply(FastCgiRequest& request, http::Environ& environ);
 
   Shared& shared_;
-  const bool is_shared_;  ///< other processes accept connections from the socket as well
+  const bool is_shared_;  ///< other processes accept connections from the socket
   const bool carries_streams_;
   Acceptor acceptor_;
 };

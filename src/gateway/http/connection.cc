@@ -22,16 +22,15 @@ namespace {
 using boost::system::error_code;
 using Stage = Connections::Stage;
 
-/// How long the rest of a refused request is read and ignored.
+/// The time for which the server reads and ignores the rest of a refused request.
 constexpr std::chrono::milliseconds kLingerTime{2000};
 
-/// The size of the first read of a request.
 constexpr std::size_t kFirstRead = 4096;
 
-/// The space for the body in the buffer. The buffer also has space for a head of the largest size.
+/// The buffer's space for a body in bytes, besides the space for the largest head.
 constexpr std::size_t kBodyBuffer = 65536;
 
-/// The size of the shortest chunked body: `0 CR LF CR LF`.
+/// The size of the shortest chunked body, `0 CR LF CR LF`.
 constexpr std::size_t kLeastChunked = 5;
 
 constexpr std::chrono::hours kBetweenProxyWarnings{1};
@@ -50,7 +49,7 @@ SteadyTime now() {
   return system_clock().steady();
 }
 
-/// Returns whether `error` means that the connection ended. Other errors mean that the request was malformed.
+/// Returns whether `error` means that the connection ended, and not that the request was malformed.
 bool is_end(const error_code& error) {
   return error.category() !=
              boost::beast::http::make_error_code(boost::beast::http::error::bad_method).category() ||
@@ -58,16 +57,14 @@ bool is_end(const error_code& error) {
          error == boost::beast::http::error::partial_message;
 }
 
-/// Returns whether a chunked body that begins with the bytes in `buffer` can be empty.
 bool may_be_empty(const boost::beast::flat_buffer& buffer) {
   return buffer.size() == 0 || *static_cast<const char*>(buffer.data().data()) == '0';
 }
 
-/// Returns the request that Beast needs to answer an upgrade.
 UpgradeRequest upgrade_request(const http::Environ& environ) {
   using boost::beast::http::field;
   UpgradeRequest request(boost::beast::http::verb::get, "/", 11);
-  request.set(field::host, "-");  // any value will do, because the parser has checked the real one
+  request.set(field::host, "-");  // The parser has checked the real value.
   request.set(field::connection, "Upgrade");
   request.set(field::upgrade, "websocket");
   request.set(field::sec_websocket_version, "13");
@@ -97,7 +94,6 @@ Task<> HttpConnection::run() {
   }
 }
 
-/// Does the TLS handshake and checks the client's certificate. Returns false if the connection has ended.
 Task<bool> HttpConnection::shake_hands() {
   entry_.wait(Stage::request, now() + port_->options.head_timeout);
   error_code error;
@@ -153,7 +149,7 @@ Task<> HttpConnection::serve() {
   }
 }
 
-/// Waits for the first byte of a request. Returns false if the connection ends before this byte.
+/// Waits for the first byte of a request. Returns false if the connection ends before the first byte.
 Task<bool> HttpConnection::read_begin(bool is_first) {
   const HttpOptions& options = port_->options;
   entry_.wait(Stage::request, now() + (is_first ? options.head_timeout : options.idle_timeout));
@@ -175,8 +171,7 @@ Task<bool> HttpConnection::read_begin(bool is_first) {
   }
 }
 
-/// Reads the head and the body of a request. Returns a refusal if the request is refused. Throws if the
-/// connection ended.
+/// Reads a request. Returns a refusal if the request is refused. Throws if the connection ended.
 Task<std::optional<Refusal>> HttpConnection::read_request(RequestParser& parser) {
   const char first = *static_cast<const char*>(buffer_.data().data());
   if (auto refusal = refusal_of_first_byte(first)) co_return refusal;
@@ -196,7 +191,7 @@ Task<error_code> HttpConnection::read_body(RequestParser& parser) {
   entry_.wait(Stage::body, since + timeout);
   if (parser.expects_continue() && !parser.is_done() && buffer_.size() == 0) co_await writer_.send_continue();
   error_code error;
-  // Beast before Boost 1.86 fails an assertion if the bytes of an empty chunked body arrive one at a time
+  // Beast before Boost 1.86 fails an assertion if an empty chunked body arrives byte by byte
   // (https://github.com/boostorg/beast/pull/2861).
   while (parser.chunked() && buffer_.size() < kLeastChunked && may_be_empty(buffer_)) {
     const std::size_t size =
@@ -247,7 +242,7 @@ Task<bool> HttpConnection::answer(std::optional<RequestParser>& parser) {
   auto kept_feed = feed == nullptr || options.is_head ? nullptr : std::move(*feed);
   const bool is_kept = co_await writer_.send(std::move(response), options);
   if (kept_feed) {
-    entry_.work();  // the entry is about to end, because the streams take over the socket
+    entry_.work();
     const auto form = options.is_http_1_0 ? Framing::Form::bare : Framing::Form::chunks;
     shared_.streams.add({std::move(transport_), Framing(form), std::move(kept_feed)});
   } else if (!is_kept) {
@@ -256,7 +251,6 @@ Task<bool> HttpConnection::answer(std::optional<RequestParser>& parser) {
   co_return is_kept;
 }
 
-/// Hands the connection over to the streams, which answer the upgrade and serve the WebSocket.
 void HttpConnection::upgrade(http::Response response, const http::Environ& environ) {
   shared_.streams.add({std::move(transport_), Framing(Framing::Form::messages),
                        std::move(std::get<std::unique_ptr<http::Feed>>(response.body)),
@@ -270,8 +264,8 @@ Task<> HttpConnection::refuse(Refusal refusal) {
   co_await linger();
 }
 
-/// Closes this side for sending, and reads and ignores the peer's remaining bytes. If the connection were
-/// closed at once, it would be reset, and the peer would lose the reply.
+/// Closes this side for sending, and ignores the peer's remaining bytes. An immediate close would reset the
+/// connection, and the peer would lose the reply.
 Task<> HttpConnection::linger() {
   entry_.wait(Stage::request, now() + kLingerTime);
   co_await transport_.finish();
@@ -280,7 +274,7 @@ Task<> HttpConnection::linger() {
   for (;;) co_await transport_.async_read_some(asio::buffer(ignored), use_task);
 }
 
-/// Returns the client's address. This is the address of the peer, or the address that a trusted proxy names.
+/// Returns the peer's address, or the client's address that a trusted proxy names.
 std::string HttpConnection::find_client(const http::Environ& environ) const {
   const std::string_view forwarded_for = environ.get("HTTP_X_FORWARDED_FOR");
   const std::string_view real_ip = environ.get("HTTP_X_REAL_IP");
@@ -302,8 +296,7 @@ std::string HttpConnection::find_client(const http::Environ& environ) const {
   return client;
 }
 
-/// Logs a warning about this peer. The warning appears at most once an hour, because a client can cause it
-/// with each request.
+/// Logs a warning about this peer at most once an hour, because each request could cause the warning.
 void HttpConnection::warn_of_proxy(std::string_view text) const {
   SteadyTime due = port_->next_proxy_warning;
   if (now() < due || !port_->next_proxy_warning.compare_exchange_strong(due, now() + kBetweenProxyWarnings))

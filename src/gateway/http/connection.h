@@ -33,26 +33,23 @@ struct HttpPort {
         proxies(std::move(its_proxies)) {}
 
   HttpOptions options;
-  std::size_t index;  ///< the index of the port's application in `Applications::http`
-  std::unique_ptr<boost::asio::ssl::context> tls;  ///< nullptr if the port has no TLS
-  http::Addresses proxies;                         ///< the proxies that are trusted to set X-Forwarded-For
+  std::size_t index;
+  std::unique_ptr<boost::asio::ssl::context> tls;  ///< null for a port without TLS
+  http::Addresses proxies;
   mutable std::atomic<SteadyTime> next_proxy_warning = SteadyTime::min();
 };
 
-/// The peer's address and port, as text.
 struct Peer {
   std::string address;
   std::string port;
 };
 
-/// One HTTP connection. Reads a request, calls the application on the same thread, sends the reply, and reads
-/// the next request. Owns the socket. Used by one thread at a time.
+/// Serves the requests of one HTTP connection in turn. Owns the socket. Used by one thread at a time.
 class HttpConnection {
  public:
   /// REQUIRES: `shared` outlives the connection.
   HttpConnection(Shared& shared, std::shared_ptr<const HttpPort> port, Socket socket, Peer peer);
 
-  /// Serves the peer until either side closes the connection.
   Task<> run();
 
  private:
@@ -79,7 +76,7 @@ class HttpConnection {
   Connections::Entry entry_;
   ResponseWriter writer_;
   boost::beast::flat_buffer buffer_;
-  bool is_allowed_ = true;  ///< true if `ssl_allowed_cn` is empty or names the client
+  bool is_allowed_ = true;  ///< `ssl_allowed_cn` is empty or contains the client's common name
 };
 
 }  // namespace rest_fcgi::gateway

@@ -45,7 +45,7 @@ constexpr Refusal kBodies = {
     "The bodies of all requests together are larger than may be in memory (max_body_bytes)"};
 constexpr Refusal kFolded = {Status::bad_request, "A header must not continue in the next line"};
 
-/// The most bytes that are reserved for a body before its bytes arrive.
+/// The most bytes that are reserved for a body before the body arrives.
 constexpr std::uint64_t kEarlyRoom = 65536;
 
 std::string_view view_of(beast::string_view text) noexcept {
@@ -77,7 +77,7 @@ Refusal refusal_of(beast::error_code code, std::string_view bytes) noexcept {
   return kHeader;
 }
 
-/// Decodes `%XX` in a path. Returns false if an escape is malformed, or if the path has a control character.
+/// Decodes `%XX` in a path. Returns false for a malformed escape or a control character.
 bool decode_path(std::string_view path, WipedBytes& decoded) {
   decoded.reserve(path.size());
   for (std::size_t at = 0; at < path.size(); ++at) {
@@ -114,7 +114,6 @@ bool is_host(std::string_view text) noexcept {
   });
 }
 
-/// Returns `host` without its port.
 std::string_view host_of(std::string_view host) noexcept {
   const std::size_t bracket = host.rfind(']');
   const std::size_t colon = host.rfind(':');
@@ -123,9 +122,8 @@ std::string_view host_of(std::string_view host) noexcept {
              : host.substr(0, colon);
 }
 
-/// Returns the name of the CGI variable of a header (RFC 3875, 4.1.18). If the name is empty, the header is
-/// dropped. Its variable could be taken for the variable of another header, or for a setting of a library
-/// (HTTP_PROXY).
+/// Returns the CGI variable of a header (RFC 3875, 4.1.18). Returns an empty text if the variable could be
+/// mistaken for another header's variable or for a library's setting such as HTTP_PROXY.
 std::string variable_of(std::string_view header) {
   if (equal_without_case(header, "Content-Type")) return "CONTENT_TYPE";
   for (const std::string_view dropped : {"Proxy", "Transfer-Encoding", "Content-Length"}) {
@@ -189,7 +187,7 @@ void RequestParser::take_target(std::string_view target, beast::error_code& code
   const bool path = !target.empty() && target.front() == '/';
   if ((!path && !asterisk) || target.find('#') != std::string_view::npos) return refuse(kTarget, code);
   const std::size_t question = target.find('?');
-  WipedBytes decoded;  // wiped, because a path can contain a token
+  WipedBytes decoded;  // The buffer is wiped, because a path can contain a token.
   if (!decode_path(target.substr(0, question), decoded)) return refuse(kPath, code);
   environ_.set("REQUEST_URI", target);
   environ_.set("PATH_INFO", {decoded.data(), decoded.size()});
@@ -199,7 +197,7 @@ void RequestParser::take_target(std::string_view target, beast::error_code& code
 
 void RequestParser::on_field_impl(beast::http::field header, Text name, Text value, beast::error_code& code) {
   using beast::http::field;
-  if (is_header_done()) return;  // trailers are ignored
+  if (is_header_done()) return;
   if (++headers_ > RequestLimits::kMaxHeaders) return refuse(kHeadTooLarge, code);
   const std::string_view text = view_of(value);
   if (is_folded(view_of(name), text)) return refuse(kFolded, code);
@@ -209,7 +207,7 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   } else if (header == field::transfer_encoding) {
     if (is_http_1_0_ || !equal_without_case(text, "chunked")) return refuse(kEncoding, code);
   } else if (header == field::content_length) {
-    // Refuses the list `2, 2`.
+    // The parser refuses a list of lengths such as `2, 2`.
     const bool number = text.find_first_not_of("0123456789") == std::string_view::npos;
     if (std::exchange(has_length_, true) || !number) return refuse(kLength, code);
   } else if (header == field::expect) {
@@ -218,8 +216,8 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   if (!add_variable(view_of(name), text)) refuse(kHeadTooLarge, code);
 }
 
-/// Returns whether the header is folded over several lines. Beast joins the lines and copies the value out of
-/// the input. But if all lines except one are empty, the value stays in the input, after a line end.
+/// Returns whether a header is folded over several lines. Beast copies a joined value out of the input, but
+/// leaves a value in the input if all its other lines are empty.
 bool RequestParser::is_folded(std::string_view header, std::string_view value) const {
   if (value.empty()) return false;
   const std::less<const char*> before;
@@ -229,9 +227,8 @@ bool RequestParser::is_folded(std::string_view header, std::string_view value) c
   return std::find(begin, value.data(), '\n') != value.data();
 }
 
-/// Adds a header's value to the header's variable. Values of a repeated header are joined with a comma (RFC
-/// 9110, 5.3). Values of cookies are joined with a semicolon (RFC 6265). Returns false if the variables
-/// become too large.
+/// Adds a header's value to its variable. Joins repeated headers with a comma (RFC 9110, 5.3), and cookies
+/// with a semicolon (RFC 6265). Returns false if the variables become too large.
 bool RequestParser::add_variable(std::string_view header, std::string_view value) {
   const std::string name = variable_of(header);
   if (name.empty()) return true;

@@ -15,36 +15,34 @@
 
 namespace rest_fcgi::gateway {
 
-/// The status and text of a refused request. The text never quotes the request.
+/// The reply to a refused request. The text never quotes the request.
 struct Refusal {
   http::Status status = http::Status::bad_request;
   std::string_view sentence;
 };
 
-/// Returns a refusal if a request that begins with the byte `first` is not HTTP, for example if it is TLS.
+/// Returns a refusal if the first byte of a request shows that it is not HTTP but, for example, TLS.
 [[nodiscard]] std::optional<Refusal> refusal_of_first_byte(char first) noexcept;
 
 struct RequestLimits {
-  std::size_t max_head_size = 65536;    ///< the largest size of the request line and the headers, in bytes
-  std::size_t max_body_size = 1048576;  ///< the largest size of a body, in bytes
+  std::size_t max_head_size = 65536;
+  std::size_t max_body_size = 1048576;
   static constexpr std::size_t kMaxHeaders = 256;
-  /// The largest size of all variables in bytes. The values of a repeated header are in one variable.
+  /// The largest size of all CGI variables, in bytes.
   static constexpr std::size_t kMaxVariables = 262144;
 };
 
-/// Parses one HTTP/1.1 or HTTP/1.0 request (RFC 9112) with Beast, and fills an `Environ`. Refuses requests
-/// that a proxy and this server could read differently. Such a request has a length beside
-/// `Transfer-Encoding`, two lengths, an encoding other than `chunked`, or a folded header. Owns the request's
-/// text and wipes it at the end. Used by one thread.
+/// Parses one request of HTTP/1.1 or 1.0 (RFC 9112) into an `Environ`. Refuses requests that a proxy could
+/// read differently: a length beside `Transfer-Encoding`, two lengths, an encoding other than `chunked`, or a
+/// folded header. Wipes the request's text at the end. Used by one thread.
 class RequestParser final : public boost::beast::http::basic_parser<true> {
  public:
-  /// Parses `input` and counts the body in `budget`. REQUIRES: both outlive the parser.
+  /// Parses `input` and counts the body in `budget`. REQUIRES: `input` and `budget` outlive the parser.
   RequestParser(const RequestLimits& limits, const boost::beast::flat_buffer& input, BodyBudget& budget);
   ~RequestParser() override;
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  /// Returns the refusal of a request whose parsing failed with `code`.
   [[nodiscard]] Refusal refusal(boost::beast::error_code code) const noexcept;
 
   /// Returns whether the peer waits for `100 Continue` before it sends the body.
@@ -53,8 +51,7 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
   [[nodiscard]] bool is_http_1_0() const noexcept { return is_http_1_0_; }
   [[nodiscard]] std::size_t body_size() const noexcept { return body_.size(); }
 
-  /// Returns the variables and the body, which are valid as long as the parser. The caller has to set the
-  /// variables about the connection. REQUIRES: `is_done()`.
+  /// Returns the request, which lives as long as the parser. The caller adds the connection's variables.
   http::Environ& finish();
 
  private:
@@ -79,7 +76,7 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
 
   const boost::beast::flat_buffer& input_;
   BodyBudget& budget_;
-  std::optional<Refusal> refusal_;  ///< set by the checks of this class, which Beast does not make
+  std::optional<Refusal> refusal_;  ///< the result of checks that Beast does not make
   bool expects_continue_ = false;
   bool is_http_1_0_ = false;
   bool has_host_ = false;

@@ -22,7 +22,7 @@ namespace {
 
 using boost::beast::http::field;
 
-/// Returns the value of the header Date. Each thread formats the value at most once a second.
+/// Returns the value of the header Date, which each thread formats at most once a second.
 std::string_view date_of_now() {
   using std::chrono::seconds;
   thread_local std::chrono::sys_seconds written;
@@ -36,7 +36,6 @@ boost::beast::string_view view_of(std::string_view text) noexcept {
   return {text.data(), text.size()};
 }
 
-/// Returns the Content-Length that the application set; absent if the application set none.
 std::optional<std::uint64_t> promised_size(const http::Response& response) {
   for (const auto& [name, value] : response.headers) {
     if (name == "Content-Length") return parse_number<std::uint64_t>(value);
@@ -83,7 +82,7 @@ Task<bool> ResponseWriter::send(http::Response response, ResponseOptions options
   if (text != nullptr && may_have_body) message.content_length(text->size());
   if (is_endless && !options.is_http_1_0 && may_have_body) message.set(field::transfer_encoding, "chunked");
   if (response.status == http::Status::upgrade_required) {
-    // A reply with the status 426 has to name the protocol (RFC 9110, 15.5.22).
+    // A reply with status 426 has to name the protocol (RFC 9110, 15.5.22).
     message.set(field::upgrade, "websocket");
     message.insert(field::connection, "Upgrade");
   }
@@ -94,7 +93,7 @@ Task<bool> ResponseWriter::send(http::Response response, ResponseOptions options
   }
 
   if (has_feed && with_body) {
-    // The connection becomes a stream. In the stage `work` it is not closed to make room for another one.
+    // `Connections::make_room` closes no connection in the stage `work`.
     co_await write_head(message, Connections::Stage::work);
   } else if (!with_body) {
     co_await write_head(message);
@@ -136,7 +135,7 @@ Task<> ResponseWriter::write_part(std::string_view part, bool is_chunked) {
   }
 }
 
-/// Sends the parts of a stream. Returns false if the reply was cut off.
+/// Sends the parts of a stream. Returns false if the reply is incomplete.
 Task<bool> ResponseWriter::send_stream(http::Stream& stream, Message& message) {
   const bool is_chunked = message.chunked();
   auto promised = message.count(field::content_length) == 0

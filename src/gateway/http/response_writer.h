@@ -19,10 +19,9 @@ namespace rest_fcgi::gateway {
 /// The least average rate, in bytes a second, at which a peer has to send a body or read a reply.
 inline constexpr std::size_t kLeastRate = 4096;
 
-/// The properties of the request that decide the form of its reply.
 struct ResponseOptions {
   bool is_http_1_0 = false;
-  bool is_head = false;           ///< the request is HEAD, so that the body is left out
+  bool is_head = false;
   bool keeps_connection = false;  ///< another request may follow on the connection
 };
 
@@ -34,14 +33,12 @@ class ResponseWriter {
   ResponseWriter(Transport& transport, Connections::Entry& entry, std::chrono::milliseconds send_timeout)
       : transport_(transport), entry_(entry), send_timeout_(send_timeout) {}
 
-  /// Sends a reply. Of a feed, only the head is sent. Returns whether another request may follow on the
-  /// connection, which is false for a feed.
+  /// Sends a reply, or only the head of a feed. Returns whether another request may follow on the connection.
   Task<bool> send(http::Response response, ResponseOptions options);
 
-  /// Sends the refusal as the last reply on the connection.
   Task<> refuse(Refusal refusal);
 
-  /// Sends `100 Continue`. The peer waits for this reply before it sends the body.
+  /// Sends `100 Continue`, so that the peer sends the body.
   Task<> send_continue();
 
  private:

@@ -17,8 +17,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Returns the peer's address and port as text. An IPv4 address in the IPv6 form `::ffff:1.2.3.4`
-/// loses the prefix `::ffff:`.
+/// Returns the peer's address and port as text. Writes `::ffff:1.2.3.4` as `1.2.3.4`.
 Peer peer_of(const sockaddr_storage& storage) {
   std::array<char, NI_MAXHOST> address = {};
   std::array<char, NI_MAXSERV> port = {};
@@ -80,7 +79,6 @@ void HttpServer::begin(std::size_t index, UniqueFd socket, const sockaddr_storag
   }
   asio::io_context& context = shared_.pool.context();
   Socket connected(context, {address.ss_family, IPPROTO_TCP}, socket.release());
-  // The connection is made here and not in the coroutine, so that it counts as open immediately.
   auto connection =
       std::make_unique<HttpConnection>(shared_, std::move(port), std::move(connected), peer_of(address));
   asio::co_spawn(context, serve(std::move(connection)), asio::detached);

@@ -17,7 +17,6 @@ namespace rest_fcgi::gateway {
 /// The HTTP server on all ports of `Options::http`. One thread makes, starts and stops the server.
 class HttpServer {
  public:
-  /// A port that listens.
   struct OpenPort {
     std::shared_ptr<const HttpPort> port;
     ListeningSocket socket;
@@ -30,15 +29,11 @@ class HttpServer {
   /// REQUIRES: `shared` outlives the server.
   HttpServer(Shared& shared, std::vector<OpenPort> ports);
 
-  /// Accepts connections.
   void start();
 
-  /// Reads all certificates and keys again, for new connections. If the files of a port are bad, the port
-  /// keeps its old certificate, and the error is logged.
+  /// Reads the certificates again. A port with bad files keeps its certificate and logs the error.
   void reread_certificates();
 
-  /// Stops accepting. Waiting connections are accepted first. On a socket from the service manager, they stay
-  /// for the next process.
   void stop();
 
  private:
@@ -46,7 +41,7 @@ class HttpServer {
 
   Shared& shared_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<const HttpPort>> ports_;  // guarded by mutex_
+  std::vector<std::shared_ptr<const HttpPort>> ports_;  // `mutex_` guards this member.
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
 };
 

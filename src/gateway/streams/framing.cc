@@ -14,13 +14,12 @@ namespace {
 // The largest multiple of 8 that fits into the 16 bits of a record's length (FastCGI Specification 1.0, 3.3).
 constexpr std::size_t kMostInRecord = 65528;
 
-// Returns the header of a FastCGI record (FastCGI Specification 1.0, 3.3).
 std::string record_header(unsigned type, unsigned request, std::size_t size) {
   const auto byte = [](std::size_t number) { return static_cast<char>(number & 0xFF); };
   return {FCGI_VERSION_1, byte(type), byte(request >> 8), byte(request), byte(size >> 8), byte(size), 0, 0};
 }
 
-/// Returns the header of a text frame that is not masked and is a whole message (RFC 6455, 5.2).
+/// Returns the header of an unmasked text frame that is a whole message (RFC 6455, 5.2).
 std::string frame_header(std::size_t payload) {
   constexpr char kText = '\x81';
   const std::size_t length_bytes = payload < 126 ? 0 : payload <= 0xFFFF ? 2 : 8;
@@ -37,7 +36,7 @@ void IovecBuffer::begin(std::size_t glue) {
   buffers_.clear();
   buffers_.reserve(2 * glue);
   glue_.clear();
-  glue_.reserve(glue * kMostGlue);  // the buffers point into glue_, so its memory must not move
+  glue_.reserve(glue * kMostGlue);  // The buffers point into `glue_`, so its memory must not move.
 }
 
 void IovecBuffer::add_glue(std::string_view bytes) {
@@ -63,7 +62,7 @@ void Framing::gather(std::span<const http::Feed::Part> parts, IovecBuffer& out) 
 
 void Framing::gather_records(std::span<const http::Feed::Part> parts, std::size_t size,
                              IovecBuffer& out) const {
-  std::size_t room = 0;  // bytes that the current record still needs
+  std::size_t room = 0;
   for (const auto& part : parts) {
     for (std::string_view text = part.text; !text.empty();) {
       if (room == 0) {

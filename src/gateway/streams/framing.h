@@ -13,20 +13,18 @@
 
 namespace rest_fcgi::gateway {
 
-/// The buffers of one gathered write. A buffer is a borrowed text, or a copy of the few bytes between two
-/// texts (`glue`). Used by one thread.
+/// The buffers of one gathered write: borrowed texts, and copies of the few bytes between texts (`glue`).
+/// Used by one thread.
 class IovecBuffer {
  public:
-  /// The most bytes that one call of `add_glue` may add.
+  /// The most bytes in one call of `add_glue`.
   static constexpr std::size_t kMostGlue = 24;
 
-  /// Removes all buffers and reserves memory for `glue` calls of `add_glue`.
   void begin(std::size_t glue);
 
-  /// Adds a copy of a few bytes. REQUIRES: `begin` reserved memory for this call.
+  /// Adds a copy of `bytes`. REQUIRES: `begin` reserved memory for this call.
   void add_glue(std::string_view bytes);
 
-  /// Adds a text without copying it.
   void add(std::string_view text) {
     if (!text.empty()) buffers_.emplace_back(text.data(), text.size());
   }
@@ -38,13 +36,13 @@ class IovecBuffer {
   std::string glue_;
 };
 
-/// How the parts of a feed are framed on a connection. Plain value.
+/// How the parts of a feed are framed on a connection.
 class Framing {
  public:
   enum class Form {
-    bare,      ///< no frames; the end of the connection is the end of the stream
+    bare,      ///< no frames, so that the end of the connection is the end of the stream
     chunks,    ///< the chunks of HTTP/1.1
-    records,   ///< FCGI_STDOUT records, without libfcgi, which writes only to blocking sockets
+    records,   ///< FCGI_STDOUT records, written without libfcgi, which needs blocking sockets
     messages,  ///< a WebSocket text frame for each part
   };
 
@@ -57,8 +55,7 @@ class Framing {
   /// Fills `out` with the framed `parts`. `out` borrows the texts of the parts.
   void gather(std::span<const http::Feed::Part> parts, IovecBuffer& out) const;
 
-  /// Returns the bytes that end the stream. They are empty for `messages`, because a closing handshake ends a
-  /// WebSocket.
+  /// Returns the bytes that end the stream. The text is empty for a WebSocket.
   [[nodiscard]] std::string end() const;
 
  private:

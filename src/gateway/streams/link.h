@@ -17,9 +17,8 @@
 
 namespace rest_fcgi::gateway {
 
-/// The connection of an event stream. A WebSocket has two writers: Beast writes control frames, and the
-/// listener writes the feed's messages. The listener writes many messages with one call. Each write is
-/// complete before the next write begins. Used by the thread of the streams.
+/// The connection of an event stream. Beast writes a WebSocket's control frames, and the listener writes
+/// messages. Each write is complete before the next write begins. Used by the thread of the streams.
 class Link {
  public:
   using executor_type = Executor;
@@ -36,15 +35,14 @@ class Link {
   /// The state of a pending write.
   struct Progress {
     SteadyTime began_at;
-    SteadyTime moved_at;    ///< when bytes were last written; at first, when the write began
-    std::size_t bytes = 0;  ///< the bytes that are already written
+    SteadyTime moved_at;  ///< when bytes were last written, or when the write began
+    std::size_t bytes = 0;
   };
   [[nodiscard]] const std::optional<Progress>& writing() const noexcept { return writing_; }
 
-  /// Returns when the last write ended.
   [[nodiscard]] SteadyTime written_at() const noexcept { return written_at_; }
 
-  /// Writes all of `buffers`, after a pending write has ended.
+  /// Waits for a pending write, then writes all of `buffers`.
   template <class Buffers>
   Task<> write(Buffers buffers) {
     co_await wait_until_free();
@@ -63,7 +61,6 @@ class Link {
     if (error) throw boost::system::system_error(error);
   }
 
-  /// Waits until no write is pending.
   Task<> wait_until_free() {
     boost::system::error_code ignored;
     while (writing_) co_await freed_.async_wait(use_task_with(ignored));
@@ -97,12 +94,12 @@ class Link {
 
  private:
   Transport transport_;
-  Timer freed_;  ///< cancelled when a write ends
+  Timer freed_;  ///< The end of a write cancels this timer.
   std::optional<Progress> writing_;
   SteadyTime written_at_ = system_clock().steady();
 };
 
-/// Beast calls this after the closing handshake of a WebSocket, or after a violation of the protocol.
+/// Beast calls this function after the closing handshake of a WebSocket, or after a protocol violation.
 template <class Handler>
 void async_teardown(boost::beast::role_type /*role*/, Link& link, Handler&& handler) {
   if (link.on_teardown) link.on_teardown();
@@ -113,7 +110,7 @@ void async_teardown(boost::beast::role_type /*role*/, Link& link, Handler&& hand
       });
 }
 
-/// Beast calls this when a WebSocket's peer is silent for too long.
+/// Beast calls this function when a WebSocket's peer is silent for too long.
 inline void beast_close_socket(Link& link) {
   link.close();
 }

@@ -23,24 +23,24 @@ constexpr std::size_t kTurn = 64u << 10;
 
 constexpr std::size_t kMaxMessage = 64u << 10;
 
-/// The most memory that the buffer for messages keeps between two messages.
+/// The largest capacity in bytes that the buffer for messages keeps between two messages.
 constexpr std::size_t kKeptCapacity = 4096;
 
 websocket::close_reason close_reason(const http::Feed::End& why) {
   websocket::close_reason reason(static_cast<websocket::close_code>(why.code));
   std::size_t size = std::min(why.reason.size(), reason.reason.max_size());
-  while (!is_utf8(std::string_view(why.reason).substr(0, size))) --size;  // the empty text is valid
+  while (!is_utf8(std::string_view(why.reason).substr(0, size)))
+    --size;  // The loop ends, because the empty text is valid.
   reason.reason.assign(why.reason.data(), size);
   return reason;
 }
 
-/// Moves `transport` to `context` and returns it.
 Transport in_context(Transport transport, asio::io_context& context) {
   transport.move_to(context);
   return transport;
 }
 
-/// Logs the exception that ended a coroutine. Errors of the connection are not logged.
+/// Logs the exception that ended a coroutine, except an error of the connection.
 void log_end(const std::exception_ptr& failure) noexcept {
   if (!failure) return;
   try {
@@ -72,11 +72,11 @@ void Listener::start() {
   if (!is_websocket()) asio::co_spawn(group_.context, listen(), ended);
   asio::co_spawn(group_.context, talk(), [self = shared_from_this()](const std::exception_ptr& failure) {
     log_end(failure);
-    if (failure) self->drop();  // otherwise `listen` waits until the peer closes the connection
+    if (failure)
+      self->drop();  // Without this call, `listen` would wait until the peer closes the connection.
   });
 }
 
-/// Sends the feed's parts until the feed or the connection ends.
 Task<> Listener::talk() {
   if (upgrade_) co_await accept();
   for (;;) {
@@ -126,11 +126,11 @@ void Listener::begin_end() {
   answered_.cancel();
 }
 
-/// Answers the upgrade and starts to read messages.
 Task<> Listener::accept() {
   websocket_ = std::make_unique<WebSocket>(link_);
   websocket::stream_base::timeout timeout{};
-  timeout.handshake_timeout = websocket::stream_base::none();  // `sweep` checks this time limit
+  timeout.handshake_timeout =
+      websocket::stream_base::none();  // `sweep` checks the time limit of the handshake.
   timeout.idle_timeout = group_.limits.silence;
   timeout.keep_alive_pings = true;
   websocket_->set_option(timeout);
@@ -148,36 +148,34 @@ Task<> Listener::accept() {
   });
 }
 
-/// Reads until the peer closes the connection.
 Task<> Listener::listen() {
   if (is_websocket()) co_await hear_messages();
   std::array<char, 512> ignored_bytes;
   for (;;) {
     co_await link_.async_read_some(asio::buffer(ignored_bytes), use_task);
-    // The only record that a web server still sends at this time is FCGI_ABORT_REQUEST.
+    // At this time a web server sends only FCGI_ABORT_REQUEST.
     if (framing_.form() == Framing::Form::records && !deadline_) co_return;
   }
 }
 
-/// Reads messages until the WebSocket ends.
 Task<> Listener::hear_messages() {
   boost::beast::flat_buffer message;
   for (;;) {
-    // The next message is read only after the peer has read the answers to earlier messages.
+    // The listener reads a message after the peer has read the answers to earlier messages.
     co_await link_.wait_until_free();
     boost::system::error_code error;
     co_await websocket_->async_read(message, use_task_with(error));
     if (error) break;
     const std::string_view text(static_cast<const char*>(message.data().data()), message.size());
     if (websocket_->got_text() && !is_utf8(text)) {
-      // Beast does not report a text that ends inside a character if the text's last frame is empty.
+      // Beast does not report a text that ends inside a character if its last frame is empty.
       feed_.reset();
       early_end_ = http::Feed::End{websocket::close_code::bad_payload, ""};
       group_.news.cancel();
     }
     if (feed_) {
       feed_->on_message(text, websocket_->got_text());
-      // The feed's answers have to be sent before Beast reads and answers a close frame.
+      // The feed's answers are sent before Beast answers a close frame.
       has_heard_ = true;
       group_.news.cancel();
       while (has_heard_ && !deadline_) co_await answered_.async_wait(use_task_with(error));
@@ -206,8 +204,7 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
   if (now - writing.moved_at >= limits.blocked) return drop_late("its peer reads nothing");
   const auto patience = limits.blocked + std::chrono::seconds(writing.bytes / limits.rate);
   if (now - writing.began_at >= patience) return drop_late("its peer reads too slowly");
-  // The feed is asked even while a write is pending. The feed's session may have ended, and its events must
-  // not pile up.
+  // The feed is asked even during a write, because its session may have ended and its events gather.
   std::vector<http::Feed::Part> parts;
   early_end_ = feed_->take(parts, 0, group_.wake);
   for (auto& part : parts) {
@@ -221,8 +218,7 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
 void Listener::drop_late(std::string_view why) {
   ++group_.slow;
   log::info(format("a stream was closed: {}", why));
-  // With this option the kernel discards the data that the peer has not read. Otherwise the kernel would keep
-  // this data for a long time.
+  // This option makes the kernel discard the data that the peer has not read.
   set_option(link_.transport().socket().native_handle(), SOL_SOCKET, SO_LINGER, linger{1, 0});
   drop();
 }
@@ -232,7 +228,7 @@ void Listener::drop() {
   feed_.reset();
   begin_end();
   link_.close();
-  (*group_.wake)();  // wakes `talk`
+  (*group_.wake)();
 }
 
 }  // namespace rest_fcgi::gateway

@@ -31,14 +31,14 @@ struct ListenerGroup {
 
   asio::io_context& context;
   const StreamLimits limits;
-  const http::Wake wake;             ///< makes the thread of the streams cancel `news`
-  std::atomic<std::uint64_t>& slow;  ///< number of listeners that were closed for reading too slowly
-  Timer news;  ///< when this timer is cancelled, all listeners ask their feeds for parts
+  const http::Wake wake;  ///< a call of `wake` makes the thread of the streams cancel `news`
+  std::atomic<std::uint64_t>& slow;
+  Timer news;  ///< The cancelled timer makes all listeners ask their feeds for parts.
   bool is_stopping = false;
 };
 
-/// One event stream. Sends the parts of a feed to the peer, and passes the messages of a WebSocket to the
-/// feed. Owns the connection and the feed. Used by the thread of the streams.
+/// One event stream, which sends a feed's parts to the peer and a WebSocket's messages to the feed. Owns the
+/// connection and the feed. Used by the thread of the streams.
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
   /// REQUIRES: the group outlives the listener's coroutines.
@@ -46,11 +46,9 @@ class Listener : public std::enable_shared_from_this<Listener> {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Starts the coroutines.
   void start();
 
-  /// Checks the time limits. Returns whether a keep-alive is due. In this case the caller has to cancel
-  /// `ListenerGroup::news`.
+  /// Checks the time limits. After `true`, a keep-alive is due, and the caller cancels `ListenerGroup::news`.
   bool sweep(SteadyTime now);
 
   /// Closes the connection, which ends the coroutines.
@@ -75,7 +73,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
 
   ListenerGroup& group_;
   Link link_;
-  Timer answered_;  ///< cancelled when the feed's answers to a message have been sent
+  Timer answered_;  ///< The listener cancels this timer when it has sent the feed's answers to a message.
   const Framing framing_;
   std::unique_ptr<http::Feed> feed_;
   std::optional<UpgradeRequest> upgrade_;
@@ -83,11 +81,11 @@ class Listener : public std::enable_shared_from_this<Listener> {
   std::unique_ptr<WebSocket> websocket_;
 
   bool is_gone_ = false;
-  bool has_heard_ = false;  ///< the feed got a message, and its answers have not been sent yet
+  bool has_heard_ = false;  ///< the feed got a message whose answers have not been sent yet
   bool is_keep_alive_due_ = false;
-  std::vector<http::Feed::Part> backlog_;  ///< parts that were taken from the feed while a write was pending
-  std::optional<http::Feed::End> early_end_;  ///< set if the feed ended while a write was pending
-  std::optional<SteadyTime> deadline_;  ///< the time at which an ending connection is closed at the latest
+  std::vector<http::Feed::Part> backlog_;     ///< the parts that were taken from the feed during a write
+  std::optional<http::Feed::End> early_end_;  ///< the end of a feed that ended during a write
+  std::optional<SteadyTime> deadline_;        ///< the latest time at which an ending connection is closed
 };
 
 }  // namespace rest_fcgi::gateway

@@ -22,7 +22,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// If a pass takes at most this time, the next pass may follow at once.
+/// The longest pass after which the next pass may follow at once.
 constexpr std::chrono::microseconds kQuick{200};
 
 /// The longest pause after a pass.
@@ -30,8 +30,7 @@ constexpr std::chrono::milliseconds kMostRest{10};
 
 }  // namespace
 
-/// Posts `task` to the io_context. Calls before the posted task runs do not post it again. Calls after `end`
-/// have no effect.
+/// Posts `task` to the io_context, at most once until the task runs. Does nothing after `end`.
 class Streams::Wakeup {
  public:
   Wakeup(asio::io_context& context, std::function<void()> task)
@@ -42,7 +41,7 @@ class Streams::Wakeup {
     const std::lock_guard lock(mutex_);
     if (context_ == nullptr) return;
     asio::post(*context_, [this] {
-      is_asked_ = false;  // reset before the task runs, so that a later call posts again
+      is_asked_ = false;  // The flag is reset before the task runs, so that a later call posts again.
       task_();
     });
   }
@@ -54,12 +53,12 @@ class Streams::Wakeup {
 
  private:
   std::mutex mutex_;
-  asio::io_context* context_;  // guarded by mutex_
+  asio::io_context* context_;  // `mutex_` guards this member.
   const std::function<void()> task_;
   std::atomic<bool> is_asked_ = false;
 };
 
-/// The objects that exist from the first stream to the end of all streams. The context is destroyed last.
+/// The objects that exist from the first stream to the end of all streams.
 struct Streams::Loop {
   Loop(const StreamLimits& limits, std::function<void()> task, std::atomic<std::uint64_t>& slow)
       : wakeup(std::make_shared<Wakeup>(context, std::move(task))),
@@ -74,7 +73,7 @@ struct Streams::Loop {
   Timer sweep_timer{context.get_executor()};
   Timer pass_timer{context.get_executor()};
   std::vector<std::shared_ptr<Listener>> listeners;
-  SteadyTime next_pass;  ///< the earliest time of the next pass
+  SteadyTime next_pass;
   bool is_pass_awaited = false;
   TrimWhenQuiet trim;
   Thread thread;
@@ -134,8 +133,8 @@ void Streams::begin(NewStream stream) {
   }
 }
 
-/// Makes all listeners ask their feeds. After a long pass, the loop pauses for as long as the pass took.
-/// Events gather during the pause, and fewer calls send them.
+/// Makes all listeners ask their feeds. After a long pass, the loop pauses for an equal time, so that events
+/// gather.
 void Streams::pass() {
   const SteadyTime begun = system_clock().steady();
   if (begun < loop_->next_pass) {
@@ -149,7 +148,7 @@ void Streams::pass() {
   }
   loop_->trim.note_work();
   loop_->group.news.cancel();
-  asio::post(loop_->context, [this, begun] {  // runs after the listeners that waited for news
+  asio::post(loop_->context, [this, begun] {  // This task runs after the listeners that waited for `news`.
     const SteadyTime ended = system_clock().steady();
     if (ended - begun > kQuick) {
       loop_->next_pass = ended + std::min<SteadyTime::duration>(ended - begun, kMostRest);
@@ -172,7 +171,6 @@ void Streams::sweep() {
   });
 }
 
-/// Removes the listeners that have ended.
 void Streams::forget() {
   const std::size_t gone =
       std::erase_if(loop_->listeners, [](const auto& listener) { return listener->is_gone(); });
@@ -207,8 +205,7 @@ void Streams::wait_for_end(SteadyTime deadline) {
     loop_->group.news.cancel();
     loop_->work.reset();
   });
-  // The coroutines have to end before their context does. TLS has timers in the pool's context, and these
-  // timers refer to the coroutines.
+  // TLS timers in the pool's context refer to the coroutines, so the coroutines have to end first.
   constexpr std::chrono::milliseconds kStep{2};
   constexpr std::chrono::seconds kEnd{1};
   const SteadyTime end = system_clock().steady() + kEnd;

@@ -24,14 +24,14 @@
 namespace rest_fcgi::gateway {
 
 struct StreamLimits {
-  std::chrono::milliseconds blocked{30000};  ///< how long a peer may read nothing
-  std::size_t rate = 4096;  ///< the least average rate at which a peer has to read, in bytes a second
+  std::chrono::milliseconds blocked{30000};  ///< the longest time in which a peer reads nothing
+  std::size_t rate = 4096;                   ///< the least average rate of reading, in bytes a second
   std::chrono::milliseconds keep_alive{
-      15000};  ///< after this time without a write `Feed::keep_alive` is sent
-  /// How long a WebSocket's peer may be silent; a ping is sent after half of this time.
+      15000};  ///< the time without a write after which `Feed::keep_alive` is sent
+  /// The longest silence of a WebSocket's peer. The listener sends a ping after half of this time.
   std::chrono::milliseconds silence{60000};
   std::chrono::milliseconds end{2000};   ///< the time for the peer to read the rest and to close its side
-  std::chrono::milliseconds sweep{500};  ///< how often the limits are checked
+  std::chrono::milliseconds sweep{500};  ///< the interval of the checks of these limits
 };
 
 using UpgradeRequest = boost::beast::http::request<boost::beast::http::empty_body>;
@@ -41,14 +41,13 @@ struct NewStream {
   Transport transport;
   Framing framing;
   std::unique_ptr<http::Feed> feed;
-  /// The request of a WebSocket; set if the form is Framing::Form::messages.
+  /// The request for a WebSocket, if the form is Framing::Form::messages.
   std::optional<UpgradeRequest> upgrade{};
-  std::vector<std::pair<std::string, std::string>> headers{};  ///< the headers of the reply to `upgrade`
+  std::vector<std::pair<std::string, std::string>> headers{};
 };
 
-/// All event streams of the process. They have an io_context and a thread of their own. The thread starts
-/// with the first stream. Events that arrive during a pass over the feeds are sent together in the next pass.
-/// Any thread may call `add`; one thread calls the other functions.
+/// All event streams of the process, on a thread of their own. Events that arrive during a pass over the
+/// feeds are sent in the next pass. Any thread may call `add`; one thread calls the other functions.
 class Streams {
  public:
   explicit Streams(StreamLimits limits = {});
@@ -56,24 +55,21 @@ class Streams {
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
 
-  /// Takes over a connection and sends the feed's parts on it. Closes the connection after the end of the
-  /// feed. If the thread cannot be started, logs this and closes the connection.
+  /// Takes over a connection, sends the feed's parts, and closes the connection after the feed. If the thread
+  /// cannot be started, logs the error and closes the connection.
   void add(NewStream stream);
 
-  /// Ends all streams, including the streams that are added later.
+  /// Ends all streams and the streams that are added later.
   void close();
 
-  /// Waits until all streams have ended. Closes the remaining streams at `deadline`. REQUIRES: `close` was
-  /// called.
+  /// Waits until all streams have ended. At `deadline`, closes the rest. REQUIRES: `close` was called.
   void wait_for_end(SteadyTime deadline);
 
-  /// Returns the number of open streams.
   [[nodiscard]] std::size_t count() const {
     const std::lock_guard lock(mutex_);
     return open_;
   }
 
-  /// Returns the number of streams that were closed because their peers read too slowly.
   [[nodiscard]] std::uint64_t slow() const noexcept { return slow_; }
 
  private:
@@ -88,10 +84,10 @@ class Streams {
 
   const StreamLimits limits_;
   std::atomic<std::uint64_t> slow_ = 0;
-  // Guards the members below; only the thread of the streams uses the content of loop_.
+  // This mutex guards the members below. Only the thread of the streams uses the content of `loop_`.
   mutable std::mutex mutex_;
   std::condition_variable one_gone_;
-  std::unique_ptr<Loop> loop_;  ///< nullptr before the first stream and after the end of all streams
+  std::unique_ptr<Loop> loop_;  ///< null before the first stream and after the end of all streams
   std::size_t open_ = 0;
   bool is_closing_ = false;
   bool has_ended_ = false;
