@@ -24,7 +24,7 @@ Response text_reply(Status status, std::string_view type, std::string text) {
 }
 
 Response show_metrics(const Registry& registry, const Environ& environ) {
-  // Prometheus lists the formats that it reads. If OpenMetrics is in that list, the reply uses OpenMetrics.
+  // Prometheus lists the formats that it reads. The reply uses OpenMetrics if the list contains OpenMetrics.
   const bool is_open =
       environ.get("HTTP_ACCEPT").find("application/openmetrics-text") != std::string_view::npos;
   return is_open ? text_reply(Status::ok, "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -37,7 +37,7 @@ constexpr std::string_view kJson = "application/json";
 
 enum class Details { shown, hidden };
 
-/// Returns the response for `/health` and `/ready`. Returns std::nullopt for any other path.
+/// Returns the response for `/health` and `/ready`, or std::nullopt for another path.
 std::optional<Response> show_health(Health& health, const std::string& path, Details details) {
   if (path == "/health") return text_reply(Status::ok, kJson, R"({"healthy": true})");
   if (path != "/ready") return std::nullopt;
@@ -52,7 +52,7 @@ bool reads(const Environ& environ) {
   return method == "GET" || method == "HEAD";
 }
 
-/// Returns the digits of a status. The returned text lives as long as the process.
+/// Returns the digits of a status, as a text that lives as long as the process.
 std::string_view digits_of(Status status) {
   static const auto all = [] {
     std::array<std::string, 600> made;

@@ -11,7 +11,7 @@
 namespace rest_fcgi::metrics {
 namespace {
 
-constexpr std::chrono::seconds kPause{1};  // The pause between two checks.
+constexpr std::chrono::seconds kPause{1};
 
 Result<void> outcome_of(const Health::Probe& probe, SteadyTime deadline) {
   try {
@@ -57,7 +57,7 @@ std::vector<Check> Health::checks() {
     checked_at_ = now;
     for (State& state : states_) {
       if (state.is_running) continue;
-      state.thread.join();  // The thread has ended, so join() returns at once.
+      state.thread.join();  // The thread has ended, so `join` returns at once.
       start(state, now + limit_);
     }
     ended_.wait_for(lock, limit_, [this] {

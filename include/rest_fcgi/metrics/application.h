@@ -12,24 +12,22 @@
 
 namespace rest_fcgi::metrics {
 
-/// Makes the application for the port of Prometheus and health checks. It answers `GET /metrics`, `/health`
-/// and `/ready`. `/health` always has status 200. `/ready` has status 200 or 503, and names each check.
-/// `health` must outlive the application.
+/// Makes the application for `GET /metrics`, `/health` and `/ready`. `/health` always has status 200.
+/// `/ready` has status 200 or 503 and names each check. `health` must outlive the application.
 [[nodiscard]] http::Application make_application(std::shared_ptr<const Registry> registry, Health& health);
 
-/// Returns an application that answers `/health` and `/ready`, and passes other requests to `application`.
-/// Here the reply to `/ready` does not name the checks. `health` must outlive the returned application.
+/// Returns `application` with replies to `/health` and `/ready`, which do not name the checks. `health` must
+/// outlive the returned application.
 [[nodiscard]] http::Application with_health(Health& health, http::Application application);
 
-/// Counts requests by module, status and client, measures their times, and counts the requests that run now.
-/// Must outlive the counted applications. Thread-safe.
+/// Counts requests by module, status and client, and measures their times. Must outlive the counted
+/// applications. Thread-safe.
 class RequestMetrics {
  public:
   /// Adds the metrics to `registry`, which must outlive this object.
   explicit RequestMetrics(Registry& registry);
 
-  /// Returns an application that counts each request and passes it to `application`. The label `client` has
-  /// the value of `Response::metric_label`.
+  /// Returns `application` with counters. The label `client` has the value of `Response::metric_label`.
   [[nodiscard]] http::Application counted(std::string module, http::Application application);
 
  private:

@@ -16,22 +16,20 @@
 
 namespace rest_fcgi::metrics {
 
-/// The result of one health check, for example of the connection to the master.
 struct Check {
   std::string name;
   bool ok = false;
-  std::string text;  ///< message about the problem; empty if the check succeeded
+  std::string text;  ///< the reason of a failure; empty if the check succeeded
 };
 
-/// Runs the checks of `/ready`. Each check has its own thread and runs at most once a second, also if there
-/// are more requests. Thread-safe.
+/// Runs the checks of `/ready`, each on its own thread and at most once a second. Thread-safe.
 class Health {
  public:
-  /// A function that checks one part of the service, and returns an error if this part does not work. It
-  /// should return by the deadline.
+  /// A function that checks one part of the service until the deadline, and returns an error if the part
+  /// fails.
   using Probe = std::function<Result<void>(SteadyTime deadline)>;
 
-  /// Makes an object without checks. `limit` is the time limit of each check.
+  /// `limit` is the time limit of each check.
   explicit Health(const Clock& clock, std::chrono::milliseconds limit = std::chrono::seconds(2))
       : clock_(clock), limit_(limit) {}
   /// Waits until the running checks have ended.
@@ -39,11 +37,11 @@ class Health {
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  /// Adds a check. Call `add` before the first call of `checks`.
+  /// Adds a check. Called before the first call of `checks`.
   void add(std::string name, Probe probe);
 
-  /// Runs the checks, and returns their results in the order of the calls of `add`. Returns within the time
-  /// limit. A check that has not ended by then counts as failed. It is not started again before it has ended.
+  /// Runs the checks and returns their results in the order of `add`. A check that exceeds the time limit has
+  /// failed, and starts again after its end.
   [[nodiscard]] std::vector<Check> checks();
 
  private:
@@ -52,21 +50,21 @@ class Health {
     Probe probe;
     bool is_running = false;
     std::optional<Result<void>> result{};
-    Thread thread{};  // destroyed first, because the thread uses `probe`
+    Thread thread{};  // The thread uses `probe`, so the thread is destroyed first.
   };
 
   void start(State& state, SteadyTime deadline);
 
   const Clock& clock_;
   const std::chrono::milliseconds limit_;
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // This mutex guards the members below.
   std::condition_variable ended_;
   std::optional<SteadyTime> checked_at_;
   bool is_checking_ = false;
-  std::list<State> states_;  // destroyed first, so that the threads end before the other members
+  std::list<State>
+      states_;  // This member is destroyed first, so that the threads end before the other members.
 };
 
-/// Returns whether all checks are good.
 [[nodiscard]] bool is_ready(const std::vector<Check>& checks);
 
 /// Returns the body of `/ready`: `{"ready": BOOLEAN, "checks": {NAME: {"ok": BOOLEAN, "text": "..."}}}`.

@@ -21,7 +21,6 @@
 
 #include "rest_fcgi/metrics/writer.h"
 
-/// The metrics that Prometheus collects from this process. This component does not depend on Salt.
 namespace rest_fcgi::metrics {
 
 /// A number that only grows. Thread-safe, as all metrics in this file.
@@ -34,7 +33,6 @@ class Counter {
   std::atomic<std::uint64_t> count_ = 0;
 };
 
-/// A value that can go up and down.
 class Gauge {
  public:
   void set(double value) noexcept { value_.store(value, std::memory_order_relaxed); }
@@ -44,10 +42,9 @@ class Gauge {
   std::atomic<double> value_ = 0;
 };
 
-/// Counts durations in buckets by their length.
 class Histogram {
  public:
-  /// The upper bounds of the buckets in seconds, as Prometheus shows them in the label `le`.
+  /// The upper bounds of the buckets in seconds (Prometheus' label `le`).
   static constexpr std::array<double, 14> kBounds{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1,
                                                   0.3,    1,      3,     10,    30,   100,  300};
 
@@ -58,8 +55,8 @@ class Histogram {
     nanoseconds_.add(static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0)));
   }
 
-  /// Returns the number of durations in one bucket, without those in the buckets of shorter durations. The
-  /// last bucket, `kBounds.size()`, has no upper bound.
+  /// Returns the number of durations in one bucket only. The last bucket, `kBounds.size()`, has no upper
+  /// bound.
   [[nodiscard]] std::uint64_t count(std::size_t bucket) const noexcept { return counts_[bucket].value(); }
   [[nodiscard]] double sum() const noexcept { return static_cast<double>(nanoseconds_.value()) / 1e9; }
 
@@ -69,23 +66,21 @@ class Histogram {
 };
 
 struct Description {
-  std::string_view name;  ///< name of the metric, a string literal; a counter's name ends with `_total`
+  std::string_view name;  ///< the name, a string literal; the name of a counter ends with `_total`
   std::string_view help;
   std::vector<std::string_view> labels{};
-  std::size_t max_series = 1000;  ///< largest number of series, that is, of combinations of label values
+  std::size_t max_series = 1000;  ///< the largest number of combinations of label values
 };
 
-/// All series of one metric. Each combination of label values has its own series. If there are already
-/// `max_series`, further combinations share one series whose labels are all `other`. For gauges this series
-/// is not shown, because values of gauges cannot be added.
+/// All series of one metric, one series for each combination of label values. Combinations beyond
+/// `max_series` share one series with the labels `other`, which is not shown for gauges.
 template <class Metric>
 class Family {
  public:
   explicit Family(Description description) : description_(std::move(description)) {}
 
-  /// Returns the series with these label values, and creates it if necessary. The values are in the order of
-  /// `Description::labels`. The reference is valid until the series is erased. REQUIRES: there is one value
-  /// for each label.
+  /// Returns the series with these values of `Description::labels`, and creates a missing series. The
+  /// reference is valid until `erase`. REQUIRES: each label has a value.
   Metric& with(std::initializer_list<std::string_view> values) {
     {
       const std::shared_lock lock(mutex_);
@@ -112,7 +107,7 @@ class Family {
 
   [[nodiscard]] std::string_view name() const noexcept { return description_.name; }
   [[nodiscard]] bool is_limited() const noexcept { return !description_.labels.empty(); }
-  /// Returns how many calls of `with` got no series of their own, because there were `max_series` already.
+  /// Returns the number of calls of `with` that exceeded `max_series`.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.value(); }
 
  private:
@@ -130,13 +125,12 @@ class Family {
 
   const Description description_;
   mutable std::shared_mutex mutex_;
-  std::map<std::vector<std::string>, std::unique_ptr<Metric>, Less> series_;  // guarded by mutex_
+  std::map<std::vector<std::string>, std::unique_ptr<Metric>, Less> series_;  // `mutex_` guards this member.
   Metric other_;
   Counter dropped_;
 };
 
-/// Owns all metrics of the process. Components keep references to their families, which live as long as the
-/// Registry. Thread-safe.
+/// Owns all metrics of the process. References to families live as long as the Registry. Thread-safe.
 class Registry {
  public:
   Registry() = default;
@@ -147,11 +141,9 @@ class Registry {
   Family<Gauge>& gauges(Description description) { return add<Gauge>(std::move(description)); }
   Family<Histogram>& histograms(Description description) { return add<Histogram>(std::move(description)); }
 
-  /// Registers `collect`, which each call of `text` calls to write metrics that other objects count.
-  /// `collect` has to return quickly.
+  /// Registers `collect`, which writes further metrics in each call of `text` and has to return quickly.
   void on_collect(std::function<void(Writer&)> collect);
 
-  /// Returns all metrics as a text that Prometheus reads.
   [[nodiscard]] std::string text(Format wanted) const;
 
  private:
@@ -176,11 +168,11 @@ class Registry {
   }
 
   mutable std::mutex mutex_;
-  std::vector<Entry> entries_;                          // guarded by mutex_
-  std::vector<std::function<void(Writer&)>> collects_;  // guarded by mutex_
+  std::vector<Entry> entries_;                          // `mutex_` guards this member.
+  std::vector<std::function<void(Writer&)>> collects_;  // `mutex_` guards this member.
 };
 
-/// Adds the metrics of the process itself with their standard names, such as `process_open_fds`.
+/// Adds the process's own metrics with their standard names, such as `process_open_fds`.
 void add_process_metrics(Registry& registry);
 
 }  // namespace rest_fcgi::metrics

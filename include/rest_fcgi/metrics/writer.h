@@ -10,13 +10,12 @@
 namespace rest_fcgi::metrics {
 
 enum class Format {
-  text,         ///< Prometheus' text format 0.0.4
-  openmetrics,  ///< OpenMetrics 1.0
+  text,         ///< the text format 0.0.4 of Prometheus
+  openmetrics,  ///< the format OpenMetrics 1.0
 };
 
 enum class Type { counter, gauge, histogram };
 
-/// Names and values of labels.
 using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
 
 /// Writes metrics as text. Used by one thread.
@@ -24,15 +23,14 @@ class Writer {
  public:
   Writer(Format wanted, std::string& text) : format_(wanted), text_(text) {}
 
-  /// Begins a metric. All samples before the next call of `metric` belong to this metric. The name of a
-  /// counter ends with `_total`.
+  /// Begins a metric, to which all samples before the next call belong. A counter's name ends with `_total`.
   void metric(Type type, std::string_view name, std::string_view help);
 
   void sample(const Labels& labels, double value) { sample("", labels, value); }
-  /// Writes a sample. For a histogram, `suffix` is `_bucket`, `_sum` or `_count`; otherwise it is empty.
+  /// Writes a sample. The `suffix` of a histogram is `_bucket`, `_sum` or `_count`; other metrics have an
+  /// empty suffix.
   void sample(std::string_view suffix, const Labels& labels, double value);
 
-  /// Writes a metric of one sample without labels.
   void gauge(std::string_view name, std::string_view help, double value) {
     metric(Type::gauge, name, help);
     sample({}, value);
@@ -42,7 +40,7 @@ class Writer {
     sample({}, value);
   }
 
-  /// Writes the end of the text. Call `end` after the last sample.
+  /// Writes the end of the text, after the last sample.
   void end();
 
  private:
@@ -54,7 +52,7 @@ class Writer {
   std::string name_;
 };
 
-/// Returns the shortest text from which a reader gets the same number again, such as `0.5`, `1`, `+Inf`.
+/// Returns the shortest text from which a reader gets the same number, such as `0.5`, `1`, `+Inf`.
 [[nodiscard]] std::string number_text(double value);
 
 }  // namespace rest_fcgi::metrics
