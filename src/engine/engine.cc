@@ -42,9 +42,8 @@ Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings&
   return recording::make_master(*std::move(master), salt.recorder);
 }
 
-/// Reserves job ids for ?2 microseconds. The range begins after the last reserved range, and not before the
-/// time ?1. A stored value more than an hour ahead of ?1 is ignored, since the clock was set back after that
-/// value was stored.
+/// Reserves job ids for ?2 microseconds after the last reserved range, and not before the time ?1. Ignores a
+/// stored value more than an hour ahead of ?1, because the clock was set back.
 constexpr const char* kReserveJids =
     "INSERT INTO meta (name, value) VALUES ('jid', ?1 + ?2) ON CONFLICT DO UPDATE SET value = ?2 +"
     " CASE WHEN value > ?1 + 3600000000 THEN ?1 ELSE max(value, ?1) END RETURNING value - ?2";
@@ -55,7 +54,7 @@ master::JidReserve jid_reserve(std::shared_ptr<store::Store> store) {
   if (store->is_in_memory()) return nullptr;
   return [store = std::move(store)](std::int64_t now, std::int64_t length) {
     std::optional<std::int64_t> first;
-    // After a failed write, another attempt may take seconds, so no job ids are reserved.
+    // A write may take seconds after a failed write, so this request gets no reserved job ids.
     if (!store->is_writable()) return first;
     const Result<void> reserved = store->transact([&](store::Connection& connection) {
       const auto take = [&](const store::Row& row) {
@@ -104,7 +103,7 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
   const std::string& path = settings.store.path;
   std::shared_ptr<store::Store> store;
   if (settings.engine == config::Engine::salt || !settings.auth.tokens_in_etcd) {
-    // The store must exist. A new store would have no effect, because the responder does not read it.
+    // The store must exist, because the service would not read a new store.
     if (::access(path.c_str(), F_OK) != 0) {
       return Error{
           ErrorKind::configuration,
@@ -149,7 +148,7 @@ std::size_t shut_down(const Runtime& runtime, SteadyTime deadline) {
   const auto flushed = salt.recorder->flush(deadline);
   if (flushed) return running;
   log::warning(flushed.error().message);
-  return running + 1;  // A job cache may still be writing, so it counts as one more running job.
+  return running + 1;  // A job cache that is still writing counts as a running job.
 }
 
 }  // namespace rest_fcgi::engine

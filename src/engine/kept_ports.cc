@@ -26,17 +26,16 @@
 namespace rest_fcgi::engine {
 namespace {
 
-constexpr int kFirst = 3;  // SD_LISTEN_FDS_START
+constexpr int kFirst = 3;  // The number is SD_LISTEN_FDS_START of sd_listen_fds(3).
 constexpr std::string_view kPrefix = "port-";
 
-/// Returns the name of a port in systemd's file descriptor store. The name must not have a colon.
 std::string name_of(const gateway::HttpOptions& options) {
   std::string name = format("{}{}-{}", kPrefix, options.host, options.port);
   std::replace(name.begin(), name.end(), ':', '_');
   return name;
 }
 
-/// Returns the port of a listening TCP socket. Returns std::nullopt for any other file descriptor.
+/// Returns the port of a listening TCP socket, or std::nullopt for another descriptor.
 std::optional<std::uint16_t> listening_port(int fd) {
   int is_listening = 0;
   socklen_t size = sizeof is_listening;
@@ -87,12 +86,13 @@ void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
       ::sd_notify(0, format("FDSTOREREMOVE=1\nFDNAME={}", given[at]).c_str());
     }
   }
-  // It is safe to change the environment, since no other thread that reads it runs yet.
+  // No other thread reads the environment yet.
   ::setenv("LISTEN_FDS", std::to_string(next - kFirst).c_str(), 1);
 }
 
 void store_ports(const std::vector<gateway::HttpOptions>& http) {
-  if (std::getenv("FDSTORE") == nullptr) return;  // The unit and systemd 254 or later set FDSTORE.
+  if (std::getenv("FDSTORE") == nullptr)
+    return;  // systemd 254 or later sets FDSTORE if the unit allows a descriptor store.
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
     const auto fd = parse_number<int>(entry.path().filename().string());

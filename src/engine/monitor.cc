@@ -11,7 +11,7 @@
 namespace rest_fcgi::engine {
 namespace {
 
-/// Writes a row to the store. An error shows that the disk is full or the database is locked.
+/// Writes a row to the store. The write fails if the disk is full or the database is locked.
 Result<void> write_to(store::Store& store) {
   const auto done = store.execute(
       "INSERT INTO meta (name, value) VALUES ('health', 1) ON CONFLICT DO UPDATE SET value = value % 1000 + "

@@ -25,8 +25,7 @@ std::string_view text_at(const JsonValue& data, std::string_view key) {
   return found ? found->text() : std::string_view();
 }
 
-/// Returns the state that a call of the module `state` applies, such as `highstate` or the first argument of
-/// `state.sls`. Returns an empty text for other calls.
+/// Returns the state that a function such as `state.sls` applies, or an empty text.
 std::string state_of(std::string_view fun, const JsonValue& data) {
   if (fun == "state.highstate") return "highstate";
   const bool is_single = fun == "state.single";
@@ -41,7 +40,7 @@ std::string state_of(std::string_view fun, const JsonValue& data) {
   return fun == "state.apply" ? "highstate" : "";
 }
 
-/// Returns whether all states in a return succeeded. A return that has no states counts as success.
+/// Returns whether all states in a return succeeded. A return without states counts as success.
 bool has_good_states(const JsonValue& data) {
   const auto ret = data.find("return");
   if (!ret || !ret->is(JsonValue::Kind::object)) return true;
@@ -58,8 +57,7 @@ bool is_true(const JsonValue& data, std::string_view key) {
   return found && found->is(JsonValue::Kind::boolean) && found->boolean();
 }
 
-/// Returns the text as the value of a label. A text of more than 128 bytes becomes `other`, since callers
-/// choose the names of functions and states.
+/// Returns the value of a label, or `other` for more than 128 bytes, because callers choose the text.
 std::string_view label(std::string_view text) {
   constexpr std::size_t kLongest = 128;
   return text.size() > kLongest ? "other" : text;
@@ -69,7 +67,7 @@ std::string_view word(bool value) {
   return value ? "true" : "false";
 }
 
-/// Removes the first part of a tag, which ends at the first slash. Returns that part.
+/// Removes the part of `tag` before the first slash, and returns this part.
 std::string_view take_part(std::string_view& tag) {
   const std::size_t end = tag.find('/');
   const std::string_view part = tag.substr(0, end);
@@ -161,7 +159,7 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   if (tag == "salt/key" && text_at(data, "act") == "delete") return minion_gone(text_at(data, "id"));
   if (take_part(tag) != "salt") return;
   const std::string_view kind = take_part(tag);
-  const std::string_view id = take_part(tag);  // The jid of a job or the id of a minion.
+  const std::string_view id = take_part(tag);  // The id is a jid or the id of a minion.
   const std::string_view what = take_part(tag);
   if (kind == "beacon" && what == "status") return minion_start(id);
   if (kind == "minion" && what == "start") return minion_start(id);
@@ -174,7 +172,7 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   } else if (what == "ret") {
     const std::string_view minion = text_at(data, "id");
     if (kind == "job") add_minion(minion);
-    on_return(minion.empty() ? "master" : minion, fun, data);  // Events of runners name no minion.
+    on_return(minion.empty() ? "master" : minion, fun, data);  // Events of runners have no minion.
   }
 }
 
@@ -207,7 +205,7 @@ void EventCounter::run() {
 }
 
 void EventCounter::read(master::EventReader& reader) {
-  // The largest number of bytes that are read at a time.
+  // The most bytes of one read.
   constexpr std::size_t kBytes = std::size_t{1} << 20;
   const master::Wake wake = std::make_shared<const std::function<void()>>([signal = signal_] {
     const std::lock_guard lock(signal->mutex);

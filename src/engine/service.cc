@@ -19,7 +19,7 @@
 namespace rest_fcgi::engine {
 namespace {
 
-constexpr timeval kTimeout{5, 0};  // The timeout for connecting and for each read.
+constexpr timeval kTimeout{5, 0};
 
 Error unreachable(const gateway::HttpOptions& port, std::string_view why) {
   return {ErrorKind::unavailable,

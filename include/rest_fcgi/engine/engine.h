@@ -19,14 +19,12 @@
 #include "rest_fcgi/master/salt/salt.h"
 #include "rest_fcgi/store/store.h"
 
-/// Functions that create the engine that the configuration names, and its parts.
 namespace rest_fcgi::engine {
 
-/// The parts of the engine `salt`, which uses a real master.
 struct SaltEngine {
   std::shared_ptr<salt::Runtime> runtime;
   std::shared_ptr<auth::RevocationList> revocations;
-  /// Stores jobs in job caches of this program; null if only the master stores jobs.
+  /// Stores jobs in job caches of this program. Null if only the master stores jobs.
   std::shared_ptr<recording::Recorder> recorder;
 };
 
@@ -37,9 +35,8 @@ struct Runtime {
   std::variant<std::shared_ptr<embedded::Runtime>, SaltEngine> engine;
 };
 
-/// Returns a function that reserves a range of microseconds for the job ids of this process. Other processes
-/// with the same store then do not use these microseconds. Returns null if the store is in memory, because
-/// only this process uses such a store.
+/// Returns a function that reserves microseconds for this process's job ids, so that other processes do not
+/// use them. Returns null for a store in memory.
 [[nodiscard]] master::JidReserve jid_reserve(std::shared_ptr<store::Store> store);
 
 /// Opens the store and creates the engine. Errors: configuration, if a job cache cannot be opened or an
@@ -51,18 +48,16 @@ struct Runtime {
 [[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(const config::Settings& settings,
                                                                   const Runtime& runtime);
 
-/// Revokes all tokens of a user that were made until now. If `eauth` is empty, this concerns all back ends.
-/// Returns a sentence about the result for the user. Errors: configuration, if the store does not exist or
-/// cannot be used; unavailable; internal.
+/// Revokes all tokens of a user, in all back ends if `eauth` is empty. Returns a sentence about the result.
+/// Errors: configuration, if the store does not exist or is unusable; unavailable; internal.
 [[nodiscard]] Result<std::string> revoke(const config::Settings& settings, std::string_view eauth,
                                          std::string_view username);
 
-/// Starts the engine's work in the background: the embedded engine announces its minions, and the engine
-/// `salt` joins the event bus. Call this before there are requests, and after each reload.
+/// Starts the engine's work in the background. Called before the first request and after each reload.
 void start(const Runtime& runtime);
 
-/// Waits until running jobs and writes to the job caches have ended, at most until the deadline. Returns how
-/// many have not ended. If the number is not 0, threads still use the runtime, and it must not be destroyed.
+/// Waits at most until the deadline for running jobs and writes to job caches, and returns how many remain.
+/// If the number is not 0, the caller must not destroy the runtime.
 std::size_t shut_down(const Runtime& runtime, SteadyTime deadline);
 
 }  // namespace rest_fcgi::engine

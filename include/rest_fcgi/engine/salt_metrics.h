@@ -17,11 +17,10 @@
 
 namespace rest_fcgi::engine {
 
-/// Counts jobs and returns. Metrics and labels have the names of kpetremann/salt-exporter, so that dashboards
-/// for salt-exporter work. Thread-safe.
+/// Counts jobs and returns, with the metric names of kpetremann/salt-exporter. Thread-safe.
 class SaltMetrics : public master::JobObserver {
  public:
-  /// Adds the metrics to `registry`. REQUIRES: `Registry::text` is not called after this object is destroyed.
+  /// Adds the metrics to `registry`. REQUIRES: `Registry::text` is not called after the destructor.
   SaltMetrics(std::shared_ptr<metrics::Registry> registry, const Clock& clock);
 
   void job_new(std::string_view fun, std::size_t minions) override { job_new(fun, "", minions); }
@@ -29,7 +28,7 @@ class SaltMetrics : public master::JobObserver {
   void minion_start(std::string_view minion) override;
   void minion_gone(std::string_view minion) override;
 
-  /// Counts an event of a real master, if the event is about a job, return or minion.
+  /// Counts an event of a real master about a job, a return or a minion.
   void on_event(std::string_view tag, const JsonValue& data);
 
  private:
@@ -47,10 +46,10 @@ class SaltMetrics : public master::JobObserver {
   metrics::Family<metrics::Gauge>& status_;
   metrics::Family<metrics::Gauge>& heartbeats_;
   std::mutex mutex_;
-  std::set<std::string, std::less<>> minions_;  // ids of the known minions; guarded by mutex_
+  std::set<std::string, std::less<>> minions_;  // The ids of the known minions. `mutex_` guards this member.
 };
 
-/// Reads all events of a real master and counts them. It has its own thread.
+/// Reads and counts all events of a real master, on its own thread.
 class EventCounter {
  public:
   EventCounter(std::shared_ptr<master::Master> master, std::shared_ptr<SaltMetrics> metrics);
@@ -60,22 +59,21 @@ class EventCounter {
 
  private:
   void run();
-  /// Reads events until an error, or until the EventCounter is destroyed.
   void read(master::EventReader& reader);
 
-  /// The state that wakes the thread. The event log shares it, because the log may still call `wake` after
-  /// the EventCounter is destroyed.
+  /// The state that wakes the thread. The event log shares this state, because the log may outlive the
+  /// EventCounter.
   struct Signal {
     std::mutex mutex;
     std::condition_variable changed;
-    bool has_events = false;   // guarded by mutex
-    bool is_stopping = false;  // guarded by mutex
+    bool has_events = false;   // `mutex` guards this member.
+    bool is_stopping = false;  // `mutex` guards this member.
   };
 
   const std::shared_ptr<master::Master> master_;
   const std::shared_ptr<SaltMetrics> metrics_;
   const std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
-  Thread thread_;  // destroyed first, so that the thread ends before the other members
+  Thread thread_;  // This member is destroyed first, so that the thread ends before the other members.
 };
 
 }  // namespace rest_fcgi::engine

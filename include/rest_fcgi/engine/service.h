@@ -14,15 +14,13 @@
 #include "rest_fcgi/core/thread.h"
 #include "rest_fcgi/store/store.h"
 
-/// Messages from this process to systemd, and from `--health` to the service.
 namespace rest_fcgi::engine {
 
-/// Sends lines such as `READY=1` to systemd (sd_notify(3)). Does nothing if NOTIFY_SOCKET is not set.
+/// Sends lines such as `READY=1` to systemd (sd_notify(3)), if NOTIFY_SOCKET is set.
 void notify_systemd(const std::string& lines);
 
-/// Tells systemd's watchdog (`WatchdogSec=`) that this process works. The messages are sent from the store's
-/// thread, which all components use. If this thread hangs, the messages stop, and systemd restarts the
-/// service. Does nothing without a watchdog.
+/// Tells systemd's watchdog (`WatchdogSec=`) from the store's thread that this process works. If this thread
+/// hangs, systemd restarts the service.
 class Watchdog {
  public:
   /// Starts the messages. `store` must outlive the Watchdog.
@@ -39,8 +37,7 @@ struct Readiness {
   std::string text;  ///< the reply's body, a JSON object
 };
 
-/// Sends `GET /ready` to the service on its port `rest_fcgi: metrics: listen`. Errors: unavailable, if the
-/// service does not answer.
+/// Sends `GET /ready` to the service's metrics port. Errors: unavailable, if the service does not answer.
 [[nodiscard]] Result<Readiness> ask_readiness(const gateway::HttpOptions& port);
 
 }  // namespace rest_fcgi::engine
