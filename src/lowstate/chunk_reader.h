@@ -14,46 +14,42 @@
 
 namespace rest_fcgi::lowstate {
 
-/// Reads the keys of one chunk and keeps the first error. Functions return a default for a malformed key, so
-/// the caller checks `error` once at the end. Borrows the document. Not synchronized.
+/// Reads the keys of a chunk and keeps the first error. A malformed key gives a default, so that the caller
+/// checks `error` once at the end. Borrows the document. A ChunkReader is not thread-safe.
 class ChunkReader {
  public:
   /// REQUIRES: `chunk` is an object.
   ChunkReader(std::size_t index, JsonValue chunk, bool has_expr_form)
       : index_(index), chunk_(chunk), has_expr_form_(has_expr_form) {}
 
-  /// Returns whether a chunk may have `expr_form`, the older name of `tgt_type`. See `ReadOptions`.
   [[nodiscard]] bool has_expr_form() const noexcept { return has_expr_form_; }
 
   [[nodiscard]] JsonValue chunk() const noexcept { return chunk_; }
 
-  /// Returns the value of a key. A null or empty value counts as absent, see `find_nonempty`.
+  /// Returns the value of a key. A null or empty value counts as absent.
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const noexcept;
 
-  /// Returns the value of a key as `find` does, but a text of blanks also counts as absent. Used for numbers,
-  /// names and maps.
+  /// Returns the value of a key. A null or empty value and a text of blanks count as absent.
   [[nodiscard]] std::optional<JsonValue> find_nonblank(std::string_view key) const noexcept;
 
-  /// Returns the value of a key, which may be empty. A null value counts as absent.
+  /// Returns the value of a key. A null value counts as absent.
   [[nodiscard]] std::optional<JsonValue> find_nonnull(std::string_view key) const noexcept;
 
   /// Returns the value of a key that must be a text. An absent key gives an empty text.
   std::string_view text(std::string_view key);
 
-  /// Returns the value of a key that must be a boolean. An absent key gives false. Booleans, 1, 0, and texts
-  /// with one of these are accepted.
+  /// Returns the value of a key that must be a boolean, 1, 0 or the text of a boolean. An absent key gives
+  /// false.
   bool flag(std::string_view key);
 
-  /// Returns the value of a key that is a duration in seconds. A number and a text with a number are
-  /// accepted.
+  /// Returns a duration that the key has as a number of seconds or as the text of a number.
   std::optional<std::chrono::milliseconds> duration(std::string_view key);
 
   /// Returns the value of a key that must be an object. Forms may send the texts `{}` and `[]`, which count
   /// as absent.
   std::optional<JsonValue> object(std::string_view key);
 
-  /// Records an error of this chunk, unless an earlier error is recorded. The message begins with the chunk's
-  /// index.
+  /// Records an error of this chunk, unless an earlier error is recorded.
   [[gnu::cold]] void report(std::string_view sentence);
 
   /// Records the error `'KEY' must be ACCEPTED; found TYPE.`
@@ -68,31 +64,25 @@ class ChunkReader {
   std::optional<Error> error_;
 };
 
-/// Returns the text of a value for a message. A number or string is shown itself; for other values the type
-/// is shown.
+/// Returns the text of a number or string for a message, or the type of another value.
 [[nodiscard]] std::string shown(JsonValue value);
 
-/// Parses the whole text as a finite number with an optional minus sign, point and exponent. Absent for any
-/// other text.
+/// Parses the whole text as a finite decimal number. Returns std::nullopt for other texts.
 [[nodiscard]] std::optional<double> parse_finite_number(std::string_view text) noexcept;
 
-/// Returns the number in a JSON number, or in a JSON string, which may have blanks around the number.
+/// Returns the number in a JSON number or JSON string. A string may have blanks around the number.
 [[nodiscard]] std::optional<double> number_of(JsonValue value) noexcept;
 
-/// Reads the functions of a chunk for a local client from the keys `fun`, `arg` and `kwarg`.
 void read_functions(ChunkReader& reader, Client client, LocalCall& call);
 
-/// Reads the target of a chunk from the keys `tgt`, `tgt_type` and `delimiter`.
 void read_target(ChunkReader& reader, Client client, Target& target);
 
-/// Reads a chunk of the client `ssh`. A key that this client does not accept is an error.
+/// Reads a chunk of the client `ssh`, which accepts only a few keys.
 void read_ssh_call(ChunkReader& reader, LocalCall& call);
 
-/// Reads the function of a runner or wheel chunk from the keys `fun`, `arg` and `kwarg`. Other keys become
-/// keyword arguments.
+/// Reads a chunk of a runner or wheel. Unknown keys become keyword arguments.
 void read_master_function(ChunkReader& reader, Client client, Function& function);
 
-/// Returns the names of all target types, for a message.
 [[nodiscard]] std::string all_target_types();
 
 }  // namespace rest_fcgi::lowstate

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxName = 255;
 constexpr std::string_view kKwargMarker = "__kwarg__";
-// The largest number of texts `name=value` in the arguments of one function. Each value is parsed as YAML.
 constexpr std::size_t kMaxKeywordTexts = 10000;
 
 bool is_keyword_arguments(JsonValue value) {
@@ -21,7 +20,6 @@ bool is_keyword_arguments(JsonValue value) {
   return marker && marker->is(JsonValue::Kind::boolean) && marker->boolean();
 }
 
-/// Reads the name of a function. `fun` is the value of the key `fun`, or one element of its list.
 std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
   if (!fun.is(JsonValue::Kind::string)) {
     reader.refuse("fun", "the name of a function", fun);
@@ -36,8 +34,8 @@ std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
 
 using Members = std::vector<JsonMember>;
 
-/// Reports arguments `name=value` whose value is YAML with an alias. Runners read their arguments as on a
-/// command line, so for them any text that JSON cannot represent is reported.
+/// Reports arguments `name=value` that have a YAML alias. For a command line, reports any value that JSON
+/// cannot represent.
 void check_yaml(ChunkReader& reader, const Function& function, bool as_command_line) {
   if (function.args.size() > kMaxKeywordTexts) {
     const auto is_keyword = [](JsonValue arg) {
@@ -64,8 +62,8 @@ void check_yaml(ChunkReader& reader, const Function& function, bool as_command_l
   }
 }
 
-/// Reads the arguments of one function. `arg` is a list of arguments, or a single argument. An object with
-/// `"__kwarg__": true` has keyword arguments, as in Salt's messages.
+/// Reads the arguments of a function. An object with `"__kwarg__": true` has keyword arguments, as in Salt's
+/// messages.
 void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, Members& kwargs) {
   if (!arg) return;
   const auto add = [&](JsonValue value) {
@@ -85,12 +83,12 @@ void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, 
   for (const JsonValue value : arg->elements()) add(value);
 }
 
-constexpr std::size_t kMaxFunctions = 100;  // The largest number of functions in one compound call.
+constexpr std::size_t kMaxFunctions = 100;
 
-/// Minions get information about the job in keyword arguments with these names. Callers must not set them.
+/// The prefix of keyword arguments with which minions give a function information about the job.
 constexpr std::string_view kReservedPrefix = "__pub_";
 
-/// Checks the names of the keyword arguments and sets them. Of equal names the last one counts.
+/// Checks and sets the keyword arguments. The last of equal names counts.
 void set_kwargs(ChunkReader& reader, const Members& kwargs, Function& function) {
   function.kwargs = merge_equal_keys(kwargs);
   for (const JsonMember& member : function.kwargs) {
@@ -114,7 +112,6 @@ void read_one(ChunkReader& reader, JsonValue fun, Function& function) {
   check_yaml(reader, function, false);
 }
 
-/// Gives each function its list of arguments from `arg`.
 void assign_arguments(ChunkReader& reader, std::vector<Function>& functions) {
   const auto arg = reader.find("arg");
   if (!arg) return;
@@ -157,8 +154,7 @@ void read_compound(ChunkReader& reader, JsonValue fun, LocalCall& call) {
   }
 }
 
-/// The keys that Salt's runner client and wheel client read themselves. All other keys of a chunk are keyword
-/// arguments.
+/// The keys that Salt's runner client and wheel client read themselves.
 constexpr std::array<std::string_view, 12> kOwnKeys{"client", "fun",      "arg",      "kwarg",
                                                     "eauth",  "username", "password", "token",
                                                     "user",   "key",      "timeout",  "full_return"};
@@ -167,8 +163,8 @@ bool is_own_key(std::string_view key) {
   return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
 }
 
-/// Adds a keyword argument. A name that begins with two underscores is an error, since Salt sets arguments
-/// such as `__user__` and `__jid__` itself.
+/// Adds a keyword argument. Refuses a name with two leading underscores, because Salt sets arguments such as
+/// `__user__`.
 void add_kwarg(ChunkReader& reader, JsonMember member, Members& kwargs) {
   if (member.key.substr(0, 2) == "__") {
     reader.report(

@@ -33,7 +33,7 @@ void read_target_type(ChunkReader& reader, TargetType& type) {
   }
 }
 
-/// Splits the ids of a target of type `list` at commas. Salt accepts such a text in place of a list.
+/// Splits a target of type `list` at commas, as Salt does.
 void split_at_commas(std::string_view text, std::vector<std::string_view>& list) {
   while (!text.empty()) {
     if (const std::string_view id = next_token(text, ','); !id.empty()) list.push_back(id);
@@ -70,7 +70,6 @@ void read_jid(ChunkReader& reader, std::string_view& jid) {
   jid = value->text();
 }
 
-/// Removes the percent sign, which Salt's documentation puts before or after the number.
 std::optional<std::string_view> without_percent_sign(std::string_view text) {
   if (text.empty()) return std::nullopt;
   if (text.back() == '%') return text.substr(0, text.size() - 1);
@@ -94,7 +93,7 @@ void read_batch(ChunkReader& reader, BatchSize& batch) {
 }
 
 void read_subset(ChunkReader& reader, std::size_t& subset) {
-  // `sub` is the older name of `subset`. If a chunk has both keys, Salt uses `sub`.
+  // Salt prefers `sub`, the older name of `subset`.
   const std::string_view key = reader.find_nonblank("sub") ? "sub" : "subset";
   const auto value = reader.find_nonblank(key);
   if (!value) return;
@@ -113,7 +112,7 @@ void read_local_call(ChunkReader& reader, Client client, LocalCall& call) {
   call.gather_job_timeout = reader.duration("gather_job_timeout");
   call.full_return = reader.flag("full_return");
   call.ret = reader.text("ret");
-  // A batch consists of several jobs, so the caller's `jid` is ignored. Salt ignores it as well.
+  // A batch consists of several jobs, so that Salt ignores the caller's `jid`.
   if (client != Client::local_batch) read_jid(reader, call.jid);
   call.metadata = reader.object("metadata");
   if (client == Client::local_batch) {
@@ -132,13 +131,13 @@ Result<Client> read_client(JsonValue chunk) {
   return Error{ErrorKind::invocation, "Invalid client specified: " + quoted(value.python_str())};
 }
 
-/// Returns the text of a credential. A credential that is absent, or is not a string, gives an empty text.
+/// Returns the text of a credential. A credential that is not a string gives an empty text.
 std::string_view read_credential(ChunkReader& reader, std::string_view key) {
   const auto value = reader.find(key);
   if (!value) return {};
   if (!value->is(JsonValue::Kind::string)) {
     reader.refuse(key, "a string", *value);
-    // A password that was sent as a number must not be used, although `JsonValue::text` returns its digits.
+    // `JsonValue::text` would return the digits of a password that was sent as a number.
     return {};
   }
   return value->text();
@@ -150,8 +149,7 @@ auth::Credentials read_credentials(ChunkReader& reader) {
   credentials.username = read_credential(reader, "username");
   credentials.password = SecretView(read_credential(reader, "password"));
   credentials.token = SecretView(read_credential(reader, "token"));
-  // If the chunk also has `eauth`, an empty `token` is ignored. Without `eauth`, an empty `token` is a wrong
-  // token.
+  // An empty `token` beside `eauth` is ignored. Without `eauth`, an empty `token` is a wrong token.
   const bool has_eauth = reader.find("eauth").has_value();
   if (reader.find("token") || (!has_eauth && reader.chunk().find("token"))) {
     credentials.kind = auth::Credentials::Kind::token;
@@ -213,7 +211,7 @@ Result<void> check_unique_jids(const std::vector<Chunk>& chunks) {
 void read_target(ChunkReader& reader, Client client, Target& target) {
   read_target_type(reader, target.type);
   if (reader.find("delimiter")) target.delimiter = reader.text("delimiter");
-  const auto tgt = reader.find_nonnull("tgt");  // An empty target is not an error. It matches no minion.
+  const auto tgt = reader.find_nonnull("tgt");  // An empty target matches no minion.
   if (!tgt) {
     reader.report(format("'tgt' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
     return;

@@ -16,10 +16,9 @@ namespace rest_fcgi::lowstate {
 
 namespace {
 
-// The largest number of keys and values in one text that is read as YAML.
 constexpr std::size_t kMaxValues = 100000;
 
-/// Returns whether Salt (`yamlify_arg`) uses the text as it is, without parsing it as YAML.
+/// Returns whether Salt (`yamlify_arg`) uses the text without parsing YAML.
 bool stays_text(std::string_view text) {
   const std::string_view word = stripped(text);
   if (word.empty() || word == "---" || word == "...") return true;
@@ -37,8 +36,8 @@ bool is_block(std::string_view text) {
          yaml::kind_of_plain(stripped(text)) == yaml::Kind::string;
 }
 
-/// Returns whether parsing as YAML changed the meaning of the text. In this case Salt uses the text as it is.
-/// The text is a list or map without brackets, or YAML cut the text at `#`.
+/// Returns whether parsing as YAML changed the meaning of the text, for example at `#`. Salt then keeps the
+/// text.
 bool changes_meaning(const yaml::Transcript& value, std::string_view text) {
   using yaml::Kind;
   if (value.kind == Kind::map) return !text.starts_with('{');
@@ -49,7 +48,6 @@ bool changes_meaning(const yaml::Transcript& value, std::string_view text) {
   return is_empty || text.find('#') != std::string_view::npos;
 }
 
-/// Returns whether Python's `\w` matches the byte. All bytes of characters beyond ASCII count as letters.
 bool is_word(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
@@ -62,13 +60,12 @@ void write_value(JsonWriter& writer, JsonValue value) {
   }
 }
 
-/// Returns the YAML value of a text. The reader of the chunk has already refused texts that are invalid YAML.
+/// Returns the YAML value of a text. REQUIRES: the reader of the chunk accepted the text.
 Json as_argument(std::string_view text) {
   Result<Json> value = yamlify_scalar(text);
   return value ? *std::move(value) : Json::string(text);
 }
 
-/// Writes the value that the text has as an argument on Salt's command line.
 void write_text(JsonWriter& writer, std::string_view text) {
   const Json value = as_argument(text);
   const std::string& json = value.text();
@@ -79,7 +76,7 @@ void write_text(JsonWriter& writer, std::string_view text) {
   }
 }
 
-/// Returns the arguments as the JSON text `[[positional], {keyword}]`. Of equal keys the last one counts.
+/// Returns the arguments as the JSON text `[[positional], {keyword}]`.
 std::string normalized(const Function& function, bool as_command_line) {
   std::string text;
   JsonWriter writer(text);
@@ -128,21 +125,21 @@ Result<Json> yamlify_scalar(std::string_view text) {
 }
 
 std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::string_view text) {
-  if (text.find('=') == std::string_view::npos) return std::nullopt;  // fast check for long texts
+  if (text.find('=') == std::string_view::npos) return std::nullopt;
   if (!is_word(text[0]) || (text[0] >= '0' && text[0] <= '9')) return std::nullopt;
   std::size_t end = 1;
   while (end < text.size() && (is_word(text[end]) || text[end] == '.' || text[end] == '-')) ++end;
   if (end == text.size() || text[end] != '=') return std::nullopt;
   std::string_view value = text.substr(end + 1);
   if (value.starts_with('=')) return std::nullopt;
-  if (value.ends_with('\n')) value.remove_suffix(1);  // Python's `$` also matches before a final line feed
+  if (value.ends_with('\n')) value.remove_suffix(1);  // Python's `$` also matches before a final line feed.
   if (value.find('\n') != std::string_view::npos) return std::nullopt;
   return std::pair(text.substr(0, end), value);
 }
 
 Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs) {
   Arguments arguments;
-  if (args.empty() && kwargs.empty()) return arguments;  // the usual case
+  if (args.empty() && kwargs.empty()) return arguments;
   std::vector<JsonMember> keywords;
   const Json derived = written_array([&](JsonWriter& writer) {
     for (const JsonValue& arg : args) {
@@ -174,7 +171,7 @@ Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMe
 
 std::vector<JsonMember> merge_equal_keys(const std::vector<JsonMember>& members) {
   std::vector<JsonMember> kept;
-  // Callers choose the keys, and could choose keys that make a hash table slow.
+  // A hash table would be slow for keys that a caller chose for this purpose.
   std::map<std::string_view, std::size_t> places;
   for (const JsonMember& member : members) {
     const auto [place, is_new] = places.try_emplace(member.key, kept.size());

@@ -10,9 +10,8 @@
 namespace rest_fcgi::lowstate {
 namespace {
 
-/// The keys that the client `ssh` accepts. Salt accepts about forty more, for options of ssh(1), private
-/// keys, forwarded ports and rosters at any path. Such keys were the cause of CVE-2020-16846, CVE-2021-3148
-/// and CVE-2021-3197.
+/// The keys that the client `ssh` accepts. Salt accepts options of ssh(1) too, which led to CVE-2020-16846,
+/// CVE-2021-3148 and CVE-2021-3197.
 constexpr std::array<std::string_view, 13> kAccepted{
     "client", "eauth", "username", "password", "token",  "tgt",        "fun",
     "arg",    "kwarg", "tgt_type", "timeout",  "roster", "roster_file"};
@@ -37,7 +36,7 @@ void check_keys(ChunkReader& reader) {
   }
 }
 
-/// Checks the type of the target. A roster of Salt supports only these four types.
+/// Checks that a roster of Salt supports the type of the target.
 void check_target_type(ChunkReader& reader, TargetType type) {
   static constexpr TargetType kRosterTypes[] = {TargetType::glob, TargetType::pcre, TargetType::list,
                                                 TargetType::nodegroup};
@@ -58,8 +57,7 @@ void check_function(ChunkReader& reader, const LocalCall& call) {
     reader.report(format("'fun' must be a function's name such as test.ping; found {}.", quoted(name)));
 }
 
-/// Reads the name of the roster file. The master's setting `rosters` lists the folders in which the file may
-/// be.
+/// Reads the name of a file in the folders of the master's setting `rosters`.
 void read_roster(ChunkReader& reader, LocalCall& call) {
   call.roster = reader.text("roster");
   if (!call.roster.empty() && call.roster != "flat") {

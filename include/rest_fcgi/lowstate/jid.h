@@ -11,15 +11,15 @@ namespace rest_fcgi::lowstate {
 
 inline constexpr std::size_t kJidDigits = 20;
 
-/// Returns whether the text has the form of a job id. Its date and time are not checked.
+/// Returns whether the text has the form of a job id. The date and time are not checked.
 [[nodiscard]] constexpr bool is_jid(std::string_view text) noexcept {
   return text.size() == kJidDigits && only_digits(text);
 }
 
 inline constexpr std::size_t kMaxJidLength = 64;
 
-/// Returns whether a caller may choose this job id. Job ids become parts of file names and event tags, so
-/// many characters are refused. `req` is refused, because it tells a Salt master to make a new job id.
+/// Returns whether a caller may choose this job id, which becomes a part of file names and event tags.
+/// Refuses `req`, with which a Salt master makes a new job id.
 [[nodiscard]] constexpr bool is_allowed_jid(std::string_view text) noexcept {
   const auto is_part = [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; };
   return !text.empty() && text.size() <= kMaxJidLength &&

@@ -7,10 +7,9 @@
 
 namespace rest_fcgi::lowstate {
 
-/// Limits on one request.
 struct Options {
   JsonLimits json;
-  std::size_t max_chunks = 100;  ///< largest number of chunks in one request
+  std::size_t max_chunks = 100;
 };
 
 }  // namespace rest_fcgi::lowstate
