@@ -17,22 +17,17 @@
 namespace rest_fcgi::store {
 namespace {
 
-constexpr std::int64_t kApplicationId = 1919312742;  // the letters "rfcf" in ASCII, in big-endian order
+constexpr std::int64_t kApplicationId = 1919312742;  // The letters "rfcf" in ASCII, in big-endian order.
 constexpr std::int64_t kVersion = 1;
 
-// job: jid is a key of src/returner/stored.h. fun is NULL for a reserved jid without a load. returns holds
-//   the returns that were saved together with the load.
-// job_return: the returns that were saved later. A return here replaces the return of the same minion in job.
-// token: hash is the SHA-256 of the token. Times in all tables are microseconds since 1970.
-// revoked_token, revoked_user: tokens that a Salt master still accepts, but this program refuses. For
-//   revoked_user, these are all tokens of the user that were made until made_until.
-// login_failure: key is a hash of user and address.
-// running_job: jobs on worker threads. start is field 22 of /proc/PID/stat, and job has the load and `ret`.
-// outbox: the write calls of the job cache etcd that etcd does not have yet, in order. load, returns and
-//   minions are JSON.
-// outbox_lease: the process that delivers the outbox. failure says why etcd cannot be written.
-// meta: jid is the last microsecond for which a jid was made. synced counts FULL commits. outbox_bytes is the
-//   size of the texts in outbox.
+// All times are microseconds since 1970. src/README.md describes the tables.
+// job: jid is a key of src/returner/stored.h. fun is NULL for a reserved jid without a load.
+// job_return: a row replaces the return of the same minion in `returns` of job.
+// token, login_failure: hash is the SHA-256 of the token. key is a hash of user and address.
+// revoked_user: this program refuses the tokens of the user that were made until made_until.
+// running_job: start is field 22 of /proc/PID/stat. job has the load and `ret`.
+// outbox, outbox_lease: load, returns and minions are JSON. failure says why etcd cannot be written.
+// meta: jid is the last microsecond of a jid. synced counts FULL commits. outbox_bytes is the size of outbox.
 constexpr const char* kTables =
     "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT, arg TEXT, tgt TEXT,"
     " tgt_type TEXT, user TEXT, metadata TEXT, minions TEXT, returns TEXT) STRICT;"
@@ -64,8 +59,8 @@ constexpr const char* kTables =
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
     "INSERT INTO meta VALUES ('synced', 0), ('outbox_bytes', 0);";
 
-// The store's thread makes a checkpoint each second. A commit makes a checkpoint only if the write-ahead log
-// has grown to 32,768 pages since then.
+// The store's thread makes a checkpoint each second. A commit makes a checkpoint only for a log of 32,768
+// pages.
 constexpr const char* kWriterSettings =
     "PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 32768";
 constexpr const char* kSyncerSettings =
@@ -104,7 +99,7 @@ Result<bool> has_tables(Connection& connection) {
              version, kVersion));
 }
 
-/// Creates the tables in an empty database. Several processes may call this function at the same time.
+/// Creates the tables in an empty database. Several processes may create them at the same time.
 Result<void> create_tables(Connection& connection) {
   const std::string stamp =
       format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kVersion);
@@ -133,21 +128,19 @@ Result<void> make_file(const std::string& path) {
   return {};
 }
 
-/// Returns whether the file exists or may exist. It may exist in a folder that this process is not allowed to
-/// search.
+/// Returns whether the file exists, or may exist in a folder that this process cannot search.
 bool may_exist(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) return true;
   return errno == EACCES && ::stat(path.substr(0, path.rfind('/')).c_str(), &status) == 0;
 }
 
-/// Switches the database to a write-ahead log. Repeats the change on failure, because SQLite does not wait
-/// for another process that makes the same change.
+/// Switches the database to a write-ahead log. SQLite does not wait for another process that makes the same
+/// change.
 Result<void> use_write_ahead_log(Connection& connection) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   for (;;) {
-    // The pages are small, because a commit writes whole pages and most rows are small. SQLite sets the page
-    // size only in a new database.
+    // A commit writes whole pages, and most rows are small. SQLite sets the page size only in a new database.
     Result<void> set = connection.run("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL");
     if (set || std::chrono::steady_clock::now() >= deadline) return set;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -177,7 +170,6 @@ Result<void> Store::connect() {
   }
   auto writer = Connection::open(path_);
   if (!writer) return std::move(writer).error();
-  // A database of another application is refused before this process changes anything in it.
   const Result<bool> is_made = has_tables(**writer);
   if (!is_made) return is_made.error();
   Result<void> set =

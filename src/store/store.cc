@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-constexpr std::int64_t kLongLog = 32'768;  // pages; the store restarts a write-ahead log of this length
+// The length in pages at which the store restarts a write-ahead log.
+constexpr std::int64_t kLongLog = 32'768;
 
 }  // namespace
 
@@ -68,7 +69,7 @@ void Store::commit(const std::vector<Write*>& writes) {
   const bool is_durable =
       std::any_of(writes.begin(), writes.end(), [](const Write* one) { return one->kind == Kind::durable; });
   Connection& connection = is_durable ? *syncer_ : *writer_;
-  bool is_touched = false;  // one FULL commit is enough for all durable writes
+  bool is_touched = false;  // One FULL commit is enough for all durable writes.
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
     return write.run(write.inside, connection);
@@ -96,7 +97,7 @@ void Store::commit(const std::vector<Write*>& writes) {
       if (!one->result || outcome) outcome = one->result;
     }
   }
-  // A write that changed no row does not show whether the database can be written.
+  // A write that changed no row does not show whether the database is writable.
   if (!outcome || connection.total_changes() != changes) note_outcome(outcome);
 }
 
@@ -143,7 +144,7 @@ void Store::note_outcome(const Result<void>& outcome) {
   // Errors of other kinds come from the caller's part of a transaction.
   if (!outcome && outcome.error().kind != ErrorKind::unavailable) return;
   if (is_writable_.exchange(outcome.ok()) == outcome.ok()) return;
-  // While another process holds the lock of the database, only the first call waits for the lock.
+  // While another process holds the database's lock, only the first call waits.
   const char* const timeout = outcome ? "PRAGMA busy_timeout = 5000" : "PRAGMA busy_timeout = 0";
   for (const auto& connection : {writer_.get(), syncer_.get()}) {
     if (connection != nullptr) static_cast<void>(connection->run(timeout));
@@ -189,7 +190,7 @@ void Store::checkpoint() {
     return false;
   });
   if (!copied || pages < kLongLog) return;
-  // Under load, commits keep SQLite from restarting the log. While this lock is held, there are no commits.
+  // The lock stops commits, which under load keep SQLite from restarting the log.
   const std::lock_guard lock(write_mutex_);
   static_cast<void>(maintainer_->run("PRAGMA wal_checkpoint(RESTART)"));
 }
@@ -200,7 +201,7 @@ void Store::reopen_if_moved() {
     log::warning(format("store: {}: the file was removed or replaced, and was opened again", path_));
   } else {
     const std::lock_guard lock(write_mutex_);
-    // The connections still use the removed file. This setting makes commits to the removed file fail.
+    // The setting makes commits to the removed file fail.
     for (const auto& connection : {writer_.get(), syncer_.get()}) {
       static_cast<void>(connection->run("PRAGMA query_only = 1"));
     }

@@ -30,13 +30,13 @@ struct Value {
   std::optional<std::string_view> text{};
 };
 
-/// One row of a statement's result. Valid until the next row is read.
+/// A row of a result. The row is valid until the next row is read.
 class Row {
  public:
   explicit Row(sqlite3_stmt* statement) noexcept : statement_(statement) {}
 
   [[nodiscard]] std::int64_t number(int column) const;
-  /// Returns the bytes of a text or blob; empty for NULL.
+  /// Returns the bytes of a text or blob, or an empty text for NULL.
   [[nodiscard]] std::string_view text(int column) const;
   [[nodiscard]] bool is_null(int column) const;
 
@@ -44,38 +44,35 @@ class Row {
   sqlite3_stmt* const statement_;
 };
 
-/// A function that gets one row, and returns whether it wants the next one.
+/// A function that gets a row and returns whether the caller wants the next row.
 using TakeRow = std::function<bool(const Row&)>;
 
-/// A connection to an SQLite database, with its prepared statements. Not synchronized. Errors of all calls:
-/// unavailable, with SQLite's message.
+/// A connection to an SQLite database. A Connection is not thread-safe. Errors of all calls: unavailable,
+/// with SQLite's message.
 class Connection {
  public:
-  /// Opens an existing file, or a database in memory if `path` is empty. Then runs the SQL statements
-  /// `settings`.
+  /// Opens an existing file and runs the SQL statements `settings`. An empty `path` opens a database in
+  /// memory.
   [[nodiscard]] static Result<std::unique_ptr<Connection>> open(const std::string& path,
                                                                 const char* settings = "");
 
-  /// Runs SQL statements that have no parameters.
   [[nodiscard]] Result<void> run(const char* sql);
 
-  /// Runs a statement with these parameters, and calls `take` for each row. `sql` must be a constant, because
-  /// its address identifies the prepared statement.
+  /// Runs a statement and calls `take` for each row. `sql` must be a constant, because its address identifies
+  /// the prepared statement.
   template <class... Values>
   [[nodiscard]] Result<void> each(const char* sql, const TakeRow& take, const Values&... values) {
     const std::array<Value, sizeof...(values)> parameters{Value(values)...};
     return run_prepared(sql, parameters, take);
   }
 
-  /// Runs a statement as `each` does. Returns how many rows it changed.
   template <class... Values>
   [[nodiscard]] Result<std::int64_t> execute(const char* sql, const Values&... values) {
     const Result<void> done = each(sql, {}, values...);
     return done ? Result(changes()) : done.error();
   }
 
-  /// Runs a statement, and returns the first column of the first row. Returns absent if there is no row or
-  /// the value is NULL.
+  /// Returns the first column of the first row. Returns std::nullopt for NULL and for an empty result.
   template <class... Values>
   [[nodiscard]] Result<std::optional<std::int64_t>> number(const char* sql, const Values&... values) {
     std::optional<std::int64_t> found;
@@ -87,8 +84,6 @@ class Connection {
     return read ? Result(found) : read.error();
   }
 
-  /// Runs `inside`, which returns Result<void>, in a transaction. If `inside` returns an error, rolls the
-  /// transaction back.
   template <class Inside>
   [[nodiscard]] Result<void> transact(const Inside& inside) {
     Result<void> done = each("BEGIN IMMEDIATE", {});
@@ -99,10 +94,9 @@ class Connection {
     return done;
   }
 
-  /// Returns how many rows this connection has changed since it was opened.
   [[nodiscard]] std::int64_t total_changes() const noexcept;
 
-  /// Returns whether the database file was removed or replaced since it was opened.
+  /// Returns whether the database file was removed or replaced.
   [[nodiscard]] bool has_moved() const noexcept;
 
  private:
@@ -122,7 +116,7 @@ class Connection {
   void roll_back();
 
   std::unique_ptr<sqlite3, Close> handle_;
-  // Destroyed before handle_.
+  // The member is destroyed before `handle_`.
   std::unordered_map<const char*, std::unique_ptr<sqlite3_stmt, Finalize>> prepared_;
 };
 

@@ -19,29 +19,25 @@
 
 namespace rest_fcgi::store {
 
-/// The SQLite database of this host's state: jobs, tokens, revocations, failed logins, running jobs and the
-/// writes that wait for etcd. All processes with the same `cachedir` share the file (WAL mode). A commit
-/// survives `kill -9`, and after `sync` also a power cut. Thread-safe. Errors of all calls except `open`:
-/// unavailable.
+/// The SQLite database of this host's state. All processes with the same `cachedir` share the file (WAL
+/// mode). A commit survives `kill -9`, and after `sync` a power cut. A Store is thread-safe. Errors of all
+/// calls except `open`: unavailable.
 class Store {
  public:
-  /// Opens the database, or creates it. Errors: configuration, with the path, if the file or its folder
-  /// cannot be used, or if the file is corrupt or belongs to another application or version. In this case the
-  /// file is not changed.
+  /// Opens or creates the database. Errors: configuration, if the file cannot be used, is corrupt, or belongs
+  /// to another application or version. The file is then not changed.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const Options& options);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Runs `inside(connection)`, which returns Result<void>, in one transaction. If `inside` returns an error,
-  /// rolls its changes back. `inside` must not call the store. It may run twice, so it has to overwrite its
-  /// results and not add to them.
+  /// Runs `inside(connection)` in one transaction. If `inside` returns an error, rolls its changes back.
+  /// REQUIRES: `inside` does not call the store, and a second run of `inside` overwrites its results.
   template <class Inside>
   [[nodiscard]] Result<void> transact(const Inside& inside) {
     return write(inside, Kind::transaction);
   }
 
-  /// Runs one statement in a transaction of its own. Returns how many rows it changed.
   template <class... Values>
   [[nodiscard]] Result<std::int64_t> execute(const char* sql, const Values&... values) {
     std::int64_t changed = 0;
@@ -57,16 +53,14 @@ class Store {
   /// Waits until all earlier commits are on the disk. Concurrent callers share one fsync.
   [[nodiscard]] Result<void> sync();
 
-  /// Calls `read` with a connection that sees all earlier commits. `read` must not call the store and must
-  /// not write.
+  /// Calls `read` with a connection that sees all earlier commits. REQUIRES: `read` does not write and does
+  /// not call the store.
   [[nodiscard]] Result<void> read(const std::function<Result<void>(Connection&)>& read);
 
   [[nodiscard]] bool is_in_memory() const noexcept { return path_.empty(); }
 
-  /// Returns the size of all used pages of the database in bytes.
   [[nodiscard]] Result<std::int64_t> used_bytes();
 
-  /// Returns whether the last write succeeded.
   [[nodiscard]] bool is_writable() const noexcept { return is_writable_; }
 
   using Task = std::function<void()>;
@@ -76,15 +70,15 @@ class Store {
   };
   using Registration = std::unique_ptr<const Task, Unregister>;
 
-  /// Registers a task that the store's thread calls about once a second. The destructor of the Registration
-  /// removes the task, and waits until a running call has ended.
+  /// Registers a task that the store's thread calls about once a second. The Registration's destructor waits
+  /// until a running call has ended.
   [[nodiscard]] Registration every_second(Task task);
 
  private:
   enum class Kind { statement, transaction, durable };
 
-  /// A write of one thread. While one thread commits, the writes of other threads wait in a queue. Then the
-  /// thread of the first waiting write commits all waiting writes in one transaction.
+  /// A write of a thread. While a thread commits, other writes wait in a queue. The thread of the first
+  /// waiting write then commits all waiting writes in one transaction.
   struct Write {
     enum State : int { waits, leads, ended };
     Result<void> (*run)(const void* inside, Connection& connection);
@@ -105,39 +99,37 @@ class Store {
   }
 
   explicit Store(std::string path) : path_(std::move(path)) {}
-  /// Opens all connections. Errors: configuration.
   [[nodiscard]] Result<void> connect();
   void commit_with_others(Write& write) noexcept;
-  /// Commits these writes. If a write has the kind `durable`, uses synchronous=FULL, which also syncs earlier
-  /// commits.
+  /// Commits these writes. A `durable` write uses synchronous=FULL, which also syncs earlier commits.
   void commit(const std::vector<Write*>& writes);
   void note_outcome(const Result<void>& outcome);
   void maintain();
   void reopen_if_moved();
-  /// Copies the write-ahead log into the database file. If the log is long, restarts it from its beginning.
+  /// Copies the write-ahead log into the database file, and restarts a long log.
   void checkpoint();
 
   const std::string path_;
   std::mutex write_mutex_;
-  std::unique_ptr<Connection> writer_;      // guarded by write_mutex_
-  std::unique_ptr<Connection> syncer_;      // commits with synchronous=FULL; guarded by write_mutex_
-  std::unique_ptr<Connection> maintainer_;  // for checkpoints; used only by the store's thread
+  std::unique_ptr<Connection> writer_;  // The member is guarded by `write_mutex_`.
+  std::unique_ptr<Connection> syncer_;  // The connection with synchronous=FULL, guarded by `write_mutex_`.
+  std::unique_ptr<Connection> maintainer_;  // The connection for checkpoints.
   std::atomic<bool> is_writable_ = true;
 
   std::mutex queue_mutex_;
-  std::vector<Write*> queue_;  // guarded by queue_mutex_
-  bool has_leader_ = false;    // guarded by queue_mutex_
+  std::vector<Write*> queue_;  // The member is guarded by `queue_mutex_`.
+  bool has_leader_ = false;    // The member is guarded by `queue_mutex_`.
 
   std::mutex readers_mutex_;
-  std::vector<std::unique_ptr<Connection>> idle_readers_;  // guarded by readers_mutex_
-  std::uint64_t generation_ = 0;  // how often the file was opened; guarded by readers_mutex_
+  std::vector<std::unique_ptr<Connection>> idle_readers_;  // The member is guarded by `readers_mutex_`.
+  std::uint64_t generation_ = 0;  // How often the file was opened, guarded by `readers_mutex_`.
 
-  std::mutex tasks_mutex_;  // held while a task runs
-  std::list<Task> tasks_;   // guarded by tasks_mutex_
+  std::mutex tasks_mutex_;  // The mutex is locked while a task runs.
+  std::list<Task> tasks_;   // The member is guarded by `tasks_mutex_`.
   std::mutex stop_mutex_;
   std::condition_variable stop_;
-  bool is_stopping_ = false;  // guarded by stop_mutex_
-  Thread thread_;             // destroyed first, so that the thread ends before the other members
+  bool is_stopping_ = false;  // The member is guarded by `stop_mutex_`.
+  Thread thread_;             // The thread ends before the other members are destroyed.
 };
 
 }  // namespace rest_fcgi::store
