@@ -21,8 +21,8 @@ Result<Reply> call(Cluster& cluster, std::string_view path, const std::string& b
   return read_reply(*answer, read);
 }
 
-/// Returns whether the reply holds only requested keys. If the value of another key were accepted, the login
-/// token of one user could be taken for the token of another user.
+/// Returns whether the reply holds only requested keys. Otherwise a user could get the login token of another
+/// user.
 bool answers(const RangeReply& reply, const RangeRequest& request) {
   const bool is_unbounded = request.range_end == std::string_view("\0", 1);
   return std::all_of(reply.kvs.begin(), reply.kvs.end(), [&](const KeyValue& kv) {
@@ -114,7 +114,7 @@ Result<void> Client::lease_revoke(std::int64_t id, Deadline deadline) {
 std::string prefix_end(std::string_view prefix) {
   std::string end(prefix);
   while (!end.empty() && end.back() == '\xff') end.pop_back();
-  if (end.empty()) return std::string(1, '\0');  // etcd's notation of a range without an end
+  if (end.empty()) return std::string(1, '\0');  // This is etcd's notation of a range without an end.
   end.back() = static_cast<char>(end.back() + 1);
   return end;
 }

@@ -22,46 +22,43 @@
 
 namespace rest_fcgi::etcd {
 
-/// The token of a login. The token is empty if the cluster has no users. The pointer is never null.
+/// The token of a login, never null. The token is empty if the cluster has no users.
 using Token = std::shared_ptr<const Secret>;
 
-/// Sends requests to an etcd cluster. It chooses a member, finds the path prefix of the member's API, logs
-/// in, and repeats failed requests. Thread-safe. A call blocks the calling thread. Errors: those of `Client`.
+/// Sends requests to an etcd cluster: chooses a member, finds the prefix of the member's API, logs in, and
+/// repeats failed requests. A Cluster is thread-safe, and its calls block. Errors: those of `Client`.
 class Cluster {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Cluster>> make(Options options);
 
-  /// Posts `body` to a path of API v3, such as `/kv/put`. Returns the answer.
   [[nodiscard]] Result<JsonDocument> call(std::string_view path, std::string_view body, Effect effect,
                                           Deadline deadline);
 
-  /// Sends a request of API v2. `request.url` holds only the escaped path. Returns the node of the answer.
+  /// Sends a request of API v2. `request.url` holds only the escaped path.
   [[nodiscard]] Result<NodeV2> call_v2(HttpRequest request, Effect effect, Deadline deadline);
 
   struct Stream {
     std::unique_ptr<HttpStream> bytes;
     std::size_t member = 0;
-    std::string url;  ///< the URL of the member with the API prefix
+    std::string url;  ///< The URL of the member with the API prefix, such as `http://HOST:PORT/v3`.
     Token token;
   };
 
-  /// Posts `body` to a path of API v3 without waiting for the reply. The returned stream must not outlive
-  /// this object.
+  /// Posts `body` to a path of API v3 without waiting for the reply. This object must outlive the stream.
   [[nodiscard]] Result<Stream> open(std::string_view path, std::string_view body, Deadline deadline);
 
-  /// Asks the stream's member on another connection whether the member sees a leader. Returns a failure if it
-  /// sees no leader or does not answer.
+  /// Asks the stream's member on another connection for its status. Returns a failure if the member sees no
+  /// leader or does not answer.
   [[nodiscard]] std::optional<Failure> check(const Stream& stream, Deadline deadline);
 
-  /// Makes the next stream go to another member or use another token, as `action` says.
+  /// Makes the next stream use another member or token, as `action` says.
   void note_failure(const Stream& stream, RetryAction action);
 
   [[nodiscard]] std::chrono::milliseconds try_timeout() const noexcept { return options_.try_timeout; }
 
  private:
-  /// The URL and the token that an attempt at a member needs.
   struct Ready {
-    std::string url;  ///< the URL of the member with the API prefix
+    std::string url;
     Token token;
   };
 
@@ -74,21 +71,21 @@ class Cluster {
   [[nodiscard]] Tried<Ready> prepare(std::size_t member, Deadline deadline);
   [[nodiscard]] Tried<std::string> find_prefix(std::size_t member, Deadline deadline);
   [[nodiscard]] std::optional<Failure> note_cluster(std::size_t member, std::uint64_t cluster_id);
-  /// Returns the token that all calls use. If the token is missing, one thread logs in, and other threads
-  /// wait for the same result.
+  /// Returns the token of all calls. If the token is missing, one thread logs in and other threads wait.
   [[nodiscard]] Tried<Token> token(const std::string& url, Deadline deadline);
   [[nodiscard]] Tried<Token> log_in(const std::string& url, Deadline deadline);
   /// Forgets `token`, unless a newer token has replaced it.
   void forget(const Token& token);
 
   const Options options_;
-  const Secret basic_authorization_;  // used by API v2 only
+  const Secret basic_authorization_;  // Only API v2 uses the header.
   const std::unique_ptr<Transport> transport_;
   Members members_;
 
   std::mutex mutex_;
-  Token token_;                             // guarded by mutex_
-  std::shared_future<Tried<Token>> login_;  // guarded by mutex_; valid only while a thread logs in
+  Token token_;  // The member is guarded by `mutex_`.
+  // The member is guarded by `mutex_` and valid while a thread logs in.
+  std::shared_future<Tried<Token>> login_;
 };
 
 }  // namespace rest_fcgi::etcd

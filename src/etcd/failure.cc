@@ -12,12 +12,12 @@ namespace rest_fcgi::etcd {
 namespace {
 
 constexpr long kAny = -1;
-constexpr long kNotJson = -2;  // stands for a missing gRPC code: etcd's gateway did not write this answer
+constexpr long kNotJson = -2;  // The code for an answer that etcd's gateway did not write.
 
 struct Row {
   long status;
-  long code;              // the code of gRPC
-  std::string_view text;  // the message contains this text
+  long code;              // The code of gRPC.
+  std::string_view text;  // A part of the message.
   ErrorKind kind;
   RetryAction action;
   bool is_outcome_known;
@@ -93,11 +93,10 @@ Failure transport_failure(Error error) {
 Failure gateway_failure(const HttpReply& reply, std::string_view url) {
   JsonDocument document;
   if (!document.parse(reply.body, JsonLimits::none())) {
-    // The page of a proxy says no more than its status.
     return failure(reply.status, kNotJson, reply.status == 400 ? first_line(reply.body) : "", url);
   }
   const JsonValue root = document.root();
-  // The oldest servers send only `error`. Newer servers send `message` as well.
+  // The oldest servers send only `error`, without `message`.
   const std::string_view message = text(root, "message");
   return failure(reply.status, number(root, "code"), message.empty() ? text(root, "error") : message, url);
 }

@@ -46,7 +46,7 @@ Error malformed_endpoint(std::string_view url) {
              quoted(has_user ? url.substr(at + 1) : url), has_user ? ", and without name and password" : "")};
 }
 
-/// If an attempt ends this close to the deadline, the deadline ended it.
+/// The deadline ended an attempt that ends at most this long before the deadline.
 constexpr std::chrono::milliseconds kTimerTick{5};
 
 SteadyTime now() {
@@ -66,7 +66,7 @@ Tried<Probed> ask_status(Transport& transport, const std::string& url, std::stri
     if (failure.action == RetryAction::next_member || failure.action == RetryAction::other_prefix) {
       return failure;
     }
-    return Probed{std::string(prefix), 0};  // the member has the API, but refuses the request without a login
+    return Probed{std::string(prefix), 0};
   }
   JsonDocument document;
   if (document.parse(reply->body, JsonLimits::none())) {
@@ -178,7 +178,7 @@ Result<void> retry(Members& members, Effect effect, Deadline deadline, const Att
     }
     if (failure->action != RetryAction::next_member) return std::move(failure->error);
     is_outcome_known = is_outcome_known && failure->is_outcome_known;
-    // If the deadline ends an attempt, the error says less than an earlier error of the same member.
+    // An error at the deadline says less than an earlier error of the member.
     std::string& last_error = last_errors[member];
     if (last_error.empty() || now() + kTimerTick < deadline) last_error = std::move(failure->error.message);
     // The random part of the pause spreads callers that failed at the same time.
@@ -199,7 +199,7 @@ Tried<Probed> probe(Transport& transport, const std::string& url, Deadline deadl
     probed = ask_status(transport, url, prefix, deadline);
     Failure* const failure = std::get_if<Failure>(&probed);
     if (failure == nullptr || failure->action != RetryAction::other_prefix) return probed;
-    failure->action = RetryAction::next_member;  // the result if the older prefixes do not work either
+    failure->action = RetryAction::next_member;
     failure->lacks_api = prefix == kPrefixes.back();
   }
   return probed;

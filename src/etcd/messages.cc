@@ -12,7 +12,6 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-/// Returns the six bits of a base64 character; 64 for a character outside of the alphabet.
 constexpr unsigned sextet(char c) noexcept {
   const auto from = [c](char first) { return static_cast<unsigned>(c - first); };
   if (c >= 'A' && c <= 'Z') return from('A');
@@ -24,7 +23,8 @@ constexpr unsigned sextet(char c) noexcept {
 
 constexpr std::array<std::string_view, 2> kResults{"EQUAL", "GREATER"};
 constexpr std::array<std::string_view, 3> kRequests{"request_range", "request_put",
-                                                    "request_txn"};  // in the order of the variant
+                                                    // The names have the order of the variant.
+                                                    "request_txn"};
 
 void write(JsonWriter& writer, const RangeRequest& request) {
   writer.begin_object();
@@ -43,8 +43,7 @@ void write(JsonWriter& writer, const PutRequest& request) {
   writer.end_object();
 }
 
-/// Writes the compared value or version even if it is empty or zero. In etcd's union, the presence of a
-/// field selects what is compared.
+/// The present field selects what etcd compares, even if its value is empty or zero.
 void write(JsonWriter& writer, const Compare& compare) {
   const bool is_value = compare.target == Compare::Target::value;
   writer.begin_object();
@@ -97,7 +96,7 @@ std::optional<std::string> from_base64(std::string_view text) {
     for (const unsigned shift : {16U, 8U, 0U}) bytes.push_back(static_cast<char>(group >> shift & 255U));
     group = 0;
   }
-  // In valid base64, the unused bits of the last character are zero.
+  // The unused bits of the last base64 character must be zero.
   for (std::size_t i = 0; i < padding; ++i) {
     if (bytes.back() != '\0') return std::nullopt;
     bytes.pop_back();

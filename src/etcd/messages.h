@@ -19,16 +19,15 @@
 /// padding), and integers are strings. Fields that are zero, empty or false are left out.
 namespace rest_fcgi::etcd {
 
-/// Decodes base64. Absent if `text` differs from the output of `append_base64`.
+/// Decodes base64. Returns std::nullopt if `text` differs from the output of `append_base64`.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
-/// Reads the fields of one message in a reply. An absent field is zero, empty or false. `mistake` receives a
-/// description of the first malformed field. The document and `mistake` must outlive this object.
+/// Reads the fields of a message. An absent field is zero, empty or false. `mistake` receives the first
+/// malformed field. The document and `mistake` must outlive this object.
 class Fields {
  public:
   Fields(JsonValue message, std::string& mistake);
 
-  /// Returns an integer. The gateway writes integers as strings, but a JSON number is accepted, too.
   [[nodiscard]] std::int64_t int64(std::string_view name) const;
   [[nodiscard]] std::uint64_t uint64(std::string_view name) const;
   [[nodiscard]] bool boolean(std::string_view name) const;
@@ -39,7 +38,6 @@ class Fields {
   /// Returns a field as `message` does. An absent field is a mistake.
   [[nodiscard]] std::optional<Fields> require(std::string_view name) const;
 
-  /// Calls `read` for each message in a list. Returns the results.
   template <class Read>
   [[nodiscard]] auto each(std::string_view name, const Read& read) const {
     std::vector<std::invoke_result_t<Read, const Fields&>> list;
@@ -50,7 +48,6 @@ class Fields {
   }
 
  private:
-  /// Returns JSON null if the field is absent or of another kind.
   [[nodiscard]] JsonValue find(std::string_view name, JsonValue::Kind kind) const;
   template <class Number>
   [[nodiscard]] Number integer(std::string_view name) const;
@@ -71,7 +68,7 @@ template <class Reply>
 
 struct Status {
   std::uint64_t cluster_id = 0;
-  std::uint64_t leader = 0;  ///< 0 if the member sees no leader
+  std::uint64_t leader = 0;  ///< The leader's ID. 0 if the member sees no leader.
 };
 
 [[nodiscard]] Header read_header(const Fields& reply);
@@ -85,7 +82,6 @@ struct Status {
 [[nodiscard]] std::string to_json(const TxnRequest& request);
 [[nodiscard]] std::string to_json(const PutRequest& request);
 
-/// Writes one field, unless it is zero, empty or false.
 void write_bytes(JsonWriter& writer, std::string_view name, std::string_view bytes);
 void write_int64(JsonWriter& writer, std::string_view name, std::int64_t value);
 void write_flag(JsonWriter& writer, std::string_view name, bool value);

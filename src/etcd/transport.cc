@@ -19,15 +19,14 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-constexpr std::size_t kMostIdle = 16;  // connections
+constexpr std::size_t kMostIdle = 16;  // The largest number of idle connections.
 
-/// Returns the beginning of a URL, such as `http://HOST:PORT`.
 std::string server_of(const std::string& url) {
   const std::size_t authority = url.find("://");
   return url.substr(0, authority == std::string::npos ? authority : url.find('/', authority + 3));
 }
 
-/// Opens a socket that programs started by this process do not inherit.
+/// Opens a socket that child processes do not inherit.
 curl_socket_t open_socket(void*, curlsocktype, curl_sockaddr* address) noexcept {
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
@@ -70,11 +69,11 @@ Result<void> check_files(const Options& options) {
 
 }  // namespace
 
-/// One exchange on a libcurl handle. The handle, `options` and the texts that `request` views must outlive
-/// the transfer. The destructor resets the handle, but keeps its connections. Not synchronized.
+/// An exchange on a libcurl handle. The destructor resets the handle but keeps its connections. The handle,
+/// `options` and the texts of `request` must outlive the Transfer. A Transfer is not thread-safe.
 class Transfer {
  public:
-  /// Takes bytes of the reply. Returns false if the reply is too large, which ends the transfer.
+  /// Takes bytes of the reply. Returns false if the reply is too large.
   using Sink = std::function<bool(std::string_view)>;
 
   Transfer(CURL* handle, const Options& options, const HttpRequest& request, Sink sink)
@@ -109,7 +108,6 @@ class Transfer {
     return {kind_of(code, sent > 0), format("{}: {}", server_, excerpt(said, kMostQuoted))};
   }
 
-  /// Returns the code of the first option that libcurl refused; CURLE_OK if libcurl accepted all options.
   [[nodiscard]] CURLcode prepared() const noexcept { return prepared_; }
 
  private:
@@ -136,7 +134,7 @@ class Transfer {
 
   void set_limits() {
     set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_QUICK_EXIT, 1L);  // libcurl does not wait for its thread that resolves a name
+    set(CURLOPT_QUICK_EXIT, 1L);  // libcurl does not wait for its thread that resolves a name.
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_PROXY, "");
     set(CURLOPT_FOLLOWLOCATION, 0L);
@@ -152,7 +150,7 @@ class Transfer {
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     if (!options.ca.empty()) {
       set(CURLOPT_CAINFO, options.ca.c_str());
-      // Do not trust the system's authorities as well.
+      // libcurl would trust the system's authorities too.
       set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
     }
     if (!options.client_cert.empty()) {
@@ -165,8 +163,7 @@ class Transfer {
     if (method == HttpRequest::Method::get) return set(CURLOPT_HTTPGET, 1L);
     set(CURLOPT_POST, 1L);
     if (method == HttpRequest::Method::put) set(CURLOPT_CUSTOMREQUEST, "PUT");
-    // libcurl reads the body through a callback and cannot read it twice. Therefore libcurl never repeats a
-    // request by itself.
+    // libcurl cannot read the body twice, and therefore never repeats a request.
     set(CURLOPT_READFUNCTION, &Transfer::on_read);
     set(CURLOPT_READDATA, this);
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_.size()));

@@ -25,18 +25,17 @@ struct CurlDeleter {
 };
 using CurlEasy = std::unique_ptr<CURL, CurlDeleter>;
 
-/// The most bytes of a server's text that an error message quotes.
 inline constexpr std::size_t kMostQuoted = 200;
 
-/// One HTTP/1.1 request. The viewed texts must stay valid until the exchange is over.
+/// An HTTP/1.1 request. The viewed texts must stay valid until the exchange is over.
 struct HttpRequest {
   enum class Method { get, post, put };
 
   Method method = Method::post;
-  std::string url;          ///< `http(s)://HOST:PORT/PATH`, escaped
-  std::string_view body{};  ///< not copied, because it may hold a password
+  std::string url;          ///< The escaped URL `http(s)://HOST:PORT/PATH`.
+  std::string_view body{};  ///< The body, which the transport does not copy, because it may hold a password.
   std::string_view content_type = "application/json";
-  /// The value of the header `Authorization`; if it is empty, the header is not sent.
+  /// The header `Authorization`. Empty if the header is not sent.
   SecretView authorization{};
 };
 
@@ -48,25 +47,24 @@ struct HttpReply {
 class HttpStream;
 class Transfer;
 
-/// An HTTP client that keeps connections open. It does not depend on etcd. It follows no redirects and uses
-/// no proxies. Thread-safe. An exchange blocks the calling thread.
+/// An HTTP client that keeps connections open, and follows no redirects and uses no proxies. A Transport is
+/// thread-safe, and an exchange blocks.
 ///
-/// Errors of an exchange: unavailable (nothing of the request was sent), timeout (the request was sent, at
-/// least in part, and may have been executed), configuration (libcurl refuses a certificate or the URL),
-/// internal (the reply is larger than `kMaxReply`). Messages name the server and contain nothing of the
-/// request.
+/// Errors of an exchange: unavailable (the request was not sent), timeout (the request may have been
+/// executed), configuration (libcurl refuses a certificate or the URL), internal (the reply is larger than
+/// `kMaxReply`). Messages name the server and contain nothing of the request.
 class Transport {
  public:
   static constexpr std::size_t kMaxReply = 64U << 20;
 
-  /// Opens no connection. Errors: configuration, for a file of `options` that cannot be read, and for a
+  /// Makes a transport without opening a connection. Errors: configuration, for an unreadable file, and for a
   /// certificate without a key or a key without a certificate.
   [[nodiscard]] static Result<std::unique_ptr<Transport>> make(Options options);
 
-  /// Makes one attempt, which ends after `options.try_timeout` or at the deadline.
+  /// Makes an attempt, which ends after `options.try_timeout` or at the deadline.
   [[nodiscard]] Result<HttpReply> exchange(const HttpRequest& request, Deadline deadline);
 
-  /// Starts a request on a connection of its own. Copies the body. The stream must not outlive the transport.
+  /// Starts a request on its own connection. Copies the body. The transport must outlive the stream.
   [[nodiscard]] std::unique_ptr<HttpStream> open(const HttpRequest& request);
 
  private:
@@ -74,14 +72,14 @@ class Transport {
 
   const Options options_;
   std::mutex mutex_;
-  std::vector<CurlEasy> idle_;  // guarded by mutex_
+  std::vector<CurlEasy> idle_;  // The member is guarded by `mutex_`.
 };
 
-/// A reply that the caller reads while it arrives. Data is received only inside calls of `read`. Not
-/// synchronized.
+/// A reply that the caller reads while it arrives. Only `read` receives data. An HttpStream is not
+/// thread-safe.
 class HttpStream {
  public:
-  /// `options` must outlive the stream.
+  /// REQUIRES: `options` outlives the stream.
   HttpStream(const Options& options, const HttpRequest& request);
   ~HttpStream();
   HttpStream(const HttpStream&) = delete;
@@ -91,7 +89,7 @@ class HttpStream {
   /// `Transport::exchange`; timeout at the end of the reply.
   [[nodiscard]] Result<std::string> read(Deadline deadline);
 
-  /// Returns the HTTP status; 0 before the first bytes.
+  /// Returns the HTTP status, or 0 before the first bytes.
   [[nodiscard]] long status() const;
 
  private:
@@ -99,7 +97,7 @@ class HttpStream {
     void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
   };
 
-  /// Sends and receives as much as is possible without blocking. An error means that the exchange is over.
+  /// Sends and receives as much as possible without blocking. An error ends the exchange.
   [[nodiscard]] Result<void> advance();
 
   const std::string url_;
@@ -108,7 +106,7 @@ class HttpStream {
   CurlEasy easy_;
   std::unique_ptr<CURLM, MultiDeleter> multi_;
   std::unique_ptr<Transfer> transfer_;
-  std::optional<Error> ended_;  // the error that `read` returns after all received bytes
+  std::optional<Error> ended_;  // The error that `read` returns after all received bytes.
 };
 
 }  // namespace rest_fcgi::etcd

@@ -13,9 +13,9 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-/// A reason why etcd cancels a watch. The text identifies the reason, because the gRPC code is ambiguous.
+/// A reason why etcd cancels a watch. The gRPC code is ambiguous.
 struct Reason {
-  std::string_view text;  // this text occurs in etcd's `cancel_reason`
+  std::string_view text;  // A part of etcd's `cancel_reason`.
   ErrorKind kind;
   RetryAction action;
 };
@@ -81,8 +81,7 @@ std::string watch_body(const WatchRequest& request, std::int64_t start_revision,
            write_bytes(writer, "range_end", request.range_end);
            write_int64(writer, "start_revision", start_revision);
            write_flag(writer, "prev_kv", true);
-           // Progress notifications advance `next_revision_` even if no event comes. Otherwise etcd could
-           // compact the revision from which the watch continues after a break.
+           // Progress notifications keep `next_revision_` newer than etcd's compaction, even without events.
            write_flag(writer, "progress_notify", true);
            write_flag(writer, "fragment", fragment);
            writer.end_object().end_object();
@@ -126,8 +125,7 @@ void WatchBacklog::add(WatchReply reply) {
     revisions_.back().push_back(std::move(event));
   }
   if (is_last_open_ && !reply.fragment) close_last();
-  // The header holds the newest revision of the store. Only a progress notification guarantees that all
-  // events up to this revision have arrived.
+  // Only a progress notification guarantees that all events up to the header's revision have arrived.
   const bool is_progress = reply.events.empty() && !reply.created;
   if (is_progress) next_revision_ = std::max(next_revision_, reply.header.revision + 1);
 }

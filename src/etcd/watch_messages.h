@@ -13,18 +13,18 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/etcd/client.h"
 
-/// Messages of etcd's Watch service, and the received events that the caller has not taken yet.
 namespace rest_fcgi::etcd {
 
-/// Splits a stream into lines, because etcd's gateway ends each message with a newline. Not synchronized.
+/// Splits a stream into lines, because etcd's gateway ends each message with a newline. A LineReader is not
+/// thread-safe.
 class LineReader {
  public:
   explicit LineReader(std::size_t most) : most_(most) {}
 
   void append(std::string_view bytes);
 
-  /// Returns the next line that is not empty; absent if its end has not arrived. Errors: internal, if the
-  /// line is longer than `most` bytes.
+  /// Returns the next line that is not empty, or std::nullopt before the line's end arrives. Errors:
+  /// internal, if the line is longer than `most` bytes.
   [[nodiscard]] Result<std::optional<std::string>> next();
 
   /// Returns the bytes after the last newline. An error at the end of a stream has no newline.
@@ -33,33 +33,32 @@ class LineReader {
  private:
   const std::size_t most_;
   std::string buffer_;
-  std::size_t begin_ = 0;    // the start of the next line
-  std::size_t scanned_ = 0;  // the bytes from `begin_` to here hold no newline
+  std::size_t begin_ = 0;    // The start of the next line.
+  std::size_t scanned_ = 0;  // The end of the bytes without a newline.
 };
 
-/// Returns the request that creates a watch. With `fragment`, etcd sends large replies in parts; etcd before
-/// 3.4 refuses this field.
+/// Returns the request that creates a watch. With `fragment`, etcd sends large replies in parts. etcd before
+/// 3.4 refuses `fragment`.
 [[nodiscard]] std::string watch_body(const WatchRequest& request, std::int64_t start_revision, bool fragment);
 
 struct WatchReply {
   Header header;
   bool created = false;
   bool canceled = false;
-  bool fragment = false;  ///< the next reply continues the last revision of this reply
-  /// Not 0 if etcd canceled the watch because earlier revisions are compacted.
+  bool fragment = false;  ///< Whether the next reply continues the last revision of this reply.
+  /// The oldest revision that compaction kept. 0 if etcd did not cancel the watch for compaction.
   std::int64_t compact_revision = 0;
   std::string cancel_reason;
   std::vector<WatchEvent> events;
 };
 
-/// Reads one message of a stream. Error messages name the member by its `url`. Returns a failure if the
-/// message is an error of etcd or is malformed.
+/// Reads a message of a stream. Returns a failure if the message is an error of etcd or is malformed.
 [[nodiscard]] Tried<WatchReply> read_watch_reply(std::string_view message, std::string_view url);
 
 /// Returns the reason why etcd canceled a watch. REQUIRES: reply.canceled
 [[nodiscard]] Failure cancel_failure(const WatchReply& reply, std::string_view url);
 
-/// The received events of a watch, grouped by revision. Not synchronized.
+/// The received events of a watch, grouped by revision. A WatchBacklog is not thread-safe.
 class WatchBacklog {
  public:
   explicit WatchBacklog(std::int64_t start_revision) : next_revision_(start_revision) {}
@@ -67,21 +66,20 @@ class WatchBacklog {
   /// REQUIRES: the reply is not canceled.
   void add(WatchReply reply);
 
-  /// Returns the events of the oldest complete revision; absent if no revision is complete.
+  /// Returns the events of the oldest complete revision, or std::nullopt if no revision is complete.
   [[nodiscard]] std::optional<std::vector<WatchEvent>> take();
 
-  /// Forgets an incomplete revision. etcd sends that revision again on the next connection.
+  /// Forgets an incomplete revision, which etcd sends again on the next connection.
   void note_break();
 
-  /// Returns the revision at which the next connection starts.
   [[nodiscard]] std::int64_t next_revision() const noexcept { return next_revision_; }
 
  private:
   void close_last();
 
-  std::deque<std::vector<WatchEvent>> revisions_;  // each revision has at least one event
-  bool is_last_open_ = false;                      // more events of the last revision may arrive
-  std::int64_t next_revision_;                     // all revisions before this revision are complete
+  std::deque<std::vector<WatchEvent>> revisions_;  // The received revisions, each with at least one event.
+  bool is_last_open_ = false;                      // Whether more events of the last revision may arrive.
+  std::int64_t next_revision_;                     // The revision before which all revisions are complete.
 };
 
 }  // namespace rest_fcgi::etcd

@@ -21,29 +21,28 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// A connection that breaks before this time counts as an early break.
+/// The duration below which a break of a connection is early.
 constexpr std::chrono::seconds kLasting{5};
 
-/// Returns the pause before the next connection. The pause grows after several early breaks, because the
-/// request may cause them.
+/// Returns the pause before the next connection, which grows after several early breaks.
 milliseconds pause_after(unsigned breaks) {
   return breaks < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(breaks - 2, 4U));
 }
 
 }  // namespace
 
-/// One connection of a watch. A member without events is as silent as a member that hangs or has no leader.
-/// Therefore the watch asks a silent member for its status on another connection. Not synchronized.
+/// A connection of a watch. The watch asks a silent member for its status on another connection, because the
+/// member may hang or have no leader. A WatchConnection is not thread-safe.
 class WatchConnection {
  public:
-  /// `cluster`, which opened the stream, must outlive this connection.
+  /// REQUIRES: `cluster`, which opened the stream, outlives this connection.
   WatchConnection(Cluster& cluster, Cluster::Stream stream)
       : cluster_(cluster),
         stream_(std::move(stream)),
         lines_(Transport::kMaxReply),
         heard_at_(steady_clock::now()) {}
 
-  /// Waits for replies until the deadline. After a failure the connection is over.
+  /// Waits for replies until the deadline. A failure ends the connection.
   [[nodiscard]] Tried<std::vector<WatchReply>> read(Deadline deadline) {
     const SteadyTime suspicious_at = heard_at_ + 2 * cluster_.try_timeout();
     Result<std::string> bytes = stream_.bytes->read(std::min(deadline, suspicious_at));
@@ -55,7 +54,7 @@ class WatchConnection {
       return split(*bytes);
     }
     if (steady_clock::now() >= suspicious_at) {
-      // A member confirms a watch at once. Without the confirmation, the member did not receive the request.
+      // A member confirms a watch at once if the member received the request.
       if (!has_answered_) {
         return Failure{{ErrorKind::unavailable, format("etcd: {}: no answer to a watch", stream_.url)},
                        RetryAction::next_member};
@@ -68,7 +67,7 @@ class WatchConnection {
   [[nodiscard]] const Cluster::Stream& stream() const noexcept { return stream_; }
 
  private:
-  /// Reads the bytes after the last newline. Returns `end` if they are not a complete message.
+  /// Reads the bytes after the last newline. Returns `end` if the bytes are not a complete message.
   [[nodiscard]] Tried<std::vector<WatchReply>> read_rest(Failure end) {
     const std::string rest = lines_.rest();
     if (rest.empty()) return end;
@@ -98,7 +97,7 @@ class WatchConnection {
   }
 
   [[nodiscard]] std::optional<Failure> ask_member(Deadline deadline) {
-    // Several calls with short deadlines share one time limit, `try_timeout`, for the member's answer.
+    // Several calls with short deadlines share the time limit `try_timeout` for the member's answer.
     const SteadyTime start = steady_clock::now();
     const SteadyTime end = std::min(deadline, start + cluster_.try_timeout() - asked_);
     if (start >= end) return std::nullopt;
@@ -118,11 +117,11 @@ class WatchConnection {
   Cluster::Stream stream_;
   bool has_answered_ = false;
   LineReader lines_;
-  SteadyTime heard_at_;    // the time of the member's last answer on any connection
-  milliseconds asked_{0};  // how long status requests waited without an answer since `heard_at_`
+  SteadyTime heard_at_;    // The time of the member's last answer on any connection.
+  milliseconds asked_{0};  // How long status requests waited without an answer since `heard_at_`.
 };
 
-/// A watch that replaces its connection when the connection breaks.
+/// A watch that replaces a broken connection.
 class Watcher::Stream {
  public:
   Stream(Cluster& cluster, WatchRequest request)
@@ -130,7 +129,7 @@ class Watcher::Stream {
 
   [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline) {
     is_token_refused_ = false;
-    // Events that have already arrived are returned even after the deadline.
+    // Events that have arrived are returned even after the deadline.
     for (bool is_late = false;; is_late = steady_clock::now() >= deadline) {
       if (std::optional<std::vector<WatchEvent>> events = backlog_.take()) return *std::move(events);
       if (final_error_) return *final_error_;
@@ -218,11 +217,11 @@ class Watcher::Stream {
   WatchBacklog backlog_;
   std::optional<WatchConnection> connection_;
   SteadyTime opened_at_{};
-  unsigned early_breaks_ = 0;      // consecutive early breaks
-  bool is_token_refused_ = false;  // the last connection's token was refused
+  unsigned early_breaks_ = 0;      // The number of consecutive early breaks.
+  bool is_token_refused_ = false;  // Whether etcd refused the last connection's token.
   bool uses_fragments_ = true;
   std::uint64_t cluster_id_ = 0;
-  std::optional<Error> last_error_;  // why the last connection ended
+  std::optional<Error> last_error_;  // The error that ended the last connection.
   std::optional<Error> final_error_;
 };
 
