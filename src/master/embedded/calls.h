@@ -18,28 +18,26 @@
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/master/workers.h"
 
-/// Runs calls that are authorized already.
+/// Runs calls that are already authorized.
 namespace rest_fcgi::embedded {
 
 class LocalJob;
 class MasterJob;
 
-/// Runs local calls on minions. Thread-safe.
 class LocalCaller {
  public:
   using Addressee = std::shared_ptr<master::Addressee>;
 
-  /// A call to publish. Borrows all but the selection.
+  /// A call to publish. Borrows all members except the selection.
   struct Request {
     const lowstate::LocalCall& call;
     std::string_view user;
     Selection selection;
-    /// true if the selection has only some of the minions that the call's target matches
+    /// whether the selection has only some of the minions that the call's target matches
     bool is_narrowed = false;
-    std::string_view jid = {};  ///< the jid that the caller chose; empty: the job gets a new jid
+    std::string_view jid = {};  ///< the jid that the caller chose; may be empty
   };
 
-  /// `workers` must outlive the object.
   LocalCaller(std::shared_ptr<const Minions> minions, std::shared_ptr<const Modules> modules,
               std::shared_ptr<Jobs> jobs, master::Workers& workers)
       : minions_(std::move(minions)),
@@ -47,11 +45,9 @@ class LocalCaller {
         jobs_(std::move(jobs)),
         workers_(workers) {}
 
-  /// Runs the functions of the call. If all of them are quick, they run on this thread. Their returns are
-  /// then in the job; after 1 MiB of returns, further returns go to `returns`. Other functions run on worker
-  /// threads and return through `returns`. If `returns` is null, all functions run on worker threads, and
-  /// only the job cache gets the returns. Errors: invocation, if another job has the jid; unavailable;
-  /// internal.
+  /// Runs the functions of the call. Quick functions run on this thread, and their returns are in the job up
+  /// to 1 MiB. Other functions run on worker threads and return through `returns`. If `returns` is null, only
+  /// the job cache gets the returns. Fails with `invocation` for a used jid, `unavailable` or `internal`.
   [[nodiscard]] Result<master::Job> run(const Request& request, const Addressee& returns);
 
   /// Answers a publication that runs no function. Saves nothing in the job cache.
@@ -71,7 +67,6 @@ class LocalCaller {
   master::Workers& workers_;
 };
 
-/// Runs runners and wheels. Thread-safe.
 class MasterCaller {
  public:
   using Mailbox = std::shared_ptr<master::RunnerReturns>;
@@ -83,16 +78,14 @@ class MasterCaller {
     std::shared_ptr<const lowstate::MasterArguments> arguments;
   };
 
-  /// `workers` must outlive the object.
   MasterCaller(std::shared_ptr<const MasterData> data, std::shared_ptr<Jobs> jobs, master::Workers& workers)
       : data_(std::move(data)), jobs_(std::move(jobs)), workers_(workers) {}
 
-  /// Runs a runner or wheel. A quick function runs on this thread. Any other runs on a worker thread, and its
-  /// return also goes to the job cache. If `returns` is null, every function runs on a worker thread, and its
-  /// return goes only to the job cache. Errors: unavailable; internal.
+  /// Runs a runner or wheel. A quick function runs on this thread, and other functions on a worker thread. If
+  /// `returns` is null, every function runs on a worker thread and returns to the job cache. Fails with
+  /// `unavailable` or `internal`.
   [[nodiscard]] Result<master::Started> run(const Request& request, const Mailbox& returns);
 
-  /// Runs a wheel on this thread.
   [[nodiscard]] master::WheelReply wheel(const Request& request);
 
  private:
@@ -104,15 +97,15 @@ class MasterCaller {
   master::Workers& workers_;
 };
 
-/// Delays an asynchronous job if there are event listeners. A browser then has the reply with the jid before
-/// the job's first event arrives on another connection.
+/// Delays an asynchronous job if there are event listeners, so that the reply comes before the job's first
+/// event.
 inline void delay_for_listeners(const Jobs& jobs, const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kDelay{100};
   if (jobs.announcer().has_listeners()) static_cast<void>(pause(kDelay, stop));
 }
 
-/// Starts a job, now or later. If the caller waits for the job, calls `begin` now and returns null. Otherwise
-/// returns a gate that calls `begin` when the last copy of the gate is destroyed.
+/// Starts a job now, if the caller waits for it, and returns null. Otherwise returns a gate that calls
+/// `begin` when its last copy is destroyed.
 template <class Begin>
 [[nodiscard]] master::StartGate start_or_gate(bool is_awaited, Begin begin) {
   struct Gate {

@@ -24,23 +24,21 @@ struct Minion {
   JsonDocument pillar;  ///< an object
 };
 
-/// Salt's nodegroups, with the ids of their minions. Borrows the minions' ids. Immutable; shared by all
-/// threads.
+/// Salt's nodegroups with the ids of their minions. Borrows the ids. Immutable; shared by all threads.
 class Nodegroups {
  public:
   Nodegroups() = default;
 
-  /// Resolves the nodegroups. Errors: configuration, if a nodegroup is no compound target or contains itself.
+  /// Resolves the nodegroups. Fails with `configuration` for a malformed or recursive nodegroup.
   [[nodiscard]] static Result<Nodegroups> make(const std::vector<master::NodegroupOptions>& options,
                                                const std::vector<Minion>& minions);
 
   /// Returns the sorted ids of the minions in a nodegroup, or null for an unknown nodegroup.
   [[nodiscard]] const std::vector<std::string_view>* find(std::string_view name) const;
 
-  /// Returns whether the nodegroup's target, or the target of a nodegroup inside it, looks into pillar data.
+  /// Returns whether the nodegroup, or a nodegroup inside it, looks into pillar data.
   [[nodiscard]] bool looks_into_pillar(std::string_view name) const { return using_pillar_.contains(name); }
 
-  /// Returns the names of all nodegroups, joined by commas.
   [[nodiscard]] std::string names() const;
 
  private:
@@ -50,16 +48,14 @@ class Nodegroups {
   std::set<std::string, std::less<>> using_pillar_;
 };
 
-/// Checks the id of a minion. Errors: configuration, if Salt does not allow such an id.
+/// Fails with `configuration` if Salt does not allow the id of a minion.
 [[nodiscard]] Result<void> check_minion_id(std::string_view id);
 
-/// All minions of one configuration, sorted by id. Immutable. The master shares the object with the jobs that
-/// it started, which may outlive the master.
+/// All minions of one configuration, sorted by id. The object may outlive the master that made it. Immutable.
 class Minions {
  public:
-  /// Makes the declared minions. If none is declared, makes one minion with the host's name. Errors:
-  /// configuration, for a wrong or duplicate id, for grains or pillar that are no object, and for a wrong
-  /// nodegroup.
+  /// Makes the declared minions, or one minion with the host's name. Fails with `configuration` for a wrong
+  /// or duplicate id, wrong grains or pillar, or a wrong nodegroup.
   [[nodiscard]] static Result<std::shared_ptr<const Minions>> make(
       const std::vector<MinionOptions>& declared,
       const std::vector<master::NodegroupOptions>& nodegroups = {});
@@ -68,15 +64,15 @@ class Minions {
 
   [[nodiscard]] const Nodegroups& nodegroups() const noexcept { return nodegroups_; }
 
-  /// Returns the position of the minion in `all()`, or nothing for an unknown minion.
+  /// Returns the position of the minion in `all()`, or absent for an unknown minion.
   [[nodiscard]] std::optional<std::size_t> position(std::string_view id) const;
 
  private:
   explicit Minions(std::vector<Minion> minions);
 
   std::vector<Minion> minions_;
-  std::unordered_map<std::string_view, std::size_t> positions_;  // keys point into minions_
-  Nodegroups nodegroups_;                                        // ids point into minions_
+  std::unordered_map<std::string_view, std::size_t> positions_;  // the keys point into minions_
+  Nodegroups nodegroups_;                                        // the ids point into minions_
 };
 
 }  // namespace rest_fcgi::embedded

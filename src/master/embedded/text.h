@@ -12,7 +12,6 @@
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/text.h"
 
-/// Functions that read and write JSON values and small text files.
 namespace rest_fcgi::embedded {
 
 /// Writes the arguments of a call as two members of an open object: an array of positional arguments, and an
@@ -27,38 +26,36 @@ void write_arguments(JsonWriter& writer, std::string_view args_key, const Values
   writer.end_object();
 }
 
-/// Returns the member `key` of the object, or null if the object lacks it.
 [[nodiscard]] inline JsonValue member_of(const JsonValue& object, std::string_view key) {
   return object.find(key).value_or(JsonValue());
 }
 
 /// Goes one step down into a value, as salt.utils.data.traverse_dict_and_list does. In an object, the step is
-/// the name of a member. In a list, it is an index; a negative index counts from the end. In a list it may
-/// also be a member's name, which is taken from the first object that has it.
+/// the name of a member. In a list, the step is an index, or a member of the first object that has it. A
+/// negative index counts from the end.
 [[nodiscard]] std::optional<JsonValue> step_into(const JsonValue& value, std::string_view step);
 
-/// Merges two objects at all levels, as salt.utils.dictupdate.update does. Values of `over` replace those of
-/// `base`. If `merge_lists` is true, lists are joined; otherwise they are replaced.
+/// Merges two objects at all levels, as salt.utils.dictupdate.update does. Values of `over` win. Lists are
+/// joined only if `merge_lists` is true.
 void write_merged(JsonWriter& writer, const JsonValue& base, const JsonValue& over, bool merge_lists);
 
 /// Writes an array with the elements of `base`, then the elements of `over` that `base` lacks.
 void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& over);
 
-/// Returns the first `limit` bytes of a file, or nothing if the file cannot be read. Does not block on a
-/// named pipe without a writer.
+/// Returns the first `limit` bytes of a file, or absent if the file cannot be read. Does not block on a named
+/// pipe.
 [[nodiscard]] std::optional<std::string> read_text(const std::string& path, std::size_t limit = 4 << 20);
 
 /// Returns the parts of the text between delimiters. Parts may be empty. REQUIRES: `delimiter` is not empty.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, std::string_view delimiter);
 
-/// Returns the names in a list that is joined by commas, without surrounding white space.
+/// Returns the names in a list between commas, without surrounding white space.
 [[nodiscard]] std::vector<std::string_view> split_names(std::string_view list);
 
 /// Returns the lines of a text without the empty lines.
 [[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
 
-/// Splits a line at its first colon, and strips both parts. Returns two empty parts for a line without a
-/// colon.
+/// Splits a line at its first colon, and strips both parts. Returns two empty parts without a colon.
 [[nodiscard]] std::pair<std::string_view, std::string_view> key_and_value(std::string_view line);
 
 }  // namespace rest_fcgi::embedded

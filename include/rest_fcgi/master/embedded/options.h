@@ -11,37 +11,35 @@
 
 namespace rest_fcgi::embedded {
 
-/// The options of one minion in this process.
 struct MinionOptions {
   std::string id;                      ///< id of the minion, without slash and NUL, and not `.` or `..`
   Json grains = Json::empty_object();  ///< grains as an object, which is merged over the host's own grains
   Json pillar = Json::empty_object();  ///< pillar of the minion as an object
 };
 
-/// Options of execution modules.
 struct ModuleOptions {
   std::vector<std::string> module_dirs;  ///< absolute paths of folders with execution modules
   std::chrono::milliseconds script_timeout{60'000};
-  std::string run_helper;   ///< path of rest_fcgi_run, or `unix:PATH` of its socket; if empty, the installed
-                            ///< program is used
-  std::string script_user;  ///< the user that scripts run as; empty means the server's user
+  std::string
+      run_helper;  ///< path of rest_fcgi_run, or `unix:PATH` of its socket; empty means the installed program
+  std::string script_user;         ///< the user that scripts run as; empty means the server's user
   std::string python = "python3";  ///< the program that runs Python modules: a path, or a name in PATH
-  std::string python_key;          ///< file, line and key that set `python`; empty if `python` is the default
-  /// The module `file` may change files only below this folder; empty means no files at all.
+  std::string python_key;          ///< file, line and key that set `python`; empty for the default
+  /// The only folder below which the module `file` may change files. Empty means no folder.
   std::string file_root;
 };
 
 struct Options {
   /// The return of the wheel `config.values`: an object with the options in use, without secrets.
   Json config_values = Json::empty_object();
-  /// The minions; if empty, there is one minion with the name of the host.
+  /// The minions. An empty list means one minion with the name of the host.
   std::vector<MinionOptions> minions;
   std::vector<master::NodegroupOptions> nodegroups;
   ModuleOptions modules;
-  std::size_t max_workers = 256;   ///< largest number of threads for slow functions and asynchronous jobs
-  std::size_t max_queued = 10000;  ///< largest number of function calls that wait for one of these threads; a
-                                   ///< further call fails with the error unavailable
-  master::JidShare jid_share;      ///< this host's part of the job ids, if several hosts share a job cache
+  std::size_t max_workers = 256;  ///< largest number of threads for slow functions and asynchronous jobs
+  std::size_t max_queued =
+      10000;                   ///< largest number of waiting calls; a further call fails with `unavailable`
+  master::JidShare jid_share;  ///< the host's part of the job ids, if several hosts share a job cache
   /// The largest size in bytes of the loads of all running and waiting jobs, as JSON text.
   std::size_t max_queued_bytes = 64 << 20;
 };

@@ -10,18 +10,15 @@
 
 namespace rest_fcgi::salt {
 
-/// How the client `ssh` runs salt-ssh on this host.
 struct SshOptions {
-  std::string program;     ///< absolute path of salt-ssh; if empty, salt-ssh is searched in PATH
-  std::string run_helper;  ///< absolute path of rest_fcgi_run, which starts salt-ssh, or `unix:PATH` of its
-                           ///< socket; if empty, the installed program is used
-  /// The largest number of calls at the same time; further calls wait. Each call is a process of about 100
-  /// MB.
+  std::string program;     ///< absolute path of salt-ssh; empty means a search in PATH
+  std::string run_helper;  ///< absolute path of rest_fcgi_run, or `unix:PATH` of its socket; empty means the
+                           ///< installed program
+  /// The largest number of simultaneous calls. Each call is a process of about 100 MB.
   std::size_t max_running = 4;
 };
 
-/// Options for a real Salt master. Members with a name of Salt hold this setting of the master's
-/// configuration.
+/// Options for a real Salt master. Members with a name of Salt hold the master's setting.
 struct Options {
   std::string conf_file;                ///< path of the master file, for salt-ssh and for Salt's own messages
   std::string interface = "127.0.0.1";  ///< address on which the master listens
@@ -31,21 +28,20 @@ struct Options {
   bool ipc_mode_tcp = false;  ///< whether the event bus uses TCP (`ipc_mode: tcp`)
   unsigned tcp_master_pub_port = 4512;
   unsigned tcp_master_pull_port = 4513;  ///< port that accepts events with `ipc_mode: tcp`
-  /// The number of the master's worker processes that can serve this program. Salt's default is 5, and Salt
-  /// 3008 reserves one of these for minions.
+  /// The number of the master's worker processes that serve this program. Salt's default is 5, and Salt 3008
+  /// reserves a process for minions.
   std::size_t worker_threads = 4;
   std::chrono::milliseconds timeout{
-      5000};  ///< timeout of jobs that set no timeout themselves; this value is sent to syndics
+      5000};                   ///< timeout of jobs that set no timeout themselves; also sent to syndics
   bool order_masters = false;  ///< whether the master has syndics
-  std::string ext_job_cache;   ///< a returner that gets the returns of all jobs in addition
+  std::string ext_job_cache;   ///< a returner that also gets the returns of all jobs
   std::vector<master::NodegroupOptions> nodegroups;
   std::size_t master_connections = 16;  ///< largest number of connections to `ret_port`
   /// The largest number of threads that wait for the master to check a login.
   std::size_t max_waiting_logins = 64;
-  /// How long to wait for the start of a runner, if the master does not say whether the runner exists. Not
-  /// configurable.
+  /// The longest wait for the start of a runner, if the master does not say whether the runner exists.
   std::chrono::milliseconds runner_start_time{10000};
-  bool inline_login = false;  ///< whether each call sends the credentials, as Salt does, instead of a token
+  bool inline_login = false;  ///< whether each call sends the credentials instead of a token
   SshOptions ssh;
 };
 

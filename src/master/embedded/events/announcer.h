@@ -16,46 +16,42 @@
 #include "rest_fcgi/returner/returner.h"
 
 /// The events of a Salt master of the release series 3008 (salt/master.py, salt/minion.py,
-/// salt/client/mixins.py). `master::secrecy_of` and `master::without_secrets` tell which secrets are hidden
-/// in events. The returns of minions keep their secrets.
+/// salt/client/mixins.py). Secrets are hidden, except in the returns of minions.
 namespace rest_fcgi::embedded {
 
 struct EventText;
 
-/// Returns whether a runner or wheel has the job. The function of such a job is `runner.NAME` or
-/// `wheel.NAME`, and its only minion is a master. The job may belong to another process.
+/// Returns whether the job is a call of a runner or wheel. Its function is `runner.NAME` or `wheel.NAME`, and
+/// its only minion is a master.
 [[nodiscard]] bool is_master_call(const returner::Load& load);
 
-/// Says whether the job of a runner or wheel is in the job cache. Jobs of minions always are.
+/// Says whether the job of a runner or wheel is in the job cache.
 enum class InJobCache { no, yes };
 
-/// Adds the events of jobs and minions to the event log of this process. Each event is added once. Without
-/// listeners the announcer makes no events. Thread-safe.
-///
-/// Hosts may share a job cache that can be watched. The announcer then gets the events of jobs in that cache
-/// from the watch. It publishes all other events there, for other processes and hosts.
+/// Adds the events of jobs and minions to the event log of this process. Events of a job cache that can be
+/// watched come from the watch. The announcer publishes its other events there for other processes and hosts.
+/// Thread-safe.
 class Announcer {
  public:
-  /// `clock` must outlive the announcer.
   Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock);
   ~Announcer();
   Announcer(const Announcer&) = delete;
   Announcer& operator=(const Announcer&) = delete;
 
-  /// Watches the job cache, if that cache can be watched. `cache` must outlive the announcer. REQUIRES: no
-  /// other function was called before.
+  /// Watches the job cache, if it can be watched. `cache` must outlive the announcer. REQUIRES: no other
+  /// function was called before.
   void watch(returner::Returner& cache);
 
   /// Tells `observer` about the jobs and minions of this process. REQUIRES: no job or event was announced
   /// before.
   void observe(std::shared_ptr<master::JobObserver> observer) { observer_ = std::move(observer); }
 
-  /// Returns a reader of all events from now on. `after` is described at `EventLog::reader`. Errors: those of
-  /// `EventLog::reader`; unavailable, if the shared job cache cannot be watched.
+  /// Returns a reader of all events after `after`. Fails with the errors of `EventLog::reader`, and with
+  /// `unavailable` if the shared job cache cannot be watched.
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> reader(const master::EventPermit& permit,
                                                                     std::string_view after);
 
-  /// Returns whether there is an observer or may be a listener, on this or another host.
+  /// Returns whether there is an observer or may be a listener on any host.
   [[nodiscard]] bool has_listeners() { return observer_ || needs_events(); }
 
   /// Announces a new job. `missing` are the ids in the job's target that no minion has.
@@ -65,7 +61,7 @@ class Announcer {
   void master_ret(const returner::Load& load, const Json& ret, bool success, InJobCache in_job_cache);
   void minion_start(std::string_view id);
   void minion_gone(std::string_view id);  ///< announces Salt's event of a deleted key
-  /// Announces an event. `data` is an object; the event's time replaces its member `_stamp`.
+  /// Announces an event. `data` is an object, and the event's time replaces its `_stamp`.
   void fire(std::string_view tag, const JsonValue& data);
 
  private:
@@ -77,7 +73,7 @@ class Announcer {
 
   const std::shared_ptr<master::EventLog> log_;
   const Clock& clock_;
-  const std::unique_ptr<ClusterEvents> cluster_events_;  // called by watch_
+  const std::unique_ptr<ClusterEvents> cluster_events_;  // the thread of watch_ uses it
   std::unique_ptr<returner::Watch> watch_{};
   std::shared_ptr<master::JobObserver> observer_{};
 };

@@ -8,25 +8,24 @@
 #include "master/embedded/host/ip_address.h"
 #include "rest_fcgi/core/json.h"
 
-/// The grains of this host. Their names and values are those of Salt's `grains/core.py`.
+/// The grains of this host, as in Salt's `grains/core.py`.
 namespace rest_fcgi::embedded {
 
-/// The release of Salt whose behaviour the engine has. Clients that depend on the release find it in
-/// `test.version`, in the grains `saltversion` and `saltversioninfo`, and in `manage.versions`.
+/// The release of Salt whose behaviour the engine has. Clients find it in `test.version`, in grains and in
+/// `manage.versions`.
 inline constexpr std::string_view kSaltVersion = "3006.28";
 
-/// Returns the name of this host. The ids of its minion and of its master are made from this name.
 [[nodiscard]] std::string host_name();
 
-/// Returns all grains of this host. Each call reads them again.
+/// Reads and returns all grains of this host.
 [[nodiscard]] Json host_grains();
 
 /// Returns the grains of the operating system (`os`, `os_family`, `osrelease`, ...) from the text of
-/// `/etc/os-release`. Leaves out grains that the text has no value for.
+/// `/etc/os-release`. Leaves out grains without a value.
 [[nodiscard]] Json os_grains(std::string_view os_release);
 
-// Each function below reads the text of a system file and writes a part of the grains as members of an open
-// object. If the text has no value for a grain, the grain is left out or gets Salt's default.
+// The following functions write grains from the text of a system file into an open object. A missing value
+// leaves the grain out or gives Salt's default.
 
 /// Writes the grains of the processor from the text of /proc/cpuinfo.
 void write_cpu_grains(JsonWriter& writer, std::string_view cpuinfo);
@@ -39,22 +38,21 @@ void write_firmware_grains(JsonWriter& writer, const std::string& folder);
 
 /// Values that show whether the host is a virtual machine or a container.
 struct VirtualSigns {
-  /// the container's name as systemd or a container manager stored it; empty if there is none
+  /// the container's name as systemd or a container manager stored it; may be empty
   std::string container;
   std::string dmi;          ///< the vendor and product in the firmware
-  bool hypervisor = false;  ///< true if the processor has the flag `hypervisor`
+  bool hypervisor = false;  ///< whether the processor has the flag `hypervisor`
 };
 void write_virtual_grains(JsonWriter& writer, const VirtualSigns& signs);
 
-/// The names and addresses of the host in /etc/hosts. Name servers are not asked, because their answer may
-/// take long.
+/// The names and addresses of the host in /etc/hosts.
 struct HostNames {
   std::string fqdn;
   std::vector<IpAddress> addresses;  ///< the addresses of `fqdn`, sorted, without duplicates
 };
 
 /// Returns the names of `hostname` from the text of /etc/hosts. The first name on a line is the fully
-/// qualified name. If no line has the hostname, the hostname itself is the fully qualified name.
+/// qualified name. The default is the hostname itself.
 [[nodiscard]] HostNames names_in(std::string_view hosts, std::string_view hostname);
 void write_name_grains(JsonWriter& writer, const HostNames& names);
 
@@ -64,12 +62,11 @@ struct NetworkInterface {
     unsigned prefix = 0;
   };
   std::string name;
-  std::string hw_addr;  ///< hardware address; empty if the interface has none
+  std::string hw_addr;  ///< hardware address; may be empty
   std::vector<Address> addresses;
 };
 
-/// Returns the network interfaces of this host in the kernel's order. Returns an empty list if the kernel
-/// reports an error.
+/// Returns the network interfaces of this host in the kernel's order, or an empty list after an error.
 [[nodiscard]] std::vector<NetworkInterface> network_interfaces();
 void write_address_grains(JsonWriter& writer, const std::vector<NetworkInterface>& interfaces);
 
@@ -79,7 +76,6 @@ void write_gateway_grains(JsonWriter& writer, std::string_view route, std::strin
 /// Writes the grain `dns` from the text of /etc/resolv.conf.
 void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf);
 
-/// Writes all grains of this host's network.
 void write_host_network_grains(JsonWriter& writer);
 
 }  // namespace rest_fcgi::embedded

@@ -10,23 +10,20 @@
 
 namespace rest_fcgi::embedded {
 
-/// An IPv4 or IPv6 address. Python's `ipaddress` reads and writes the same forms. Value type; sorts by
-/// version, then by number.
+/// An IPv4 or IPv6 address in the forms of Python's `ipaddress`. Sorts by version, then by number.
 class IpAddress {
  public:
-  /// Returns the address, or nothing for a text that is no address.
   [[nodiscard]] static std::optional<IpAddress> parse(std::string_view text);
-  /// Reads an address from 4 or 16 bytes in network order. Returns nothing for another number of bytes.
+  /// Reads an address from 4 or 16 bytes in network order. Returns absent for another number of bytes.
   [[nodiscard]] static std::optional<IpAddress> of_bytes(std::string_view bytes);
 
   [[nodiscard]] int version() const noexcept { return version_; }
   [[nodiscard]] unsigned bits() const noexcept { return version_ == 4 ? 32 : 128; }
   [[nodiscard]] std::string text() const;
 
-  /// Returns the first address of the network that has this prefix length and contains this address.
+  /// Returns the first address of the network that contains the address and has the prefix length.
   [[nodiscard]] IpAddress masked(unsigned prefix) const;
-  /// Returns the prefix length if this address is a netmask: 24 for 255.255.255.0. Returns nothing for other
-  /// addresses.
+  /// Returns the prefix length of a netmask: 24 for 255.255.255.0. Returns absent for other addresses.
   [[nodiscard]] std::optional<unsigned> prefix_of_mask() const;
 
   auto operator<=>(const IpAddress&) const = default;
@@ -36,13 +33,13 @@ class IpAddress {
   std::array<std::uint8_t, 16> bytes_{};  // an IPv4 address has only the first four bytes
 };
 
-/// An IP network, as Python's `ipaddress.ip_network`. Value type; sorts by address, then by size.
+/// An IP network as in Python's `ipaddress.ip_network`. Sorts by address, then by size.
 struct IpNetwork {
   IpAddress address;  ///< the first address of the network
   unsigned prefix = 0;
 
-  /// Reads `10.0.0.0/8`, `10.0.0.0/255.0.0.0` or a single address. Returns nothing for other texts, and if
-  /// the address is not the first address of the network.
+  /// Reads `10.0.0.0/8`, `10.0.0.0/255.0.0.0` or a single address. Returns absent for other texts, and for an
+  /// address that is not the first address of the network.
   [[nodiscard]] static std::optional<IpNetwork> parse(std::string_view text);
 
   [[nodiscard]] bool contains(const IpAddress& other) const {

@@ -26,26 +26,25 @@
 
 namespace rest_fcgi::embedded {
 
-// The returns of calls that ended before their function returned.
+// The return of a call that ended before its function returned.
 inline constexpr std::string_view kInterrupted = "Job interrupted: the engine shut down before it ended.";
 inline constexpr std::string_view kOrphaned = "Job interrupted: the process that ran it is gone.";
 inline constexpr std::string_view kTerminated = "Job terminated: it was asked to stop before it ended.";
 
-/// Waits for the given time. Returns false if a stop was requested meanwhile.
+/// Waits for the given time. Returns false after a stop request.
 [[nodiscard]] bool pause(std::chrono::duration<double> length, const std::stop_token& stop);
 
 /// Returns an entry in the return of `saltutil.running`.
 [[nodiscard]] Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret);
 
-/// Returns the minions of the job that are missing in `returns`.
 [[nodiscard]] std::vector<std::string> without_return(const returner::Load& load,
                                                       const std::vector<returner::JobReturn>& returns);
 
 /// A job that runs on worker threads, with one call for each minion of its load. Thread-safe.
 class RunningJob {
  public:
-  /// Records that a call was interrupted. The job calls this function at most once for a call, and only if
-  /// the call has no return.
+  /// A function that records an interrupted call. The job calls it at most once for each call without a
+  /// return.
   using Interrupt = std::function<void(const returner::Load& load, std::size_t call)>;
 
   /// `ret` names the returners that the caller chose. REQUIRES: the load's minions are sorted.
@@ -54,8 +53,8 @@ class RunningJob {
   [[nodiscard]] const returner::Load& load() const noexcept { return load_; }
   [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
 
-  /// Claims the right to record the return of a call. Returns true only the first time for each call. An
-  /// interrupted call is claimed already, so its function cannot record a return.
+  /// Claims the right to record the return of a call. Returns true only the first time. An interrupted call
+  /// is already claimed.
   [[nodiscard]] bool claim(std::size_t call);
 
   /// Marks a call as finished after its return is recorded. Returns true for the last call of the job.
@@ -69,17 +68,17 @@ class RunningJob {
   [[nodiscard]] std::stop_token stop_token(std::size_t call) const { return calls_[call].stop.get_token(); }
   void stop(std::size_t call) { calls_[call].stop.request_stop(); }
 
-  /// Asks the job's call on that minion to stop. Returns false if no call of the job runs on that minion.
+  /// Asks the job's call on a minion to stop. Returns false if the job does not run there.
   bool stop_on(std::string_view minion);
 
-  /// Interrupts the calls that have not claimed their return. Returns their number.
+  /// Interrupts the calls that have not claimed their return. Returns the number of interrupted calls.
   std::size_t interrupt();
 
  private:
   enum class State : unsigned char { running, claimed, finished };
   struct Call {
     State state = State::running;  ///< guarded by mutex_
-    std::stop_source stop;         ///< thread-safe
+    std::stop_source stop;
   };
 
   const returner::Load load_;
@@ -90,15 +89,14 @@ class RunningJob {
   std::size_t unfinished_;  // guarded by mutex_
 };
 
-/// The jobs of this process: their ids, their loads and returns in the job cache, and the jobs that run now.
-/// The store shows the jobs of other processes. The runtime, the masters and the tasks on worker threads
-/// share the object. Thread-safe.
+/// The jobs of this process: their ids, their loads and returns in the job cache, and the running jobs. The
+/// store shows the jobs of other processes. Thread-safe.
 class Jobs {
  public:
   /// Returners that get a job in addition to the job cache. They live as long as the Jobs.
   using ExtraReturners = std::vector<returner::Returner*>;
 
-  /// Makes the object and settles the jobs of processes that died. `clock` must outlive the object.
+  /// Settles the jobs of processes that died. `clock` must outlive the object.
   Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr<store::Store>& store,
        const Clock& clock, const Options& options = {}, std::shared_ptr<Announcer> announcer = nullptr,
        master::JidReserve reserve_jids = nullptr);
@@ -107,56 +105,49 @@ class Jobs {
 
   [[nodiscard]] std::string new_jid() { return jids_.next(); }
 
-  /// Returns `chosen` if the caller chose a jid, or a new jid if `chosen` is empty. Errors: invocation, if
-  /// another job has the chosen jid or its time is not in the past; those of the job cache.
+  /// Returns `chosen`, or a new jid if `chosen` is empty. Fails with `invocation` for a used jid or a jid in
+  /// the future, and with the errors of the job cache.
   [[nodiscard]] Result<std::string> claim_jid(std::string_view chosen);
 
-  /// Checks the names of returners in `ret`, which are joined by commas. Errors: invocation, for an unknown
-  /// returner.
+  /// Checks the returners in `ret`, separated by commas. Fails with `invocation` for an unknown returner.
   [[nodiscard]] Result<void> check_returners(std::string_view ret) const;
 
-  /// Returns the returners of Salt's `ext_job_cache` and those that `ret` names.
+  /// Returns the returners of Salt's `ext_job_cache` and the returners in `ret`.
   [[nodiscard]] ExtraReturners extra_returners(std::string_view ret) const;
 
-  /// Saves a load. Errors: unavailable, if a durable load cannot be saved. All other failures are only
-  /// logged, once, by the store or the outbox.
+  /// Saves a load. Fails with `unavailable` if a durable load cannot be saved. Other failures are only
+  /// logged.
   Result<void> save(const returner::Load& load, returner::Durability durability, const ExtraReturners& extra);
 
   /// Announces a job that is saved. `missing` are the ids in the job's target that no minion has.
   void announce(const returner::Load& load, const std::vector<std::string>& missing) const;
 
-  /// Saves and announces a job together with returns.
   void add_job(const returner::Load& load, const std::vector<master::Return>& returns,
                const ExtraReturners& extra, const std::vector<std::string>& missing);
 
-  /// Saves a return.
   void save_return(std::string_view jid, const master::Return& ret, const ExtraReturners& extra);
 
-  /// Saves and announces a minion's return.
   void add_return(const returner::Load& load, const master::Return& ret, const ExtraReturners& extra);
 
-  /// Saves a job for the worker threads, and adds it to the store's table of running jobs. Does not announce
-  /// the job. A job that is not durable may run even if the store cannot be written. Errors: unavailable, if
-  /// the running and waiting jobs are too large together, or if a durable job cannot be saved. After an error
-  /// the job must not run.
+  /// Saves a job for the worker threads in the job cache and the table of running jobs, without announcing
+  /// it. Fails with `unavailable` if too many loads wait or a durable job cannot be saved. After an error the
+  /// job must not run.
   Result<void> start(const std::shared_ptr<RunningJob>& job, returner::Durability durability,
                      const ExtraReturners& extra);
 
-  /// Marks a call as finished after its return is recorded.
   void finish(RunningJob& job, std::size_t call);
 
-  /// Interrupts all calls without a return, and removes their jobs. Returns the number of these calls.
+  /// Interrupts all calls without a return and removes their jobs. Returns the number of interrupted calls.
   std::size_t interrupt_all();
 
-  /// Returns a job that runs on worker threads of this process, or null if no such job runs.
+  /// Returns a job on worker threads of this process, or null if the job does not run.
   [[nodiscard]] std::shared_ptr<RunningJob> find_running(std::string_view jid) const;
 
-  /// Returns the running jobs of all processes, sorted by jid. Also settles the jobs of processes that died.
+  /// Returns the running jobs of all processes, sorted by jid. Settles the jobs of processes that died.
   [[nodiscard]] std::vector<ActiveJob> active();
 
-  /// Asks the job to stop on one minion. The job may belong to another process, which sees the request within
-  /// a second. Returns the pid of the job's process, or nothing if the job does not run there. Errors:
-  /// unavailable.
+  /// Asks the job to stop on a minion, in another process within a second. Returns the pid of the job's
+  /// process, or absent if the job does not run there. Fails with `unavailable`.
   [[nodiscard]] Result<std::optional<pid_t>> stop(std::string_view jid, std::string_view minion);
 
   [[nodiscard]] returner::Returner& cache() const noexcept { return returners_->master_job_cache(); }
@@ -164,7 +155,7 @@ class Jobs {
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
   [[nodiscard]] Announcer& announcer() const noexcept { return *announcer_; }
 
-  /// Returns the minion id in the returns of runners and wheels. Salt uses the same form.
+  /// Returns the minion id in the returns of runners and wheels, in Salt's form.
   [[nodiscard]] const std::string& master_id() const noexcept { return master_id_; }
 
  private:
@@ -183,12 +174,12 @@ class Jobs {
   const std::string master_id_;
   const std::shared_ptr<Announcer> announcer_;
   const std::size_t max_queued_bytes_;
-  std::atomic<std::size_t> queued_bytes_{0};  // size of the loads of all jobs that run or wait
+  std::atomic<std::size_t> queued_bytes_{0};  // size in bytes of the loads of all running and waiting jobs
   RunningTable table_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // by jid; guarded by mutex_
   master::JidSource jids_;
-  store::Store::Registration kill_watch_;  // last member, so that it is destroyed first
+  store::Store::Registration kill_watch_;  // the registration ends before the other members
 };
 
 }  // namespace rest_fcgi::embedded

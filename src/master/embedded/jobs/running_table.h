@@ -15,41 +15,38 @@
 
 namespace rest_fcgi::embedded {
 
-/// A running job of any process.
 struct ActiveJob {
-  pid_t pid = 0;  ///< the pid of the process that runs the job
+  pid_t pid = 0;  ///< the process that runs the job
   returner::Load load;
   std::string ret;                   ///< the returners that the caller named
   std::vector<std::string> running;  ///< the sorted ids of the minions on which the job runs
 };
 
-/// The store's tables `running_job` and `kill_request`. The first has the jobs on worker threads of all
-/// processes that share the store. The second has the requests to stop a job on a minion. A process is
-/// identified by its pid and its start time. Thread-safe. Errors of all functions: unavailable.
+/// The store's tables `running_job` and `kill_request`, for the jobs on worker threads of all processes. A
+/// process is identified by its pid and its start time. Thread-safe. All functions may fail with
+/// `unavailable`.
 class RunningTable {
  public:
   explicit RunningTable(std::shared_ptr<store::Store> store);
 
-  /// Adds a job of this process.
   [[nodiscard]] Result<void> add(const returner::Load& load, std::string_view ret);
 
   /// Removes a job of this process and all requests to stop it.
   void remove(std::string_view jid);
 
   struct Entry {
-    ActiveJob job;           ///< its member `running` is empty
-    std::int64_t start = 0;  ///< the start time of the job's process
-    bool is_gone = false;    ///< whether the job's process has ended
+    ActiveJob job;  ///< without a value in `running`
+    std::int64_t start = 0;
+    bool is_gone = false;  ///< whether the job's process has ended
   };
 
   /// Returns the jobs of other processes, sorted by jid. Returns an empty list if the store cannot be read.
   [[nodiscard]] std::vector<Entry> others() const;
 
-  /// Removes the job of a process that has ended. If several processes call this function, only one gets
-  /// true.
+  /// Removes the job of a process that has ended. Returns true in only one process.
   [[nodiscard]] Result<bool> drop(const Entry& entry);
 
-  /// Asks the process that runs the job to stop the job on that minion.
+  /// Asks the process that runs the job to stop it on a minion.
   [[nodiscard]] Result<void> request_kill(std::string_view jid, std::string_view minion);
 
   struct KillRequest {
@@ -57,8 +54,7 @@ class RunningTable {
     std::string minion;
   };
 
-  /// Returns the requests to stop jobs of this process. A request stays in the table until its job is
-  /// removed.
+  /// Returns the requests to stop jobs of this process. A request stays until its job is removed.
   [[nodiscard]] std::vector<KillRequest> kill_requests() const;
 
  private:

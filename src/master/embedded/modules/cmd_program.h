@@ -12,7 +12,7 @@
 
 namespace rest_fcgi::embedded {
 
-/// The usage of Salt's cmd.run. Other functions of `cmd` take most of the same parameters, in the same order.
+/// The usage of Salt's cmd.run. Other functions of `cmd` have most of its parameters in the same order.
 inline constexpr std::string_view kCmdRunUsage =
     "cmd.run(cmd, cwd=None, stdin=None, runas=None, group=None, shell='/bin/sh', python_shell=None, "
     "env=None, clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, "
@@ -21,39 +21,35 @@ inline constexpr std::string_view kCmdRunUsage =
     "bg=False, password=None, encoded_cmd=False, raise_err=False, prepend_path=None, "
     "success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
 
-/// The arguments of a function of `cmd`, by the parameter's name. Borrows the call.
+/// The arguments of a function of `cmd` by parameter. Borrows the call.
 using CmdOptions = std::map<std::string_view, JsonValue>;
 [[nodiscard]] CmdOptions cmd_options(const Call& call);
 
-/// Returns the argument of that name, or null if the call does not have it.
 [[nodiscard]] inline JsonValue option(const CmdOptions& options, std::string_view name) {
   const auto found = options.find(name);
   return found == options.end() ? JsonValue() : found->second;
 }
 
-/// The parsed call of a function of `cmd`.
 struct CmdProgram {
   Program program;
-  std::string shown;    ///< the command in the form that Python shows in messages
-  std::string timeout;  ///< the timeout in seconds, in the form in which the caller gave it
+  std::string shown;    ///< the command as Python shows it in messages
+  std::string timeout;  ///< the timeout in seconds, as the caller wrote it
   bool strip_end = true;
   bool ignore_retcode = false;
-  // A command succeeds if its exit status is in the first list, or if its output or standard error contains a
+  // A command succeeds if its exit status is in the first list, or its output or standard error contains a
   // text of the other lists.
   std::vector<std::int64_t> success_retcodes = {0};
   std::vector<std::string> success_stdout;
   std::vector<std::string> success_stderr;
 };
 
-/// Parses the options as Salt does. `is_here` is described at ProgramRunner. Errors: those of Salt; command,
-/// if an option needs root's rights and this process does not have them.
+/// Parses the options as Salt does. Fails with Salt's errors, and with `command` for options that need root.
 [[nodiscard]] std::variant<CmdProgram, Raised> parse_cmd_program(const CmdOptions& options, bool is_here);
 
-/// Returns whether the path is a regular file that this process may execute.
 [[nodiscard]] bool is_executable(const std::string& path);
 
-/// Returns the path of a program. `name` is a path, or the name of a file in PATH or in the usual folders of
-/// programs. Returns nothing if no such file is executable.
+/// Returns the path of a program. `name` is a path, or a file in PATH or in the usual folders. Returns absent
+/// without an executable file.
 [[nodiscard]] std::optional<std::string> which(const std::string& name);
 
 }  // namespace rest_fcgi::embedded

@@ -36,39 +36,38 @@ class Jobs;
 class Modules;
 class PythonRunner;
 
-/// The parts of the engine that execution functions may use. Borrows them.
+/// The parts of the engine that execution functions may use. Borrows the parts.
 struct Engine {
   const Modules& modules;
   Jobs& jobs;
 };
 
-/// The job that a function call belongs to. Salt passes these data to functions that take `**kwargs`, as
-/// `__pub_fun`, `__pub_arg` and so on. Borrows its texts.
+/// The job of a function call. Salt passes these data to functions with `**kwargs`, for example as
+/// `__pub_fun`. Borrows its texts.
 struct JobContext {
   std::string_view jid;
-  std::string_view fun;  ///< the called function; also set if the job has several functions
+  std::string_view fun;  ///< the called function, even if the job has several functions
   std::string_view user;
   std::string_view tgt_type;
   std::string_view ret;
-  std::string_view tgt_json;  ///< the job's `tgt` as JSON text; a list of ids if the job is a batch or subset
-  const lowstate::Function& published;  ///< the function as the job was published, with its arguments
+  std::string_view tgt_json;            ///< the job's `tgt` as JSON text; a list of ids for a batch or subset
+  const lowstate::Function& published;  ///< the published function with its arguments
 };
 
 struct Returned {
   Json value = {};
   int retcode = 0;
-  std::string out = {};  ///< name of the outputter; empty if there is none
+  std::string out = {};  ///< name of the outputter; may be empty
 };
 using Reply = std::variant<Returned, Raised>;
 
-/// The minion, the job and the limits of a function call. Borrows them.
+/// The minion, the job and the limits of a function call. Borrows all of them.
 struct Context {
   const Engine& engine;
   const Minion& minion;
   const JobContext& job;
   const std::stop_token& stop;
-  /// The time limit of a Python program that calls this function. Absent if the function is not called from
-  /// Python.
+  /// The time limit of the calling Python program, or absent.
   std::optional<SteadyTime> deadline = {};
 };
 
@@ -77,15 +76,15 @@ struct LoadedFunction {
   using Call = std::function<Reply(const Context& context, std::span<const JsonValue> args,
                                    std::span<const JsonMember> kwargs)>;
 
-  std::string name;  ///< the name with its module: `test.ping`
-  std::string doc;   ///< the documentation that `sys.doc` shows
-  Json argspec;      ///< the arguments that `sys.argspec` shows
-  Call call;         ///< runs the function when another function calls it; arguments stay as they are
-  /// runs the function in a job; if empty, jobs use `call` with arguments sorted by lowstate::sort_arguments
+  std::string name;
+  std::string doc;  ///< the documentation that `sys.doc` shows
+  Json argspec;     ///< the arguments that `sys.argspec` shows
+  Call call;        ///< runs the function for another function; arguments stay unchanged
+  /// runs the function in a job; empty means `call` with arguments sorted by lowstate::sort_arguments
   Call run = {};
   bool is_quick = false;
-  /// False if the module's `__virtual__` refused this host. The function can still be called, because
-  /// `__virtual__` may accept a minion whose grains differ from the host's.
+  /// False if the module's `__virtual__` refused the host. The function can still be called on minions with
+  /// other grains.
   bool is_listed = true;
 
   [[nodiscard]] std::string_view module() const { return std::string_view(name).substr(0, name.find('.')); }
@@ -95,29 +94,24 @@ using LoadedFunctions = std::vector<LoadedFunction>;
 using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< functions by name
 using StringMap = std::map<std::string, std::string, std::less<>>;
 
-/// All execution functions of one configuration. If several functions have the same name, the first one
-/// counts. Functions in module folders come first, in the order of the folders. Native functions come next.
-/// Functions of the Python modules that are installed with the program come last. The master shares the
-/// object with the jobs that it started, which may outlive the master. Thread-safe.
+/// All execution functions of one configuration. If several functions have the same name, module folders come
+/// first, then native functions, then installed Python modules. The object may outlive the master that made
+/// it. Thread-safe.
 class Modules {
  public:
-  /// Loads the module folders. A Python program lists the functions of Python modules. A module that cannot
-  /// be used is left out with a warning. Errors: configuration, for a folder that cannot be read or an
-  /// unknown user.
+  /// Loads the module folders. Leaves out modules that cannot be used, with a warning. Fails with
+  /// `configuration` for an unreadable folder or an unknown user.
   [[nodiscard]] static Result<std::shared_ptr<const Modules>> make(const ModuleOptions& options);
 
   ~Modules();
 
-  /// Returns the listed functions, sorted by name. The first call starts Python, which lists the functions of
-  /// the installed modules.
+  /// Returns the listed functions, sorted by name. The first call starts Python.
   [[nodiscard]] std::vector<const LoadedFunction*> all() const;
 
-  /// Returns the function, or null for an unknown name. If the name is in an installed module, the first call
-  /// starts Python as `all` does.
+  /// Returns the function, or null for an unknown name. The first call for an installed module starts Python.
   [[nodiscard]] const LoadedFunction* find(std::string_view name) const;
 
-  /// Returns the names of all functions, listed or not. Returns nothing if Python could not list the
-  /// installed modules.
+  /// Returns the names of all functions. Returns absent if Python could not list the installed modules.
   [[nodiscard]] std::optional<std::vector<std::string>> names() const;
 
   /// Returns whether the module exists but cannot be loaded. REQUIRES: `names` was called.
@@ -126,11 +120,10 @@ class Modules {
   /// Returns the text that a minion returns for an unknown function.
   [[nodiscard]] std::string not_available(std::string_view name) const;
 
-  /// Returns the functions of `all` whose names match the glob.
   [[nodiscard]] std::vector<const LoadedFunction*> matching(std::string_view glob) const;
 
-  /// Returns whether the thread of a request may run the function. Such a function does not sleep, start a
-  /// program or compute for long. After Python has listed all functions, an unknown name counts as quick.
+  /// Returns whether a thread of a request may run the function. A quick function does not sleep, start a
+  /// program or compute for long. Unknown names are quick after Python has listed all functions.
   [[nodiscard]] bool is_quick(std::string_view name) const;
 
   [[nodiscard]] const ModuleOptions& options() const noexcept { return options_; }
@@ -145,18 +138,18 @@ class Modules {
   const ModuleOptions options_;
   const ProgramRunner programs_;
   std::unique_ptr<PythonRunner> python_;
-  FunctionTable functions_;      // all functions except those of installed modules
-  StringMap broken_;             // why a module could not be loaded, by module
+  FunctionTable functions_;      // all functions except the functions of installed modules
+  StringMap broken_;             // reasons why modules could not be loaded, by module
   StringMap installed_modules_;  // paths of the installed modules, by module
 
-  mutable std::mutex mutex_;         // guards the members below
-  mutable bool are_listed_ = false;  // true when Python has listed the installed modules
+  mutable std::mutex mutex_;         // guards the following members
+  mutable bool are_listed_ = false;  // whether Python has listed the installed modules
   mutable std::string why_not_listed_;
-  mutable FunctionTable installed_functions_;  // does not change after are_listed_ is true
+  mutable FunctionTable installed_functions_;  // constant once are_listed_ is true
 };
 
-/// Runs a function on a minion. For an unknown function, wrong arguments or an exception, the return is the
-/// text that a Salt minion returns. When `stop` is requested, a slow function ends early. Thread-safe.
+/// Runs a function on a minion. A failure gives the text that a Salt minion returns. A slow function ends
+/// early after a stop request. Thread-safe.
 [[nodiscard]] master::Return execute(const Engine& engine, const Minion& minion, std::string_view fun,
                                      std::span<const JsonValue> args, std::span<const JsonMember> kwargs,
                                      const JobContext& job, const std::stop_token& stop);

@@ -13,27 +13,25 @@
 
 #include "master/embedded/modules/loader.h"
 
-/// Module folders. A module folder has executable files `MODULE.FUNCTION`, and Python files `MODULE.py`,
-/// which are execution modules in Salt's form. Each call starts a program of its own.
+/// Module folders have executable files `MODULE.FUNCTION`, and Python files `MODULE.py` in Salt's form. Each
+/// call starts a program of its own.
 namespace rest_fcgi::embedded {
 
-/// The settings of the programs that run modules. They are the same for all modules.
+/// The settings of the programs that run modules.
 struct ScriptSettings {
   std::chrono::milliseconds timeout{};
   Program program;  ///< the program without arguments and time limit
 };
 
-/// Returns the settings. Errors: configuration, for an unknown user.
+/// Fails with `configuration` for an unknown user.
 [[nodiscard]] Result<ScriptSettings> script_settings(const ModuleOptions& options);
 
-/// Makes the return of a call whose program failed. Its text is a sentence that begins with `what`. Its
-/// retcode is the exit status, the negative number of a signal, or 1. Returns nothing if the program ended
-/// with status 0.
+/// Makes the return of a failed program, with a text that begins with `what`. The retcode is the exit status,
+/// the negative signal number, or 1. Returns absent for the exit status 0.
 [[nodiscard]] std::optional<Reply> failure_of(const std::string& what, const Ended& ended,
                                               const ScriptSettings& settings);
 
-/// Makes the return of a failed call, with the text `what_happened: errors`. The text shows only the end of
-/// `errors`, the output to standard error.
+/// Makes the return of a failed call with the text `what_happened: errors`. Shows only the end of `errors`.
 [[nodiscard]] Reply failed(const std::string& what_happened, std::string_view errors, int retcode = 1);
 
 /// Logs the end of the output that a program wrote to standard error.
@@ -42,7 +40,7 @@ void log_errors(std::string_view function, const Ended& ended);
 struct PythonFile {
   std::string module;
   std::string path;
-  std::string refused;  ///< why the file must not be used; empty if it may be used
+  std::string refused;  ///< reason why the file must not be used; may be empty
 };
 
 /// Returns the sorted paths of the entries in a folder. After an error, returns the entries that could be
@@ -51,41 +49,38 @@ struct PythonFile {
                                                             std::error_code& error);
 
 struct ModuleFolder {
-  std::vector<std::pair<std::string, LoadedFunction>> scripts;  ///< scripts with their paths
+  std::vector<std::pair<std::string, LoadedFunction>> scripts;
   std::vector<PythonFile> python;
 };
 
-/// Reads the folders of `options.module_dirs`. Leaves out these files with a warning: files with a wrong name
-/// or mode, files that other users may write, and Python files whose name exists in an earlier folder.
-/// Errors: configuration, for a folder that cannot be read.
+/// Reads the folders of `options.module_dirs`. Leaves out files with a wrong name or mode, files that other
+/// users may write, and repeated modules, with a warning. Fails with `configuration` if a folder cannot be
+/// read.
 [[nodiscard]] Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                                     const ScriptSettings& settings);
 
-/// The functions in Python files.
 struct PythonIndex {
   std::map<std::string, LoadedFunctions> functions;  ///< functions by the path of their file
-  StringMap broken;                                  ///< why a module could not be loaded, by module
-  std::string why_not;                               ///< why Python did not start; empty if it started
+  StringMap broken;                                  ///< reasons why modules could not be loaded, by module
+  std::string why_not;                               ///< reason why Python did not start; may be empty
 };
 
-/// Runs Python modules with deploy/module_loader.py. Thread-safe after the call of `set_functions`. Borrows
-/// `programs`.
+/// Runs Python modules with deploy/module_loader.py. Borrows `programs`. Thread-safe after `set_functions`.
 class PythonRunner {
  public:
-  /// `installed` has the paths of the modules that are installed with the program, by module.
+  /// `installed` has the paths of the installed modules by module.
   PythonRunner(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
                const StringMap& installed);
 
-  /// Tests the Python that the configuration names, if it names any. Errors: configuration, if the named
-  /// program is no Python that can run modules. If the program cannot be started, only logs a warning.
+  /// Tests the Python that the configuration names. Fails with `configuration` if the program cannot run
+  /// modules. Only warns if the program cannot be started.
   [[nodiscard]] Result<void> check() const;
 
-  /// Lists the functions in these files. One Python program does this for all files. The functions borrow
-  /// this object. If a module cannot be loaded, logs a warning and puts the module into `broken`.
+  /// Lists the functions in the files with one Python program. The functions borrow the PythonRunner. A
+  /// module that cannot be loaded goes into `broken`, with a warning.
   [[nodiscard]] PythonIndex index(const std::vector<PythonFile>& files) const;
 
-  /// Sets the functions that a module finds in `__salt__`, in addition to its own functions and those of
-  /// installed modules.
+  /// Sets further functions that modules find in `__salt__`.
   void set_functions(const StringMap& python, const FunctionTable& all);
 
   [[nodiscard]] Reply call(const Context& context, const std::string& path, const std::string& fun,
@@ -97,7 +92,6 @@ class PythonRunner {
   [[nodiscard]] std::string cannot_start(const Error& error) const;
   [[nodiscard]] Result<Ended> run_loader(std::string request, std::chrono::milliseconds limit,
                                          const std::stop_token& stop, LoaderOutput& output) const;
-  /// Writes the members that every request to the loader has.
   void begin_request(JsonWriter& writer, std::string_view id, const JsonValue& grains,
                      const JsonValue& pillar) const;
   void add_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const;

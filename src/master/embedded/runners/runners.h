@@ -24,11 +24,10 @@
 #include "rest_fcgi/lowstate/master_arguments.h"
 #include "rest_fcgi/returner/returner.h"
 
-/// Runners and wheels, which are functions that run on the master.
 namespace rest_fcgi::embedded {
 
-/// The public keys that `key.gen_accept` made. The keys count as accepted. They are not used, because minions
-/// of this process need no keys. They are lost when the process ends. Thread-safe.
+/// The public keys that `key.gen_accept` made, which count as accepted. Minions of this process do not use
+/// them. Thread-safe.
 class GeneratedKeys {
  public:
   static constexpr std::size_t kMaxKeys = 1000;
@@ -37,7 +36,7 @@ class GeneratedKeys {
 
   enum class Added { yes, exists, full };
 
-  /// Adds a key. If the minion has a key already, replaces it only if `force` is true.
+  /// Adds a key. Replaces an existing key only if `force` is true.
   Added add(std::string_view id, std::string pub, bool force) {
     const std::lock_guard lock(mutex_);
     const auto found = keys_.find(id);
@@ -62,16 +61,16 @@ class GeneratedKeys {
   Keys keys_;  // guarded by mutex_
 };
 
-/// The data of one configuration that runners and wheels use. Immutable. The master shares the data with the
-/// jobs that it started, which may outlive the master.
+/// The data of one configuration that runners and wheels use. The data may outlive the master that made it.
+/// Immutable.
 struct MasterData {
   std::shared_ptr<const Minions> minions;
   std::shared_ptr<const Modules> modules;
   Json config_values;                   ///< the return of the wheel `config.values`
-  std::shared_ptr<GeneratedKeys> keys;  ///< all configurations share these keys
+  std::shared_ptr<GeneratedKeys> keys;  ///< shared by all configurations
 };
 
-/// The data and the stop token of a call of a runner or wheel. Borrows them.
+/// The data and the stop token of a call of a runner or wheel. Borrows both.
 struct MasterContext {
   const MasterData& data;
   Jobs& jobs;
@@ -80,25 +79,24 @@ struct MasterContext {
   [[nodiscard]] const Minions& minions() const { return *data.minions; }
 };
 
-/// An entry in the tables of runners and wheels.
 struct MasterFunction {
-  /// The definition as in Python: `manage.up(tgt='*', tgt_type='glob')`. If an argument is missing, the
-  /// function gets null and not the default.
+  /// The definition as in Python: `manage.up(tgt='*', tgt_type='glob')`. A missing argument is null and not
+  /// the default.
   std::string_view usage;
   std::string_view summary;  ///< the documentation that `doc.runner` and `doc.wheel` show
-  /// Runs the function. Errors: of any kind; the caller sees the message.
+  /// Runs the function. The caller sees the error's message.
   Result<Json> (*run)(const MasterContext& context, const BoundArguments& arguments) = nullptr;
   bool is_quick = true;    ///< whether the function ends at once
-  bool is_secret = false;  ///< true if the return must not be in a job cache
+  bool is_secret = false;  ///< whether the return must not be in a job cache
 
   /// Returns the name with its module: `manage.up`.
   [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
 
-  /// Returns whether the function gets the keyword. Returns false for a keyword of clients (see
-  /// `lowstate::is_client_key`) that is no parameter of the function.
+  /// Returns whether the function gets the keyword. A client's keyword (`lowstate::is_client_key`) needs a
+  /// parameter.
   [[nodiscard]] bool gets_keyword(std::string_view key, bool is_runner) const;
 
-  /// Assigns arguments to parameters. Errors: invocation, with Python's text about wrong arguments.
+  /// Assigns arguments to parameters. Fails with `invocation` and Python's text about wrong arguments.
   [[nodiscard]] Result<BoundArguments> bind(const lowstate::MasterArguments& arguments) const;
 };
 
@@ -107,51 +105,46 @@ using MasterFunctions = std::span<const MasterFunction>;
 [[nodiscard]] MasterFunctions other_runners();  ///< the runners of cache, doc, manage, state and test
 [[nodiscard]] MasterFunctions wheels();
 
-// Both functions return null for an unknown name.
 [[nodiscard]] const MasterFunction* find_runner(std::string_view name);
 [[nodiscard]] const MasterFunction* find_wheel(std::string_view name);
 
-/// Returns whether the function to which these arguments belong has a parameter `tgt`.
+/// Returns whether the function of the arguments has a parameter `tgt`.
 [[nodiscard]] bool takes_target(const BoundArguments& arguments);
 
-/// Returns the target in the arguments `tgt` and `tgt_type`, or all minions if the arguments are missing.
-/// Borrows the arguments. Errors: invocation, for an unknown type, and for a `tgt` that is neither a text nor
-/// a list. REQUIRES: `takes_target`.
+/// Returns the target in the arguments `tgt` and `tgt_type`, or all minions without them. Borrows the
+/// arguments. Fails with `invocation` for a wrong type. REQUIRES: `takes_target`.
 [[nodiscard]] Result<lowstate::Target> target_of(const BoundArguments& arguments);
-
-// The functions below are used by several runners of `jobs`.
 
 struct StoredJob {
   returner::Load load;
   std::vector<returner::JobReturn> returns;
 };
 
-/// Returns the job cache that the argument `ext_source` names. Without this argument, returns the job cache
-/// of the setting `master_job_cache`. Errors: invocation.
+/// Returns the job cache in the argument `ext_source`, or `master_job_cache` without the argument. Fails with
+/// `invocation`.
 [[nodiscard]] Result<const returner::Returner*> find_source(const Jobs& jobs,
                                                             const BoundArguments& arguments);
 
-/// Returns the texts of a list. If `value` is a text, returns its parts between commas.
+/// Returns the texts of a list, or the parts of a text between commas.
 [[nodiscard]] std::vector<std::string> texts_in(JsonValue value);
 
-/// Writes the members that all runners show about a job, as members of an open object.
+/// Writes the members that all runners show about a job into an open object.
 void write_description(JsonWriter& writer, const returner::Load& load);
 void write_start_time(JsonWriter& writer, std::string_view jid);
 
 /// Returns the object that `jobs.print_job` shows. `job` is absent if the job is unknown.
 [[nodiscard]] Json printed_job(const std::string& jid, const std::optional<StoredJob>& job);
 
-/// Returns `data` with the name of an outputter. If `outputter` is empty, returns `data` alone.
+/// Returns `data` with the name of an outputter, or `data` alone if `outputter` is empty.
 [[nodiscard]] Json with_outputter(std::string_view outputter, Json data);
 
-// Each of these searches takes at most a few seconds. A longer search, and a search with a too large result,
-// ends with an error.
+// A search ends with an error after a few seconds and for a too large result.
 [[nodiscard]] Result<Json> list_jobs(const MasterContext& context, const BoundArguments& arguments);
 [[nodiscard]] Result<Json> list_jobs_filter(const MasterContext& context, const BoundArguments& arguments);
 [[nodiscard]] Result<Json> last_run(const MasterContext& context, const BoundArguments& arguments);
 
-/// Parses a time in UTC for `jobs.list_jobs`. The text is a jid, `YYYY-MM-DD` or `YYYY, Mon DD`. The latter
-/// two may be followed by `HH:MM`, `HH:MM:SS` or `HH:MM:SS.ffffff`.
+/// Parses a time in UTC for `jobs.list_jobs`: a jid, `YYYY-MM-DD` or `YYYY, Mon DD`. A date may have `HH:MM`,
+/// `HH:MM:SS` or `HH:MM:SS.ffffff`.
 [[nodiscard]] std::optional<WallTime> parse_time(std::string_view text);
 
 }  // namespace rest_fcgi::embedded
