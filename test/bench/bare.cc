@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A bare responder to compare rest_fcgi with. It uses libfcgi alone, reads the body and sends a constant
-// reply.
-// Usage: bare SOCKET THREADS
+// A bare responder as a rival of rest_fcgi. The program uses only libfcgi, reads the body and sends a
+// constant reply. Usage: bare SOCKET THREADS
 #include <fcgiapp.h>
 #include <sys/stat.h>
 

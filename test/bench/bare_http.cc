@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A bare server to compare the HTTP listener with. It uses Boost.Beast with one thread, keeps connections
-// open, and sends a constant reply of the same size as rest_fcgi.
-// Usage: bare_http PORT BODY
+// A bare server as a rival of the HTTP listener. The program uses Boost.Beast with one thread, and sends a
+// constant reply. Usage: bare_http PORT BODY
 #include <cstdlib>
 #include <iostream>
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bare loops to compare the engine `salt` with. A loop does only the ZeroMQ and event bus work of one
-// request. Like the engine, it publishes `test.ping` with a token.
+// Bare loops as rivals of the engine `salt`. A loop does only the ZeroMQ and event bus work of one request.
+// Like the engine, the loop publishes `test.ping` with a token.
 //
 // Usage:
 // - bare_salt publish URI TARGET CONNECTIONS SECONDS: publishes over kept connections and prints jobs a
@@ -36,8 +36,8 @@ constexpr std::string_view kEauth = "auto";
 constexpr std::string_view kUser = "saltdev";
 constexpr std::chrono::milliseconds kPatience{10'000};
 
-/// Returns the msgpack form of `{"enc": "clear", "load": {...}, "version": 3}`. The function `pack_load`
-/// packs the map of the load.
+/// Returns the msgpack form of `{"enc": "clear", "load": {...}, "version": 3}`. `pack_load` packs the map of
+/// the load.
 template <class PackLoad>
 std::string message_of(const PackLoad& pack_load) {
   msgpack::sbuffer buffer;
@@ -112,7 +112,6 @@ class Connection {
     return field(*reply, "token").as<std::string>();
   }
 
-  /// Publishes the message and returns the id of the new job.
   std::string publish(const std::string& message) {
     const auto reply = ask(message);
     return field(field(*reply, "load"), "jid").as<std::string>();
@@ -138,7 +137,7 @@ class EventBus {
   EventBus& operator=(const EventBus&) = delete;
   ~EventBus() { ::close(socket_); }
 
-  /// Reads until the bytes contain the text, and drops the text and everything before it.
+  /// Reads until the bytes contain the text. Drops the bytes up to the end of the text.
   void wait_for(std::string_view text) {
     std::size_t at = 0;
     while ((at = seen_.find(text)) == std::string::npos) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Benchmarks of single parts of the server. One parses and checks lowstate, the other converts returns from
-// msgpack to JSON. A size is the number of input bytes.
+// Benchmarks of the lowstate parser, and of the conversion of returns from msgpack to JSON. A size is the
+// number of input bytes.
 #define MSGPACK_NO_BOOST  // without this macro, msgpack-cxx needs Boost
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace rest_fcgi;
 
-/// Returns a lowstate list of `size` bytes in all. A chunk has up to 10 kB, with arguments of many kinds.
+/// Returns a lowstate list of `size` bytes. A chunk has up to 10 kB, with arguments of many kinds.
 std::string lowstate_list(std::size_t size) {
   const std::size_t chunks = std::max<std::size_t>(size / 10'000, 1);
   std::string text = "[";
@@ -41,7 +41,7 @@ std::string lowstate_list(std::size_t size) {
   return text + "]";
 }
 
-/// Returns a typical return of a minion in msgpack. The return lists packages with their versions.
+/// Returns a typical return of a minion in msgpack, which lists packages with their versions.
 std::string packed_return(std::size_t size) {
   msgpack::sbuffer buffer;
   msgpack::packer<msgpack::sbuffer> packer(buffer);

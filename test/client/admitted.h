@@ -11,10 +11,10 @@
 
 namespace rest_fcgi::test {
 
-/// One chunk with valid credentials, and the permit for it from a FakeMaster.
+/// One chunk with valid credentials, and its permit from a FakeMaster.
 class Admitted {
  public:
-  /// Admits a chunk. `keys` are the members of the chunk besides its credentials, as JSON without braces.
+  /// Admits a chunk. `keys` are additional members of the chunk as JSON without braces.
   Admitted(FakeMaster& master, std::string_view keys, SteadyTime deadline = SteadyTime::max())
       : permit_(admit(master, keys, deadline)) {}
 
@@ -46,7 +46,6 @@ class Admitted {
   return options;
 }
 
-/// A NetapiClient in front of a FakeMaster.
 class Clients {
  public:
   explicit Clients(client::Options options = quick_options())
@@ -60,7 +59,7 @@ class Clients {
     return client_.run(admitted.permit());
   }
 
-  /// Runs a chunk and returns the items of its reply as JSON, one a line. Returns the message of an error.
+  /// Runs a chunk and returns the items of its reply as JSON lines, or the message of an error.
   [[nodiscard]] std::string text(std::string_view keys) const {
     const auto reply = run(keys);
     if (!reply) return reply.error().message;

@@ -9,7 +9,7 @@ using Step = JobWait::Step;
 
 namespace {
 
-/// Returns the time that is this many seconds after the publication of the job.
+/// Returns the time that is `seconds` after the publication of the job.
 SteadyTime at(double seconds) {
   return SteadyTime(std::chrono::hours(1)) + std::chrono::milliseconds(static_cast<int>(seconds * 1000));
 }
@@ -136,7 +136,7 @@ TEST_CASE("a syndic among the named minions is waited for") {
   CHECK(pending.waiting() == Ids{"syndic", "a"});
   CHECK(pending.due(at(3)) == at(2));
   pending.asked(at(2));
-  CHECK(pending.due(at(18)) == at(3));  // it was expected anew
+  CHECK(pending.due(at(18)) == at(3));  // the gatherer expects the minion again
 }
 
 TEST_CASE("with syndics an unnamed minion may return once") {

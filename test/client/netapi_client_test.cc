@@ -221,7 +221,7 @@ TEST_CASE("returns beyond the size limit end the reply with the jid and the retu
 
   const Admitted again(clients.master(), R"("client": "local", "tgt": "*", "fun": "test.ping")",
                        clients.client().deadline());
-  std::atomic<std::size_t> gathered = 1499;  // bytes that other chunks returned
+  std::atomic<std::size_t> gathered = 1499;  // number of bytes that other chunks returned
   const auto second = clients.client().run(again.permit(), &gathered);
   REQUIRE_FALSE(second);
   CHECK(second.error().kind == ErrorKind::reply_too_large);
@@ -237,7 +237,7 @@ TEST_CASE("returns that come with the job count for the size limit") {
   clients.master().at_once = {large, large, large};
   const Admitted ping(clients.master(), R"("client": "local", "tgt": "*", "fun": "test.ping")",
                       clients.client().deadline());
-  std::atomic<std::size_t> gathered = 0;  // bytes that all chunks returned
+  std::atomic<std::size_t> gathered = 0;  // number of bytes that all chunks returned
   const auto reply = clients.client().run(ping.permit(), &gathered);
   REQUIRE(reply);
   REQUIRE(reply->failure);
@@ -253,7 +253,7 @@ TEST_CASE("parallel chunks share one size limit") {
   const Clients clients(options);
   std::atomic<std::size_t> gathered = 0, others = 0;
   clients.master().on_runner = [&](const std::shared_ptr<master::RunnerReturns>& returns) {
-    gathered += others;  // other chunks return more bytes meanwhile
+    gathered += others;  // meanwhile, other chunks return more bytes
     returns->put(master::RunnerReturn{Json::string(std::string(598, 'x')), Json()});
   };
   const Admitted runner(clients.master(), kRunner, clients.client().deadline());

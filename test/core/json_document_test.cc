@@ -12,7 +12,7 @@ using rest_fcgi::JsonValue;
 
 namespace {
 
-/// Parses the text and returns it as JsonWriter writes it. Returns the error message for invalid text.
+/// Parses the text and returns the text that JsonWriter writes. Returns the error message for invalid text.
 std::string reread(std::string_view text, const JsonLimits& limits = {}) {
   JsonDocument document;
   if (const auto result = document.parse(text, limits); !result) return result.error().message;

@@ -17,7 +17,6 @@ using rest_fcgi::Thread;
 
 namespace {
 
-/// Returns the blocked signals of the calling thread.
 std::string blocked() {
   sigset_t mask;
   ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);

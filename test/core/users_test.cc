@@ -15,7 +15,7 @@ namespace {
 
 using Answer = std::function<int(gid_t own, gid_t* groups, int* count)>;
 
-/// Returns the replacement for getgrouplist(3). If it is empty, the real function is called.
+/// Returns the replacement for getgrouplist(3). If the replacement is empty, the real function is called.
 Answer& pretended() {
   static Answer answer;
   return answer;
@@ -42,7 +42,7 @@ std::vector<gid_t> groups_where(Answer answer) {
   return groups;
 }
 
-/// Returns a replacement that reports this number of groups of fred. Their ids begin at fred's own group id.
+/// Returns a replacement that reports this number of groups of fred. The ids begin at fred's own group id.
 Answer in_groups(int many) {
   return [many](gid_t own, gid_t* groups, int* count) {
     for (int i = 0; i < std::min(many, *count); ++i) groups[i] = own + static_cast<gid_t>(i);

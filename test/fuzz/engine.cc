@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view kSecret = "hunter2x";
 
-/// Returns whether a secret key stands directly before each occurrence of the secret. Returns false for a
-/// text in which a key could be part of another value.
+/// Returns whether a secret key stands directly before each occurrence of the secret. Returns false if a key
+/// could be part of another value.
 bool is_kept_secret(std::string_view text) {
   if (text.substr(0, text.rfind(kSecret)).find_first_of("'\"[{|>") != std::string_view::npos) return false;
   std::size_t places = 0;
@@ -252,8 +252,8 @@ void helpers(std::string_view input) {
     const auto order = process::wire::read_order(rest);
     if (!order) return;
     require(!order->argv.empty(), "an order has no program");
-    // The decoder accepts any flags, but the encoder writes only one form. So the test compares two encoded
-    // orders.
+    // The decoder accepts any flags, but the encoder writes only one form. The test therefore compares two
+    // encoded orders.
     const std::string written = process::wire::to_bytes(*order);
     const auto again = process::wire::read_order(std::string_view(written).substr(process::wire::kHeader));
     require(again && process::wire::to_bytes(*again) == written, "an order is written in two ways");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The entry points of libFuzzer. The variable FUZZ_TARGET selects a target. Without FUZZ_TARGET the program
-// prints the names of all targets, each with the size of its largest input.
+// The entry points of libFuzzer. The variable FUZZ_TARGET selects a target. Without FUZZ_TARGET, the program
+// prints all targets with the size of the largest input.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

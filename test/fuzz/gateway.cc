@@ -51,8 +51,7 @@ std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
   return found;
 }
 
-/// The messages of a WebSocket client. The destructor passes the messages to the promise when the stream has
-/// ended.
+/// The messages of a WebSocket client. The destructor passes the messages to the promise.
 class Heard final : public http::Feed {
  public:
   using Messages = std::vector<std::string>;
@@ -76,8 +75,8 @@ class Heard final : public http::Feed {
   Messages messages_;
 };
 
-/// Returns a connection on which the peer has sent the input and has closed its sending direction. The caller
-/// owns both ends.
+/// Returns a connection whose peer has sent the input and closed its sending direction. The caller owns both
+/// ends.
 UniqueFd connection_with(std::string_view input, UniqueFd& peer) {
   std::array<int, 2> ends = {-1, -1};
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0, "there is no socket");
@@ -88,7 +87,6 @@ UniqueFd connection_with(std::string_view input, UniqueFd& peer) {
   return UniqueFd(ends[0]);
 }
 
-/// Returns the WebSocket messages in the frames of `bytes`.
 Heard::Messages messages_in(std::string_view bytes) {
   using boost::beast::http::field;
   using gateway::Framing;
@@ -125,9 +123,9 @@ void websocket(std::string_view input) {
 }
 
 void fastcgi(std::string_view input) {
-  // A variable can announce a length for which libfcgi cannot allocate memory. libfcgi then ends the process
-  // (`Malloc` in fcgiapp.c). A web server is trusted not to announce such a length, so these inputs are
-  // skipped. The first byte of a length of about 1 GiB or more is at least 0xBF.
+  // libfcgi ends the process if it cannot allocate memory for a variable (`Malloc` in fcgiapp.c). The test
+  // skips inputs with a length of about 1 GiB or more, because a web server sends no such length. The first
+  // byte of the length is at least 0xBF.
   const auto announces_much = [](char byte) { return static_cast<unsigned char>(byte) >= 0xBF; };
   if (std::any_of(input.begin(), input.end(), announces_much)) return;
   static const bool ready = gateway::init_libfcgi().ok();

@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view kSecret = "what nobody may read";
 
 /// Returns a folder of static files. A secret file lies beside the folder, and a symbolic link in the folder
-/// leads to it.
+/// leads to the file.
 const std::string& folder() {
   static const test::TempDir dir;
   static const std::string root = [] {
@@ -41,8 +41,8 @@ const std::string& folder() {
 
 constexpr lowstate::Options kLimits = {.json = {}, .max_chunks = 3};
 
-/// Collects the passwords of a chunk that occur only once in the body. A password of a few bytes is skipped,
-/// because other text may contain it.
+/// Collects the passwords of a chunk that occur only once in the body. Skips short passwords, because other
+/// text may contain them.
 void collect_passwords(JsonValue chunk, std::string_view all, std::vector<std::string_view>& found) {
   constexpr std::size_t kLeast = 6;
   if (!chunk.is(JsonValue::Kind::object)) return;
@@ -55,7 +55,6 @@ void collect_passwords(JsonValue chunk, std::string_view all, std::vector<std::s
   }
 }
 
-/// Reads the chunks of a body with the options of each REST interface.
 void read_chunks(JsonValue body) {
   const std::string all(body.json().text());
   std::vector<std::string_view> passwords;
@@ -112,7 +111,6 @@ void body(std::string_view input) {
 
 namespace {
 
-/// Calls each function that reads request headers, with the headers in `environ`.
 void read_names(const http::Environ& environ) {
   using netapi::Media;
   constexpr std::array kOffered = {Media::json, Media::yaml, Media::html};

@@ -13,7 +13,7 @@
 
 namespace {
 
-/// Runs the target with all its inputs in a folder. Returns the number of inputs.
+/// Runs the target with all inputs in a folder. Returns the number of inputs.
 std::size_t replay(const rest_fcgi::fuzz::Target& target, const std::filesystem::path& folder) {
   std::size_t inputs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / target.name)) {
@@ -28,8 +28,7 @@ std::size_t replay(const rest_fcgi::fuzz::Target& target, const std::filesystem:
 
 }  // namespace
 
-/// The variable REST_FCGI_FUZZ_CORPUS names a folder of inputs from `make fuzz`. The test also runs these
-/// inputs, to measure their code coverage.
+/// The variable REST_FCGI_FUZZ_CORPUS names an additional folder of inputs from `make fuzz`.
 TEST_CASE("what fuzzers began with, and what they found, breaks nothing") {
   const rest_fcgi::test::CapturedLog log;
   const char* corpus = std::getenv("REST_FCGI_FUZZ_CORPUS");

@@ -42,14 +42,13 @@ Heard events_in(std::string_view bytes, std::size_t step) {
   return received;
 }
 
-/// Returns whether the event may be the return of a minion. The server shows returns unchanged, including
-/// passwords in them.
+/// Returns whether the event may be the return of a minion. The server shows passwords in returns unchanged.
 bool may_return(std::string_view tag) {
   return lowstate::is_jid(tag) || tag.find("/ret/") != std::string_view::npos ||
          tag.find("/prog/") != std::string_view::npos;
 }
 
-/// Checks that the value shows no password, neither under the key `password` nor inside a text.
+/// Checks that the value shows no password under the key `password` or inside a text.
 void require_discretion(JsonValue value) {
   constexpr std::string_view kInside = "--password hunter2";
   if (value.is(JsonValue::Kind::string)) {

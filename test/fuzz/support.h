@@ -18,7 +18,7 @@ inline void require(bool holds, const char* what) {
 }
 
 /// Checks that the error message is neither empty nor long. The message may contain bytes that are not UTF-8,
-/// because the server replaces them in replies and in logs.
+/// because the server replaces them later.
 inline void require_sentence(const Error& error, std::size_t most = 1000) {
   require(!error.message.empty(), "an error says nothing");
   require(error.message.size() <= most, "an error is longer than a sentence");
@@ -43,7 +43,7 @@ inline std::pair<std::string_view, std::string_view> split(std::string_view line
   return {line.substr(0, blank), line.substr(std::min(blank + 1, line.size()))};
 }
 
-/// Returns the size of the pieces for a second run with the same input. Both runs must have the same result.
+/// Returns the size of the pieces for a second run with the same input.
 inline std::size_t step_for(std::string_view input) {
   return 1 + input.size() % 7;
 }

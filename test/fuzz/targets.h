@@ -5,12 +5,10 @@
 #include <cstddef>
 #include <string_view>
 
-/// Each target passes one untrusted input to the code that reads such bytes. If the code breaks a rule, the
-/// target throws or a sanitizer stops it. `make fuzz` searches for such inputs. The unit tests run the inputs
-/// in test/fuzz/seeds/NAME/.
+/// Each target passes one untrusted input to the code that reads these bytes. If the code breaks a rule, the
+/// target throws or a sanitizer stops the target. `make fuzz` searches for inputs of this kind. The unit
+/// tests run the inputs in test/fuzz/seeds/NAME/.
 namespace rest_fcgi::fuzz {
-
-// gateway.cc
 
 /// Reads bytes on a connection of the HTTP listener, with heads, bodies and chunks.
 void http(std::string_view input);
@@ -18,37 +16,31 @@ void http(std::string_view input);
 /// Reads the bytes that a client sends on a WebSocket.
 void websocket(std::string_view input);
 
-/// Reads the bytes that a web server sends on a FastCGI connection. They pass a socket and libfcgi into an
+/// Reads the bytes that a web server sends on a FastCGI connection. The bytes pass through libfcgi into an
 /// Environ.
 void fastcgi(std::string_view input);
-
-// netapi.cc
 
 /// Reads a request body into the chunks of each interface. The first line of the input is the Content-Type.
 void body(std::string_view input);
 
-/// Calls all functions that read request headers. The input has one `NAME value` a line.
+/// Calls all functions that read request headers. Each line of the input is `NAME value`.
 void headers(std::string_view input);
 
-/// Sends a request to rest_cherrypy. The input has a line `METHOD TARGET`, CGI variables as lines of `NAME
-/// value`, a blank line, and the body. `TOKEN` stands for a token with all permissions.
+/// Sends a request to rest_cherrypy. The input has a line `METHOD TARGET`, lines of CGI variables, a blank
+/// line, and the body. `TOKEN` stands for a token with all permissions.
 void application(std::string_view input);
 
-// salt.cc
-
-/// One value of msgpack.
+/// Converts one value of msgpack to JSON.
 void msgpack(std::string_view input);
 
 /// Reads the bytes of a master's event bus and makes the text for each kind of listener.
 void bus(std::string_view input);
 
-// engine.cc
-
-/// Reads a master file with the options of Salt and of rest_fcgi. A file with `include` is skipped.
+/// Reads a master file with the options of Salt and of rest_fcgi. Skips a file with `include`.
 void config(std::string_view input);
 
-/// Matches a minion with an expression. The first line of the input is the expression, which serves as a
-/// target of each type and as a pattern in a rule. The other lines are the grains of the minion.
+/// Matches a minion with an expression, as a target of each type and as a pattern in a rule. The first line
+/// of the input is the expression. The other lines are the grains of the minion.
 void expression(std::string_view input);
 
 /// Reads replies of etcd, both as a stream of objects and as single replies.
@@ -60,7 +52,7 @@ void helpers(std::string_view input);
 struct Target {
   std::string_view name;
   void (*run)(std::string_view input);
-  std::size_t most;  ///< largest input in bytes, large enough to exceed the limits under test
+  std::size_t most;
 };
 
 inline constexpr std::array kTargets{

@@ -47,7 +47,6 @@ class Read {
          std::string(keys) + "}";
 }
 
-/// Returns values as a JSON list.
 [[nodiscard]] inline std::string as_json(const std::vector<JsonValue>& values) {
   std::string text;
   JsonWriter writer(text);
@@ -57,7 +56,6 @@ class Read {
   return text;
 }
 
-/// Returns keyword arguments as a JSON object.
 [[nodiscard]] inline std::string as_json(const std::vector<JsonMember>& members) {
   std::string text;
   JsonWriter writer(text);

@@ -12,7 +12,7 @@ namespace {
 
 const lowstate::ReadOptions kWithExprForm{.has_expr_form = true};
 
-/// Values that some clients send for a field that they do not use.
+/// Values that some clients send for an unused field.
 const std::vector<std::string> kNotSet{"null", "\"\"", "[]", "{}"};
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST_CASE("ready is 503 and names the failed check while one fails") {
       bad.text() ==
       R"({"ready": false, "checks": {"store": {"ok": true}, "master": {"ok": false, "text": "no \"answer\""}}})");
   fails = false;
-  // The last check was a moment ago, so its result is used again.
+  // The application uses the result of the last check again.
   CHECK(application(request("/ready")).status == Status::service_unavailable);
   clock.advance(std::chrono::seconds(1));
   CHECK(application(request("/ready")).status == Status::ok);

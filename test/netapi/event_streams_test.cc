@@ -39,7 +39,7 @@ class Listener {
   Feed& feed() { return *std::get<std::unique_ptr<Feed>>(response_.body); }
   [[nodiscard]] const http::Response& response() const { return response_; }
 
-  /// Returns the parts that the feed sends now. An event block whose id is a separate part becomes one text.
+  /// Returns the parts that the feed sends now. Joins an event block with its id if they are separate parts.
   std::vector<std::string> parts() {
     std::vector<Feed::Part> parts;
     if (auto end = feed().take(parts, kMuch, wake_)) end_ = *std::move(end);
@@ -54,7 +54,7 @@ class Listener {
     return texts;
   }
 
-  /// Waits until the feed sends parts or ends, and returns these parts.
+  /// Waits until the feed sends parts or ends, and returns the parts.
   std::vector<std::string> next() {
     std::vector<std::string> texts;
     CHECK(EmbeddedEngine::eventually([&] { return !(texts = parts()).empty() || end_; }));
@@ -91,7 +91,6 @@ std::shared_ptr<FakeMaster> a_master() {
   return master;
 }
 
-/// Returns the event id from the last line of an event block.
 std::string id_of(const std::string& block) {
   const std::size_t at = block.rfind("\nid: ");
   REQUIRE(at != std::string::npos);
@@ -102,7 +101,6 @@ std::string token_of(const http::Response& login) {
   return header(login, "X-Auth-Token");
 }
 
-/// Logs in at an interface with a FakeMaster and returns the token.
 std::string log_in(Rest& rest) {
   return token_of(
       rest.call({"POST /login", "", R"({"username": "fred", "password": "x", "eauth": "auto"})", 200, ""}));
@@ -127,7 +125,7 @@ TEST_CASE("/events of rest_cherrypy needs a session and returns an event stream"
       {"GET /events?salt_token=TOKEN", "", "", 400, ""},
       {"GET /events?x", kWith, "", 400, ""},
       {"GET /events/TOKEN", kWith, "", 404, R"({"status": 404, "return": "Nothing matches the given URI"})"},
-      {"GET /events/TOKEN", "", "", 404, ""},  // salt-api does not accept a token in this URL either
+      {"GET /events/TOKEN", "", "", 404, ""},  // salt-api, too, accepts no token in this URL
       {"POST /events", kWith, "{}", 405, "", "Allow: GET, HEAD"},
       {"OPTIONS /events", "Origin: https://a | Access-Control-Request-Method: GET", "", 200, "",
        "Access-Control-Allow-Headers: Content-Type, X-Auth-Token, X-Requested-With"},
@@ -221,7 +219,7 @@ TEST_CASE("the query field tag selects events") {
   REQUIRE(parts.size() == 2);
   CHECK(parts.at(0).starts_with("tag: b\n"));
   CHECK(parts.at(1).starts_with("tag: salt/job/1/new\n"));
-  // An event that the listener skips does not wake it. The next selected event does.
+  // An event that the listener skips does not wake the listener. The next selected event does.
   master->log->append("a", Json::empty_object(), "");
   CHECK(listener.parts().empty());
   const int before = listener.woken();

@@ -21,24 +21,20 @@
 
 namespace rest_fcgi::test {
 
-/// A request and the expected response. Some words in `path`, `headers` and `body` are placeholders. `TOKEN`
-/// becomes the token of fred, who may run everything. `NOBODY` becomes the token of eve, who has no
-/// permissions. `JOE` becomes the token of joe, who may use the runner `jobs`. `CRED` becomes fred's
-/// credentials as members of a JSON object.
+/// A request and the expected response. `path`, `headers` and `body` may contain placeholders. `TOKEN`,
+/// `NOBODY` and `JOE` are the tokens of fred, eve and joe. `CRED` stands for fred's credentials as JSON
+/// members.
 struct Row {
   std::string request;  ///< method and URL, for example `GET /minions?mid=ms-0`
   std::string headers;  ///< `Name: value | Name: value`; the default Content-Type is JSON
   std::string body;
   int status;
-  /// The expected body; if empty, the body is not checked. JSON is compared without the order of keys. In
-  /// JSON, "<any>" stands for any value, "<jid>" for 20 digits, "<token>" for 64 hexadecimal digits,
-  /// "<number>" for a number, and "<has>TEXT" for a string that contains TEXT. A value that is not JSON must
-  /// be part of the body.
+  /// The expected body, if not empty. The order of JSON keys does not matter. `check` replaces words such as
+  /// "<any>", "<jid>" and "<has>TEXT". A value that is not JSON is a part of the body.
   std::string value;
   std::string shows{};  ///< expected headers, `Name: value | Name: value`; a header `-Name` must be missing
 };
 
-// Values that many rows use: a header with fred's token, a chunk, and the result of this chunk.
 inline constexpr const char* kWith = "X-Auth-Token: TOKEN";
 inline constexpr const char* kPing = R"({"client": "local", "tgt": "*", "fun": "test.ping"})";
 inline constexpr const char* kPong = R"({"return": [{"ms-0": true, "ms-1": true, "ms-2": true}]})";
@@ -78,7 +74,7 @@ inline bool matches(JsonValue expected, JsonValue found) {
   return expected.json() == found.json();
 }
 
-/// A REST interface that a test calls directly. It uses the embedded engine or a given master.
+/// A REST interface that a test calls directly. The interface uses the embedded engine or a given master.
 class Rest {
  public:
   explicit Rest(netapi::RestCherrypyOptions options = {}, client::Options client = enabled())
@@ -104,13 +100,12 @@ class Rest {
     return options;
   }
 
-  bool carries_streams = true;  ///< whether the front end can send streams
+  bool carries_streams = true;
 
   [[nodiscard]] const CapturedLog& log() const { return log_; }
   [[nodiscard]] netapi::StreamRegistry& streams() const { return *streams_; }
   [[nodiscard]] const std::shared_ptr<const client::NetapiClient>& client() const { return client_; }
 
-  /// Logs in as the user and returns the token.
   [[nodiscard]] std::string token(const std::string& user) const {
     const auto session = client_->master().login({.kind = auth::Credentials::Kind::eauth,
                                                   .eauth = "sharedsecret",
@@ -139,7 +134,6 @@ class Rest {
     return application_(environ);
   }
 
-  /// Sends the request of a row and checks the response.
   void check(const Row& row) {
     INFO(row.request, "  ", row.headers, "  ", row.body);
     const http::Response response = call(row);

@@ -131,7 +131,7 @@ TEST_CASE("two routes with the same path are a configuration error") {
   CHECK(error_of([](auto& options) { options.webhook_url = "/app"; }) ==
         "rest_cherrypy: webhook_url: found '/app'" + taken_by("app_path"));
   CHECK(error_of([](auto& options) { options.webhook_url = "/static/hook"; }).empty());
-  for (const char* root : {"/", "//", ""}) {  // salt-api accepts these paths, too
+  for (const char* root : {"/", "//", ""}) {  // salt-api, too, accepts these paths
     CHECK(error_of([&](auto& options) { options.webhook_url = root; }).empty());
     CHECK(error_of([&](auto& options) { options.static_path = root; }).empty());
     CHECK(error_of([&](auto& options) { options.app_path = root; }).empty());

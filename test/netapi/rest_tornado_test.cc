@@ -270,7 +270,7 @@ TEST_CASE("additional threads for chunks are limited in the whole process") {
 }
 
 TEST_CASE("an exception on an additional thread fails only its chunk") {
-  // A clock that throws on every thread but the one that created it. The audit line reads this clock.
+  // A clock that throws on all threads except the thread of its constructor. The audit line reads the clock.
   class Broken final : public Clock {
    public:
     [[nodiscard]] WallTime wall() const override {

@@ -50,7 +50,8 @@ struct Table {
 
 /// Waits until the subscription wakes its caller, and returns the update.
 StreamRegistry::Subscription::Update next_update(StreamRegistry::Subscription& subscription) {
-  const auto woken = std::make_shared<std::atomic<int>>(0);  // a wake may come after this call
+  const auto woken = std::make_shared<std::atomic<int>>(
+      0);  // the subscription may wake the caller after this function returns
   const auto wake = std::make_shared<const std::function<void()>>([woken] { ++*woken; });
   auto poll = subscription.poll(wake);
   if (!poll.permit && poll.end_reason.empty()) {
@@ -143,8 +144,8 @@ TEST_CASE("streams survive a silent master until the token expires") {
 }
 
 TEST_CASE("a slow check of one token does not delay the others") {
-  // A check of a session fails if it may wait for the master. A check whose deadline has passed gets its
-  // answer from memory.
+  // If a check of a session may wait for the master, the check fails. A check after its deadline uses the
+  // cached answer.
   std::atomic<bool> away = false;
   const Table table;
   table.master->on_session = [&away](SteadyTime deadline) -> std::optional<Error> {
@@ -191,7 +192,7 @@ struct Slow {
   std::atomic<int> checks = 0;
 };
 
-/// Returns the number of received answers. Each must be "q" with the subject "it".
+/// Returns the number of received answers. Checks that each answer is "q" with the subject "it".
 std::size_t received_by(StreamRegistry::Subscription& subscription) {
   const auto answers = subscription.poll(nullptr).answers;
   for (const auto& [subject, answer] : answers) CHECK((subject == "it" && answer == Json::string("q")));

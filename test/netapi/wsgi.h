@@ -16,8 +16,8 @@ namespace rest_fcgi::test {
 
 inline constexpr std::string_view kPingKeys = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
-/// A rest_wsgi interface with a FakeMaster. A test calls it directly. It captures the log, so only one such
-/// object can exist at a time.
+/// A rest_wsgi interface with a FakeMaster. A test calls the interface directly. The object captures the log,
+/// so only one may exist at a time.
 class Wsgi {
  public:
   explicit Wsgi(client::Options client = quick_options(), const netapi::Options& options = {})
@@ -31,7 +31,6 @@ class Wsgi {
 
   [[nodiscard]] http::Response call(const http::Environ& request) const { return application_(request); }
 
-  /// POSTs JSON to `/`.
   [[nodiscard]] http::Response post(std::string_view body) const { return call(post_of(body)); }
 
   /// Sends a POST request with one chunk that has valid credentials.

@@ -74,8 +74,8 @@ TEST_CASE("a process that left group and session ends with its program") {
   CHECK_FALSE(is_alive(first_line(ended.output)));
 }
 
-/// A command that starts a traditional daemon. The daemon is an orphan with its own session, and has none of
-/// the program's descriptors.
+/// A command that starts a traditional daemon. The daemon is an orphan in its own session, without
+/// descriptors of the program.
 const std::string kDaemon =
     "setsid sh -c 'sleep 1000 & echo $! > grandchild; echo $$ > daemon; wait' </dev/null >/dev/null 2>&1 &";
 
@@ -114,8 +114,8 @@ TEST_CASE("the time limit counts before the program runs, too") {
   const test::TempDir dir;
   const std::string path = dir.write("held", "#!/bin/sh\n");
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  // While a file has a lease, open(2) and execve(2) of this file wait until the lease is released. They wait
-  // 45 s at most (fcntl(2), /proc/sys/fs/lease-break-time).
+  // open(2) and execve(2) of a file with a lease wait until the lease is released, for 45 s at most
+  // (fcntl(2)).
   const UniqueFd lease(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   ::signal(SIGIO, SIG_IGN);
   REQUIRE(::fcntl(lease.get(), F_SETLEASE, F_WRLCK) == 0);
@@ -144,8 +144,8 @@ TEST_CASE("a process of another user that cannot be ended is reported after the 
   Result<Ended> left = Ended{};
   const test::CapturedLog log;
   std::thread([&] {
-    // The raw system call changes the user id of this thread only, because it bypasses glibc. The helper that
-    // this thread starts runs as nobody.
+    // The raw system call changes the user id of this thread only. The helper that this thread starts runs as
+    // `nobody`.
     REQUIRE(::syscall(SYS_setresuid, nobody->uid, nobody->uid, nobody->uid) == 0);
     Program stays = program({sudo, "--reuid=0", "sleep", "1000"});
     stays.time_limit = milliseconds(3000);

@@ -153,7 +153,7 @@ TEST_CASE("on_line can answer a program line by line") {
 }
 
 TEST_CASE("a line beyond the output limit is cut, and ends the answers") {
-  // The long line may arrive in one piece or in several pieces.
+  // The long line may arrive in several pieces.
   Program asks = shell("echo one; printf '%05000d\\ntwo\\n' 0");
   asks.output_limit = 1000;
   std::vector<std::string> lines;
@@ -212,11 +212,11 @@ TEST_CASE("a program leads a new session, with default signals and the given uma
 }
 
 TEST_CASE("a program has only the three standard descriptors") {
-  const int leaked = ::open("/dev/null", O_RDONLY);  // not close-on-exec on purpose
+  const int leaked = ::open("/dev/null", O_RDONLY);  // this descriptor is not close-on-exec on purpose
   REQUIRE(leaked > 2);
   Program ls = program({"ls", "/proc/self/fd"});
   ls.input = "x";
-  CHECK(run(ls).output == "0\n1\n2\n3\n");  // 3 is the descriptor with which `ls` reads the folder
+  CHECK(run(ls).output == "0\n1\n2\n3\n");  // `ls` reads the folder with descriptor 3
   ::close(leaked);
 }
 
@@ -265,7 +265,7 @@ TEST_CASE("CVE-2013-6617: a program of another user has only that user's groups"
   CHECK(run(id).output ==
         format("{}\n{}\n{}\nCapEff:\t0000000000000000\n", nobody->uid, nobody->gid, nobody->gid));
   const test::TempDir dir;
-  id.cwd = dir.path();  // mode 0700
+  id.cwd = dir.path();  // the directory has mode 0700
   CHECK(failure(id).message == format("[Errno 13] Permission denied: '{}'", dir.path().string()));
 }
 

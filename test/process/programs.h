@@ -19,7 +19,6 @@
 #include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/process/program.h"
 
-/// Programs that tests run, and helpers that check what is left of them.
 namespace rest_fcgi::process {
 
 using std::chrono::milliseconds;
@@ -61,9 +60,8 @@ constexpr bool kLooksForLeaks = true;
 constexpr bool kLooksForLeaks = false;
 #endif
 
-/// Returns the child processes of this process, including zombies. An etcd that several tests share does not
-/// count. LeakSanitizer creates a process that inspects a rest_fcgi_run at its end. This process remains if
-/// rest_fcgi_run is killed, so with LeakSanitizer no rest_fcgi_run counts.
+/// Returns the child processes of this process with zombies, but without an etcd that tests share. With
+/// LeakSanitizer, the result has no rest_fcgi_run, because LeakSanitizer leaves such processes behind.
 inline std::set<std::string> children() {
   std::set<std::string> found;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -78,15 +76,13 @@ inline std::set<std::string> children() {
   return found;
 }
 
-/// Waits up to 10 seconds until all children have ended, because processes of earlier tests may still end.
-/// Returns whether any child is left.
+/// Waits up to 10 s until all children have ended. Returns whether any child is left.
 inline bool has_children() {
   const auto deadline = steady_clock::now() + std::chrono::seconds(10);
   while (!children().empty() && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(2));
   return !children().empty();
 }
 
-/// Returns whether the process exists and is no zombie.
 inline bool is_alive(const std::string& pid) {
   if (::kill(std::stoi(pid), 0) != 0) return false;
   std::ifstream stat("/proc/" + pid + "/stat");
@@ -108,7 +104,7 @@ inline std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-/// Runs a shell until it has written a line, and then stops the shell. The output of the result is the
+/// Runs a shell until the shell has written a line, and then stops the shell. The output of the result is the
 /// written text.
 inline Ended run_until_line(const std::string& text, milliseconds grace) {
   const test::TempDir dir;

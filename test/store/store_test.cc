@@ -56,7 +56,7 @@ std::size_t count(const test::CapturedLog& log, std::string_view part) {
   return times;
 }
 
-/// A connection that stands for another process.
+/// A connection that acts as another process.
 class Other {
  public:
   explicit Other(const std::string& path) {
