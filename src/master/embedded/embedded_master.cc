@@ -14,7 +14,7 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// The results of the authorization that the call uses later.
+/// The results of the authorization for the later call.
 struct Admitted final : master::Admitted {
   Admitted(auth::Identity its_caller, Selection its_selection,
            std::shared_ptr<const lowstate::MasterArguments> its_arguments)
@@ -59,8 +59,7 @@ Selection narrowed(const Selection& selection, const Minions& minions, const std
   return both;
 }
 
-/// The implementation of Runtime. The destructor waits for tasks on the workers. These tasks share `jobs` but
-/// do not use the EmbeddedRuntime.
+/// The implementation of Runtime. The destructor waits for tasks on the workers, which share `jobs`.
 class EmbeddedRuntime : public Runtime {
  public:
   EmbeddedRuntime(const Options& options, std::shared_ptr<Jobs> jobs)
@@ -69,8 +68,7 @@ class EmbeddedRuntime : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override {
     std::size_t interrupted = 0;
     if (!workers_.close(deadline)) {
-      // Calls are interrupted before their functions are asked to stop. The returns of stopped functions are
-      // then dropped.
+      // Calls are interrupted first, so that the returns of stopped functions are dropped.
       interrupted = jobs_->interrupt_all();
       workers_.stop();
     }
@@ -102,7 +100,6 @@ class EmbeddedRuntime : public Runtime {
     return data == nullptr ? std::vector<UnmatchedRulePart>() : find_unmatched(*data, external_auth);
   }
 
-  /// Sets the data of the latest master.
   void set_data(const std::shared_ptr<const MasterData>& data) {
     const std::lock_guard lock(mutex_);
     data_ = data;
@@ -117,10 +114,10 @@ class EmbeddedRuntime : public Runtime {
  private:
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<GeneratedKeys> keys_ = std::make_shared<GeneratedKeys>();
-  mutable std::mutex mutex_;                    // guards the four members below
-  std::weak_ptr<const MasterData> data_;        // of the latest master
+  mutable std::mutex mutex_;                    // guards the members `observer_` to `started_`
+  std::weak_ptr<const MasterData> data_;        // the data of the latest master
   std::set<std::string, std::less<>> minions_;  // ids of the minions of the latest master
-  std::set<std::string, std::less<>> started_;  // ids of the minions that are announced
+  std::set<std::string, std::less<>> started_;  // ids of the announced minions
   master::Workers workers_;
 };
 
@@ -146,8 +143,7 @@ class EmbeddedMaster : public master::Master {
 
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before) override {
-    // Authentication comes first, so that a caller with wrong credentials learns nothing about targets and
-    // functions.
+    // Authentication comes first, so that wrong credentials reveal nothing about targets and functions.
     const bool is_known = before != nullptr && chunk.credentials.same_as(before->chunk().credentials);
     Result<auth::Identity> identity =
         is_known ? admitted(*before).caller : authenticator_->authenticate(chunk.credentials, deadline);
@@ -241,8 +237,7 @@ class EmbeddedMaster : public master::Master {
   using Admission = Result<std::shared_ptr<const master::Admitted>>;
   [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::Chunk& chunk) const {
     const lowstate::LocalCall& call = chunk.local();
-    // The target is resolved only if a rule needs it, so that a caller without permissions costs little. If
-    // the target cannot be resolved, no rule about minions allows the call.
+    // The target is resolved only if a rule needs it, so that a caller without permissions costs little.
     std::optional<Result<Selection>> selection;
     const auto selected = [&]() -> Result<Selection>& {
       if (!selection) {
@@ -281,13 +276,12 @@ class EmbeddedMaster : public master::Master {
         });
   }
 
-  /// Checks whether the caller may use the target of a runner. The return of such a runner shows which
-  /// minions match the target. Therefore the caller must be allowed to read all pillar data that decides
-  /// whether a minion matches.
+  /// Checks whether the caller may use the target of a runner. The return shows which minions match, so the
+  /// caller must be allowed to read all pillar data that decides.
   [[nodiscard]] Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
                                                  const lowstate::MasterArguments& arguments) const {
     const Result<BoundArguments> bound = runner.bind(arguments);
-    if (!bound || !takes_target(*bound)) return {};  // with wrong arguments, the runner itself fails later
+    if (!bound || !takes_target(*bound)) return {};  // the runner itself fails for wrong arguments
     const Result<lowstate::Target> target = target_of(*bound);
     if (!target) return {};
     const Result<Selection> visible = select_visible(*minions_, *target, pillar_check(identity));

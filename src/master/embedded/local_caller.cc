@@ -13,8 +13,7 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// Returns the worse of two retcodes: the one further from 0. A killed program has a retcode below 0; a
-/// positive retcode counts as worse than a negative one.
+/// Returns the retcode further from 0. A positive retcode counts as worse than a negative retcode.
 int worse_retcode(int a, int b) {
   if (a <= 0 && b <= 0) return std::min(a, b);
   return std::max(a, b);
@@ -29,7 +28,7 @@ class LocalJob {
   explicit LocalJob(const lowstate::LocalCall& call)
       : ret_(call.ret), compound_(call.compound), functions_(&call.functions) {}
 
-  /// Makes a job with a copy of the functions, so that the job may outlive the request. Errors: internal.
+  /// Makes a job with a copy of the functions, so that the job may outlive the request.
   [[nodiscard]] static Result<std::shared_ptr<LocalJob>> owning(const lowstate::LocalCall& call) {
     auto job = std::make_shared<LocalJob>(call);
     if (Result<void> copied = job->copy(call); !copied) return std::move(copied).error();
@@ -38,20 +37,18 @@ class LocalJob {
 
   [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
 
-  /// Runs all functions on one minion.
   [[nodiscard]] master::Return run(const returner::Load& load, const Engine& engine, const Minion& minion,
                                    const std::stop_token& stop) const {
     return compound_ ? run_all(load, engine, minion, stop) : run_one(load, engine, minion, 0, stop);
   }
 
  private:
-  /// Runs all functions of a compound call. Not inlined, so that a single function needs little stack in
-  /// `run`.
+  /// Runs all functions of a compound call. Not inlined, so that `run` needs little stack.
   [[nodiscard, gnu::noinline]] master::Return run_all(const returner::Load& load, const Engine& engine,
                                                       const Minion& minion,
                                                       const std::stop_token& stop) const {
     std::vector<master::Return> returns;
-    // position of the last call of each function, because a call may have a function several times
+    // position of the last call of each function
     std::unordered_map<std::string_view, std::size_t> last;
     master::Return all{minion.id, {}, 0, true, ""};
     for (std::size_t i = 0; i < functions_->size(); ++i) {
@@ -106,7 +103,7 @@ class LocalJob {
   const std::string ret_;
   const bool compound_;
   JsonDocument document_;
-  std::vector<lowstate::Function> copies_;            // borrow document_
+  std::vector<lowstate::Function> copies_;            // the copies borrow document_
   const std::vector<lowstate::Function>* functions_;  // the functions of the chunk, or copies_
 };
 
@@ -123,8 +120,7 @@ struct Work {
   LocalCaller::Addressee returns;  ///< gets the returns; null for an asynchronous job
   std::shared_ptr<RunningJob> running{};
 
-  /// Delivers a return. Saves the return before the caller gets it, so that the caller can find it in the job
-  /// cache.
+  /// Saves and delivers a return, so that the caller can find it in the job cache.
   void deliver(const returner::Load& load, master::Return ret) const {
     jobs->add_return(load, ret, extra);
     if (returns) returns->put(std::move(ret));
@@ -140,7 +136,7 @@ struct Work {
   }
 
  private:
-  /// Runs the functions on a minion. An exception becomes a return, because the caller waits for a return.
+  /// Runs the functions on a minion. An exception becomes a return.
   [[nodiscard]] master::Return run_on(const Minion& minion, const std::stop_token& stop) const {
     if (stop.stop_requested()) return {minion.id, Json::string(kTerminated), 1, false, ""};
     try {
@@ -152,8 +148,7 @@ struct Work {
   }
 };
 
-/// Submits one task for each call. If `in_one_task` is true, one task runs all calls; this is for quick
-/// functions.
+/// Submits one task for each call, or one task for all calls if `in_one_task` is true.
 void submit(master::Workers::Reservation& reservation, const std::shared_ptr<const Work>& work,
             bool in_one_task) {
   const std::size_t calls = work->positions.size();
@@ -212,8 +207,7 @@ Result<returner::Load> LocalCaller::make_load(const Request& request, master::Jo
 }
 
 Result<master::Job> LocalCaller::run_here(const Request& request, master::Job job, const Addressee& returns) {
-  // When the held returns reach this size, further returns are saved and delivered one by one, to save
-  // memory.
+  // Largest size of the held returns. Further returns are saved and delivered one by one.
   constexpr std::size_t kMaxHeldBytes = std::size_t{1} << 20;
   const LocalJob local(request.call);
   const Result<returner::Load> load = make_load(request, job);
@@ -252,8 +246,7 @@ Result<master::Job> LocalCaller::run_on_workers(const Request& request, master::
   const auto work =
       std::make_shared<Work>(Work{minions_, modules_, request.selection.positions, jobs_,
                                   jobs_->extra_returners(request.call.ret), *std::move(local), returns});
-  // The work owns the running job, so the running job has only a weak pointer to the work. The tasks and the
-  // gate keep the work alive.
+  // The work owns the running job, so the running job has only a weak pointer to the work.
   auto interrupt = [weak = std::weak_ptr(work)](const returner::Load& of, std::size_t call) {
     log::warning(format("job {} on {} was interrupted: the engine shuts down", of.jid, of.minions[call]));
     const auto interrupted = weak.lock();

@@ -9,13 +9,13 @@
 
 namespace rest_fcgi::embedded {
 
-/// A call of a runner or wheel. After its jid is set the object is immutable, and threads may share it.
+/// A call of a runner or wheel. Immutable after its jid is set; threads may share it.
 class MasterJob {
  public:
   struct Outcome {
     Json ret;
     bool success = true;
-    /// The error if the job cache could not be read. A waiting caller gets this error instead of the return.
+    /// The error if the job cache could not be read. A waiting caller gets the error instead of the return.
     std::optional<Error> unavailable{};
   };
 
@@ -32,11 +32,9 @@ class MasterJob {
   [[nodiscard]] const std::string& jid() const noexcept { return jid_; }
   [[nodiscard]] const std::string& user() const noexcept { return user_; }
 
-  /// Returns the tag of the job's events: `salt/run/<jid>` or `salt/wheel/<jid>`.
   [[nodiscard]] std::string tag() const { return format("salt/{}/{}", is_runner() ? "run" : "wheel", jid_); }
 
-  /// Returns whether the thread of the request may run the function. An unknown function counts as quick,
-  /// because it is refused at once.
+  /// Returns whether the thread of the request may run the function. An unknown function is refused at once.
   [[nodiscard]] bool is_quick() const noexcept { return function_ == nullptr || function_->is_quick; }
 
   /// Returns the load for the job cache. Its only minion is the master.
@@ -52,8 +50,7 @@ class MasterJob {
     return load;
   }
 
-  /// Runs the function. An error or exception becomes an outcome without success, with the error's text,
-  /// because the caller waits for a return.
+  /// Runs the function. An error or exception becomes an outcome without success, with the error's text.
   [[nodiscard]] Outcome run(const MasterData& data, const std::stop_token& stop) const try {
     if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
     const Result<BoundArguments> bound = function_->bind(*arguments_);
@@ -78,7 +75,6 @@ class MasterJob {
                                  outcome.success, in_job_cache);
   }
 
-  /// Returns the data of Salt's event about the return.
   [[nodiscard]] Json event(const Outcome& outcome) const {
     return written_object([&](JsonWriter& writer) {
       writer.key("fun").string(full_name()).key("jid").string(jid_);
@@ -90,13 +86,13 @@ class MasterJob {
     });
   }
 
-  /// Returns what a waiting caller gets: the return, or an error if the job cache could not be read.
+  /// Returns the return for a waiting caller, or an error if the job cache could not be read.
   [[nodiscard]] Result<master::RunnerReturn> reply(Outcome outcome, Json event) const {
     if (!outcome.unavailable) return master::RunnerReturn{std::move(outcome.ret), std::move(event)};
     return master::with_jid(*std::move(outcome.unavailable), jid_);
   }
 
-  /// Delivers the return of a job on a worker thread. Saves the return before the waiting caller gets it.
+  /// Saves and delivers the return of a job on a worker thread.
   void deliver(Outcome outcome, const MasterCaller::Mailbox& returns) const {
     Json data = event(outcome);
     jobs_.save_return(jid_, {jobs_.master_id(), data, outcome.success ? 0 : 1, outcome.success, ""},

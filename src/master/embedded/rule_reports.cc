@@ -19,7 +19,7 @@ void add_names(MasterFunctions functions, Names& names) {
   for (const MasterFunction& function : functions) names.emplace_back(function.name());
 }
 
-/// Searches rules for parts that match no minion or no function of one configuration. Borrows the data.
+/// Searches rules for parts that match no minion or no function. Borrows the data.
 class Search {
  public:
   explicit Search(const MasterData& data) : data_(data), functions_(data.modules->names()) {
@@ -71,8 +71,7 @@ class Search {
                                    [&](const Minion& minion) { return matcher->matches(minion); });
   }
 
-  /// Returns the functions that rules with this scope can name. If the scope is a module, the names are
-  /// without the module.
+  /// Returns the functions that rules with a scope can name. For a module, the names are without the module.
   [[nodiscard]] Names names_in(std::string_view scope) const {
     if (scope == "@runner" || scope == "@runners") return runners_;
     if (scope == "@wheel" || scope == "@wheels") return wheels_;
@@ -109,7 +108,7 @@ std::string shown(std::vector<std::string> names) {
   return format("{} and {} more", joined(names), more);
 }
 
-/// The target that a question is about: all runners, all wheels, or minions.
+/// The target of a question: all runners, all wheels, or minions.
 struct QuestionTarget {
   bool is_local = false;
   auth::Form form = auth::Form::runner;
@@ -128,7 +127,6 @@ Result<QuestionTarget> read_target(const std::string& tgt, const Minions& minion
   return QuestionTarget{true, auth::Form::runner, *std::move(selection)};
 }
 
-/// Explains the answer to one question. Borrows all its data.
 struct Explainer {
   const Question& question;
   const QuestionTarget& target;
@@ -137,7 +135,6 @@ struct Explainer {
   const Minions& minions;
   const std::vector<std::string> pillar_functions = native_names("pillar");
 
-  /// Adds the explanation for one back end.
   void explain(const std::string& eauth, bool is_on, Explanation& explanation) const {
     const auto line = [&explanation](std::string_view text) { (explanation.text += text) += '\n'; };
     const std::string& user = question.user;

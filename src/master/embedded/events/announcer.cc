@@ -16,7 +16,7 @@ namespace rest_fcgi::embedded {
 struct EventText {
   std::string tag;
   Json data;
-  std::string user{};  ///< the user of the event's job; empty if the event has no job
+  std::string user{};  ///< the user of the event's job; may be empty
 };
 
 namespace {
@@ -33,7 +33,7 @@ struct Redaction {
 
 void write_without_secrets(JsonWriter& writer, const JsonValue& value, const Redaction& redaction);
 
-/// Returns whether the value is a secret, which its name decides. Null, booleans and counts are never secret.
+/// Returns whether the value has the name of a secret. Null, booleans and counts are never secret.
 bool is_secret(std::string_view key, const JsonValue& value) {
   using Kind = JsonValue::Kind;
   if (value.is(Kind::null) || value.is(Kind::boolean)) return false;
@@ -47,7 +47,7 @@ bool is_secret(std::string_view key, const JsonValue& value) {
 void write_member(JsonWriter& writer, const JsonMember& member, const Redaction& redaction) {
   const auto& [key, value] = member;
   if (redaction.marks == Marks::dropped && key == kMark) return;
-  // If a client sends JSON as a form, the whole JSON text is one long key.
+  // The whole JSON text is one long key if a client sends JSON as a form.
   writer.key(master::without_secrets(key, redaction.texts).value_or(std::string(key)));
   const bool tells = !value.is(JsonValue::Kind::null) && !value.is(JsonValue::Kind::boolean);
   if (is_secret(key, value) || (tells && key == "eauth")) {
@@ -101,7 +101,7 @@ bool is_wheel(const returner::Load& load) {
   return load.fun.text().starts_with(kWheel);
 }
 
-/// Returns the function name, or for a compound call all function names joined by commas.
+/// Returns the function names of the job, separated by commas.
 std::string function_names(const Json& fun) {
   std::string names;
   for (const char c : fun.text()) {
@@ -110,12 +110,10 @@ std::string function_names(const Json& fun) {
   return names;
 }
 
-/// Returns the tag of the job's events: `salt/run/JID` or `salt/wheel/JID`.
 std::string tag_of(const returner::Load& load) {
   return format("salt/{}/{}", is_wheel(load) ? "wheel" : "run", load.jid);
 }
 
-/// Writes the members that all events of runners and wheels have.
 void write_master_call(JsonWriter& writer, const returner::Load& load, WallTime now) {
   writer.key("fun").json(load.fun).key("jid").string(load.jid).key("user").string(load.user);
   writer.key("fun_args")
@@ -129,7 +127,6 @@ void write_time(JsonWriter& writer, WallTime now) {
   writer.key("ts").integer(std::chrono::system_clock::to_time_t(now));
 }
 
-/// Returns Python's `time.asctime()`, in UTC.
 std::string asctime_of(WallTime time) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};

@@ -20,7 +20,7 @@ using OsRelease = std::map<std::string, std::string, std::less<>>;
 
 struct Os {
   std::string_view id;  ///< the member `ID` of os-release
-  std::string_view os;  ///< Salt's grain `os`; if empty, the distribution's own name
+  std::string_view os;  ///< Salt's grain `os`; empty means the distribution's own name
   std::string_view family;
 };
 
@@ -78,8 +78,7 @@ std::string short_name(std::string name) {
   return name;
 }
 
-/// Returns the family of the distribution. If the distribution is unknown, returns the family of the first
-/// known one in `ID_LIKE`.
+/// Returns the family of the distribution, or of the first known distribution in `ID_LIKE`.
 std::string_view family_of(const std::string& id, const std::string& id_like, std::string_view os) {
   if (const Os* known = known_os(id)) return known->family;
   for (const std::string_view like : split_words(id_like)) {
@@ -123,7 +122,8 @@ Cpu parse_cpu(std::string_view cpuinfo) {
   for (const std::string_view line : lines_of(cpuinfo)) {
     const auto [key, value] = key_and_value(line);
     if (key == "processor") ++cpu.count;
-    if (key == "# processors") cpu.count = parse_number<std::int64_t>(value).value_or(cpu.count);  // s390
+    if (key == "# processors")
+      cpu.count = parse_number<std::int64_t>(value).value_or(cpu.count);  // the form of s390
     if (key == "vendor_id" || key == "model name" || key == "cpu") cpu.model = value;
     if (key == "flags" || key == "Features") cpu.flags = split_words(value);
   }
@@ -132,13 +132,13 @@ Cpu parse_cpu(std::string_view cpuinfo) {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-/// Names of grains and of the firmware's files that have their values.
+/// Grains and the firmware's files that have their values.
 constexpr Pair kFirmware[] = {{"biosversion", "bios_version"}, {"biosvendor", "bios_vendor"},
                               {"boardname", "board_name"},     {"productname", "product_name"},
                               {"manufacturer", "sys_vendor"},  {"biosreleasedate", "bios_date"},
                               {"uuid", "product_uuid"},        {"serialnumber", "product_serial"}};
 
-/// Names of processor architectures that differ between the kernel and Debian.
+/// Processor architectures whose names differ between the kernel and Debian.
 constexpr Pair kDebianArchitectures[] = {{"x86_64", "amd64"}, {"aarch64", "arm64"}, {"i586", "i386"},
                                          {"i686", "i386"},    {"armv7l", "armhf"},  {"ppc64le", "ppc64el"}};
 

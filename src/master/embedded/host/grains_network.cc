@@ -23,8 +23,7 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-/// Returns the words of all lines in /etc/hosts that contain the name. The first word of each line is the
-/// address.
+/// Returns the words of all lines in /etc/hosts that contain the name. Each line begins with the address.
 std::vector<Words> lines_about(std::string_view hosts, std::string_view name) {
   std::vector<Words> found;
   for (const std::string_view line : lines_of(hosts)) {
@@ -47,7 +46,7 @@ std::optional<IpAddress> address_of(const sockaddr& address) {
   return IpAddress::of_bytes(bytes_at(address, offsetof(sockaddr_in6, sin6_addr), 16));
 }
 
-/// Returns the hardware address of an interface. A tunnel has an IPv4 address instead.
+/// Returns the hardware address of an interface, or the IPv4 address of a tunnel.
 std::string hw_addr_of(const sockaddr& address) {
   sockaddr_ll link{};
   std::memcpy(&link, &address, sizeof link);
@@ -73,8 +72,8 @@ void write_addresses(JsonWriter& writer, std::string_view key, const Addresses& 
   writer.end_array();
 }
 
-/// Returns the addresses in Salt's order: IPv4 first, then IPv6, then secondary IPv4 addresses. The kernel
-/// calls an IPv4 address secondary if it is not the first of its network.
+/// Returns the addresses in Salt's order: IPv4, then IPv6, then secondary IPv4. A secondary address is not
+/// the first address of its network.
 std::vector<IpAddress> in_salts_order(const std::vector<NetworkInterface::Address>& addresses) {
   std::set<IpNetwork> networks;
   std::array<std::vector<IpAddress>, 3> parts;
@@ -96,8 +95,7 @@ void write_by_interface(JsonWriter& writer, std::string_view key,
   writer.end_object();
 }
 
-/// Reads a hexadecimal address from a table in /proc/net. These tables have IPv4 addresses in the host's byte
-/// order.
+/// Reads a hexadecimal address from a table in /proc/net. IPv4 addresses are in the host's byte order.
 std::string address_of_hex_digits(std::string_view digits) {
   std::string bytes;
   for (; digits.size() >= 2; digits.remove_prefix(2)) {
@@ -109,10 +107,10 @@ std::string address_of_hex_digits(std::string_view digits) {
   return address ? address->text() : std::string();
 }
 
-/// The gateway of a default route in hexadecimal digits, or nothing for a route without a gateway.
+/// The gateway of a default route in hexadecimal digits, or absent for a route without a gateway.
 using Gateway = std::optional<std::string_view>;
 
-/// Returns the gateway of the first default route that is up. `columns` are the column numbers of the
+/// Returns the gateway of the first active default route. `columns` are the column numbers of the
 /// destination, its mask or prefix length, the gateway and the flags.
 std::optional<Gateway> default_route(std::string_view table, const std::array<std::size_t, 4>& columns) {
   const auto is_zero = [](std::string_view digits) {
@@ -186,7 +184,8 @@ void write_gateway_grains(JsonWriter& writer, std::string_view route, std::strin
 }
 
 void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf) {
-  std::array<Words, 3> servers;  // all name servers, those with an IPv4 address, those with an IPv6 address
+  std::array<Words, 3>
+      servers;  // all name servers, servers with an IPv4 address, and servers with an IPv6 address
   Words sort_list;
   Words search;
   Words options;
@@ -242,7 +241,7 @@ void write_host_network_grains(JsonWriter& writer) {
   write_gateway_grains(writer, read_text("/proc/net/route").value_or(""),
                        read_text("/proc/net/ipv6_route").value_or(""));
   // /etc/resolv.conf may name only the local server of systemd-resolved. The file of systemd-resolved has the
-  // servers that this local server asks.
+  // real servers.
   const auto behind = read_text("/run/systemd/resolve/resolv.conf");
   write_dns_grain(writer, behind ? *behind : read_text("/etc/resolv.conf").value_or(""));
 }

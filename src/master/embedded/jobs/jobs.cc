@@ -17,7 +17,7 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// Returns the size of the load for `max_queued_bytes`. This is the size of its JSON texts.
+/// Returns the size of the load's JSON texts for `max_queued_bytes`.
 std::size_t bytes_of(const returner::Load& load) {
   const std::size_t metadata = load.metadata ? load.metadata->text().size() : 0;
   return load.fun.text().size() + load.arg.text().size() + load.tgt.text().size() + metadata;
@@ -30,8 +30,7 @@ std::optional<std::size_t> position_in(const std::vector<std::string>& minions, 
   return static_cast<std::size_t>(found - minions.begin());
 }
 
-/// Logs a failed save for debugging only, because the store and etcd's outbox already log an error once while
-/// they cannot be written.
+/// Logs a failed save for debugging only. The store and etcd's outbox log the error once.
 void log_failure(const Result<void>& saved, std::string_view what, std::string_view jid) {
   if (!saved) log::debug(format("{} of job {} is not saved: {}", what, jid, saved.error().message));
 }
@@ -135,7 +134,7 @@ Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr
 
 Result<std::string> Jobs::claim_jid(std::string_view chosen) {
   if (chosen.empty()) return new_jid();
-  // A jid that another process made a moment ago may not be in the job cache yet.
+  // The jid of another process may not be in the job cache yet.
   const std::string latest = master::jid_at(clock_.wall() - std::chrono::seconds(2));
   if (chosen > latest) {
     return Error{ErrorKind::invocation,
@@ -225,8 +224,7 @@ Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durab
     return Error{ErrorKind::unavailable,
                  "The jobs that run or wait are too large (max_queued_bytes). Try again later."};
   }
-  // The job is added to the table first. If this process is killed, another process finds the job there and
-  // settles it.
+  // The job is added to the table first. Another process settles the job if this process is killed.
   const Result<void> added = table_.add(load, job->ret());
   const bool is_refused = !added && durability == returner::Durability::durable;
   Result<void> saved = is_refused ? not_started(added.error()) : save(load, durability, extra);
@@ -276,15 +274,15 @@ std::vector<RunningTable::Entry> Jobs::running_elsewhere() {
     if (!entry.is_gone) continue;
     const Result<void> settled = settle(entry);
     log_failure(settled, format("the end of process {}", entry.job.pid), entry.job.load.jid);
-    // If the job cache cannot be read, the loop ends, because each further try may take seconds.
+    // If the job cache cannot be read, each further try may take seconds.
     if (!settled) break;
   }
   std::erase_if(entries, [](const RunningTable::Entry& entry) { return entry.is_gone; });
   return entries;
 }
 
-/// Removes the job of a process that has ended, and records an interrupted return for each minion without a
-/// return. After an error the job stays in the table for a later try.
+/// Removes the job of an ended process, and records an interrupted return for each minion without a return.
+/// After an error the job stays for a later try.
 Result<void> Jobs::settle(const RunningTable::Entry& orphan) {
   const Result<std::optional<returner::Load>> saved = cache().get_load(orphan.job.load.jid);
   if (!saved) return saved.error();
@@ -304,7 +302,7 @@ void Jobs::record_orphan(const ActiveJob& orphan, bool is_saved) {
   const Result<std::vector<std::string>> found = minions_without_return(load);
   const std::vector<std::string>& missing = found ? *found : load.minions;
   for (const std::string& minion : missing) {
-    // `true`: if the return of the dead process still arrives in the job cache, that return stays.
+    // A late return of the dead process replaces the placeholder.
     const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
     write_to_all(extra, "a return", load.jid,
                  [&](returner::Returner& to) { return to.returner(load.jid, ret); });

@@ -29,8 +29,8 @@ constexpr const char* kRequestKill =
 constexpr const char* kKillRequests =
     "SELECT jid, minion FROM kill_request JOIN running_job USING (jid) WHERE pid = ? AND start = ?";
 
-/// Returns the start time of a process, which is field 22 of /proc/PID/stat (man 5 proc). Returns 0 if the
-/// file cannot be read, and -1 for a zombie process.
+/// Returns the start time of a process, field 22 of /proc/PID/stat (proc(5)). Returns 0 if the file cannot be
+/// read, and -1 for a zombie process.
 std::int64_t start_of(std::int64_t pid) {
   std::ifstream file(format("/proc/{}/stat", pid));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -38,14 +38,14 @@ std::int64_t start_of(std::int64_t pid) {
   if (name_end == std::string::npos) return 0;
   const std::vector<std::string_view> fields = split_words(std::string_view(text).substr(name_end + 1));
   constexpr std::size_t kState = 0;
-  constexpr std::size_t kStart = 19;  // field 22 of the file; the index counts from 0 after pid and name
+  constexpr std::size_t kStart = 19;  // index of field 22 after pid and name
   if (fields.size() <= kStart) return 0;
   if (fields[kState] == "Z") return -1;
   return parse_number<std::int64_t>(fields[kStart]).value_or(0);
 }
 
 /// Returns whether the process that started at `start` has ended. `found` is the result of `start_of(pid)`.
-/// /proc hides processes if it is mounted with hidepid, as with systemd's ProtectProc=. Then kill(2) decides.
+/// kill(2) decides if /proc hides processes (hidepid, ProtectProc=).
 bool is_gone(pid_t pid, std::int64_t start, std::int64_t found) {
   return found != 0 ? found != start : ::kill(pid, 0) != 0 && errno == ESRCH;
 }

@@ -8,7 +8,7 @@ namespace rest_fcgi::embedded {
 namespace cmd_module {
 namespace {
 
-/// The result of a command in the form that Salt returns.
+/// The result of a command in Salt's form.
 struct CmdResult {
   pid_t pid = 0;
   int retcode = 0;  ///< 0 for every success; the negative number of a signal; 1 after a timeout
@@ -18,7 +18,7 @@ struct CmdResult {
 };
 
 std::string text_of(std::string text, bool is_cut, const CmdProgram& cmd) {
-  // Strips the same ASCII characters as Python's rstrip().
+  // Python's rstrip() strips the same ASCII characters.
   if (cmd.strip_end) text.resize(text.find_last_not_of(" \t\n\v\f\r\x1c\x1d\x1e\x1f") + 1);
   if (is_cut) text += format("\n[Cut here: there is more than {} bytes.]", cmd.program.output_limit);
   return text;
@@ -53,7 +53,6 @@ Raised cannot_run(const CmdProgram& cmd, const Error& error) {
   return Raised::command_error(format("Unable to run command '{}', reason: {}", cmd.shown, error.message));
 }
 
-/// Makes the return of a function of `cmd` from the result.
 using Show = Json (*)(const CmdResult& result);
 
 Json show_output(const CmdResult& result) {
@@ -77,7 +76,7 @@ Json show_all(const CmdResult& result) {
   });
 }
 
-/// Runs the command and waits for its end. Errors: those of Salt; interrupted.
+/// Runs the command and waits for its end.
 Reply run_cmd(const Call& call, const CmdOptions& options, Show show) {
   const ProgramRunner& programs = call.context.engine.modules.programs();
   auto parsed = parse_cmd_program(options, programs.is_here());
@@ -121,8 +120,8 @@ Reply retcode(const Call& call) {
   return run_cmd(call, options, show_retcode);
 }
 
-/// A shell script. It writes the code to a temporary file that belongs to the command's user. Then it runs
-/// the program with this file and the arguments.
+/// A shell script that writes the code to a temporary file of the command's user. The script runs the program
+/// with the file and the arguments.
 constexpr std::string_view kRunCode =
     "umask 077; file=$(mktemp) || exit; trap 'rm -f \"$file\"' 0; trap 'exit 143' 15; "
     "printf %s \"$1\" > \"$file\" || exit; program=$2; shift 2; \"$program\" \"$file\" \"$@\"";

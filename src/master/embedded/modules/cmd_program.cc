@@ -45,7 +45,7 @@ constexpr std::string_view kLocaleVariables =
     "LC_CTYPE LC_NUMERIC LC_TIME LC_COLLATE LC_MONETARY LC_MESSAGES LC_PAPER LC_NAME LC_ADDRESS LC_TELEPHONE "
     "LC_MEASUREMENT LC_IDENTIFICATION LANGUAGE";
 
-/// PATH for programs that run in another place, where this process does not know the variables.
+/// PATH for programs that an init system starts with variables unknown to this process.
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 StringMap inherited_variables() {
@@ -99,7 +99,7 @@ std::vector<std::string> split_input(const JsonValue& value) {
   return parts;
 }
 
-/// Parses the options in the same order as Salt. Stops at the first step that fails.
+/// Parses the options in Salt's order. Stops at the first error.
 class CmdParser {
  public:
   CmdParser(const CmdOptions& options, bool is_here) : options_(options), is_here_(is_here) {}
@@ -107,7 +107,7 @@ class CmdParser {
 
  private:
   using Problem = std::optional<Raised>;
-  /// Refuses unknown arguments, and arguments that this server does not support.
+  /// Refuses unknown arguments, and arguments that the server does not support.
   Problem check_support();
   Problem parse_flags();
   Problem parse_identity();
@@ -124,7 +124,7 @@ class CmdParser {
   }
 
   const CmdOptions& options_;
-  // false if the program runs in another place, with the users, folders and variables of that place
+  // false if an init system starts the program with its own users, folders and variables
   const bool is_here_;
   CmdProgram parsed_;
   Program& program_ = parsed_.program;
@@ -201,7 +201,7 @@ CmdParser::Problem CmdParser::parse_folder() {
         format("Specified cwd '{}' either not absolute or does not exist", program_.cwd));
   }
   if (!is_here_) {
-    program_.cwd.clear();  // empty means the home of the user as whom the program runs
+    program_.cwd.clear();  // empty means the home of the program's user
     return std::nullopt;
   }
   const char* const own = std::getenv("HOME");
@@ -216,9 +216,8 @@ CmdParser::Problem CmdParser::parse_shell() {
   return Raised::command_error(format("The shell {} is not available", shell_));
 }
 
-/// Collects the variables from four sources: `env`, the C locale, the login of `runas`, and this process. If
-/// several sources set a variable, the first source counts. Then puts `prepend_path` before the resulting
-/// PATH.
+/// Collects the variables from `env`, the C locale, the login of `runas`, and this process. The first source
+/// of a variable counts. `prepend_path` comes before the resulting PATH.
 CmdParser::Problem CmdParser::parse_environment() {
   StringMap variables;
   if (Problem problem = add_variables(option(options_, "env"), variables)) return problem;

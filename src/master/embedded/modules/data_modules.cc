@@ -3,18 +3,17 @@
 #include "master/embedded/modules/native.h"
 #include "rest_fcgi/core/format.h"
 
-/// The execution modules config, grains and pillar.
 namespace rest_fcgi::embedded {
 namespace data_modules {
 namespace {
 
 using Steps = std::vector<std::string_view>;
 
-/// The result of looking up a key: the value, nothing, or an error for a wrong key or delimiter.
+/// A value, absent for a missing key, or an error for a wrong key or delimiter.
 using Traversed = std::variant<std::optional<JsonValue>, Raised>;
 
-/// Returns the steps of a key. The key is a text such as `pkg:apache` or `ip4:0`, or a list of steps. If
-/// `delimiter` is absent, steps are separated by `:`. If it is null, they are separated by white space.
+/// Returns the steps of a key, which is a text such as `pkg:apache` or a list of steps. Without `delimiter`,
+/// `:` separates the steps. If `delimiter` is null, white space separates the steps.
 std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<JsonValue>& delimiter) {
   Steps steps;
   if (key.is(JsonValue::Kind::array)) {
@@ -34,8 +33,8 @@ std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<J
       format("delimiter is a text that is not empty, or null; found {}", delimiter->python_repr()));
 }
 
-/// Looks up a key, as salt.utils.data.traverse_dict_and_list does. A key that is a number finds nothing,
-/// because the keys of objects are texts. The result borrows `data`.
+/// Looks up a key, as salt.utils.data.traverse_dict_and_list does. A number finds nothing, because the keys
+/// of objects are texts. The result borrows `data`.
 Traversed traverse(const JsonValue& data, const JsonValue& key, const std::optional<JsonValue>& delimiter) {
   if (key.number() || key.is(JsonValue::Kind::boolean)) return std::optional<JsonValue>();
   auto steps = steps_of(key, delimiter);
@@ -47,7 +46,6 @@ Traversed traverse(const JsonValue& data, const JsonValue& key, const std::optio
   return found;
 }
 
-/// Looks up a key and passes the value to `use`.
 template <class Use>
 Reply looked_up(const JsonValue& data, const JsonValue& key, const std::optional<JsonValue>& delimiter,
                 const Use& use) {
@@ -64,7 +62,7 @@ JsonValue pillar_of(const Call& call) {
   return call.context.minion.pillar.root();
 }
 
-/// Returns a keyword argument that has no parameter, or nothing if the call does not have it.
+/// Returns a keyword argument that has no parameter, or absent without the argument.
 std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
   const auto found = std::find_if(call.keywords.begin(), call.keywords.end(),
                                   [name](const JsonMember& member) { return member.key == name; });
@@ -78,11 +76,11 @@ std::optional<Raised> check_name(const JsonValue& name) {
       format("a name is a text such as 'pkg:apache', found {}", name.python_repr()));
 }
 
-/// Returns an object that has the keys in the call's arguments and their values. A key that is a number or
-/// boolean becomes a text, as in Python's `json.dumps`.
+/// Returns an object that has the keys in the call's arguments and their values. As in Python's `json.dumps`,
+/// numbers and booleans as keys become texts.
 template <class Write>
 Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
-  constexpr std::size_t kMaxSize = 4 << 20;  // limit, because one long default may be the value of many keys
+  constexpr std::size_t kMaxSize = 4 << 20;  // bytes; one long default may be the value of many keys
   const std::optional<JsonValue> delimiter = keyword(call, "delimiter");
   std::set<std::string> done;
   std::string text;
@@ -118,7 +116,7 @@ std::string sanitized_serial(std::string_view serial) {
   return std::string(serial.substr(0, kept)) + std::string(serial.size() - kept, 'X');
 }
 
-/// Returns the replacement for a grain that identifies the host, or nothing for all other grains.
+/// Returns the replacement for a grain that identifies the host, or absent for other grains.
 std::optional<std::string> sanitized(std::string_view grain, const JsonValue& value) {
   if (grain == "serialnumber") return sanitized_serial(value.text());
   if (grain == "domain") return "DOMAINNAME";
@@ -212,7 +210,7 @@ Reply pillar_ls(const Call& call) {
   return keys_of(own_document(returned->value).root());
 }
 
-/// Writes a value with the name of its type in place of each text, number, boolean and null in it.
+/// Writes a value with type names in place of texts, numbers, booleans and nulls.
 void write_obfuscated(JsonWriter& writer, const JsonValue& value) {
   if (value.is(JsonValue::Kind::object)) {
     writer.begin_object();
@@ -269,7 +267,7 @@ Reply first_found(const std::vector<JsonValue>& stores, const Call& call) {
   return Returned{call["default"].json()};
 }
 
-/// Merges all stores into one object. If several stores have a key, the first of these stores counts.
+/// Merges all stores into one object. The first store that has a key counts.
 JsonDocument all_merged(const std::vector<JsonValue>& stores, bool overwrite) {
   JsonDocument merged = own_document(Json::empty_object());
   for (auto store = stores.rbegin(); store != stores.rend(); ++store) {
@@ -287,7 +285,7 @@ JsonDocument all_merged(const std::vector<JsonValue>& stores, bool overwrite) {
 }
 
 /// Returns the value of a key from the minion's options, its grains, its pillar, or the pillar's `master`.
-/// The first of these that has the key counts.
+/// The first source that has the key counts.
 Reply config_get(const Call& call) {
   const JsonDocument options = own_document(
       written_object([&call](JsonWriter& writer) { write_minion_options(writer, call.context.minion.id); }));

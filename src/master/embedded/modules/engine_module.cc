@@ -7,12 +7,12 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
-/// The execution modules saltutil, with the functions about running jobs, and sys, about existing functions.
+/// The execution modules saltutil, for running jobs, and sys, for existing functions.
 namespace rest_fcgi::embedded {
 namespace engine_module {
 namespace {
 
-/// Returns the jobs that run on the minion, except the job of this call.
+/// Returns the jobs that run on the minion, except the job of the call.
 std::vector<ActiveJob> running_here(const Call& call) {
   const Context& context = call.context;
   std::vector<ActiveJob> jobs = context.engine.jobs.active();
@@ -51,8 +51,7 @@ Reply is_running(const Call& call) {
   })};
 }
 
-/// Asks a job to stop and returns Salt's sentence about the signal. No signal is sent, because jobs are
-/// threads here.
+/// Asks a job to stop and returns Salt's sentence about the signal. Jobs are threads and get no signal.
 Result<Json> send(const Call& call, std::string_view jid, std::int64_t signal) {
   const Context& context = call.context;
   const Result<std::optional<pid_t>> process = context.engine.jobs.stop(jid, context.minion.id);
@@ -111,15 +110,14 @@ Functions by_pattern_or_module(const Modules& modules, std::string_view name) {
   return is_pattern(name) ? modules.matching(name) : starting_with(modules, std::string(name) + ".");
 }
 
-/// Finds functions by a name. A name with a dot or a wildcard is a pattern for whole function names. Any
-/// other name is a module, and finds all functions of the module.
+/// Finds functions by a name. A name with a dot or a wildcard is a pattern. Another name is a module.
 Functions by_pattern_or_function(const Modules& modules, std::string_view name) {
   return name.find('.') != std::string_view::npos ? modules.matching(name)
                                                   : by_pattern_or_module(modules, name);
 }
 
-/// Finds functions by a pattern, the name of a function, or the name of a module with or without a dot at the
-/// end. An empty name finds all functions.
+/// Finds functions by a pattern, a function or a module, which may end with a dot. An empty name finds all
+/// functions.
 Functions by_any_name(const Modules& modules, std::string_view name) {
   if (is_pattern(name)) return modules.matching(name);
   if (const LoadedFunction* function = modules.find(name)) return {function};
@@ -129,8 +127,7 @@ Functions by_any_name(const Modules& modules, std::string_view name) {
 
 using Found = std::map<std::string_view, const LoadedFunction*>;
 
-/// Calls `use` with the functions that `by_name` finds for the names. If there are no names, calls `use` with
-/// all functions.
+/// Calls `use` with the functions that `by_name` finds for the names, or with all functions without names.
 template <class Use>
 Reply with_found(const Call& call, const std::vector<JsonValue>& names,
                  Functions (*by_name)(const Modules& modules, std::string_view name), const Use& use) {
@@ -187,7 +184,7 @@ constexpr std::string_view kStops =
 
 constexpr std::string_view kStopsAll = "Ask all jobs that run on the minion to stop.";
 
-// Functions of `sys` are not quick, because they may start Python to list the functions of installed modules.
+// Functions of `sys` are not quick, because they may start Python.
 constexpr Function kFunctions[] = {
     {"saltutil.find_job(jid)",
      "Return what is known about a job that runs on the minion; nothing where it does not.", find_job,

@@ -25,7 +25,6 @@ const LoadedFunction* find_in(const FunctionTable& functions, std::string_view n
   return found == functions.end() ? nullptr : &found->second;
 }
 
-/// Adds a function to the table. Returns false if the table already has a function of that name.
 bool add_to(FunctionTable& functions, LoadedFunction function) {
   const std::string name = function.name;
   return functions.emplace(name, std::move(function)).second;
@@ -44,8 +43,8 @@ StringMap find_installed_modules(const std::string& folder) {
   return files;
 }
 
-/// Returns whether a return says that the function failed. Salt takes every object whose `result` or
-/// `success` is false for a failure.
+/// Returns whether a return says that the function failed: an object with a false `result` or `success`, as
+/// in Salt.
 bool reports_failure(const Json& value) {
   const std::string& text = value.text();
   if (!text.starts_with('{')) return false;
@@ -78,8 +77,8 @@ master::Return failure(const Minion& minion, Json text) {
   return {minion.id, std::move(text), 1, false, "nested"};
 }
 
-/// Returns the text for an unknown function. If the names of other functions begin with this name, the text
-/// has their documentation, as in Salt.
+/// Returns the text for an unknown function. The text has the documentation of functions that begin with the
+/// name, as in Salt.
 Json not_available(const Modules& modules, std::string_view fun, const std::string& why) {
   Json sentence = Json::string(why.empty() ? modules.not_available(fun) : why);
   const auto similar = modules.matching(std::string(fun) + "*");
@@ -97,8 +96,7 @@ Reply run(const LoadedFunction& function, const Context& context, std::span<cons
   return function.call(context, sorted.positional, sorted.keywords);
 }
 
-/// Returns the minion's return for an exception. Not inlined, so that `execute` needs little stack while a
-/// function runs.
+/// Returns the minion's return for an exception. Not inlined, so that `execute` needs little stack.
 [[gnu::noinline]] master::Return return_of(const Raised& raised, const Engine& engine, const Minion& minion,
                                            std::string_view fun, const LoadedFunction& function) {
   if (raised.kind == Raised::Kind::unavailable) {

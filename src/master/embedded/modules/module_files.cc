@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kShownErrors = 2048;  // shown bytes at the end of standard error
-// bytes at the start of a script that are searched for its documentation
+// number of bytes at the start of a script that may contain its documentation
 constexpr std::size_t kDocBytes = 16384;
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -66,8 +66,7 @@ unsigned escaped_unit(std::string_view text) {
   return parse_number<unsigned>(text.substr(2, 4), 16).value_or(0);
 }
 
-/// Returns how many bytes to copy for the escape at the start of the text. Returns 0 for a surrogate without
-/// its partner.
+/// Returns how many bytes to copy for the escape at the start of the text. Returns 0 for a lone surrogate.
 std::size_t escape_length(std::string_view text) {
   const auto is_between = [](unsigned unit, unsigned low, unsigned high) {
     return unit >= low && unit <= high;
@@ -78,8 +77,8 @@ std::size_t escape_length(std::string_view text) {
   return is_pair ? 12 : 0;
 }
 
-/// Turns a program's output into valid JSON. Bytes that are no UTF-8 and surrogates without a partner become
-/// U+FFFD. NaN, infinities and numbers that are too large become null.
+/// Turns a program's output into valid JSON. Malformed UTF-8 and lone surrogates become U+FFFD. NaN,
+/// infinities and too large numbers become null.
 std::string repaired(std::string_view output) {
   constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   constexpr std::string_view kWord = "+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -123,7 +122,7 @@ void log_left_out(const std::string& path, std::string_view reason) {
   log::warning(format("rest_fcgi: embedded: module_dirs: {} is left out: {}", path, reason));
 }
 
-/// Returns why a file or folder must not be used, or nothing if it may be used.
+/// Returns why a file or folder must not be used, or absent if it may be used.
 std::optional<std::string> reason_for_distrust(const fs::path& path) {
   const auto part = changeable_part(path);
   if (!part) return std::nullopt;
@@ -139,7 +138,7 @@ std::vector<std::string> environment_of(const Account& account) {
           "LOGNAME=" + account.name};
 }
 
-/// Adds a Python file to the folder. `file` is `path` after all symbolic links are resolved.
+/// Adds a Python file to the folder. `file` is `path` without symbolic links.
 void read_python(const fs::path& path, const fs::path& file, ModuleFolder& folder) {
   const std::string module = path.stem();
   if (module.starts_with('_')) return;  // Salt's loader ignores such files, too
@@ -304,7 +303,7 @@ void log_errors(std::string_view function, const Ended& ended) {
 Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                       const ScriptSettings& settings) {
   std::vector<ModuleFolder> folders;
-  StringMap seen;  // path of the first file of each module
+  StringMap seen;  // the first file of each module
   for (const std::string& path : options.module_dirs) {
     Result<ModuleFolder> folder = read_folder(path, settings);
     if (!folder) return std::move(folder).error();

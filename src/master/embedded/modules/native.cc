@@ -48,7 +48,6 @@ Json argspec_of(const Signature& signature) {
   });
 }
 
-/// A native function that is ready to be called. Immutable.
 struct Native {
   explicit Native(const Function& its_function)
       : function(its_function),

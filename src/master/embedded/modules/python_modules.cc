@@ -10,23 +10,20 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-// Time limits in which Python loads one module and all modules. A Python that the configuration names gets
-// more time, because it may have to import Salt.
+// Time limits in which Python loads one module and all modules. A configured Python gets more time, because
+// it may import Salt.
 constexpr double kLoadSeconds = 2;
 constexpr double kSaltLoadSeconds = 10;
 constexpr std::chrono::milliseconds kIndexTime = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kSaltIndexTime = std::chrono::seconds(60);
 
-/// Returns limits for parsing one line of output. The length needs no limit here, because the program's
-/// output is limited already.
 JsonLimits line_limits() {
   JsonLimits limits = JsonLimits::none();
   limits.max_values = 1'000'000;
   return limits;
 }
 
-/// Returns the name of an exception's kind in messages to the loader. Kinds without a name there become
-/// `command`.
+/// Returns the name of an exception's kind in messages to the loader. The default is `command`.
 std::string_view name_of(Raised::Kind kind) {
   switch (kind) {
     case Raised::Kind::type_error:
@@ -75,8 +72,8 @@ Reply reply_of(const JsonValue& answer) {
 
 }  // namespace
 
-/// Reads the output lines of a loader program. If a line asks for the call of a function, answers it with the
-/// return. Keeps the last line.
+/// Reads the output lines of a loader program. A line may ask for the call of a function and gets the return
+/// as the answer. Keeps the last line.
 class PythonRunner::LoaderOutput {
  public:
   /// If `context` is null, the program cannot call functions.
@@ -94,10 +91,9 @@ class PythonRunner::LoaderOutput {
     return is_late ? "" : line_of(reply);
   }
 
-  /// Returns whether the last line is a list of modules.
   [[nodiscard]] bool is_list() const { return document_.root().is(JsonValue::Kind::array); }
 
-  /// Returns the last line, or null if that line is no answer.
+  /// Returns the last line, or null if the line is malformed.
   [[nodiscard]] const JsonDocument* last() const { return is_valid_ ? &document_ : nullptr; }
 
  private:
@@ -222,7 +218,7 @@ PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
 
 void PythonRunner::add_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const {
   const std::string path(member_of(module, "path").text());
-  if (!modules.contains(path)) return;  // the module itself may have printed this line
+  if (!modules.contains(path)) return;  // the module itself may have printed the line
   if (const auto broken = module.find("broken")) {
     const auto line = member_of(module, "line").integer();
     index.broken[modules.at(path)] = broken->text();
@@ -249,9 +245,8 @@ void PythonRunner::add_module(const JsonValue& module, const StringMap& modules,
 
 Reply PythonRunner::call(const Context& context, const std::string& path, const std::string& fun,
                          std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const {
-  // If the call has a deadline, a Python program made the call. Such a program calls Python functions in its
-  // own process, and asks this process only for native functions. A call of a Python function would start a
-  // second program inside the first one, which needs more stack. Therefore the call is refused.
+  // A Python program makes calls with a deadline, and runs Python functions itself. A nested second program
+  // is refused, because it needs more stack.
   if (context.deadline) return Raised{Raised::Kind::unavailable, "", fun};
   Context inner = context;
   const auto limit = time_left(context, settings_.timeout).value_or(settings_.timeout);

@@ -2,9 +2,8 @@
 
 #include "master/embedded/modules/native.h"
 
-/// The execution modules beacons, mine and schedule, and the functions of saltutil that refresh data and
-/// fetch files. Some clients call them without a user's request. The minions of this process answer like
-/// minions that have no beacons, no mine and no schedule.
+/// The execution modules beacons, mine and schedule, and functions of saltutil that some clients call by
+/// themselves. The functions answer like a minion without beacons, mine and schedule.
 namespace rest_fcgi::embedded {
 namespace stub_modules {
 namespace {

@@ -21,7 +21,7 @@ std::int64_t truncated(double value) {
   return static_cast<std::int64_t>(value);
 }
 
-/// Returns the number as a double. Numbers beyond the range of a double become infinite, as in Python.
+/// Returns the number as a double. Too large numbers become infinite, as in Python.
 double real(const JsonValue& value) {
   const double infinity = std::numeric_limits<double>::infinity();
   return value.number().value_or(value.text().starts_with('-') ? -infinity : infinity);
@@ -32,7 +32,7 @@ class Splitter {
  public:
   void take(char c) {
     if (escaped_) {
-      // Inside double quotes a backslash escapes only a double quote and a backslash.
+      // Inside double quotes, a backslash escapes only a double quote and a backslash.
       if (quote_ == '"' && c != '"' && c != '\\') word() += '\\';
       word() += c;
       escaped_ = false;
@@ -60,7 +60,7 @@ class Splitter {
       end_word();
     } else if (c == '\'' || c == '"') {
       quote_ = c;
-      word();  // a pair of quotes with nothing inside is an empty word
+      word();  // an empty pair of quotes is an empty word
     } else {
       word() += c;
     }
@@ -73,8 +73,8 @@ class Splitter {
 
   std::vector<std::string> words_;
   std::optional<std::string> word_;  // the word that is not complete yet
-  char quote_ = '\0';                // the quotation mark that is open; '\0' if none is open
-  bool escaped_ = false;             // the last character was a backslash
+  char quote_ = '\0';                // the open quotation mark, or '\0'
+  bool escaped_ = false;             // whether the last character was a backslash
 };
 
 std::string too_many(const Signature& signature, std::size_t count) {

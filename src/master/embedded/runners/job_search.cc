@@ -20,13 +20,13 @@ constexpr std::size_t kMaxFound = 64 << 20;  // total size of the found loads in
 constexpr std::size_t kMinPage = 64;         // smallest number of jobs in a page
 constexpr std::size_t kMaxPage = 1024;
 constexpr std::size_t kMaxGlobs = 100;
-constexpr std::size_t kMaxText = 4096;  // bytes of a glob, and bytes of a text that is compared with a glob
+constexpr std::size_t kMaxText =
+    4096;  // largest size in bytes of a glob, and of a text that is compared with a glob
 constexpr std::int64_t kMaxJobs = 1'000'000;
 constexpr const char* kNarrower = "'limit', 'after', 'before', 'start_time' and 'end_time' narrow it";
 
 using Globs = std::vector<std::string>;
 
-/// Reads an argument that is a number of jobs.
 Result<std::size_t> read_count(const BoundArguments& given, std::string_view name) {
   const JsonValue value = given[name];
   const auto count = value.is(JsonValue::Kind::string) ? python_int(value.text()) : value.integer();
@@ -35,14 +35,13 @@ Result<std::size_t> read_count(const BoundArguments& given, std::string_view nam
                                              value.python_repr(), kMaxJobs)};
 }
 
-/// The conditions of a search for jobs, and its deadline. A null or empty argument is no condition. Borrows
+/// The conditions of a search for jobs, and its deadline. Null and empty arguments set no condition. Borrows
 /// the arguments.
 class JobFilter {
  public:
   explicit JobFilter(const Clock& clock) : clock_(clock), deadline_(clock.steady() + kSearchTime) {}
 
-  /// Reads the conditions from the arguments with these names. Errors: invocation, for too many or too long
-  /// globs.
+  /// Reads the conditions from the named arguments. Fails with `invocation` for too many or too long globs.
   Result<void> read_patterns(const BoundArguments& given, std::string_view metadata,
                              std::string_view function, std::string_view target) {
     if (python_bool(given[metadata])) metadata_ = given[metadata];
@@ -58,7 +57,7 @@ class JobFilter {
     return {};
   }
 
-  /// Reads the range of times and jids from the arguments. Errors: invocation, for a wrong time or jid.
+  /// Reads the range of times and jids. Fails with `invocation` for a wrong time or jid.
   Result<void> read_range(const BoundArguments& given) {
     const auto wrong = [&given](std::string_view name, std::string_view expected) {
       return Error{ErrorKind::invocation,
@@ -83,8 +82,8 @@ class JobFilter {
 
   void skip_find_job() { skips_find_job_ = true; }
 
-  /// Returns the query for the part of the job cache that can contain matching jobs. If a function's name has
-  /// no wildcards, the query finds only jobs with this one function, and no jobs with several functions.
+  /// Returns a query that includes all matching jobs. A function without wildcards excludes jobs with several
+  /// functions.
   [[nodiscard]] returner::JobQuery query() const {
     returner::JobQuery query;
     if (start_) query.first = master::jid_at(*start_);
@@ -111,7 +110,7 @@ class JobFilter {
   }
 
  private:
-  /// Returns whether a glob matches the text in `json`, or one of the texts in a list.
+  /// Returns whether a glob matches the text in `json`, or a text of a list.
   [[nodiscard]] bool any_matches(const Globs& globs, const Json& json) const {
     const JsonDocument document = own_document(json);
     const auto matches = [&globs](JsonValue value) {
@@ -156,9 +155,8 @@ std::size_t listed_size(const returner::Load& load) {
          (load.metadata ? load.metadata->text().size() : 0);
 }
 
-/// Returns the first `count` jobs of the query that pass the filter, oldest first. Reads the job cache page
-/// by page, so that each read occupies it only for a short time. Errors: timeout; invocation, if the loads
-/// are too large.
+/// Returns the first `count` jobs that pass the filter, oldest first. Reads the job cache page by page, so
+/// that other threads can use it. Fails with `timeout`, or with `invocation` for too large loads.
 Result<std::vector<returner::Load>> collect(const returner::Returner& cache, const returner::JobQuery& query,
                                             std::size_t count, const JobFilter& filter) {
   std::vector<returner::Load> found;

@@ -31,7 +31,7 @@ void write_job(JsonWriter& writer, const std::string& jid, const std::optional<S
   write_result(writer, job ? job->returns : std::vector<returner::JobReturn>());
 }
 
-/// Returns the job that the arguments `jid` and `ext_source` name, or nothing for an unknown job.
+/// Returns the job that the arguments `jid` and `ext_source` name, or absent for an unknown job.
 Result<std::optional<StoredJob>> find_job(const MasterContext& context, const BoundArguments& arguments) {
   const auto source = find_source(context.jobs, arguments);
   if (!source) return source.error();
@@ -75,8 +75,8 @@ Result<Json> lookup_jid(const MasterContext& context, const BoundArguments& argu
   return with_outputter(job->returns.empty() ? std::string() : job->returns.front().out, std::move(data));
 }
 
-/// Returns for each minion whether its return is a success. Like Salt, takes a return for a success if Python
-/// takes it for true.
+/// Returns for each minion whether its return is a success. Like Salt, takes every return that is true in
+/// Python for a success.
 Result<Json> exit_success(const MasterContext& context, const BoundArguments& arguments) {
   const auto found = find_job(context, arguments);
   if (!found) return found.error();

@@ -107,8 +107,8 @@ Result<Json> status(const MasterContext& context, const BoundArguments& argument
   return Json::trusted(format("{{\"up\": {}, \"down\": []}}", ids->text()));
 }
 
-/// Returns the present minions. `subset` is a list of ids or a text with ids between commas. If `subset` is
-/// null, all minions are meant.
+/// Returns the present minions. `subset` is a list of ids, a text with ids between commas, or null for all
+/// minions.
 Result<Json> present(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue subset = arguments["subset"];
   std::vector<std::string_view> ids;

@@ -17,8 +17,7 @@ constexpr std::string_view kAccepted = "minions";
 
 using Names = std::vector<std::string_view>;
 
-/// The ids with accepted keys. These are all minions, although they need no keys, and the ids in
-/// GeneratedKeys. Borrows the context.
+/// The ids with accepted keys: all minions, and the ids in GeneratedKeys. Borrows the context.
 struct AcceptedKeys {
   explicit AcceptedKeys(const MasterContext& context) : generated(context.data.keys->all()) {
     for (const Minion& minion : context.minions().all()) ids.push_back(minion.id);
@@ -66,8 +65,7 @@ Result<Json> list(const MasterContext& context, const BoundArguments& arguments)
   });
 }
 
-/// Returns the names that a glob in `match` matches. `match` is a list of globs, or a text with globs between
-/// commas.
+/// Returns the names that `match` selects. `match` is a list of globs, or a text with globs between commas.
 Result<Names> matching(Names names, JsonValue match) {
   if (!match.is(JsonValue::Kind::array) && !match.is(JsonValue::Kind::string)) {
     return wrong_match(match);
@@ -103,7 +101,7 @@ Result<Json> print(const MasterContext& context, const BoundArguments& arguments
   });
 }
 
-/// Returns a text that identifies this installation: the machine-id of the host, or the host's name.
+/// Returns a text that identifies the installation: the machine-id of the host, or the host's name.
 std::string_view installation() {
   static const std::string id = [] {
     const std::string text = read_text("/etc/machine-id").value_or("");
@@ -115,8 +113,8 @@ std::string_view installation() {
 
 using NamesByStatus = std::vector<std::pair<std::string_view, Names>>;
 
-/// Returns `{status: {name: fingerprint}}`. The master and the minions of this process have no keys. Clients
-/// parse fingerprints, so these get a digest of the installation and the name instead.
+/// Returns `{status: {name: fingerprint}}`. Without keys, the fingerprint is a digest of the installation and
+/// the name.
 Result<Json> fingers(const NamesByStatus& all, const GeneratedKeys::Keys& generated, JsonValue hash_type) {
   const std::string_view hash = hash_type.is(JsonValue::Kind::null) ? "sha256" : hash_type.text();
   std::string json;
@@ -164,7 +162,7 @@ Result<Json> delete_keys(const MasterContext& context, const BoundArguments& arg
   return name_match(context, arguments);
 }
 
-/// Reads the size of a key in bits. Sizes below Salt's default become the default. Errors: invocation.
+/// Reads the size of a key in bits, at least Salt's default. Fails with `invocation`.
 Result<int> read_key_size(JsonValue given) {
   constexpr std::int64_t kDefault = 2048;
   constexpr std::int64_t kMax = 4096;  // larger keys take many seconds
@@ -175,8 +173,8 @@ Result<int> read_key_size(JsonValue given) {
                format("keysize: found {}, expected at most {} bits", given.python_repr(), kMax)};
 }
 
-/// Makes a key pair for a minion and accepts the public key. Returns an empty object if the id already has a
-/// key and `force` is false.
+/// Makes a key pair for a minion and accepts the public key. Returns an empty object for an id with a key,
+/// unless `force` is true.
 Result<Json> gen_accept(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue id = arguments["id_"];
   if (!id.is(JsonValue::Kind::string)) {

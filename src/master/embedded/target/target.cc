@@ -100,8 +100,8 @@ bool looks_into_pillar(const Step& step) {
   return list != nullptr && list->uses_pillar;
 }
 
-/// Evaluates the steps of a target for one minion in three-valued logic. If the pillar is hidden, the result
-/// of a step that looks into pillar is `unknown`.
+/// Evaluates the steps of a target for one minion in three-valued logic. A step that looks into hidden pillar
+/// has the result `unknown`.
 class Evaluation {
  public:
   enum class Truth : unsigned char { no, unknown, yes };
@@ -292,8 +292,7 @@ namespace {
 
 constexpr std::string_view kNodegroup = "N@";
 
-/// Returns the target of a nodegroup's words. A single word may be a regular expression. Several words that
-/// are no compound target are a list of ids.
+/// Returns the target of a nodegroup's words: a compound target, a regular expression or a list of ids.
 lowstate::Target target_of(const std::vector<std::string>& words) {
   lowstate::Target target;
   target.type = lowstate::TargetType::compound;
@@ -315,7 +314,7 @@ Error wrong_nodegroup(std::string_view name, std::string_view what) {
 
 }  // namespace
 
-/// Makes the nodegroups. A nodegroup is made after the nodegroups that it contains.
+/// Makes the nodegroups. The groups inside a nodegroup are made first.
 class Nodegroups::Builder {
  public:
   Builder(const std::vector<master::NodegroupOptions>& options, const std::vector<Minion>& minions)
@@ -360,7 +359,7 @@ class Nodegroups::Builder {
 
   const std::vector<master::NodegroupOptions>& options_;
   const std::vector<Minion>& minions_;
-  std::set<std::string_view> open_;  // names of the groups whose inner groups are being made
+  std::set<std::string_view> open_;  // names of the groups that are being made
   Nodegroups groups_;
 };
 

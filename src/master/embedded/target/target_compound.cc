@@ -12,7 +12,6 @@ namespace {
 constexpr std::size_t kMaxWords = 250;
 constexpr int kMaxDepth = 50;  // depth of brackets; limited because the parser is recursive
 
-/// Returns how many bytes the first UTF-8 character has.
 std::size_t first_character_size(std::string_view text) {
   std::size_t size = 1;
   while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) ++size;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kAnyKey = "*:";
 constexpr std::size_t kPcreWork = 250;  // work of one comparison with a regular expression
-constexpr std::size_t kShort = 16;      // each further 16 bytes of a text count as 1 unit of work
+constexpr std::size_t kShort = 16;      // 16 bytes of a long text count as 1 unit of work
 
 std::optional<JsonValue> traverse(JsonValue value, std::string_view path, std::string_view delimiter) {
   for (;;) {
@@ -34,8 +34,8 @@ std::vector<std::size_t> ends_of(std::string_view text, std::string_view delimit
 
 }  // namespace
 
-/// One comparison of an expression with data, and the work that is left for it. Each pattern in it is a
-/// suffix of the expression.
+/// One comparison of an expression with data, and the work that is left for it. Each pattern is a suffix of
+/// the expression.
 class DataMatcher::Match {
  public:
   Match(const DataMatcher& matcher, int& work_left) : matcher_(matcher), work_left_(work_left) {}
@@ -96,7 +96,7 @@ class DataMatcher::Match {
 
   bool text(std::string_view text, std::string_view pattern) {
     const bool pcre = matcher_.how_ == How::pcre;
-    // The matching of a glob may read the whole text for each star in the pattern.
+    // A glob may read the whole text for each star in the pattern.
     const std::size_t lengths = pattern.size() / kShort * (1 + text.size() / kShort) + text.size() / kShort;
     if (!spend((pcre ? kPcreWork : 1) + lengths)) return false;
     if (pcre) {
@@ -110,7 +110,7 @@ class DataMatcher::Match {
 
   bool scalar(JsonValue value, std::string_view pattern) { return text(value.python_str(), pattern); }
 
-  /// Subtracts the work from the work that is left. If too little is left, sets it to 0 and returns false.
+  /// Subtracts the work from the work that is left. Returns false if too little work is left.
   bool spend(std::size_t work) {
     const bool is_left = work_left_ > 0 && work <= static_cast<std::size_t>(work_left_);
     work_left_ = is_left ? work_left_ - static_cast<int>(work) : 0;
@@ -150,8 +150,8 @@ Result<void> DataMatcher::compile_patterns() {
       first_error = regex.error();
     }
   }
-  // An expression is wrong only if it has no valid pattern for a value. So `a:(b:c)` is accepted: `(b:c)` is
-  // valid, although `c)`, the pattern below `a:(b`, is not.
+  // One valid pattern for a value is enough. `a:(b:c)` is accepted, because `(b:c)` is a valid pattern and
+  // only `c)` is not.
   const bool has_value =
       std::any_of(ends.begin(), ends.end(), [this](std::size_t end) { return patterns_.contains(end); });
   if (has_value || ends.empty()) return {};
