@@ -13,8 +13,7 @@ namespace {
 constexpr std::string_view kSpecial = "\\^$+|(){}*?[]";
 constexpr std::size_t kMaxShown = 256;
 
-/// The syntax that Python's `re` and PCRE2 have in common. PCRE2 itself checks the order of ranges and
-/// bounds.
+/// The syntax that Python's `re` and PCRE2 have in common.
 constexpr const char* kCommonSyntax = R"((?x)
   (?(DEFINE)
     (?<escape>  \\ [nrt\x00-/:-@\[-`{-\x7f] )
@@ -28,8 +27,7 @@ constexpr const char* kCommonSyntax = R"((?x)
   )
   (?&pattern))";
 
-/// Returns the class members that have Python's meaning of `\d`, `\w` or `\s`. PCRE2 gives these escapes
-/// other characters, which also differ between its versions.
+/// Returns the class members that have Python's meaning of `\d`, `\w` or `\s`, which PCRE2 reads differently.
 std::string_view members_of(char c) {
   if (c == 'd') return "\\p{Nd}";
   if (c == 'w') return "\\p{L}\\p{N}_";
@@ -37,7 +35,6 @@ std::string_view members_of(char c) {
          "\\x{205f}\\x{3000}";
 }
 
-/// Writes a regular expression of the common syntax so that PCRE2 gives it Python's meaning.
 std::string translated(std::string_view pattern) {
   std::string written;
   bool in_class = false;
@@ -74,7 +71,7 @@ std::string translated(std::string_view pattern) {
 bool keyword_matches(const std::string& key, const std::optional<AclPattern>& pattern,
                      std::span<const JsonMember> kwargs) {
   bool is_given = false;
-  // a call may repeat a keyword; the pattern has to match each value
+  // A call may repeat a keyword, and the pattern has to match each value.
   for (const JsonMember& member : kwargs) {
     if (member.key != key) continue;
     if (pattern && !pattern->matches(member.value.python_str())) return false;

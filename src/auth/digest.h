@@ -18,11 +18,12 @@ struct evp_md_st;
 
 namespace rest_fcgi::auth {
 
-/// One of OpenSSL's message digests. Callers keep the object, because fetching a digest takes longer than
-/// computing one of a short text. Copies share the algorithm. Immutable; thread-safe.
+/// A message digest of OpenSSL, which callers keep, because fetching a digest is slow. A DigestAlgorithm is
+/// immutable and thread-safe.
 class DigestAlgorithm {
  public:
-  /// Errors: configuration, if OpenSSL does not offer the digest on this host, such as MD5 in FIPS mode.
+  /// Returns a digest of OpenSSL. Errors: configuration, if OpenSSL does not offer the digest, such as MD5 in
+  /// FIPS mode.
   static Result<DigestAlgorithm> fetch(const char* openssl_name);
 
   /// Returns the digest of all parts joined without a separator.
@@ -37,24 +38,21 @@ class DigestAlgorithm {
   std::shared_ptr<const evp_md_st> algorithm_;
 };
 
-/// Computes SHA-256 of a random key and of texts. The constructor draws the key, which never leaves the
-/// object. A caller may therefore keep the digest of a password where it must not keep the password.
-/// Immutable; thread-safe.
+/// SHA-256 of texts with a random key that never leaves the object. A caller may keep the digest of a
+/// password instead of the password. A KeyedDigest is immutable and thread-safe.
 class KeyedDigest {
  public:
   using Value = std::array<char, 32>;
 
   KeyedDigest();
 
-  /// Returns the digest of the key, the parts and the sizes of the parts: ("ab", "c") differs from ("a",
-  /// "bc"). REQUIRES: at most four parts.
+  /// Returns the digest of the key, the parts and the sizes of the parts. REQUIRES: at most four parts.
   [[nodiscard]] Value of(std::initializer_list<std::string_view> parts) const;
 
  private:
   WipedBytes key_;
 };
 
-/// Hash function for containers whose keys are digests. Returns the digest's first bytes.
 struct DigestHash {
   std::size_t operator()(const KeyedDigest::Value& digest) const noexcept {
     std::size_t hash;
@@ -68,7 +66,6 @@ struct DigestHash {
 
 [[nodiscard]] WipedBytes random_bytes(std::size_t size);
 
-/// Returns lower-case hexadecimal digits.
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 
 }  // namespace rest_fcgi::auth

@@ -14,7 +14,6 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// Makes a back end. If the back end is not enabled, logs a warning and returns nothing.
 std::optional<Result<Eauth>> make_eauth(const EauthOptions& one, const Options& options,
                                         const std::shared_ptr<PasswordHashLimiter>& limiter) {
   if (one.name == "file") return make_file_eauth(one, limiter);
@@ -55,7 +54,7 @@ Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret) {
         "external_auth: sharedsecret: found no setting `sharedsecret`, expected the password of this "
         "back end"};
   }
-  // Digests have one size, so the comparison does not show how long the secret is.
+  // Digests have one size, so that the time does not show the length of the secret.
   const auto digest = std::make_shared<const KeyedDigest>();
   const auto verify =
       [digest, expected = digest->of({sharedsecret.reveal().text})](const Login& login) -> Result<Verdict> {

@@ -12,7 +12,7 @@ namespace {
 
 using store::Connection;
 
-constexpr std::int64_t kMostFailures = 100'000;  // rows
+constexpr std::int64_t kMostFailures = 100'000;
 
 constexpr const char* kFindFailure = "SELECT failures, until FROM login_failure WHERE key = ?";
 constexpr const char* kPutFailure =
@@ -31,7 +31,6 @@ struct Entry {
   WallTime until;
 };
 
-/// Returns the entry of the key. Returns 0 failures for an unknown or expired key.
 Result<Entry> entry_of(Connection& from, const std::string& key, WallTime now) {
   Entry entry;
   const auto take = [&](const store::Row& row) {

@@ -30,7 +30,7 @@ Error mistake(std::string_view setting, std::string_view found, std::string_view
           format("external_auth: file: ^{}: found \"{}\", expected {}", setting, found, expected)};
 }
 
-/// Reads a field number, which counts from 1 in the settings, into `index`, which counts from 0.
+/// Reads a field number from 1 into `index`, which counts from 0.
 Result<void> read_index(const std::string& setting, std::string_view text, std::size_t& index) {
   const auto number = parse_number<std::size_t>(text);
   if (!number || *number < 1) return mistake(setting, text, "a number from 1");
@@ -92,27 +92,26 @@ Result<OpenFile> open_trusted(const std::string& path) {
   return OpenFile{std::move(fd), file_stamp(status)};
 }
 
-/// The content of a file with users at the time when the file was read. Immutable; thread-safe.
+/// The content of a file with users. Users is immutable and thread-safe.
 class Users {
  public:
   Users(WipedBytes bytes, const FieldLayout& layout);
 
   struct Found {
-    std::string_view stored;  ///< borrows from the object
+    std::string_view stored;
     bool is_user = false;
   };
 
-  /// Returns the first entry of a user. For an unknown name, returns the stored password of another user, so
-  /// that the check takes as long as for a user. The same name always gets the same stored password.
+  /// Returns the first entry of a user. For an unknown name, returns a stored password of another user, so
+  /// that the check takes as long.
   [[nodiscard]] Found find(std::string_view username) const;
 
  private:
   const WipedBytes bytes_;
-  std::vector<FieldLayout::Entry> entries_;  // borrow from bytes_
-  std::vector<std::string_view> stored_;     // passwords that are not empty
+  std::vector<FieldLayout::Entry> entries_;
+  std::vector<std::string_view> stored_;  // The stored passwords that are not empty.
 };
 
-/// The state of the back end `file`, which all copies of its Eauth share. Thread-safe.
 class FileEauth {
  public:
   FileEauth(std::string path, FieldLayout layout, PasswordHash matches,
@@ -124,16 +123,15 @@ class FileEauth {
 
   [[nodiscard]] Result<Verdict> verify(const Login& login);
 
-  /// Returns the current users. Reads the file again if it has changed. Errors: not_found; configuration, if
-  /// other users may change the file; unavailable, if the system lacks a resource; internal. The caller puts
-  /// the path before the error message.
+  /// Returns the current users. Reads a changed file again. Errors: not_found; configuration, if other users
+  /// may change the file; unavailable, if the system lacks a resource; internal. The message continues a
+  /// sentence that begins with the path.
   [[nodiscard]] Result<std::shared_ptr<const Users>> users();
 
-  /// Returns the version of the file as a text. If the file changed a moment ago, each call returns a new
-  /// text, because the next change may have the same modification time.
+  /// Returns the version of the file. A file that changed a moment ago gets a new version at each call.
   [[nodiscard]] std::string stamp() const;
 
-  /// Logs why the file cannot be read. Returns the error for the client: unavailable or internal.
+  /// Logs why the file cannot be read. Returns the error for the client.
   [[nodiscard]] Error unreadable(const Error& error) const {
     log::error(format("external_auth: file: {} {}; all its logins fail", path_, error.message));
     return {error.kind == ErrorKind::unavailable ? error.kind : ErrorKind::internal,
@@ -147,8 +145,8 @@ class FileEauth {
   const std::shared_ptr<PasswordHashLimiter> limiter_;
   RefusalTime refusals_{std::chrono::milliseconds(50)};
   std::mutex mutex_;
-  std::string stamp_;                   // version of the file that users_ was read from; guarded by mutex_
-  std::shared_ptr<const Users> users_;  // guarded by mutex_
+  std::string stamp_;                   // The version of `users_`, guarded by `mutex_`.
+  std::shared_ptr<const Users> users_;  // The member is guarded by `mutex_`.
 };
 
 Result<Verdict> FileEauth::verify(const Login& login) {
@@ -160,7 +158,7 @@ Result<Verdict> FileEauth::verify(const Login& login) {
   {
     const auto pass = limiter_->enter(login.remote, login.deadline);
     if (!pass) return pass.error();
-    begun = std::chrono::steady_clock::now();  // the wait for the limiter does not depend on the user name
+    begun = std::chrono::steady_clock::now();  // The wait for the limiter does not depend on the user name.
     if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
   }
   refusals_.wait(begun);
@@ -177,7 +175,7 @@ Users::Users(WipedBytes bytes, const FieldLayout& layout) : bytes_(std::move(byt
   }
 }
 
-/// Finds a user. Compares the name with all entries, so that the time does not depend on the name.
+/// Compares the name with all entries, so that the time does not depend on the name.
 Users::Found Users::find(std::string_view username) const {
   Found found;
   if (!stored_.empty()) found.stored = stored_[std::hash<std::string_view>()(username) % stored_.size()];
@@ -235,7 +233,7 @@ Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string,
     if (auto read = read_setting(name, value, result); !read) return std::move(read).error();
   }
   if (result.filename.empty()) return mistake("filename", "", "the path of the file with the users");
-  // Apache's files have a fixed layout, so the layout settings, which are for text files, do not apply.
+  // The layout settings are for text files. Apache's files have a fixed layout.
   if (result.type == Type::htpasswd) result.layout = {":", 0, 1, "", true};
   if (result.type == Type::text) result.layout.realm.clear();
   if (result.type != Type::htdigest) return result;
@@ -262,7 +260,7 @@ Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<Passw
   }
   const auto parts = std::make_shared<FileEauth>(settings->filename, std::move(settings->layout),
                                                  *std::move(hash), std::move(limiter));
-  // The administrator may create the file later. A missing file is therefore only logged at the start.
+  // The administrator may create a missing file later.
   const auto users = parts->users();
   if (!users && users.error().kind == ErrorKind::configuration) {
     return Error{ErrorKind::configuration,

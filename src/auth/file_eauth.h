@@ -13,38 +13,36 @@
 #include "rest_fcgi/auth/password_hash_limiter.h"
 #include "rest_fcgi/core/result.h"
 
-/// The eauth back end `file`.
 namespace rest_fcgi::auth {
 
-/// Says which fields of a line hold the user name and the stored password. Fields count from 0. Value type.
+/// The fields of a line that hold the user name and the stored password. Fields count from 0.
 struct FieldLayout {
   std::string separator = ":";
   std::size_t username = 0;
   std::size_t password = 1;
-  std::string realm;      ///< the expected value of field 1; if empty, field 1 may have any value
-  bool comments = false;  ///< whether a line that starts with `#` is a comment
+  std::string realm;
+  bool comments = false;
 
   struct Entry {
     std::string_view username;
     std::string_view stored;
   };
 
-  /// Reads a line. Returns nothing if the line lacks a field or has another realm. Borrows from `line`.
+  /// Reads a line. Returns std::nullopt if the line lacks a field or has another realm. Borrows from `line`.
   [[nodiscard]] std::optional<Entry> read(std::string_view line) const;
 };
 
-/// The settings of `external_auth: file:`, with Salt's names and defaults. Value type.
+/// Salt's settings of `external_auth: file:`.
 struct FileSettings {
   enum class Type { text, htpasswd, htdigest };
 
   std::string filename;
   Type type = Type::text;
-  std::string hashtype = "plaintext";  ///< the kind of hash; only for type text
+  std::string hashtype = "plaintext";
   FieldLayout layout;
 };
 
-/// Reads the settings. Errors: configuration; the message has the setting, the value found and the value
-/// expected.
+/// Reads the settings. Errors: configuration, with the setting, the value found and the value expected.
 Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string, std::string>>& settings);
 
 /// Returns the back end `file` for a file with passwords in the form that `hash` checks.

@@ -52,8 +52,7 @@ void log_refusal(const LoginGuard::Who& who, bool is_of_user, microseconds time)
                       is_loopback ? kProxyHint : ""));
 }
 
-/// Returns the key of a counter as a hash. Users sometimes type a password into the name field, so the store
-/// must not hold the name itself.
+/// Returns the key of a counter as a hash, because users sometimes type a password into the name field.
 std::string key_of(std::string_view what, std::string_view remote, std::string_view username = {}) {
   constexpr std::string_view kBorder("\0", 1);
   return sha256_digits({what, kBorder, username, kBorder, network_of(remote)});
@@ -70,7 +69,7 @@ void LoginGuard::Attempt::succeeded() {
 }
 
 void LoginGuard::reset(const Who& who) {
-  // An error is ignored: the login is good even if the store cannot be written.
+  // The login is good even if the store cannot be written.
   static_cast<void>(table_.reset(key_of("user", who.remote, who.username)));
 }
 
@@ -147,7 +146,7 @@ Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyT
         return true;
       }
       refused_for = std::max(refused_for, count->refused_for);
-      // If no attempt runs, one attempt may always begin. When the attempt ends, waiting threads look again.
+      // An attempt may always begin if no other attempt runs.
       const auto found = under_way_.find(bucket.key);
       has_room =
           has_room && (found == under_way_.end() || found->second + count->failures < bucket.limit.tries);
@@ -193,8 +192,8 @@ milliseconds LoginGuard::delay_after(unsigned failures) const {
   return std::min(delay, kLongestDelay);
 }
 
-/// Counts a failed login and returns the delay of its answer. Failures of the address cause delays in
-/// proportion to its limit. A guesser who tries many users is therefore delayed like a guesser who tries one.
+/// Counts a failed login and returns the delay of its answer. Failures of the address delay a guesser that
+/// tries many users.
 Result<milliseconds> LoginGuard::count_failure(const Who& who) {
   unsigned steps = 0;
   for (const Bucket& bucket : buckets_of(who)) {

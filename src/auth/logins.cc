@@ -22,8 +22,8 @@ using Key = KeyedDigest::Value;
 constexpr std::size_t kMaxEauth = 64;
 constexpr std::size_t kMaxUsername = 256;
 constexpr std::size_t kMaxPassword = 1024;
-constexpr std::size_t kMinToken = 32;   // shortest token: Salt's `hash_type: md5`
-constexpr std::size_t kMaxToken = 128;  // longest token: Salt's `hash_type: sha512`
+constexpr std::size_t kMinToken = 32;   // The length of the shortest token (Salt's `hash_type: md5`).
+constexpr std::size_t kMaxToken = 128;  // The length of the longest token (Salt's `hash_type: sha512`).
 constexpr std::size_t kMaxRemembered = 4096;
 constexpr std::chrono::seconds kForOthers{5};
 constexpr std::chrono::hours kLongestWait{24};
@@ -32,7 +32,7 @@ bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
 }
 
-/// Returns why the credentials are refused without a check. Returns an empty text if they are to be checked.
+/// Returns why the credentials are refused without a check, or an empty text.
 std::string_view beyond_limits(const Credentials& credentials) {
   const std::string_view token = credentials.token.reveal();
   const std::string_view password = credentials.password.reveal();
@@ -65,11 +65,9 @@ LoginGuard::Who who_of(const Credentials& credentials) {
 template <class Value>
 using Table = std::unordered_map<Key, Value, DigestHash>;
 
-/// The grant of the last check of some credentials. Requests with the same credentials get it without a new
-/// check. Until `end`, all requests get it. Until `deadline`, the request that made the check gets it. For
-/// the time `kForOthers`, requests with an earlier deadline get it too, because most of them are parts of the
-/// same request. The entry stays in the table after `end` and then shows that the credentials were good.
-/// Threads that wait for a new check of good credentials are not counted as occupied.
+/// The grant of the last check of some credentials. Until `end`, all requests share the grant. Until
+/// `deadline`, the request that made the check uses the grant. For the time `kForOthers`, requests with an
+/// earlier deadline share the grant too. After `end` the entry shows that the credentials were good.
 struct Remembered {
   std::shared_ptr<const Grant> grant;
   SteadyTime since;
@@ -101,7 +99,7 @@ class GuardedLogins final : public Logins {
   void forget(const Credentials& credentials, const Grant& grant) override;
 
  private:
-  /// A check that one thread makes and other threads wait for.
+  /// A check by one thread that other threads wait for.
   using Flight = std::promise<Outcome>;
 
   [[nodiscard]] Result<bool> admit(const Credentials& credentials);
@@ -112,7 +110,8 @@ class GuardedLogins final : public Logins {
                         SteadyTime deadline);
   [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
                                                         SteadyTime deadline) const;
-  void make_room(SteadyTime now);  // makes room for one more grant; REQUIRES: mutex_ is held
+  // Removes old grants until one more fits. REQUIRES: the caller holds `mutex_`.
+  void make_room(SteadyTime now);
   Outcome check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                         SteadyTime deadline, Flight& flight);
   Outcome check_user(const Credentials& credentials, const Check& check, SteadyTime deadline);
@@ -120,19 +119,18 @@ class GuardedLogins final : public Logins {
   [[nodiscard]] static Error failed(LoginGuard::Attempt& attempt, Error error,
                                     const Credentials& credentials);
 
-  LoginGuard guard_;  // synchronizes itself
+  LoginGuard guard_;
   const KeyedDigest digest_;
   const std::chrono::seconds ttl_;
   const Clock& clock_;
-  const std::shared_ptr<RevocationList> revocations_;  // may be null
+  const std::shared_ptr<RevocationList> revocations_;
   std::mutex mutex_;
-  Table<Remembered> grants_;                    // guarded by mutex_
-  Table<std::shared_future<Outcome>> flights_;  // guarded by mutex_
+  Table<Remembered> grants_;                    // The member is guarded by `mutex_`.
+  Table<std::shared_future<Outcome>> flights_;  // The member is guarded by `mutex_`.
 };
 
-/// Checks whether the guard admits these credentials. Returns whether the user has failures to reset. Callers
-/// do this before they look at remembered grants. Otherwise a refused client could see that the password was
-/// right.
+/// Checks whether the guard admits these credentials, before remembered grants could show that a password is
+/// right. Returns whether the user has failures to reset.
 Result<bool> GuardedLogins::admit(const Credentials& credentials) {
   const std::string_view beyond = beyond_limits(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
@@ -173,7 +171,6 @@ Outcome GuardedLogins::login_anew(const Credentials& credentials, const Check& c
 }
 
 Key GuardedLogins::key_of(const Credentials& credentials, std::string_view stamp) const {
-  // A user name is never empty, so the key of a token always differs from the key of a password.
   if (credentials.kind == Credentials::Kind::token) return digest_.of({{}, {}, credentials.token.reveal()});
   return digest_.of({credentials.eauth, credentials.username, stamp, credentials.password.reveal()});
 }
@@ -216,7 +213,7 @@ Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& 
       return Error{ErrorKind::timeout,
                    "Another request has these credentials checked, and the check did not end in time."};
     }
-    // The checking thread may have had less time than this thread, so this thread checks again.
+    // The checking thread may have had less time than this thread.
     const Outcome& outcome = flight.get();
     const bool may_check = !outcome && outcome.error().kind == ErrorKind::timeout;
     if (!may_check || clock_.steady() >= deadline) return outcome;
@@ -230,9 +227,8 @@ void GuardedLogins::make_room(SteadyTime now) {
   if (grants_.size() >= kMaxRemembered) grants_.clear();
 }
 
-/// Checks the credentials and gives the outcome to the waiting threads, also if the check throws. Stores the
-/// grant and removes the flight under one lock. Otherwise a thread could find neither of them and check
-/// again.
+/// Checks the credentials and gives the outcome to the waiting threads, even after an exception. Stores the
+/// grant and removes the flight under one lock, so that no thread misses both.
 Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                                      SteadyTime deadline, Flight& flight) {
   const auto land = [&](const Outcome& outcome) {

@@ -34,16 +34,14 @@ Error ended(ErrorKind kind) {
   return {kind, "the helper has ended"};
 }
 
-/// Sets a timeout on the socket: the next call on it fails with EAGAIN at `deadline`.
 void bound_next_call(int socket, SteadyTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
-  const std::int64_t count = std::max<std::int64_t>(left.count(), 1);  // a timeout of 0 would mean no timeout
+  const std::int64_t count = std::max<std::int64_t>(left.count(), 1);  // A value of 0 would mean no timeout.
   const timeval time{count / 1'000'000, count % 1'000'000};
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
   ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-/// Sends or receives `size` bytes. `call` is send(2) or recv(2).
 template <class Byte, class Call>
 Result<void> transfer(int socket, Byte* bytes, std::size_t size, SteadyTime deadline, const Call& call) {
   while (size > 0) {
@@ -56,7 +54,7 @@ Result<void> transfer(int socket, Byte* bytes, std::size_t size, SteadyTime dead
     } else if (errno == EAGAIN) {
       return Error{ErrorKind::timeout, "the helper did not answer in time"};
     } else if (errno == EPIPE || errno == ECONNRESET) {
-      // the helper closed the socket with unread bytes; otherwise recv(2) returns 0
+      // The helper closed the socket with unread bytes.
       return ended(ErrorKind::not_found);
     } else if (errno != EINTR) {
       return Error{ErrorKind::internal, format("the helper cannot be reached: {}", errno_text())};
@@ -65,8 +63,8 @@ Result<void> transfer(int socket, Byte* bytes, std::size_t size, SteadyTime dead
   return {};
 }
 
-/// Sends a frame to the helper and waits for the answer. After an error the helper cannot be used again.
-/// Errors: not_found, if the helper ended before it read the whole frame; timeout; internal.
+/// Sends a frame to the helper and waits for the answer. An error makes the helper unusable. Errors:
+/// not_found, if the helper ended before it read the whole frame; timeout; internal.
 Result<pam::Answer> ask_helper(int socket, const WipedBytes& frame, SteadyTime deadline) {
   const auto receive = [&](std::size_t size) -> Result<std::string> {
     std::string bytes(size, '\0');
@@ -86,22 +84,20 @@ Result<pam::Answer> ask_helper(int socket, const WipedBytes& frame, SteadyTime d
   return *std::move(answer);
 }
 
-/// Helper processes that run rest_fcgi_pam, one for each concurrent request. Each process answers one request
-/// at a time. The pool starts a process when a request needs one, and keeps it afterwards. It kills a process
-/// that does not answer in time. Thread-safe.
+/// Processes of rest_fcgi_pam, one for each concurrent request. The pool starts a process when a request
+/// needs one, keeps it, and kills it if it does not answer in time. A PamPool is thread-safe.
 class PamPool {
  public:
   explicit PamPool(PamOptions options) : options_(std::move(options)) {}
 
   /// Sends a request to a helper and waits for the answer, at most `timeout`. Errors: unavailable, if no
-  /// helper can be started; timeout, if the helper does not answer in time; not_found, if a new helper ended
-  /// before it read the request; internal.
+  /// helper can be started; timeout; not_found, if a new helper ended before it read the request; internal.
   [[nodiscard]] Result<pam::Answer> ask(const pam::Request& request);
 
  private:
   const PamOptions options_;
   std::mutex mutex_;
-  std::vector<HelperProcess> idle_;  // guarded by mutex_
+  std::vector<HelperProcess> idle_;  // The member is guarded by `mutex_`.
 };
 
 Result<pam::Answer> PamPool::ask(const pam::Request& request) {
@@ -117,8 +113,7 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
   }
   Result<pam::Answer> answer =
       helper ? ask_helper(helper->socket(), frame, deadline) : ended(ErrorKind::not_found);
-  // If a kept helper ended before it read this request, a new helper gets the request. If the helper ended
-  // later, the request fails, because the helper may have tried the password. Modules that count failures
+  // A helper that ended after it read the request may have tried the password. Modules that count failures
   // must see a password only once.
   if (!answer && answer.error().kind == ErrorKind::not_found) {
     helper.reset();
@@ -127,7 +122,7 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
     helper.emplace(*std::move(started));
     answer = ask_helper(helper->socket(), frame, deadline);
   }
-  // A helper whose answer is `failed` is not kept, because its PAM modules may be broken.
+  // A helper that answers `failed` may have broken PAM modules.
   if (answer && answer->outcome != pam::Outcome::failed) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(*std::move(helper));
@@ -136,7 +131,8 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
 }
 
 constexpr std::chrono::seconds kCheckTimeout{5};
-constexpr std::chrono::seconds kKeep{5};  // short, because no event says that an account or password changed
+// PAM reports no change of an account or password, so that logins are remembered only for a short time.
+constexpr std::chrono::seconds kKeep{5};
 constexpr std::chrono::seconds kBusyFor{2};
 constexpr std::chrono::milliseconds kBusyStep{100};
 
@@ -151,12 +147,12 @@ bool fits_on_a_line(std::string_view text) {
   return text.size() <= pam::kMaxField && text.find_first_of(std::string_view("\0\n\r", 3)) == text.npos;
 }
 
-/// The state of the back end `pam`, which all copies of its Eauth share.
 class PamEauth {
  public:
   explicit PamEauth(const PamOptions& options)
       : options_(options),
-        // A PAM module may hang on passwords from one address, so one address gets all helpers but one.
+        // A PAM module may hang on passwords from one address, so that one helper stays free for other
+        // addresses.
         limiter_({.at_once = options.max_helpers,
                   .of_one = std::max<std::size_t>(options.max_helpers, 2) - 1,
                   .waiting = options.max_waiting}),
@@ -221,7 +217,7 @@ class PamEauth {
   RefusalTime refusals_{std::chrono::milliseconds(250)};
 };
 
-/// Asks the helper whether logins can work. Returns the reason if they cannot, or an empty text.
+/// Returns why logins cannot work, or an empty text.
 std::string why_unusable(PamOptions options) {
   options.timeout = std::min<std::chrono::milliseconds>(options.timeout, kCheckTimeout);
   const auto answer = PamPool(options).ask({pam::Ask::check, options.service});
@@ -239,7 +235,7 @@ Result<Eauth> make_pam_eauth(const PamOptions& options) {
         ErrorKind::configuration,
         format("auth.pam.service: found \"{}\", expected the name of a file in /etc/pam.d", chosen.service)};
   }
-  // The administrator may install the missing file or program later, so this is only a warning.
+  // The administrator may install the missing file or program later.
   if (const std::string cause = why_unusable(chosen); !cause.empty()) {
     log::warning(format("external_auth: pam: no user can log in: {}", cause));
   }

@@ -19,7 +19,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// A digest's name in Python's hashlib, which Salt uses, and its name in OpenSSL.
+/// A digest's name in Python's hashlib, which Salt uses, and in OpenSSL.
 struct DigestName {
   std::string_view hashtype;
   const char* openssl;
@@ -31,7 +31,6 @@ constexpr DigestName kDigests[] = {
     {"sha3_512", "SHA3-512"}, {"blake2b", "BLAKE2B-512"}, {"blake2s", "BLAKE2S-256"},
 };
 
-/// Returns whether `digits` is the digest in hexadecimal. Upper and lower case are equal.
 bool is_in_hex(std::string_view digest, std::string_view digits) {
   return equal_in_constant_time(to_hex(digest), lower(digits));
 }
@@ -58,10 +57,10 @@ Result<PasswordHash> make_digest_hash(const char* openssl_name) {
 bool crypt_matches(std::string_view /*username*/, SecretView password, std::string_view stored) {
   const std::string setting(stored);
   const Secret phrase(std::string(password.reveal()) + '\0');
-  // On the heap, because crypt_data has 32 KiB and the threads that serve requests have small stacks.
+  // crypt_data has 32 KiB, and threads for requests have small stacks.
   const auto work = std::make_unique<crypt_data>();
   const char* const found = ::crypt_r(phrase.reveal().text.data(), setting.c_str(), work.get());
-  // libxcrypt returns `*0` or `*1` for a setting that it does not know.
+  // libxcrypt returns `*0` or `*1` for an unknown setting.
   return found != nullptr && found[0] != '*' && equal_in_constant_time(found, stored);
 }
 
@@ -76,8 +75,7 @@ constexpr std::string_view kSha = "{SHA}";
 
 constexpr std::string_view kCrypt64 = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Returns an MD5 digest as text in md5crypt's byte order and alphabet. Each character has 6 bits, the lowest
-/// bits first.
+/// Returns an MD5 digest as text in md5crypt's byte order and alphabet.
 std::string md5crypt_text(std::string_view digest) {
   static constexpr std::array<std::array<std::size_t, 3>, 5> kOrder = {
       {{0, 6, 12}, {1, 7, 13}, {2, 8, 14}, {3, 9, 15}, {4, 10, 5}}};
@@ -111,7 +109,7 @@ std::string apr1(const DigestAlgorithm& md5, std::string_view password, std::str
   return md5crypt_text(digest);
 }
 
-/// Checks a password against a stored `$apr1$SALT$DIGEST`. `salt_and_digest` is the part after `$apr1$`.
+/// Checks a password against a stored `$apr1$SALT$DIGEST`.
 bool apr1_matches(const DigestAlgorithm& md5, SecretView password, std::string_view salt_and_digest) {
   const std::size_t dollar = salt_and_digest.find('$');
   if (dollar == std::string_view::npos) return false;

@@ -10,19 +10,17 @@
 
 namespace rest_fcgi::auth {
 
-/// Checks a password. Returns whether `stored` is the stored form of this password of this user, and false if
-/// `stored` is empty. Compares in constant time. Thread-safe.
+/// Returns whether `stored` is the stored form of this password of this user. The function compares in
+/// constant time and is thread-safe.
 using PasswordHash =
     std::function<bool(std::string_view username, SecretView password, std::string_view stored)>;
 
-/// Makes the check for Salt's setting `^hashtype`. The types are `plaintext`; digests such as `md5` and
-/// `sha512`, in hexadecimal; `crypt`, see crypt(5); and `htpasswd`, the output of Apache's htpasswd except
-/// plain text. Errors: configuration, if the type is unknown, with the known types; or if OpenSSL lacks the
+/// Makes the check for Salt's setting `^hashtype`: `plaintext`, a hexadecimal digest such as `sha512`,
+/// `crypt` (see crypt(5)), or `htpasswd`. Errors: configuration, if the type is unknown or OpenSSL lacks the
 /// digest.
 Result<PasswordHash> make_password_hash(std::string_view hashtype);
 
-/// Makes the check for the output of Apache's htdigest: MD5 of user name, realm and password. Errors:
-/// configuration, if OpenSSL has no MD5.
+/// Makes the check for Apache's htdigest. Errors: configuration, if OpenSSL has no MD5.
 Result<PasswordHash> make_htdigest_hash(std::string realm);
 
 }  // namespace rest_fcgi::auth

@@ -51,8 +51,7 @@ PasswordHashLimiter::Waiters::iterator PasswordHashLimiter::next() {
                       [this](const Waiter* waiter) { return may_enter(waiter->network); });
 }
 
-/// Returns the round for a new waiter of this address. This is the round after that of the address's last
-/// waiter, or the current round if no request of the address waits.
+/// Returns the round for a new waiter: the round after the network's last waiter, or the current round.
 std::uint64_t PasswordHashLimiter::round_of(std::string_view network) const {
   std::uint64_t round = round_;
   for (const Waiter* waiter : waiters_) {
@@ -93,7 +92,7 @@ void PasswordHashLimiter::admit() {
 }
 
 std::shared_ptr<PasswordHashLimiter> make_hash_limiter(const LoginGuardOptions& options) {
-  constexpr unsigned kMostHashes = 8;  // one hash needs up to 16 MiB, so 8 hashes need 128 MiB
+  constexpr unsigned kMostHashes = 8;  // A hash needs up to 16 MiB.
   return std::make_shared<PasswordHashLimiter>(
       PasswordHashLimiter::Limits{.at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMostHashes),
                                   .waiting = options.max_queued});

@@ -12,12 +12,11 @@
 
 namespace rest_fcgi::auth {
 
-/// An entry of `external_auth` for a user or a group, with compiled rules.
 struct CompiledPrincipal {
   std::string name;
-  std::string group;  ///< the group's name; empty if the entry is for a user
+  std::string group;
   std::vector<AclRule> rules;
-  std::vector<Json> shown;  ///< the rules as the configuration has them
+  std::vector<Json> shown;
 
   [[nodiscard]] bool is_group_of(const Subject& subject) const {
     return !group.empty() &&
@@ -27,8 +26,8 @@ struct CompiledPrincipal {
 
 namespace {
 
-/// Returns the name of the group in an entry `group%`, or an empty text for a user. Salt removes all percent
-/// signs at the end.
+/// Returns the name of the group in an entry `group%`, or an empty text for a user. Removes all percent signs
+/// at the end, as Salt does.
 std::string group_of(const std::string& name) {
   return name.ends_with('%') ? name.substr(0, name.find_last_not_of('%') + 1) : std::string();
 }
@@ -98,7 +97,7 @@ Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& pri
 }
 
 /// A user's name, which Salt treats as a pattern. Salt matches the pattern with the names in `external_auth`,
-/// as a glob and as a regular expression between `\A` and `\Z` (`expr_match`).
+/// as a glob and as a regular expression (`expr_match`).
 class LoginPattern {
  public:
   explicit LoginPattern(std::string_view name)
@@ -110,15 +109,15 @@ class LoginPattern {
     is_certain_ = regex.ok();
     if (regex) regex_ = *std::move(regex);
     if (has_branches) start_ = {};
-    // The last character may be optional, because a repetition may follow it.
+    // A repetition may make the last character optional.
     if (!start_.empty()) start_.remove_suffix(1);
   }
 
   [[nodiscard]] bool matches(std::string_view principal) const {
     return glob_match(name_, principal) || (regex_ && regex_->match_all(principal));
   }
-  /// Returns true if the pattern matches, and also if the pattern is not supported here and Salt might match
-  /// it.
+  /// Returns whether the pattern matches, or might match in Salt if this program does not support the
+  /// pattern.
   [[nodiscard]] bool may_match(std::string_view principal) const {
     return matches(principal) || (!is_certain_ && principal.starts_with(start_));
   }
@@ -126,7 +125,7 @@ class LoginPattern {
  private:
   static constexpr std::string_view kSpecial = ".\\^$+|(){}*?[]";
 
-  /// Returns whether Python's `re` cannot compile the name because of an escape, as in `DOMAIN\eve`.
+  /// Returns whether Python's `re` refuses an escape in the name, as in `DOMAIN\eve`.
   static bool has_bad_escape(std::string_view name) {
     constexpr std::string_view kBad = "cegijklmopqyzhCEFGHIJKLMOPQRTVXY";
     for (std::size_t at = 0; at + 1 < name.size(); ++at) {
@@ -136,12 +135,11 @@ class LoginPattern {
   }
 
   std::string_view name_;
-  std::string_view start_;  ///< every text that the pattern matches starts with this
+  std::string_view start_;  ///< The start of every text that the pattern matches.
   bool is_certain_ = true;
   std::optional<Regex> regex_{};
 };
 
-/// A rule that applies to a subject, with the entry that has the rule.
 struct Applying {
   const CompiledPrincipal* principal;
   const AclRule* rule;
@@ -183,9 +181,8 @@ struct Permissions::Compiled {
   };
   std::vector<Section> sections;
 
-  /// Returns the rules for the subject's name and groups. The rules of the entry `*` apply only if no entry
-  /// is for the name; groups do not matter for this. Salt takes a user's own name for a pattern, so that a
-  /// user named `*` would have all rules. Here a rule applies only if Salt's comparison and a plain
+  /// Returns the rules for the subject's name and groups. The rules of `*` apply only if no entry is for the
+  /// name. Salt takes a user's name for a pattern, so a rule applies only if Salt's comparison and a plain
   /// comparison of the names both match.
   [[nodiscard]] Rules rules_of(const Subject& subject) const {
     Rules rules;
@@ -243,7 +240,7 @@ bool Permissions::allow_local(const Identity& identity, std::span<const Function
     const auto allowed = std::partition(refused.begin(), refused.end(), [&one](const FunctionCall* call) {
       return one.rule->match(*call).kind != RuleMatch::Kind::yes;
     });
-    // The target is compared last, because resolving it may need to look at every minion.
+    // The target comes last, because its comparison may need to look at every minion.
     if (allowed != refused.end() && one.rule->reaches(within)) refused.erase(allowed, refused.end());
   }
   return !calls.empty() && refused.empty();
@@ -306,7 +303,7 @@ Json Permissions::shown(const Subject& subject) const {
     }
   }
   if (entries.empty()) return Json::empty_object();
-  // Sorts texts before maps, because a quotation mark sorts before a brace.
+  // A quotation mark sorts before a brace, so that texts come before maps.
   std::sort(entries.begin(), entries.end());
   entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
   return written_array([&entries](JsonWriter& writer) {

@@ -18,8 +18,8 @@ etcd::Deadline soon() {
   return std::chrono::steady_clock::now() + kMostWait;
 }
 
-/// Returns the error for callers. A cluster that does not answer may answer later, so the kind is
-/// unavailable. Other errors, such as a refused user, mean a wrong configuration, so the kind is internal.
+/// Returns the error for callers. The kind is unavailable if the cluster may answer later, and internal for a
+/// wrong configuration.
 Error failure(const Error& error) {
   const bool may_pass = error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout;
   return {may_pass ? ErrorKind::unavailable : ErrorKind::internal, format("etcd: {}", error.message)};
@@ -29,7 +29,7 @@ double to_seconds(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-/// Reads seconds since 1970. Returns nothing if a WallTime cannot hold the value.
+/// Reads seconds since 1970. Returns std::nullopt if a WallTime cannot hold the value.
 std::optional<WallTime> read_time(std::optional<JsonValue> value) {
   constexpr double kLatest = 1e11;
   const std::optional<double> since_epoch = value ? value->number() : std::nullopt;
@@ -38,7 +38,6 @@ std::optional<WallTime> read_time(std::optional<JsonValue> value) {
       std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double>(*since_epoch)));
 }
 
-/// Returns a JSON object with Salt's names for a token's data.
 std::string to_json(const TokenRecord& record) {
   return std::string(written_object([&](JsonWriter& writer) {
                        writer.key("start").number(to_seconds(record.start));
@@ -49,7 +48,7 @@ std::string to_json(const TokenRecord& record) {
                      }).text());
 }
 
-/// Reads the JSON that `to_json` writes. Errors: malformed, for any other text.
+/// Reads the JSON that `to_json` writes. Errors: malformed.
 Result<TokenRecord> read_record(std::string_view json) {
   const Error malformed{ErrorKind::malformed, "the token's data is malformed"};
   JsonDocument document;
@@ -68,8 +67,7 @@ Result<TokenRecord> read_record(std::string_view json) {
   return TokenRecord{std::move(name), std::move(eauth), *std::move(groups), *start, *expire};
 }
 
-/// Keeps each token as one key in an etcd cluster. Each key has a lease, so that etcd removes expired tokens.
-/// An etcd cluster can hold about 100,000 leases.
+/// Keeps each token as a key in an etcd cluster, with a lease, so that etcd removes expired tokens.
 class TokensInCluster final : public TokenBackend {
  public:
   TokensInCluster(std::unique_ptr<etcd::Client> client, std::string folder)
@@ -91,7 +89,7 @@ class TokensInCluster final : public TokenBackend {
     const auto done =
         client_->put({.key = folder_ + hash, .value = to_json(record), .lease = *lease}, deadline);
     if (done) return {};
-    // also removes the key if etcd stored it in spite of the error
+    // Revoking the lease also removes a key that etcd stored in spite of the error.
     static_cast<void>(client_->lease_revoke(*lease, soon()));
     return failure(done.error());
   }
@@ -121,13 +119,13 @@ class TokensInCluster final : public TokenBackend {
   Result<void> remove_key(const std::string& key) const {
     const auto done = client_->delete_key(key, soon());
     if (!done) return failure(done.error());
-    // If the lease cannot be revoked, it expires without harm.
+    // A lease that cannot be revoked expires without harm.
     const bool has_lease = *done && (*done)->lease != 0;
     if (has_lease) static_cast<void>(client_->lease_revoke((*done)->lease, soon()));
     return {};
   }
 
-  const std::unique_ptr<etcd::Client> client_;  // synchronizes itself
+  const std::unique_ptr<etcd::Client> client_;
   const std::string folder_;
 };
 

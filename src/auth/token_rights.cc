@@ -7,8 +7,8 @@
 #include "rest_fcgi/auth/permissions.h"
 #include "rest_fcgi/core/json_document.h"
 
-/// Reads the rules that a Salt master keeps in its tokens. If a part of a rule is malformed, the whole rule
-/// is ignored, because the other parts could allow more than the administrator meant.
+/// Rules that a Salt master keeps in its tokens. A malformed part makes the whole rule invalid, because the
+/// other parts could allow more than intended.
 namespace rest_fcgi::auth {
 namespace {
 
@@ -18,8 +18,8 @@ bool is_text(JsonValue value) {
   return value.is(Kind::string) && !value.text().empty();
 }
 
-/// Reads each element of a list, or a single value. Returns nothing if the list is empty or an element is
-/// malformed.
+/// Reads each element of a list, or a single value. Returns std::nullopt if the list is empty or an element
+/// is malformed.
 template <class Part, class ReadOne>
 std::optional<std::vector<Part>> read_each(JsonValue value, const ReadOne& read_one) {
   std::vector<Part> parts;

@@ -21,7 +21,6 @@ class Tokens;
 struct Eauth;
 struct Login;
 
-/// A valid token and its user.
 struct TokenLogin {
   Secret token;
   Identity identity;
@@ -29,16 +28,14 @@ struct TokenLogin {
   WallTime expire;
 };
 
-/// Checks passwords and tokens, and makes the Identity of their user. Thread-safe.
+/// Checks passwords and tokens, and makes the Identity of their user. An Authenticator is thread-safe.
 ///
-/// Every refusal has the same Error, `Authorization error occurred.`; only the log has the cause. A refusal
-/// for an unknown user or back end takes as long as one for a wrong password. `Logins` limits password
-/// guesses and remembers correct passwords for `auth_cache_ttl`. Each call looks up the token again.
+/// A refused client learns no cause and cannot tell an unknown user from a wrong password, not even by the
+/// time. `Logins` limits password guesses and remembers correct passwords for `auth_cache_ttl`.
 class Authenticator {
  public:
-  /// Makes an authenticator. `clock` must outlive the authenticator. If `store` is null, tokens are kept in
-  /// memory. If `limiter` is null, the authenticator makes its own limiter. Errors: configuration, for a back
-  /// end that cannot work as it is configured.
+  /// Makes an authenticator, which borrows `clock`. If `store` is null, the authenticator keeps tokens in
+  /// memory. Errors: configuration, for a back end that cannot work with its settings.
   static Result<std::unique_ptr<Authenticator>> make(const Options& options, const Clock& clock,
                                                      std::shared_ptr<store::Store> store = nullptr,
                                                      std::shared_ptr<PasswordHashLimiter> limiter = nullptr);
@@ -46,15 +43,13 @@ class Authenticator {
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
 
-  /// Returns the user of valid credentials. Calls with the same `deadline` count as parts of one request, see
-  /// `Logins::login`. Errors: authentication, for wrong credentials; throttled, after too many failed logins;
-  /// timeout, if the check could not start before `deadline`; internal or unavailable, if a back end failed,
-  /// for example because of an unreadable password file.
+  /// Returns the user of valid credentials. Calls with the same `deadline` belong to one request. Errors:
+  /// authentication, for wrong credentials; throttled, after too many failed logins; timeout, if the check
+  /// could not start before `deadline`; internal or unavailable, if a back end failed.
   [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials, SteadyTime deadline);
 
-  /// Makes and stores a new token for a user. After return the token survives a power cut. The token is valid
-  /// for `life` if `token_expire_user_override` lets this user choose, otherwise for `token_expire`. Errors:
-  /// internal or unavailable, if the token cannot be stored.
+  /// Makes a token, which survives a power cut. The token is valid for `life` if `token_expire_user_override`
+  /// permits this user a choice, otherwise for `token_expire`. Errors: internal or unavailable.
   [[nodiscard]] Result<TokenLogin> make_token(const Identity& identity,
                                               std::optional<std::chrono::milliseconds> life = {});
 
@@ -62,28 +57,25 @@ class Authenticator {
   /// unavailable.
   [[nodiscard]] Result<TokenLogin> holder(SecretView token) const;
 
-  /// Revokes a token. After return the revocation survives a power cut. Errors: those of `holder`; internal,
-  /// and the token is still valid then.
+  /// Revokes a token. The revocation survives a power cut. Errors: those of `holder`; internal. After an
+  /// error the token may still be valid.
   [[nodiscard]] Result<void> revoke_token(SecretView token);
 
-  /// Returns the names of the enabled back ends.
   [[nodiscard]] std::vector<std::string> eauths() const;
 
  private:
   Authenticator();
   [[nodiscard]] Error refuse_unknown_eauth(const Login& login) const;
 
-  // The members are constant after construction. Each member is thread-safe by itself.
   std::vector<Eauth> eauths_;
   TokenLifeRule token_life_rule_;
   std::unique_ptr<Tokens> tokens_;
   std::unique_ptr<Logins> logins_;
 };
 
-/// Revokes all tokens of a user in all processes. `eauth` limits this to the tokens of one back end; if
-/// `eauth` is empty, the tokens of all back ends are revoked. Returns the number of tokens that were valid.
-/// `store` may be null if tokens are in etcd. Errors: configuration; unavailable or internal, and some tokens
-/// may still be valid then.
+/// Revokes the tokens of a user from the back end `eauth`, or from all back ends if `eauth` is empty. Returns
+/// the number of valid tokens. `store` may be null if tokens are in etcd. Errors: configuration, unavailable
+/// or internal. After an error, some tokens may still be valid.
 [[nodiscard]] Result<std::size_t> revoke_tokens_of(const Options& options,
                                                    std::shared_ptr<store::Store> store,
                                                    std::string_view eauth, std::string_view username,

@@ -13,34 +13,32 @@
 
 namespace rest_fcgi::auth {
 
-/// The longest life of a token that a caller may choose, and the largest value of `token_expire`.
 inline constexpr std::chrono::seconds kLongestTokenLife{31536000};
 
 /// The users that may choose how long their tokens are valid: Salt's `token_expire_user_override`.
 struct TokenLifeRule {
   bool all_users = false;
-  std::set<std::pair<std::string, std::string>> users;  ///< pairs of back end and user name
+  std::set<std::pair<std::string, std::string>> users;  ///< Pairs of back end and user name.
 
   [[nodiscard]] bool allows(const std::string& eauth, const std::string& user) const {
     return all_users || users.contains({eauth, user});
   }
 };
 
-/// The credentials of a chunk: a token, or a user name and a password. If a chunk has a token and a password,
-/// the token is used, as in Salt. Borrows from the request's body. Value type.
+/// The credentials of a chunk. As in Salt, a token takes precedence over a password. Borrows from the
+/// request's body.
 struct Credentials {
   enum class Kind { none, eauth, token };
   Kind kind = Kind::none;
-  std::string_view eauth;     ///< name of the back end; set for the kind eauth only
-  std::string_view username;  ///< name of the user; set for the kind eauth only
-  SecretView password;        ///< the password; set for the kind eauth only
-  SecretView token;           ///< the token; set for the kind token only
-  /// The client's address according to the web server; empty if unknown.
+  std::string_view eauth;  ///< The name of the back end, for the kind eauth.
+  std::string_view username;
+  SecretView password;
+  SecretView token;
+  /// The client's address according to the web server. Empty if unknown.
   std::string_view remote{};
-  /// The life that the client wants for its new token: Salt's `token_expire`.
+  /// Salt's `token_expire` for the new token.
   std::optional<std::chrono::milliseconds> token_life{};
 
-  /// Returns whether `other` has equal credentials from the same address.
   [[nodiscard]] bool same_as(const Credentials& other) const noexcept {
     return kind == other.kind && eauth == other.eauth && username == other.username &&
            remote == other.remote && equal_in_constant_time(password.reveal(), other.password.reveal()) &&
@@ -48,15 +46,13 @@ struct Credentials {
   }
 };
 
-/// The events that a user may see.
 enum class EventScope {
   nothing,
-  own,  ///< the events of the user's own jobs
+  own,  ///< The events of the user's own jobs.
   all,
 };
 
-/// A user whose credentials were checked. Only the `Authenticator` can make an Identity, so a function with
-/// an Identity parameter cannot be called before the check. Value type.
+/// A user whose credentials were checked. Only the `Authenticator` can make an Identity.
 class Identity {
  public:
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -13,44 +13,38 @@
 
 namespace rest_fcgi::auth {
 
-/// Conditions on the arguments of a call. All conditions have to hold. An absent pattern allows any value. A
-/// call with an argument that the conditions do not name is refused, because such an argument can change what
-/// runs. For example, `cmd.run` has arguments for the environment and the shell.
+/// Conditions on the arguments of a call, which all have to hold. An absent pattern allows any value. Unless
+/// `others` is true, a call must not have arguments that the conditions do not name.
 struct ArgumentCondition {
   std::vector<std::optional<std::string>> args;
   std::vector<std::pair<std::string, std::optional<std::string>>> kwargs;
-  bool others = false;  ///< whether a call may have further arguments, as in Salt
+  bool others = false;  ///< Whether a call may have further arguments, as in Salt.
 };
 
-/// A function name or pattern, with conditions. If there are no conditions, any arguments are allowed. If
-/// there are several conditions, one of them has to hold.
+/// A function name or pattern with conditions. One of several conditions has to hold.
 struct FunctionRule {
   std::string pattern;
   std::vector<ArgumentCondition> conditions;
-  std::string where{};  ///< place of the rule, `FILE:LINE`; empty if the rule is from no file
+  std::string where{};  ///< The place `FILE:LINE` of the rule, or empty.
 };
 
-/// One entry of a user's list in `external_auth`.
 struct Rule {
-  /// The minions or the part of the master where the functions may run. An empty scope means any minion.
-  /// `@runner`, `@wheel` or `@jobs` means functions of the master. Any other text is a compound target of
-  /// minions.
+  /// The place where the functions may run: a compound target of minions, or `@runner`, `@wheel` or `@jobs`
+  /// for functions of the master. Empty for any minion.
   std::string scope;
-  /// The allowed functions. With a scope such as `@runner`, an empty list allows all functions.
+  /// The allowed functions. For `@runner` and similar scopes, an empty list allows all functions.
   std::vector<FunctionRule> functions;
-  std::string where{};  ///< place of the rule, `FILE:LINE`; empty if the rule is from no file
+  std::string where{};  ///< The place `FILE:LINE` of the rule, or empty.
 };
 
-/// A user or group with its rules. The name is a user name, `GROUP%` for a group, or `*` for every user
-/// without an entry of their own.
+/// The rules of a user, of a group (`GROUP%`), or of every user without an entry (`*`).
 struct Principal {
   std::string name;
   std::vector<Rule> rules;
 };
 
-/// The part of `external_auth` for one back end.
 struct EauthOptions {
-  std::string name;  ///< the back end: `file`, `pam`, `sharedsecret` or `auto`
+  std::string name;
   /// The names and values of options such as `^filename`, without the `^`.
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<Principal> principals;
@@ -58,46 +52,43 @@ struct EauthOptions {
 
 /// The limits on password guesses. A failure is a failed login.
 struct LoginGuardOptions {
-  /// The number of failures of one user from one address after which this pair is refused. 0 means no limits.
+  /// The number of failures after which a user is refused at an address. 0 for no limits.
   unsigned tries = 10;
-  unsigned address_tries = 100;      ///< number of failures after which an address is refused
-  std::chrono::seconds window{300};  ///< time span in which failures are counted
-  std::chrono::seconds refuse{300};  ///< time for which a user or address is refused
-  std::size_t threads = 1024;        ///< number of threads of the process; logins leave a tenth of these free
-  std::size_t max_delayed = 64;  ///< number of threads that may delay the reply to a failure at the same time
-  /// The number of threads that may wait for the attempts of other logins. The same number may wait to
-  /// compute a hash.
+  unsigned address_tries = 100;      ///< The number of failures after which an address is refused.
+  std::chrono::seconds window{300};  ///< The time span in which failures are counted.
+  std::chrono::seconds refuse{300};  ///< The time for which a user or address is refused.
+  std::size_t threads = 1024;
+  std::size_t max_delayed = 64;  ///< How many threads may delay replies to failures.
+  /// How many threads may wait for attempts of other logins, or for the computation of a hash.
   std::size_t max_queued = 512;
 };
 
-/// Options of the eauth back end `pam`.
 struct PamOptions {
-  std::string service = "login";  ///< Salt's `auth.pam.service`: name of a file in /etc/pam.d
-  std::string helper;             ///< path of rest_fcgi_pam, or `unix:PATH` of its socket
-  /// The number of concurrent conversations with PAM. If there are several, one address never uses all of
-  /// them.
+  std::string service = "login";  ///< The name of a file in /etc/pam.d: Salt's `auth.pam.service`.
+  std::string helper;             ///< The path of rest_fcgi_pam, or `unix:PATH` of its socket.
+  /// The number of concurrent conversations with PAM.
   std::size_t max_helpers = 4;
-  std::size_t max_waiting = 64;  ///< number of threads that may wait for a conversation with PAM
-  /// The longest wait for a free conversation, and then the longest wait for PAM's answer.
+  std::size_t max_waiting = 64;  ///< How many threads may wait for a conversation.
+  /// The longest wait for a free conversation, and the longest wait for PAM's answer.
   std::chrono::milliseconds timeout{30000};
 };
 
-/// Where tokens are stored as keys of an etcd cluster with API v3.
+/// The etcd cluster with API v3 that stores tokens.
 struct TokensInEtcd {
   etcd::Options cluster;
-  std::string root = "/salt/tokens";  ///< prefix of the tokens' keys, without a slash at its end
+  std::string root = "/salt/tokens";  ///< The prefix of the tokens' keys, without a slash at the end.
 };
 
 struct Options {
   std::vector<EauthOptions> external_auth;
-  Secret sharedsecret;  ///< Salt's `sharedsecret`
-  /// Whether the back end `auto` exists, which accepts any password; for tests only.
+  Secret sharedsecret;
+  /// Whether the back end `auto` accepts any password, for tests only.
   bool allow_auto_eauth = false;
-  /// How to reach tokens in etcd. Absent if the store holds the tokens.
+  /// The cluster with the tokens. Absent if the store holds the tokens.
   std::optional<TokensInEtcd> tokens_in_etcd;
   std::chrono::seconds token_expire{43200};
   TokenLifeRule token_expire_user_override;
-  /// How long a correct password is remembered; 0 means that each request checks the password.
+  /// How long a correct password is remembered. 0 if each request checks the password.
   std::chrono::seconds auth_cache_ttl{30};
   LoginGuardOptions login_guard;
   PamOptions pam;

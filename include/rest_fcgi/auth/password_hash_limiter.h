@@ -18,47 +18,44 @@
 
 namespace rest_fcgi::auth {
 
-/// Limits how many credentials are checked at the same time by hashes, by PAM or by a Salt master. A password
-/// hash keeps a core busy, and yescrypt with Debian's cost takes 16 MiB. Each client network has a queue, and
-/// the queues take turns, so a client that sends many passwords delays only itself. If too many threads wait,
-/// the last thread of the longest queue is refused. Thread-safe.
+/// Limits how many credentials are checked at the same time. Each client network has a queue, and the queues
+/// take turns. If too many threads wait, the last thread of the longest queue is refused. A
+/// PasswordHashLimiter is thread-safe.
 class PasswordHashLimiter {
  public:
   struct Limits {
     std::size_t at_once;
-    /// The largest number of concurrent checks for one network.
+    /// The largest number of concurrent checks for a network.
     std::size_t of_one = std::numeric_limits<std::size_t>::max();
-    std::size_t waiting = 512;  ///< largest number of threads that wait
+    std::size_t waiting = 512;
   };
   struct Leave {
     std::string network;
     void operator()(PasswordHashLimiter* limiter) const noexcept { limiter->leave(network); }
   };
-  /// The permission for one check. The check has to end before the Pass is destroyed. The limiter must
-  /// outlive the Pass.
+  /// The permission for a check. The limiter must outlive the Pass, and the Pass must outlive the check.
   using Pass = std::unique_ptr<PasswordHashLimiter, Leave>;
 
   explicit PasswordHashLimiter(const Limits& limits) : limits_(limits) {}
   PasswordHashLimiter(const PasswordHashLimiter&) = delete;
   PasswordHashLimiter& operator=(const PasswordHashLimiter&) = delete;
 
-  /// Waits until this thread may run one check for the client at `remote`. Errors: timeout, at `deadline`;
+  /// Waits until this thread may run a check for the client at `remote`. Errors: timeout, at `deadline`;
   /// unavailable, if too many threads wait.
   [[nodiscard]] Result<Pass> enter(std::string_view remote, SteadyTime deadline);
 
-  /// Returns how many threads wait.
   [[nodiscard]] std::size_t waiting() const;
 
  private:
   struct Waiter {
     const std::string& network;
-    std::uint64_t round;  // in each round, a network has one turn
+    std::uint64_t round;  // The turn of the waiter. A network has one turn in each round.
     enum class State { waits, has_turn, is_refused } state = State::waits;
     std::condition_variable woken{};
   };
   using Waiters = std::list<Waiter*>;
 
-  // The functions below require that the caller holds mutex_.
+  // REQUIRES: the caller of the functions below holds `mutex_`.
   [[nodiscard]] bool may_enter(const std::string& network) const;
   [[nodiscard]] Waiters::iterator next();
   [[nodiscard]] std::uint64_t round_of(std::string_view network) const;
@@ -70,14 +67,14 @@ class PasswordHashLimiter {
 
   const Limits limits_;
   mutable std::mutex mutex_;
-  std::size_t inside_ = 0;  // running checks; guarded by mutex_, like all members below
-  std::unordered_map<std::string, std::size_t> of_network_;  // number of running checks by network
-  std::uint64_t round_ = 0;                                  // highest round of an admitted waiter
-  Waiters waiters_;                                          // sorted by round
+  std::size_t inside_ = 0;  // The number of running checks. `mutex_` guards this and all members below.
+  std::unordered_map<std::string, std::size_t> of_network_;
+  std::uint64_t round_ = 0;  // The highest round of an admitted waiter.
+  Waiters waiters_;
 };
 
-/// Returns a limiter for the `file` back end; a process needs one. The limiter allows as many concurrent
-/// hashes as the host has cores, but at most 8.
+/// Returns a limiter for the `file` back end, with as many concurrent hashes as the host has cores, but at
+/// most 8.
 [[nodiscard]] std::shared_ptr<PasswordHashLimiter> make_hash_limiter(const LoginGuardOptions& options);
 
 }  // namespace rest_fcgi::auth

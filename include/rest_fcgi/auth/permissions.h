@@ -16,37 +16,35 @@
 
 namespace rest_fcgi::auth {
 
-/// Arguments of a call. Borrows.
 struct CallArguments {
   std::span<const JsonValue> args;
   std::span<const JsonMember> kwargs;
 };
 
-/// The parts of a function call that rules check. Borrows.
+/// The parts of a function call that rules check. Borrows its texts.
 struct FunctionCall {
   std::string_view name;
-  CallArguments sent;  ///< the arguments in the request, which Salt's rules check
+  CallArguments sent;
 
-  /// The arguments that the function receives, if they differ from `sent`. For example, a text `name=value`
-  /// becomes a keyword argument. A rule has to allow `sent` and `received`.
+  /// The arguments that the function receives, if they differ from `sent`. A rule has to allow both.
   std::optional<CallArguments> received{};
 };
 
-/// A function that returns whether a compound target contains every minion that the call reaches. It returns
-/// false if the call reaches no minion.
+/// A function that returns whether a compound target contains every minion that the call reaches. The
+/// function returns false for a call that reaches no minion.
 using TargetsWithin = std::function<bool(std::string_view compound)>;
 
 enum class Form { runner, wheel };
 
-/// A target of minions in `external_auth`, with its place and user. Borrows from the Permissions.
+/// A target of minions in `external_auth`. Borrows from the Permissions.
 struct RuleTarget {
   std::string_view compound;
-  std::string_view where;  ///< `FILE:LINE`
+  std::string_view where;
   std::string_view eauth;
   std::string_view principal;
 };
 
-/// A user of a back end, who may not be logged in. Borrows.
+/// A user of a back end, who may not be logged in.
 struct Subject {
   std::string_view eauth;
   std::string_view name;
@@ -57,20 +55,19 @@ struct Subject {
 struct Finding {
   enum class Kind {
     allows,
-    other_target,     ///< the call reaches a minion that is not in the rule's target, or no minion
-    other_arguments,  ///< the arguments do not fulfil the rule's conditions
+    other_target,  ///< The call reaches a minion outside the rule's target, or no minion.
+    other_arguments,
   };
   Kind kind;
-  std::string_view principal;  ///< the entry's name: a user, `GROUP%` or `*`
-  std::string_view scope;      ///< the rule's scope: a compound target, a word such as `@runner`, or empty
-  std::string_view pattern;    ///< the rule's pattern for functions; empty if the rule allows all functions
-  std::string_view where;      ///< `FILE:LINE`
+  std::string_view principal;  ///< The entry's name: a user, `GROUP%` or `*`.
+  std::string_view scope;
+  std::string_view pattern;  ///< The rule's pattern for functions. Empty for all functions.
+  std::string_view where;
 };
 
-/// The rules of `external_auth`, in the grammar of Salt's page "Access Control System". A call that Salt 3006
-/// refuses (`CkMinions`) is refused here, too. The section "What is refused in addition" in
-/// deploy/configuration.md lists the calls that only this program refuses. test_rule_properties.py compares
-/// the decisions with Salt's. Immutable; thread-safe.
+/// The rules of `external_auth`, in the grammar of Salt's page "Access Control System". Every call that Salt
+/// 3006 refuses (`CkMinions`) is refused. deploy/configuration.md lists the calls that only this program
+/// refuses. Permissions are immutable and thread-safe.
 class Permissions {
  public:
   /// Compiles the rules. Errors: configuration, with file and line of the rule, for a malformed or
@@ -88,24 +85,22 @@ class Permissions {
   /// Returns whether the user may run this runner or wheel. Returns false for a name without exactly one dot.
   [[nodiscard]] bool allow_master(const Identity& identity, Form form, const FunctionCall& call) const;
 
-  /// Returns the entries that apply to a call of this user, in the order of the file. The call is allowed if
-  /// one entry has the kind `allows`.
+  /// Returns the entries that apply to a call of this user, in the order of the file. An entry of the kind
+  /// `allows` allows the call.
   [[nodiscard]] std::vector<Finding> explain_local(const Subject& subject, const FunctionCall& call,
                                                    const TargetsWithin& within) const;
   [[nodiscard]] std::vector<Finding> explain_master(const Subject& subject, Form form,
                                                     const FunctionCall& call) const;
 
-  /// Returns the rules that the reply to a login shows the user, for example `["test.ping", {"ms-0":
-  /// ["test.echo"]}]`. These are the rules of the user's name, of `*` and of the user's groups, without
-  /// duplicates. Sorted texts come first, then maps. Returns `{}` for a user without rules. The rules of `*`
-  /// are always shown, as in Salt. Source: `sum_permissions` and `sorted_permissions` in Salt's netapi.
+  /// Returns the rules that a login shows the user, such as `["test.ping", {"ms-0": ["test.echo"]}]`, or `{}`
+  /// without rules. As in Salt, the rules of `*` are always shown (`sum_permissions` and `sorted_permissions`
+  /// in Salt's netapi).
   [[nodiscard]] Json shown(const Subject& subject) const;
 
-  /// Returns which events a user may see. A user with the rule `@events`, or with rights for all functions on
-  /// all minions and all runners, gets `all`. A user with any other rule gets `own`.
+  /// Returns which events a user may see. The rule `@events` or all rights give `all`, and any other rule
+  /// gives `own`.
   [[nodiscard]] EventScope event_scope(const Subject& subject) const;
 
-  /// Returns the targets of all rules about minions.
   [[nodiscard]] std::vector<RuleTarget> targets() const;
 
  private:
@@ -118,12 +113,12 @@ class Permissions {
 /// `Permissions::make` refuses.
 [[nodiscard]] bool matches_any(std::string_view pattern, std::span<const std::string> names);
 
-/// Returns the rules in a master's token (`Grant::auth_list`), which apply to every user of this back end.
-/// Malformed entries allow nothing.
+/// Returns the rules in a master's token (`Grant::auth_list`), for every user of this back end. Malformed
+/// entries allow nothing.
 [[nodiscard]] std::unique_ptr<Permissions> permissions_in_token(const std::string& eauth, const Json& rights);
 
-/// Removes the rules that `Permissions::make` would refuse, and returns one message for each. A user whose
-/// rules were all removed keeps an empty entry, so that the rules of `*` do not apply to this user.
+/// Removes the rules that `Permissions::make` would refuse, and returns a message for each. A user without
+/// remaining rules keeps an empty entry, so that the rules of `*` do not apply.
 [[nodiscard]] std::vector<std::string> drop_bad_rules(std::vector<EauthOptions>& external_auth);
 
 }  // namespace rest_fcgi::auth
