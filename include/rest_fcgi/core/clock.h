@@ -8,7 +8,7 @@ namespace rest_fcgi {
 using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-/// A source of time, which tests can replace. A Clock is thread-safe.
+/// A source of time. Objects that take a Clock borrow it. A Clock is thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
