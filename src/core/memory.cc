@@ -21,7 +21,7 @@ constexpr std::size_t kTrimTrigger = 64 << 10;
 }  // namespace
 
 void keep_memory() noexcept {
-  // A small number of arenas keeps waiting threads from holding free memory.
+  // Fewer arenas hold less free memory of waiting threads.
   ::mallopt(M_ARENA_MAX, 4);
   ::mallopt(M_MMAP_THRESHOLD, kMmapThreshold);
   ::mallopt(M_TRIM_THRESHOLD, kTrimThreshold);

@@ -114,7 +114,7 @@ Result<void> Client::lease_revoke(std::int64_t id, Deadline deadline) {
 std::string prefix_end(std::string_view prefix) {
   std::string end(prefix);
   while (!end.empty() && end.back() == '\xff') end.pop_back();
-  if (end.empty()) return std::string(1, '\0');  // This is etcd's notation of a range without an end.
+  if (end.empty()) return std::string(1, '\0');  // A zero byte is etcd's notation of a range without an end.
   end.back() = static_cast<char>(end.back() + 1);
   return end;
 }

@@ -20,7 +20,7 @@ enum class RetryAction {
 struct Failure {
   Error error;
   RetryAction action = RetryAction::none;
-  bool is_outcome_known = true;  ///< Whether the request was certainly not executed.
+  bool is_outcome_known = true;  ///< Whether the client knows that the request was not executed.
   bool lacks_api = false;        ///< Whether the member answers but has no API v3.
 };
 

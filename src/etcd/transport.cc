@@ -150,7 +150,7 @@ class Transfer {
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     if (!options.ca.empty()) {
       set(CURLOPT_CAINFO, options.ca.c_str());
-      // libcurl would trust the system's authorities too.
+      // Without this option, libcurl would also trust the system's authorities.
       set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
     }
     if (!options.client_cert.empty()) {

@@ -201,7 +201,7 @@ void Store::reopen_if_moved() {
     log::warning(format("store: {}: the file was removed or replaced, and was opened again", path_));
   } else {
     const std::lock_guard lock(write_mutex_);
-    // The setting makes commits to the removed file fail.
+    // The setting `query_only` makes commits to the removed file fail.
     for (const auto& connection : {writer_.get(), syncer_.get()}) {
       static_cast<void>(connection->run("PRAGMA query_only = 1"));
     }

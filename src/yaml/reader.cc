@@ -170,7 +170,7 @@ class TreeBuilder : public YAML::EventHandler {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
     const Size size = size_of(found->second);
-    count(mark, size.values - 1);  // `add` counts the value itself.
+    count(mark, size.values - 1);  // `add` counts the value itself, so that only its descendants count here.
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {
       fail(mark, format("aliases stand for more than {} bytes of text", kMaxCopiedBytes));
@@ -236,7 +236,8 @@ class TreeBuilder : public YAML::EventHandler {
     line = line.substr(0, line.find('\n'));
     const std::size_t key = last.place.column - 1;
     const bool has_colon = line.find(':', key + last.key.size()) != std::string_view::npos;
-    const bool is_explicit = line.substr(0, key).find('?') != std::string_view::npos;  // The text `? key`.
+    // An explicit key is written as `? key`.
+    const bool is_explicit = line.substr(0, key).find('?') != std::string_view::npos;
     if (has_colon || is_explicit) return;
     fail(last.place, describe_missing_colon(last.key));
   }

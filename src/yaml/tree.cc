@@ -131,7 +131,7 @@ bool equal(const Node& a, const Node& b) {
     case Kind::string:
       return a.text == b.text;
     default:
-      return true;  // The value `null`.
+      return true;
   }
 }
 

@@ -19,8 +19,7 @@ namespace rest_fcgi {
   return first_bad_byte(text) == text.size();
 }
 
-/// Returns the first `most` bytes of `text` and three dots, or a shorter `text` whole. Cuts between two
-/// characters.
+/// Returns `text`. If `text` has more than `most` bytes, cuts it between two characters and adds three dots.
 [[nodiscard]] std::string excerpt(std::string_view text, std::size_t most);
 
 /// Returns the first 64 bytes of the text in single quotes, for messages.

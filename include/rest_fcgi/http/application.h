@@ -131,7 +131,7 @@ class Feed {
   virtual void on_message(std::string_view message, bool is_text) = 0;
 
   /// Returns a text that the front end sends after some time of silence, so that proxies keep the connection
-  /// open. An empty text turns this off.
+  /// open. If the text is empty, the front end sends no text.
   [[nodiscard]] virtual std::string_view keep_alive() const noexcept = 0;
 };
 
