@@ -13,21 +13,19 @@
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/netapi/options.h"
 
-/// Checks where a request comes from. The checks concern the client's address, the origin of the page, and
-/// the token of the session.
+/// Checks of the client's address, the page's origin and the session's token.
 namespace rest_fcgi::netapi {
 
 /// Salt's `api_acl`. Immutable; thread-safe.
 class Acl {
  public:
-  /// Makes the rules of the option `api_acl`. Errors: those of `http::Addresses::make`.
+  /// Makes the rules of `api_acl`. Errors: those of `http::Addresses::make`.
   [[nodiscard]] static Result<Acl> make(const std::optional<ApiAcl>& options);
 
-  /// Checks that the user may send requests from this address. Errors: authentication, with the reason
-  /// `api_acl`. Also logs a warning for that error.
+  /// Checks that the user may send requests from this address. Logs a refusal. Errors: authentication, with
+  /// the reason `api_acl`.
   [[nodiscard]] Result<void> check(std::string_view user, std::string_view address) const;
 
-  /// Returns whether this user may send requests from this address.
   [[nodiscard]] bool allows(std::string_view user, std::string_view address) const;
 
  private:
@@ -35,39 +33,30 @@ class Acl {
   std::map<std::string, http::Addresses, std::less<>> users_;
 };
 
-/// The token that a request presents.
 struct PresentedToken {
-  SecretView token;        ///< The token; empty if the request has no token.
-  bool is_cookie = false;  ///< Whether the token is from a cookie. Browsers add a cookie also to requests of
-                           ///< other pages.
+  SecretView token;        ///< the token; empty if the request has no token
+  bool is_cookie = false;  ///< the token is from a cookie, which browsers also add to requests of other pages
 };
 
-/// Returns the token of the header X-Auth-Token. Without that header, returns the token of the cookie
-/// `session_id`. Borrows from the Environ.
+/// Returns the token of X-Auth-Token, or else of the cookie `session_id`. Borrows from the Environ.
 [[nodiscard]] PresentedToken presented_token(const http::Environ& environ);
 
-/// Returns whether the text consists of hexadecimal digits, as all tokens do.
 [[nodiscard]] bool looks_like_token(std::string_view text);
 
-/// The origins of other pages that may use replies (the Fetch standard, "CORS protocol"). Immutable;
-/// thread-safe.
+/// The origins of other pages that may use replies (Fetch standard, "CORS protocol"). Immutable; thread-safe.
 class Origins {
  public:
-  /// `listed` holds origins, or `*`. If `open` is true, pages of all origins may read replies that need no
-  /// cookie. Errors: configuration, for a malformed origin.
+  /// `listed` has origins or `*`. With `open`, pages of all origins may read replies that need no cookie.
+  /// Errors: configuration, for a malformed origin.
   [[nodiscard]] static Result<Origins> make(const std::vector<std::string>& listed, bool open);
 
-  /// Returns whether a page of another origin sent this request and that origin is not listed.
+  /// Returns whether a page of an unlisted other origin sent this request.
   [[nodiscard]] bool is_foreign(const http::Environ& environ) const;
 
-  /// Adds the CORS headers to the response.
   void add_headers(const http::Environ& environ, http::Response& response) const;
 
-  /// Returns whether pages of all origins may read replies.
   [[nodiscard]] bool allow_all() const noexcept { return open_; }
-  /// Returns whether pages of at least one other origin may read replies.
   [[nodiscard]] bool allow_any() const noexcept { return open_ || !listed_.empty(); }
-  /// Returns whether the response depends on the header Origin.
   [[nodiscard]] bool differ_by_origin() const noexcept { return !listed_.empty(); }
 
  private:
@@ -77,10 +66,10 @@ class Origins {
   std::vector<std::string> listed_;
 };
 
-/// Returns the error for a page of another origin that sent a cookie. See `Origins::is_foreign`.
+/// Returns the error for a cookie from a page of another origin.
 [[nodiscard]] Error foreign_page_error(const http::Environ& environ);
 
-/// Returns whether the client uses HTTPS, according to the front end.
+/// Returns whether the front end says that the client uses HTTPS.
 [[nodiscard]] bool is_encrypted(const http::Environ& environ);
 
 }  // namespace rest_fcgi::netapi

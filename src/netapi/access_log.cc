@@ -17,18 +17,18 @@ using http::Environ;
 using http::Response;
 
 constexpr std::string_view kMask = "***";
-constexpr std::size_t kMaxShown = 2048;  // The largest number of bytes of a header or URL in a line.
-constexpr std::size_t kShortToken = 32;  // Hexadecimal digits of a token with Salt's `hash_type: md5`.
+constexpr std::size_t kMaxShown = 2048;  // The largest size of a header or URL in a line, in bytes.
+constexpr std::size_t kShortToken = 32;  // The number of digits of a token with Salt's `hash_type: md5`.
 
 /// Returns the time as `06/Nov/1994:08:49:37 +0000`.
 std::string log_time(WallTime when) {
-  const std::string date = http::http_date(when);  // `Sun, 06 Nov 1994 08:49:37 GMT`
+  const std::string date = http::http_date(when);
   const std::string_view text = date;
   return format("{}/{}/{}:{} +0000", text.substr(5, 2), text.substr(8, 3), text.substr(12, 4),
                 text.substr(17, 8));
 }
 
-/// Masks long runs of hexadecimal digits, since they may be tokens. Job ids are shorter and stay visible.
+/// Masks long hexadecimal numbers, which may be tokens. Job ids are shorter and stay visible.
 std::string without_tokens(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -40,7 +40,6 @@ std::string without_tokens(std::string_view text) {
   return out;
 }
 
-/// Masks the values of credentials in the query of a URL.
 std::string without_credentials(std::string_view url) {
   const std::size_t mark = std::min(url.find('?'), url.size());
   std::string out(url.substr(0, mark));

@@ -18,13 +18,13 @@ namespace {
 constexpr std::size_t kMaxValue = 256;
 
 struct Field {
-  std::string_view label;  ///< The name of the field, with a space before it and an equals sign after it.
+  std::string_view label;  ///< the name of the field, with a leading space and an equals sign
   std::string_view value;
 
   [[nodiscard]] std::string_view name() const { return label.substr(1, label.size() - 2); }
 };
 
-/// Holds true for each character that a value may have without quotes.
+/// True for each character that needs no quotes.
 constexpr auto kNeedsNoQuotes = [] {
   std::array<bool, 256> plain{};
   for (int c = '!'; c <= '~'; ++c) plain[static_cast<std::size_t>(c)] = c != '"' && c != '\\' && c != '=';
@@ -63,9 +63,9 @@ std::string iso_time(WallTime time) {
 
 using auth::Credentials;
 
-constexpr std::size_t kMaxJoined = 512;  // The limit in bytes for joined names. A value in a line is shorter.
+constexpr std::size_t kMaxJoined =
+    512;  // The largest size of joined names, in bytes. An audit line shows less.
 
-/// Joins names with commas. Stops at `kMaxJoined` bytes, since an audit line shows less.
 template <class List, class Name>
 std::string joined(const List& list, Name name) {
   std::string text;

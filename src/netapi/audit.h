@@ -12,50 +12,44 @@
 
 namespace rest_fcgi::netapi {
 
-/// The outcome of a chunk that did not run because another chunk of the request was refused or failed.
+/// The outcome of a chunk that did not run because another chunk was refused or failed.
 inline constexpr std::string_view kNotRun = "not-run";
 
-/// The content of one audit line. Arguments and secrets are not in it. Borrows its texts.
+/// The content of one audit line, without arguments and secrets. Borrows its texts.
 struct AuditEntry {
   WallTime time;
-  std::string_view user;    ///< The user. If the user is unknown, the name that the caller sent.
-  std::string_view eauth;   ///< The user's back end. If the user is unknown, the back end that the caller
-                            ///< sent, or `token`.
-  std::string_view remote;  ///< the client's address
+  std::string_view user;   ///< the user, or the name that the caller sent if the user is unknown
+  std::string_view eauth;  ///< the user's back end, or the back end that the caller sent, or `token`
+  std::string_view remote;
   std::string_view client;
-  std::string_view fun;  ///< The function; several names are joined with commas.
-  std::string_view tgt;  ///< The target; the items of a list are joined with commas.
+  std::string_view fun;  ///< the function, or several names with commas
+  std::string_view tgt;  ///< the target, or the items of a list with commas
   std::string_view jid;
-  std::string_view outcome;  ///< The outcome: ok, sent, denied, throttled, invalid, failed, timeout,
-                             ///< unavailable or not-run.
-  std::string_view reason;   ///< The setting that denied the request, such as `api_acl`. An empty reason is
-                             ///< left out of the line.
+  std::string_view
+      outcome;              ///< ok, sent, denied, throttled, invalid, failed, timeout, unavailable or not-run
+  std::string_view reason;  ///< the setting that denied the request, such as `api_acl`; may be empty
   std::chrono::microseconds took{0};
 };
 
-/// Returns the line as `key=value` text or as a JSON object. Values are cut at 256 bytes. In text, an empty
-/// value is `-`, and values with special characters are quoted as in JSON.
+/// Returns the line as `key=value` text or as a JSON object. Cuts values at 256 bytes. In text, `-` is an
+/// empty value, and special characters are quoted as in JSON.
 [[nodiscard]] std::string audit_line(const AuditEntry& entry, bool as_json);
 
-/// Writes the audit lines of one request. Borrows its arguments. Not synchronized.
+/// Writes the audit lines of one request. Borrows its arguments. Used by one thread.
 class AuditTrail {
  public:
   AuditTrail(const Clock& clock, std::string_view remote, bool as_json)
       : clock_(clock), remote_(remote), as_json_(as_json), since_(clock.steady()) {}
 
-  /// Starts the clock for the next chunk.
   void restart() { since_ = clock_.steady(); }
 
-  /// Writes the audit line of a request whose body could not be read.
   void write_unreadable(std::string_view outcome) const;
 
-  /// Writes the audit line of an admitted chunk.
   void write(const master::Permit& permit, std::string_view jid, std::string_view outcome) const;
 
-  /// Writes the audit line of a refused chunk.
   void write_refused(const lowstate::Chunk& chunk, const Error& error, std::string_view outcome) const;
 
-  /// Writes the audit line of a request without chunks, such as a login.
+  /// Writes the line of a request without chunks, such as a login.
   void write_other(std::string_view what, std::string_view user, std::string_view eauth,
                    std::string_view outcome, std::string_view reason = {}) const;
 

@@ -20,7 +20,7 @@ using http::Status;
 using lowstate::Chunk;
 using lowstate::Client;
 
-/// Refuses malformed tokens, with the error text that Salt uses for them.
+/// Refuses malformed tokens, with Salt's error text.
 Result<void> check_tokens(JsonValue chunks) {
   const auto is_bad = [](JsonValue chunk) {
     const auto token = lowstate::find_nonempty(chunk, "token");
@@ -33,9 +33,7 @@ Result<void> check_tokens(JsonValue chunks) {
   return {};
 }
 
-/// Refuses chunks with `raw_shell`, which would run the chunk's arguments in a shell. Salt allows `raw_shell`
-/// if the master has `netapi_allow_raw_shell`. That option does not exist here. As in Salt, any value that is
-/// true in Python is refused.
+/// Refuses chunks with a true `raw_shell`, which Salt allows only with `netapi_allow_raw_shell`.
 Result<void> check_raw_shell(JsonValue chunks) {
   const auto asks = [](JsonValue chunk) {
     const auto raw = lowstate::find_nonempty(chunk, "raw_shell");
@@ -65,8 +63,7 @@ Result<void> check_clients(JsonValue chunks, const std::vector<Client>& enabled)
   return {};
 }
 
-/// Returns whether a form has the field `fun` more than once. Such a form does not say which arguments belong
-/// to which function.
+/// Returns whether a form has several fields `fun`, so that arguments belong to no certain function.
 bool has_two_functions(const RequestContext& context) {
   const auto fun = context.body.value.find("fun");
   return context.body.media == Media::form && fun && fun->is(JsonValue::Kind::array);
@@ -108,12 +105,12 @@ std::string salt_text_of(const Chunk& chunk, const Error& error) {
   const Credentials& credentials = chunk.credentials;
   const bool denied = error.kind == ErrorKind::authorization;
   if (credentials.kind == Credentials::Kind::none) return error.message;
-  // Salt's netapi checks the credentials for `ssh` itself, without the master.
+  // Salt's netapi checks the credentials for `ssh` without the master.
   const bool ssh = chunk.client == Client::ssh;
   if (denied && chunk.is_local()) return "Authorization error occurred.";
   if (chunk.is_local() && !ssh) return "Authentication error occurred.";
   const bool by_token = credentials.kind == Credentials::Kind::token;
-  // The error names the owner of a token only if the token may be used from this address.
+  // The error names a token's owner only if this address may use the token.
   const bool known = denied && !error.user.empty();
   const std::string_view user = known ? std::string_view(error.user) : credentials.username;
   return format(R"(Authentication failure of type "{}" occurred{}.)", by_token ? "token" : "eauth",
@@ -126,8 +123,7 @@ Response failed_to_authenticate(const RequestContext& context) {
                R"({"status": "401 Unauthorized", "return": ["Failed to authenticate"]})");
 }
 
-/// Returns rest_tornado's response for a single runner that is unknown. rest_tornado answers with status 200,
-/// as for a runner that failed.
+/// Returns rest_tornado's response for an unknown runner, with status 200 as for a failed runner.
 Response unknown_runner(const RequestContext& context, const Error& error) {
   std::string json;
   const std::string sentence = "Unexpected exception while handling request: " + error.message;
@@ -135,16 +131,15 @@ Response unknown_runner(const RequestContext& context, const Error& error) {
   return reply(context, Status::ok, std::move(json));
 }
 
-/// Returns the response for a chunk that was refused or that failed. `chunks` is the number of chunks in the
-/// request. A permission may also be missing for a chunk in `completed`, since some masters check permissions
-/// only when a chunk runs.
+/// Returns the response for a chunk that was refused or that failed, in a request of `chunks` chunks. Some
+/// masters check permissions only when a chunk runs.
 Response refused(const RequestContext& context, Error error, const Chunk& chunk, std::size_t chunks,
                  const std::vector<Completed>& completed) {
   const bool uses_tornado_texts = context.app.dialect.uses_tornado_texts;
   if (error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization) {
     error.message = salt_text_of(chunk, error);
     if (uses_tornado_texts && completed.empty()) {
-      // `report` writes the log line; its text is not used.
+      // `report` writes the log line, and its text is not used.
       static_cast<void>(report(error, context.remote()));
       return failed_to_authenticate(context);
     }
@@ -155,7 +150,7 @@ Response refused(const RequestContext& context, Error error, const Chunk& chunk,
   return fail(context, error, completed);
 }
 
-/// Replaces the result of a call that matched no minion by the sentence of rest_tornado.
+/// Replaces results without minions by the sentence of rest_tornado.
 void set_no_minions_text(std::vector<Completed>& completed) {
   for (Completed& one : completed) {
     const bool waits = one.client == Client::local || one.client == Client::local_subset;

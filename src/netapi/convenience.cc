@@ -14,8 +14,7 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
-// Handlers of the URLs that stand for one call. Each handler makes a chunk and runs it like a chunk that a
-// caller sent.
+// The handlers of URLs that stand for one call.
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -23,7 +22,7 @@ namespace {
 using http::Response;
 using http::Status;
 
-/// Returns the part of the request's path that is below the route's path.
+/// Returns the part of the request's path below the route's path.
 std::string below(const RequestContext& context) {
   std::string text;
   for (const std::string& part : context.below) text.append(text.empty() ? "" : "/").append(part);
@@ -45,7 +44,7 @@ std::string chunk_of(std::string_view client, std::string_view fun,
 }
 
 /// Returns the grains of a minion or of several minions. A target with `*`, `?` or `[` is first tried as a
-/// minion id. If that id matches no minion, the target is used as a glob.
+/// minion id, then as a glob.
 std::variant<client::Reply, Response> grains_of(RequestContext& context, const std::string& target) {
   if (target != "*" && target.find_first_of("*?[") != std::string::npos) {
     std::string exact;
@@ -67,7 +66,7 @@ Json list_of(const Json& item) {
   return written_array([&item](JsonWriter& writer) { writer.json(item); });
 }
 
-/// Sorts the jobs of an object by job id, the newest first. A job id begins with the time.
+/// Sorts an object of jobs by job id, the newest job first.
 Json newest_first(const Json& jobs) {
   const JsonDocument document = own_document(jobs);
   std::vector<JsonMember> members;
@@ -80,8 +79,7 @@ Json newest_first(const Json& jobs) {
   });
 }
 
-/// Returns rest_cherrypy's reply about a job. `info` holds the whole job, and `return` holds the returns of
-/// its minions.
+/// Returns rest_cherrypy's reply: `info` has the whole job, and `return` has the returns of its minions.
 std::string with_info(const Json& job, JsonValue parsed) {
   std::string json;
   JsonWriter writer(json);
@@ -108,8 +106,8 @@ Response show_job(RequestContext& context, const std::string& jid) {
                format(R"({{"status": "404 Not Found", "return": {}}})", list_of(job).text()));
 }
 
-/// Returns the result of a wheel function. Errors: invocation, if the function failed. The reason is only
-/// logged, since it may be a traceback of the master.
+/// Returns the result of a wheel function. Logs the reason of a failure, which may be a traceback. Errors:
+/// invocation.
 Result<Json> returned_by_wheel(const RequestContext& context, const client::Reply& reply) {
   JsonDocument document;
   if (auto parsed = document.parse(reply.items.front().text(), JsonLimits::none()); !parsed) {
@@ -128,8 +126,7 @@ Result<Json> returned_by_wheel(const RequestContext& context, const client::Repl
   return value.json();
 }
 
-/// Returns whether the text can be a minion id. The id becomes part of a file name in the header
-/// Content-Disposition.
+/// Returns whether the text is a minion id that is safe in the header Content-Disposition.
 bool is_minion_id(std::string_view text) {
   const auto is_good = [](char c) {
     return is_letter(c) || is_digit(c) || std::string_view("._-:@+").find(c) != std::string_view::npos;
@@ -138,8 +135,8 @@ bool is_minion_id(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_good);
 }
 
-/// Writes the chunk that makes a key pair, with the credentials of the body. Reads text values of `keysize`
-/// and `force` as YAML, because all values of forms are text.
+/// Writes the chunk that makes a key pair. Reads text values of `keysize` and `force` as YAML, because all
+/// form values are text.
 Result<void> write_key_chunk(JsonWriter& writer, JsonValue body, std::string_view minion) {
   writer.begin_object().key("client").string("wheel").key("fun").string("key.gen_accept");
   writer.key("id_").string(minion);
@@ -165,9 +162,8 @@ Result<void> write_key_chunk(JsonWriter& writer, JsonValue body, std::string_vie
   return {};
 }
 
-/// One file of an archive.
 struct TarMember {
-  std::string_view name;  ///< REQUIRES: the name has at most 100 bytes.
+  std::string_view name;  ///< a name of at most 100 bytes
   std::string_view content;
   unsigned mode;
 };
@@ -180,12 +176,12 @@ std::string head_of(const TarMember& member) {
   const auto put = [&head](std::size_t at, std::string_view text) { head.replace(at, text.size(), text); };
   put(0, member.name);
   put(100, format("{:07o}", member.mode));
-  put(108, "0000000");  // user and group ids
+  put(108, "0000000");  // User id and group id.
   put(116, "0000000");
   put(124, format("{:011o}", member.content.size()));
-  put(136, "00000000000");  // modification time
-  put(148, "        ");     // The checksum is calculated with spaces in its own field.
-  put(156, "0");            // type: regular file
+  put(136, "00000000000");  // Modification time.
+  put(148, "        ");     // The checksum counts its own field as spaces.
+  put(156, "0");            // Type: regular file.
   put(257, std::string_view("ustar\00000", 8));
   const unsigned sum = std::accumulate(head.begin(), head.end(), 0U, [](unsigned total, char c) {
     return total + static_cast<unsigned char>(c);
@@ -199,8 +195,8 @@ void pad(std::string& text, std::size_t unit) {
   text.resize((text.size() + unit - 1) / unit * unit);
 }
 
-/// Returns a tar archive (POSIX.1-1988, ustar). Its files belong to root and have the date 1970-01-01. The
-/// size of the archive is a multiple of 10240 bytes, as tar(1) writes it.
+/// Returns a tar archive (POSIX.1-1988, ustar) of files of root with the date 1970-01-01. The size is a
+/// multiple of 10240 bytes, as in tar(1).
 std::string make_tar(const std::vector<TarMember>& members) {
   std::string archive;
   for (const TarMember& member : members) {

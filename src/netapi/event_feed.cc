@@ -15,13 +15,13 @@ namespace {
 using http::Feed;
 using master::EventPtr;
 
-// Close codes of WebSockets (RFC 6455, section 7.4.1, and IANA's registry).
+// The close codes of WebSockets (RFC 6455, section 7.4.1, and IANA's registry).
 constexpr std::uint16_t kNotThatData = 1003;
 constexpr std::uint16_t kPolicy = 1008;
 constexpr std::uint16_t kRestarts = 1012;
 constexpr std::uint16_t kTryAgain = 1013;
 
-/// The largest number of events that one call of `EventFeed::take` reads if the stream has nothing to send.
+/// The most events that `EventFeed::take` reads in one call without a frame.
 constexpr std::size_t kMaxEventsPerTurn = 256;
 
 constexpr std::string_view kReady = "websocket client ready";
@@ -29,8 +29,7 @@ constexpr std::string_view kReceived = "server received message";
 constexpr std::string_view kOpening = "retry: 400\n";
 constexpr std::string_view kComment = ": \n\n";
 
-/// Returns the close code and the reason with which a stream ends. Cuts the reason to the size of a WebSocket
-/// close frame.
+/// Returns the close code and the reason, cut to the size of a WebSocket close frame.
 Feed::End ended(std::uint16_t code, std::string_view reason) {
   constexpr std::size_t kMax = 120;
   return {code, excerpt(reason, kMax)};
@@ -73,8 +72,7 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     const auto read = reader_->read(events, most_bytes, wake);
     for (const EventPtr& event : events) {
       add(event, parts);
-      // Each frame holds the whole view. Once the frames exceed `most_bytes`, the remaining events share one
-      // frame.
+      // Each frame has the whole view. Beyond `most_bytes`, the remaining events share a frame.
       if (frame_bytes < most_bytes) frame_bytes += add_frames(parts);
     }
     add_frames(parts);
@@ -86,24 +84,23 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     if (events.empty() || !parts.empty()) return std::nullopt;
     opened_file += events.size();
     if (opened_file < kMaxEventsPerTurn) continue;
-    // Ends this call, so that other streams can continue. The wake-up schedules the next call.
+    // The call ends, so that other streams can continue, and the wakeup schedules the next call.
     if (wake) (*wake)();
     return std::nullopt;
   }
 }
 
-/// Adds the messages of this program, which are not events of the master.
 void EventFeed::add_own_messages(std::vector<Part>& parts) {
   const bool is_socket = form_.shows != FeedFormat::Shows::blocks;
   if (!std::exchange(opened_, true) && !is_socket) parts.push_back({nullptr, kOpening});
   for (; replies_ > 0; --replies_) parts.push_back({nullptr, kReceived});
   if (!ready_ || !lost_events_ || view_) return;
   const EventPtr loss = std::exchange(lost_events_, nullptr);
-  // This message has no id, so a client that reconnects continues after the last event that it received.
+  // The message has no id, so a reconnecting client continues after the last event.
   parts.push_back({loss, is_socket ? message_of(*loss) : loss->block()});
 }
 
-/// Returns the text of an event for a WebSocket. REQUIRES: the stream does not show the formatted view.
+/// Returns a WebSocket's text of an event. REQUIRES: the stream does not show the formatted view.
 std::string_view EventFeed::message_of(const master::Event& event) const noexcept {
   return form_.shows == FeedFormat::Shows::lines ? event.data_lines() : event.json();
 }
@@ -120,7 +117,7 @@ void EventFeed::add(const EventPtr& event, std::vector<Part>& parts) {
   }
 }
 
-/// Adds a frame for each changed part of the formatted view. Returns the size of these frames in bytes.
+/// Adds a frame for each changed part of the formatted view. Returns the frames' size in bytes.
 std::size_t EventFeed::add_frames(std::vector<Part>& parts) {
   if (!view_) return 0;
   std::size_t bytes = 0;
@@ -142,8 +139,7 @@ void EventFeed::ask_for_jobs_and_grains() {
   }
 }
 
-/// Starts a job that returns the grains of `minions`. An empty list stands for all minions. The grains arrive
-/// as events.
+/// Starts a job that returns the grains of `minions`, or of all minions for an empty list, as events.
 void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
   std::string chunk;
   JsonWriter writer(chunk);
@@ -157,11 +153,9 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
   subscription_->call(std::move(chunk), setup_.call);
 }
 
-/// Starts sending events, since the client is ready.
 void EventFeed::begin() {
   ready_ = true;
-  // The client may have asked to resume, or the grains were read during the handshake. In both cases the
-  // events since then are kept. Events after the handshake update the grains.
+  // A resuming client, and a view whose grains were read in the handshake, need the events since then.
   if (!resumes_ && setup_.grains == Json()) reader_->skip_to_end();
   if (!view_) return;
   if (setup_.refused) {

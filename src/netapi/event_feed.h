@@ -18,49 +18,42 @@
 
 namespace rest_fcgi::netapi {
 
-/// Runs a chunk that this program made, given as JSON, for the owner of the token. Returns the result, or
-/// null if the chunk was refused or failed. Called on any thread.
+/// Runs a JSON chunk of this program for the token's owner, on any thread. Returns JSON null after a failure.
 using CallMaster = StreamRegistry::Subscription::Call;
 
-/// The form in which a stream sends events.
 struct FeedFormat {
   enum class Shows {
-    blocks,     ///< Blocks of server-sent events. Sending starts at once.
+    blocks,     ///< blocks of server-sent events, from the start
     lines,      ///< WebSocket messages `data: {...}`
     json,       ///< WebSocket messages with JSON
     formatted,  ///< WebSocket messages with Salt's formatted view
   };
   Shows shows = Shows::blocks;
-  bool answers = false;             ///< The stream answers each message of the client, and also accepts
-                                    ///< binary messages.
-  std::uint16_t logged_out = 1008;  ///< The WebSocket close code for the end of the session.
+  bool answers = false;             ///< the stream answers each message, and accepts binary messages
+  std::uint16_t logged_out = 1008;  ///< the WebSocket close code for the session's end
   FormattedStyle style{};
-  std::vector<std::string> tags{};  ///< Globs. The stream sends only events whose tag matches a glob. If the
-                                    ///< list is empty, it sends all events.
+  std::vector<std::string> tags{};  ///< globs for the tags of sent events; an empty list sends all events
 };
 
-/// What the formatted view needs in addition to events.
+/// The data that the formatted view needs besides events.
 struct FormattedSetup {
-  std::optional<std::string> refused{};  ///< The reason why the user may not have the view; absent if the
-                                         ///< user may have it.
-  Json grains;                           ///< An object from minion ids to grains. If it is null, the stream
-                                         ///< requests the grains.
+  std::optional<std::string> refused{};  ///< the reason why the user may not have the view; absent if allowed
+  Json grains;                           ///< an object from minion id to grains; null requests the grains
   CallMaster call;
 };
 
-/// An event stream of one listener. A WebSocket sends events after the client's message `websocket client
-/// ready` and skips earlier events. The stream ends when the session ends or the reader reports an error.
+/// The event stream of one listener. A WebSocket sends events after the client's message `websocket client
+/// ready`. The stream ends with the session or with an error of the reader.
 class EventFeed final : public http::Feed {
  public:
   EventFeed(FeedFormat form, std::unique_ptr<StreamRegistry::Subscription> subscription,
             std::unique_ptr<master::EventReader> reader, const Clock& clock);
 
-  /// Makes the stream begin with a message that events after `last_event_id` are lost.
+  /// Lets the stream begin with a message that events after `last_event_id` are lost.
   void report_lost_events(std::string_view last_event_id);
-  /// Makes the stream continue after the listener's last event. Events from before the client's message
-  /// `websocket client ready` are then sent as well.
+  /// Continues after the listener's last event, with events from before `websocket client ready`.
   void resume() { resumes_ = true; }
-  /// Sets what the formatted view needs. REQUIRES: the stream shows the formatted view.
+  /// REQUIRES: the stream shows the formatted view.
   void set_formatted_setup(FormattedSetup needs) { setup_ = std::move(needs); }
 
   std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes, const http::Wake& wake) override;
@@ -83,7 +76,7 @@ class EventFeed final : public http::Feed {
   bool opened_ = false;
   bool ready_ = false;
   bool resumes_ = false;
-  std::size_t replies_ = 0;  ///< Number of messages of the client that are not yet answered.
+  std::size_t replies_ = 0;  ///< the number of unanswered messages of the client
   std::optional<End> end_;
   master::EventPtr lost_events_;
   std::optional<FormattedEvents> view_;

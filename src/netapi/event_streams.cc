@@ -17,7 +17,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/text.h"
 
-// Handlers of the URLs with event streams. They check the session and choose the form of the stream.
+// The handlers of URLs with event streams.
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -29,7 +29,7 @@ using Shows = FeedFormat::Shows;
 
 constexpr std::uint16_t kLoggedOutOfWs = 4401;
 
-/// Returns whether the list in a header contains the word. The list is separated by commas.
+/// Returns whether the comma-separated header contains the word.
 bool has_word(std::string_view header, std::string_view word) {
   while (!header.empty()) {
     if (equal_without_case(trimmed(next_token(header, ',')), word)) return true;
@@ -37,8 +37,7 @@ bool has_word(std::string_view header, std::string_view word) {
   return false;
 }
 
-/// Returns whether the text can be a Sec-WebSocket-Key, which is 16 bytes in base64 (RFC 6455, section
-/// 4.2.1).
+/// Returns whether the text is a Sec-WebSocket-Key: 16 bytes in base64 (RFC 6455, section 4.2.1).
 bool is_key(std::string_view text) {
   constexpr std::size_t kDigits = 22;
   const auto is_of_key = [](char c) { return is_letter(c) || is_digit(c) || c == '+' || c == '/'; };
@@ -99,7 +98,7 @@ Result<std::vector<std::string>> tags_of(const RequestContext& context) {
   return tags;
 }
 
-/// Opens the stream of a session. If `after` is not empty, the stream continues after the event with that id.
+/// Opens the stream of a session, after the event `after` if it is not empty.
 Result<std::unique_ptr<EventFeed>> open_feed(const RequestContext& context, const Session& session,
                                              FeedFormat form, std::string_view after) {
   const App& app = context.app;
@@ -121,7 +120,7 @@ Result<std::unique_ptr<EventFeed>> open_feed(const RequestContext& context, cons
   return feed;
 }
 
-/// Returns the response with the event stream, or the error response. Also writes the audit line.
+/// Returns the event stream or the error response, and writes the audit line.
 Response start(const RequestContext& context, const Session& session, Result<std::unique_ptr<EventFeed>> feed,
                Response head) {
   context.trail.write_other("events", session.user, session.eauth,
@@ -131,8 +130,8 @@ Response start(const RequestContext& context, const Session& session, Result<std
   return head;
 }
 
-/// Opens a WebSocket with the stream. Calls `make_setup` after the stream began to collect events, so that
-/// later events are not missed.
+/// Opens a WebSocket. Calls `make_setup` after the stream collects events, so that the stream misses no
+/// event.
 Response start_socket(const RequestContext& context, const Session& session, const FeedFormat& form,
                       const std::function<FormattedSetup()>& make_setup = {}) {
   auto feed = open_feed(context, session, form, in_query(context.target, "last_event_id"));
@@ -141,7 +140,7 @@ Response start_socket(const RequestContext& context, const Session& session, con
                {Status::switching_protocols, {{"Sec-WebSocket-Version", "13"}}, std::string()});
 }
 
-/// Returns a function that runs a chunk for a session's user. The function is called on another thread.
+/// Returns a function that runs a chunk for a session's user on another thread.
 CallMaster master_caller(const RequestContext& context) {
   const Clock* const clock = &context.app.clock;
   return [clock, as_json = context.app.options.common.audit_as_json,
@@ -164,8 +163,8 @@ CallMaster master_caller(const RequestContext& context) {
   };
 }
 
-/// Returns the setup of rest_tornado's formatted view. If the user may request the grains of all minions, the
-/// setup holds the grains that the master has cached. Otherwise it holds the reason of the refusal.
+/// Returns the setup of rest_tornado's formatted view. The setup has the master's cached grains, or the
+/// reason why the user may not request them.
 FormattedSetup formatted_setup(const RequestContext& context, const Session& session) {
   FormattedSetup needs;
   needs.call = master_caller(context);
@@ -188,13 +187,12 @@ FormattedSetup formatted_setup(const RequestContext& context, const Session& ses
 }
 
 bool is_digest_length(std::size_t digits) {
-  // Numbers of hexadecimal digits of Salt's `hash_type`s.
+  // The numbers of digits of tokens for the values of Salt's `hash_type`.
   static constexpr std::size_t kLengths[] = {32, 40, 56, 64, 96, 128};
   return std::find(std::begin(kLengths), std::end(kLengths), digits) != std::end(kLengths);
 }
 
-/// Checks a request for a WebSocket of rest_tornado. Returns the session of the token at the end of the path,
-/// or the error response.
+/// Checks a request for rest_tornado's WebSocket. Returns the session of the token at the path's end.
 std::variant<Session, Response> session_of_path(const RequestContext& context) {
   if (!is_carried(context, "rest_fcgi.websocket")) return needs_http(context);
   const std::string token = context.below.empty() ? std::string() : context.below.front();
@@ -218,7 +216,7 @@ std::variant<Session, Response> session_of_path(const RequestContext& context) {
   return *std::move(session);
 }
 
-/// Returns the session of a request for /events or /ws. The token may be the last part of the path.
+/// Returns the session for /events or /ws. The token may be the last part of the path.
 Result<Session> listener_session(const RequestContext& context) {
   return context.below.empty() ? request_session(context)
                                : session_with(context, SecretView(context.below.front()));

@@ -32,10 +32,9 @@ namespace {
 using http::Response;
 using http::Status;
 
-// Size in bytes of the part of a file that a reply keeps in memory.
+// The size in bytes of the part of a file in memory.
 constexpr std::size_t kPartSize = std::size_t{64} << 10;
 
-/// Reads a range of a file in parts while the response is sent.
 class FileStream final : public http::Stream {
  public:
   FileStream(UniqueFd file, std::uint64_t at, std::uint64_t left)
@@ -98,21 +97,19 @@ UniqueFd open_folder(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/// Opens a file for reading. O_NONBLOCK keeps open(2) from waiting if the file is a FIFO.
+/// O_NONBLOCK keeps open(2) from waiting for a FIFO.
 UniqueFd open_file(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
-/// Opens a file below a folder. Symbolic links to a place outside the folder are refused.
+/// Opens a file below a folder. Refuses symbolic links to places outside the folder.
 UniqueFd open_below(const UniqueFd& folder, const std::string& path) {
   open_how how{};
-  // O_NONBLOCK keeps the call from waiting if the file is a FIFO.
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   UniqueFd file(static_cast<int>(::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how)));
   if (file || (errno != ENOSYS && errno != EPERM)) return file;
-  // Old kernels do not have openat2(2), and sandboxes may forbid it. The code below then follows no symbolic
-  // link.
+  // Old kernels and sandboxes have no openat2(2). The code below follows no symbolic link.
   UniqueFd at(::openat(folder.get(), ".", O_PATH | O_CLOEXEC | O_DIRECTORY));
   const std::vector<std::string> parts = parts_of(path);
   for (std::size_t i = 0; at && i < parts.size(); ++i) {
@@ -135,14 +132,14 @@ std::optional<Found> opened_file(UniqueFd file, std::string name) {
   return found;
 }
 
-/// A range of bytes. `begin` is part of the range, and `end` is not.
+/// A range of bytes from `begin` to before `end`.
 struct Span {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-/// Returns the range of a Range header (RFC 9110, section 14.1.2). Returns std::nullopt for an invalid
-/// header, so that the whole file is sent. A range outside the file has begin >= end.
+/// Returns the range of a Range header (RFC 9110, section 14.1.2), or std::nullopt for an invalid header. A
+/// range outside the file has begin >= end.
 std::optional<Span> range_in(std::string_view header, std::uint64_t size) {
   constexpr std::string_view kUnit = "bytes=";
   if (!header.starts_with(kUnit)) return std::nullopt;
@@ -171,8 +168,8 @@ std::optional<std::time_t> time_in(std::string_view header) {
   return ::timegm(&parts);
 }
 
-/// Sets the response's body. A small file becomes a text, which can be compressed. A larger file becomes a
-/// stream. Errors: those of `FileStream::next`.
+/// Sets the body to a text for a small file, and to a stream for a larger file. Errors: those of
+/// `FileStream::next`.
 Result<void> set_body(UniqueFd file, Span span, Response& response) {
   const std::uint64_t size = span.end - span.begin;
   FileStream stream(std::move(file), span.begin, size);
@@ -259,8 +256,8 @@ Response serve_static(RequestContext& context) {
     path += "/index.html";
     found = opened_file(open_below(root, path), path);
     if (found && context.target.path.back() != '/') {
-      // The page's links are relative to the folder, so its URL needs a slash at the end. The path is built
-      // from its parts, since a path with two slashes at its start would name another host.
+      // The page's relative links need a slash at the URL's end. A path that begins with two slashes would
+      // name another host.
       std::string place = context.base + path_text(*context.route);
       for (const std::string& part : parts) place.append("/").append(part);
       return {Status::moved_permanently, {{"Location", percent_encoded(place) + "/"}}, std::string()};

@@ -15,7 +15,6 @@ std::string json_of(std::optional<JsonValue> value) {
   return value ? value->json().text() : std::string("null");
 }
 
-/// The parsed tag of an event.
 struct Subject {
   enum class Is { nothing, new_job, returned, key, auth, presence, start };
   Is is = Is::nothing;
@@ -25,7 +24,7 @@ struct Subject {
 
 Subject subject_of(std::string_view tag) {
   using Is = Subject::Is;
-  // Most events do not change the view. This check skips them before the tag is split.
+  // Most events do not change the view and are skipped early.
   const bool ours = tag.starts_with("salt/") || tag.starts_with("syndic/");
   if (!ours) return {};
   const std::vector<std::string> parts = parts_of(tag);
@@ -74,7 +73,7 @@ void FormattedEvents::start(JsonValue grains) {
   minions_changed_ = true;
 }
 
-/// Returns the job with this id, or null. Searches from the end, where the latest jobs are.
+/// Returns the job with this id, or null. Searches from the latest job.
 FormattedEvents::Job* FormattedEvents::find_job(std::string_view jid) {
   const auto is_it = [jid](const Job& job) { return job.jid == jid; };
   const auto found = std::find_if(jobs_.rbegin(), jobs_.rend(), is_it);
@@ -86,7 +85,6 @@ FormattedEvents::Job& FormattedEvents::job_of(const std::string& jid) {
   return known != nullptr ? *known : jobs_.emplace_back(Job{jid});
 }
 
-/// Updates the size of a job, and the time when it finished.
 void FormattedEvents::update_totals(Job& job) {
   job_bytes_ -= job.bytes;
   job.bytes =
@@ -102,8 +100,8 @@ void FormattedEvents::update_totals(Job& job) {
   jobs_changed_ = true;
 }
 
-/// Sets the return of a minion. A return that is too large becomes null. REQUIRES: the caller calls
-/// `update_totals` afterwards.
+/// Sets a minion's return, or null for a too large return. REQUIRES: the caller calls `update_totals`
+/// afterwards.
 void FormattedEvents::set_answer(Job& job, std::string_view minion, JsonValue answer) {
   const auto written = [&](bool with_value) {
     std::string text;
@@ -176,7 +174,7 @@ void FormattedEvents::fill_in_job(const std::string& jid, JsonValue listed) {
   update_totals(job);
 }
 
-/// Removes finished jobs after `keep_finished`. Also removes the oldest jobs if the view exceeds its limits.
+/// Removes finished jobs after `keep_finished`, and the oldest jobs beyond the limits.
 void FormattedEvents::drop_old_jobs() {
   const SteadyTime now = clock_.steady();
   const auto forget = [this](std::list<Job>::iterator at) {
@@ -187,7 +185,7 @@ void FormattedEvents::drop_old_jobs() {
     const bool old = at->finished && now - *at->finished >= limits_.keep_finished;
     at = old ? forget(at) : std::next(at);
   }
-  // The last job is the one that just changed. It stays even if it exceeds the limits alone.
+  // The last job just changed, and stays even beyond the limits.
   const auto too_much = [this] {
     return jobs_.size() > 1 && (jobs_.size() > limits_.max_jobs || job_bytes_ > limits_.max_job_bytes);
   };
@@ -222,8 +220,7 @@ void FormattedEvents::set_grains(const std::string& id, JsonValue grains) {
   grain_bytes_ += known.size();
 }
 
-/// Handles the events `salt/key` and `salt/auth`. The master sends `salt/auth` when it accepts a key
-/// automatically.
+/// Handles `salt/key` and `salt/auth`. The master sends `salt/auth` when it accepts a key automatically.
 void FormattedEvents::key_event(JsonValue data) {
   const std::string_view act = data.find("act").value_or(JsonValue()).text();
   const std::string_view id = data.find("id").value_or(JsonValue()).text();
@@ -231,7 +228,7 @@ void FormattedEvents::key_event(JsonValue data) {
   minions_changed_ = minions_changed_ || changed;
 }
 
-/// Handles the start of a minion. An accepted minion can return its grains only after it has started.
+/// Handles the start of a minion, which can return its grains from then on.
 void FormattedEvents::minion_start(const std::string& id) {
   const auto found = minions_.find(id);
   if (found != minions_.end() && found->second.empty()) new_minions_.push_back(id);

@@ -20,57 +20,50 @@ namespace rest_fcgi::netapi {
 
 /// The differences between the formatted views of rest_cherrypy and rest_tornado.
 struct FormattedStyle {
-  bool minions_are_listed;      ///< The minions are a list, `[{"id": M, ...}]`. If false, they are an object,
-                                ///< `{M: {"id": M, ...}}`.
-  bool hears_presence_changes;  ///< The event `salt/presence/change` changes the view, like
-                                ///< `salt/presence/present`.
-  std::string_view end;         ///< The text at the end of a frame.
+  bool minions_are_listed;      ///< true: `[{"id": M, ...}]`; false: `{M: {"id": M, ...}}`
+  bool hears_presence_changes;  ///< `salt/presence/change` changes the view, like `salt/presence/present`
+  std::string_view end;         ///< the text at the end of a frame
 };
 
-/// Limits of one view.
 struct FormattedLimits {
   std::size_t max_jobs = 1000;
-  std::size_t max_job_bytes = std::size_t{512} << 10;  ///< The size of all jobs together.
+  std::size_t max_job_bytes = std::size_t{512} << 10;  ///< the size of all jobs together
   std::size_t max_minions = 50'000;
-  std::size_t max_grain_bytes = std::size_t{8} << 20;  ///< The size of the grains of all minions together.
+  std::size_t max_grain_bytes = std::size_t{8} << 20;  ///< the size of all grains together
   std::chrono::minutes keep_finished{10};
 };
 
-/// Salt's "formatted" view of events for one listener. The view holds all minions, and all jobs with their
-/// returns. Each change makes a frame with all minions or all jobs. A finished job is removed after
-/// `keep_finished`. Beyond the limits, the oldest finished jobs are removed first, then the oldest others. A
-/// return that is too large for its job is shown as null. Not synchronized.
+/// Salt's formatted view of events for one listener, with all minions and jobs. Each change makes a frame
+/// with all minions or all jobs. Finished jobs go after `keep_finished`, and the oldest jobs beyond the
+/// limits. Used by one thread.
 class FormattedEvents {
  public:
   FormattedEvents(const FormattedStyle& style, const Clock& clock, FormattedLimits limits = {})
       : style_(style), clock_(clock), limits_(limits) {}
 
-  /// Applies an event to the view. `data` is JSON. Malformed events are ignored.
+  /// Applies an event, with JSON `data`, to the view. Ignores malformed events.
   void apply(std::string_view tag, std::string_view data);
 
   /// Sets the minions of the view. `grains` is an object from minion id to grains.
   void start(JsonValue grains);
 
-  /// Adds the details of a job whose start event was missed. `listed` is the result of the master's runner
-  /// `jobs.list_job`.
+  /// Adds the details of a job whose start event was missed, from the runner `jobs.list_job`.
   void fill_in_job(const std::string& jid, JsonValue listed);
 
-  /// Returns a frame with the jobs and a frame with the minions. A part that did not change since the last
-  /// call is left out.
+  /// Returns frames with the jobs and the minions, if they changed since the last call.
   [[nodiscard]] std::vector<std::string> take_frames();
 
-  /// Returns the new minions whose grains are unknown. Each minion is returned once.
+  /// Returns each new minion without grains once.
   [[nodiscard]] std::vector<std::string> take_new_minions();
-  /// Returns the jobs with a return whose start event was missed. Each job is returned once.
+  /// Returns each job without a start event once.
   [[nodiscard]] std::vector<std::string> take_unknown_jobs();
 
  private:
   struct Job {
     std::string jid;
-    std::string start_time{"null"}, fun{"null"}, tgt{"null"}, tgt_type{"null"};  ///< All four texts are JSON.
-    std::map<std::string, std::string, std::less<>> minions{};  ///< Maps a minion id to its return as JSON.
-                                                                ///< The text is empty until the minion
-                                                                ///< returns.
+    std::string start_time{"null"}, fun{"null"}, tgt{"null"}, tgt_type{"null"};  ///< JSON texts
+    std::map<std::string, std::string, std::less<>>
+        minions{};  ///< minion ids with their returns as JSON; an empty text before the return
     std::size_t bytes = 0;
     std::optional<SteadyTime> finished{};
   };
@@ -94,10 +87,10 @@ class FormattedEvents {
   const FormattedStyle style_;
   const Clock& clock_;
   const FormattedLimits limits_;
-  std::list<Job> jobs_;  ///< All jobs of the view. The oldest job is first.
+  std::list<Job> jobs_;  ///< all jobs, the oldest first
   std::size_t job_bytes_ = 0;
-  std::map<std::string, std::string, std::less<>> minions_;  ///< Maps a minion id to its grains as JSON. The
-                                                             ///< text is empty if the grains are unknown.
+  std::map<std::string, std::string, std::less<>>
+      minions_;  ///< minion ids with their grains as JSON; an empty text for unknown grains
   std::size_t grain_bytes_ = 0;
   std::vector<std::string> new_minions_;
   std::vector<std::string> unknown_jobs_;

@@ -13,10 +13,10 @@ namespace rest_fcgi::netapi {
 namespace {
 
 constexpr std::size_t kMinSize = 1024;
-// Size in bytes of the compressed part that zlib writes at a time.
+// The size in bytes of the part that zlib writes at a time.
 constexpr std::size_t kPackedPart = 16384;
-constexpr int kGzipFormat = 16;  // The flag in zlib's window bits that selects the gzip format.
-constexpr int kLevel = 1;        // zlib's fastest level, which still shrinks JSON to a tenth.
+constexpr int kGzipFormat = 16;  // zlib's window bit for the gzip format
+constexpr int kLevel = 1;        // zlib's fastest level
 
 bool takes_gzip(std::string_view header) {
   while (!header.empty()) {
@@ -40,8 +40,7 @@ bool is_text(const http::Response& response) {
   return true;
 }
 
-/// Returns the compressed text, or std::nullopt if it is not shorter. `text` stays unchanged. The parameter
-/// is not const because zlib's interface is not.
+/// Returns the compressed text, or std::nullopt if it is not shorter. zlib does not change `text`.
 std::optional<std::string> packed(std::string& text) {
   z_stream stream{};
   if (deflateInit2(&stream, kLevel, Z_DEFLATED, MAX_WBITS + kGzipFormat, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) !=

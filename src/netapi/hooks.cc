@@ -14,12 +14,11 @@ namespace {
 using http::Response;
 using http::Status;
 
-/// Headers with credentials. They are left out of the event, since all users with access to events could read
-/// them.
+/// The headers with credentials, which the event omits because other users can read events.
 constexpr std::array<std::string_view, 4> kSecret{"HTTP_X_AUTH_TOKEN", "HTTP_COOKIE", "HTTP_AUTHORIZATION",
                                                   "HTTP_PROXY_AUTHORIZATION"};
 
-/// Returns the usual spelling of a header: `X-Github-Event` for `X_GITHUB_EVENT`.
+/// Returns the usual spelling of a header, such as `X-Github-Event` for `X_GITHUB_EVENT`.
 std::string header_name(std::string_view variable) {
   std::string name(variable);
   bool starts = true;
@@ -43,7 +42,7 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
   for (const auto& [name, value] : environ.all()) {
     const bool is_secret = std::find(kSecret.begin(), kSecret.end(), name) != kSecret.end();
     const bool is_shadowed = environ.get(name).data() != value.data();
-    // These names stand for properties of the connection, so a client must not set them by a header.
+    // These names stand for properties of the connection, so a client's header must not set them.
     const bool is_ours =
         name == "HTTP_REMOTE_ADDR" || name == "HTTP_CONTENT_TYPE" || name == "HTTP_CONTENT_LENGTH";
     if (!name.starts_with(kPrefix) || is_secret || is_shadowed || is_ours) continue;
@@ -52,7 +51,7 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
   writer.end_object();
 }
 
-/// Returns the text in UTF-8. A text that is not UTF-8 is read as Latin-1, as WSGI reads it (PEP 3333).
+/// Returns the text in UTF-8. Reads other texts as Latin-1, as WSGI does (PEP 3333).
 std::string in_utf8(std::string text) {
   if (is_utf8(text)) return text;
   std::string out;
@@ -65,7 +64,7 @@ std::string in_utf8(std::string text) {
 }
 
 std::string tag_of(const RequestContext& context) {
-  // rest_tornado puts the path of the request into the tag unchanged, also with a slash at the end.
+  // rest_tornado puts the request's path into the tag unchanged.
   if (!context.app.dialect.hooks_have_body) return in_utf8("salt/netapi" + context.target.path);
   std::string tag = "salt/netapi/hook";
   for (const std::string& part : context.below) tag.append("/").append(part);

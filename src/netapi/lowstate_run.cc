@@ -27,7 +27,6 @@ std::optional<Error> failure_of(const Result<client::Reply>& reply) {
   return reply ? reply->failure : reply.error();
 }
 
-/// Runs one chunk and writes its audit line. `NetapiClient::run` explains `gathered`.
 Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& permit,
                               std::atomic<std::size_t>& gathered, AuditTrail& trail) {
   trail.restart();
@@ -40,8 +39,8 @@ Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& 
   return reply;
 }
 
-/// Asks for permission to run one chunk. Checks the client's address first, so that a refusal does not depend
-/// on the password or the user's permissions. `Master::admit` explains `before`.
+/// Asks for permission to run a chunk. Checks the client's address first, so that a refusal does not depend
+/// on the password.
 Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
                          const AdmissionOptions& options, const Permit* before) {
   const auto check = [&](std::string_view user, std::string_view eauth) -> Result<void> {
@@ -64,13 +63,12 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
   Result<Permit> permit = options.own ? client.admit_own(chunk, options.deadline, before)
                                       : client.admit(chunk, options.deadline, before);
   if (!permit) return permit;
-  // The back end may use another user name than the caller sent, so the address is checked again for that
-  // name.
+  // The back end may use another user name, so the address is checked for this name too.
   if (auto may = check(permit->user(), permit->eauth()); !may) return std::move(may).error();
   return permit;
 }
 
-/// The largest number of additional threads for parallel chunks in the whole process.
+/// The most additional threads for parallel chunks in the whole process.
 constexpr std::ptrdiff_t kHelpers = 16;
 using HelperPlaces = std::counting_semaphore<kHelpers>;
 HelperPlaces helper_places(kHelpers);
@@ -129,7 +127,7 @@ RunResult run(const client::NetapiClient& client, const std::vector<Permit>& per
 RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<Permit>& permits,
                           AuditTrail& trail) {
   if (permits.size() < 2) return run(client, permits, trail);
-  constexpr std::size_t kThreads = 8;  // The thread of the request counts as well.
+  constexpr std::size_t kThreads = 8;  // The number includes the request's own thread.
   std::vector<std::optional<Result<client::Reply>>> replies(permits.size());
   std::atomic<std::size_t> gathered = 0;
   std::atomic<std::size_t> next = 0;
@@ -151,9 +149,9 @@ RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<
     others.push_back(*std::move(thread));
   }
   work();
-  others.clear();  // joins them
+  others.clear();  // The threads are joined here.
   RunResult ran;
-  std::optional<Completed> partial;  // The results that the first failed chunk returned before it failed.
+  std::optional<Completed> partial;  // The results that the first failed chunk returned before its failure.
   for (std::size_t i = 0; i < permits.size(); ++i) {
     Result<client::Reply>& reply = *replies[i];
     std::optional<Error> failure = failure_of(reply);

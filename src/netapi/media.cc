@@ -16,7 +16,7 @@ struct Name {
   Media media;
 };
 
-/// The names of each media type. Replies use the first name.
+/// The names of each media type, with the name for replies first.
 constexpr std::array kNames{Name{"application/json", Media::json},
                             Name{"application/x-yaml", Media::yaml},
                             Name{"application/yaml", Media::yaml},
@@ -28,7 +28,7 @@ constexpr std::array kNames{Name{"application/json", Media::json},
 constexpr std::string_view kRead =
     "application/json, application/x-yaml, application/x-www-form-urlencoded and text/plain, in UTF-8";
 
-/// Removes and returns the text before the next `separator` that is not in quotes.
+/// Removes and returns the text before the next `separator` outside of quotes.
 std::string_view take_unquoted(std::string_view& rest, char separator) {
   bool quoted = false;
   std::size_t end = 0;
@@ -43,7 +43,7 @@ std::string_view take_unquoted(std::string_view& rest, char separator) {
   return trimmed(part);
 }
 
-/// Returns the value of the parameter `name` in lower case and without quotes; std::nullopt if it is missing.
+/// Returns a parameter in lower case and without quotes, or std::nullopt.
 std::optional<std::string> parameter(std::string_view parameters, std::string_view name) {
   while (!parameters.empty()) {
     const std::string_view part = take_unquoted(parameters, ';');
@@ -56,8 +56,7 @@ std::optional<std::string> parameter(std::string_view parameters, std::string_vi
   return std::nullopt;
 }
 
-/// Returns how specific a range of an Accept header is for the media type. Returns 0 if the range does not
-/// match.
+/// Returns how specifically a range of an Accept header matches the media type, or 0 for no match.
 int fit(std::string_view range, Media media) {
   const auto is_name = [&](const Name& name) { return name.media == media && name.type == range; };
   if (std::any_of(kNames.begin(), kNames.end(), is_name)) return 3;
@@ -91,7 +90,6 @@ Result<std::vector<Range>> ranges_in(std::string_view accept) {
   return ranges;
 }
 
-/// Returns the quality of the most specific range that matches the media type.
 double quality_of(Media media, const std::vector<Range>& ranges) {
   int best = 0;
   double quality = 0;
@@ -112,7 +110,7 @@ std::string_view content_type_of(Media media) noexcept {
 }
 
 Result<Media> media_in(std::string_view content_type) {
-  if (content_type == kNames.front().type) return kNames.front().media;  // the usual case
+  if (content_type == kNames.front().type) return kNames.front().media;
   std::string_view rest = content_type;
   const std::string type = lower(take_unquoted(rest, ';'));
   const auto name =
@@ -142,7 +140,7 @@ Result<std::optional<Media>> media_out(std::string_view accept, std::span<const 
 
 Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most) {
   std::vector<FormField> fields;
-  // Allocates the memory once, because a growing vector would leave copies of passwords behind.
+  // The memory is allocated once, because a growing vector would leave copies of passwords behind.
   fields.reserve(std::min(most, static_cast<std::size_t>(std::count(text.begin(), text.end(), '&')) + 1));
   while (!text.empty()) {
     std::string_view value = next_token(text, '&');

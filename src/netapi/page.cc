@@ -12,10 +12,10 @@
 namespace rest_fcgi::netapi {
 namespace {
 
-/// The page for browsers if the option `app` is not set. The page loads no other files and uses the URLs of
-/// this API. It contains the user's name, because scripts cannot read the session's cookie.
+/// The page for browsers without the option `app`. The page has the user's name, because scripts cannot read
+/// the cookie.
 constexpr std::string_view kPage =
-#include "netapi/index_html.h"  // made from deploy/index.html
+#include "netapi/index_html.h"  // The header is made from deploy/index.html.
     ;
 
 constexpr std::chrono::seconds kSessionTimeout{2};
@@ -28,7 +28,6 @@ std::string make_nonce() {
   return nonce;
 }
 
-/// Returns a JSON array with the names of the back ends, for the login form.
 std::string eauths_of(const RequestContext& context) {
   std::string json;
   JsonWriter writer(json);
@@ -50,10 +49,10 @@ http::Response home_page(RequestContext& context) {
   const std::string nonce = make_nonce();
   std::string html(kPage);
   replace_all(html, "@NONCE@", nonce);
-  // For the page's script, "-" means that sessions are off. A base path is empty or begins with a slash.
+  // For the page's script, "-" means that sessions are off.
   replace_all(html, "@BASE@", context.app.options.enable_sessions ? escaped(context.base) : "-");
   replace_all(html, "@EAUTHS@", escaped(eauths_of(context)));
-  // The short deadline makes the page ask for a login if the master does not answer.
+  // With this short deadline, the page asks for a login if the master does not answer.
   context.deadline = std::min(context.deadline, context.app.clock.steady() + kSessionTimeout);
   // The origin is not checked, because a page of another origin cannot read this page.
   const auto session = session_of_any_origin(context);

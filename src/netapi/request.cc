@@ -63,22 +63,20 @@ class Form {
     }
   }
 
-  /// Writes an object with a member for each field name. The member is the field's value, or a list if the
-  /// name has several values.
+  /// Writes an object with a member for each field name. A repeated name has a list of values.
   void write(JsonWriter& writer) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
       if (name == "arg" && values.size() == 1 && values.front().empty())
-        continue;  // Clients send an empty `arg` to mean "no arguments".
+        continue;  // Clients send an empty `arg` for "no arguments".
       writer.key(name);
       write_values(writer, values);
     }
     writer.end_object();
   }
 
-  /// Writes an object with a member for each field name. Reads the values of `arg` as YAML. Also reads
-  /// the value of a field in `maps` as YAML if the field has exactly one value. Errors: malformed, with the
-  /// name of the field.
+  /// Writes an object with a member for each field name. Reads `arg`, and single values of a field in `maps`,
+  /// as YAML. Errors: malformed, with the name of the field.
   Result<void> write_typed(JsonWriter& writer, std::span<const std::string_view> maps) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
@@ -126,8 +124,7 @@ class Form {
     return {};
   }
 
-  /// Writes the list of arguments. Leaves out empty values, since clients send an empty `arg` to mean "no
-  /// arguments".
+  /// Writes the list of arguments, without the empty `arg` that clients send for "no arguments".
   static Result<void> write_arguments(JsonWriter& writer, const Values& values) {
     writer.begin_array();
     for (const std::string_view value : values) {
@@ -159,7 +156,7 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
   if (rules.forms_are_lowstate) form.drop_empty();
   static constexpr std::string_view kMaps[] = {"kwarg", "metadata"};
   const auto maps = std::span(kMaps).first(
-      rules.forms_are_lowstate ? 2 : 1);  // A field `metadata` of a hook is plain text.
+      rules.forms_are_lowstate ? 2 : 1);  // The field `metadata` of a hook is plain text.
   std::string json;
   JsonWriter writer(json);
   if (!rules.typed_forms) {

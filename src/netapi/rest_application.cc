@@ -26,14 +26,13 @@ bool starts_with(const std::vector<std::string>& parts, const std::vector<std::s
   return parts.size() >= start.size() && std::equal(start.begin(), start.end(), parts.begin());
 }
 
-/// Returns whether the path starts with the route's path and has no additional slashes. For a route without
-/// parts below it, the two paths must be equal.
+/// Returns whether the path starts with the route's path and has no additional slashes.
 bool is_spelled_as(const Route& route, std::string_view path) {
   const std::string spelled = path_text(route);
   return route.max_parts_below == 0 ? path == spelled : path.starts_with(spelled);
 }
 
-/// Sets the route with the longest matching path. Returns false if the path is not below `root_prefix`.
+/// Sets the route with the longest matching path. Returns false for a path outside of `root_prefix`.
 bool place(RequestContext& context) {
   const App& app = context.app;
   context.base = context.target.above;
@@ -57,7 +56,7 @@ bool place(RequestContext& context) {
   return true;
 }
 
-/// Chooses the media type of the reply, and the media type of an error response.
+/// Chooses the media types of the reply and of an error response.
 Result<void> negotiate(RequestContext& context) {
   const std::string_view accept = context.environ.get("HTTP_ACCEPT");
   static constexpr std::array kWithPages{Media::json, Media::yaml, Media::html};
@@ -131,7 +130,6 @@ std::optional<Response> refused_body(RequestContext& context) {
   return std::nullopt;
 }
 
-/// Answers a CORS preflight request.
 Response preflight(const RequestContext& context) {
   const Environ& environ = context.environ;
   if (context.app.dialect.full_headers) {
@@ -156,7 +154,7 @@ Response preflight(const RequestContext& context) {
   return response;
 }
 
-/// Checks the request and calls the handler. The order of the checks decides which error the caller gets.
+/// Checks the request and calls the handler. The first failed check decides the error.
 Response dispatch(RequestContext& context) {
   const App& app = context.app;
   if (!app.options.authorized_ips.empty() && !app.authorized.has(context.remote())) {
@@ -196,7 +194,6 @@ bool has_header(const Response& response, std::string_view name) {
                      [name](const auto& header) { return header.first == name; });
 }
 
-/// Adds the headers that all responses have.
 void finish(const RequestContext& context, Response& response) {
   const App& app = context.app;
   auto& headers = response.headers;
@@ -250,15 +247,13 @@ Response answer(const App& app, const Environ& environ) {
   return response;
 }
 
-/// Returns whether the route has the default path of its option.
 bool has_default_path(const Route& route) {
   const RestCherrypyOptions defaults;
   if (route.option == "webhook_url") return route.path == parts_of(defaults.webhook_url);
   return route.path == parts_of(route.option == "app_path" ? defaults.app_path : defaults.static_path);
 }
 
-/// Refuses two routes with the same path, since the second route would never be found. The error names the
-/// configuration key.
+/// Refuses two routes with the same path. The error names the configuration key.
 Result<void> check_paths(const std::vector<Route>& routes) {
   for (const Route& route : routes) {
     if (route.option.empty() || route.path.empty()) continue;  // The path `/` is allowed, as in salt-api.

@@ -35,8 +35,7 @@ std::optional<std::string_view> text_at(JsonValue object, std::string_view key) 
   return value->text();
 }
 
-/// Returns the first key that is missing or whose value is not a text. Returns an empty text if all keys are
-/// present.
+/// Returns the first key without a text, or an empty text.
 std::string_view missing_key(JsonValue object) {
   for (const std::string_view key : kKeys) {
     if (!text_at(object, key)) return key;
@@ -44,8 +43,8 @@ std::string_view missing_key(JsonValue object) {
   return {};
 }
 
-/// Reads `token_expire`, a number of seconds that may be written as text. Returns std::nullopt if the key is
-/// missing. Reduces values above the maximum to the maximum. Errors: invocation.
+/// Reads `token_expire` in seconds, up to the maximum. Returns std::nullopt for a missing key. Errors:
+/// invocation.
 Result<std::optional<std::chrono::milliseconds>> token_life_in(JsonValue object) {
   constexpr std::string_view kKey = "token_expire";
   const auto value = lowstate::find_nonempty(object, kKey);
@@ -75,8 +74,7 @@ Credentials credentials_in(const RequestContext& context, JsonValue object) {
 }
 
 /// Logs in with the credentials of `object` and writes an audit line. A malformed `token_expire` is an error
-/// only for users who may choose the token's lifetime. This permission is known only after the login. As in
-/// Salt, the value of other users is ignored.
+/// only for users who may choose the token's lifetime. Salt ignores other users' values.
 Result<Session> log_in_with(const RequestContext& context, JsonValue object, std::string_view what) {
   const Credentials credentials = credentials_in(context, object);
   const auto refused = [&](Error error) {
@@ -134,8 +132,7 @@ void write_session(JsonWriter& writer, const Session& session) {
   writer.end_object();
 }
 
-/// Returns the object with the credentials of a login. It is the body, or the first element if the body is a
-/// list.
+/// Returns the credentials of a login: the body, or the first element of a list.
 std::optional<JsonValue> first_object(const RequestContext& context) {
   JsonValue value = context.body.value;
   if (value.is(JsonValue::Kind::array) && value.size() > 0) value = *value.elements().begin();
@@ -231,7 +228,7 @@ Response log_in(RequestContext& context) {
   Response response = reply(context, Status::ok, std::move(json));
   const std::string_view token = session->token.reveal().text;
   response.headers.emplace_back("X-Auth-Token", token);
-  // A page of another origin gets the token, but does not set the browser's cookie.
+  // A page of another origin gets the token, but its response sets no cookie.
   if (!context.app.origins.is_foreign(context.environ)) {
     response.headers.emplace_back(
         "Set-Cookie",

@@ -18,8 +18,7 @@ std::int64_t count(const std::atomic<std::uint64_t>& counter) {
   return static_cast<std::int64_t>(counter.load(std::memory_order_relaxed));
 }
 
-/// Writes an object from URLs to objects with the number of requests. It has at most one member for each
-/// route.
+/// Writes an object from each route's URL to its number of requests.
 void write_urls(JsonWriter& writer, RequestCounters& counters) {
   const std::lock_guard lock(counters.mutex);
   writer.begin_object();

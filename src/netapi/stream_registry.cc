@@ -13,7 +13,7 @@ namespace rest_fcgi::netapi {
 namespace {
 
 constexpr std::chrono::milliseconds kCheckInterval{500};
-/// How long the master may take to answer one question about a token.
+/// The time limit for the master's answer about one token.
 constexpr std::chrono::seconds kQuestionTimeout{1};
 constexpr std::size_t kMaxQueuedCalls = 100;
 constexpr const char* kLoggedOut = "The session has ended.";
@@ -24,8 +24,7 @@ void log_failure(std::string_view what, const std::exception& exception) noexcep
 
 }  // namespace
 
-/// A token and the streams that were opened with it. The mutex of StreamRegistry guards the members that can
-/// change.
+/// A token and its streams. The mutex of StreamRegistry guards the members that can change.
 struct StreamRegistry::TokenGroup {
   const Secret token;
   const std::string user;
@@ -33,8 +32,7 @@ struct StreamRegistry::TokenGroup {
   master::EventPermit permit;
   std::string end_reason{};
   std::vector<Subscription*> subscriptions{};
-  std::atomic<unsigned> changes{
-      0};  ///< Number of changes of the members above and of results of token checks.
+  std::atomic<unsigned> changes{0};  ///< the number of changes and of token checks
 };
 
 StreamRegistry::~StreamRegistry() {
@@ -64,7 +62,7 @@ void StreamRegistry::end_streams(SecretView token) {
   if (group) change_and_wake(*group, [&group] { group->end_reason = kLoggedOut; });
 }
 
-/// Returns the group of the token, or null. REQUIRES: the mutex is held.
+/// Returns the group of the token, or null. REQUIRES: the caller holds the mutex.
 std::shared_ptr<StreamRegistry::TokenGroup> StreamRegistry::find(SecretView token) const {
   for (const std::shared_ptr<TokenGroup>& group : groups_) {
     if (group->end_reason.empty() && equal_in_constant_time(group->token.reveal().text, token.reveal()))
@@ -98,8 +96,7 @@ Result<std::unique_ptr<StreamRegistry::Subscription>> StreamRegistry::open(
   if (auto started = start_threads(); !started) return std::move(started).error();
   const auto group = group_of(session, permit);
   std::unique_ptr<Subscription> subscription(new Subscription(shared_from_this(), group));
-  // In an existing group, the permit may be newer than `permit`. With a count below the group's, the first
-  // poll returns the newer permit.
+  // An existing group may have a newer permit. With a lower count, the first poll returns the newer permit.
   subscription->changes_ = group->subscriptions.empty() ? group->changes.load() : group->changes - 1;
   group->subscriptions.push_back(subscription.get());
   ++open_;
@@ -108,7 +105,7 @@ Result<std::unique_ptr<StreamRegistry::Subscription>> StreamRegistry::open(
   return subscription;
 }
 
-/// Starts the threads that are not running yet. REQUIRES: the mutex is held.
+/// Starts the missing threads. REQUIRES: the caller holds the mutex.
 Result<void> StreamRegistry::start_threads() {
   if (!check_thread_.joinable()) {
     auto started = Thread::start(
@@ -163,7 +160,7 @@ void StreamRegistry::Subscription::call(std::string chunk, Call call, std::strin
   streams_->changed_.notify_all();
 }
 
-/// Applies `change` to the group and wakes its streams. REQUIRES: the mutex is not held.
+/// Applies `change` to the group and wakes its streams. REQUIRES: the caller does not hold the mutex.
 void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void()>& change) {
   std::vector<http::Wake> wakes;
   {
@@ -178,8 +175,8 @@ void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void
   for (const http::Wake& wake : wakes) (*wake)();
 }
 
-/// Checks the token of a group. Ends its streams if the session has ended. Returns false if the master did
-/// not answer.
+/// Checks a group's token and ends the streams of an ended session. Returns false without an answer of the
+/// master.
 bool StreamRegistry::check(const client::NetapiClient& client, TokenGroup& group, SteadyTime deadline) {
   const auto end = [&group](const std::string& why) { return [&group, why] { group.end_reason = why; }; };
   if (clock_.wall() >= group.expire) {
@@ -208,7 +205,7 @@ void StreamRegistry::check_all(const client::NetapiClient& client) {
     std::copy_if(groups_.begin(), groups_.end(), std::back_inserter(groups),
                  [](const auto& group) { return group->end_reason.empty(); });
   }
-  // A token whose last check got no answer is checked last, so that it does not delay the other tokens.
+  // A token whose last check got no answer is checked last.
   const auto unanswered = std::find(groups.begin(), groups.end(), unanswered_.lock());
   if (unanswered != groups.end()) std::rotate(groups.begin(), std::next(unanswered), groups.end());
   bool patient = true;
@@ -221,8 +218,8 @@ void StreamRegistry::check_all(const client::NetapiClient& client) {
   }
 }
 
-/// Runs the first call in the queue. Releases `lock` during the call. REQUIRES: the queue is not empty, and
-/// `lock` is held.
+/// Runs the first queued call and releases `lock` meanwhile. REQUIRES: the queue is not empty, and `lock` is
+/// held.
 void StreamRegistry::answer(std::unique_lock<std::mutex>& lock) {
   // The call stays in the queue while it runs, so that an equal call can share its answer.
   QueuedCall& queued = queue_.front();
@@ -231,7 +228,7 @@ void StreamRegistry::answer(std::unique_lock<std::mutex>& lock) {
   if (client != nullptr && queued.group->end_reason.empty() && !queued.group->subscriptions.empty()) {
     lock.unlock();
     try {
-      // Checks the session first, since the master would count the use of a revoked token as a failed login.
+      // The session is checked first, because the master would count a revoked token as a failed login.
       const SecretView token = queued.group->token;
       if (client->master().session(token, clock_.steady() + kQuestionTimeout)) {
         answer = queued.call(*client, token, queued.chunk);
@@ -266,7 +263,7 @@ void StreamRegistry::call_loop() {
   }
 }
 
-/// Returns the time of the next check of tokens. REQUIRES: the mutex is held.
+/// Returns the time of the next check of tokens. REQUIRES: the caller holds the mutex.
 SteadyTime StreamRegistry::next_check() const {
   constexpr std::chrono::hours kNothingToDo{1};
   const SteadyTime now = clock_.steady();

@@ -27,12 +27,10 @@
 
 namespace rest_fcgi::netapi {
 
-/// The registry of all open event streams. It limits their number and ends streams whose session has ended.
-/// Every half second, a thread asks the master about the token of each stream. A stream ends if its token was
-/// revoked or if its user may no longer see events. If the user's permissions change, the stream shows other
-/// events. If the master does not answer, a stream continues until its token expires. A second thread runs
-/// the calls that streams make (`Subscription::call`). Both threads start with the first stream. All
-/// applications share one StreamRegistry, which survives reloads. Thread-safe.
+/// The open event streams of all applications. Every half second, a thread asks the master about each
+/// stream's token, and ends streams whose token was revoked or whose user may no longer see events. If the
+/// master does not answer, a stream continues until its token expires. A second thread runs
+/// `Subscription::call`. Survives reloads. Thread-safe.
 class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
  public:
   /// `clock` must outlive this object.
@@ -44,15 +42,14 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   /// Sets the client and the limits for later checks. Open streams continue.
   void use(std::shared_ptr<const client::NetapiClient> client, StreamLimits limits);
 
-  /// Ends all streams that were opened with this token. Call this after the token was revoked.
+  /// Ends all streams with this token. Called after the token was revoked.
   void end_streams(SecretView token);
 
  private:
   struct TokenGroup;
 
  public:
-  /// The registration of one open stream. The destructor removes the stream from the registry. Used by one
-  /// thread at a time.
+  /// The registration of one open stream, until the destructor. Used by one thread at a time.
   class Subscription {
    public:
     ~Subscription();
@@ -64,22 +61,20 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
       Json answer;
     };
 
-    /// The changes since the last call of `poll`.
     struct Update {
-      /// The new permit for events. Set if the user may see other events now.
+      /// The new permit, if the user may see other events now.
       std::optional<master::EventPermit> permit;
-      std::string end_reason;         ///< reason for the end of the stream; empty if the stream continues
-      std::vector<Answer> answers{};  ///< results of finished calls
+      std::string end_reason;         ///< the reason why the stream ends; empty if the stream continues
+      std::vector<Answer> answers{};  ///< the results of finished calls
     };
-    /// Returns the changes since the last call. The registry calls `wake` when there are further changes.
+    /// Returns the changes since the last call. The registry calls `wake` after further changes.
     [[nodiscard]] Update poll(const http::Wake& wake);
 
     using Call =
         std::function<Json(const client::NetapiClient& client, SecretView token, std::string_view chunk)>;
-    /// Queues a call of `call(client, token, chunk)` for the registry's second thread, with the token of the
-    /// stream. If `subject` is not empty, a later `poll` returns the result as an Answer with this subject.
-    /// Equal calls in the queue with the same token run only once. If the queue is full, the call is dropped.
-    /// If the session has ended, the result is JSON null.
+    /// Queues `call(client, token, chunk)` for the second thread. With a `subject`, a later `poll` returns
+    /// the result as an Answer. Equal queued calls run once. A full queue drops the call. After the session's
+    /// end, the result is JSON null.
     void call(std::string chunk, Call call, std::string subject = {});
 
    private:
@@ -89,13 +84,12 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
 
     const std::shared_ptr<StreamRegistry> streams_;
     const std::shared_ptr<TokenGroup> group_;
-    unsigned changes_ = 0;         ///< number of changes of the token group that this stream has seen
-    http::Wake wake_;              // guarded by the mutex of streams_
-    std::vector<Answer> answers_;  // guarded by the mutex of streams_
+    unsigned changes_ = 0;         ///< the number of changes of the token group that this stream has seen
+    http::Wake wake_;              // The mutex of `streams_` guards this member.
+    std::vector<Answer> answers_;  // The mutex of `streams_` guards this member.
   };
 
-  /// Registers a stream of `session`. Errors: unavailable, if there are too many streams; internal, if no
-  /// thread can be started.
+  /// Registers a stream. Errors: unavailable, for too many streams; internal, if no thread can be started.
   [[nodiscard]] Result<std::unique_ptr<Subscription>> open(const master::Session& session,
                                                            const master::EventPermit& permit);
 
@@ -104,7 +98,6 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
     std::shared_ptr<TokenGroup> group;
     std::string chunk;
     Subscription::Call call;
-    /// The streams that get the result, each with its subject.
     std::vector<std::pair<Subscription*, std::string>> subscribers;
   };
 
@@ -121,19 +114,19 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
                                                      const master::EventPermit& permit);
 
   const Clock& clock_;
-  std::mutex mutex_;  // guards all members below
+  std::mutex mutex_;  // This mutex guards all members below.
   std::condition_variable changed_;
   std::shared_ptr<const client::NetapiClient> client_;
   StreamLimits limits_;
   std::vector<std::shared_ptr<TokenGroup>> groups_;
   std::size_t open_ = 0;
-  std::deque<QueuedCall> queue_;    ///< the calls that wait; the first call runs now
-  bool has_dropped_calls_ = false;  ///< whether calls were dropped since the queue was last empty
+  std::deque<QueuedCall> queue_;    ///< the waiting calls, and in front the running call
+  bool has_dropped_calls_ = false;  ///< calls were dropped since the queue was last empty
   SteadyTime last_check_{};
   bool check_now_ = false;
-  bool has_new_stream_ = false;  ///< whether a stream was opened since the last check
+  bool has_new_stream_ = false;  ///< a stream was opened since the last check
   bool stopping_ = false;
-  /// The group of the last check without an answer; used only by check_loop.
+  /// The group of the last check without an answer, for `check_loop` only.
   std::weak_ptr<const TokenGroup> unanswered_;
   Thread check_thread_;
   Thread call_thread_;
