@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Records Salt's answers to the rows of the tables: those of NetapiClient in test/vectors/salt-SERIES.json, and those
-of salt-api in rest-SERIES.json.
+"""Records Salt's answers to the rows of the tables. The answers of NetapiClient go to test/vectors/salt-SERIES.json,
+and the answers of salt-api to rest-SERIES.json.
 
-Installs the newest release of each series, starts a master, minions and salt-api, and asks each row until two answers
-are equal. Prints the rows whose answer has changed.
+Installs the newest release of each series, starts a master, minions and salt-api, and sends each row until two answers
+are equal. Prints the rows with a changed answer.
 
 usage: record_salt.py [--installed] [SERIES ...]   --installed uses the newest installed release
 """
@@ -33,7 +33,7 @@ AT_ONCE = 4
 
 
 def all_answers(ask, table):
-    """Returns the answers by row name; Unanswered for a row without one."""
+    """Returns the answers by row name. The answer of a row without an answer is Unanswered."""
 
     def answer(row):
         try:
@@ -50,7 +50,7 @@ def record(series, fresh):
     """Returns whether all rows were answered."""
     folder = salts.installed(series, fresh=fresh)
     tables = (rows.all_rows, oracle.Recording(series)), (rest_rows.all_rows, salt_api.recording(series))
-    home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))  # a short path for unix sockets
+    home = pathlib.Path(tempfile.mkdtemp(prefix="rest_fcgi-"))  # unix sockets need a short path
     salt = api = None
     try:
         salt = Salt(folder, home, series)
@@ -73,7 +73,7 @@ def write(release, table, recording, answers):
         answer, before = answers[row.name], recording.before(row)
         if isinstance(answer, Unanswered):
             print(f"{release}: no answer: {answer}")
-            answer = before  # keeps the recorded answer
+            answer = before  # the recorded answer stays
         elif before not in (None, answer):
             print(f"{release}: another answer: {row.name}")
         if answer:

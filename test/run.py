@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Runs tests and prints one line with the sum, `N passed, N failed`. The exit status is 0 only if no test failed.
 
-Most tests wait most of the time. Unit tests therefore run in parallel parts, and pytest runs in several processes if
-pytest-xdist is installed; tests of one file share fixtures and stay together. Unit tests and pytest do not run at once,
-because unit tests measure short times and some wire tests start thousands of threads. REST_FCGI_COUNTS=FILE appends the
-sums of a run to that file, and the failures to FILE.failed.
+Unit tests run in parallel parts. If pytest-xdist is installed, pytest runs in several processes, and tests of one file
+stay together. Unit tests measure short times, so pytest starts after the unit tests.
+REST_FCGI_COUNTS=FILE appends the sums of a run to FILE, and the failures to FILE.failed.
 
 usage: run.py [--unit PROGRAM] [--select EXPRESSION] [--workers N] [PYTEST_PATH ...]
 """
@@ -27,20 +26,20 @@ DOCTEST_FAILURE = re.compile(r"^={79}\n(.+?:\d+:\nTEST (?:CASE|SUITE):.+?)(?=^={
 
 Count = collections.namedtuple("Count", "passed failed skipped")
 CRASH = Count(0, 1, 0)
-failures = []  # failures with their output, printed again at the end
+failures = []  # failures with their output, for the end of the run
 
 
 def judge(status, count):
-    """Returns `count` with one more failure if the runner failed but named no test."""
+    """Returns `count` with one more failure if the runner failed without a failed test."""
     if status != 0 and count.failed == 0:
         return count._replace(failed=1)
     return count
 
 
-SHARDS = 6  # parts of the unit tests, which mostly wait
-LIMIT = 20 * 60  # seconds for one part of the unit tests; the name of a hanging test is printed
-TEST_LIMIT = 10 * 60  # seconds for one pytest test with its fixtures; then it fails with the stack of each thread
-ORDER = ["--order-by=rand", "--rand-seed=10"]  # distributes waiting tests evenly
+SHARDS = 6  # number of parts of the unit tests
+LIMIT = 20 * 60  # seconds for one part of the unit tests
+TEST_LIMIT = 10 * 60  # seconds for one pytest test with its fixtures
+ORDER = ["--order-by=rand", "--rand-seed=10"]  # the order distributes waiting tests evenly
 
 
 class Doctest:
@@ -60,13 +59,13 @@ class Doctest:
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT), output, last - first + 1
 
     def counts(self):
-        """Waits for all parts and prints their output. A part without a crash ends with a summary, in which tests of
-        other parts count as skipped."""
+        """Waits for all parts and prints their output. In the summary of a part, tests of other parts count as
+        skipped."""
         for child, output, size in self._parts:
             try:
                 child.wait(LIMIT)
             except subprocess.TimeoutExpired:
-                child.send_signal(signal.SIGABRT)  # doctest names the test that crashed
+                child.send_signal(signal.SIGABRT)  # the signal makes doctest name the test that hangs
                 child.wait()
             output.seek(0)
             text = output.read()
@@ -81,7 +80,6 @@ class Doctest:
 
 
 def count_junit(report):
-    """Returns the counts of a JUnit report."""
     count = CRASH._replace(failed=0)
     root = xml.etree.ElementTree.parse(report).getroot()
     for case in root.iter("testcase"):

@@ -1,13 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the tests of a build with sanitizers. BUILD is its folder, and SAN its -fsanitize. Each report ends the program
-# with an error, which fails the test.
+# Runs the tests of the build in BUILD with the sanitizers in SAN. Each report of a sanitizer fails the test.
 set -eu
 
 export ASAN_OPTIONS='abort_on_error=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1'
 export LSAN_OPTIONS="suppressions=$PWD/test/lsan.supp:print_suppressions=0"
 export UBSAN_OPTIONS='halt_on_error=1:print_stacktrace=1'
-export TSAN_OPTIONS='halt_on_error=1:second_deadlock_stack=1:die_after_fork=0' # tests fork to be killed
+export TSAN_OPTIONS='halt_on_error=1:second_deadlock_stack=1:die_after_fork=0'
 TSAN_OPTIONS="$TSAN_OPTIONS:suppressions=$PWD/test/tsan.supp"
 export REST_FCGI_BINARY="$BUILD/rest_fcgi" REST_FCGI_SANITIZED="$SAN"
 
@@ -15,10 +14,10 @@ if [ "$SAN" = thread ]; then
   # The thread sanitizer of older compilers fails with a high vm.mmap_rnd_bits of the kernel.
   fixed=
   if setarch "$(uname -m)" -R true 2>/dev/null; then fixed="setarch $(uname -m) -R"; fi
-  parts='load jobs process streams' # threads share data in these
+  parts='load jobs process streams' # threads share data in these tests
 else
   fixed=
-  # Sockets, TLS and helper programs with untrusted bytes. The unit tests run parsers, SQLite, etcd and Salt's protocol.
+  # These tests send untrusted bytes to sockets, TLS and helper programs.
   parts='fastcgi hostile_bodies http_hostile load mutual_tls pam_helper process rest run_helper streams'
 fi
 wire=

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The benchmark: runs cases in turns with their rivals, and writes report.md and figures.json.
 
-bench.py run [CASE ...] runs cases such as `ping 'mem*'`, by default all; results of other cases are kept. bench.py
-check compares the last results with the goals, and exits with status 1 if one falls short. bench.py list prints the
-cases.
+bench.py run [CASE ...] runs cases such as `ping 'mem*'`, by default all.
+bench.py check compares the last results with the goals. The exit status is 1 if a goal is missed.
+bench.py list prints the cases.
 
 BENCH_SECONDS is the length of a round, BENCH_ROUNDS the number of rounds, and BENCH_BUILD the build tree.
 """
@@ -33,7 +33,7 @@ FIGURES = FOLDER / "figures.json"
 
 
 def stored():
-    """Returns `{case: {"when": ..., "commit": ..., "rounds": ..., "figures": [Figure]}}` of the last run of each case."""
+    """Returns a map from each case to its last run: `when`, `commit`, `rounds` and `figures`."""
     if not FIGURES.exists():
         return {}
     runs = json.loads(FIGURES.read_text())
@@ -75,7 +75,7 @@ def run(words):
         except Unavailable as reason:
             print(f"  left out: {reason}", flush=True)
             continue
-        except Exception as error:  # the other cases still run
+        except Exception as error:
             failed.append(name)
             print(f"  FAILED: {type(error).__name__}: {str(error)[:2000]}", flush=True)
             continue
@@ -105,7 +105,7 @@ def check():
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends the started programs
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the exit ends the started programs
     match sys.argv[1:]:
         case ["run", *words]:
             sys.exit(run(words))

@@ -16,7 +16,7 @@ from support.daemon import BINARY
 from support.process import answers, wait_until
 
 TIMES, TIMES_OF_LARGE = 40, 4
-STARTS = 600  # seconds; valgrind is slow
+STARTS = 600  # seconds for the start, which is slow under valgrind
 REQUESTS = {
     "a ping": json.dumps([{**LOGIN, **PING}]),
     "100 pings": json.dumps([{**LOGIN, **PING}] * 100),
@@ -33,11 +33,11 @@ def ask(address, body, times):
     request = fastcgi.request(body.encode())
     for _ in range(times):
         assert fastcgi.talk(address, request, STARTS).ended
-    time.sleep(0.2)  # includes work after the answer
+    time.sleep(0.2)  # the pause includes work after the answer
 
 
 class Counted:
-    """A program under callgrind or strace. It ends with the case."""
+    """A program under callgrind or strace. The program ends with the case."""
 
     def __init__(self, bench, argv, address):
         self._folder, self.address = bench.folder("counted"), str(address)
@@ -48,7 +48,6 @@ class Counted:
         self._dumps = 0
 
     def instructions(self, body):
-        """Returns the instructions per request."""
         times = times_of(body)
         ask(self.address, body, 2)
         self._control("-z")
@@ -68,7 +67,6 @@ class Counted:
 
 
 def system_calls(pid, address, body):
-    """Returns the system calls per request, of all threads."""
     times = times_of(body)
     ask(address, body, 2)
     tracing = subprocess.Popen(["strace", "-f", "-c", "-U", "calls,name", "-p", str(pid)], stderr=subprocess.PIPE, text=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A table of goals, and the check of figures against it.
+"""A table of goals, and the check of figures against the table.
 
-A goal for CPU is a ratio to the bare rival of the same run, for example 24 us where the bare loop takes 22.
+A goal for CPU is a ratio to the bare rival of the same run, for example 24 us against 22 us.
 """
 
 import dataclasses
@@ -10,9 +10,9 @@ import itertools
 import math
 import statistics
 
-BUSY = 0.10  # share of the machine used by others, above which rates mean nothing
-BUSY_CPU = 0.35  # the same for CPU per request, which caches and clock rates affect
-STEADY = ("RSS", "anonymous", "size", "share")  # figures that the load of the machine does not affect
+BUSY = 0.10  # largest share of other programs with which rates are valid
+BUSY_CPU = 0.35  # the same limit for CPU per request, which caches and clock rates affect
+STEADY = ("RSS", "anonymous", "size", "share")  # the load of the machine does not affect these figures
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +73,6 @@ GOALS = (
 
 
 def curves(figures):
-    """Returns `{(case, what): [(size, figure)]}` of all figures with sizes."""
     found = {}
     for figure in figures:
         if figure.at.isdigit():
@@ -82,7 +81,7 @@ def curves(figures):
 
 
 def exponent(points):
-    """Returns the steepest growth of cost between two sizes; 1 is linear."""
+    """Returns the steepest growth of cost between two sizes. Linear growth is 1."""
     steps = itertools.pairwise((size, max(figure.middle, 1e-9)) for size, figure in points)
     return max(math.log(y2 / y1) / math.log(x2 / x1) for (x1, y1), (x2, y2) in steps)
 
@@ -92,11 +91,12 @@ class Verdict:
     goal: Goal
     at: str
     value: float
-    word: str  # Returns "reached", "falls short", "cannot tell" or "not measured".
+    word: str  # "reached", "falls short", "cannot tell" or "not measured"
 
 
 def judge(goal, value, busy, spread, at):
-    """The machine may be the cause if the difference is within that of rounds, or if others used the machine."""
+    """Returns the result of a goal. The machine may be the cause of a small difference, or of a difference on a busy
+    machine."""
     word = "reached" if goal.met(value) else "falls short"
     too_busy = goal.what not in STEADY and busy > (BUSY_CPU if "CPU" in goal.what or goal.what == "speed" else BUSY)
     off = abs(value - goal.limit) / goal.limit if goal.limit else 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Shared parts of the cases: rivals in turns, load from wrk, CPU time of processes, and the figures.
 
-A case measures one quantity at several points. A figure has our value and that of the rival. Both take turns, so that
-other load affects both; its share is kept with the figure.
+A case measures one quantity at several points. A figure has our value and the rival's value. The two programs take
+turns, so that other load affects both programs. The figure keeps the share of other load.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from support.daemon import Daemon  # noqa: E402
 from support.process import Process  # noqa: E402
 from support.salt_master import family  # noqa: E402
 
-SECONDS = float(os.environ.get("BENCH_SECONDS") or 2)  # of one round
+SECONDS = float(os.environ.get("BENCH_SECONDS") or 2)  # seconds of one round
 ROUNDS = int(os.environ.get("BENCH_ROUNDS") or 5)
 MICROSECONDS = {"us": 1, "ms": 1e3, "s": 1e6, "m": 60e6}
 
@@ -37,16 +37,16 @@ PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
 
 @dataclasses.dataclass
 class Figure:
-    """One quantity at one point. `at` is a name, or a size, with which the cost may grow."""
+    """One quantity at one point. `at` is a name, or a size with which the cost may grow."""
 
     case: str
     at: str
-    what: str  # "rate", "CPU", "99%", "RSS" ...
+    what: str
     unit: str
     ours: list
-    rival: list  # empty without a rival
+    rival: list  # the list is empty without a rival
     rival_name: str = ""
-    busy: float = 0  # share of the machine that others used
+    busy: float = 0  # share of the machine that other programs used
 
     @property
     def middle(self):
@@ -54,7 +54,6 @@ class Figure:
 
     @property
     def ratio(self):
-        """Returns the ratio of medians; None without a rival."""
         return self.middle / statistics.median(self.rival) if self.rival and statistics.median(self.rival) else None
 
     @property
@@ -71,8 +70,6 @@ CASES = {}
 
 
 def case(name, title):
-    """Decorator that registers a case, a function of a Bench."""
-
     def register(function):
         CASES[name] = (title, function)
         return function
@@ -86,14 +83,14 @@ def cpu(pids):
 
 
 def machine():
-    """Returns the CPU seconds of the whole machine since its start, including those of the hypervisor."""
+    """Returns the CPU seconds of the machine since its start, including the CPU seconds of the hypervisor."""
     fields = [int(field) for field in open("/proc/stat").readline().split()[1:9]]
     user, nice, system, _, _, irq, softirq, steal = fields
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 def own():
-    """Returns the CPU seconds of this process and its descendants, including ended ones."""
+    """Returns the CPU seconds of this process and its descendants, including ended processes."""
     total = 0
     for pid in family(os.getpid()):
         with contextlib.suppress(OSError):
@@ -103,7 +100,7 @@ def own():
 
 
 class Others:
-    """Measures the share of other programs from now on."""
+    """Measures the share of other programs from the constructor on."""
 
     def __init__(self):
         self._began, self._machine, self._own = time.monotonic(), machine(), own()
@@ -114,7 +111,6 @@ class Others:
 
 
 def status(pid, field):
-    """Returns a number from /proc/PID/status."""
     return int(re.search(rf"^{field}:\s+(\d+)", open(f"/proc/{pid}/status").read(), re.MULTILINE)[1])
 
 
@@ -125,7 +121,7 @@ def memory(pid):
 
 
 class Request:
-    """The request of wrk and the expected status."""
+    """A request that wrk sends, and the expected status."""
 
     def __init__(self, method="POST", path="/", body="", headers=None, status=200):
         self.method, self.path, self.status = method, path, status
@@ -142,24 +138,23 @@ class Request:
         return self._script.name
 
     def reply(self, api):
-        """Sends the request once and checks its status."""
         reply = api.request(self.method, self.path, self.body or None, self.headers)
         assert reply.status == self.status, reply
         return reply.text
 
 
 def load(api, pids, request, connections, seconds=None):
-    """Runs wrk once. Returns requests a second, microseconds per request, and CPU microseconds of the processes per
+    """Runs wrk once. Returns requests per second, microseconds per request, and the processes' CPU microseconds per
     request."""
     seconds = seconds or SECONDS
-    argv = ["wrk", "-t1", f"-c{connections}", f"-d{max(round(seconds), 1)}s", "--timeout", "30s", "--latency"]  # whole seconds
+    argv = ["wrk", "-t1", f"-c{connections}", f"-d{max(round(seconds), 1)}s", "--timeout", "30s", "--latency"]
     used = cpu(pids)
     out = subprocess.run([*argv, "-s", request.script, f"http://127.0.0.1:{api.port}/"], capture_output=True, text=True, check=True).stdout
     used = cpu(pids) - used
     good = request.status < 400
     assert ("Non-2xx" in out) != good and "Socket errors" not in out, out
     count = int(re.search(r"(\d+) requests in", out)[1])
-    if count == 0:  # allows for large answers on a busy machine
+    if count == 0:  # large answers on a busy machine need more time
         return load(api, pids, request, connections, 4 * seconds)
     took = {}
     for share in ("50%", "99%"):
@@ -172,7 +167,7 @@ UNITS = {"rate": "/s", "CPU": "us", "time": "ms", "50%": "us", "99%": "us", "RSS
 
 
 class Bench:
-    """The environment of a case: a folder, programs that end with it, and its figures."""
+    """The environment of a case: a folder, programs that end with the case, and the figures."""
 
     def __init__(self, name, directory):
         self.name, self.directory, self.figures = name, directory, []
@@ -187,7 +182,6 @@ class Bench:
         self._stack.close()
 
     def ends(self, something):
-        """Stops `something` at the end of the case."""
         self._stack.callback(something.stop)
         return something
 
@@ -198,8 +192,7 @@ class Bench:
         return folder
 
     def responder(self, minions=5, binary=None, **changes):
-        """Starts the responder with everything on: logins from a file, audit lines, jobs in SQLite. It ends with the
-        case."""
+        """Starts the responder with everything on: logins from a file, audit lines, jobs in SQLite."""
         directory = self.folder("ours")
         users = directory / "passwords"
         users.write_text("saltdev:" + subprocess.run(["openssl", "passwd", "-6", "saltdev"], capture_output=True, text=True, check=True).stdout)
@@ -210,11 +203,12 @@ class Bench:
         return self.ends(Daemon(directory, options, binary=binary))
 
     def program(self, name, *arguments, address):
-        """Starts a bare rival from the C++ file of that name. It ends with the case."""
+        """Starts a bare rival, the program `name`. The rival ends with the case."""
         return self.ends(Rival(Process([BUILD / name, *map(str, arguments)], self.folder(name) / "log", address)))
 
     def add(self, at, what, ours, rival=(), rival_name="", unit=None, busy=None):
-        """Keeps and prints a figure. `busy` is by default the share of others since the begin of the case."""
+        """Keeps and prints a figure. By default, `busy` is the share of other programs since the beginning of the
+        case."""
         busy = self._others.share() if busy is None else busy
         figure = Figure(self.name, str(at), what, UNITS[what] if unit is None else unit, list(ours), list(rival), rival_name, busy)
         self.figures.append(figure)
@@ -223,11 +217,11 @@ class Bench:
         return figure
 
     def in_turns(self, at, rivals, rounds=None, keep=("rate", "CPU", "99%")):
-        """Runs `rivals` in turns. Each is a function that measures one round; the first is ours, the second the rival.
-        Keeps a figure for each name in `keep`."""
+        """Runs `rivals` in turns. Each rival is a function that measures one round, and the first rival is ours. Keeps
+        a figure for each name in `keep`."""
         runs = {name: [] for name in rivals}
         for once in rivals.values():
-            once()  # warm-up
+            once()  # the first call is a warm-up
         others_of_machine = Others()
         for _ in range(rounds or ROUNDS):
             for name, once in rivals.items():
@@ -250,7 +244,7 @@ class Rival:
 
 
 def chosen(words):
-    """Returns the cases for words such as `ping` and `mem*`; all cases without words."""
+    """Returns the cases for words such as `ping` and `mem*`. Without words, returns all cases."""
     names = [name for name in CASES if not words or any(fnmatch.fnmatch(name, word) for word in words)]
     for word in words:
         if not fnmatch.filter(CASES, word):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Inner parts alone: inner.cc with Google Benchmark."""
+"""The cases of inner.cc, which uses Google Benchmark."""
 
 import json
 import subprocess

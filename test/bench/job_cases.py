@@ -31,7 +31,7 @@ def database(responder):
 
 
 def bare_rows(path, count=20_000, group=100):
-    """Returns the CPU microseconds per job of SQLite alone, which inserts the rows of one job in groups."""
+    """Returns the CPU microseconds per job when SQLite alone inserts the rows in groups."""
     with sqlite3.connect(path) as connection:
         (first,) = connection.execute("SELECT min(jid) FROM job").fetchone()
         columns = [row[1] for row in connection.execute("PRAGMA table_info(job)")][1:]
@@ -58,7 +58,7 @@ def jobs(bench):
         kept, forgotten = (load(front, [ours.pid], request, 8)["CPU"] for front, ours in fronts)
         return {"CPU": kept - forgotten}
 
-    cost()  # stores a job
+    cost()  # the call stores a job
     copy = bench.folder("copy") / "state.db"
     with sqlite3.connect(database(with_sqlite)) as connection, sqlite3.connect(copy) as other:
         connection.backup(other)
@@ -72,7 +72,6 @@ def jobs(bench):
 
 
 def page_costs(responder, **kwargs):
-    """Returns the CPU microseconds per page."""
     body = json.dumps([{**LOGIN, "client": "runner", "fun": "jobs.list_jobs", "kwarg": {"limit": PAGE, **kwargs}}]).encode()
 
     def cost(count=10):
@@ -81,7 +80,7 @@ def page_costs(responder, **kwargs):
             assert len(ask(responder, body)[0]) == PAGE
         return (cpu([responder.pid]) - used) / count * 1e6
 
-    cost()  # warm-up
+    cost()  # the first call is a warm-up
     return [cost() for _ in range(ROUNDS)]
 
 

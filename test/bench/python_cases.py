@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The cost of a call of a Python module in a Python with Salt, compared with Salt's exceptions alone."""
+"""The cost of a call of a Python module in a Python with Salt. The rival loads only Salt's exceptions."""
 
 import json
 import os
@@ -10,19 +10,19 @@ import time
 from harness import LOGIN, case, family
 from support import fastcgi, salts
 
-CALLS = 10  # in a round
+CALLS = 10  # calls in a round
 ROUNDS_OF_CALLS = 10
 MODULE = "from salt.exceptions import CommandExecutionError\ndef ping():\n    return CommandExecutionError.__name__\n"
 
 
 def processors(pid):
-    """Returns the CPU seconds of a process and its descendants, including ended ones."""
+    """Returns the CPU seconds of a process and its descendants, including ended processes."""
     fields = [open(f"/proc/{one}/stat").read().rpartition(")")[2].split()[11:15] for one in family(pid)]
     return sum(int(field) for four in fields for field in four) / os.sysconf("SC_CLK_TCK")
 
 
 def timed(call, used):
-    """Returns milliseconds and CPU milliseconds per call, from CALLS calls."""
+    """Returns milliseconds and CPU milliseconds per call, measured with CALLS calls."""
     began, had = time.monotonic(), used()
     for _ in range(CALLS):
         call()
@@ -53,7 +53,7 @@ def python(bench):
 
         rivals = {"ours": lambda: timed(call, lambda: processors(ours.pid)), "import": lambda: timed(alone, of_children)}
         runs = {name: [] for name in rivals}
-        for _ in range(ROUNDS_OF_CALLS + 1):  # warm-up
+        for _ in range(ROUNDS_OF_CALLS + 1):  # the first round is a warm-up
             for name, once in rivals.items():
                 runs[name].append(once())
         for what in ("time", "CPU"):

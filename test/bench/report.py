@@ -41,7 +41,7 @@ def case_table(figures):
 
 
 def write(folder, figures, titles, notes):
-    """`titles` maps cases to titles; `notes` are lines about the run."""
+    """Returns the text of report.md. `titles` maps cases to titles, and `notes` are lines about the run."""
     parts = ["# Benchmark", "", *notes, "", "## Goals", "", goal_table(figures), ""]
     for name, title in titles.items():
         mine = [figure for figure in figures if figure.case == name]

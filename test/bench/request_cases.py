@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests: pings with everything on, behind nginx and over the HTTP port, refusals, and growth with chunks, bodies,
-returns and minions."""
+"""Requests: pings, refusals, and growth with chunks, bodies, returns and minions."""
 
 import contextlib
 import crypt
@@ -17,7 +16,7 @@ from support.process import free_port, meanwhile
 CROWDS = (1, 8, 64, 256)
 WAYS = {"new": "unix.conf", "kept": "unix_keepalive.conf"}  # connections from nginx to the responder
 CACHES = {"CPU, jobs in SQLite": {}, "CPU, jobs in memory": {"master_job_cache": "memory"}}
-THREADS = 320  # threads of the bare responder, one per kept connection
+THREADS = 320  # the bare responder has one thread for each kept connection
 
 
 def bare(bench):
@@ -32,12 +31,12 @@ def behind_nginx(bench, rival, way):
 
 
 def against(bench, name, other, request, crowds, ways=tuple(WAYS), ours=None, keep=("rate", "CPU", "99%")):
-    """The same request to ours and to a rival, each behind its own nginx."""
+    """Sends the same request to ours and to a rival, each behind its own nginx."""
     ours = ours or bench.responder()
     for way in ways:
         fronts = {"ours": behind_nginx(bench, ours, way), name: behind_nginx(bench, other, way)}
         request.reply(fronts["ours"])
-        accepted = Request(request.method, request.path, request.body, request.headers)  # the rival answers 200 to everything
+        accepted = Request(request.method, request.path, request.body, request.headers)
         for crowd in crowds:
             bench.in_turns(
                 f"{way} connections, {crowd}",
@@ -141,7 +140,6 @@ def refused(bench):
 
 @contextlib.contextmanager
 def dribbling(port):
-    """Opens 300 slow heads and 1,000 silent connections."""
     peers = [socket.create_connection(("127.0.0.1", port)) for _ in range(1300)]
 
     def dribble():
@@ -169,8 +167,8 @@ def dribble(bench):
 
 
 def growth(bench, name, points, ours_of, request_of, connections=8):
-    """Measures the CPU of a request at several sizes. The sizes take turns, so that the load of the machine affects
-    all."""
+    """Measures the CPU of a request at several sizes. The sizes take turns, so that the load of the machine affects all
+    sizes."""
     servers = {size: ours_of(size) for size in points}
     fronts = {}
     for ours in servers.values():

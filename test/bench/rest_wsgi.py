@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Salt's own rest_wsgi on a loopback port: rest_wsgi.py PORT MASTER_FILE, with Salt's Python.
 
-Its server passes text where PEP 3333 requires bytes, so that every answer would be 500 on Python 3. This program
-encodes it.
+The server of rest_wsgi passes text where PEP 3333 requires bytes. This program encodes the text, because otherwise
+every answer would be 500.
 """
 
 import os

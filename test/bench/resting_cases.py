@@ -37,7 +37,7 @@ def memory_at_rest(bench):
 
 
 def time_to_answer(argv, address, request):
-    """Returns the milliseconds from the start of a program to its first answer. The program ends then."""
+    """Returns the milliseconds from the start of a program to its first answer, and ends the program."""
     began = time.monotonic()
     child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

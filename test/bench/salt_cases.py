@@ -16,13 +16,14 @@ from support.salt_master import Program, Salt, master_config
 from support.simulated_minions import SimulatedMinions
 
 LINE, API_LINE = "3006", "3008"
-CONNECTIONS = 16  # size of the responder's full pool
+CONNECTIONS = 16  # connections in the full pool of the responder
 AUTO = {"eauth": "auto", "username": "saltdev", "password": "saltdev"}
 ANSWERING, SILENT = "sim-0", "sim-1"
 
 
 class Simulated:
-    """A master with two simulated minions, one of which never answers, and the responder in front of it behind nginx."""
+    """A master with two simulated minions, and the responder in front of the master behind nginx. One minion never
+    answers."""
 
     def __init__(self, bench):
         folder, home = salts.installed(LINE), bench.folder("salt")
@@ -68,7 +69,7 @@ def salt(bench):
 
 
 def rest_wsgi(bench, salt):
-    """salt-api of Salt, which answers one request after the other: its Api and its process."""
+    """Starts Salt's salt-api. Returns its Api and its process."""
     port = free_port()
     argv = [salt.folder / "bin/python", "-W", "ignore", HERE / "rest_wsgi.py", str(port), salt.master.config_path]
     process = bench.ends(Rival(Process(argv, bench.folder("rest_wsgi") / "log", ("127.0.0.1", port))))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Event streams: what an event costs with 1 to 1,000 listeners, half of them server-sent events and half WebSockets."""
+"""The cost of an event with 1 to 1,000 listeners. Half of the listeners use server-sent events, and half use
+WebSockets."""
 
 import contextlib
 import json
@@ -15,7 +16,7 @@ from support.process import join, wait_until
 from support.streams import READY, frame_of
 
 SIZES = (1, 100, 1000)
-RATE = 50  # events a second, so that this program keeps up with 1,000 listeners
+RATE = 50  # events a second, few enough for this program with 1,000 listeners
 STREAMS = {"max_streams": 4000, "max_streams_per_user": 4000, "events": "everybody"}
 UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
@@ -29,7 +30,6 @@ def await_text(stream, text):
 
 
 def listener(port, token, web_socket):
-    """Returns the socket of an open stream."""
     stream = socket.create_connection(("127.0.0.1", port), 20)
     path, more = ("/ws", UPGRADE) if web_socket else ("/events", "")
     stream.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: {token}\r\n{more}\r\n".encode())
@@ -43,7 +43,7 @@ def listener(port, token, web_socket):
 
 @contextlib.contextmanager
 def listeners(port, token, size):
-    """Opens streams and reads what they send until the `with` ends. Yields a list with the time of the last read."""
+    """Opens streams and reads their bytes until the `with` block ends. Yields a list with the time of the last read."""
     over, last = threading.Event(), [0.0]
     with contextlib.ExitStack() as stack:
         selector = stack.enter_context(selectors.DefaultSelector())
@@ -66,7 +66,7 @@ def listeners(port, token, size):
 
 
 def cost(ours, token, size):
-    """Returns the CPU microseconds of an event with so many listeners."""
+    """Returns the CPU microseconds of an event with `size` listeners."""
     body, headers = json.dumps({"text": "x" * 100}), {**JSON, "X-Auth-Token": token}
     with listeners(ours.http.port, token, size) as last, contextlib.closing(ours.http.connection()) as connection:
         used, begin, count = cpu([ours.pid]), time.monotonic(), int(RATE * SECONDS)
@@ -83,6 +83,6 @@ def cost(ours, token, size):
 def listeners_of_an_event(bench):
     ours = with_http(bench, streams=STREAMS)
     token = token_of(ours)
-    cost(ours, token, 1)  # warm-up
+    cost(ours, token, 1)  # the first call is a warm-up
     for size in SIZES:
         bench.add(size, "CPU", [cost(ours, token, size) for _ in range(min(ROUNDS, 3))])

@@ -21,8 +21,8 @@ class Misuse:
     name: str
     header: str
     function: str  # declaration of a function
-    wrong: str  # its body with the mistake
-    right: str  # its body without the mistake
+    wrong: str  # body with the mistake
+    right: str  # body without the mistake
     error: str  # pattern of the compiler's message
 
 

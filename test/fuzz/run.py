@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs fuzz targets, one per processor at a time: run.py FUZZER FOLDER SECONDS [TARGET...]
+"""Runs fuzz targets, one on each processor: run.py FUZZER FOLDER SECONDS [TARGET...]
 
-FOLDER/NAME has the corpus of a target, FOLDER/broke the inputs that broke it, and FOLDER/NAME.log its output. A small
-interesting input goes to test/fuzz/seeds/NAME under a descriptive name.
+FOLDER/NAME has the corpus of a target, FOLDER/NAME.log has the output, and FOLDER/broke has inputs that broke a target.
+A small interesting input goes to test/fuzz/seeds/NAME under a descriptive name.
 """
 
 import concurrent.futures
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-RECORDED = ",".join(str(path) for path in sorted((HERE.parent / "vectors").glob("*.bin")))  # recorded from real masters
+RECORDED = ",".join(str(path) for path in sorted((HERE.parent / "vectors").glob("*.bin")))  # bytes of real masters
 
 
 def names(fuzzer):
@@ -23,7 +23,7 @@ def names(fuzzer):
 
 
 def run(fuzzer, folder, seconds, name, most):
-    """Returns whether nothing was found, and a line about the run."""
+    """Runs a target. Returns whether the run found no error, and a line about the run."""
     corpus, broke, log = folder / name, folder / "broke", folder / f"{name}.log"
     for each in (corpus, broke):
         each.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def run(fuzzer, folder, seconds, name, most):
     command = [fuzzer, f"-max_total_time={seconds}", f"-max_len={most}", "-timeout=10", "-rss_limit_mb=1500", "-print_final_stats=1",
                f"-artifact_prefix={broke}/{name}-", *([f"-dict={dictionary}"] if dictionary.exists() else []), corpus,
                HERE / "seeds" / name, *([f"-seed_inputs={RECORDED}"] if name in ("msgpack", "bus") else [])]  # fmt: skip
-    # Temporary files of the targets are in memory (/dev/shm). Each error that a sanitizer finds ends the run.
+    # Temporary files of the targets are in memory (/dev/shm). Each error of a sanitizer ends the run.
     environment = os.environ | {
         "FUZZ_TARGET": name,
         "TMPDIR": "/dev/shm",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints the sources that changed since a commit and those that include a changed file, one per line, for lint. Prints
-all if a file that configures warnings changed. Usage: affected.py COMMIT."""
+"""Prints the sources that changed since a commit or include a changed file, one per line, for lint. Prints all sources
+if a file that configures warnings changed. Usage: affected.py COMMIT."""
 
 import pathlib
 import re
@@ -15,7 +15,7 @@ RULES = (".clang-tidy", "src/standard.h")
 
 
 def changed(commit):
-    """Returns the changed files, relative to the top, with uncommitted and removed ones."""
+    """Returns the changed files, including uncommitted and removed files, relative to the top."""
     names = ["diff", "--name-only", "--no-renames", commit], ["ls-files", "--others", "--exclude-standard"]
     return {
         name
@@ -25,14 +25,15 @@ def changed(commit):
 
 
 def includes(path, top):
-    """Returns the files that a file includes, whether they exist or not."""
+    """Returns the files that a file includes, even if they do not exist."""
     for name in INCLUDE.findall(path.read_text(errors="replace")):
         for folder in (path.parent, top / "include", top / "src", top):
             yield (folder / name).resolve()
 
 
 def affected(top, names):
-    """Returns the sources of `top`, sorted, that are in `names` or include one of them, directly or not."""
+    """Returns the sources of `top` that are in `names` or include a file in `names`, directly or not. The result is
+    sorted."""
     files = [path for folder in FOLDERS for path in (top / folder).rglob("*") if path.suffix in (".cc", ".h")]
     if any(rule in names for rule in RULES):
         return sorted(str(path.relative_to(top)) for path in files if path.suffix == ".cc")

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the components: their dependencies, their libraries, and the length of files. Usage: layering.py [TOP].
+"""Checks the dependencies and libraries of the components, and the length of files. Usage: layering.py [TOP].
 
-A component is a folder of src/ with its interface in include/rest_fcgi/. MAY_INCLUDE has the components that it may
-include, and LIBRARIES the libraries of single components. src/README.md describes the components.
+A component is a folder of src/ with its interface in include/rest_fcgi/. src/README.md describes the components.
 """
 
 import pathlib
 import re
 import sys
 
-# Maps a component to the components, or single headers, whose interface it may include. Every component may include
-# core.
+# Maps a component to the components, or single headers, whose interface the component may include. Every component may
+# include core.
 MAY_INCLUDE = {
     "core": [],
     "http": [],
@@ -36,8 +35,8 @@ MAY_INCLUDE = {
     "main": ["*"],
 }
 
-# Maps a folder of a large component to the folders, or single headers, of the same component that it may include. Files
-# in the component's own folder may include all of them.
+# Maps a folder of a component to the folders, or single headers, that the folder may include. Files in the component's
+# own folder may include all of its folders.
 FOLDERS = {
     "returner/etcd": ["stored.h"],
     "master/embedded/python": ["text.h"],
@@ -56,11 +55,11 @@ FOLDERS = {
     "gateway/streams": ["asio.h", "sys.h", "transport.h"],
 }
 
-# The headers of core. A new header needs a reason and at least three components that use it.
+# The headers of core. A new header needs a reason, and at least three components that use the header.
 CORE_HEADERS = {"access", "base64", "clock", "excerpt", "files", "format", "helper_process", "json", "json_document", "library", "log", "memory", "pattern", "result", "secret",
                 "text", "thread", "unique_fd", "users", "version"}
 
-# Maps a library to its headers and to the components that may include these headers.
+# Maps a library to its headers and to the components that may include the headers.
 LIBRARIES = {
     "simdjson": (r"simdjson(\.h|/.*)", "core"),
     "fmt": (r"fmt/.*", "core"),
@@ -81,7 +80,7 @@ LIBRARIES = {
     "msgpack": (r"msgpack.*|msgpack/.*", "master/salt"),
 }
 
-# Headers of C and POSIX. Every component may include these headers.
+# The headers of C and POSIX, which every component may include.
 SYSTEM = re.compile(
     r"[a-z_0-9]+|(sys|netinet|arpa|net|linux)/\w+\.h|gnu/libc-version\.h|cxxabi\.h|"
     r"(dirent|dlfcn|errno|fcntl|fnmatch|glob|grp|ifaddrs|limits|malloc|netdb|poll|pthread|pwd|sched|signal|spawn|stdint|stdlib|"
@@ -94,7 +93,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
 
 def component_of(folder):
-    """Returns the component of a folder below src/ or include/rest_fcgi/: the longest matching name."""
+    """Returns the component of a folder below src/ or include/rest_fcgi/. The longest matching name wins."""
     parts = pathlib.PurePosixPath(folder).parts
     for size in range(len(parts), 0, -1):
         if "/".join(parts[:size]) in MAY_INCLUDE:
@@ -103,8 +102,6 @@ def component_of(folder):
 
 
 class Source:
-    """One file, its component and its includes."""
-
     def __init__(self, top, path):
         self.name = str(path.relative_to(top))
         self.text = path.read_text()
@@ -141,7 +138,6 @@ def allowed_inside(source, include):
 
 
 def check_include(source, include):
-    """Returns the error of one include, or None."""
     if include.startswith("rest_fcgi/"):
         header = include.removeprefix("rest_fcgi/")
         if not allowed(source.component, header):
@@ -179,7 +175,7 @@ def check_core(found):
 
 
 def check_cycles(graph, what):
-    """`graph` maps a name to the names it needs. Yields each cycle once."""
+    """Yields each cycle of a graph once. `graph` maps a name to the names that the name needs."""
     state = {}
 
     def visit(name, path):
@@ -197,7 +193,6 @@ def check_cycles(graph, what):
 
 
 def graphs(found):
-    """Returns the dependencies of components, and those of headers."""
     components, headers = {}, {}
     for source in found:
         if source.component is None:
@@ -206,7 +201,7 @@ def graphs(found):
         for include in source.includes:
             headers.setdefault(me, set()).add(include)
             owner = component_of(pathlib.PurePosixPath(include.removeprefix("rest_fcgi/")).parent.as_posix())
-            # A header `*/options.h` contains only plain values, so its include does not count as a dependency.
+            # A header `*/options.h` contains only plain values, so an include of this header is no dependency.
             if owner and owner != source.component and not include.endswith("/options.h"):
                 components.setdefault(source.component, set()).add(owner)
     return components, headers

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""affected.py finds the files to check again."""
-
 import affected
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""layering.py finds each kind of error, and none in this tree."""
+"""Tests that layering.py finds each kind of error, and no error in this tree."""
 
 import pathlib
 
@@ -11,7 +11,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def tree(tmp_path):
-    """Yields a function that writes files and returns the errors: tree({"src/http/x.cc": "..."})."""
+    """Yields a function that writes files and returns the errors."""
 
     def write(files):
         for name, text in files.items():

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""Links of the pages lead to existing files and headings."""
-
 import pathlib
 import re
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Joins a Salt master as many minions at once, which answer a few functions without running anything.
+"""Joins a Salt master as many minions, which answer a few functions without running them.
 
-Usage, with the Python of a Salt environment: `BIN/python test/simulated_minions MASTER_FILE`. Adds the keys to the
-accepted ones in the master's pki_dir, prints `ready` when all have logged in and subscribed, and removes the keys on
-SIGTERM.
+Usage with the Python of a Salt environment: `BIN/python test/simulated_minions MASTER_FILE`.
+Adds the keys of the minions to the accepted keys, and prints `ready` when all minions have subscribed. SIGTERM removes
+the keys.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import zmq
 from identity import Identity, Refused
 from zmq.utils.monitor import recv_monitor_message
 
-CONNECTIONS = 8  # to the master
+CONNECTIONS = 8  # number of connections to the master
 
 
 def arguments():
@@ -33,7 +33,7 @@ def arguments():
 
 
 def matched(job, minions):
-    """Returns the minions of a glob or a list; other target types need data of the minions."""
+    """Returns the minions of a glob or a list. Other target types need data of the minions."""
     tgt, kind = job["tgt"], job.get("tgt_type", "glob")
     if kind == "glob":
         return [minion for minion in minions if fnmatch.fnmatchcase(minion, tgt)]
@@ -42,27 +42,26 @@ def matched(job, minions):
 
 
 class Connections:
-    """Sends messages to the master's ret_port over kept connections, each with one request at a time."""
+    """Sends messages to the master's ret_port over kept connections. Each connection has one request at a time."""
 
     def __init__(self, context, address, poller):
         self._waiting = collections.deque()
-        self._busy = {}  # socket: answered
+        self._busy = {}  # maps a socket to `answered`
         self._idle = [context.socket(zmq.REQ) for _ in range(CONNECTIONS)]
         for socket in self._idle:
             socket.connect(address)
             poller.register(socket, zmq.POLLIN)
 
     def __len__(self):
-        """Returns the number of messages without an answer."""
         return len(self._waiting) + len(self._busy)
 
     def send(self, make, answered=lambda reply: None):
-        """`make()` returns the message when a connection is free; `answered(reply)` receives the reply."""
+        """Sends the message from `make()` when a connection is free. `answered(reply)` receives the reply."""
         self._waiting.append((make, answered))
         self._pump()
 
     def receive(self, ready):
-        """Reads the replies on those sockets that belong to this object."""
+        """Reads the replies on the sockets of this object."""
         for socket in ready:
             if socket in self._busy:
                 self._idle.append(socket)
@@ -103,7 +102,7 @@ class Minions:
                 (self._keys / minion).unlink()
 
     def join(self):
-        """Returns when all minions that answer are ready. Raises Refused."""
+        """Waits until all minions that answer are ready. Raises Refused."""
         recv_monitor_message(self._monitor)  # the next message on the connection is the subscription
         self._published.disable_monitor()
         self._monitor.close()
@@ -112,14 +111,14 @@ class Minions:
                 lambda minion=minion: self._identity.login(minion), lambda reply, minion=minion: self._identity.logged_in(minion, reply)
             )
         self._settle()
-        # A worker of the master answers this event, which shows that workers run.
+        # A worker of the master answers this event, which shows that the workers run.
         first = self._ids[0]
         event = {"cmd": "_minion_event", "pretag": None, "tag": f"salt/minion/{first}/start", "data": "started"}
         self._connections.send(lambda: self._identity.seal(first, event))
         self._settle()
 
     def serve(self):
-        """Answers until an exception."""
+        """Answers jobs until an exception."""
         while True:
             self._poll()
 
@@ -127,7 +126,7 @@ class Minions:
         socket = self._context.socket(zmq.SUB)
         socket.set(zmq.SUBSCRIBE, b"")
         socket.set(zmq.RCVHWM, 0)
-        self._monitor = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)  # it may succeed at once
+        self._monitor = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)  # the handshake may succeed at once
         socket.connect(address)
         self._poller.register(socket, zmq.POLLIN)
         return socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The identity of the simulated minions: one key pair for all of them, and the keys from the login of each."""
+"""The identity of the simulated minions: a common key pair, and the keys from the login of each minion."""
 
 import time
 import uuid
@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from salt.utils.rsax931 import RSAX931Signer
 
-VERSION = 3  # protocol version of minions; supported masters accept no other
-ALGORITHMS = {"enc_algo": "OAEP-SHA1", "sig_algo": "PKCS1v15-SHA1"}  # known to all release series
+VERSION = 3  # protocol version of minions; supported masters accept no other version
+ALGORITHMS = {"enc_algo": "OAEP-SHA1", "sig_algo": "PKCS1v15-SHA1"}  # all release series know these algorithms
 
 
 class Refused(Exception):
@@ -19,7 +19,8 @@ class Refused(Exception):
 
 
 class Identity:
-    """An RSA key pair and the AES keys from the master: one for publications, and one per minion for its own messages."""
+    """An RSA key pair and the AES keys from the master. One AES key is for publications, and each minion has a key for
+    its messages."""
 
     def __init__(self):
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -34,7 +35,7 @@ class Identity:
         self._sessions = {}
 
     def login(self, minion):
-        """Returns the message that asks for keys."""
+        """Returns the message that asks the master for keys."""
         load = {"cmd": "_auth", "id": minion, "nonce": uuid.uuid4().hex, "pub": self.public_key, **ALGORITHMS}
         return salt.payload.dumps({"enc": "clear", "load": load, "version": VERSION})
 
@@ -48,11 +49,9 @@ class Identity:
         self._published = salt.crypt.Crypticle({}, self._decrypt(load["aes"]))
 
     def job(self, payload):
-        """Decrypts a published job."""
         return self._published.loads(salt.payload.loads(payload)["load"])
 
     def seal(self, minion, load):
-        """Encrypts a message of a minion."""
         load = {"id": minion, **load, "nonce": uuid.uuid4().hex, "ts": int(time.time()), "tok": self._token}
         sealed = self._sessions[minion].dumps(load)
         return salt.payload.dumps({"enc": "aes", "load": sealed, "version": VERSION, "id": minion, **ALGORITHMS})
