@@ -30,7 +30,7 @@
 # time, as packages do; SAN=address,undefined or SAN=thread adds sanitizers; SKIP_DEPS=1 installs nothing; DEMO_PORT=8080;
 # PREFIX=/usr/local; AS_BUILT=1 installs or packs what was built before; CXXFLAGS and LDFLAGS are yours.
 
-# make runs as many jobs in parallel as there are processors. `make -j N` sets another number.
+# By default, make runs one job for each processor. `make -j N` sets another number.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
@@ -67,30 +67,29 @@ help:
 WARNINGS  := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast \
              -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wundef \
              -Wno-missing-field-initializers # the other fields of a designated initializer have defaults
-# With sanitizers, g++ 12 wrongly warns of uninitialized values (GCC bug 105562), and of Asio's fences, which the thread sanitizer
-# does not support. The check `vptr` is off because it opens a pipe, and some tests leave no free descriptors.
+# With sanitizers, g++ 12 wrongly warns of uninitialized values (GCC bug 105562) and of Asio's fences. The check `vptr` opens a
+# pipe, which fails in tests that leave no free descriptors.
 SANITIZE  := $(if $(SAN),-fsanitize=$(SAN) $(if $(findstring undefined,$(SAN)),-fno-sanitize=vptr) \
              -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-tsan)
-# `-z now` binds all symbols at the start, so with -fno-plt calls into libraries need no stubs. A ping then takes 6 % less CPU.
+# With `-z now` and `-fno-plt`, calls into libraries need no stubs. A ping then takes 6 % less CPU.
 HARDENING := -fstack-protector-strong $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fPIE -fno-plt
 LANGUAGE  := -std=c++20 -pthread -Iinclude -Isrc $(WARNINGS)
 FLAGS     := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK      := -pthread -pie -fno-plt -Wl,-z,relro,-z,now $(SANITIZE)
 LIBS      := -lfcgi -lsimdjson -lyaml-cpp -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lcurl -lz -lzmq -lsystemd
 COVERAGE  ?=
-# Unit tests are compiled without optimization, because that saves more time than the slower tests cost. The test code itself has
-# no undefined-behaviour checks; the code under test has them.
+# Unit tests compile faster without optimization. Only the code under test has undefined-behaviour checks.
 TEST_FLAGS := -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
-# With a precompiled header, g++ -O2 wrongly warns of memory errors inside the standard library, so these warnings are off.
+# With a precompiled header, g++ -O2 wrongly warns of memory errors inside the standard library.
 FALSE_ALARMS := -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
 
-# If the compiler or its flags change, make builds everything again.
+# If the compiler or its flags change, make builds all files again.
 FLAGS_NOW := $(CXX) $(FLAGS) $(CXXFLAGS) $(LDFLAGS) $(LTO) $(shell $(CXX) --version | sed -n 1p)
 keep = @mkdir -p $(@D); printf '%s\n' $(1) | cmp -s - $@ || printf '%s\n' $(1) > $@
 $(BUILD)/flags: FORCE
 	$(call keep,'$(FLAGS_NOW)')
 
-# ---- Sources: all files of a component are compiled together, so that g++ parses their headers only once
+# ---- Sources. All files of a component are compiled together, so that g++ parses their headers only once.
 
 COMPONENTS  ?= $(filter-out helper,$(sort $(patsubst src/%/,%,$(wildcard src/*/ src/*/*/ src/*/*/*/))))
 TESTED      ?= $(COMPONENTS) # the components whose unit tests are built
@@ -123,7 +122,7 @@ TEST_OBJECTS := $(TEST_UNITS:.cc=.o) $(SUPPORT:%.cc=$(BUILD)/%.o)
 
 # ---- Compiling
 
-# Sources and tests use precompiled headers of the standard library. `make each` checks that each file also compiles without them.
+# Sources and tests use precompiled headers of the standard library. `make each` compiles the sources without these headers.
 PCH := $(if $(findstring clang,$(CXX)),,1)
 $(BUILD)/pch/src/standard.h.gch: private OPTIONS = $(FLAGS) $(CXXFLAGS)
 $(BUILD)/pch/test/standard.h.gch: private OPTIONS = $(FLAGS) $(CXXFLAGS) $(TEST_FLAGS)
@@ -173,7 +172,7 @@ $(BUILD)/rest_fcgi: $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/objects
 	$(call say,LD,$@)
 	$(link) $(CXXFLAGS) $(if $(LTO),-flto=auto,-fno-lto) $(FALSE_ALARMS) $(filter %.o,$^) $(LIBS) -o $@
 
-# Shared test code is linked from an archive, because parts of it need components that are missing from COMPONENTS.
+# An archive contains the shared test code, because parts of this code need components that may be missing from COMPONENTS.
 $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS) $(BUILD)/objects
 	$(call say,LD,$@)
 	$(Q)rm -f $(BUILD)/support.a && $(AR) rc $(BUILD)/support.a $(filter $(BUILD)/test/support/%.o,$^)
@@ -189,7 +188,7 @@ $(BUILD)/rest_fcgi_pam: $(UNITY)/rest_fcgi_pam.o
 	$(call say,LD,$@)
 	$(link) $^ -lpam $(if $(SAN),-Wl$(comma)--no-as-needed -lcrypt) -o $@
 
-# rest_fcgi_run is started for each program of a job. With static C++ libraries it starts twice as fast.
+# With static C++ libraries, rest_fcgi_run starts twice as fast. Each program of a job starts rest_fcgi_run.
 $(BUILD)/rest_fcgi_run: $(UNITY)/rest_fcgi_run.o
 	$(call say,LD,$@)
 	$(link) $^ $(if $(SAN),,-static-libstdc++ -static-libgcc) -o $@
@@ -218,7 +217,7 @@ DEPS_FUZZ     := clang libclang-rt-dev python3
 DEPS_BENCH    := python3 python3-pytest python3-venv wrk libbenchmark-dev valgrind strace
 DEPS_LINT     := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
-# `need` installs packages. `then` runs targets in a second make, so that `-j` starts no compiler before the packages are there.
+# `need` installs packages. `then` runs targets in a second make, so that the packages are installed before a compiler starts.
 need = $(Q)SKIP_DEPS=$(SKIP_DEPS) sh deploy/deps.sh $(1)
 then = $(Q)+$(MAKE) --no-print-directory $(1)
 
@@ -253,7 +252,7 @@ unit: $(BUILD)/unit_tests $(HELPERS)
 wire: all $(BUILD)/judge
 	$(Q)$(RUN_TESTS) $(select) test/wire
 
-# Installs a real Salt of each release series in SALT_SERIES, and published clients of Salt's API.
+# Installs a real Salt of each series in SALT_SERIES, and published clients of Salt's API.
 ALL_SERIES  := 3006 3007 3008
 SALT_SERIES ?= $(firstword $(ALL_SERIES))
 salts:
@@ -276,7 +275,7 @@ record-salt:
 	$(call need,$(DEPS_TEST))
 	$(Q)$(PYTHON) test/record_salt.py $(ALL_SERIES)
 
-nightly: # the test of slow peers measures rates, so it runs alone
+nightly: # the test of slow peers runs alone, because the test measures rates
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,all $(BUILD)/unit_tests $(BUILD)/judge salts REST_FCGI_NEWEST_SALT=1 SALT_SERIES='$(ALL_SERIES)')
 	$(Q)REST_FCGI_LONG=1 $(LIVE) $(RUN_TESTS) --unit $(BUILD)/unit_tests test/wire
@@ -291,20 +290,20 @@ soak:
 
 # ---- Sanitizers, coverage
 
-# test/sanitize.sh says which tests run. The unit tests of components without threads do not run with the thread sanitizer.
+# The unit tests of components without threads do not run with the thread sanitizer.
 ONE_THREAD := http yaml lowstate config master/salt/packed master/salt/calls $(addprefix master/embedded/,python host target modules runners)
 ASAN := BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O0 -g1'
 TSAN := BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O0 -g1' TESTED='$(filter-out $(ONE_THREAD),$(COMPONENTS))'
 .PHONY: sanitize sanitize-address sanitize-thread sanitizers sanitized instrumented coverage covered
 sanitize: sanitize-address sanitize-thread
-sanitize-thread: | $(if $(filter sanitize,$(MAKECMDGOALS)),sanitize-address) # the two do not run at the same time
+sanitize-thread: | $(if $(filter sanitize,$(MAKECMDGOALS)),sanitize-address) # the two targets do not run at the same time
 sanitize-address:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,$(ASAN) sanitized)
 sanitize-thread:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,$(TSAN) sanitized)
-# Compiles everything for both kinds of sanitizers, and runs no tests.
+# Compiles all programs with the sanitizers, and runs no tests.
 sanitizers:
 	$(call then,$(ASAN) instrumented)
 	$(call then,$(TSAN) instrumented)
@@ -334,7 +333,7 @@ deb:
 
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 INSTALL = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' sh deploy/install.sh
-# `make install` as root does not compile, because files in the user's clone would then belong to root.
+# `make install` as root compiles nothing, because the compiled files in the user's clone would belong to root.
 install: $(if $(AS_BUILT)$(filter 0,$(shell id -u)),,all)
 	$(Q)$(if $(AS_BUILT),,CHECK_BUILD=1) $(INSTALL) install
 
