@@ -114,7 +114,7 @@ class EmbeddedRuntime : public Runtime {
  private:
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<GeneratedKeys> keys_ = std::make_shared<GeneratedKeys>();
-  mutable std::mutex mutex_;                    // guards the members `observer_` to `started_`
+  mutable std::mutex mutex_;                    // guards the members `data_` to `started_`
   std::weak_ptr<const MasterData> data_;        // the data of the latest master
   std::set<std::string, std::less<>> minions_;  // ids of the minions of the latest master
   std::set<std::string, std::less<>> started_;  // ids of the announced minions

@@ -16,47 +16,43 @@
 #include "rest_fcgi/master/master.h"
 
 /// Converts events of the bus. A minion may fire an event with any tag, so the tag alone is not trusted. The
-/// data must have the same `id` and `jid` as the tag. The `cmd` must be the one that the master adds:
-/// `_return`, or `_minion_event` for an event of a minion. A minion can also send a list of events. It
-/// chooses all fields of these events, and the bus does not show this.
+/// data must have the same `id` and `jid`, and the `cmd` that the master adds. The master adds `_return`, or
+/// `_minion_event` for an event of a minion. A minion can choose all fields of events in a list.
 namespace rest_fcgi::salt {
 
-/// The functions and the user of a published job. The events of its returns repeat both.
+/// The functions and the user of a published job, which the events of its returns repeat.
 struct PublishedCall {
   std::vector<std::string> functions;
   std::string user;
 };
 
 struct ReturnOptions {
-  bool whole = false;  ///< Whether the result includes the whole event.
-  /// Whether the return may come through a syndic. The master adds no `cmd` to such a return.
+  bool whole = false;  ///< whether the result includes the whole event
+  /// Whether the return may come through a syndic. The master adds no `cmd` to the return of a syndic.
   bool below_syndic = false;
-  /// The published call, or null. A caller may choose the job id of another caller's running job. Returns
-  /// repeat `fun` and `user` of their job; through a syndic they repeat at most `fun`. A return with other
-  /// values belongs to another job.
+  /// The published call, or null. A caller may choose the job id of another running job. A return with
+  /// another `fun` or `user` belongs to another job. Returns through a syndic may lack both.
   const PublishedCall* own = nullptr;
 };
 
-/// Reads the return of a minion. Absent if the event is not this minion's return for this job. A value that
-/// cannot be shown as JSON becomes a failed return with the reason.
+/// Reads the return of a minion, or returns absent for another event. A value that cannot be shown as JSON
+/// becomes a failed return with the reason.
 [[nodiscard]] std::optional<master::Return> read_return(const Topic& topic, std::string_view data,
                                                         ReturnOptions form);
 
-/// Reads the return of a runner. Absent if the master did not send the event. With `whole`, the result
-/// includes the event.
+/// Reads the return of a runner. Returns absent if the master did not send the event.
 [[nodiscard]] std::optional<master::RunnerReturn> read_runner_return(const Topic& topic,
                                                                      std::string_view data, bool whole);
 
-/// Returns the minions to which a syndic passed the job. Empty if no syndic sent the event.
+/// Returns the minions to which a syndic passed the job, or an empty list for another event.
 [[nodiscard]] std::vector<std::string> read_syndic(std::string_view data);
 
-/// Passes on the returns of one published job, as long as the mailbox exists. Ignores returns of unexpected
-/// minions, and returns that name another function or user. Passes on only the first return of each minion,
-/// so that a minion cannot fill the mailbox.
+/// Passes on the returns of one published job, as long as the mailbox exists. Ignores unexpected minions,
+/// other functions or users, and repeated returns of a minion.
 class JobListener final : public Listener {
  public:
   struct Options {
-    bool whole_events = false;  ///< Whether returns include their events.
+    bool whole_events = false;  ///< whether returns include their events
     bool has_function =
         /// Whether the job is `sys.list_functions`. The result of a minion then says whether its list has a
         /// function.
@@ -76,13 +72,12 @@ class JobListener final : public Listener {
   void on_return(master::Addressee& returns, const Topic& topic, std::string_view data);
 
   const std::weak_ptr<master::Addressee> returns_;
-  std::unordered_set<std::string> minions_;   ///< The minions that have not returned yet.
-  std::unordered_set<std::string> returned_;  ///< The minions that have returned. Used only with syndics.
+  std::unordered_set<std::string> minions_;   ///< the minions that have not returned yet
+  std::unordered_set<std::string> returned_;  ///< the minions that have returned; used only with syndics
   const PublishedCall own_;
   const Options options_;
 };
 
-/// Receives the events of one runner.
 class RunnerListener final : public Listener {
  public:
   RunnerListener(std::weak_ptr<master::RunnerReturns> returns, bool whole_event)
@@ -95,10 +90,10 @@ class RunnerListener final : public Listener {
   /// The first event of the runner that has come.
   enum class Seen {
     nothing,
-    begun,  ///< The master has reported the start of the runner.
-    ended,  ///< The runner has returned, or the bus was lost.
+    begun,  ///< the master has reported the start of the runner
+    ended,  ///< the runner has returned, or the bus was lost
   };
-  /// Waits until the first event comes, or until the time `until`. Any thread may call this function.
+  /// Waits for the first event until the time `until`. Thread-safe.
   [[nodiscard]] Seen wait_until(SteadyTime until);
 
  private:

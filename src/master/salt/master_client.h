@@ -17,22 +17,21 @@
 
 namespace rest_fcgi::salt {
 
-/// How a load is sent: its priority class, and the longest time to wait for the reply. This time applies even
-/// if the request's deadline is later, since a worker of the master can die without a reply.
+/// How a load is sent: its priority class, and the longest wait for the reply. A worker of the master can die
+/// without a reply.
 struct SendOptions {
   PriorityClass priority;
   std::chrono::seconds timeout;
 };
 inline constexpr SendOptions kPublish{PriorityClass::publish,
-                                      std::chrono::seconds(15)};  // The timeout of Salt's own client.
+                                      std::chrono::seconds(15)};  // the timeout of Salt's own client
 inline constexpr SendOptions kQuestion{PriorityClass::question, std::chrono::seconds(15)};
 inline constexpr SendOptions kRunner{PriorityClass::runner, std::chrono::seconds(60)};
 inline constexpr SendOptions kWheel{PriorityClass::wheel,
-                                    std::chrono::hours(24)};  // The reply comes when the wheel has ended.
+                                    std::chrono::hours(24)};  // the reply comes when the wheel has ended
 
 /// Sends loads for callers. The master exchanges credentials for a token once, and each load is sent with the
-/// token. The credentials are sent in place of the token in two cases: with `inline_login`, and if the token
-/// has no permissions (`is_token_without_permissions`). Thread-safe.
+/// token. The load has the credentials with `inline_login`, and if the token has no permissions. Thread-safe.
 class MasterClient {
  public:
   using GrantPtr = std::shared_ptr<const auth::Grant>;
@@ -42,37 +41,36 @@ class MasterClient {
   MasterClient(bool inline_login, std::unique_ptr<auth::Logins> logins,
                std::shared_ptr<RequestPool> requests);
 
-  /// Returns the token for these credentials. Returns null if each load is sent with the credentials
-  /// themselves. Errors: authentication, throttled, and those of `RequestPool`.
+  /// Returns the token for the credentials, or null if each load is sent with the credentials. Fails with
+  /// `authentication`, `throttled`, and the errors of `RequestPool`.
   [[nodiscard]] Result<GrantPtr> login(const auth::Credentials& credentials, SteadyTime deadline) const;
 
-  /// Returns a new token for these credentials, even with `inline_login`. Errors: those of `login`. REQUIRES:
-  /// the credentials are of the kind eauth.
+  /// Returns a new token for the credentials, even with `inline_login`. Fails with the errors of `login`.
+  /// REQUIRES: the credentials are of the kind eauth.
   [[nodiscard]] Result<GrantPtr> login_anew(const auth::Credentials& credentials, SteadyTime deadline) const;
 
-  /// Returns the owner of a token. A failure does not count as a failed login. Errors: authentication, and
-  /// those of `RequestPool`.
+  /// Returns the owner of a token. A failure does not count as a failed login. Fails with `authentication`
+  /// and the errors of `RequestPool`.
   [[nodiscard]] Result<GrantPtr> holder(SecretView token, SteadyTime deadline) const;
 
-  /// Revokes a token, see `auth::Logins::log_out`.
+  /// Revokes a token; see `auth::Logins::log_out`.
   [[nodiscard]] Result<void> log_out(SecretView token, const auth::Grant& grant) const;
 
-  /// Asks the master whether it accepts these credentials. A refusal counts as a failed login. Errors:
-  /// authentication, throttled; authorization, for a user in the master's `publisher_acl_blacklist`; those of
-  /// `RequestPool`. REQUIRES: `login` returns null for these credentials.
+  /// Asks the master whether it accepts the credentials. A refusal counts as a failed login. Fails with
+  /// `authentication`, `throttled`, the errors of `RequestPool`, or `authorization` for a user in
+  /// `publisher_acl_blacklist`. REQUIRES: `login` returns null for the credentials.
   [[nodiscard]] Result<void> confirm(const auth::Credentials& credentials, SteadyTime deadline) const;
 
   /// Returns the token as `login` does, and asks the master whether it still accepts the token.
   [[nodiscard]] Result<GrantPtr> confirmed_login(const auth::Credentials& credentials,
                                                  SteadyTime deadline) const;
 
-  /// Asks the master for a token, or for the owner of a token. Errors: those of `login`.
+  /// Asks the master for a token, or for the owner of a token. Fails with the errors of `login`.
   [[nodiscard]] Result<auth::Grant> ask(const auth::Credentials& credentials, SteadyTime deadline) const;
 
-  /// Calls `before`, sends the load that `write` returns, and reads the reply with `read`. If the master
-  /// refuses the token, the load is sent once more with a new token. This is safe, since the master does not
-  /// run a refused load. Errors: authentication, throttled, authorization; those of `write`, `before`, `read`
-  /// and `RequestPool`.
+  /// Calls `before`, sends the load that `write` returns, and reads the reply with `read`. Sends a refused
+  /// load once more with a new token, because the master did not run it. Fails with their errors, and with
+  /// `authentication`, `throttled` or `authorization`.
   template <class T>
   [[nodiscard]] Result<T> call(const master::Permit& permit, const SendOptions& options, const Write& write,
                                Result<T> (*read)(std::string_view), const Before& before = {}) const {
@@ -112,10 +110,9 @@ class MasterClient {
 /// Returns whether the error is a refusal of the master. The master does not run a refused load.
 [[nodiscard]] bool is_refusal(const Error& error);
 
-/// Returns whether the master keeps the user's permissions in the token, and found none. The master refuses
-/// all calls with such a token. This happens with `keep_acl_in_token`, which the back end `rest` in
-/// `external_auth` turns on. When Salt then makes a token, it asks only the back end for permissions, and
-/// most back ends have none. The rules of the master's file then apply only to calls with a password.
+/// Returns whether the master keeps the user's permissions in the token, and found no permissions. The master
+/// refuses all calls with the token. The cause is `keep_acl_in_token`, which the back end `rest` turns on.
+/// Salt then asks only the back end for permissions, and most back ends have no permissions.
 [[nodiscard]] bool is_token_without_permissions(const auth::Grant& grant);
 
 /// Returns the token as credentials, which borrow from the grant.

@@ -25,12 +25,12 @@ inline constexpr const char* kMasterNotAvailable = "Salt Master is not available
 
 /// How events are separated on the stream.
 enum class Framing {
-  bare,         ///< The stream is one msgpack map after the other.
-  with_length,  ///< Before each map there are 4 bytes with its length, big-endian.
+  bare,         ///< the stream is one msgpack map after the other
+  with_length,  ///< the length precedes each map in 4 bytes, big-endian
 };
 
-/// Returns the framing that the first byte of the stream shows. The first byte of a map is at least 0x80. A
-/// length that begins with such a byte would be 2 GiB or more.
+/// Returns the framing that the first byte of the stream shows. The first byte of a map is at least 0x80, and
+/// no length begins so.
 [[nodiscard]] constexpr Framing framing_of(unsigned char first_byte) noexcept {
   return first_byte >= 0x80 ? Framing::bare : Framing::with_length;
 }

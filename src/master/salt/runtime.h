@@ -14,19 +14,17 @@
 
 namespace rest_fcgi::salt {
 
-/// The Runtime that `make_runtime` returns. Each member synchronizes itself. No member is called while the
-/// lock of another member is held, so there is no lock order.
-///
-/// These threads use the members. Request threads use all members and may wait. One thread reads the event
-/// bus and calls the listeners (`EventBus`). Two threads of ZeroMQ do all input and output on `ret_port`
-/// (`RequestPool`). Up to two threads run asynchronous wheels (`Workers`); `shutdown` waits for these.
+/// The Runtime that `make_runtime` returns. Each member synchronizes itself and is called without a lock of
+/// another member.
+/// Request threads use all members and may wait. One thread reads the event bus (`EventBus`). Two threads of
+/// ZeroMQ serve `ret_port` (`RequestPool`). Up to two threads run asynchronous wheels (`Workers`).
 class LiveRuntime final : public Runtime {
  public:
   LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock,
               master::JidReserve reserve_jids);
 
   [[nodiscard]] const std::shared_ptr<RequestPool>& requests() const noexcept { return requests_; }
-  /// Returns the event bus; the first call starts it. Errors: internal, if no thread can be started.
+  /// Returns the event bus; the first call starts it. Fails with `internal`.
   [[nodiscard]] Result<EventBus*> bus();
   [[nodiscard]] const std::shared_ptr<master::EventLog>& events() const noexcept { return events_; }
   [[nodiscard]] EventPusher& pusher() noexcept { return pusher_; }
@@ -39,14 +37,14 @@ class LiveRuntime final : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override;
 
  private:
-  std::shared_ptr<RequestPool> requests_;  // Shared with asynchronous wheels.
+  std::shared_ptr<RequestPool> requests_;  // shared with asynchronous wheels
   const std::shared_ptr<master::EventLog> events_;
   const BusOptions bus_options_;
   std::mutex bus_mutex_;
   std::unique_ptr<EventBus> bus_;  // guarded by bus_mutex_
   EventPusher pusher_;
   master::JidSource jids_;
-  // The threads of asynchronous wheels. The last member, since these threads use the other members.
+  // The threads of asynchronous wheels. They end first, because they use the other members.
   master::Workers workers_;
 };
 

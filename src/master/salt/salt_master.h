@@ -19,7 +19,7 @@
 namespace rest_fcgi::salt {
 
 /// Implements `Master` with requests to a real master, which checks all permissions. Credentials are
-/// exchanged for a token, so that no password is in the data that the master stores and shows. Thread-safe.
+/// exchanged for a token, so that the master stores no password. Thread-safe.
 class SaltMaster final : public master::Master {
  public:
   SaltMaster(const Options& options, std::unique_ptr<auth::Logins> logins,
@@ -47,17 +47,16 @@ class SaltMaster final : public master::Master {
                                                                     std::string_view after) override;
 
  private:
-  /// Checks a chunk for one of the local clients. If the errors would reveal configuration, `admit` confirms
-  /// the login before this call. Errors: invocation, authorization.
+  /// Checks a chunk for a local client. `admit` confirms the login first, if the errors would reveal
+  /// configuration. Fails with `invocation` or `authorization`.
   [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                          const auth::Permissions& rules, bool goes_inline) const;
-  /// Checks a chunk for the client ssh, which does not use the master. Errors: authentication, for a token
-  /// that the master refuses; authorization; unavailable, if salt-ssh is not installed.
+  /// Checks a chunk for the client ssh, which does not use the master. Fails with `authentication` for a
+  /// refused token, with `authorization`, or with `unavailable` without salt-ssh.
   [[nodiscard]] Result<void> check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                        const auth::Permissions& rules, SteadyTime deadline) const;
   [[nodiscard]] Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,
                                          const MasterClient::Before& before) const;
-  /// A started runner and its listener.
   struct StartedRunner {
     std::shared_ptr<RunnerListener> listener;
     master::Started started;
@@ -69,8 +68,8 @@ class SaltMaster final : public master::Master {
                                                     const MasterClient::Before& before) const;
   [[nodiscard]] Result<void> wait_until_started(const master::Permit& permit, RunnerListener& listener);
   [[nodiscard]] std::optional<bool> has_runner(const master::Permit& permit, std::string_view runner);
-  /// Fires an event with the master's runner `event.send`, with the permissions of the caller. Errors: those
-  /// of `start`; internal, if the runner failed.
+  /// Fires an event with the master's runner `event.send`, with the permissions of the caller. Fails with the
+  /// errors of `start`, or with `internal` if the runner failed.
   [[nodiscard]] Result<void> send_event(std::string_view tag, const Json& data, const master::Session& caller,
                                         SteadyTime deadline);
   [[nodiscard]] Result<master::Session> session_of(const Result<MasterClient::GrantPtr>& grant) const;
@@ -83,37 +82,32 @@ class SaltMaster final : public master::Master {
   const std::shared_ptr<LiveRuntime> runtime_;
   std::mutex mutex_;
   std::set<std::string, std::less<>>
-      known_runners_;  ///< The runners that have started before; guarded by mutex_.
+      known_runners_;  ///< the runners that have started before; guarded by mutex_
 };
 
 /// Checks by the master's `external_auth` whether a user may run each function of a compound call. The master
-/// itself accepts a list if one of its functions is allowed (`auth_check`), and `saltutil.find_job` is
-/// allowed to all users. A rule for some minions counts only if it surely covers the target: the target is
-/// the same text, or consists of ids that match the glob of the rule. The master checks single functions.
-/// Errors: authorization.
+/// itself accepts a list if a single function is allowed (`auth_check`). A rule for some minions counts only
+/// if it surely covers the target: by the same text, or by ids that match its glob. Fails with
+/// `authorization`.
 [[nodiscard]] Result<void> check_each_function(const auth::Permissions& permissions,
                                                const auth::Subject& subject, const lowstate::LocalCall& call);
 
-/// Checks whether a user may run a function on hosts of a roster. Salt's netapi compares the target of a rule
-/// with the minions whose keys the master has. A roster's hosts are not among these minions
-/// (`_authorize_ssh`; 3008 makes an exception for `*`). If the target matches no minion, every rule with a
-/// target allows the call (compare CVE-2022-22941). So only rules without a target count here. Errors:
-/// authorization.
+/// Checks whether a user may run a function on hosts of a roster. Salt's netapi compares a rule's target with
+/// the master's minions, not with the roster (`_authorize_ssh`). A target without a minion would allow every
+/// call (compare CVE-2022-22941). Here only rules without a target count. Fails with `authorization`.
 [[nodiscard]] Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
                                            const lowstate::LocalCall& call);
 
-/// Returns the permissions that the master keeps in the token, as for the back end `rest`. Null if the rules
-/// in the master's file apply.
+/// Returns the permissions that the master keeps in the token, as for the back end `rest`. Returns null if
+/// the rules in the master's file apply.
 [[nodiscard]] std::unique_ptr<auth::Permissions> permissions_of_token(const auth::Grant& grant);
 
-/// Refuses the keyword arguments `arg` and `kwarg` of a wheel. If a rule has conditions on arguments, the
-/// master looks for these two names among the keyword arguments (`wheel_check`). A caller could thus show the
-/// master other arguments than the function gets. Errors: invocation.
+/// Refuses the keyword arguments `arg` and `kwarg` of a wheel. The master checks conditions of rules on these
+/// two names (`wheel_check`), so the wheel could get other arguments. Fails with `invocation`.
 [[nodiscard]] Result<void> check_wheel_arguments(const lowstate::MasterCall& call);
 
-/// Removes the file of a token, so that the master refuses the token. The name of the file is the token; in
-/// 3008 `.p` follows. A token that is not hexadecimal is refused, since it names no file. Does not follow
-/// links. Errors: unavailable, with the reason for the log.
+/// Removes the file of a token, so that the master refuses the token. The file has the token's name, with
+/// `.p` in 3008. Refuses a token that is not hexadecimal. Does not follow links. Fails with `unavailable`.
 [[nodiscard]] Result<void> remove_token_file(const std::string& token_dir, std::string_view token);
 
 }  // namespace rest_fcgi::salt

@@ -15,22 +15,20 @@
 
 namespace rest_fcgi::salt {
 
-/// Runs Salt's SSHClient. SSHClient does not talk to the master, but needs the master's ssh key on the same
-/// host. The script `salt_ssh_client.py`, which is installed with this program, calls it in the Python of the
-/// host's salt-ssh, as salt-api does. The script reads the call from standard input, so no text of a caller
-/// becomes an argument of a program or shell. Thread-safe.
+/// Runs Salt's SSHClient, which needs the master's ssh key on the same host. The installed script
+/// `salt_ssh_client.py` calls SSHClient in the Python of the host's salt-ssh. The script reads the call from
+/// standard input, so no text of a caller becomes an argument of a program. Thread-safe.
 class SshClient {
  public:
-  /// `conf_file` is the path of the master's configuration file, which the script reads as Salt does.
+  /// `conf_file` is the path of the master's configuration file.
   SshClient(SshOptions options, const std::string& conf_file);
 
-  /// Returns the path of the Python of the host's salt-ssh. Each call searches for it, so that a later
-  /// installation is found. Errors: unavailable.
+  /// Searches the Python of the host's salt-ssh and returns its path. Fails with `unavailable`.
   [[nodiscard]] Result<std::string> python() const;
 
-  /// Runs a call. At `deadline` the call is killed with its children. Errors: timeout; reply_too_large, for
-  /// more than `max_bytes`; invocation, for an unknown roster; unavailable, if salt-ssh is not installed or
-  /// has no permission; internal.
+  /// Runs a call. At `deadline` the call is killed with its children. Fails with `timeout`, with
+  /// `reply_too_large` above `max_bytes`, with `invocation` for an unknown roster, or with `unavailable`
+  /// without a working salt-ssh.
   [[nodiscard]] Result<Json> run(const lowstate::LocalCall& call, std::string_view jid, SteadyTime deadline,
                                  std::size_t max_bytes) const;
 
@@ -38,16 +36,15 @@ class SshClient {
   const SshOptions options_;
   const std::string conf_file_;
   const process::ProgramRunner programs_;
-  // Limits the number of calls, since each is a Python process that loads all of Salt.
+  // Each call is a Python process that loads all of Salt, so the number of calls is limited.
   mutable std::counting_semaphore<> places_;
 };
 
 /// Returns the call in the format of `salt_ssh_client.py`.
 [[nodiscard]] Json ssh_request(const lowstate::LocalCall& call, std::string_view jid);
 
-/// Returns the Python for a script such as salt-ssh. The first line of the script may name it. Otherwise it
-/// is `python3` or `bin/python3` beside the script, as in Salt's packages and virtual environments. Errors:
-/// unavailable.
+/// Returns the Python for a script such as salt-ssh: from its first line, or `python3` or `bin/python3`
+/// beside the script. Fails with `unavailable`.
 [[nodiscard]] Result<std::string> python_of(const std::string& script);
 
 }  // namespace rest_fcgi::salt

@@ -11,20 +11,19 @@
 
 namespace rest_fcgi::salt {
 
-/// Expands the groups in the master's setting `nodegroups`. The client has to expand groups, since minions do
-/// not know them. Source: Salt's `nodegroup_comp` and LocalClient. Immutable; thread-safe.
+/// Expands the groups in the master's setting `nodegroups`, because minions do not know them. Source: Salt's
+/// `nodegroup_comp` and LocalClient. Immutable; thread-safe.
 class Nodegroups {
  public:
-  /// `conf_file` is the path that Salt names in its error message for an unknown group.
+  /// `conf_file` is the path in Salt's error message for an unknown group.
   Nodegroups(std::vector<master::NodegroupOptions> groups, std::string conf_file);
 
   /// Returns the target in the master's form. A target of type `nodegroup`, and each `N@name` in a compound
-  /// target, becomes compound words. Groups inside groups are expanded, too. Other targets are not changed.
-  /// Errors: invocation, for an unknown group (with Salt's message), for an empty or recursive group, and for
-  /// a target that becomes too long.
+  /// target, becomes compound words. Fails with `invocation` for an unknown, empty or recursive group, and
+  /// for a too long target.
   [[nodiscard]] Result<PublishLoad::Target> expand(const lowstate::Target& target) const;
 
-  /// Returns whether `expand` looks up a group for this target. If not, its result reveals nothing about the
+  /// Returns whether `expand` looks up a group for the target. Otherwise its result reveals nothing about the
   /// configuration.
   [[nodiscard]] static bool may_name_one(const lowstate::Target& target);
 

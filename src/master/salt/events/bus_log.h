@@ -20,22 +20,14 @@
 /// Writes the master's events to the log that listeners read.
 namespace rest_fcgi::salt {
 
-/// Hides secrets in an event from all listeners. Salt puts these secrets on its bus: refused calls with the
-/// caller's password and the master's root key, arguments of runners, private keys of `wheel.key.gen`, and
-/// session headers of salt-api's `/hook`. These are the rules:
-///
-/// 1. Returns of minions are shown unchanged. These are `return` and `retcode` of `salt/job/J/ret/M` and of
-/// the tag `J`, and `data.return` and `data.ret` of `salt/job/J/prog/...`. The other rules apply to all other
-/// data, including returns of runners and wheels.
-///
-/// 2. The value of a member at any depth is hidden if its name is that of a secret (`master::secrecy_of`).
-///
-/// 3. In a text, the value after the name of a secret is hidden, as in `password=x`, `"token": "x"`,
-/// `--password x`. This rule is for arguments of this form, and for the body of a hook, which is one text.
-///
+/// Hides secrets in an event from listeners. Salt's bus has refused calls with passwords and the root key,
+/// arguments of runners, private keys of `wheel.key.gen`, and session headers of `/hook`.
+/// 1. Returns of minions are shown unchanged: `return` and `retcode` of `salt/job/J/ret/M` and `J`, and
+/// `data.return` and `data.ret` of `salt/job/J/prog/...`.
+/// 2. The value of a member is hidden if its name is that of a secret (`master::secrecy_of`).
+/// 3. In a text, the value after the name of a secret is hidden, as in `password=x` or `--password x`.
 /// 4. `key` and `eauth` are secrets only in the errors `salt/job/error`, `salt/job/J/error` and
 /// `_salt_error`. `payload` is a secret only in `cluster/...`.
-///
 /// A secret without a name is not hidden, for example a password as the second argument. Immutable.
 class EventRedactor final : public Redactor {
  public:
@@ -52,26 +44,23 @@ class EventRedactor final : public Redactor {
   const master::TextKind texts_;
 };
 
-/// Remembers the owners of jobs. The owner is the `user` of `salt/job/J/new`, `salt/run/J/new` or
-/// `salt/wheel/J/new`. Used by one thread.
-///
-/// A minion may fire an event with any tag, to make a job look like the job of another user. Therefore these
-/// rules apply. An event with the `cmd` of a minion, `_minion_event`, does not change the owner. In a list of
-/// events a minion chooses all fields, but it learns a job id only after the master's own `new`. So the first
-/// `new` counts. After a second `new` with a different user, the job has no owner. An event whose own `user`
-/// differs from the owner has no owner. Of the events that a minion fires alone, only `salt/job/J/prog/M/...`
-/// with the minion's own id belong to the job.
-///
-/// One limitation remains. If the `new` of a job was missed, or `most` other jobs are newer, a minion can
-/// choose the owner of progress events without `user`.
+/// Remembers the owners of jobs: the `user` of `salt/job/J/new`, `salt/run/J/new` or `salt/wheel/J/new`. Used
+/// by one thread.
+/// A minion may fire an event with any tag, to change the owner of a job. An event with the `cmd` of a
+/// minion, `_minion_event`, does not change the owner. In a list of events a minion chooses all fields, but
+/// learns a job id only after the master's `new`. So the first `new` counts, and a second `new` with another
+/// user removes the owner. An event whose `user` differs from the owner has no owner. Of the events that a
+/// minion fires alone, only `salt/job/J/prog/M/...` with its own id belongs to the job.
+/// A minion can choose the owner of progress events without `user`, if the `new` of a job was missed or
+/// `most` other jobs are newer.
 class JobOwners {
  public:
   explicit JobOwners(std::size_t most = 50'000) : most_(most) {}
 
-  /// Reads the owner from an event `new`. Called with every event, before `owner_of`.
+  /// Reads the owner from an event `new`. REQUIRES: the caller passes every event, before `owner_of`.
   void note(const Event& event);
 
-  /// Returns the owner of an event. Empty if the event has no owner.
+  /// Returns the owner of an event, or an empty text.
   [[nodiscard]] std::string owner_of(const Event& event) const;
 
  private:
@@ -80,21 +69,21 @@ class JobOwners {
   };
 
   const std::size_t most_;
-  /// The owner of each job; empty if the job has no owner.
+  /// The owner of each job, or an empty text.
   std::unordered_map<std::string, std::string, Hash, std::equal_to<>> owners_;
-  std::deque<std::string_view> order_;  ///< The keys of `owners_`. The oldest key comes first.
+  std::deque<std::string_view> order_;  ///< the keys of `owners_`, oldest first
 };
 
-/// Writes the master's events to the log that listeners read. The log has each event as JSON without secrets,
-/// and with the owner of its job. Without listeners, this class only keeps track of owners. An event that
-/// cannot be written as JSON gets an `error` as data. Used by one thread.
+/// Writes each event as JSON without secrets, with the owner of its job, to the log that listeners read.
+/// Without listeners, only keeps track of owners. An event that cannot be written as JSON gets an `error` as
+/// data. Used by one thread.
 class BusLog {
  public:
   explicit BusLog(std::shared_ptr<master::EventLog> log) : log_(std::move(log)) {}
 
   void on_event(const Event& event);
 
-  /// Reports that events may be missing from here on.
+  /// Reports that events may be missing.
   void on_loss();
 
  private:

@@ -22,15 +22,14 @@
 
 namespace rest_fcgi::salt {
 
-/// Receives the events of one job. `on_event` and `on_loss` are called by one thread at a time, in most cases
-/// the thread of the bus. The caller holds no lock of the bus. Both functions must be quick and must not
-/// throw.
+/// Receives the events of one job. One thread at a time calls `on_event` and `on_loss`, without a lock of the
+/// bus. Both functions must be quick and must not throw.
 class Listener {
  public:
   virtual ~Listener() = default;
 
-  /// Returns whether the listener is still needed. Any thread may call this function while it holds the lock
-  /// of the registry. Therefore the function must only return a value.
+  /// Returns whether the listener is still needed. Any thread may call the function with a lock held, so the
+  /// function must only return a value.
   [[nodiscard]] virtual bool is_needed() const = 0;
   virtual void on_event(const Topic& topic, std::string_view data) = 0;
 
@@ -38,12 +37,11 @@ class Listener {
   virtual void on_loss(const Error& error) = 0;
 };
 
-/// Keeps the events of jobs without a listener, in order and up to a limit in bytes. Remembers the jobs that
-/// lost events because of the limit. Not synchronized.
+/// Keeps the events of jobs without a listener, in order and up to a limit in bytes. Not synchronized.
 class EarlyEvents {
  public:
   struct Kept {
-    std::uint64_t number;  ///< The number is larger than those of earlier events.
+    std::uint64_t number;  ///< ascending number of the event
     std::string jid;
     std::string tag;
     std::string data;
@@ -55,18 +53,18 @@ class EarlyEvents {
   EarlyEvents(const EarlyEvents&) = delete;
   EarlyEvents& operator=(const EarlyEvents&) = delete;
 
-  /// Adds an event, and drops the oldest events if the limit is exceeded. Returns the number of dropped
-  /// events, which may include the new event.
+  /// Adds an event, and drops the oldest events above the limit. Returns the number of dropped events, which
+  /// may include the new event.
   std::size_t keep(Kept event);
 
-  /// Returns whether an event of this job with the number `since` or a later number was dropped. Also returns
-  /// true if this is unknown, because too many jobs lost events to remember each.
+  /// Returns whether an event of the job with the number `since` or later was dropped. Returns true if too
+  /// many jobs lost events to remember each job.
   [[nodiscard]] bool has_lost(std::string_view jid, std::uint64_t since) const;
 
-  /// Removes the events of a job with the number `since` or later, and returns them.
+  /// Removes and returns the events of a job with the number `since` or later.
   [[nodiscard]] std::list<Kept> take(std::string_view jid, std::uint64_t since);
 
-  /// Drops all events with smaller numbers. The caller knows that these are not needed.
+  /// Drops all events with smaller numbers.
   void drop_before(std::uint64_t number);
   void clear();
   [[nodiscard]] bool empty() const noexcept { return events_.empty(); }
@@ -78,39 +76,35 @@ class EarlyEvents {
   const std::size_t max_bytes_;
   std::list<Kept> events_;
   std::multimap<std::pair<std::string_view, std::uint64_t>, std::list<Kept>::iterator>
-      by_job_;  // The key is the job id, borrowed from `events_`, and the number of the event.
+      by_job_;  // by the job id, borrowed from `events_`, and the number of the event
   std::size_t bytes_ = 0;
   // The number of the last dropped event of each job.
   std::map<std::string, std::uint64_t, std::less<>> losses_;
-  std::uint64_t all_lost_ = 0;  // Events up to this number count as dropped for every job, see `has_lost`.
+  std::uint64_t all_lost_ = 0;  // events up to the number count as dropped for every job
 };
 
-/// Holds the listeners of jobs, the calls that expect a job, and whether the bus is joined. Thread-safe;
-/// events come from one thread. No lock is held while a listener is called.
-///
-/// While an Expectation exists, events of jobs without a listener are kept. `listen` passes these events to
-/// the new listener until no more are kept. So the listener gets all events in order.
+/// Holds the listeners of jobs and the calls that expect a job. While an Expectation exists, events of jobs
+/// without a listener are kept for the listener. No lock is held while a listener is called. Thread-safe;
+/// events come from one thread.
 class Registry {
  public:
   explicit Registry(const BusOptions& options);
 
-  /// The bus calls these functions: when it was joined, when it was lost or could not be joined, for each
-  /// event, and periodically.
+  /// The bus calls the following functions.
   void joined();
   void not_joined(ErrorKind why);
   void on_event(const Event& event);
   void sweep();
 
-  /// Refuses further expectations. Returns when no thread waits for the bus, and all listeners have been told
-  /// about the loss.
+  /// Refuses further expectations. Waits until no thread waits for the bus, and all listeners know about the
+  /// loss.
   void close();
 
-  /// Waits until the bus is joined, at most until `until`. Errors: unavailable, if the bus is not joined.
+  /// Waits until the bus is joined, at most until `until`. Fails with `unavailable`.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime until);
 
-  /// Keeps events of jobs without a listener as long as it exists. This is needed because the first return of
-  /// a job may come before the reply with its job id. Moves only; used by one thread; the registry must
-  /// outlive it.
+  /// Keeps events of jobs without a listener as long as it exists. The first return of a job may come before
+  /// the reply with its job id. Used by one thread; the registry must outlive it.
   class Expectation {
    public:
     Expectation(Expectation&& other) noexcept
@@ -120,9 +114,9 @@ class Registry {
       if (registry_ != nullptr) registry_->forget(ticket_);
     }
 
-    /// Passes the events of this job to `listener`, from the time when this expectation was made. The
-    /// listener is removed when it is no longer needed. If the bus was lost in the meantime, the listener is
-    /// told at once. Errors: unavailable, if another listener has this job.
+    /// Passes the job's events since the start of the expectation to `listener`, until the listener is no
+    /// longer needed. Reports an earlier loss of the bus at once. Fails with `unavailable` if another
+    /// listener has the job.
     Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener) {
       return registry_->listen(ticket_, jid, std::move(listener));
     }
@@ -130,26 +124,26 @@ class Registry {
    private:
     friend class Registry;
     struct Ticket {
-      std::uint64_t number;  // The number of the first event that may be needed.
-      std::uint64_t losses;  // The number of earlier losses of the bus.
-      std::string jid;       // The job id that the caller claimed; empty if the caller does not know the id.
+      std::uint64_t number;  // the number of the first event that may be needed
+      std::uint64_t losses;  // the number of earlier losses of the bus
+      std::string jid;       // the job id that the caller claimed; may be empty
     };
     Expectation(Registry& registry, Ticket ticket) : registry_(&registry), ticket_(std::move(ticket)) {}
     Registry* registry_;
     Ticket ticket_;
   };
 
-  /// Starts to keep events, and reserves a place for a listener. `jid` is the job id if it is already known.
-  /// Errors: unavailable, if the bus is not joined, if there are too many listeners, or if another call has
-  /// this job.
+  /// Starts to keep events, and reserves a place for a listener. `jid` is empty if the job id is unknown.
+  /// Fails with `unavailable` if the bus is not joined, too many listeners exist, or another call has the
+  /// job.
   [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:
   using Ticket = Expectation::Ticket;
   struct Job {
     std::string jid;
-    std::shared_ptr<Listener> listener;  // The object is shared with its creator.
-    // Whether the thread that called `listen` still passes on kept events; guarded by mutex_.
+    std::shared_ptr<Listener> listener;
+    // Whether the thread in `listen` still passes on kept events; guarded by mutex_.
     bool replaying = true;
 
     [[nodiscard]] bool is_unneeded() const { return !replaying && !listener->is_needed(); }
@@ -163,28 +157,28 @@ class Registry {
   [[nodiscard]] Result<void> listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener);
   void replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock);
   void keep(const Topic& topic, const Event& event, std::unique_lock<std::mutex>& lock);
-  /// Removes the jobs whose listeners are not needed. The caller destroys these jobs after it has released
-  /// the lock.
+  /// Removes the jobs whose listeners are not needed. The caller destroys the jobs after it has released the
+  /// lock.
   std::vector<JobPtr> take_unneeded();
   JobPtr take_unneeded(std::string_view jid);
 
   const std::size_t max_jobs_;
   const std::size_t max_early_bytes_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;  // Notified when joined_, closed_ or waiting_ has changed.
+  std::condition_variable changed_;  // notified when joined_, closed_ or waiting_ has changed
   std::unordered_map<std::string, JobPtr, Hash, std::equal_to<>>
-      jobs_;  // mutex_ guards this member and all members below.
+      jobs_;  // mutex_ guards this member and all following members
   // The job ids that callers chose and that have no listener yet.
   std::set<std::string, std::less<>> claimed_;
   EarlyEvents early_;
-  bool dropping_early_ = false;           // Whether events were dropped since `early_` was last empty.
-  std::set<std::uint64_t> expectations_;  // The numbers of the expectations that exist.
-  std::uint64_t next_number_ = 1;         // The number of the next event or expectation.
-  std::uint64_t losses_ = 0;              // The number of losses of the bus.
+  bool dropping_early_ = false;           // whether events were dropped since `early_` was last empty
+  std::set<std::uint64_t> expectations_;  // the numbers of the expectations that exist
+  std::uint64_t next_number_ = 1;         // the number of the next event or expectation
+  std::uint64_t losses_ = 0;              // the number of losses of the bus
   bool joined_ = false;
   bool closed_ = false;
-  std::size_t waiting_ = 0;                 // The number of threads in `wait_until_joined`.
-  ErrorKind why_ = ErrorKind::unavailable;  // The reason why the bus is not joined.
+  std::size_t waiting_ = 0;                 // the number of threads in `wait_until_joined`
+  ErrorKind why_ = ErrorKind::unavailable;  // the reason why the bus is not joined
 };
 
 }  // namespace rest_fcgi::salt

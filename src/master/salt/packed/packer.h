@@ -10,11 +10,9 @@
 
 namespace rest_fcgi::salt {
 
-/// Appends msgpack to bytes that are wiped, since requests contain passwords and tokens. Values have their
-/// shortest form. Texts become `str`. `bin` and extensions are not used, since masters do not accept these
-/// from clients. Borrows `out`. Not synchronized.
-///
-/// REQUIRES: the caller appends as many members or elements as it announced; sizes are below 2^32.
+/// Appends msgpack to bytes that are wiped, because requests contain passwords. Values have their shortest
+/// form. Texts become `str`; masters do not accept `bin` and extensions. Borrows `out`. Not synchronized.
+/// REQUIRES: the caller appends as many members as it announced, fewer than 2^32.
 class Packer {
  public:
   explicit Packer(WipedBytes& out) : out_(out) {}
@@ -29,8 +27,8 @@ class Packer {
   Packer& boolean(bool value);
   Packer& nil();
 
-  /// Appends a JSON value. Integers beyond the range of msgpack become text, as in Salt's packer. Integers of
-  /// 20 digits also become text, since Salt takes them for job ids.
+  /// Appends a JSON value. Integers that msgpack cannot hold become text, as in Salt. Integers of 20 digits
+  /// also become text, because Salt takes them for job ids.
   Packer& value(const JsonValue& value);
 
  private:

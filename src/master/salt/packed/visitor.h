@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-// Without this macro, msgpack-cxx needs Boost.
+// Without the macro, msgpack-cxx needs Boost.
 #define MSGPACK_NO_BOOST
 #include <msgpack/null_visitor.hpp>
 #include <msgpack/unpack.hpp>
@@ -15,17 +15,15 @@
 #include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/format.h"
 
-/// Common code for the use of msgpack-cxx in this folder.
 namespace rest_fcgi::salt {
 
 /// The base class of visitors for msgpack-cxx. Limits the depth, and reports why parsing stopped. Visitors
-/// must not trust announced sizes, since 5 bytes can announce 2^32 elements. Not synchronized.
+/// must not trust announced sizes, because 5 bytes can announce 2^32 elements. Not synchronized.
 class BoundedVisitor : public msgpack::null_visitor {
  public:
   explicit BoundedVisitor(std::size_t depth = 0, std::size_t max_depth = kMaxDepth)
       : max_depth_(max_depth), depth_(depth) {}
 
-  /// Returns why parsing stopped early.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
   bool start_array(std::uint32_t /*announced*/) { return enter(); }
@@ -38,7 +36,7 @@ class BoundedVisitor : public msgpack::null_visitor {
     stop("cut short");
   }
 
-  /// Returns whether the bytes ended before the end of the value, and there was no other problem.
+  /// Returns whether the bytes only ended before the end of the value.
   [[nodiscard]] bool cut_short() const noexcept { return cut_short_; }
 
  protected:
@@ -55,7 +53,7 @@ class BoundedVisitor : public msgpack::null_visitor {
     return true;
   }
 
-  /// Stops parsing. If there are several reasons, the first one is kept.
+  /// Stops parsing and keeps the first reason.
   bool stop(std::string why) {
     if (why_.empty()) why_ = std::move(why);
     return false;
@@ -68,8 +66,8 @@ class BoundedVisitor : public msgpack::null_visitor {
   bool cut_short_ = false;
 };
 
-/// Passes the value at the offset `at` to `visitor`, then moves `at` to the end of the value. Errors:
-/// internal, with the problem and its byte offset.
+/// Passes the value at the offset `at` to `visitor`, then moves `at` to the end of the value. Fails with
+/// `internal`, with the problem and its byte offset.
 template <class Visitor>
 Result<void> parse_one(std::string_view bytes, std::size_t& at, Visitor& visitor) {
   std::string why;
@@ -82,7 +80,7 @@ Result<void> parse_one(std::string_view bytes, std::size_t& at, Visitor& visitor
   return Error{ErrorKind::internal, format("Malformed msgpack: {}: byte {}", why, at)};
 }
 
-/// Checks that nothing follows the last value. Errors: internal.
+/// Fails with `internal` if bytes follow the last value.
 [[nodiscard]] inline Result<void> expect_end(std::string_view bytes, std::size_t at) {
   if (at == bytes.size()) return {};
   return Error{ErrorKind::internal, format("Malformed msgpack: more than one value: byte {}", at)};

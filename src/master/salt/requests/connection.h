@@ -17,22 +17,20 @@
 
 namespace rest_fcgi::salt {
 
-/// One TCP connection to a master's `ret_port`. It is a DEALER socket that sends `["", body]` and receives
-/// `["", body]`, with one request at a time. The connection never reconnects, so that a message for a master
-/// that has stopped cannot reach the next master. The owner destroys the connection after any failure.
-///
-/// Messages are wiped, apart from the copies in the buffers of ZeroMQ and the kernel. Not synchronized. May
-/// move between threads under a mutex.
+/// One TCP connection to a master's `ret_port`: a DEALER socket that sends and receives `["", body]`, one
+/// request at a time. The connection never reconnects, so a message cannot reach the next master. The owner
+/// destroys the connection after any failure. Messages are wiped, except in the buffers of ZeroMQ and the
+/// kernel. Not synchronized.
 class Connection {
  public:
   struct Options {
     /// `tcp://HOST:PORT`. HOST is an IPv4 address, a host name, or an IPv6 address in brackets.
     std::string uri;
-    std::size_t max_answer_size = 0;  ///< The largest reply in bytes. A larger reply closes the connection.
+    std::size_t max_answer_size = 0;  ///< the largest reply in bytes; a larger reply closes the connection
   };
 
-  /// Starts to connect. `context` must outlive the connection. Errors: configuration, for a malformed uri;
-  /// unavailable, if there are no free file descriptors; internal, if ZeroMQ has no free sockets.
+  /// Starts to connect. `context` must outlive the connection. Fails with `configuration` for a malformed
+  /// uri, `unavailable` without free file descriptors, or `internal` without free ZeroMQ sockets.
   static Result<std::unique_ptr<Connection>> make(zmq::context_t& context, const Options& options);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -41,15 +39,15 @@ class Connection {
   /// Waits until the connection is established. Returns false on failure or timeout.
   bool wait_until_open(SteadyTime until);
 
-  /// Returns whether the next request can be sent. The connection must be open, and no unexpected bytes may
-  /// have come. Such bytes would be taken for the reply to the next request.
+  /// Returns whether the next request can be sent. Unexpected bytes close the connection, because they would
+  /// look like the next reply.
   bool is_open();
 
-  /// Sends a message. Errors: unavailable, if the connection is closed. Nothing was sent in this case.
+  /// Sends a message. Fails with `unavailable` if the connection is closed, and then nothing was sent.
   Result<void> send(WipedBytes message);
 
-  /// Waits for the reply. May be called again after a timeout. Errors: unavailable, if the connection is
-  /// lost; timeout; internal, for a reply that is not `["", body]`.
+  /// Waits for the reply. May be called again after a timeout. Fails with `unavailable`, `timeout`, or
+  /// `internal` for a reply that is not `["", body]`.
   Result<WipedBytes> receive(SteadyTime deadline);
 
  private:
@@ -60,30 +58,28 @@ class Connection {
   bool send_frames(WipedBytes message);
   Result<WipedBytes> receive_frames();
 
-  zmq::socket_t monitor_;  ///< Receives the events that end the connection.
+  zmq::socket_t monitor_;  ///< receives the events that end the connection
   zmq::socket_t socket_;
 };
 
 /// Returns the error for a master that does not run. The error says that nothing was sent.
 Error master_not_available();
 
-/// Checks that `uri` is `tcp://HOST:PORT`, with IPv6 addresses in brackets. The check is needed because
-/// ZeroMQ accepts other forms, and notices some mistakes only when it connects. Errors: configuration.
+/// Checks that `uri` is `tcp://HOST:PORT`, with IPv6 addresses in brackets. ZeroMQ notices some mistakes only
+/// when it connects. Fails with `configuration`.
 Result<void> check_endpoint(std::string_view uri);
 
-/// Remembers that the master cannot be reached. As long as this is so, only one request at a time tries to
-/// connect. The other requests fail at once, and do not wait for `connect_timeout`. Thread-safe.
+/// Remembers that the master cannot be reached. During an outage only one request at a time tries to connect,
+/// and the other requests fail at once. Thread-safe.
 class Outage {
  public:
-  /// The delay after a failed attempt. It is short, since requests in this time fail even if the master runs
-  /// again.
+  /// The delay after a failed attempt. Requests in the delay fail even if the master runs again.
   static constexpr std::chrono::milliseconds kPause{100};
 
   explicit Outage(std::chrono::milliseconds connect_timeout) : connect_timeout_(connect_timeout) {}
 
-  /// Returns whether the caller may try to connect. If so, the caller has to report the result with `failed`
-  /// or `succeeded`. If the caller reports no result, other callers may try after `connect_timeout` and a
-  /// delay.
+  /// Returns whether the caller may try to connect, and has to report the result with `failed` or
+  /// `succeeded`. Other callers may try after `connect_timeout` and a delay.
   bool may_try(SteadyTime now) {
     const std::scoped_lock lock(mutex_);
     if (!away_) return true;
@@ -110,14 +106,14 @@ class Outage {
   SteadyTime next_try_;
 };
 
-/// Keeps the connections that are not in use. The connection that was used last is taken first, so that
-/// surplus connections become old. Thread-safe. Its mutex synchronizes connections between threads.
+/// Keeps the idle connections. The newest connection is taken first, so that surplus connections become old.
+/// Thread-safe.
 class IdleConnections {
  public:
-  /// At this age a connection is closed by the next `put`.
+  /// The age at which the next `put` closes a connection.
   static constexpr std::chrono::seconds kMaxAge{60};
 
-  /// Returns a connection; null if there is none.
+  /// Returns a connection, or null.
   std::unique_ptr<Connection> take();
 
   void put(std::unique_ptr<Connection> connection, SteadyTime now);
@@ -131,7 +127,7 @@ class IdleConnections {
   };
 
   mutable std::mutex mutex_;
-  std::deque<Kept> kept_;  ///< The oldest connection comes first.
+  std::deque<Kept> kept_;  ///< sorted by age, oldest first
 };
 
 }  // namespace rest_fcgi::salt

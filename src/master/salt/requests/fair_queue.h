@@ -19,18 +19,17 @@ namespace rest_fcgi::salt {
 /// The cost of a request for the master. It limits how many requests of a class run at once. The master
 /// distributes requests round robin, so slow requests must never occupy all workers.
 enum class PriorityClass {
-  publish,      ///< The request takes some milliseconds.
-  question,     ///< A publish of `saltutil.find_job`, with low priority.
-  runner,       ///< The request starts a process, which takes about ten milliseconds.
-  wheel,        ///< A wheel runs in the worker until its end.
-  wheel_async,  ///< A wheel for which no caller waits.
-  login,        ///< A wrong password blocks a worker for a second.
-  token,        ///< The request takes some milliseconds, but anyone can send invented tokens.
+  publish,      ///< the request takes some milliseconds
+  question,     ///< a publish of `saltutil.find_job`, with low priority
+  runner,       ///< the request starts a process, which takes about ten milliseconds
+  wheel,        ///< a wheel runs in the worker until its end
+  wheel_async,  ///< a wheel without a waiting caller
+  login,        ///< a wrong password blocks a worker for a second
+  token,        ///< takes some milliseconds, but anyone can send invented tokens
 };
 inline constexpr std::size_t kPriorityClasses = 7;
 
-/// The class of a request, and the client's address. The address is empty for a request of this program
-/// itself.
+/// The class of a request, and the client's address. A request of the program itself has an empty address.
 struct Request {
   Request(PriorityClass its_priority, std::string_view its_remote = {})
       : priority(its_priority), remote(its_remote) {}
@@ -39,33 +38,30 @@ struct Request {
 };
 
 struct PoolOptions {
-  std::string uri = "tcp://127.0.0.1:4506";  ///< The master's `ret_port`.
-  std::size_t connections = 16;              ///< The largest number of connections.
-  std::size_t worker_threads = 5;            ///< Salt's `worker_threads`: the master's worker processes.
-  /// The largest number of threads that wait for a connection. Further requests get the error unavailable.
+  std::string uri = "tcp://127.0.0.1:4506";  ///< the master's `ret_port`
+  std::size_t connections = 16;              ///< the largest number of connections
+  std::size_t worker_threads = 5;            ///< Salt's `worker_threads`: the master's worker processes
+  /// The largest number of threads that wait for a connection. Further requests get the error `unavailable`.
   std::size_t max_waiting = 1024;
-  /// The largest number of threads that wait for the check of a login. As many threads may wait for the
-  /// check of a token.
+  /// The largest number of threads that wait for the check of a login, and of threads that wait for a token.
   std::size_t max_waiting_logins = 64;
   /// The largest reply in bytes. A larger reply closes the connection.
   std::size_t max_answer_size = std::size_t{256} << 20;
   /// The longest time to connect. A refused connection fails at once.
   std::chrono::milliseconds connect_timeout{4000};
-  /// A request that takes this long has stalled, unless it is a login. Its worker is busy or has died, or it
-  /// is a slow wheel. The request continues, but other requests do not wait for it, see `FairQueue::stall`.
+  /// The time after which a request has stalled, unless it is a login. Other requests do not wait for a
+  /// stalled request; see `FairQueue::stall`.
   std::chrono::milliseconds slow_after{2000};
 };
 
 /// Returns how many requests of a class may run at once, at least 1.
 std::size_t class_limit(PriorityClass priority, const PoolOptions& options);
 
-/// Returns how many logins and wheels may run together. One of the master's workers stays free, if the master
-/// has more than one.
+/// Returns how many logins and wheels may run together. One of several workers of the master stays free.
 std::size_t slow_limit(const PoolOptions& options);
 
 /// Limits the running requests to `connections` in total, and to the limit of each class. Waiting requests
-/// start in the order of their arrival. If a class is full, its waiting requests do not block other classes.
-/// Thread-safe.
+/// start in the order of their arrival. A full class does not block other classes. Thread-safe.
 class FairQueue {
  public:
   struct ReturnPlace {
@@ -78,31 +74,31 @@ class FairQueue {
 
   explicit FairQueue(const PoolOptions& options);
 
-  /// Waits for a place. Errors: unavailable, if too many requests wait, or after `close`; timeout.
+  /// Waits for a place. Fails with `timeout`, or with `unavailable` if too many requests wait and after
+  /// `close`.
   [[nodiscard]] Result<Place> take(PriorityClass priority, SteadyTime deadline);
 
   /// Marks a running request as stalled, so that another request may use its place. A wheel keeps its place
-  /// in the limit of its class, since it probably still runs in a worker. The number of stalled requests is
-  /// at most `kMaxStalled` times the number of connections. Beyond this number the call has no effect.
+  /// in its class, because it probably still runs. The number of stalled requests is limited to `kMaxStalled`
+  /// times the number of connections.
   void stall(Place& place);
   static constexpr std::size_t kMaxStalled = 3;
 
-  /// Returns the number of waiting requests.
   [[nodiscard]] std::size_t waiting() const;
 
-  /// Refuses new requests and wakes the waiting ones. Returns when no request runs.
+  /// Refuses new requests and wakes the waiting requests. Returns when no request runs.
   void close();
 
  private:
   struct Waiter {
-    std::uint64_t number;  ///< The number in the order of arrival.
+    std::uint64_t number;  ///< the number in the order of arrival
     std::condition_variable woken{};
     bool has_place = false;
   };
   struct ClassState {
     std::size_t limit = 0;
-    bool is_slow = false;      ///< Requests of this class count for the common limit of slow classes.
-    bool keeps_place = false;  ///< A stalled request keeps its place in this class.
+    bool is_slow = false;      ///< whether requests of the class count for the common limit of slow classes
+    bool keeps_place = false;  ///< whether a stalled request keeps its place in the class
     std::size_t under_way = 0;
     std::list<Waiter*> waiters{};
   };
@@ -124,7 +120,7 @@ class FairQueue {
   const std::size_t max_waiting_;
   const std::size_t slow_limit_;
   mutable std::mutex mutex_;
-  std::condition_variable left_;  ///< Notified when a request has ended or has stopped waiting.
+  std::condition_variable left_;  ///< notified when a request has ended or has stopped waiting
   std::array<ClassState, kPriorityClasses> classes_;
   std::size_t under_way_ = 0;
   std::size_t slow_under_way_ = 0;
