@@ -24,7 +24,6 @@ inline Rule anywhere(std::string pattern) {
   return {"", {{std::move(pattern), {}}}};
 }
 
-/// Returns a rule for a scope, which is a target or an `@` scope such as `@runner`.
 inline Rule on(std::string scope, std::vector<FunctionRule> functions = {}) {
   return {std::move(scope), std::move(functions)};
 }

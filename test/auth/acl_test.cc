@@ -11,7 +11,6 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// Returns permissions with which fred may call cmd.run with arguments that satisfy the conditions.
 AclFixture under(std::vector<ArgumentCondition> conditions) {
   return AclFixture::of_fred({on("*", {{"cmd.run", std::move(conditions)}})});
 }

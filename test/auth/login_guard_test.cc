@@ -303,7 +303,6 @@ TEST_CASE("failures that cannot be counted are answered late with 503, and then 
     CHECK(fixture.slept.back() == milliseconds(2000));
   }
   const auto third = fixture.guard->begin(kFredElsewhere);
-  // The store tests by itself whether it can write, so the store may be writable again.
   if (!store->is_writable()) CHECK(third.error().kind == ErrorKind::unavailable);
   REQUIRE(store->execute("DROP TRIGGER full"));
   CHECK(test::holds_soon([&] { return fixture.guard->begin(kFredElsewhere).ok(); }));

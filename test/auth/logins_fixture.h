@@ -55,7 +55,6 @@ class LoginsFixture {
         credentials, [this](const Credentials& in_question) { return check(in_question); }, next_end());
   }
 
-  /// Returns a new deadline at each call, as for a new request.
   SteadyTime next_end() {
     return clock.steady() + std::chrono::hours(1) + std::chrono::microseconds(++requests_);
   }

@@ -193,7 +193,6 @@ TEST_CASE("a thread that would wait for another check is refused if logins occup
   const SteadyTime next = crowd.late() + seconds(1);
   CHECK(crowd.login(
       [&] {
-        // The credentials were accepted before, so more threads may wait for their check.
         for (int i = 0; i < 12; ++i) crowd.follow(next);
         return crowd.good();
       },

@@ -33,7 +33,6 @@ namespace {
 using LoginResult = PamFixture::LoginResult;
 using std::chrono::milliseconds;
 
-/// Returns false for a process that has ended, and for a zombie.
 bool is_running(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string stat;

@@ -62,7 +62,6 @@ class PamFixture {
     return verdict.error().kind == ErrorKind::unavailable ? LoginResult::unavailable : LoginResult::internal;
   }
 
-  /// A temporary directory. The constructor creates the folder `stack` for the scripts of the fixture.
   struct Dir : test::TempDir {
     Dir() { std::filesystem::create_directory(path() / "stack"); }
   };

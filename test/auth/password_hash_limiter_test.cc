@@ -22,7 +22,6 @@ ErrorKind refusal(PasswordHashLimiter& limiter, const std::string& network) {
   return pass.error().kind;
 }
 
-/// Threads that wait in `PasswordHashLimiter::enter`, because all places are taken.
 class Queue {
  public:
   explicit Queue(PasswordHashLimiter& limiter) : limiter_(limiter) {}
@@ -30,7 +29,6 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// Starts a thread for the network. Returns when the thread waits.
   void add(const std::string& network) {
     const std::size_t before = limiter_.waiting();
     threads_.emplace_back([this, network] {
@@ -41,13 +39,11 @@ class Queue {
     while (limiter_.waiting() == before) std::this_thread::yield();
   }
 
-  /// Returns the number of threads that still wait in `enter`.
   std::size_t waiting() {
     const std::lock_guard lock(mutex_);
     return threads_.size() - in_.size() - out_.size();
   }
 
-  /// Returns the networks of the admitted threads in the order of their admission.
   const std::vector<std::string>& in() {
     join();
     return in_;

@@ -19,7 +19,6 @@ using std::chrono::seconds;
 const std::string kRevokedToken(64, 'a');
 const std::string kOtherRevoked(64, 'b');
 
-/// A host with several processes and one database. Each process has its own revocation list.
 struct Host {
   [[nodiscard]] std::shared_ptr<store::Store> open() const {
     auto opened = store::Store::open({.path = dir / "state/state.db"});

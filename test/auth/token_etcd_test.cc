@@ -20,7 +20,6 @@ namespace {
 using std::chrono::seconds;
 
 etcd::Options reach(const std::vector<std::string>& urls) {
-  // The timeouts are long, so that the client waits for a slow member on a busy machine.
   return {.endpoints = urls, .connect_timeout = seconds(4), .try_timeout = seconds(8)};
 }
 
@@ -34,7 +33,6 @@ struct Hosts {
     return std::make_unique<Tokens>(*std::move(backend), life, clock);
   }
 
-  /// Returns all keys of etcd with the prefix `/`, and their values.
   std::vector<etcd::KeyValue> stored() {
     const auto found = client->range({.key = "/", .range_end = "0"}, later());
     REQUIRE(found);

@@ -29,7 +29,6 @@ class TokensFixture {
     return std::string(token->reveal().text);
   }
 
-  /// Returns the user of a token, or the reason why the token is refused.
   std::string find(std::string_view token) const {
     const auto record = tokens.find(SecretView(token));
     if (record) return "of " + record->name;

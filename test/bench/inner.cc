@@ -41,7 +41,6 @@ std::string lowstate_list(std::size_t size) {
   return text + "]";
 }
 
-/// Returns a typical return of a minion in msgpack, which lists packages with their versions.
 std::string packed_return(std::size_t size) {
   msgpack::sbuffer buffer;
   msgpack::packer<msgpack::sbuffer> packer(buffer);

@@ -23,7 +23,6 @@ std::string no_response(int job) {
          fake_jid(static_cast<std::uint64_t>(job)) + "\"";
 }
 
-/// Returns from a minion at once. A minion whose id begins with `dead` does not return.
 void dead_or_alive(const std::string& minion, const Publication&, const std::string&,
                    FakeMaster::Returns returns) {
   if (minion.substr(0, 4) != "dead") returns->put(returned(minion));

@@ -12,7 +12,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// Calls `admit`, or `admit_own`, with a chunk. Returns the user's name or the error's message.
 std::string admitted(const Clients& clients, const std::string& chunk, bool own = false) {
   JsonDocument document;
   REQUIRE(document.parse(chunk));

@@ -17,7 +17,6 @@ Result<CommandLine> parse(std::vector<const char*> arguments) {
   return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
 }
 
-/// Checks that the arguments are refused with a message that contains the `facts`.
 void check_mistake(std::vector<const char*> arguments, std::initializer_list<std::string_view> facts) {
   const auto parsed = parse(std::move(arguments));
   REQUIRE_FALSE(parsed);

@@ -35,7 +35,6 @@ class ConfigDir {
     return command_line;
   }
 
-  /// Returns `text` with file names relative to the directory.
   [[nodiscard]] std::string without_dir(std::string text) const {
     const std::string prefix = path() + "/";
     for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {

@@ -43,7 +43,6 @@ TEST_CASE("etcd is used if a job cache names it, or a key of its returner is set
                              "etcd.returner: p\np: {}\n"}) {
     CHECK(settings_of(master).returner.etcd.is_chosen);
   }
-  // Other parts of Salt use these keys for etcd. The returner ignores these keys.
   CHECK_FALSE(settings_of("etcd.host: [1]\netcd.encode_keys: true\n").returner.etcd.is_chosen);
   CHECK(settings_of("ext_job_cache: etcd\n").returner.ext_job_cache == Texts{"etcd"});
   CHECK(settings_of("master_job_cache: etcd\n").returner.master_job_cache == "etcd");

@@ -12,7 +12,6 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Returns the error message for a configuration with these keys in `login_guard`.
 std::string guard_mistake(const std::string& guard) {
   return error_of("rest_fcgi: {login_guard: {" + guard + "}}\n");
 }

@@ -16,7 +16,6 @@
 namespace rest_fcgi::config {
 namespace {
 
-/// Replaces a standard stream for the lifetime of this object.
 class Redirected {
  public:
   Redirected(int stream, int fd) : stream_(stream), before_(::dup(stream)) { ::dup2(fd, stream_); }

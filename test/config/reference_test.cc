@@ -77,7 +77,6 @@ TEST_CASE("every key is in the reference, and every row of it is a key that is r
     if (!line.starts_with("| `")) continue;
     ++rows;
     for (const std::string& key : code_words(line.substr(0, line.find(" | ")))) {
-      // The keys for includes are read before the sections, so `read_keys` does not return them.
       const bool is_include = key == "default_include" || key == "include";
       CHECK_MESSAGE((keys.contains(key) || is_include), key);
     }

@@ -23,7 +23,6 @@ Answer& pretended() {
 
 }  // namespace
 
-/// Replaces getgrouplist(3) of the C library.
 extern "C" int getgrouplist(const char* user, gid_t own, gid_t* groups, int* count) {
   if (pretended()) return pretended()(own, groups, count);
   static const auto real = reinterpret_cast<decltype(&getgrouplist)>(::dlsym(RTLD_NEXT, "getgrouplist"));
@@ -42,7 +41,6 @@ std::vector<gid_t> groups_where(Answer answer) {
   return groups;
 }
 
-/// Returns a replacement that reports this number of groups of fred. The ids begin at fred's own group id.
 Answer in_groups(int many) {
   return [many](gid_t own, gid_t* groups, int* count) {
     for (int i = 0; i < std::min(many, *count); ++i) groups[i] = own + static_cast<gid_t>(i);

@@ -68,7 +68,6 @@ Result<void> put_with(Options options, std::chrono::milliseconds time = 60s) {
   return client_of(std::move(options))->put({.key = "k", .value = "v"}, in(time));
 }
 
-/// Returns the error of an exchange. The timeouts are too long to end the exchange.
 Error error_of_one_try(const std::string& url, Options options) {
   options.connect_timeout = 60s;
   options.try_timeout = 60s;

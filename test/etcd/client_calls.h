@@ -36,7 +36,6 @@ inline Result<void> put(Client& client, std::string key = "/salt/k",
   return client.put({.key = std::move(key), .value = "v"}, in(time));
 }
 
-/// Returns the pairs of all keys with this prefix.
 inline std::vector<KeyValue> pairs_below(Client& client, const std::string& prefix) {
   const auto reply = client.range({.key = prefix, .range_end = prefix_end(prefix)}, in());
   REQUIRE(reply);

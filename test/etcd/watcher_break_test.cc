@@ -21,7 +21,6 @@ using std::chrono::seconds;
 const std::string kCreated = R"({"result":{"header":{"cluster_id":"7","revision":"4"},"created":true}})"
                              "\n";
 
-/// Returns a message with `count` changes in one revision, of the keys a, b and so on.
 std::string changes(int revision, int count, bool fragment = false) {
   std::string text = R"({"result":{"header":{"cluster_id":"7","revision":"90"},"events":[)";
   for (int i = 0; i < count; ++i) {
@@ -37,7 +36,6 @@ std::string canceled(const std::string& reason) {
          reason + "\"}}\n";
 }
 
-/// Returns the beginning of an HTTP reply that does not end.
 std::string going_on(const std::string& objects) {
   return "HTTP/1.1 200 OK\r\n\r\n" + objects;
 }
@@ -63,7 +61,6 @@ std::string next_keys(Watcher& watcher, Deadline deadline = in()) {
   return keys;
 }
 
-/// Returns the start revisions of all watch requests.
 std::vector<std::string> starts(const ScriptedEtcd& server) {
   constexpr std::string_view kStart = R"("start_revision": ")";
   std::vector<std::string> all;

@@ -51,7 +51,6 @@ std::unique_ptr<Watcher> standing(Client& client, const std::string& prefix = "/
   return watcher;
 }
 
-/// Checks that the values `from` to `to` arrive once and in order.
 void check_all_come(Watcher& watcher, int from, int to) {
   for (int value = from; value <= to; ++value)
     REQUIRE(next(watcher).starts_with("+/w/k=" + std::to_string(value)));

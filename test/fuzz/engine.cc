@@ -78,7 +78,6 @@ embedded::Minion minion_with(std::string_view grains) {
   return minion;
 }
 
-/// Returns whether the text is a valid compound target that matches the minion.
 bool matches(const std::string& text, const embedded::Minion& minion) {
   const lowstate::Target target = embedded::compound_target(text);
   const auto matcher = TargetMatcher::compile(target, {});

@@ -181,7 +181,6 @@ void headers(std::string_view input) {
 
 namespace {
 
-/// Checks that the sent text has the format of its media type.
 void require_form(const http::Response& response, std::string_view sent) {
   std::string_view type;
   for (const auto& [name, value] : response.headers) {

@@ -13,7 +13,6 @@
 
 namespace {
 
-/// Runs the target with all inputs in a folder. Returns the number of inputs.
 std::size_t replay(const rest_fcgi::fuzz::Target& target, const std::filesystem::path& folder) {
   std::size_t inputs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / target.name)) {

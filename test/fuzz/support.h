@@ -29,7 +29,6 @@ inline void require_json(std::string_view text) {
   require(static_cast<bool>(document.parse(text, JsonLimits::none())), "this is no JSON");
 }
 
-/// Removes the first line from `text` and returns the line without its line feed.
 inline std::string_view next_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
@@ -37,7 +36,6 @@ inline std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-/// Splits a line at its first space. Returns the two parts without the space.
 inline std::pair<std::string_view, std::string_view> split(std::string_view line) {
   const std::size_t blank = std::min(line.find(' '), line.size());
   return {line.substr(0, blank), line.substr(std::min(blank + 1, line.size()))};

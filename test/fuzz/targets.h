@@ -13,7 +13,6 @@ namespace rest_fcgi::fuzz {
 /// Reads bytes on a connection of the HTTP listener, with heads, bodies and chunks.
 void http(std::string_view input);
 
-/// Reads the bytes that a client sends on a WebSocket.
 void websocket(std::string_view input);
 
 /// Reads the bytes that a web server sends on a FastCGI connection. The bytes pass through libfcgi into an
@@ -30,7 +29,6 @@ void headers(std::string_view input);
 /// line, and the body. `TOKEN` stands for a token with all permissions.
 void application(std::string_view input);
 
-/// Converts one value of msgpack to JSON.
 void msgpack(std::string_view input);
 
 /// Reads the bytes of a master's event bus and makes the text for each kind of listener.

@@ -37,7 +37,6 @@ constexpr std::size_t kRounds = 10;  // with sanitizers, a process forks and end
 constexpr std::size_t kRounds = 100;
 #endif
 
-/// A child process that calls `body`. The exit status of the process is the result of `body`.
 class Child {
  public:
   explicit Child(const std::function<int()>& body) {
@@ -59,7 +58,6 @@ class Child {
 
   void signal(int number) const { ::kill(pid_, number); }
 
-  /// Waits for the end of the child. Returns its exit status, or the negative signal number.
   int wait() {
     int status = 0;
     ::waitpid(std::exchange(pid_, -1), &status, 0);

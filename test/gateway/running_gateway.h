@@ -38,7 +38,6 @@ inline Result<Applications> no_reload() {
   return Error{ErrorKind::configuration, "no reload here", {}};
 }
 
-/// Replies with the request's body, or with the error if the request has no body.
 inline http::Response echo(const http::Environ& environ) {
   if (!environ.body) return {http::Status::bad_request, {}, environ.body.error().message};
   return {http::Status::ok, {{"Content-Type", "text/plain"}}, std::string(*environ.body)};
@@ -56,7 +55,6 @@ inline http::Application block_slow_requests_at(Door& door) {
   };
 }
 
-/// A body of several parts. The body ends with `error` unless `error` is empty.
 class StreamOfParts final : public http::Stream {
  public:
   explicit StreamOfParts(std::vector<std::string> parts, std::string error = {})
@@ -73,7 +71,6 @@ class StreamOfParts final : public http::Stream {
   std::size_t at_ = 0;
 };
 
-/// Waits until `holds` returns true. Returns false after `patience`.
 inline bool eventually(const std::function<bool()>& holds, milliseconds patience = milliseconds(30000)) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!holds()) {

@@ -144,7 +144,6 @@ TEST_CASE("a kept connection may send one more request right after SIGTERM, and 
     CHECK(kept.request(post("first", {}, true)).body == "first");
     server.signal(SIGTERM);
     CHECK(eventually([&] { return !server.connect().connected(); }));
-    // The connections get the shutdown after the socket is closed.
     std::this_thread::sleep_for(milliseconds(50));
     const bool answered = kept.request(post("last", {}, true)).body == "last";
     CHECK(kept.closed_within(milliseconds(10000)));

@@ -65,7 +65,6 @@ std::string run_with_sockets(const std::vector<int>& given, const std::string& c
   return text;
 }
 
-/// Returns the error of `SocketActivation::take`, or an empty text if the call succeeds.
 std::string take_error(const std::vector<int>& given, const std::string& count) {
   return run_with_sockets(given, count, nullptr, [] {
     const auto taken = SocketActivation::take();
@@ -90,7 +89,6 @@ sockaddr_un unix_address(const std::string& path) {
   return address;
 }
 
-/// Returns the address of the socket `fd`. Without `fd`, returns 127.0.0.1 with port 0.
 sockaddr_in loopback_address(int fd = -1) {
   sockaddr_in address = {};
   address.sin_family = AF_INET;

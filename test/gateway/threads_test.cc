@@ -18,7 +18,6 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-/// Sends a request with the body `slow` on each of `count` new connections.
 std::vector<FcgiClient> send_slow(const RunningGateway& server, std::size_t count) {
   std::vector<FcgiClient> clients;
   for (std::size_t i = 0; i < count; ++i) {

@@ -7,7 +7,6 @@ using namespace rest_fcgi::http;
 
 namespace {
 
-/// Returns the path of a request with these variables as `SCRIPT_NAME PATH_INFO`.
 std::string path(const std::string& script_name, const std::string& path_info, const std::string& uri) {
   Environ environ;
   environ.set("SCRIPT_NAME", script_name);

@@ -25,7 +25,6 @@ std::string taken(std::string_view json, bool as_command_line) {
   return arguments->json().text();
 }
 
-/// Returns sorted arguments in the form of Python's str().
 std::string sorted(std::string_view args, std::string_view kwargs) {
   JsonDocument given_args;
   JsonDocument given_kwargs;

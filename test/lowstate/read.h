@@ -35,13 +35,11 @@ class Read {
   Error error_;
 };
 
-/// Returns the error message for a body, or "not refused".
 [[nodiscard]] inline std::string refusal(std::string_view body, const lowstate::Options& options = {}) {
   const Read read(body, options);
   return read.error().kind == ErrorKind::invocation ? read.error().message : "not refused";
 }
 
-/// Returns the JSON of a chunk of the client `local` with these additional members.
 [[nodiscard]] inline std::string local_with(std::string_view keys, std::string_view client = "local") {
   return std::string(R"({"client": ")") + std::string(client) + R"(", "tgt": "*", "fun": "test.arg", )" +
          std::string(keys) + "}";

@@ -28,7 +28,6 @@ std::string line(const Environ& environ, const Response& response = {Status::ok,
   return netapi::access_line(environ, response, WallTime(std::chrono::seconds(1795222393)));
 }
 
-/// Returns the URL of a request as the access log shows it.
 std::string shown(std::string_view uri) {
   const std::string text = line(request(uri));
   const std::size_t begin = text.find("GET ") + 4;

@@ -12,7 +12,6 @@ namespace {
 
 const std::string kGood = Wsgi::chunk(R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
 
-/// Sends three chunks, with `bad` as the chunk at `place`. Returns the status of the reply.
 int status_with(const Wsgi& wsgi, const std::string& bad, std::size_t place) {
   std::vector<std::string> chunks(3, kGood);
   chunks[place] = bad;

@@ -8,7 +8,6 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-/// Returns the audit lines without their time, which is the same in all lines.
 std::string audit_of(const Wsgi& wsgi) {
   const std::string start = "time=2023-11-14T22:13:20.000Z ";
   std::string lines;

@@ -54,7 +54,6 @@ class Listener {
     return texts;
   }
 
-  /// Waits until the feed sends parts or ends, and returns the parts.
   std::vector<std::string> next() {
     std::vector<std::string> texts;
     CHECK(EmbeddedEngine::eventually([&] { return !(texts = parts()).empty() || end_; }));

@@ -23,7 +23,6 @@ using netapi::StreamRegistry;
 
 namespace {
 
-/// A StreamRegistry with a FakeMaster. The sessions of the master last an hour.
 struct Table {
   explicit Table(netapi::StreamLimits limits = {}) {
     master->expire = system_clock().wall() + std::chrono::hours(1);
@@ -48,7 +47,6 @@ struct Table {
   std::shared_ptr<StreamRegistry> streams = std::make_shared<StreamRegistry>(system_clock());
 };
 
-/// Waits until the subscription wakes its caller, and returns the update.
 StreamRegistry::Subscription::Update next_update(StreamRegistry::Subscription& subscription) {
   const auto woken = std::make_shared<std::atomic<int>>(
       0);  // the subscription may wake the caller after this function returns
@@ -174,7 +172,6 @@ TEST_CASE("a new stream of a known token gets the latest permissions") {
 
 namespace {
 
-/// A call that does not return before `go` is set.
 struct Slow {
   StreamRegistry::Subscription::Call call() {
     return [this](const client::NetapiClient& client, SecretView token, std::string_view chunk) {

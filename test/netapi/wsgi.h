@@ -33,7 +33,6 @@ class Wsgi {
 
   [[nodiscard]] http::Response post(std::string_view body) const { return call(post_of(body)); }
 
-  /// Sends a POST request with one chunk that has valid credentials.
   [[nodiscard]] http::Response run(std::string_view keys) const { return post("[" + chunk(keys) + "]"); }
 
   [[nodiscard]] static std::string chunk(std::string_view keys) {
@@ -57,7 +56,6 @@ class Wsgi {
   http::Application application_;
 };
 
-/// Returns status and body of a response as text, for example `200 {"return": []}`.
 [[nodiscard]] inline std::string text_of(const http::Response& response) {
   return std::to_string(static_cast<int>(response.status)) + " " + response.text();
 }

@@ -153,7 +153,6 @@ TEST_CASE("on_line can answer a program line by line") {
 }
 
 TEST_CASE("a line beyond the output limit is cut, and ends the answers") {
-  // The long line may arrive in several pieces.
   Program asks = shell("echo one; printf '%05000d\\ntwo\\n' 0");
   asks.output_limit = 1000;
   std::vector<std::string> lines;

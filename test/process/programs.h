@@ -76,7 +76,6 @@ inline std::set<std::string> children() {
   return found;
 }
 
-/// Waits up to 10 s until all children have ended. Returns whether any child is left.
 inline bool has_children() {
   const auto deadline = steady_clock::now() + std::chrono::seconds(10);
   while (!children().empty() && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(2));

@@ -101,7 +101,6 @@ TEST_CASE("a walk finds all jobs of many minions in both orders") {
       expected.push_back(jid_number(i));
       REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::committed));
       REQUIRE(cache->returner(jid_number(i), return_of("m" + std::to_string(i), "x")));
-      // This job has more keys than one page.
       for (int m = 0; i == 35 && m < 40; ++m) {
         REQUIRE(cache->returner(jid_number(i), return_of("m" + std::to_string(m), "x")));
       }

@@ -41,7 +41,6 @@ struct Failing {
     const Result<void> saved = cache->save_load(load_of(jid_number(number)), durability);
     CHECK_MESSAGE(saved.ok(), saved.error().message);
   }
-  /// Reads a load. Checks that the read fails, and returns the message of the error.
   [[nodiscard]] std::string refusal() const {
     const auto load = cache->get_load(jid_number(0));
     REQUIRE_FALSE(load.ok());

@@ -59,13 +59,11 @@ std::string ret_line(int number) {
   return "ret " + jid_number(number) + " \"test.ping\" fred ms-0 \"x\"";
 }
 
-/// Waits for `count` lines. Returns the last line, or the number of lines if some lines are missing.
 std::string line(Heard& heard, std::size_t count) {
   const Lines lines = heard.lines(count);
   return lines.size() == count ? lines.back() : format("{} lines", lines.size());
 }
 
-/// Checks that the jobs `0` to `count - 1` arrive once, and each job before its return.
 void check_all(Heard& heard, int count) {
   const Lines lines = heard.lines(static_cast<std::size_t>(2 * count), seconds(60));
   CHECK(lines.size() == static_cast<std::size_t>(2 * count));

@@ -32,7 +32,6 @@ class Together {
     met_.wait_for(lock, std::chrono::seconds(10), [&] { return most_ >= expected_; });
     --there_;
   }
-  /// Returns the largest number of threads that were at the meeting point at the same time.
   [[nodiscard]] std::size_t most() const {
     const std::lock_guard lock(mutex_);
     return most_;
@@ -73,7 +72,6 @@ class FakeEtcd {
     const std::lock_guard lock(mutex_);
     most_bytes_ = bytes;
   }
-  /// The meeting point of writes that run at the same time.
   Together together;
   /// The door at which writes wait. A test sets the door before the first write.
   test::Door* door = nullptr;
@@ -93,7 +91,6 @@ class FakeEtcd {
   std::vector<std::size_t> transactions_;
 };
 
-/// A store over the fake cluster. The store behaves like the store of API v3.
 class FakeEtcdStore : public EtcdStore {
  public:
   explicit FakeEtcdStore(std::shared_ptr<FakeEtcd> etcd) : etcd_(std::move(etcd)) {}

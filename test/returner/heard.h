@@ -35,7 +35,6 @@ class Heard : public ClusterListener {
   }
   void lost(const std::string& reason) override { add("lost " + reason); }
 
-  /// Waits for `count` lines, but at most for `time`. Returns all lines.
   Lines lines(std::size_t count, std::chrono::milliseconds time = std::chrono::seconds(30)) {
     std::unique_lock lock(mutex_);
     came_.wait_for(lock, time, [&] { return lines_.size() >= count; });

@@ -28,7 +28,6 @@ inline Options real_options(const std::vector<std::string>& urls, bool v2) {
   options.etcd.root = "/salt/return-" + std::to_string(roots++);
   options.etcd.writing.endpoints = urls;
   options.etcd.reading.endpoints = urls;
-  // A member on a busy machine may answer slowly.
   for (etcd::Options* client : {&options.etcd.writing, &options.etcd.reading}) {
     client->connect_timeout = std::chrono::seconds(4);
     client->try_timeout = std::chrono::seconds(8);

@@ -20,7 +20,6 @@ const std::string kLoad = R"({"fun": "test.ping", "user": "fred", "tgt": "*"})";
 const std::string kNewJob = "job " + kJid + " \"test.ping\" fred";
 const std::string kReturned = "ret " + kJid + " \"test.ping\" fred m1 true";
 
-/// A `WatchedJobs` object with changes and times that the test sets.
 struct ByHand {
   EtcdOptions options = [] {
     EtcdOptions v3;

@@ -56,7 +56,6 @@ std::size_t count(const test::CapturedLog& log, std::string_view part) {
   return times;
 }
 
-/// A connection that acts as another process.
 class Other {
  public:
   explicit Other(const std::string& path) {

@@ -5,8 +5,7 @@
 
 namespace rest_fcgi::test {
 
-/// Paths of PEM files in one directory. The certificates of `ca` are valid for the server and the client.
-/// `other_ca` signed no certificate.
+/// Paths of PEM files in one directory. `ca` signed the server certificate and the client certificate.
 struct Certificates {
   std::string ca, server_cert, server_key, client_cert, client_key, other_ca;
 };

@@ -41,7 +41,6 @@ class EmbeddedEngine {
     runtime->announce_minions();
   }
 
-  /// Returns another master for the same runtime, as after a reload of the configuration.
   [[nodiscard]] std::shared_ptr<master::Master> reloaded() const { return reloaded(options_); }
   [[nodiscard]] std::shared_ptr<master::Master> reloaded(const embedded::Options& options) const {
     auth::Options auth;
@@ -64,7 +63,6 @@ class EmbeddedEngine {
                        password, members));
   }
 
-  /// Returns a chunk with these members and with a token. The chunk lives as long as the engine.
   const lowstate::Chunk& chunk_with_token(std::string_view members, std::string_view token) {
     return read(format(R"([{{"token": "{}", {}}}])", token, members));
   }
@@ -91,7 +89,6 @@ class EmbeddedEngine {
     return *std::move(permit);
   }
 
-  /// Publishes a job and waits for one return of each minion.
   std::pair<master::Job, Returns> publish(std::string_view members,
                                           const master::Publication& publication = {}) {
     auto mailbox = std::make_shared<master::Returns>();
@@ -140,7 +137,6 @@ class EmbeddedEngine {
     return begun(master->wheel_async(permit));
   }
 
-  /// Calls `done` until it returns true. Returns false after a time limit.
   template <class Done>
   static bool eventually(const Done& done) {
     const SteadyTime deadline = soon();

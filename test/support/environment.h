@@ -7,7 +7,6 @@
 
 namespace rest_fcgi::test {
 
-/// Sets an environment variable for the lifetime of this object.
 class ScopedVariable {
  public:
   ScopedVariable(std::string name, const std::string& value) : name_(std::move(name)) {

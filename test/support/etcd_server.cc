@@ -20,7 +20,6 @@
 namespace rest_fcgi::test {
 namespace {
 
-/// The time limit is long, because operations are slow with sanitizers or on a busy machine.
 constexpr std::chrono::seconds kPatience{60};
 
 void await(const std::string& what, const std::function<bool()>& condition) {
@@ -74,7 +73,6 @@ EtcdCluster::EtcdCluster(EtcdOptions options) : options_(std::move(options)) {
       start_all();
       break;
     } catch (const std::runtime_error&) {
-      // Another process may have taken a port before the start of etcd.
       if (tries == 2) throw;
     }
   }
@@ -125,8 +123,8 @@ std::vector<std::string> EtcdCluster::argv(std::size_t member) const {
                                "--listen-client-urls=" + client, "--advertise-client-urls=" + url(member),
                                "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
                                "--initial-cluster=" + initial_cluster(), "--initial-cluster-state=new",
-                               // A short election timeout makes elections fast. With a shorter one, a late
-                               // heartbeat would start an election.
+                               // The short election timeout makes elections fast. Even on a busy machine,
+                               // heartbeats arrive in this time.
                                "--heartbeat-interval=50", "--election-timeout=500", "--bcrypt-cost=4"};
   if (may_leave_fsync_out()) all.emplace_back("--unsafe-no-fsync");
   if (options_.enable_v2) all.emplace_back("--enable-v2");

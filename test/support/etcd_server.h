@@ -55,7 +55,7 @@ class EtcdCluster {
   [[nodiscard]] bool running(std::size_t member);
 
   void await_healthy(std::size_t member);
-  /// Waits until the cluster has a leader. Returns the number of this member.
+  /// Waits until the cluster has a leader. Returns the number of the leader.
   std::size_t leader();
   [[nodiscard]] std::size_t follower();
 

@@ -25,7 +25,6 @@ class Execution {
     REQUIRE(minion_.grains.parse(grains).ok());
   }
 
-  /// Makes the jobs of the minion go into the job caches of these options.
   void keep_jobs(const returner::Options& options) {
     auto returners = returner::Returners::make(options, store_, system_clock());
     REQUIRE(returners);

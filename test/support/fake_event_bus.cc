@@ -24,7 +24,6 @@ void check(bool good, const char* what) {
   if (!good) throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// Sends all bytes. Returns false if the reader has closed its connection.
 bool send_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -27,7 +27,6 @@ class FakeEventBus {
 
   void start();
 
-  /// Closes all connections and removes the socket, as a master does at its end.
   void stop();
 
   void close_all();

@@ -62,7 +62,6 @@ class FakeEventPull {
     return bytes;
   }
 
-  /// Returns the number of connections since the last `close_all`.
   [[nodiscard]] std::size_t connections() {
     accept_all();
     return writers_.size();

@@ -91,7 +91,6 @@ class FakeMaster final : public master::Master {
   WallTime expire{std::chrono::seconds(1700000000) + std::chrono::hours(12)};
 
  private:
-  /// Records a start and returns the jid of the new job.
   Result<std::string> start(const std::string& what);
   Result<master::Started> start_function(const std::string& what, const std::string& prefix);
 
@@ -100,7 +99,6 @@ class FakeMaster final : public master::Master {
   std::vector<std::string> fired_;
   std::uint64_t jobs_ = 0;
   std::vector<std::thread> threads_;
-  /// Maps the tokens of logged-in users to user and eauth.
   std::map<std::string, std::pair<std::string, std::string>, std::less<>> sessions_;
   std::uint64_t logins_ = 0;
 };

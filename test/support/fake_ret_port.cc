@@ -97,7 +97,6 @@ class FakeRetPort::Running {
       if (answer.size() == 1) break;
       send(router_, answer);
     }
-    // The port closes while workers still run.
     router_.close();
     end();
   }
@@ -136,7 +135,6 @@ class FakeRetPort::Running {
     arrived_.notify_all();
   }
 
-  /// Waits for the next message of a worker. Returns no frames when the worker has to end.
   Frames take() {
     std::unique_lock lock(mutex_);
     arrived_.wait(lock, [this] { return ended_ || !queue_.empty(); });

@@ -37,7 +37,6 @@ class FakeRetPort {
 
   [[nodiscard]] std::size_t messages() const;
 
-  /// Returns the number of connections that have sent a message.
   [[nodiscard]] std::size_t connections() const;
 
  private:

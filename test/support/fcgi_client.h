@@ -54,7 +54,6 @@ class FcgiClient {
 
   [[nodiscard]] bool connected() const noexcept { return fd_ >= 0; }
 
-  /// Sends all bytes. Returns false if the peer has closed the connection.
   bool send(std::string_view bytes);
 
   /// Reads an answer until the request or the connection ends, for at most 20 s.

@@ -20,7 +20,6 @@ class ManualClock final : public Clock {
 
   void advance(std::chrono::microseconds time) { passed_ = passed_.load() + time; }
 
-  /// Sets back only the wall clock time, as a change of the system clock does.
   void set_back(std::chrono::microseconds time) { set_back_ = set_back_.load() + time; }
 
  private:

@@ -10,7 +10,6 @@
 
 namespace rest_fcgi::test {
 
-/// Opens the job caches of `options` with a store in memory.
 inline std::unique_ptr<returner::Returners> make_returners(const returner::Options& options = {}) {
   auto store = store::Store::open({});
   REQUIRE(store);

@@ -29,7 +29,6 @@ class TempDir {
 
   [[nodiscard]] std::string operator/(std::string_view name) const { return (path_ / name).string(); }
 
-  /// Writes a file in this directory and returns the full path of the file.
   std::string write(std::string_view name, std::string_view content) const {
     std::ofstream(path_ / name, std::ios::binary) << content;
     return *this / name;

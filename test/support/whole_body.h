@@ -9,7 +9,6 @@
 
 namespace rest_fcgi::test {
 
-/// Returns the body of a response. A stream is read until the stream ends or fails.
 inline std::string whole_body(const http::Response& response) {
   const auto* stream = std::get_if<std::unique_ptr<http::Stream>>(&response.body);
   if (stream == nullptr) return response.text();

@@ -18,7 +18,6 @@ namespace {
 
 constexpr int kRounds = 200;
 
-/// Returns options with exactly two threads, because each thread has its own descriptors.
 Options two_threads() {
   Options options;
   options.min_threads = 2;

@@ -107,7 +107,6 @@ class HttpPeer {
     return found;
   }
 
-  /// Reads the head of a reply whose body is a stream. `chunk` and `bytes` read the body.
   HttpReply head() { return reply(true); }
 
   /// Reads a chunk and returns its content. The content is empty for the last chunk, or if the connection
@@ -120,7 +119,6 @@ class HttpPeer {
     return content;
   }
 
-  /// Returns the next `size` bytes. If the connection ends earlier, returns fewer bytes.
   std::string bytes(std::size_t size) {
     while (read_.size() < size && receive()) {
     }
@@ -182,7 +180,6 @@ class HttpPeer {
     return true;
   }
 
-  /// Returns the next line without CRLF, or an empty text if the connection ended.
   std::string line() {
     std::size_t end = std::string::npos;
     while ((end = read_.find("\r\n")) == std::string::npos) {
@@ -221,7 +218,6 @@ inline std::string http_post(std::string_view body, std::string_view headers = {
          std::string(headers) + "\r\n" + std::string(body);
 }
 
-/// Returns options with one free HTTP port and at most `threads` threads.
 inline Options with_http(std::size_t threads = 4, HttpOptions http = {}) {
   Options options;
   options.min_threads = 1;

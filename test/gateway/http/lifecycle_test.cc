@@ -24,7 +24,6 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-/// Certificates that all tests of this file share.
 struct TestCertificates {
   TempDir dir;
   Certificates files = make_certificates(dir.path());

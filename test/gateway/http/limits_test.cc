@@ -18,7 +18,6 @@ using namespace rest_fcgi::test;
 
 namespace {
 
-/// Opens `count` connections and sends a POST with `body` on each connection.
 std::vector<HttpPeer> send_posts(const Options& options, int count, const std::string& body) {
   std::vector<HttpPeer> peers;
   for (int i = 0; i < count; ++i) {
@@ -153,7 +152,6 @@ TEST_CASE("at max_http_connections the connection that waited longest for a requ
   Options options = with_http();
   options.max_http_connections = 3;
   const RunningGateway server(echo, options);
-  // The first connection sends no request, so this connection has waited longer than the others.
   HttpPeer first(port_of(options));
   HttpPeer second(port_of(options));
   CHECK(second.request(http_post("second")).body == "second");

@@ -15,7 +15,6 @@ class ParserDriver {
   explicit ParserDriver(const RequestLimits& limits)
       : buffer_(limits.max_head_size + 4096), parser_(limits, buffer_, budget_) {}
 
-  /// Parses the next bytes. Returns how many bytes belong to the request.
   std::size_t take(std::string_view bytes) {
     std::size_t skipped = 0;
     if (buffer_.size() == 0 && !has_begun_) {

@@ -29,13 +29,11 @@ class FeedSource : public std::enable_shared_from_this<FeedSource> {
     parts_.push_back(std::make_shared<const std::string>(std::move(text)));
     wake();
   }
-  /// Ends all feeds after they have sent the published parts.
   void end(std::uint16_t code = 1000, std::string reason = {}) {
     const std::lock_guard lock(mutex_);
     end_ = http::Feed::End{code, std::move(reason)};
     wake();
   }
-  /// Makes the next call of `take` throw on any feed.
   void fail_next_take() {
     const std::lock_guard lock(mutex_);
     fails_next_take_ = true;

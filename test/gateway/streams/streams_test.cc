@@ -33,7 +33,6 @@ class Peer {
   [[nodiscard]] bool try_send(std::string_view bytes) const {
     return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0;
   }
-  /// Returns the next `size` bytes. If the stream ends earlier, returns fewer bytes.
   [[nodiscard]] std::string bytes(std::size_t size) const {
     std::string found(size, '\0');
     std::size_t got = 0;

@@ -19,7 +19,6 @@ namespace {
 
 constexpr const char* kPingAll = R"("client": "local", "tgt": "*", "fun": "test.ping")";
 
-/// Checks the kind of the error. Wrong credentials and missing permissions have the same text.
 void check(const Error& error, ErrorKind kind) {
   CHECK(error.kind == kind);
   CHECK(error.message == "Authorization error occurred.");

@@ -40,7 +40,6 @@ std::string reached(EmbeddedEngine& engine, std::string_view user, std::string_v
   return ids;
 }
 
-/// A target type and two expressions that read pillar values.
 struct Looks {
   const char* type;
   const char* matches;

@@ -29,7 +29,6 @@ Rule rule(std::string scope, std::vector<FunctionRule> functions, int line) {
   return {std::move(scope), std::move(functions), "master:" + std::to_string(line)};
 }
 
-/// An engine with three minions and the rules of one eauth back end.
 struct Fixture {
   Fixture() {
     options.minions = {{"web1"}, {"web2"}, {"db1"}};

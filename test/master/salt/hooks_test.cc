@@ -21,7 +21,6 @@ namespace {
 constexpr const char* kTag = "salt/netapi/hook/x";
 constexpr const char* kData = R"({"body": "a", "post": {"a": 1}, "headers": {}})";
 
-/// Fires an event without write permission for the master's event socket.
 Result<void> fire_without_right(SaltWorld& world, const master::Session* caller) {
   const std::filesystem::path folder = std::filesystem::path(world.token_dir()).parent_path();
   ::chmod(folder.c_str(), 0755);

@@ -42,7 +42,6 @@ std::vector<auth::EauthOptions> ping_rules() {
   return {{"pam", {}, {{"fred", {{"", {{"test.ping", {}}}}}}}}};
 }
 
-/// Refuses the password `wrong`. With another password, the target matches no minion.
 std::string check_password(const std::string& load) {
   if (holds(load, "wrong")) return kRefused;
   return R"({"enc": "clear", "load": {"jid": null, "minions": [], "error": "Master could not resolve"}})";

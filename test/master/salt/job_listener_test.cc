@@ -171,7 +171,6 @@ namespace {
 
 const Topic kTopic{Topic::Kind::job_return, "20261121000000000001", "ms-0"};
 
-/// Returns the return event of a minion. `members` are additional members of the event.
 std::string event(const std::string& members) {
   return packed(R"({"cmd": "_return", "id": "ms-0", "jid": "20261121000000000001")" + members + "}");
 }

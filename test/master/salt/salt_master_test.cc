@@ -20,7 +20,6 @@ using What = master::Publication::What;
 
 namespace {
 
-/// Publishes a job and waits for the return of one minion.
 std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::Permit& permit,
                                                const master::Publication& publication, std::string value) {
   const auto returns = std::make_shared<master::Returns>();

@@ -59,13 +59,11 @@ class SaltWorld {
     master_ = *master;
   }
 
-  /// Sets the reply to loads with this `cmd`.
   void on(const std::string& cmd, Answer answer) {
     const std::lock_guard lock(mutex_);
     answers_[cmd] = std::move(answer);
   }
 
-  /// Returns the received loads with this `cmd` as JSON, in order.
   std::vector<std::string> loads(std::string_view cmd) {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> found;

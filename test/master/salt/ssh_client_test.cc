@@ -63,8 +63,6 @@ class StandIn {
   salt::SshOptions options_;
 };
 
-/// Returns rules for two users. fred may run `test.*` on all minions. web may run `test.*` on the targets
-/// `web*` and `*`.
 std::vector<auth::EauthOptions> rules() {
   return {
       {"pam",

@@ -12,7 +12,6 @@ namespace rest_fcgi::test {
 
 inline const master::EventPermit kAll{auth::EventScope::all, "fred"};
 
-/// Reads until `count` events have arrived, or until a time limit.
 inline std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count) {
   std::vector<master::EventPtr> events;
   CHECK(EmbeddedEngine::eventually([&] {

@@ -29,7 +29,6 @@ using test::load_of;
 
 namespace {
 
-/// A job cache whose disk is full.
 class FullCache : public returner::Returner {
  public:
   Result<bool> prep_jid(std::string_view) override { return true; }

@@ -21,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using test::check;
 
-/// A folder with script modules, and a minion that uses the folder.
 class Scripts {
  public:
   Scripts() {

@@ -11,7 +11,6 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-/// A minion with a Python module `shop` that a user wrote.
 class Shop {
  public:
   explicit Shop(

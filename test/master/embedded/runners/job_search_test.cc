@@ -27,7 +27,6 @@ class HurriedClock final : public Clock {
 };
 
 struct World {
-  /// Calls a function with one keyword argument and returns its error.
   [[nodiscard]] Error failure(const MasterFunction* function, std::string_view name, std::string_view value) {
     REQUIRE(function != nullptr);
     lowstate::MasterArguments arguments;

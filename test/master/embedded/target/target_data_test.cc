@@ -38,7 +38,6 @@ Result<Selection> selected(TargetType type, std::string_view expression,
   return select(**minions, target);
 }
 
-/// Returns the ids of the matching minions, separated by spaces.
 std::string matched(TargetType type, std::string_view expression,
                     const std::vector<master::NodegroupOptions>& nodegroups = {},
                     std::string_view delimiter = ":") {

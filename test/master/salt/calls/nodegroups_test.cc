@@ -32,7 +32,6 @@ lowstate::Target target(TargetType type, std::string_view expression) {
   return {.type = type, .expression = expression, .list = {}, .as_sent = {}};
 }
 
-/// Returns the compound target that replaces a nodegroup target.
 std::string expanded(const lowstate::Target& before) {
   const auto after = groups().expand(before);
   if (!after) return "refused: " + after.error().message;

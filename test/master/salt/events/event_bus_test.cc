@@ -104,7 +104,6 @@ TEST_CASE("returns in both framings reach their listener") {
   }
 }
 
-/// Collects events of a reader until the expected number has arrived or the bus ends the reader.
 struct Stream {
   explicit Stream(master::EventLog& log) : reader(*log.reader({auth::EventScope::all, {}})) {}
 

@@ -27,7 +27,7 @@ using rest_fcgi::test::FakeEventBus;
 using rest_fcgi::test::kPatience;
 using rest_fcgi::test::TempDir;
 
-/// A file descriptor that ends every wait when a test signals it.
+/// A file descriptor that a test signals to end every wait.
 struct Stop {
   UniqueFd fd{::eventfd(0, EFD_CLOEXEC)};
   void now() const { REQUIRE(::eventfd_write(fd.get(), 1) == 0); }

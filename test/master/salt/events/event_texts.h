@@ -29,7 +29,6 @@ class HeardBus {
   }
   void fire_bytes(std::string_view tag, std::string_view data) { bus_.on_event({tag, data}); }
 
-  /// Returns the events since the last call.
   std::vector<master::EventPtr> received() {
     std::vector<master::EventPtr> events;
     REQUIRE(reader_->read(events, 100 << 20, nullptr));
@@ -40,7 +39,6 @@ class HeardBus {
     for (const auto& event : received()) all += event->tag() + " ";
     return all;
   }
-  /// Fires an event and returns the data that a listener gets.
   std::string shown(std::string_view tag, std::string_view json) {
     fire(tag, json);
     const auto events = received();

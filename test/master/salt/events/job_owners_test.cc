@@ -17,7 +17,6 @@ namespace {
 
 constexpr const char* kJid = "20261120233651543848";
 
-/// Fires events of a bus and returns the owner of each event.
 struct Bus {
   std::string on_event(const std::string& tag, std::string_view json) {
     const std::string data = packed(json);

@@ -40,7 +40,6 @@ struct Played : Registry {
     return *std::move(made);
   }
 
-  /// Creates an expectation, adds a listener and destroys the expectation.
   Result<void> listen_at_once(std::string_view jid, std::shared_ptr<Listener> listener) {
     return expectation().listen(jid, std::move(listener));
   }

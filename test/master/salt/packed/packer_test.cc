@@ -31,7 +31,6 @@ std::string packed(std::string_view json) {
   return std::string(view(bytes));
 }
 
-/// Packs the beginning of a request, which is the same for all commands.
 Packer& begin_request(Packer& packer, std::size_t load_members, std::string_view cmd) {
   packer.begin_map(3).text("enc").text("clear").text("load").begin_map(load_members);
   return packer.text("cmd").text(cmd);

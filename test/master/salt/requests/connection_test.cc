@@ -59,8 +59,6 @@ std::optional<std::string> echo(std::string body) {
   return body;
 }
 
-/// Sends one request to a master that answers with these frames. Returns the answer that the connection
-/// accepts.
 Result<WipedBytes> answered_with(const Frames& frames) {
   FakeRetPort master([&](const Frames&) { return frames; });
   Client client(master.uri());

@@ -42,7 +42,6 @@ class Queue {
     for (auto& thread : threads_) thread.join();
   }
 
-  /// Starts a thread with this priority class. Returns when the thread waits.
   void add(PriorityClass priority, char name) {
     const std::size_t before = fair_queue_.waiting();
     threads_.emplace_back([this, priority, name] {

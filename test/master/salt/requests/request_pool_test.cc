@@ -72,7 +72,6 @@ class GatedMaster {
     changed_.notify_all();
   }
 
-  /// Returns how many requests the master holds now.
   [[nodiscard]] int inside() const { return count(inside_); }
   [[nodiscard]] int most() const { return count(most_); }
 

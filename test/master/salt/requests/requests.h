@@ -16,7 +16,6 @@ inline SteadyTime in(std::chrono::milliseconds time) {
   return std::chrono::steady_clock::now() + time;
 }
 
-/// Returns a deadline that lies long after the end of a test.
 inline SteadyTime late() {
   return in(std::chrono::seconds(60));
 }
