@@ -17,7 +17,6 @@ namespace {
 
 using master::Publication;
 
-/// Returns `{"<minion>": <ret>}`.
 Json by_minion(std::string_view minion, const Json& ret) {
   return written_object([&](JsonWriter& writer) { writer.key(minion).json(ret); });
 }
@@ -41,7 +40,7 @@ void write_data(JsonWriter& writer, const master::Return& ret, std::string_view 
   writer.end_object();
 }
 
-/// Returns the item of a return in a reply with `raw`. The item is the event of the return on Salt's bus.
+/// Returns the item for a return in a reply with `raw`: the event on Salt's bus.
 Json return_event(const master::Return& ret, std::string_view jid, const master::Permit& permit) {
   return written_object([&](JsonWriter& writer) {
     writer.key("data");
@@ -54,7 +53,7 @@ Json return_event(const master::Return& ret, std::string_view jid, const master:
   });
 }
 
-/// One `local_batch` call. Not synchronized.
+/// One `local_batch` call. Used by one thread.
 class Batch {
  public:
   explicit Batch(const Call& call) : call_(call), local_(call.permit.chunk().local()), gatherer_(call) {}
@@ -72,13 +71,12 @@ class Batch {
   const Call& call_;
   const lowstate::LocalCall& local_;
   Gatherer gatherer_;
-  std::vector<std::string> minions_;  ///< The minions that answered the ping.
-  std::size_t started_ = 0;  ///< The number of minions, from the front of `minions_`, that have started.
-  std::unordered_set<std::string> at_work_;  ///< The minions that have started and have not returned.
+  std::vector<std::string> minions_;         ///< the minions that answered the ping
+  std::size_t started_ = 0;                  ///< the number of started minions, from the front of `minions_`
+  std::unordered_set<std::string> at_work_;  ///< the minions that have started and have not returned
   std::size_t window_ = 1;
-  std::deque<SteadyTime>
-      kept_places_;      ///< The times at which the places of returned minions become free, see `batch_wait`.
-  bool failed_ = false;  ///< A minion failed and `failhard` is set, so no more minions start.
+  std::deque<SteadyTime> kept_places_;  ///< when the places of returned minions become free (`batch_wait`)
+  bool failed_ = false;                 ///< no more minions start, because a minion failed with `failhard`
   Reply reply_;
 };
 
@@ -121,7 +119,7 @@ Result<void> Batch::fill_window() {
   const std::vector<std::string>& expected = (*published)->minions;
   if (!jid.empty()) reply_.jid.append(reply_.jid.empty() ? "" : ",").append(jid);
   for (const std::string& minion : next) {
-    // A minion that disconnected after its ping is not in the job.
+    // The job omits a minion that disconnected after its ping.
     const bool there = !jid.empty() && std::find(expected.begin(), expected.end(), minion) != expected.end();
     if (there) {
       at_work_.insert(minion);

@@ -13,8 +13,7 @@ namespace {
 using master::Publication;
 using master::Return;
 
-/// The smallest `gather_job_timeout` of a chunk. With 0, the Gatherer would send `find_job` in a busy loop to
-/// an engine that answers at once.
+/// The smallest `gather_job_timeout`, because 0 would send `find_job` in a busy loop.
 constexpr std::chrono::milliseconds kLeastPause{100};
 
 Timeouts timeouts_for(const lowstate::LocalCall& call, const Options& options) {
@@ -23,14 +22,13 @@ Timeouts timeouts_for(const lowstate::LocalCall& call, const Options& options) {
   return {call.timeout.value_or(options.timeout), gather, options.syndic_wait};
 }
 
-/// Returns whether an answer to `find_job` says that the minion runs the job. Such a minion returns a
-/// description of the job. Other minions return `{}`, or a text if `find_job` failed.
+/// Returns whether a minion's answer to `find_job` describes the running job. Other answers are `{}` or a
+/// text.
 bool says_that_it_runs(const Return& answer) {
   const std::string& text = answer.ret.text();
   return text.size() > 2 && text.front() == '{' && text != R"({"return": {}})";
 }
 
-/// Returns the approximate size of the return in a reply, in bytes.
 std::size_t size_of(const Return& ret) {
   return ret.minion.size() + ret.ret.text().size() + (ret.event ? ret.event->text().size() : 0);
 }
@@ -71,7 +69,7 @@ void JobWait::expect(const std::vector<std::string>& minions, const std::vector<
 
 std::optional<std::string_view> JobWait::returned(std::string_view minion) {
   if (const auto syndic = syndics_.extract(minion)) return syndic.value();
-  // With syndics, a minion that is not known yet may return.
+  // With syndics, an unknown minion may return.
   if (timeouts_.syndic_wait.count() > 0) add(minion, deadline_);
   const auto waited_for = limits_.extract(minion);
   return waited_for ? std::optional(waited_for.key()) : std::nullopt;
@@ -128,8 +126,8 @@ bool Gatherer::Inbox::take(const Return& ret) {
   return true;
 }
 
-/// Receives the deliveries of one round. With `counts`, the returns count towards the largest size of the
-/// reply. The first return that exceeds this size is replaced by an Error, and later returns are dropped.
+/// Receives the deliveries of one round. With `counts`, returns count towards the largest size of the reply.
+/// An Error replaces the first return beyond this size, and later returns are dropped.
 class Gatherer::Slot final : public master::Addressee {
  public:
   Slot(std::shared_ptr<Inbox> inbox, std::size_t round, bool counts)
@@ -156,7 +154,7 @@ Result<const master::Job*> Gatherer::publish(const Publication& publication) {
   Result<master::Job> job = call_.master.publish(call_.permit, publication, returns);
   if (!job) return std::move(job).error();
   const SteadyTime now = call_.clock.steady();
-  // A master does not know the minions of its syndics, and reports these minions as missing.
+  // A master reports the minions of its syndics as missing.
   const bool may_be_below = timeouts_.syndic_wait.count() > 0 && !job->jid.empty() && job->returned.empty();
   if (publication.only && may_be_below) job->minions = *publication.only;
   Active& active = jobs_.emplace_back(*std::move(job), timeouts_, now);
@@ -184,8 +182,7 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
     ready_.clear();
     handed_out_ = 0;
     if (active_.empty() && until == SteadyTime::max()) return std::optional<Arrival>();
-    // The mailbox is read before the time is checked. Otherwise a slow host could give up a minion whose
-    // return has already come.
+    // The mailbox is read before the clock, so that a slow host takes a return that has already come.
     message_ = inbox_->messages.take(std::min({until, call_.permit.deadline(), due(call_.clock.steady())}));
     if (message_) {
       auto opened = open(*message_);
@@ -200,7 +197,7 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
 }
 
 Result<void> Gatherer::take_steps(SteadyTime now) {
-  // The loop begins at the end, since `give_up` removes jobs from `active_`.
+  // The loop begins at the end, because `give_up` removes jobs from `active_`.
   for (std::size_t i = active_.size(); i-- > 0;) {
     Active& job = *active_[i];
     switch (job.wait.step(now)) {
@@ -222,7 +219,7 @@ Result<void> Gatherer::ask(Active& active, SteadyTime now) {
   const auto answers = std::make_shared<Slot>(inbox_, rounds_.size(), false);
   Result<master::Job> asked = call_.master.publish(call_.permit, question, answers);
   if (!asked) return master::with_jid(std::move(asked).error(), active.job.jid);
-  // The new question replaces the last one. Minions that did not answer the last question are asked again.
+  // The new question replaces the last question.
   if (active.question) rounds_[*active.question].returns.reset();
   active.question = rounds_.size();
   rounds_.push_back({&active, true, answers});
@@ -272,7 +269,7 @@ std::optional<Arrival> Gatherer::take_in(Active& active, const Return& ret) {
 
 void Gatherer::note_answer(Active& active, const Return& answer) {
   if (answer.retcode > 0) {
-    give_up(active, {answer.minion});  // A minion that fails to answer `find_job` is given up.
+    give_up(active, {answer.minion});
   } else if (says_that_it_runs(answer)) {
     active.wait.runs(answer.minion, call_.clock.steady());
   }

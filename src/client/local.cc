@@ -28,8 +28,7 @@ Reply nobody() {
   return reply_of(Json::empty_object(), {});
 }
 
-/// Returns a random number generator, with a seed from getentropy(2). std::random_device needs 5 KB more of
-/// the stack, and each of the many threads that wait for returns would keep this memory.
+/// Returns a random number generator. std::random_device would need 5 KB more of each waiting thread's stack.
 std::minstd_rand dice() {
   std::minstd_rand::result_type seed = 0;
   [[maybe_unused]] const int failed = ::getentropy(&seed, sizeof seed);
@@ -42,7 +41,7 @@ constexpr std::string_view kNoResponse =
     "To look up the return data for this job later, run the following command:\n\n"
     "salt-run jobs.lookup_jid ";
 
-/// Writes the reply of `local`, a map from minion to return. Borrows the job. Not synchronized.
+/// Writes the reply of `local`, a map from minion to return. Borrows the job. Used by one thread.
 class ReturnMap {
  public:
   ReturnMap(const master::Job& job, bool full_return)
@@ -52,8 +51,7 @@ class ReturnMap {
   ReturnMap(const ReturnMap&) = delete;  // `writer_` writes into `text_`.
   ReturnMap& operator=(const ReturnMap&) = delete;
 
-  /// Adds a return. `gathered` is the size of all returns that have come. The text reserves this size at
-  /// once, so that large returns are not copied while the text grows.
+  /// Adds a return. `gathered` is the size of all returns that have come, which the text reserves at once.
   void add(const master::Return& ret, std::size_t gathered) {
     if (text_.capacity() < gathered) text_.reserve(gathered + gathered / 8 + kBehind);
     writer_.key(ret.minion);
@@ -79,17 +77,16 @@ class ReturnMap {
     writer_.key("retcode").integer(1).end_object();
   }
 
-  /// Returns whether no minion was added.
   [[nodiscard]] bool empty() const noexcept { return text_.size() == 1; }
 
-  /// Returns the map. Call it once, at the end.
+  /// Returns the map. May be called once.
   [[nodiscard]] Json take() {
     writer_.end_object();
     return Json::trusted(std::move(text_));
   }
 
  private:
-  /// Space for the bytes that close the map and the reply around it.
+  /// The space for the end of the map and for the reply around the map.
   static constexpr std::size_t kBehind = 256;
 
   std::string text_;
@@ -105,7 +102,7 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
   const master::Job& job = **published;
   if (job.jid.empty()) return nobody();
   ReturnMap map(job, call.permit.chunk().local().full_return);
-  std::vector<std::string> missing = job.missing;  // This list also has minions that only a syndic knows.
+  std::vector<std::string> missing = job.missing;  // The list includes minions that only a syndic knows.
   std::vector<std::string_view> silent;
   std::optional<Error> failure;
   while (true) {

@@ -13,7 +13,6 @@ using lowstate::Client;
 using master::RunnerReturn;
 using master::with_jid;
 
-/// Makes a reply of one item. Errors: reply_too_large.
 Result<Reply> reply_with(const Call& call, Json item, std::string jid) {
   if (item.text().size() > call.room) return with_jid(reply_too_large(call.options.max_reply_bytes), jid);
   Reply reply;
@@ -42,11 +41,9 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   });
 }
 
-// The next functions are not inlined. Otherwise their stack frames would be on the stack of each thread that
-// waits for minions.
+// The next functions are not inlined, so that waiting threads have small stacks.
 
-/// Runs `runner`. Returns the function's return, or the whole event with `full_return`. After a timeout the
-/// runner continues.
+/// Runs `runner`. Returns the return, or the event with `full_return`. The runner continues after a timeout.
 [[gnu::noinline]] Result<Reply> runner(const Call& call) {
   const lowstate::MasterCall& asked = call.permit.chunk().master();
   const SteadyTime until = call.clock.steady() + asked.timeout.value_or(call.options.rest_timeout);
@@ -63,14 +60,13 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
                     std::move(started->jid));
 }
 
-/// Runs `wheel`. Returns the master's whole reply, even if the function failed.
+/// Runs `wheel`. Returns the master's whole reply, even after a failure.
 [[gnu::noinline]] Result<Reply> wheel(const Call& call) {
   Result<master::WheelReply> wheel = call.master.wheel(call.permit);
   if (!wheel) return std::move(wheel).error();
   return reply_with(call, std::move(wheel->reply), std::move(wheel->jid));
 }
 
-/// Runs `ssh`. Returns Salt's reply, a map from host to return.
 [[gnu::noinline]] Result<Reply> ssh(const Call& call) {
   Result<master::SshReply> ran = call.master.ssh(call.permit, call.room);
   if (ran) return reply_with(call, std::move(ran->reply), std::move(ran->jid));
@@ -156,7 +152,7 @@ Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::s
   std::size_t bytes = 0;
   for (const Json& item : reply->items) bytes += item.text().size();
   const std::size_t others = gathered->fetch_add(bytes);
-  // Other chunks of the same request may have used up the limit since `before` was read.
+  // Other chunks of the request may have used up the limit since `before` was read.
   if (reply->failure || others == before || others + bytes <= most) return reply;
   return with_jid(reply_too_large(most), reply->jid);
 }
