@@ -37,7 +37,7 @@
 #include "rest_fcgi/netapi/stream_registry.h"
 #include "rest_fcgi/returner/returners.h"
 
-// Start reading the source here. This file creates the components and connects them.
+// This file, the start of the program, creates the components and connects them.
 
 namespace rest_fcgi {
 namespace {
@@ -59,8 +59,7 @@ int print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? EX_SOFTWARE : EXIT_SUCCESS;
 }
 
-/// Reads the configuration. With `engine: salt`, a rule that this program cannot check gives a warning and is
-/// left to the master.
+/// Reads the configuration. With `engine: salt`, a rule that this program cannot check only gives a warning.
 Result<config::Settings> read_settings(const config::CommandLine& command_line) {
   auto settings = config::load(command_line);
   if (!settings) return settings;
@@ -94,8 +93,7 @@ Result<Client> make_client(const config::Settings& settings, const engine::Runti
       std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock()));
 }
 
-/// Makes the application of each path and port. All applications use the same client. `monitor` is null
-/// without metrics and health checks.
+/// Makes the application of each path and port, with one client. `monitor` may be null.
 Result<gateway::Applications> make_applications(const config::Settings& settings, const Client& client,
                                                 const Streams& streams, engine::Monitor* monitor) {
   std::map<netapi::Module, http::Application> made;
@@ -131,8 +129,7 @@ std::vector<std::string> etcd_warnings(const config::Settings& settings) {
   return warnings;
 }
 
-/// Returns a line for each rule that matches no function or no minion. Returns no lines with `engine: salt`,
-/// since the functions and minions of a real master are not known here.
+/// Returns a line for each rule that matches no function or minion, or no lines with `engine: salt`.
 std::string idle_rule_lines(const config::Settings& settings, const engine::Runtime& runtime) {
   const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime.engine);
   std::string lines;
@@ -144,8 +141,7 @@ std::string idle_rule_lines(const config::Settings& settings, const engine::Runt
   return lines;
 }
 
-/// Prints which features are on. Also makes the applications and reads the certificates, so that mistakes in
-/// them are reported.
+/// Prints the features that are on. Reports mistakes in applications and certificates.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   std::string event_bus, hooks;
   if (settings.engine == config::Engine::salt) {
@@ -169,8 +165,7 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   return print(summary + idle_rule_lines(settings, *runtime));
 }
 
-/// Checks the configuration for `engine: salt`. If the master does not run, this function reports that and
-/// succeeds. Requests get status 503 until the master runs.
+/// Checks the configuration for `engine: salt`. A master that does not run is reported, but is no failure.
 int check_master(const config::Settings& settings, const config::CommandLine& command_line) {
   if (auto good = config::check_salt(settings, command_line); !good) return fail(good.error());
   const std::string event_bus = salt::describe_event_bus(settings.salt);
@@ -180,8 +175,7 @@ int check_master(const config::Settings& settings, const config::CommandLine& co
       event_bus));
 }
 
-/// Returns whether the error is a failure of the authentication back end. Such an error says nothing about
-/// the password.
+/// Returns whether the authentication back end failed, which says nothing about the password.
 bool is_failure(ErrorKind kind) {
   return kind == ErrorKind::unavailable || kind == ErrorKind::timeout || kind == ErrorKind::internal;
 }
@@ -232,8 +226,8 @@ Result<void> open_log(const config::Settings& settings) {
   return {};
 }
 
-/// Gives the new configuration the ports that were opened at start. Errors: configuration, if the new
-/// configuration does not serve the module of an open port.
+/// Gives the new configuration the ports that are open. Errors: configuration, if an open port's module is no
+/// longer served.
 Result<void> keep_ports(const config::Settings& at_start, config::Settings& wanted) {
   const auto& served = wanted.front_ends.served;
   for (const netapi::Module module : at_start.front_ends.http) {
@@ -246,7 +240,6 @@ Result<void> keep_ports(const config::Settings& at_start, config::Settings& want
   return {};
 }
 
-/// Returns the applications of the changed configuration. Running jobs and open streams continue.
 Result<gateway::Applications> reload(const config::CommandLine& command_line,
                                      const config::Settings& at_start, const engine::Runtime& runtime,
                                      const Streams& streams, engine::Monitor* monitor) {
@@ -271,7 +264,7 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   return applications;
 }
 
-/// Logs the warnings about etcd. Uses its own thread, since a cluster may not answer.
+/// Logs the warnings about etcd on its own thread, because a cluster may not answer.
 Thread check_etcd(const config::Settings& settings) {
   auto thread = Thread::start("etcd-check", [&settings] {
     for (const std::string& warning : etcd_warnings(settings)) log::warning(warning);
@@ -290,7 +283,7 @@ void write_certificates(metrics::Writer& writer, const gateway::Options& options
   }
 }
 
-/// Adds a hint to an error about a port in use. The usual owner of that port is salt-api.
+/// Adds a hint that salt-api may use the port.
 Error with_hint(Error error, const config::Settings& settings) {
   const bool is_taken = error.message.find("Address already in use") != std::string::npos;
   if (is_taken && settings.engine == config::Engine::salt) {
@@ -314,7 +307,7 @@ void write_gateway(metrics::Writer& writer, const gateway::Statistics& numbers) 
                  static_cast<double>(numbers.slow_streams));
 }
 
-/// Returns what counts and checks for metrics and health, or nullptr without them.
+/// Returns the monitor, or null without metrics and health checks.
 std::unique_ptr<engine::Monitor> make_monitor(const config::Settings& settings,
                                               const engine::Runtime& runtime, const Client& client) {
   auto monitor = engine::Monitor::make(settings, runtime);
@@ -345,8 +338,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   if (!applications) return fail(applications.error(), settings);
   gateway::Options sockets = settings.gateway;
   if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
-  // The applications are ready before the sockets are opened, since requests arrive as soon as a socket is
-  // open.
+  // The applications are ready before the sockets, because requests arrive as soon as a socket is open.
   engine::drop_stale_ports(sockets.http);
   auto gateway = gateway::Gateway::open(sockets);
   if (!gateway) return fail(with_hint(gateway.error(), settings), settings);

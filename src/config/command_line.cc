@@ -66,8 +66,7 @@ Error mistake(std::string_view text) {
   return {ErrorKind::configuration, format("command line: {}; --help lists the options", text)};
 }
 
-/// Returns the path of the master file for a value of `--config`. As in Salt, the value may also be the
-/// folder of that file.
+/// Returns the path of the master file. As in Salt, `--config` may also name the folder of the file.
 std::string file_of(const std::string& config) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(config, ignored)) return config;
@@ -84,7 +83,7 @@ std::optional<std::string> text_of(const po::variables_map& values, const char* 
   return values[option].as<std::string>();
 }
 
-/// Reads `EAUTH:USER`. If `eauth_is_optional`, also accepts `USER`.
+/// Reads `EAUTH:USER`, or `USER` if `eauth_is_optional`.
 Result<void> read_user(const po::variables_map& values, const char* option, bool eauth_is_optional,
                        CommandLine& command_line) {
   const std::string text = *text_of(values, option);
@@ -112,8 +111,7 @@ Result<void> read_question(const po::variables_map& values, CommandLine& command
   return {};
 }
 
-/// Sets the action that the options ask for. If there are several such options, the last one in this function
-/// wins.
+/// Sets the action that the options ask for. The last option in this function wins.
 Result<void> read_action(const po::variables_map& values, CommandLine& command_line) {
   using Action = CommandLine::Action;
   if (values.count("mk-token") != 0) {
@@ -163,12 +161,12 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
   return command_line;
 }
 
-/// The longest password has 1024 bytes. This limit is larger, so that the login itself refuses a longer
-/// password and says why.
+/// The longest accepted line. The limit exceeds the 1024 bytes of a password, so that the login refuses
+/// longer passwords.
 constexpr std::size_t kLongestLine = 4096;
 
-/// Turns off the echo of the terminal on standard input for the lifetime of this object. Also ignores keys
-/// such as Ctrl-C, because they would end the process and leave the echo off.
+/// Turns off the terminal's echo for the lifetime of this object. Ignores Ctrl-C meanwhile, which would leave
+/// the echo off.
 class MuteTerminal {
  public:
   MuteTerminal() {
@@ -199,8 +197,8 @@ class MuteTerminal {
 
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   try {
-    // Collects positional arguments, so that the error message can name the first one. Refuses abbreviated
-    // options, since a new option would change the meaning of an abbreviation.
+    // The error message names the first positional argument. Abbreviated options are refused, because a new
+    // option could change their meaning.
     po::options_description all = options();
     all.add_options()("positional", po::value<std::vector<std::string>>());
     const po::positional_options_description positional =

@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kMinionForms = "ids, or maps such as web1: {grains: {role: web}, pillar: {}}";
 constexpr std::size_t kLongestId = 255;
 
-/// Returns whether the minion id `id` can safely be part of a path, a target and a log line.
+/// Returns whether the minion id is safe in a path, a target and a log line.
 bool is_minion_id(std::string_view id) {
   if (id.empty() || id.size() > kLongestId || id == "." || id == "..") return false;
   return std::none_of(id.begin(), id.end(), [](char c) {
@@ -30,13 +30,13 @@ bool is_minion_id(std::string_view id) {
   });
 }
 
-/// Returns a value of grains or pillar as JSON. Reports a mistake for a number that JSON cannot hold.
+/// Returns grains or pillar as JSON. Reports a number that JSON cannot hold.
 Json json_of(Reader& reader, const Node& node, std::string_view key) {
   return yaml::to_json(
       node, [&](const Node& unfit) { reader.unexpected(unfit, key, "numbers that JSON can hold"); });
 }
 
-/// Reads the minions of one configuration into options. Borrows `findings`.
+/// Reads the minions of one configuration. Borrows `findings`.
 class MinionReader {
  public:
   MinionReader(std::string path, Findings& findings) : path_(std::move(path)), findings_(findings) {}
@@ -96,8 +96,7 @@ bool is_within(const std::string& path, const std::string& folder) {
   return path == folder || folder == "/" || path.starts_with(folder + "/");
 }
 
-/// Returns the configured folders that only this program or the administrator may write to. Each folder comes
-/// with its configuration key.
+/// Returns the configured folders for the administrator or this program alone, with their keys.
 std::vector<Named> own_folders(const Settings& settings) {
   std::vector<Named> folders;
   for (const std::string& folder : settings.embedded.modules.module_dirs) {
@@ -122,12 +121,10 @@ std::vector<Named> own_files(const Settings& settings) {
   return files;
 }
 
-/// The number of possible values of `host_number`. If each value belongs to one host, each host can make
-/// 15,000 job ids a second.
+/// The number of values of `host_number`. Each host can then make 15,000 job ids a second.
 constexpr std::int64_t kMostHosts = 64;
 
-/// Returns a number made from host and user. It is the same at each start, and probably different on other
-/// hosts.
+/// Returns a number of host and user that stays the same at each start.
 std::int64_t default_number() {
   std::string name;
   if (!std::getline(std::ifstream("/etc/machine-id"), name)) {
@@ -144,7 +141,7 @@ bool uses_etcd(const returner::Options& options) {
          std::find(others.begin(), others.end(), "etcd") != others.end();
 }
 
-/// Reads the minions, which are a list or a map. `path` is the key for messages.
+/// Reads a list or map of minions. `path` is the key for messages.
 std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std::string& path,
                                                   Findings& findings) {
   MinionReader reader(path, findings);
@@ -158,8 +155,7 @@ std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std
   return reader.take();
 }
 
-/// Callers can write to `file_root`. Reports a mistake if that folder overlaps a folder that this program
-/// trusts.
+/// Reports a mistake if `file_root`, which callers can write to, overlaps a folder that this program trusts.
 void check_file_root(Reader& embedded, const Settings& settings) {
   const Node* node = embedded.value("file_root");
   if (node == nullptr || settings.embedded.modules.file_root.empty()) return;
@@ -185,8 +181,7 @@ void read_host_number(Reader& section, Settings& settings) {
   section.note_start_key("host_number", settings.embedded.jid_share.mine);
 }
 
-/// Reports a mistake if the file of `python` cannot be executed. The version of Python is checked when Python
-/// is started.
+/// Reports a mistake if the file of `python` cannot be executed.
 void read_python(Reader& embedded, embedded::ModuleOptions& options) {
   embedded.absolute_path("python", options.python);
   const Node* node = embedded.value("python");

@@ -70,7 +70,7 @@ void read_mounts(Reader& section, FrontEnds& front_ends) {
   }
 }
 
-/// Returns whether a list has an item without a value. `Reader::texts` leaves out such items.
+/// Returns whether a list has an item without a value.
 bool has_empty_item(const Node& node) {
   return std::any_of(node.items.begin(), node.items.end(), [](const Node& item) { return is_empty(item); });
 }
@@ -89,7 +89,7 @@ void read_addresses(Reader& section, std::string_view key, std::vector<std::stri
 constexpr std::string_view kProxies =
     "auto, [] for no web server, or addresses of web servers such as [127.0.0.1, 10.0.0.0/8], not '*'";
 
-/// Returns whether the value is an address or a list of addresses. The list may be empty.
+/// Returns whether the value is an address or a list of addresses, which may be empty.
 bool is_address_list(const Node& node) {
   const auto items = items_of(node);
   return std::all_of(items.begin(), items.end(), [](const Node& item) {
@@ -97,9 +97,8 @@ bool is_address_list(const Node& node) {
   });
 }
 
-/// Reads the web servers whose headers about their clients are trusted. The value is `auto` or a list of
-/// addresses. `*` is refused, since every client could then claim any address. An empty value is refused,
-/// since it could mean `auto` or `[]`.
+/// Reads the trusted web servers: `auto` or a list. Refuses `*`, with which every client could claim any
+/// address, and an empty value, which is ambiguous.
 void read_proxies(Reader& section, FrontEnds& front_ends) {
   static constexpr std::string_view kKey = "trusted_proxies";
   const Node* node = section.value(kKey);
@@ -114,9 +113,8 @@ void read_proxies(Reader& section, FrontEnds& front_ends) {
   section.note_start_key(kKey, joined(proxies));
 }
 
-/// Sets the web servers that each port trusts. With `auto`, a port without TLS on a loopback address trusts
-/// the web servers of this host. A port with TLS trusts none, because a web server in front of the service
-/// handles TLS itself.
+/// Sets the web servers that each port trusts. With `auto`, a loopback port without TLS trusts the web
+/// servers of this host, and other ports trust no web server.
 void resolve_proxies(Settings& settings) {
   const auto& named = settings.front_ends.trusted_proxies;
   for (gateway::HttpOptions& port : settings.gateway.http) {
@@ -133,7 +131,7 @@ void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
   Reader reader = section.section("api_acl");
   acl.emplace();
   if (const Node* users = reader.map("users")) {
-    // Uses the strict style, since the lenient style leaves out a user whose list of addresses is empty.
+    // The lenient style would omit a user whose list of addresses is empty.
     Reader names(users, reader.path_to("users"), section.findings());
     for (const Entry& entry : users->entries) {
       std::vector<std::string> addresses;
@@ -144,7 +142,7 @@ void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
   reader.refuse_unknown_keys();
 }
 
-/// Reads Salt's keys for client certificates. A combination that would leave clients unchecked is a mistake.
+/// Reads Salt's keys for client certificates. A combination that leaves clients unchecked is a mistake.
 void read_client_certificates(Reader& section, bool has_port, bool plain, gateway::HttpOptions& options) {
   using gateway::ClientCertificates;
   const Node* mode = section.value("ssl_cert_reqs");
@@ -157,7 +155,7 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
   section.absolute_path("ssl_ca_certs", options.ssl_ca_certs);
   section.texts("ssl_allowed_cn", options.ssl_allowed_cn, "a list of names");
   const bool is_asked = options.client_certificates != ClientCertificates::none;
-  // If client certificates are checked, an empty `ssl_allowed_cn` is a mistake. It could mean all clients or
+  // With checked certificates, an empty `ssl_allowed_cn` is a mistake, because it could mean all clients or
   // no client.
   if (names != nullptr && is_empty(*names) && !is_asked) names = nullptr;
   if (names != nullptr && (options.ssl_allowed_cn.empty() || has_empty_item(*names)))
@@ -177,11 +175,10 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
                     "found no port, expected one: over FastCGI the web server checks");
 }
 
-/// An unknown key with this prefix is refused, since it may ask for a check that this program does not make.
+/// Unknown keys with this prefix are refused, because they may ask for a check that this program lacks.
 constexpr std::string_view kPrefixOfTls = "ssl_";
 
-/// Reads the port of a module. `host_key` is `host` or `address`, depending on the module. Returns whether
-/// the port has TLS.
+/// Reads the port of a module, with the address in `host_key`. Returns whether the port has TLS.
 bool read_port(Reader& section, Module module, std::string_view host_key, gateway::HttpOptions options,
                Settings& settings) {
   std::size_t port = 0;
@@ -202,7 +199,7 @@ bool read_port(Reader& section, Module module, std::string_view host_key, gatewa
   options.name = name_of(module);
   options.port = static_cast<std::uint16_t>(port);
   if (plain) options.ssl_crt = options.ssl_key = options.ssl_chain = "";
-  // One file may hold both the certificate and its key.
+  // One file may have both the certificate and its key.
   if (options.ssl_key.empty()) options.ssl_key = options.ssl_crt;
   if (!plain && options.ssl_crt.empty()) {
     section.mistake(*given, "port",
@@ -219,7 +216,6 @@ bool read_port(Reader& section, Module module, std::string_view host_key, gatewa
   return !plain;
 }
 
-/// Records the keys of salt-api that have no effect in this program.
 void note_inert_keys(Reader& section, FrontEnds& front_ends) {
   for (const std::string_view key : {"thread_pool", "socket_queue_size", "queue_size", "backlog",
                                      "num_processes", "expire_responses", "debug", "websockets"}) {
@@ -233,7 +229,7 @@ void read_log_files(Reader& section, Settings& settings) {
   settings.rest_cherrypy.log_access = !settings.log.access_file.empty();
 }
 
-/// Reads the section of rest_wsgi. Its port is on loopback and has no TLS.
+/// Reads the section of rest_wsgi, whose port is on loopback and has no TLS.
 void read_rest_wsgi(Reader& top, Settings& settings) {
   Reader section = top.section("rest_wsgi");
   gateway::HttpOptions http;
@@ -252,8 +248,7 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   settings.front_ends.http.push_back(Module::rest_wsgi);
 }
 
-/// Reads the path of a URL. Adds a warning for the path `/`. Salt-api accepts that path, but here `/` is the
-/// page of the API itself.
+/// Reads the path of a URL. Warns of `/`, which salt-api accepts, but which is the API's page here.
 void read_url_path(Reader& section, std::string_view key, std::string& path) {
   section.text(key, path);
   if (path.empty() || path.find_first_not_of('/') != std::string::npos) return;
@@ -270,7 +265,7 @@ void read_rest_cherrypy(Reader& top, Settings& settings) {
   read_addresses(section, "authorized_ips", options.authorized_ips);
   if (const Node* allowed = section.value("authorized_ips");
       allowed != nullptr && options.authorized_ips.empty()) {
-    // A list such as `[null]` is empty after reading, and must not mean all addresses.
+    // The list `[null]` is empty after reading, and must not mean all addresses.
     section.unexpected(*allowed, "authorized_ips", kAddresses);
   }
   section.text("root_prefix", options.root_prefix);
@@ -300,7 +295,7 @@ void read_rest_tornado(Reader& top, Settings& settings) {
   section.flag("webhook_disable_auth", options.webhook_disable_auth);
   section.at_start().bytes("max_body_size", options.max_body_size, {64, kGiB});
   gateway::HttpOptions http;
-  http.host = "::";  // As in salt-api, the port listens on all addresses, also of IPv4.
+  http.host = "::";  // As in salt-api, the port listens on all IPv4 and IPv6 addresses.
   http.max_request_body_size = options.max_body_size;
   const bool has_tls = read_port(section, Module::rest_tornado, "address", std::move(http), settings);
   note_inert_keys(section, settings.front_ends);
@@ -317,7 +312,7 @@ void read_streams(Reader& section, Settings& settings) {
   section.count("max_streams_per_user", settings.streams.max_streams_per_user, {1, 100000});
 }
 
-/// Reads `HOST:PORT`, the address at which Prometheus reads the metrics.
+/// Reads `HOST:PORT`, the address of the metrics.
 std::optional<gateway::HttpOptions> metrics_port(const Node& node) {
   const std::size_t colon = node.text.rfind(':');
   if (!node.is(Kind::string) || colon == std::string::npos) return std::nullopt;
@@ -349,8 +344,7 @@ bool is_reachable(const FrontEnds& front_ends, Module module) {
          std::any_of(front_ends.mounts.begin(), front_ends.mounts.end(), is_here);
 }
 
-/// Raises the limit of FastCGI bodies to the largest limit of the modules that are mounted. Each module
-/// checks its own limit as well.
+/// Raises the limit of FastCGI bodies to the largest limit of the mounted modules.
 void raise_body_limit(Settings& settings) {
   std::size_t& most = settings.gateway.max_request_body_size;
   settings.netapi.max_request_body_size = most;

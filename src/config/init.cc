@@ -68,16 +68,15 @@ Error cannot_write(const std::string& path) {
   return init_error(format("{} cannot be written: {}", path, errno_text()));
 }
 
-/// Writes a complete file for root and `group` with mode 0640. If writing fails, `path` is not created.
-/// Errors: configuration, if `path` exists.
+/// Writes a complete file for root and `group` with mode 0640. Errors: configuration, if `path` exists.
 Result<void> write_new(const std::string& path, std::string_view text, gid_t group) {
   const std::string unfinished = path + ".new";
-  ::unlink(unfinished.c_str());  // Removes the file that an interrupted run left.
+  ::unlink(unfinished.c_str());  // An interrupted run may have left this file.
   const UniqueFd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   const bool is_written = file.is_open() && write_all(file.get(), text).ok() &&
                           ::fchown(file.get(), static_cast<uid_t>(-1), group) == 0 &&
                           ::fchmod(file.get(), 0640) == 0 && ::fsync(file.get()) == 0;
-  // Unlike rename(2), link(2) does not replace an existing file.
+  // link(2) does not replace an existing file.
   const bool is_in_place = is_written && ::link(unfinished.c_str(), path.c_str()) == 0;
   const int cause = errno;
   ::unlink(unfinished.c_str());
@@ -101,7 +100,6 @@ std::string filled(std::string_view text, std::string_view users, std::string_vi
   return made;
 }
 
-/// Returns whether systemd started the service and its sockets.
 bool start_services() {
   std::array<const char*, 6> argv = {"systemctl",         "enable", "--now", "rest_fcgi-http.socket",
                                      "rest_fcgi.service", nullptr};

@@ -17,22 +17,22 @@
 namespace rest_fcgi::config {
 namespace {
 
-constexpr std::int64_t kTenYears = 315360000;  // seconds
+constexpr std::int64_t kTenYears = 315360000;  // Ten years in seconds.
 constexpr std::string_view kMemory = "memory";
 constexpr std::string_view kSqlite = "sqlite3";
 constexpr std::string_view kEtcd = "etcd";
 constexpr std::string_view kCacheNames = "local_cache, sqlite3, etcd or memory";
 
-/// Returns the job cache with that name. Returns an empty text for an unknown name. `local_cache` is Salt's
-/// default, so it stands for the default of this program.
+/// Returns the job cache with that name, or an empty text. Salt's default `local_cache` means this program's
+/// default.
 std::string_view job_cache(std::string_view name) {
   if (name == kMemory) return kMemory;
   if (name == kEtcd) return kEtcd;
   return name == kSqlite || name == "sqlite" || name == "local_cache" ? kSqlite : std::string_view();
 }
 
-/// Reads the names of the job caches. Returns whether the file itself selects SQLite. `master_job_cache:
-/// local_cache` does not count, since it is Salt's default.
+/// Reads the names of the job caches. Returns whether the file selects SQLite other than by Salt's default
+/// `local_cache`.
 bool read_names(Reader& top, returner::Options& options) {
   std::string master = "local_cache";
   top.text("master_job_cache", master);
@@ -55,8 +55,7 @@ bool read_names(Reader& top, returner::Options& options) {
   return names_sqlite;
 }
 
-/// Returns whether the configuration uses etcd for jobs. It does if etcd is a job cache, or if a key of
-/// Salt's etcd returner is set. The other `etcd.*` keys do not count, since other parts of Salt use them.
+/// Returns whether etcd is a job cache, or a key of Salt's etcd returner is set.
 bool uses_etcd(Reader& top, const returner::Options& options) {
   constexpr std::string_view kKeys[] = {"etcd.returner", "etcd.returner_root", "etcd.returner_read_profile",
                                         "etcd.returner_write_profile"};
@@ -67,14 +66,13 @@ bool uses_etcd(Reader& top, const returner::Options& options) {
                      [&top](std::string_view key) { return top.value(key) != nullptr; });
 }
 
-/// The settings of one etcd cluster.
 struct Profile {
   etcd::Options client;
   bool require_v2 = true;
   bool encode_values = true;
 };
 
-/// Returns `HOST:PORT` for one entry of `etcd.host`. Returns std::nullopt for a malformed entry.
+/// Returns `HOST:PORT` for an entry of `etcd.host`, or std::nullopt for a malformed entry.
 std::optional<std::string> authority_of(std::string_view host, std::size_t port) {
   const bool is_bare_ipv6 = std::count(host.begin(), host.end(), ':') > 1 && !host.starts_with('[');
   const std::string text = is_bare_ipv6 ? format("[{}]", host) : std::string(host);
@@ -149,9 +147,8 @@ Profile read_profile(Reader from) {
   return profile;
 }
 
-/// Returns the profile `name`, which is a map at the top level. Returns the top level itself for an empty
-/// name. `key` is the key that holds the name. An unknown name is a mistake here. Salt would connect to
-/// 127.0.0.1 instead.
+/// Returns the profile `name` at the top level, or the top level for an empty name. An unknown name, for
+/// which Salt uses 127.0.0.1, is a mistake.
 Reader profile_named(Reader& top, std::string_view key, const std::string& name) {
   if (name.empty()) return top;
   const Node* found = top.value_or_empty(name);
@@ -160,8 +157,7 @@ Reader profile_named(Reader& top, std::string_view key, const std::string& name)
   return {nullptr, name, top.findings(), Style::lenient};
 }
 
-/// Returns the name of a profile, and the key that sets it. The key is `key`, or `etcd.returner` if `key` is
-/// not set.
+/// Returns the name of a profile and its key, which is `key` or `etcd.returner`.
 std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_view key) {
   std::string name;
   top.text(key, name);
@@ -170,8 +166,7 @@ std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_v
   return {"etcd.returner", name};
 }
 
-/// Reads `etcd.ttl` where Salt reads it. If `has_profile`, that is the profile for writing. Otherwise it is
-/// the top level.
+/// Reads `etcd.ttl` from the profile for writing, or from the top level without a profile.
 void read_ttl(Reader& top, Reader& writing, bool has_profile, returner::EtcdOptions& options) {
   Reader& from = has_profile ? writing : top;
   from.whole_seconds("etcd.ttl", options.ttl, {0, kTenYears});
@@ -183,7 +178,7 @@ void read_ttl(Reader& top, Reader& writing, bool has_profile, returner::EtcdOpti
       "the top level, or into etcd.returner_write_profile");
 }
 
-/// Returns a text with all options, to compare two configurations. The text holds a hash of the password.
+/// Returns a text of all options for comparisons, with a hash of the password.
 std::string as_text(const etcd::Options& options) {
   const std::string_view password =
       options.password == nullptr ? std::string_view() : options.password->reveal().text;
@@ -191,7 +186,7 @@ std::string as_text(const etcd::Options& options) {
                 options.client_cert, options.client_key, std::hash<std::string_view>{}(password));
 }
 
-/// Reads where tokens are stored. Tokens in etcd always use API v3, also with `etcd.require_v2: true`.
+/// Reads where tokens are stored. Tokens in etcd always use API v3.
 void read_place_of_tokens(Reader& top, auth::Options& options) {
   if (top.choice("eauth_tokens", {"localfs", kEtcd}) != kEtcd) return;
   std::string name;

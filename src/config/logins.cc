@@ -18,15 +18,14 @@ constexpr std::string_view kFunctions =
     "functions such as test.*, or maps such as test.arg: {args: [a], kwargs: {b: c}}";
 constexpr std::string_view kPattern = "text, or nothing for any value";
 
-/// A function that is called with each mistake.
+/// A function that receives each mistake.
 using Complain = std::function<void(const Error&)>;
 
 std::string place_of(const Node& node) {
   return format("{}:{}", *node.place.file, node.place.line);
 }
 
-/// Reads one rule, which is an entry of a user's list. A rule that Salt would skip silently is a mistake.
-/// Borrows `findings`.
+/// Reads one rule. A rule that Salt would skip silently is a mistake. Borrows `findings`.
 class RuleReader {
  public:
   explicit RuleReader(Findings& findings) : findings_(findings) {}
@@ -50,8 +49,7 @@ class RuleReader {
   }
 
  private:
-  /// Reads each item of a list. A value that is not a list counts as the only item. An empty list is a
-  /// mistake.
+  /// Reads each item of a list, or a single item. An empty list is a mistake.
   template <class Part, class ReadOne>
   std::vector<Part> read_each(const Node& node, const std::string& path, std::string_view expected,
                               const ReadOne& read_one) {
@@ -62,8 +60,7 @@ class RuleReader {
     return parts;
   }
 
-  /// Reads one or more functions. An empty list is a mistake, since a rule of an `@` scope without functions
-  /// would allow all functions.
+  /// Reads functions. An empty list is a mistake, because it would allow all functions of an `@` scope.
   std::vector<auth::FunctionRule> read_functions(const Node& node, const std::string& path) {
     return read_each<auth::FunctionRule>(node, path, kFunctions,
                                          [&](const Node& item) { return read_function(item, path); });
@@ -80,8 +77,7 @@ class RuleReader {
     return {};
   }
 
-  /// Reads one or more conditions. An empty list is a mistake, since a function without conditions allows any
-  /// arguments.
+  /// Reads conditions. An empty list is a mistake, because it would allow any arguments.
   std::vector<auth::ArgumentCondition> read_conditions(const Node& node, const std::string& path) {
     return read_each<auth::ArgumentCondition>(node, path, "args and kwargs",
                                               [&](const Node& item) { return read_condition(item, path); });
@@ -119,9 +115,8 @@ class RuleReader {
   Findings& findings_;
 };
 
-/// Reads a back end with its users. A rule with a mistake is left out completely, since a part of the rule
-/// could allow more. The user of that rule is kept, so that the rules of `*` do not apply to the user.
-/// Borrows `complain`.
+/// Reads a back end with its users. Drops a rule with a mistake, because a part of the rule could allow more.
+/// Keeps the rule's user, so that `*` does not apply. Borrows `complain`.
 class EauthReader {
  public:
   EauthReader(const Complain& complain, bool with_settings)
@@ -152,7 +147,7 @@ class EauthReader {
   }
 
  private:
-  /// Reads a setting of a back end. Messages do not show its value, since it may be a password.
+  /// Reads a setting of a back end, whose messages do not show the value.
   std::string read_setting(const Node& node, const std::string& path) const {
     if (node.is(Kind::list) || node.is(Kind::map)) {
       unexpected(node, path, "one value");
@@ -196,8 +191,7 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   guard.refuse_unknown_keys();
 }
 
-/// Limits the threads on which logins wait. Each reason to wait gets at most a fifth of all threads, so that
-/// other requests are served.
+/// Limits the threads on which logins wait, to a fifth of all threads for each reason.
 void bound_waiting(Settings& settings) {
   const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 5);
   auth::Options& auth = settings.auth;

@@ -48,9 +48,9 @@ Result<void> check(const std::string& path, const struct stat& status) {
   return {};
 }
 
-/// Reads a configuration file. The memory of its text is wiped after use, since the text may contain secrets.
+/// Reads a configuration file into memory that is wiped after use.
 Result<WipedBytes> read_file(const std::string& path) {
-  // Without O_NONBLOCK, open(2) would wait if the file is a FIFO.
+  // O_NONBLOCK keeps open(2) from waiting for a FIFO.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return cannot_read(path, errno);
   struct stat status {};
@@ -79,9 +79,8 @@ void set(Node& map, Entry entry) {
   }
 }
 
-/// Merges an included file into the files before it, like Salt's `dictupdate.update` with `merge_lists`. Maps
-/// are merged key by key. Lists get the items that they lack. Other values are replaced. REQUIRES: both nodes
-/// are maps.
+/// Merges an included file, like Salt's `dictupdate.update` with `merge_lists`. Maps merge by key, lists get
+/// missing items, and other values are replaced. REQUIRES: both nodes are maps.
 void merge_included(Node& into, Node file) {
   for (Entry& entry : file.entries) {
     Entry* old = into.find(entry.key);
@@ -95,8 +94,8 @@ void merge_included(Node& into, Node file) {
   }
 }
 
-/// Replaces the keys of `into` by the keys of `from`, as Salt does. Only the section `rest_fcgi` is merged,
-/// so that a file in master.d/ can change one of its keys and keep the others. REQUIRES: both nodes are maps.
+/// Replaces the keys of `into` by the keys of `from`, as Salt does, but merges `rest_fcgi`. REQUIRES: both
+/// nodes are maps.
 void replace_keys(Node& into, Node from) {
   for (Entry& entry : from.entries) {
     Entry* old = entry.key == kOwnSection ? into.find(entry.key) : nullptr;
@@ -115,19 +114,19 @@ Result<Node> read_map(const std::string& path) {
   if (!root) return std::move(root).error();
   if (root->is(Kind::null)) root->kind = Kind::map;  // The file is empty or has only comments.
   if (!root->is(Kind::map)) {
-    // The message does not show the value. The value may be a secret that was written without a key.
+    // The value may be a secret without a key, so the message does not show it.
     return mistake_at(root->place, format("found {}, expected a map of keys such as timeout: 5",
                                           root->is(Kind::list) ? "a list" : "one value"));
   }
   return root;
 }
 
-/// The folders that the last call of `expand` on this thread could not read, with their error numbers.
+/// The folders that the last `expand` on this thread could not read, with their error numbers.
 thread_local std::vector<std::pair<std::string, int>> unread_folders;
 
 int note_unread_folder(const char* path, int error) {
   if (error == EACCES) unread_folders.emplace_back(path, error);
-  return 0;  // tells glob(3) to continue with the other folders
+  return 0;  // glob(3) continues with the other folders.
 }
 
 /// Returns the files that match `pattern`, sorted by name. Sets `unread_folders`.
@@ -163,8 +162,7 @@ class Includer {
  public:
   explicit Includer(std::vector<std::string>& warnings) : warnings_(warnings) {}
 
-  /// Reads the files that match `patterns` and merges them into one map. Relative patterns begin at the
-  /// folder of the file `from`.
+  /// Reads and merges the files that match `patterns`, relative to the folder of `from`.
   Result<Node> read(const std::vector<std::string>& patterns, const std::string& from, bool warn) {
     Node merged;
     merged.kind = Kind::map;
@@ -234,7 +232,7 @@ Result<MasterFile> read_master_file(const std::string& path) {
   if (!root) return std::move(root).error();
   master.root = *std::move(root);
 
-  // Reads both keys before the files are merged, since only the keys of the main file count.
+  // Both keys are read before the merge, because only the main file's keys count.
   auto by_default = default_patterns(master.root);
   if (!by_default) return std::move(by_default).error();
   const Entry* include = master.root.find("include");

@@ -13,7 +13,7 @@
 namespace rest_fcgi::config {
 namespace {
 
-/// Returns the number of bytes that the unit `K`, `M` or `G` stands for. Returns 0 for any other letter.
+/// Returns the bytes of the unit `K`, `M` or `G`, or 0 for another letter.
 std::int64_t unit_of(char suffix) {
   constexpr std::string_view kUnits = "kmg";
   const std::size_t at = kUnits.find(lower(suffix));
@@ -41,8 +41,7 @@ std::optional<std::int64_t> integer_in(const Node& node) {
   return node.is(Kind::integer) ? yaml::to_integer(node.text) : std::nullopt;
 }
 
-/// Returns the boolean that a text such as `'True'` or `on`, or the number 0 or 1, stands for. The case does
-/// not matter.
+/// Returns the boolean of a text such as `'True'` or `on`, in any case, or of the number 0 or 1.
 std::optional<bool> named_boolean(const Node& node) {
   if (!node.is(Kind::string) && !node.is(Kind::integer)) return std::nullopt;
   const std::string name = lower(trimmed(node.text));
@@ -57,7 +56,6 @@ std::optional<Value> within(std::optional<std::int64_t> found, Range range) {
   return static_cast<Value>(*found);
 }
 
-/// Returns the node's text if it begins with one of `beginnings`.
 std::optional<std::string> text_with(const Node& node, std::initializer_list<std::string_view> beginnings) {
   const bool fits = std::any_of(beginnings.begin(), beginnings.end(), [&node](std::string_view beginning) {
     return node.text.starts_with(beginning);
@@ -67,8 +65,7 @@ std::optional<std::string> text_with(const Node& node, std::initializer_list<std
 
 constexpr std::size_t kMostNearNames = 3;
 
-/// Returns how many letters have to be inserted, removed, replaced, or swapped with their neighbour to turn
-/// `a` into `b`. This is the distance of optimal string alignment.
+/// Returns the distance of two words by optimal string alignment.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, above, row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -116,8 +113,7 @@ const Node* Reader::value(std::string_view key) {
   return node != nullptr && is_lenient() && is_empty(*node) ? nullptr : node;
 }
 
-/// In the lenient style, converts a text such as `'4506'` and a real number such as `4506.0` to the number
-/// that they mean. Returns any other node unchanged.
+/// Converts a text such as `'4506'` and a number such as `4506.0` in the lenient style.
 Node Reader::as_number(const Node& node) const {
   Node number = node;
   if (!is_lenient()) return number;
@@ -227,8 +223,7 @@ void Reader::log_level(std::string_view key, log::Level& value) {
   if (level) {
     value = *level;
   } else {
-    // The word "off" is refused, because Salt reads it in two ways. The boolean makes Salt log everything,
-    // and the text makes it log errors.
+    // The word "off" is refused, because Salt logs everything for the boolean and only errors for the text.
     const bool is_off = is_false(*node) || named_boolean(*node) == false;
     unexpected(*node, key, format("{}{}", is_off ? "quiet for no log, or another of " : "", kLogLevels));
   }

@@ -28,15 +28,15 @@ using yaml::mistake_at;
 using yaml::Node;
 using yaml::Place;
 
-/// How strictly values are read: `strict` for keys of `rest_fcgi:`, `lenient` for Salt's own keys. With
-/// `lenient` an empty value counts as an absent key, and a text may stand for a boolean or a number.
+/// `strict` is for keys of `rest_fcgi:`, and `lenient` for Salt's keys. With `lenient`, an empty value counts
+/// as absent, and a text may stand for a boolean or a number.
 enum class Style { strict, lenient };
 
-/// The results of reading apart from the options. They are the first mistake, the warnings, and the values of
-/// keys that take effect only at start. A Reader continues after a mistake. Not synchronized.
+/// The first mistake, the warnings, and the values of keys that take effect only at start. Used by one
+/// thread.
 class Findings {
  public:
-  /// Reports the mistake `FILE:LINE: key: text`. `key` has the keys above it: `rest_fcgi: max_threads`.
+  /// Reports the mistake `FILE:LINE: key: text`, with a full `key` such as `rest_fcgi: max_threads`.
   void add(const Place& place, std::string_view key, std::string_view text) {
     add(mistake_at(place, format("{}: {}", key, text)));
   }
@@ -44,7 +44,7 @@ class Findings {
     if (!first_) first_ = std::move(mistake);
   }
 
-  /// Reports the mistake that the node `found` differs from the text `expected`.
+  /// Reports that the node `found` differs from the text `expected`.
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {
     add(found.place, key, format("found {}, expected {}", describe(found), expected));
   }
@@ -56,7 +56,7 @@ class Findings {
     start_keys_.emplace_back(std::move(key), std::move(value));
   }
 
-  /// Records a key that a Reader looked up, for a test. `path` includes the keys above it.
+  /// Records a key that a Reader looked up, for a test. `path` includes the keys above the key.
   void add_key(std::string path) { read_keys_.push_back(std::move(path)); }
   [[nodiscard]] const std::vector<std::string>& read_keys() const noexcept { return read_keys_; }
 
@@ -76,7 +76,7 @@ inline constexpr std::chrono::seconds kHour{3600};
 inline constexpr std::chrono::seconds kDay{86400};
 inline constexpr std::int64_t kGiB = 1024 * 1024 * 1024;
 
-/// The accepted numbers. Both ends are accepted.
+/// The accepted numbers, including both ends.
 struct Range {
   std::int64_t least = 0;
   std::int64_t most = 0;
@@ -85,36 +85,35 @@ struct Range {
 inline constexpr Range kThreads{1, 16384};
 inline constexpr Range kPorts{1, 65535};
 
-/// Returns whether `node` is null or one of the empty values `''`, `[]` and `{}`.
+/// Returns whether `node` is null or an empty value.
 [[nodiscard]] inline bool is_empty(const Node& node) {
   return node.is(Kind::null) || (node.text.empty() && node.items.empty() && node.entries.empty());
 }
 
-/// Returns whether `node` is a boolean that is false.
 [[nodiscard]] inline bool is_false(const Node& node) {
   return node.is(Kind::boolean) && !yaml::to_boolean(node.text);
 }
 
-/// Returns the items of a list. Treats any other value as a list with one item. Borrows `node`.
+/// Returns the items of a list, or another value as the only item. Borrows `node`.
 [[nodiscard]] inline std::span<const Node> items_of(const Node& node) {
   return node.is(Kind::list) ? std::span(node.items) : std::span(&node, 1);
 }
 
-/// Reads the entries of one map into options. An absent key leaves the default of its option. A mistake is
-/// added to `findings`. Borrows the map and `findings`. Not synchronized.
+/// Reads the entries of one map into options. An absent key leaves the option's default. Borrows the map and
+/// `findings`. Used by one thread.
 class Reader {
  public:
-  /// `path` has the keys above `map`; it is empty for the top level. A null `map` has no entries.
+  /// `path` has the keys above `map`. A null `map` has no entries.
   Reader(const Node* map, std::string path, Findings& findings, Style style = Style::strict)
       : map_(map), path_(std::move(path)), findings_(findings), style_(style) {}
 
-  /// Marks the key that the next call reads: a change of it takes effect only at start.
+  /// Marks the next key as a key that takes effect only at start.
   Reader& at_start() {
     at_start_ = true;
     return *this;
   }
 
-  /// Marks a key that takes effect only at start and whose value was read without `at_start`.
+  /// Records the value of a key that takes effect only at start.
   template <class Value>
   void note_start_key(std::string_view key, const Value& value) {
     findings_.add_start_key(path_to(key), format("{}", value));
@@ -124,7 +123,7 @@ class Reader {
     note_start_key(key, value.count());
   }
 
-  /// Reads an option with `parse`, which returns std::nullopt for another value than `expected`.
+  /// Reads an option with `parse`, which returns std::nullopt unless the value is as `expected`.
   template <class Value, class Parse>
   void read(std::string_view key, Value& value, std::string_view expected, const Parse& parse) {
     if (const Node* node = this->value(key)) {
@@ -140,61 +139,59 @@ class Reader {
   void text(std::string_view key, std::string& value);
   void absolute_path(std::string_view key, std::string& value);
 
-  /// Reads the path of a helper program, or the path of its socket as `unix:PATH`.
+  /// Reads the path of a helper program, or its socket as `unix:PATH`.
   void program_or_socket(std::string_view key, std::string& value);
 
   void flag(std::string_view key, bool& value);
   void count(std::string_view key, std::size_t& value, Range range);
 
-  /// Reads a number of bytes. The value may be a text such as `64K`, `1M` or `1G`.
+  /// Reads a number of bytes, such as `65536` or `64K`.
   void bytes(std::string_view key, std::size_t& value, Range range);
 
-  /// Reads a number of seconds, which may have a fraction. `least` is in milliseconds, `most` in seconds.
+  /// Reads seconds with a fraction. `least` is in milliseconds, `most` in seconds.
   void seconds(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
                std::chrono::seconds most);
   void whole_seconds(std::string_view key, std::chrono::seconds& value, Range range);
   void log_level(std::string_view key, log::Level& value);
 
-  /// Returns the value if it is one of `names`. Reports a mistake for another value.
+  /// Returns the value if it is one of `names`. Otherwise reports a mistake.
   std::optional<std::string> choice(std::string_view key, std::initializer_list<std::string_view> names);
 
   /// Reads a list of texts, or one text. Leaves out empty items and `false`.
   void texts(std::string_view key, std::vector<std::string>& values, std::string_view expected);
 
-  /// Reads a secret text. Messages do not show its value.
+  /// Reads a secret, which messages do not show.
   void secret(std::string_view key, Secret& value);
 
-  /// Returns the map or the list of that key. Returns null if the key is absent, or if it is empty in the
-  /// lenient style. A key without a value counts as an absent map.
+  /// Returns the map or list of that key, or null if the key is absent, or is empty in the lenient style.
   const Node* map(std::string_view key) { return container(key, Kind::map, "a map"); }
   const Node* list(std::string_view key) { return container(key, Kind::list, "a list"); }
   Reader section(std::string_view key) { return {map(key), path_to(key), findings_, style_}; }
 
-  /// Returns a strict Reader for the section of that key, which may be written without a value.
+  /// Returns a strict Reader for a section, which may be empty.
   Reader own_section(std::string_view key);
 
-  /// Returns the value of that key and marks the key as known. Returns null if the key is absent, or if it is
-  /// empty in the lenient style.
+  /// Returns the value of that key and marks the key as known. Returns null if the key is absent, or is empty
+  /// in the lenient style.
   const Node* value(std::string_view key);
 
-  const Node* value_or_empty(std::string_view key);  ///< Returns the value of that key like `value`, but also
-                                                     ///< an empty one.
+  const Node* value_or_empty(std::string_view key);  ///< returns a value, even an empty value
 
-  /// Warns of each of these keys that the map has, since they have no effect. Marks them as known.
+  /// Warns of each of these keys in the map, which have no effect, and marks them as known.
   void warn_of_removed(std::initializer_list<std::string_view> keys);
 
-  /// `refuse_unknown_keys` reports a mistake for each key that was not read. `warn_of_unknown_keys` adds a
-  /// warning, or a mistake if the key begins with `refused`.
+  /// Reports a mistake, or a warning, for each key that was not read. Keys that begin with `refused` are
+  /// mistakes.
   void refuse_unknown_keys() { report_unknown_keys(true, {}); }
   void warn_of_unknown_keys(std::string_view refused = {}) { report_unknown_keys(false, refused); }
 
-  /// Warns of each unread key that is probably a misspelled known key, except those in `others`.
+  /// Warns of each unread key that resembles a known key, except the keys in `others`.
   void warn_of_near_keys(std::initializer_list<std::string_view> others);
 
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {
     findings_.unexpected(found, path_to(key), expected);
   }
-  /// Reports the mistake `FILE:LINE: key: text`. The file and line are those of `node`.
+  /// Reports the mistake `FILE:LINE: key: text` at the place of `node`.
   void mistake(const Node& node, std::string_view key, std::string_view text) {
     findings_.add(node.place, path_to(key), text);
   }
@@ -216,12 +213,11 @@ class Reader {
   bool at_start_ = false;
 };
 
-/// Returns up to three of `names` that differ from `word` by at most `most` letters, the most similar first.
+/// Returns up to three of `names` within `most` letters of `word`, the most similar first.
 [[nodiscard]] std::vector<std::string> near_names(std::string_view word,
                                                   const std::vector<std::string>& names,
                                                   std::size_t most = static_cast<std::size_t>(-1));
 
-/// Returns `name_of(thing)` for each element of `things`.
 template <class Things>
 [[nodiscard]] std::vector<std::string_view> names_of(const Things& things) {
   std::vector<std::string_view> names;
@@ -230,7 +226,7 @@ template <class Things>
   return names;
 }
 
-/// Returns the log level that has this name in Salt. The case of the name does not matter.
+/// Returns the log level with this name in Salt, in any case.
 [[nodiscard]] std::optional<log::Level> level_of(std::string_view name);
 inline constexpr std::string_view kLogLevels =
     "all, garbage, trace, debug, profile, info, warning, error, critical or quiet";
@@ -238,12 +234,11 @@ inline constexpr std::string_view kLogLevels =
 /// Returns ADDRESS for `[ADDRESS]`, and any other text unchanged.
 [[nodiscard]] std::string_view without_brackets(std::string_view host);
 
-/// Returns whether `host` has the form of a host name or of an address. An IPv6 address has no brackets.
+/// Returns whether `host` is a host name or an address. An IPv6 address has no brackets.
 [[nodiscard]] bool is_host(std::string_view host);
 inline constexpr std::string_view kHostExpected =
     "an address such as 192.0.2.7 or ::1, or a name that has one";
 
-/// Returns whether `address` has the form of an address to listen on.
 [[nodiscard]] bool is_listen_address(std::string_view address);
 inline constexpr std::string_view kListenAddresses = "unix:PATH, tcp:HOST:PORT or fd:0";
 

@@ -107,7 +107,7 @@ std::string listen_line(const Settings& settings) {
   return format("the socket on file descriptor 0{}", has_ports ? ", if there is one" : "");
 }
 
-/// Returns the end of a sentence that says which client certificates a port with TLS accepts.
+/// Returns the end of a sentence about the client certificates that a port with TLS accepts.
 std::string client_certificates_text(const gateway::HttpOptions& options) {
   if (options.client_certificates == gateway::ClientCertificates::none) return "";
   const bool required = options.client_certificates == gateway::ClientCertificates::required;
@@ -117,8 +117,7 @@ std::string client_certificates_text(const gateway::HttpOptions& options) {
                 options.ssl_ca_certs, names);
 }
 
-/// Returns a line for each path and port at which a module is served. Returns no lines if `rest_fcgi: netapi`
-/// is missing.
+/// Returns a line for each path and port of a module, or no lines without `rest_fcgi: netapi`.
 std::vector<std::string> served_lines(const Settings& settings) {
   const FrontEnds& front_ends = settings.front_ends;
   std::vector<std::string> lines;
@@ -134,7 +133,6 @@ std::vector<std::string> served_lines(const Settings& settings) {
   return lines;
 }
 
-/// Returns a line with the web servers that this port trusts.
 std::string proxies_line(const gateway::HttpOptions& options) {
   if (options.trusted_proxies.empty()) {
     return options.name + " believes no web server; all clients behind one count as one client";
@@ -159,7 +157,7 @@ double seconds_of(std::chrono::milliseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// The time that web servers with the configuration files of nginx/ and apache/ wait for a reply.
+/// The time limit for replies in the configuration files of nginx/ and apache/.
 constexpr std::chrono::seconds kWebServersWait{310};
 
 /// Returns notes about settings that are valid but may be unintended.
@@ -232,9 +230,8 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   return text;
 }
 
-/// Writes each visible option by name, so that a new option stays hidden until it is added here. SaltGUI
-/// reads its own options (`saltgui_...`) from this result. `saltgui_full_return` and `saltgui_templates` have
-/// defaults, because SaltGUI shows errors if they are missing.
+/// Writes each visible option by name, so that a new option stays hidden. SaltGUI shows errors if
+/// `saltgui_full_return` or `saltgui_templates` is missing.
 Json config_values(const Settings& settings, const Node& master_file) {
   std::string text;
   JsonWriter writer(text);

@@ -19,8 +19,7 @@ namespace {
 constexpr std::string_view kNodegroupForms =
     "a compound target such as 'web* and G@os:Debian', or a list of its words";
 
-/// Returns whether Salt reads the node as one word of a nodegroup. Salt reads every scalar except null as a
-/// word.
+/// Returns whether Salt reads the node as one word of a nodegroup. Every scalar except null is a word.
 bool is_word(const Node& node) {
   return !node.is(Kind::list) && !node.is(Kind::map) && !node.is(Kind::null);
 }
@@ -63,8 +62,7 @@ void read_clients(Reader& top, client::Options& options) {
   }
 }
 
-/// Returns the path below `root_dir`. A path that is already below that folder stays unchanged. This is
-/// Salt's `prepend_root_dir`.
+/// Returns the path below `root_dir`, like Salt's `prepend_root_dir`.
 std::string below(const std::string& root_dir, const std::string& path) {
   std::error_code ignored;
   const std::string root = normal(std::filesystem::absolute(root_dir, ignored));
@@ -77,8 +75,8 @@ std::string read_text(Reader& top, std::string_view key, std::string value) {
   return value;
 }
 
-/// Reads `token_expire_user_override`. Its value is a boolean, or a map from back ends to users. As in Salt,
-/// any other value counts as false.
+/// Reads `token_expire_user_override`: a boolean, or a map from back ends to users. Other values are false,
+/// as in Salt.
 void read_token_life_rule(Reader& top, auth::TokenLifeRule& rule) {
   static constexpr std::string_view kKey = "token_expire_user_override";
   const Node* node = top.value(kKey);
@@ -97,8 +95,7 @@ void read_tokens(Reader& top, auth::Options& options) {
   read_token_life_rule(top, options.token_expire_user_override);
 }
 
-/// Warns that `publisher_acl_blacklist` has no effect here. Salt refuses the users and functions in it before
-/// it checks other rules.
+/// Warns that `publisher_acl_blacklist` has no effect here.
 void warn_of_blacklist(Reader& top) {
   const Node* blacklist = top.value("publisher_acl_blacklist");
   if (blacklist == nullptr || blacklist->entries.empty()) return;
@@ -106,7 +103,7 @@ void warn_of_blacklist(Reader& top) {
                       "publisher_acl_blacklist: is not enforced here; external_auth alone decides");
 }
 
-/// Keys for features of a Salt master that the embedded engine does not have.
+/// The keys for features of a Salt master that the embedded engine lacks.
 constexpr std::string_view kKeysOfMasters =
     "reactor engines schedule event_return peer peer_run publisher_acl client_acl ext_pillar master_tops "
     "external_nodes pillar_roots file_roots gitfs_remotes runner_dirs syndic_master client_acl_blacklist "
@@ -117,8 +114,8 @@ std::string read_cachedir(Reader& top) {
   return read_text(top, "cachedir", "/var/cache/salt/master");
 }
 
-/// Returns the folder of the store for the engine `salt`. This is the state directory of the systemd service.
-/// Without such a service, it is a folder in the master's `cachedir`.
+/// Returns the store's folder for the engine `salt`: systemd's state directory, or a folder in the master's
+/// `cachedir`.
 std::string state_folder(const std::string& cachedir) {
   const char* given = std::getenv("STATE_DIRECTORY");
   const std::string_view folders = given != nullptr ? given : "";
@@ -126,8 +123,7 @@ std::string state_folder(const std::string& cachedir) {
   return folder.starts_with('/') ? folder : cachedir + "/rest_fcgi";
 }
 
-/// Reads the keys that this program uses only with the engine `embedded`. With the engine `salt`, the master
-/// uses them.
+/// Reads the keys that the engine `embedded` uses, and that a real master uses itself.
 void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings) {
   top.secret("sharedsecret", settings.auth.sharedsecret);
   top.text("auth.pam.service", settings.auth.pam.service);
@@ -139,8 +135,7 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   warn_of_blacklist(top);
 }
 
-/// Returns the address at which this program connects to the master. The key `interface` is the address at
-/// which the master listens.
+/// Returns the address of the master, from `interface`, the address at which the master listens.
 std::string read_master_address(Reader& top) {
   constexpr std::string_view kKey = "interface";
   const std::string interface(without_brackets(read_text(top, kKey, "0.0.0.0")));
@@ -151,8 +146,8 @@ std::string read_master_address(Reader& top) {
   return interface == "::" ? "::1" : interface;
 }
 
-/// Returns the folder of the event bus. If the path is more than 10 characters longer than `cachedir`, the
-/// folder is in `cachedir`, as in Salt's `apply_master_config`. The comparison ignores `root_dir`.
+/// Returns the event bus's folder, which is in `cachedir` if the path is too long, as in Salt's
+/// `apply_master_config`.
 std::string read_sock_dir(Reader& top) {
   constexpr std::size_t kMostBeyond = 10;
   const std::string sock_dir = read_text(top, "sock_dir", "/var/run/salt/master");
@@ -166,8 +161,7 @@ void read_port(Reader& top, std::string_view key, unsigned& port) {
   port = static_cast<unsigned>(number);
 }
 
-/// Reads the number of workers from `worker_threads`. With `worker_pools` (Salt 3008), reads it from the pool
-/// with the command `*`.
+/// Reads the number of workers from `worker_threads`, or from the pool `*` of `worker_pools` (Salt 3008).
 void read_workers(Reader& top, std::size_t& workers) {
   constexpr Range kWorkers{1, 1024};
   top.count("worker_threads", workers, kWorkers);
@@ -190,7 +184,7 @@ void read_transport(Reader& top) {
   top.unexpected(*transport, "transport", "zeromq");
 }
 
-/// Returns the nodegroups of a map, which may be null. The words of a group are checked later by the engine.
+/// Returns the nodegroups of a map, which may be null. The engine checks the words of a group.
 std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Findings& findings) {
   std::vector<master::NodegroupOptions> groups;
   if (nodegroups == nullptr) return groups;
@@ -201,7 +195,7 @@ std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Fi
   return groups;
 }
 
-/// Reads where the Salt master is and how to connect to it. Only the engine `salt` uses these keys.
+/// Reads the address of the Salt master and the settings of its connections.
 void read_real_master(Reader& top, const std::string& root_dir, Settings& settings) {
   salt::Options& options = settings.salt;
   const std::string sock_dir = below(root_dir, read_sock_dir(top));
@@ -277,7 +271,7 @@ void make_cachedir(const Settings& settings) {
   std::error_code ignored;
   const bool was_there = std::filesystem::exists(above, ignored);
   const bool is_made = std::filesystem::create_directories(cachedir, ignored);
-  // Salt's own programs may run as another user, and also use this folder.
+  // Salt's own programs, which may run as another user, use this folder.
   if (is_made && !was_there) std::filesystem::permissions(above, std::filesystem::perms(0755), ignored);
 }
 
