@@ -8,7 +8,7 @@
 #include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
-/// The checks that this engine makes before it sends a call to the master. The master makes all other checks.
+/// The checks of the engine before it sends a call to the master. The master makes all other checks.
 namespace rest_fcgi::salt {
 namespace {
 
@@ -49,9 +49,8 @@ bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subje
                      [](const auth::Finding& one) { return one.kind == auth::Finding::Kind::allows; });
 }
 
-/// Returns whether the checks of this chunk use the configuration, such as node groups. The result of these
-/// checks reveals configuration, and the checks may be slow. Therefore `admit` confirms the login before
-/// these checks.
+/// Returns whether the checks of a chunk use the configuration, such as node groups. The result reveals
+/// configuration, so `admit` confirms the login first.
 bool needs_lookup(const lowstate::Chunk& chunk) {
   if (chunk.client == lowstate::Client::ssh) return true;
   if (!chunk.is_local()) return false;
@@ -59,7 +58,6 @@ bool needs_lookup(const lowstate::Chunk& chunk) {
   return !call.jid.empty() || call.functions.size() > 1 || Nodegroups::may_name_one(call.target);
 }
 
-/// Adds the user to the error of a failed check.
 Result<void> refused_as(const auth::Subject& subject, Result<void> checked) {
   if (checked) return checked;
   Error refused = std::move(checked).error();
@@ -153,8 +151,7 @@ Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::S
 Result<void> SaltMaster::check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                    const auth::Permissions& rules, SteadyTime deadline) const {
   if (chunk.credentials.kind == auth::Credentials::Kind::token) {
-    // For calls of other clients the master checks the token itself. For `ssh` the master is asked here, even
-    // if the token is in the cache.
+    // The master does not check the token for `ssh`, so it is asked here even if the token is in the cache.
     const auto held = client_.ask(chunk.credentials, deadline);
     if (!held && !is_refusal(held.error())) return held.error();
     if (!held) return Error{ErrorKind::authentication, "Authorization error occurred."};

@@ -6,8 +6,8 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/events.h"
 
-/// Fires events of callers on the master's bus. An event is written to the master's socket if this process
-/// has permission. Otherwise the runner `event.send` fires the event with the caller's permissions.
+/// Fires events of callers on the master's bus. The process writes an event to the master's socket if it has
+/// permission. Otherwise the runner `event.send` fires the event with the caller's permissions.
 namespace rest_fcgi::salt {
 namespace {
 

@@ -9,8 +9,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The limits of asynchronous wheels. Few wheels run at once, since each occupies a worker of the master. Few
-/// wheels wait, since each may be as large as a request.
+/// The limits of asynchronous wheels. Each wheel occupies a worker of the master, and may be as large as a
+/// request.
 constexpr master::Workers::Limits kBackground{2, 50};
 
 std::string uri_of(const Options& options) {

@@ -24,11 +24,10 @@ constexpr std::chrono::minutes kWheelAsync{10};
 /// The time in which most runners start.
 constexpr std::chrono::milliseconds kUsualStartTime{300};
 
-/// The largest number of runners that are remembered, which is more than a master has. The limit is needed
-/// because callers can invent names, and a master may report a start for such a name.
+/// The largest number of remembered runners, more than a master has. Callers can invent names.
 constexpr std::size_t kMaxKnownRunners = 4096;
 
-/// Returns whether the master may have carried out the load, although no reply came.
+/// Returns whether the master may have executed the load, although no reply came.
 bool may_have_run(const Error& error) {
   return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout ||
          error.kind == ErrorKind::internal;
@@ -42,8 +41,7 @@ std::string joined(std::string_view ret, std::string_view ext_job_cache) {
   return format("{}{}{}", ret, ret.empty() || ext_job_cache.empty() ? "" : ",", ext_job_cache);
 }
 
-/// Returns the function that is published for a question. REQUIRES: `what` is a question, not the call of the
-/// chunk.
+/// Returns the function that is published for a question. REQUIRES: `what` is not the call of the chunk.
 std::string_view function_of(What what) {
   switch (what) {
     case What::ping:
@@ -58,8 +56,7 @@ std::string_view function_of(What what) {
   return {};
 }
 
-/// Returns the load for a publication. For a call, the load has the functions of the chunk. For a question,
-/// it has the function of the question. The load borrows from the chunk. Errors: those of
+/// Returns the load for a publication, which borrows from the chunk. Fails with the errors of
 /// `Nodegroups::expand`.
 Result<PublishLoad> load_of(const master::Permit& permit, const Publication& publication,
                             const Options& options, const Nodegroups& nodegroups) {
@@ -113,7 +110,7 @@ void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) 
                       is_refusal(answer.error()) ? "the master refused it: " : "", answer.error().message));
 }
 
-/// Returns the event bus after it is joined. Errors: unavailable.
+/// Returns the event bus after it is joined. Fails with `unavailable`.
 Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
   auto bus = runtime.bus();
   if (!bus) return bus;
@@ -121,12 +118,12 @@ Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
   return bus;
 }
 
-/// Returns a function that prepares for the events of a job. `MasterClient` calls this function just before
-/// the load is sent, after the login and the wait for a connection. Borrows the arguments.
+/// Returns a function that prepares for the events of a job just before the load is sent. Borrows the
+/// arguments.
 MasterClient::Before expecting(EventBus& bus, std::string_view jid,
                                std::optional<EventBus::Expectation>& made) {
   return [&bus, jid, &made]() -> Result<void> {
-    if (made) return {};  // The load is sent again, with a new token.
+    if (made) return {};  // the load is sent again with a new token
     auto expectation = bus.expect(jid);
     if (!expectation) return std::move(expectation).error();
     made.emplace(*std::move(expectation));
@@ -210,10 +207,9 @@ Result<master::Started> SaltMaster::send_runner(const Permit& permit, const lows
       before);
 }
 
-/// Waits until a runner has started. Salt 3008 starts a process even for an unknown runner, and this process
-/// sends no events. All other runners report their start within half a second. If a runner that is not yet
-/// remembered does not report its start soon, the master is asked for the names of its runners. The same
-/// caller is used for this question. Callers without permission for the question wait longer.
+/// Waits until a runner has started. In Salt 3008, an unknown runner sends no events. If a new runner does
+/// not start soon, the caller's credentials are used to ask the master for the names of its runners. Callers
+/// without permission for the question wait longer.
 Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener& listener) {
   using Seen = RunnerListener::Seen;
   const std::string_view runner = permit.chunk().master().function.name;
@@ -236,15 +232,14 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
   }
   if (seen == Seen::ended) return {};
   if (there == false) return Error{ErrorKind::invocation, format("'{}' is not available.", runner)};
-  if (system_clock().steady() >= permit.deadline()) return {};  // The caller reports a timeout itself.
+  if (system_clock().steady() >= permit.deadline()) return {};  // the caller reports a timeout itself
   return Error{ErrorKind::timeout,
                format("The Salt Master did not begin '{}' within {} seconds: it may not have such a runner.",
                       runner, std::chrono::duration<double>(options_.runner_start_time).count())};
 }
 
-/// Returns whether the master has the runner. Absent if the caller has no permission for `doc.runner`. With
-/// inline credentials the master is not asked: a missing permission would look like a wrong password and
-/// count as a failed login.
+/// Returns whether the master has the runner, or absent without permission for `doc.runner`. Returns absent
+/// with inline credentials, because a missing permission would count as a failed login.
 std::optional<bool> SaltMaster::has_runner(const Permit& permit, std::string_view runner) {
   const bool by_token = permit.chunk().credentials.kind == auth::Credentials::Kind::token;
   if (options_.inline_login && !by_token) return std::nullopt;
@@ -271,8 +266,8 @@ Result<master::WheelReply> SaltMaster::wheel(const Permit& permit) {
       read_wheel_reply);
 }
 
-/// Starts a wheel after the login, and returns without waiting for its end. This function makes the job id,
-/// as Salt's client does.
+/// Starts a wheel after the login, and returns without waiting for its end. Makes the job id, as Salt's
+/// client does.
 Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
   const auth::Credentials& credentials = permit.chunk().credentials;
   const auto grant = client_.confirmed_login(credentials, permit.deadline());
@@ -304,7 +299,7 @@ Result<std::unique_ptr<master::EventReader>> SaltMaster::events(const master::Ev
                                                                 std::string_view after) {
   auto bus = runtime_->bus();
   if (!bus) return std::move(bus).error();
-  // The reader is created before the check. If the bus is lost right after the check, the reader is told.
+  // The reader is created before the check, so that it notices a loss of the bus after the check.
   auto reader = runtime_->events()->reader(permit, after);
   if (!reader) return reader;
   if (auto joined = (*bus)->wait_until_joined(SteadyTime::max()); !joined) return std::move(joined).error();

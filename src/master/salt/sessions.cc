@@ -11,8 +11,8 @@
 #include "rest_fcgi/core/unique_fd.h"
 
 /// A session is a token of the master. The master makes the token (`mk_token`) and returns its owner
-/// (`get_token`, cached for `auth_cache_ttl`), but cannot revoke it. A logout therefore adds the token to
-/// `auth::RevocationList`, and removes its file if this process has permission.
+/// (`get_token`), but cannot revoke it. A logout adds the token to `auth::RevocationList`, and removes its
+/// file if permitted.
 namespace rest_fcgi::salt {
 
 Result<master::Session> SaltMaster::login(const auth::Credentials& credentials, SteadyTime deadline) {
@@ -59,7 +59,7 @@ Result<void> remove_token_file(const std::string& token_dir, std::string_view to
   };
   if (!folder.is_open()) return failed(errno_text());
   if (!is_there()) {
-    name += ".p";  // The name of the file in 3008.
+    name += ".p";  // the name of the file in 3008
     if (!is_there()) return failed(errno_text());
   }
   if (!S_ISREG(status.st_mode)) return failed("it is no regular file");

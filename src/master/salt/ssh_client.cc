@@ -24,8 +24,8 @@ namespace {
 using process::Ended;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kEnvelope = 64;     // The bytes of the output besides the result.
-constexpr std::size_t kFirstLine = 4096;  // The number of bytes of a script that are read.
+constexpr std::size_t kEnvelope = 64;     // bytes of the output besides the result
+constexpr std::size_t kFirstLine = 4096;  // number of bytes of a script that are read
 
 Error unavailable(std::string sentence) {
   return {ErrorKind::unavailable, std::move(sentence)};
@@ -41,7 +41,7 @@ std::string search_path() {
   return path != nullptr && *path != '\0' ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
-/// Returns the path of the program with this name in PATH. Absent if PATH has no such program.
+/// Returns the path of a program in PATH, or absent for an unknown program.
 std::optional<std::string> in_search_path(const std::string& name) {
   std::istringstream folders(search_path());
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -77,7 +77,6 @@ std::string whole_path(const std::string& path) {
   return failed ? path : whole.string();
 }
 
-/// Owns a place of the semaphore, and releases the place when destroyed.
 class Place {
  public:
   explicit Place(std::counting_semaphore<>& places) : places_(places) {}
@@ -186,7 +185,7 @@ Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view ji
   process::Program program;
   program.argv = {*std::move(python), "-I", shipped("salt_ssh_client.py"), conf_file_};
   program.inherit = true;
-  program.umask = 077;  // Only this user can read the files that Salt writes for the call.
+  program.umask = 077;  // only this user can read the files that Salt writes for the call
   program.input = ssh_request(call, jid).text();
   program.output_limit = max_bytes + kEnvelope;
   program.time_limit =

@@ -11,8 +11,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Functions of Salt, and those keys of clients that the functions have as parameters. Both lists are
-/// separated by spaces. The key `*` means any keyword argument.
+/// Functions of Salt, and the clients' keys that they have as parameters. Spaces separate the names. The key
+/// `*` means any keyword argument.
 struct Takers {
   std::string_view keys;
   std::string_view functions;

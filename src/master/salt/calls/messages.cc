@@ -22,8 +22,8 @@ constexpr std::size_t kUsualSize = 512;
 
 constexpr std::string_view kUsualDelimiter = ":";
 
-/// Returns a message `{"enc": "clear", "load": ..., "version": 3}`. `pack_load` appends the load, which is
-/// one map. Masters refuse lower versions. A version that is not an integer blocks a worker of the master.
+/// Returns a message `{"enc": "clear", "load": ..., "version": 3}`. `pack_load` appends the load as one map.
+/// Masters refuse lower versions.
 WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
   WipedBytes message;
   message.reserve(kUsualSize);
@@ -36,8 +36,8 @@ WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
 
 using TextField = std::pair<std::string_view, std::string_view>;
 
-/// Returns the fields of the credentials: `token`, or `eauth`, `username` and `password`. Returns no field if
-/// there are no credentials.
+/// Returns the fields of the credentials: `token`, or `eauth`, `username` and `password`. Missing credentials
+/// have no fields.
 std::vector<TextField> fields_of(const auth::Credentials& credentials) {
   switch (credentials.kind) {
     case auth::Credentials::Kind::token:
@@ -70,7 +70,7 @@ void pack_target(Packer& packer, const PublishLoad::Target& target) {
   }
 }
 
-/// Appends the positional arguments, then a map with the keyword arguments if there are any.
+/// Appends the positional arguments, then a map with keyword arguments unless the map is empty.
 void pack_arguments(Packer& packer, const lowstate::Function& function) {
   packer.begin_array(function.args.size() + (function.kwargs.empty() ? 0 : 1));
   for (const JsonValue& value : function.args) packer.value(value);
@@ -79,8 +79,7 @@ void pack_arguments(Packer& packer, const lowstate::Function& function) {
   for (const JsonMember& member : function.kwargs) packer.text(member.key).value(member.value);
 }
 
-/// Appends `fun` and `arg`. In a compound call each function needs its own list of arguments; a function
-/// without a list never returns.
+/// Appends `fun` and `arg`. In a compound call, a function without a list of arguments never returns.
 void pack_functions(Packer& packer, const lowstate::LocalCall& call) {
   if (!call.compound) {
     packer.text("fun").text(call.functions.front().name).text("arg");
@@ -222,8 +221,8 @@ namespace {
 constexpr std::size_t kMaxSaid = 1000;
 constexpr std::string_view kEmptyMap = "\x80";
 
-/// Returns the error for an unknown reply. `what` describes the form of the reply. It leaves out the content,
-/// which may be secret.
+/// Returns the error for an unknown reply. `what` describes the form of the reply without its content, which
+/// may be secret.
 Error unknown_reply(std::string_view what) {
   return {ErrorKind::internal, format("The Salt master's answer is not understood: {}.", what)};
 }
@@ -233,7 +232,7 @@ Error said(std::string_view text) {
   return {ErrorKind::internal, format("The Salt master answered \"{}\".", excerpt(text, kMaxSaid))};
 }
 
-/// Returns the kind of error for a refusal. Absent if the exception `name` is not a refusal.
+/// Returns the kind of error for a refusal. Returns absent if the exception `name` is not a refusal.
 std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view message) {
   if (name == "AuthorizationError") return ErrorKind::authorization;
   if (name == "TokenAuthenticationError") {
@@ -246,8 +245,7 @@ std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view mess
   return is_login ? std::optional(ErrorKind::authentication) : std::nullopt;
 }
 
-/// Returns the error for an exception of Salt. The reply holds the exception as a map of its name and
-/// message.
+/// Returns the error for an exception of Salt, a map of its name and message.
 Error raised(const PackedValue& error) {
   const auto fields = Fields::read(error.packed, {"name", "message"});
   if (!fields) return fields.error();
@@ -258,7 +256,7 @@ Error raised(const PackedValue& error) {
   return said(format("{}: {}", name, message));
 }
 
-/// Returns the wanted fields of a reply. Errors: those that every reply may have, see messages.h.
+/// Returns the wanted fields of a reply. Fails with the errors of every reply; see messages.h.
 Result<Fields> open_reply(std::string_view bytes, std::initializer_list<std::string_view> wanted) {
   const auto reply = PackedValue::read(bytes);
   if (!reply) return unknown_reply(reply.error().message);
@@ -279,8 +277,7 @@ Result<Fields> open_reply(std::string_view bytes, std::initializer_list<std::str
   return fields;
 }
 
-/// Returns the list of ids in the field `name`, in order and without duplicates. Empty if the reply has no
-/// such field.
+/// Returns the ids in the field `name`, in order and without duplicates. A missing field has no ids.
 Result<std::vector<std::string>> read_ids(const Fields& load, std::string_view name) {
   std::vector<std::string> ids;
   const auto* field = load.find(name);
@@ -299,8 +296,7 @@ Result<master::Job> read_job(const Fields& load) {
   const bool names_minions = load.find("minions") != nullptr;
   const std::string_view jid = load.text("jid");
   const std::string_view error = load.text("error");
-  // If no minion matches, the reply has an error and an empty list of minions. Replies for other failures
-  // have no list.
+  // If no minion matches, the reply has an error and an empty list of minions. Other failures have no list.
   if (jid.empty() && names_minions && !error.empty()) return master::Job();
   if (!error.empty()) return said(error);
   if (jid.empty()) return unknown_reply("it has no 'jid'");
@@ -312,7 +308,7 @@ Result<master::Job> read_job(const Fields& load) {
   return master::Job{std::string(jid), *std::move(minions), *std::move(missing)};
 }
 
-// The largest time that is accepted, in seconds since 1970. It fits a WallTime.
+// The largest accepted time in seconds since 1970. It fits a WallTime.
 constexpr double kLatest = 1e11;
 
 /// Reads a time in seconds since 1970, which is a float or an integer.

@@ -13,10 +13,10 @@ namespace rest_fcgi::salt {
 namespace {
 
 constexpr std::string_view kNodegroup = "N@";
-// The largest size of an expanded target. The limit is needed because nested groups can multiply the size.
+// The largest size of an expanded target. Nested groups can multiply the size.
 constexpr std::size_t kMaxBytes = 1 << 20;
 
-/// Returns the name of the group in a word `N@name`. Empty for any other word.
+/// Returns the name of the group in a word `N@name`, or an empty text.
 std::string_view group_in(std::string_view word) {
   return word.starts_with(kNodegroup) ? word.substr(kNodegroup.size()) : std::string_view();
 }
@@ -27,7 +27,6 @@ Error invalid_group(std::string message) {
 
 }  // namespace
 
-/// Expands one target.
 class Nodegroups::Expansion {
  public:
   explicit Expansion(const Nodegroups& nodegroups) : nodegroups_(nodegroups) {}
@@ -57,8 +56,7 @@ class Nodegroups::Expansion {
   [[nodiscard]] std::string take() && { return std::move(text_); }
 
  private:
-  /// Adds the words of a group. A compound expression is put in parentheses, since the words around the group
-  /// apply to the whole group.
+  /// Adds the words of a group, in parentheses for a compound expression.
   Result<void> add_words(const std::vector<std::string>& words) {
     switch (master::form_of(words)) {
       case master::NodegroupForm::list:
@@ -85,7 +83,7 @@ class Nodegroups::Expansion {
   }
 
   const Nodegroups& nodegroups_;
-  std::vector<std::string_view> open_;  // The groups that are being expanded.
+  std::vector<std::string_view> open_;  // the groups that are being expanded
   std::string text_;
 };
 

@@ -8,15 +8,15 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The user name that Salt 3006 and 3007 write if the user is unknown. A real user may have this name, too.
+/// The user name that Salt 3006 and 3007 write for an unknown user. A real user may have the same name.
 constexpr std::string_view kUnknown = "UNKNOWN";
 
 std::string key_of(const JobTag& job) {
   return format("{}{}", static_cast<int>(job.of), job.jid);
 }
 
-/// Returns the kind of the texts in an event. The texts of a job are arguments. The text of a hook is its
-/// body, whose kind follows from the Content-Type.
+/// Returns the kind of the texts in an event: arguments for a job, and the kind in the Content-Type for a
+/// hook.
 master::TextKind texts_of(std::string_view tag, std::string_view data) {
   if (tag == "_salt_error" || tag == "salt/job/error" || job_tag(tag)) return master::TextKind::argument;
   if (!tag.starts_with("salt/netapi/")) return master::TextKind::plain;

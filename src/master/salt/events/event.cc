@@ -11,8 +11,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The largest size of a job id in bytes. A job id has 20 digits, and with `unique_jid` also a process id.
-/// The limit is needed because a minion may choose tags, and job ids are kept longer than events.
+/// The largest size of a job id in bytes: 20 digits, and with `unique_jid` a process id. A minion may choose
+/// tags with longer ids.
 constexpr std::size_t kMaxJid = 64;
 
 bool is_jid(std::string_view text) noexcept {
@@ -27,7 +27,7 @@ bool take(std::string_view& text, std::string_view prefix) noexcept {
 }
 
 std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
-  const std::size_t slash = rest.rfind('/');  // A jid has no slash; the id of a syndic may have one.
+  const std::size_t slash = rest.rfind('/');  // a jid has no slash, and the id of a syndic may have slashes
   if (slash == std::string_view::npos || slash == 0 || !is_jid(rest.substr(slash + 1))) return std::nullopt;
   return Topic{Topic::Kind::syndic, rest.substr(slash + 1), rest.substr(0, slash)};
 }
@@ -35,13 +35,12 @@ std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
 using Frame = std::optional<std::string_view>;
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kKeptBytes = 1 << 20;  // The buffer keeps this capacity after a larger frame.
+constexpr std::size_t kKeptBytes = 1 << 20;  // the buffer keeps this capacity after a larger frame
 
 Error wrong(std::string what) {
   return {ErrorKind::internal, std::move(what)};
 }
 
-/// Returns the event in a frame. REQUIRES: the frame is one complete value.
 Result<std::optional<Event>> event_in(std::string_view frame) {
   std::optional<PackedValue> body;
   bool all_texts = true;
@@ -120,8 +119,8 @@ Result<Frame> FrameReader::take_frame() {
   return *framing_ == Framing::bare ? take_bare_frame() : take_frame_with_length();
 }
 
-/// Takes the next frame of a stream without lengths. An incomplete frame is parsed again whenever bytes
-/// arrive. This is fast, since the parser skips `body`.
+/// Takes the next frame of a stream without lengths. An incomplete frame is parsed again when bytes arrive,
+/// which is fast because the parser skips `body`.
 Result<Frame> FrameReader::take_bare_frame() {
   const std::string_view came = std::string_view(buffer_).substr(start_);
   const auto size = whole_value(came);
@@ -155,7 +154,7 @@ Result<Frame> FrameReader::take_frame_with_length() {
 void FrameReader::let_go() {
   if (start_ == 0) return;
   if (buffer_.capacity() > kKeptBytes) {
-    std::string(buffer_, start_).swap(buffer_);  // An assignment may keep the capacity.
+    std::string(buffer_, start_).swap(buffer_);  // an assignment may keep the capacity
   } else {
     buffer_.erase(0, start_);
   }

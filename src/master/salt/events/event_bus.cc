@@ -99,8 +99,7 @@ void EventBus::run() {
 }
 
 void EventBus::join_and_read() {
-  // The file of the socket is read before connecting. If the master replaces this file from now on,
-  // `is_orphaned` notices the difference.
+  // The file of the socket is read before connecting, so that `is_orphaned` notices a later change.
   const auto file = socket_file_at(options_.path);
   auto socket = EventSocket::connect(options_, wake_.get());
   set_file(socket ? file : std::nullopt);
@@ -166,8 +165,7 @@ void EventBus::tell_joined() {
 void EventBus::tell_lost() {
   not_joined_ = ErrorKind::unavailable;
   registry_.not_joined(ErrorKind::unavailable);
-  // The registry is told before the log. A reader that starts in between then finds that the bus is not
-  // joined.
+  // The registry is told before the log. A reader that starts in between finds that the bus is not joined.
   log_.on_loss();
   set_file(std::nullopt);
 }

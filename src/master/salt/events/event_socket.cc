@@ -24,7 +24,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kConnectTime{1000};
 
-/// A socket address and its name for messages.
 struct Address {
   sockaddr_storage storage{};
   socklen_t size = 0;
@@ -245,8 +244,8 @@ Result<void> EventPusher::fire(std::string_view tag, std::string_view data, Stea
   return write({frame.data(), frame.size()}, end);
 }
 
-/// Returns whether the connection is open. The master writes nothing to this socket, so the socket becomes
-/// readable only when the connection ends.
+/// Returns whether the connection is open. The master writes nothing, so only the end of the connection makes
+/// the socket readable.
 bool EventPusher::is_alive() const {
   if (!connection_.is_open() || is_replaced(where_.path, file_)) return false;
   char byte;

@@ -11,9 +11,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-constexpr std::size_t kMostLosses = 1000;  // The largest number of jobs whose losses are remembered.
+constexpr std::size_t kMostLosses = 1000;  // the largest number of jobs whose losses are remembered
 
-/// Returns the error for listeners when the bus is lost.
 Error bus_lost() {
   return {ErrorKind::unavailable,
           format("{} Its event bus was lost while the job was under way: returns may be missing.",
@@ -128,13 +127,13 @@ void Registry::not_joined(ErrorKind why) {
     const std::lock_guard lock(mutex_);
     why_ = why;
     if (!joined_) return;
-    affected.reserve(jobs_.size());  // This call may throw. Nothing has changed yet.
+    affected.reserve(jobs_.size());  // may throw; nothing has changed yet
     joined_ = false;
     ++losses_;
     early_.clear();
     dropping_early_ = false;
     for (const auto& [jid, job] : jobs_) {
-      if (!job->replaying) affected.push_back(job);  // The replaying thread tells the other listeners.
+      if (!job->replaying) affected.push_back(job);  // the thread that replays tells the other listeners
     }
   }
   for (const JobPtr& job : affected) job->listener->on_loss(error);
@@ -153,11 +152,11 @@ void Registry::close() {
 void Registry::on_event(const Event& event) {
   const auto topic = topic_of(event.tag);
   if (!topic) return;
-  JobPtr dropped;  // Before the lock, so that the jobs are destroyed after it.
+  JobPtr dropped;  // the dropped job is destroyed after the lock is released
   JobPtr job;
   {
     std::unique_lock lock(mutex_);
-    // An unneeded listener is removed first, since later events of this job may be for the next listener.
+    // An unneeded listener is removed first. Later events of the job may be for the next listener.
     dropped = take_unneeded(topic->jid);
     const auto found = jobs_.find(topic->jid);
     if (found == jobs_.end() || found->second->replaying) return keep(*topic, event, lock);
@@ -185,7 +184,7 @@ void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std
 }
 
 void Registry::sweep() {
-  std::vector<JobPtr> dropped;  // Destroyed after the lock is released.
+  std::vector<JobPtr> dropped;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   dropped = take_unneeded();
 }
@@ -221,7 +220,7 @@ Result<void> Registry::wait_until_joined(SteadyTime until) {
 }
 
 Result<Registry::Expectation> Registry::expect(std::string_view jid) {
-  std::vector<JobPtr> dropped;  // Destroyed after the lock is released.
+  std::vector<JobPtr> dropped;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   if (closed_ || !joined_) return for_callers(why_);
   const auto is_full = [this] { return jobs_.size() + expectations_.size() >= max_jobs_; };
@@ -246,7 +245,7 @@ void Registry::forget(const Ticket& ticket) {
 }
 
 Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener) {
-  JobPtr dropped;  // Destroyed after the lock is released.
+  JobPtr dropped;  // destroyed after the lock is released
   std::unique_lock lock(mutex_);
   dropped = take_unneeded(jid);
   const auto job = std::make_shared<Job>(Job{std::string(jid), std::move(listener)});

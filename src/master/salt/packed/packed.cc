@@ -12,7 +12,6 @@ namespace {
 
 using Kind = PackedValue::Kind;
 
-/// Reads the outermost value and skips the values inside.
 class ValueVisitor : public BoundedVisitor {
  public:
   explicit ValueVisitor(std::size_t depth) : BoundedVisitor(depth), outermost_(depth) {}
@@ -91,10 +90,10 @@ Result<PackedValue> take(std::string_view bytes, std::size_t& at, std::size_t de
   return value;
 }
 
-/// Returns the number of elements or members that the header announces. Moves `at` to the first one.
+/// Returns the number of elements or members that the header announces. Moves `at` to the first element.
 Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind expected) {
   HeaderVisitor header;
-  // The visitor stops parsing after the header. `parse_one` reports this as an error, which is ignored.
+  // The visitor stops parsing after the header. `parse_one` reports the stop as an error, which is ignored.
   (void)parse_one(bytes, at, header);
   if (header.kind() == expected) return header.count();
   Result<PackedValue> found = PackedValue::read(bytes);
@@ -103,8 +102,8 @@ Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind 
                format("Expected msgpack of {}, found {}", type_name(expected), type_name(found->kind))};
 }
 
-/// Returns whether a value is a `bin`. Python distinguishes the keys `b"cmd"` and `"cmd"`, and a master uses
-/// `"cmd"`. A minion could send `b"cmd"`.
+/// Returns whether a value is a `bin`. A master uses the key `"cmd"`, and a minion could send `b"cmd"`, which
+/// Python distinguishes.
 bool is_bin(std::string_view packed) noexcept {
   const auto first = static_cast<unsigned char>(packed.front());
   return first >= 0xc4 && first <= 0xc6;

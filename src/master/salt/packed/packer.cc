@@ -13,7 +13,6 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Passes the output of msgpack-cxx to WipedBytes.
 struct Sink {
   WipedBytes& out;
   void write(const char* data, std::size_t size) { out.insert(out.end(), data, data + size); }
@@ -30,8 +29,8 @@ std::uint32_t length(std::size_t size) {
   return static_cast<std::uint32_t>(size);
 }
 
-/// Returns an integer that is too large for a signed 64-bit integer. Absent if the integer has to be sent as
-/// text.
+/// Returns an integer that is too large for a signed 64-bit integer. Returns absent if the integer has to be
+/// sent as text.
 std::optional<std::uint64_t> read_unsigned(std::string_view digits) {
   return digits.size() < lowstate::kJidDigits ? parse_number<std::uint64_t>(digits) : std::nullopt;
 }

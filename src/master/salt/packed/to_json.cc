@@ -15,11 +15,11 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Salt's own extension types.
 constexpr int kDate = 78;
 constexpr int kConstant = 79;
 
-/// Converts Salt's date `20261120T12:00:00.000000` to ISO 8601, `2026-11-20T...`. Absent for any other text.
+/// Converts Salt's date `20261120T12:00:00.000000` to ISO 8601, `2026-11-20T...`. Returns absent for another
+/// text.
 std::optional<std::string> iso_date(std::string_view packed) {
   constexpr std::string_view form = "00000000T00:00:00.000000";
   if (packed.size() != form.size()) return std::nullopt;
@@ -36,7 +36,6 @@ std::string float_key(double value) {
   return python_float(value);
 }
 
-/// Writes the values that msgpack-cxx reports.
 class JsonVisitor : public BoundedVisitor {
  public:
   JsonVisitor(std::string& out, const Redactor* redactor, std::size_t max_depth)
@@ -129,7 +128,6 @@ class JsonVisitor : public BoundedVisitor {
     writer().raw(value);
     return true;
   }
-  /// Writes a value that is not a secret: nil or a boolean.
   bool plain(std::string_view value) {
     next_ = Verdict::look_inside;
     return token(value);
@@ -140,14 +138,14 @@ class JsonVisitor : public BoundedVisitor {
   bool close();
 
   JsonWriter out_;
-  const Redactor* const redactor_;  // Null to show everything.
+  const Redactor* const redactor_;  // null to show everything
   bool at_key_ = false;
-  Verdict next_ = Verdict::look_inside;  ///< The verdict about the next value.
+  Verdict next_ = Verdict::look_inside;  ///< the verdict about the next value
   /// The verdict about all values until the end of the level `since_`.
   Verdict inside_ = Verdict::look_inside;
   std::size_t since_ = 0;
 
-  /// A key that is an array or map is first written into this text.
+  /// A key that is an array or map is first written into `key_text_`.
   std::string key_text_;
   std::optional<JsonWriter> key_writer_;
   std::size_t key_depth_ = 0;
@@ -163,7 +161,7 @@ bool JsonVisitor::open() {
     since_ = depth();
     return true;
   }
-  // Each level of such keys would double the number of backslashes.
+  // Each level of nested keys would double the number of backslashes.
   if (key_writer_) return stop("an array or map as key inside of one that is a key");
   key_text_.clear();
   key_writer_.emplace(key_text_);

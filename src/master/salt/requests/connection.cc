@@ -20,9 +20,9 @@ using std::chrono::milliseconds;
 constexpr int kEndings = ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                          ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
-// With these values, TCP notices after about a minute and a half that the other host is gone.
-constexpr int kKeepaliveIdle = 60;      // In seconds.
-constexpr int kKeepaliveInterval = 10;  // In seconds.
+// TCP notices after about a minute and a half that the other host is gone.
+constexpr int kKeepaliveIdle = 60;      // seconds
+constexpr int kKeepaliveInterval = 10;  // seconds
 constexpr int kKeepaliveCount = 3;
 
 Error error_of(const zmq::error_t& error) {
@@ -34,8 +34,8 @@ Error error_of(const zmq::error_t& error) {
 }
 
 void set_options(zmq::socket_t& socket, const Connection::Options& options) {
-  // ZeroMQ queues no message without a connection, and does not reconnect. So no second connection can take
-  // over a message.
+  // ZeroMQ queues no message without a connection, and does not reconnect. No second connection can take over
+  // a message.
   socket.set(zmq::sockopt::immediate, true);
   socket.set(zmq::sockopt::reconnect_ivl, -1);
   socket.set(zmq::sockopt::linger, 0);
@@ -45,13 +45,12 @@ void set_options(zmq::socket_t& socket, const Connection::Options& options) {
   socket.set(zmq::sockopt::tcp_keepalive_idle, kKeepaliveIdle);
   socket.set(zmq::sockopt::tcp_keepalive_intvl, kKeepaliveInterval);
   socket.set(zmq::sockopt::tcp_keepalive_cnt, kKeepaliveCount);
-  // IPv6 is not used for host names. ZeroMQ tries only one address of a name. For `localhost` this would be
-  // ::1, where masters do not listen by default. Salt does the same.
+  // ZeroMQ tries only one address of a name. For `localhost` that would be ::1, where masters do not listen
+  // by default. Salt does the same.
   socket.set(zmq::sockopt::ipv6, options.uri.find('[') != std::string::npos);
 }
 
-/// Returns a socket that receives the events that end `socket`. REQUIRES: `socket` is not connected yet, so
-/// that the monitor misses no event.
+/// Returns a socket that receives the events that end `socket`. REQUIRES: `socket` is not connected yet.
 zmq::socket_t monitor_of(zmq::context_t& context, zmq::socket_t& socket) {
   static std::atomic<std::uint64_t> number = 0;
   const std::string name = format("inproc://ended-{}", ++number);
@@ -81,7 +80,6 @@ long remaining(SteadyTime until) {
 
 constexpr std::string_view kScheme = "tcp://";
 
-/// Returns whether the text is an IPv4 address, a host name, or an IPv6 address in brackets.
 bool is_host(std::string_view host) {
   static const auto form = Regex::compile(R"(\[[0-9A-Za-z:.%_-]+\]|[0-9A-Za-z._-]+)");
   return form && form->match_all(host);
@@ -108,8 +106,7 @@ Result<std::unique_ptr<Connection>> Connection::make(zmq::context_t& context, co
 }
 
 Connection::~Connection() {
-  // This call stops the monitor. Otherwise ZeroMQ's I/O thread would block until the next event of the
-  // monitor is read.
+  // Otherwise ZeroMQ's I/O thread would block until the next event of the monitor is read.
   zmq_socket_monitor(socket_.handle(), nullptr, 0);
 }
 
@@ -119,7 +116,7 @@ Connection::Seen Connection::wait(short events, SteadyTime until) {
     zmq::pollitem_t items[] = {{socket_.handle(), 0, events, 0}, {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
     const int count = zmq_poll(items, 2, time);
     if (count < 0 && zmq_errno() == EINTR) continue;
-    if (count < 0) return Seen::broken;  // The context was shut down.
+    if (count < 0) return Seen::broken;  // the context was shut down
     if (items[1].revents != 0) return Seen::broken;
     if (items[0].revents != 0) return Seen::ready;
     if (time == 0) return Seen::time_up;
@@ -165,7 +162,7 @@ bool Connection::send_frames(WipedBytes message) {
 }
 
 Result<WipedBytes> Connection::receive_frames() {
-  // The frames are read even if the connection has ended, since the reply may have come before its end.
+  // The frames are read even if the connection has ended, because the reply may have come earlier.
   zmq::message_t first;
   if (!socket_.recv(first, zmq::recv_flags::dontwait)) {
     return Error{

@@ -13,12 +13,12 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The number of ZeroMQ sockets for each connection. A connection has three sockets, and closed sockets exist
-/// a little longer.
+/// The number of ZeroMQ sockets for each connection: three open sockets, and closed sockets that exist a
+/// little longer.
 constexpr std::size_t kSocketsEach = 6;
-constexpr std::size_t kMaxSockets = 65535;  // The largest number that ZeroMQ supports.
+constexpr std::size_t kMaxSockets = 65535;  // the largest number that ZeroMQ supports
 
-/// The implementation with ZeroMQ. ZeroMQ's context has one thread for I/O, which blocks all signals.
+/// The implementation with ZeroMQ, whose context has one thread for I/O.
 class Pool final : public RequestPool {
  public:
   using RequestPool::request;
@@ -34,8 +34,8 @@ class Pool final : public RequestPool {
     context_.set(zmq::ctxopt::max_sockets,
                  static_cast<int>(std::min(
                      kMaxSockets, kSocketsEach * ((1 + FairQueue::kMaxStalled) * options.connections + 1))));
-    // The first socket starts ZeroMQ's threads. If no file descriptors are left at that time, ZeroMQ aborts
-    // the process. So the socket is made here, at the start.
+    // The first socket starts ZeroMQ's threads. ZeroMQ aborts the process if no file descriptors are left at
+    // that time, so the socket is made at the start.
     const zmq::socket_t first(context_, zmq::socket_type::pair);
   }
 
@@ -64,8 +64,7 @@ class Pool final : public RequestPool {
  private:
   using Pass = auth::PasswordHashLimiter::Pass;
 
-  /// Waits for the reply. If the reply takes long, marks the request as stalled, so that the request does not
-  /// block others.
+  /// Waits for the reply. Marks a slow request as stalled, so that it does not block other requests.
   Result<WipedBytes> receive(Connection& connection, FairQueue::Place& place, Pass& pass,
                              SteadyTime deadline) {
     const bool may_stall = place.get_deleter().priority != PriorityClass::login;
@@ -76,8 +75,7 @@ class Pool final : public RequestPool {
     return connection.receive(deadline);
   }
 
-  /// Waits until a login or token request may enter. The addresses of clients take turns, so that one client
-  /// cannot delay the others.
+  /// Waits until a login or token request may enter. The addresses of clients take turns.
   Result<Pass> enter(const Request& info, SteadyTime deadline) {
     if (info.priority == PriorityClass::login) return logins_.enter(info.remote, deadline);
     if (info.priority == PriorityClass::token) return tokens_.enter(info.remote, deadline);
@@ -90,7 +88,7 @@ class Pool final : public RequestPool {
 
   static SteadyTime now() { return std::chrono::steady_clock::now(); }
 
-  /// Returns an idle connection, or makes a new one. REQUIRES: the caller has a place in the queue.
+  /// Returns an idle or a new connection. REQUIRES: the caller has a place in the queue.
   Result<std::unique_ptr<Connection>> open_connection(SteadyTime deadline) {
     if (now() >= deadline) return deadline_passed();
     while (auto kept = idle_.take()) {
