@@ -465,7 +465,7 @@ TEST_CASE("@jobs allows the runners of jobs, and no others") {
   CHECK_FALSE(acl.local(R"("jobs.list_jobs")"));
 }
 
-TEST_CASE("event_scope follows from what the user may run") {
+TEST_CASE("event_scope follows from the user's permissions") {
   const std::vector<Rule> all_on_minions{anywhere(".*")};
   const auto scope = [](std::vector<Rule> rules) {
     const auto permissions = Permissions::make({{"pam", {}, {{"fred", std::move(rules)}}}});

@@ -171,7 +171,7 @@ TEST_CASE("salt-api#151: a verified password is not verified again for a while")
   CHECK(late.error().kind == ErrorKind::timeout);
 }
 
-TEST_CASE("a change of the password file ends what is remembered") {
+TEST_CASE("after a change of the password file, no login is remembered") {
   AuthenticatorFixture fixture;
   fixture.options.auth_cache_ttl = seconds(300);
   fixture.start();
@@ -185,7 +185,7 @@ TEST_CASE("a change of the password file ends what is remembered") {
   }
 }
 
-TEST_CASE("CVE-2023-20898: a new authenticator remembers nothing of the one before") {
+TEST_CASE("CVE-2023-20898: a new authenticator remembers no login of the old authenticator") {
   AuthenticatorFixture fixture;
   CHECK(fixture.login("fred", "sesame"));
   fixture.dir.write("users", "fred:changed\n");

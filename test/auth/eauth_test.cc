@@ -150,7 +150,7 @@ TEST_CASE("Apache's files have a layout of their own, and comments") {
   CHECK(entry(htdigest, "# users") == "none");
 }
 
-TEST_CASE("a wrong setting is a configuration error with its name and what was found") {
+TEST_CASE("a wrong setting is a configuration error with its name and its value") {
   const std::pair<std::string, std::string> filename("filename", "/users");
   const auto names = [](const Settings& settings, std::string_view name, std::string_view found) {
     CAPTURE(found);
@@ -250,7 +250,7 @@ TEST_CASE("refusals take a multiple of a step, and not less than the longest bef
   CHECK(time.of(milliseconds(1)) == milliseconds(4000));
 }
 
-TEST_CASE("after a slow refusal of the file back end a fast one is slow, too") {
+TEST_CASE("after a slow refusal of the file back end, later refusals are slow") {
   const TempDir dir;
   const auto slow = [](std::string_view, SecretView, std::string_view stored) {
     std::this_thread::sleep_for(std::chrono::milliseconds(stored == "slow" ? 60 : 0));

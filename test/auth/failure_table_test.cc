@@ -105,7 +105,7 @@ TEST_CASE("a process knows its own failures at once and those of others within a
   CHECK(other.is_quiet());
 }
 
-TEST_CASE("rows that ended are removed, and of too many rows those that end first") {
+TEST_CASE("expired rows are removed, and too many rows lose those that expire first") {
   TableFixture fixture;
   constexpr const char* kRows = "SELECT count(*) FROM login_failure";
   fixture.add("short");

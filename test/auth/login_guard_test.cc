@@ -117,7 +117,7 @@ TEST_CASE("the time of the check is part of the delay") {
   CHECK(fixture.slept == std::vector<milliseconds>{milliseconds(30)});
 }
 
-TEST_CASE("an address that guesses at many users is delayed, too") {
+TEST_CASE("an address with wrong passwords for many users is delayed") {
   GuardFixture fixture({.address_tries = 20});
   for (int i = 0; i < 8; ++i) fixture.fail({"user" + std::to_string(i), "192.0.2.7"}, 1);
   CHECK(fixture.slept.front() == milliseconds(100));
@@ -219,7 +219,7 @@ TEST_CASE("with fewer than five threads logins may occupy all of them") {
   for (auto& attempt : attempts) CHECK(attempt.failed());
 }
 
-TEST_CASE("concurrent guesses get no further than sequential ones") {
+TEST_CASE("concurrent logins have the same limit of failures as sequential logins") {
   GuardFixture fixture({.tries = 3, .max_delayed = 1000});
   std::atomic<int> looked_at = 0;
   std::vector<std::thread> threads;
@@ -264,7 +264,7 @@ TEST_CASE("guards of one store share their counts, and a good login resets them 
   CHECK_FALSE(LoginGuard({.tries = 3}, open_store(path), clock, sleep).begin(kFred));
 }
 
-TEST_CASE("a good login resets the failures of its pair only, and else writes nothing") {
+TEST_CASE("a good login resets only the failures of its user and address") {
   GuardFixture fixture({.address_tries = 19}, open_store());
   const auto log_in = [&] {
     auto attempt = fixture.guard->begin(kFred);

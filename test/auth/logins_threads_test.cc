@@ -111,7 +111,7 @@ Result<Grant> wrong() {
 
 }  // namespace
 
-TEST_CASE("of many threads with the same credentials one checks, also if nothing is remembered") {
+TEST_CASE("one of many threads checks the same credentials, even if logins are not remembered") {
   Crowd crowd;
   const Outcome first = crowd.lead([&] { return crowd.good(); });
   REQUIRE(first);

@@ -210,7 +210,7 @@ TEST_CASE("a helper that may not read passwords logs at the start that pam_unix 
         (::geteuid() != 0 && ::access("/etc/shadow", R_OK) != 0));
 }
 
-TEST_CASE("without a problem nothing is logged at the start") {
+TEST_CASE("without a problem, the log is empty at the start") {
   const test::CapturedLog log;
   PamFixture pam;
   pam.start();

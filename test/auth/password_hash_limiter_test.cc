@@ -166,7 +166,7 @@ TEST_CASE("if too many wait, the longest queue loses its last waiter to a shorte
   CHECK(queue.out().size() == 2);
 }
 
-TEST_CASE("all of many threads have their turn, and never too many at once") {
+TEST_CASE("each of many threads is admitted, and never too many at the same time") {
   PasswordHashLimiter limiter({.at_once = 3});
   std::atomic<int> inside = 0;
   std::atomic<int> done = 0;

@@ -84,7 +84,7 @@ TEST_CASE("each hashtype accepts the password that was stored, and no other") {
   }
 }
 
-TEST_CASE("apr1 accepts passwords of more than one block, and empty ones") {
+TEST_CASE("apr1 accepts empty passwords and passwords of several blocks") {
   CHECK(
       matches("htpasswd", "a rather long password of 41 bytes, no less", "$apr1$ab$FTsFFtk0Lx1Un0x5b2SQ.1"));
   CHECK(matches("htpasswd", "", "$apr1$ab$S8K6Sgp3W8c9Jb6LxgywZ."));

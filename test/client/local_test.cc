@@ -121,7 +121,7 @@ TEST_CASE("an unknown id has Salt's text without a wait") {
   CHECK(clients.master().started() == Started{"call a"});
 }
 
-TEST_CASE("with full_return a silent minion has Salt's form as well") {
+TEST_CASE("with full_return, a silent minion has the same form as in Salt") {
   const Clients clients;
   clients.master().minions = {"dead"};
   clients.master().on_minion = dead_or_alive;

@@ -130,7 +130,7 @@ TEST_CASE("the wait for a runner ends with the request") {
   CHECK(reply.error().kind == ErrorKind::timeout);
 }
 
-TEST_CASE("runner_async, wheel and wheel_async return what Salt's do") {
+TEST_CASE("runner_async, wheel and wheel_async return the same as in Salt") {
   const Clients clients;
   CHECK(clients.text(R"("client": "runner_async", "fun": "manage.up")") ==
         R"({"tag": "salt/run/)" + fake_jid(1) + R"(", "jid": ")" + fake_jid(1) + R"("})");
@@ -152,7 +152,7 @@ TEST_CASE("the master's refusal is the runner's or wheel's error") {
   }
 }
 
-TEST_CASE("after the end of the request nothing starts") {
+TEST_CASE("after the end of the request, no function starts") {
   const Clients clients;
   const Admitted chunk(clients.master(), kRunner, system_clock().steady());
   const auto reply = clients.client().run(chunk.permit());

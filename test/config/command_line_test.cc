@@ -32,7 +32,7 @@ TEST_CASE("without options the server runs") {
   CHECK_FALSE(parsed->log_level);
 }
 
-TEST_CASE("--init asks for what is left out, and has a file of its own") {
+TEST_CASE("--init has a default file, and accepts a user and a password") {
   const auto asking = parse({"--init"});
   REQUIRE(asking);
   CHECK(asking->action == Action::init);

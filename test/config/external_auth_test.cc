@@ -74,7 +74,7 @@ TEST_CASE("back ends have settings, users and groups") {
   CHECK(eauths[2].principals.empty());
 }
 
-TEST_CASE("a user without rules has none") {
+TEST_CASE("a user without rules has no permissions") {
   CHECK(rules("\n").empty());
 }
 

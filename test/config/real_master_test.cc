@@ -137,7 +137,7 @@ TEST_CASE("the embedded engine ignores keys about a real master") {
 constexpr const char* kLeft =
     "; the Salt master decides about this rule, and here it permits no list of functions";
 
-TEST_CASE("an unreadable rule is one warning with its place and permits nothing, and its user stays") {
+TEST_CASE("an unreadable rule is a warning and permits nothing, and its user stays") {
   const ConfigDir dir(
       "rest_fcgi: {engine: salt}\nexternal_auth:\n  pam:\n    fred:\n      - 5\n      - test.*\n"
       "      - 'web*': {test.arg: {args: [7], kwargs: [8]}}\n    eve: [8]\n    '*': ['.*']\n");

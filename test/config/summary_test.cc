@@ -50,7 +50,7 @@ TEST_CASE("the summary lists the client ssh with engine: salt") {
                  "clients:  local, ssh"));
 }
 
-TEST_CASE("the summary says what is on") {
+TEST_CASE("the summary lists the enabled features") {
   const std::string text = shown(
       "netapi_enable_clients: [local, ssh]\n"
       "external_auth: {file: {alice: [], bob%: []}, pam: {x: []}, ldap: {x: []}}\n"

@@ -52,7 +52,7 @@ Answer in_groups(int many) {
 
 }  // namespace
 
-TEST_CASE("group_names_of returns groups, and none for an unknown user") {
+TEST_CASE("group_names_of returns the groups, or an empty list for an unknown user") {
   const auto groups = group_names_of("root");
   CHECK(std::find(groups.begin(), groups.end(), "root") != groups.end());
   CHECK(group_names_of("no such user").empty());

@@ -89,7 +89,7 @@ TEST_CASE("a 400 that is not JSON says nothing about the request") {
   }
 }
 
-TEST_CASE("the text is the field message of new servers, and the field error of old ones") {
+TEST_CASE("the text is the field message of new servers, and the field error of old servers") {
   const Failure old =
       gateway_failure(json_reply(403, R"({"error":"etcdserver: permission denied","code":7})"), "u");
   const Failure now = gateway_failure(

@@ -172,7 +172,7 @@ std::string error(int code) {
   return R"({"errorCode":)" + std::to_string(code) + R"(,"message":"said","cause":"/secret","index":1})";
 }
 
-TEST_CASE("a path of API v2 has escaped parts, and no empty ones") {
+TEST_CASE("a path of API v2 has escaped parts and no empty parts") {
   CHECK(*v2_path("/salt/return/minions/m1") == "/v2/keys/salt/return/minions/m1");
   CHECK(*v2_path("salt/a") == "/v2/keys/salt/a");
   CHECK(*v2_path("//salt///a//") == "/v2/keys/salt/a");

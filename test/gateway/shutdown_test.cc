@@ -72,7 +72,7 @@ TEST_CASE("a waiting connection may send its first request after SIGTERM") {
   server.wait();
 }
 
-TEST_CASE("SIGTERM closes idle kept connections, and busy ones after the reply") {
+TEST_CASE("SIGTERM closes idle connections at once, and busy connections after the reply") {
   Door door;
   RunningGateway server(block_slow_requests_at(door), threads_up_to(10));
   FcgiClient idle = server.connect();

@@ -108,7 +108,7 @@ TEST_CASE("an empty eauth counts as absent") {
   CHECK(read.chunk().credentials.kind == Credentials::Kind::none);
 }
 
-TEST_CASE("eauth without user and password means empty ones") {
+TEST_CASE("eauth without user and password means an empty user and an empty password") {
   const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "pam"})");
   CHECK(read.chunk().credentials.kind == Credentials::Kind::eauth);
   CHECK(read.chunk().credentials.username.empty());

@@ -191,7 +191,7 @@ TEST_CASE("close ends at its deadline, and stop ends running tasks") {
   CHECK_FALSE(waiting_ran);
 }
 
-TEST_CASE("a task that does not stop keeps what it owns after the workers are destroyed") {
+TEST_CASE("a task that does not stop keeps its objects after the workers are destroyed") {
   struct Latches {
     std::latch started{1};
     std::latch release{1};

@@ -20,7 +20,7 @@ int status_with(const Wsgi& wsgi, const std::string& bad, std::size_t place) {
 
 }  // namespace
 
-TEST_CASE("a list with one bad chunk runs nothing") {
+TEST_CASE("a list with one bad chunk runs no chunk") {
   client::Options options = quick_options();
   options.enabled = {lowstate::Client::local, lowstate::Client::local_async};
   const Wsgi wsgi(options);
@@ -47,7 +47,7 @@ TEST_CASE("a list with one bad chunk runs nothing") {
   CHECK(status_with(wsgi, kGood, 0) == 200);
 }
 
-TEST_CASE("the reply to a failure has the completed chunks, and later ones do not run") {
+TEST_CASE("the reply to a failure has the completed chunks, and later chunks do not run") {
   const Wsgi wsgi;
   wsgi.master().on_start = [](const std::string& what) -> std::optional<Error> {
     if (what != "runner") return std::nullopt;

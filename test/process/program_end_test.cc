@@ -110,7 +110,7 @@ TEST_CASE("this process gets no orphans, also as process 1 of a container") {
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
-TEST_CASE("the time limit counts before the program runs, too") {
+TEST_CASE("the time limit includes the time before the program runs") {
   const test::TempDir dir;
   const std::string path = dir.write("held", "#!/bin/sh\n");
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);

@@ -85,7 +85,7 @@ TEST_CASE("field_in recognizes the fields of a return") {
   }
 }
 
-TEST_CASE("is_key_part refuses what cannot be one part of a key") {
+TEST_CASE("is_key_part refuses a text that cannot be one part of a key") {
   CHECK(is_key_part("web1.example.com"));
   CHECK(is_key_part("münchen"));
   for (const char* text : {"", ".", "..", "a/b", "a\nb", "a\x7f"}) CHECK_FALSE(is_key_part(text));

@@ -22,7 +22,7 @@ struct Etcd {
   void put(const std::string& key, const std::string& value) const { in.etcd->put(key, value); }
 };
 
-TEST_CASE("a job of two minions is byte for byte what Salt's returner writes") {
+TEST_CASE("a job of two minions has the same bytes as from Salt's returner") {
   const Etcd etcd;
   const Load load{kJid, Json::string("test.ping"), Json::trusted("[]"), Json::string("*"), "glob", "root", {},
                   {}};

@@ -252,7 +252,7 @@ TEST_CASE("HTTP and FastCGI share max_threads and max_waiting, and HTTP requests
   for (HttpPeer& peer : waiting) CHECK(peer.reply().body == "waits");
 }
 
-TEST_CASE("threads are added for HTTP requests, and an idle FastCGI connection occupies none") {
+TEST_CASE("threads are added for HTTP requests, and an idle FastCGI connection occupies no thread") {
   Door door;
   Options options = with_http(50);
   const RunningGateway server(block_slow_requests_at(door), options);

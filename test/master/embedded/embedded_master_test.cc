@@ -115,7 +115,7 @@ TEST_CASE("an error of a refused call names the user and the back end") {
   CHECK(engine.permit(kPingAll, "fred").eauth() == "sharedsecret");
 }
 
-TEST_CASE("an authorized caller learns what is wrong with a target") {
+TEST_CASE("an authorized caller gets the error of a wrong target") {
   EmbeddedEngine engine;
   const Error broken =
       engine.refusal(R"("client": "local", "tgt": "web(", "tgt_type": "pcre", "fun": "test.ping")");

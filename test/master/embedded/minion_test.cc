@@ -82,7 +82,7 @@ TEST_CASE("grains and pillar may have more values than a request") {
   CHECK(minions->all()[0].pillar.root().find("many")->size() == 120'001);
 }
 
-TEST_CASE("the operating system's grains are what Salt derives from os-release") {
+TEST_CASE("the operating system's grains are the same as Salt's grains from os-release") {
   CHECK(
       os_grains("NAME=\"Debian GNU/Linux\"\nID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\n")
           .text() ==

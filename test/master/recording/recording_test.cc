@@ -268,7 +268,7 @@ TEST_CASE("a flush waits for a full queue") {
   CHECK(flushed.get());
 }
 
-TEST_CASE("a full queue drops calls, and accepts later ones") {
+TEST_CASE("a full queue drops calls, and accepts later calls") {
   const Recorded recorded(100, {.calls = 100, .bytes = 200});
   recorded.fake->minions = {"ms-0"};
   recorded.fake->on_minion = [](const std::string& minion, const Publication&, const std::string&,

@@ -269,7 +269,7 @@ TEST_CASE("read_syndic returns the named minions") {
   CHECK(read_syndic("x").empty());
 }
 
-TEST_CASE("a return may repeat or omit what was published") {
+TEST_CASE("a return may repeat or omit the published job") {
   const PublishedCall one{{"a.b"}, "fred"};
   const PublishedCall two{{"a.b", "c.d"}, "fred"};
   const auto is_of = [](const std::string& members, const PublishedCall& own) {

@@ -269,7 +269,7 @@ TEST_CASE("a refused asynchronous wheel is logged") {
   CHECK(holds(log.text(), "bad load"));
 }
 
-TEST_CASE("without the bus nothing is published") {
+TEST_CASE("without the event bus, the master publishes no job") {
   SaltWorld world;
   const master::Permit permit = world.permit(kPing);
   const master::Permit runner = world.permit(R"("client": "runner", "fun": "test.arg")");

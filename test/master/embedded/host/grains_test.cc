@@ -42,7 +42,7 @@ TEST_CASE("write_cpu_grains counts processors, and takes model and flags of the 
   CHECK(cpu("") == R"({"num_cpus": 0, "cpu_model": "Unknown", "cpu_flags": []})");
 }
 
-TEST_CASE("write_memory_grains writes MiB, and 0 for what the text does not tell") {
+TEST_CASE("write_memory_grains writes MiB, and 0 for missing values") {
   const auto memory = [](std::string_view text) {
     return written([text](JsonWriter& writer) { write_memory_grains(writer, text); });
   };
@@ -89,7 +89,7 @@ TEST_CASE("a host that is not in /etc/hosts has its own name and no address") {
   CHECK(names.addresses.empty());
 }
 
-TEST_CASE("the domain is what follows the first dot of a fully qualified name") {
+TEST_CASE("the domain is the part after the first dot of a fully qualified name") {
   const auto names = [](const HostNames& host) {
     return written([&host](JsonWriter& writer) { write_name_grains(writer, host); });
   };

@@ -137,7 +137,7 @@ TEST_CASE("a job on a worker is in the table of running jobs without credentials
   CHECK(engine.runtime->shutdown(EmbeddedEngine::soon()) == 0);
 }
 
-TEST_CASE("an unknown returner is refused after authorization, before anything runs") {
+TEST_CASE("an unknown returner is refused after authorization, before the function runs") {
   EmbeddedEngine engine;
   const Error refused =
       engine.refusal(R"("client": "local", "tgt": "*", "fun": "test.ping", "ret": "memory,smtp")");

@@ -16,7 +16,7 @@ namespace {
 
 using test::kException;
 
-TEST_CASE("test.retcode takes what Python's int() takes") {
+TEST_CASE("test.retcode accepts the same texts as Python's int()") {
   test::Execution minion;
   CHECK(minion.run("test.retcode", R"(["7"])").retcode == 7);
   CHECK(minion.run("test.retcode", "[7.9]").retcode == 7);

@@ -95,7 +95,7 @@ TEST_CASE("the doc runners show the documentation of all functions") {
   }
 }
 
-TEST_CASE("the test runners return what Salt's do") {
+TEST_CASE("the test runners return the same as Salt's test runners") {
   EmbeddedEngine engine;
   CHECK(ret(engine, R"("fun": "test.raw_arg", "arg": [1, "__b=2"])") ==
         R"({"args": [1], "kwargs": {"__b": 2}})");

@@ -77,7 +77,7 @@ TEST_CASE("a minion cannot make itself the owner") {
   CHECK(bus.job("ret/m", R"({"cmd": "_return", "id": "m", "user": "fred"})") == "fred");
 }
 
-TEST_CASE("a job with two owners has none") {
+TEST_CASE("an event of a job with two users has no owner") {
   Bus bus;
   SUBCASE("the forged event first, with a guessed id") {
     CHECK(bus.begin("eve") == "eve");

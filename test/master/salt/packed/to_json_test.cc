@@ -277,7 +277,7 @@ TEST_CASE("a member can be hidden depending on its depth") {
         R"({"top": "[hidden]", "a": {"top": 1}, "b": [{"top": 1}]})");
 }
 
-TEST_CASE("members in a map that is a key are hidden, too") {
+TEST_CASE("members are hidden in a map that is a key") {
   CHECK(discreet("\x81\x81\xA4hide\xA1x\x01") == R"({"{\"hide\": \"[hidden]\"}": 1})");
   CHECK(discreet("\x82\xA4hide\x81\x81\x91\x01\x02\x03\xA1n\x01") == R"({"hide": "[hidden]", "n": 1})");
 }

@@ -100,7 +100,7 @@ TEST_CASE("a refused connection is noticed at once") {
   CHECK(!client.connection->is_open());
 }
 
-TEST_CASE("nothing is sent to a peer without ZeroMQ") {
+TEST_CASE("a peer without ZeroMQ gets no request") {
   zmq::context_t context;
   zmq::socket_t listener(context, zmq::socket_type::stream);
   listener.bind("tcp://127.0.0.1:*");

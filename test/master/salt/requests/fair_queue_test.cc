@@ -221,7 +221,7 @@ TEST_CASE("the number of waiting requests is limited") {
   CHECK(test::soon([&] { return queue.order() == "ab"; }));
 }
 
-TEST_CASE("close wakes waiting requests and waits for running ones") {
+TEST_CASE("close wakes waiting requests and waits for running requests") {
   FairQueue fair_queue(of(1, 5));
   std::optional<Place> only = take(fair_queue, PriorityClass::publish);
   Queue queue(fair_queue);
