@@ -58,7 +58,7 @@ def jobs(bench):
         kept, forgotten = (load(front, [ours.pid], request, 8)["CPU"] for front, ours in fronts)
         return {"CPU": kept - forgotten}
 
-    cost()  # the call stores a job
+    cost()
     copy = bench.folder("copy") / "state.db"
     with sqlite3.connect(database(with_sqlite)) as connection, sqlite3.connect(copy) as other:
         connection.backup(other)

@@ -29,7 +29,7 @@ using rest_fcgi::test::TempDir;
 
 namespace {
 
-constexpr int kHighDescriptor = 200;  // The service manager passes only smaller descriptors.
+constexpr int kHighDescriptor = 200;  // the service manager passes only smaller descriptors
 
 /// Returns the result of `body` in a child process. Its descriptors from 3 on are copies of `given`, and -1
 /// leaves a descriptor closed. `count` is LISTEN_FDS, and `pid` is LISTEN_PID or nullptr for the child's pid.
