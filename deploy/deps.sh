@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# deps.sh PACKAGE...: installs those of the named Debian packages that are missing. If a name begins with try:, the script continues
-# without the package if apt cannot install it. With SKIP_DEPS=1 the script installs nothing.
+# deps.sh PACKAGE...: installs the missing packages of the named Debian packages. A package with the prefix try: is optional.
+# With SKIP_DEPS=1 the script installs nothing.
 set -eu
 
 [ "${SKIP_DEPS:-}" ] && exit 0

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # install.sh install|uninstall: installs or removes the programs of $BUILD and their files, below $DESTDIR$PREFIX and
-# $DESTDIR$SYSCONFDIR. The paths are those that Debian expects. The script never replaces or removes existing files of a web
-# server's site/ folder. It never removes configuration, users, logs, tokens and jobs.
+# $DESTDIR$SYSCONFDIR. The script never replaces or removes existing files of a web server's site/ folder. The script never removes
+# configuration, users, logs, tokens and jobs.
 set -eu
 
 verb=${1:-}
@@ -21,7 +21,6 @@ place() {
   esac
 }
 
-# escaped TEXT: prints the text with escapes for the replacement part of a sed command.
 escaped() { printf %s "$1" | sed 's/[&|\]/\\&/g'; }
 
 # edit SOURCE TARGET COMMAND: installs a text file after the sed command COMMAND has changed it.
@@ -59,7 +58,6 @@ site() {
   done
 }
 
-# With CHECK_BUILD=1, the script fails if a program is not built.
 if [ "${CHECK_BUILD:-}" ]; then
   for program in rest_fcgi rest_fcgi_pam rest_fcgi_run; do
     if [ ! -x "$BUILD/$program" ]; then
@@ -79,7 +77,6 @@ for module in "$top"/deploy/modules/*.py; do
   place 644 "$module" "$usr/lib/rest_fcgi/modules/${module##*/}"
 done
 fill "$top/deploy/rest_fcgi.8" "$usr/share/man/man8/rest_fcgi.8"
-# The options of the shell completion come from --help.
 options=$([ "$verb" = uninstall ] || "$BUILD/rest_fcgi" --help | sed -n 's/^  \(-. \[ \)\{0,1\}\(--[a-z-]*\).*/\2/p' | tr '\n' ' ')
 edit "$top/deploy/completion.bash" "$usr/share/bash-completion/completions/rest_fcgi" "s/@options@/${options% }/"
 

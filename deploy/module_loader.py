@@ -20,11 +20,11 @@ from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
 if sys.version_info < (3, 9):
     sys.exit("Python 3.9 or newer is needed, and %s is %d.%d" % (sys.executable, *sys.version_info[:2]))
 
-ANSWER_LIMIT = 8 << 20  # bytes
-MOST_LEVELS = 400  # nesting depth of a return
+ANSWER_LIMIT = 8 << 20
+MOST_LEVELS = 400
 MOST_BITS = 14000  # larger integers become hexadecimal text, because Python writes at most 4300 decimal digits
 BYTES = (bytes, bytearray, memoryview)
-NAMESPACE = "salt.loaded.ext.module."  # a minion that got its modules from the master uses this prefix for module names
+NAMESPACE = "salt.loaded.ext.module."  # the prefix of module names on a minion that got its modules from the master
 
 
 class Unavailable(Exception):
@@ -139,7 +139,6 @@ def gathered(items):
 
 
 def load_beside(file, name):
-    """Loads a file from the folder of module_loader.py as the module `name`."""
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location(name, os.path.join(os.path.dirname(os.path.abspath(__file__)), file))
@@ -182,7 +181,6 @@ sys.meta_path.append(SaltFinder)
 
 
 def salt_exceptions():
-    """Returns Salt's own module `salt.exceptions`, or the replacement if this Python has no Salt."""
     import salt.exceptions
 
     return salt.exceptions
@@ -275,7 +273,7 @@ class Module:
         init = getattr(self.module, "__init__", None)
         if isinstance(init, types.FunctionType):
             init(dunders.get("__opts__"))
-        self.missing = None  # the reason if __virtual__ returned False
+        self.missing = None
 
     def ask_virtual(self):
         virtual = getattr(self.module, "__virtual__", None)
@@ -329,9 +327,9 @@ class Functions(Mapping):
 
     def __init__(self, request, channel):
         self.channel = channel
-        self.python = request["python"]  # maps the users' functions to the path of their module
+        self.python = request["python"]
         self.native = set(request["native"])  # names of the functions that rest_fcgi runs itself
-        self.shipped = request["shipped"]  # maps the names of installed modules to paths
+        self.shipped = request["shipped"]
         self.pillar = request["pillar"]
         self.context = {}
         self.dunders = {
@@ -344,7 +342,7 @@ class Functions(Mapping):
             "__file_client__": None,
         }
         self.dunders["__utils__"] = Utils(self.dunders)
-        self.modules = {}  # maps paths to loaded modules
+        self.modules = {}
 
     def load(self, path):
         if path not in self.modules:
@@ -389,7 +387,6 @@ class Functions(Mapping):
         return ModuleFunctions(self, module)
 
     def find(self, name):
-        """Returns the function, or None if the function does not exist."""
         path = self.path_of(name)
         if path is None:
             return functools.partial(self.call_native, name) if name in self.native else None
@@ -445,7 +442,7 @@ def make_cachedir(options):
     try:
         os.makedirs(options["cachedir"], 0o700, exist_ok=True)
     except OSError:
-        pass  # the home may be missing or read-only
+        pass
 
 
 # --- one call -----------------------------------------------------------------------------------------------------
@@ -483,7 +480,7 @@ def arguments_for(function, request):
 
 def trace_of(error):
     """Returns the traceback as Python prints it, from the first frame of the module."""
-    import traceback  # the import is slow
+    import traceback
 
     trace = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename == __file__:
@@ -510,7 +507,6 @@ def call(request, functions):
 
 
 def text_of(error, fun, function):
-    """Returns a minion's text for an exception of a function."""
     if is_salts(error, "CommandNotFoundError"):
         return f"Command required for '{fun}' not found: {error}"
     if is_salts(error, "CommandExecutionError"):

@@ -25,7 +25,7 @@ def take_streams():
     """Returns the request and a descriptor for the answer. Salt cannot write to the descriptor."""
     with os.fdopen(os.dup(0), "rb") as stream:
         request = json.load(stream)
-    answers = os.dup(1)  # child processes do not inherit the descriptor
+    answers = os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)

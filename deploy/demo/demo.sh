@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# demo.sh start|stop: starts or stops rest_fcgi behind an nginx on loopback. rest_fcgi also has a HTTP port. All files are in
-# $BUILD/demo.
+# demo.sh start|stop: starts or stops rest_fcgi behind an nginx on loopback. All files of the demo are in $BUILD/demo.
 set -eu
 
 here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
@@ -60,7 +59,6 @@ choose_socket_dir() {
   fi
 }
 
-# Other users must not read the master file and the password file.
 write_master() (
   umask 077
   hash=$(printf saltdev | openssl passwd -6 -stdin)
