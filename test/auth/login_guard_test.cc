@@ -286,7 +286,7 @@ TEST_CASE("a good login resets only the failures of its user and address") {
   log_in();
   fixture.fail(kFred, 9);
   CHECK_FALSE(fixture.refuses(kFred));
-  fixture.fail(kAnn, 1);  // this is the 19th failure from this address
+  fixture.fail(kAnn, 1);
   CHECK(fixture.refuses(kFred));
 }
 

@@ -269,7 +269,7 @@ TEST_CASE("credentials that are sent with a call are guarded like a login, and n
   CHECK(tries == 2);
   CHECK(go("sesame", Error{ErrorKind::unavailable, "not there"}).error().message == "not there");
   CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind == ErrorKind::authentication);
-  CHECK(go("sesame", {}));  // a successful login clears the failure
+  CHECK(go("sesame", {}));
   CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind == ErrorKind::authentication);
   CHECK(go("wrong", Error{ErrorKind::authentication, "no"}).error().kind != ErrorKind::timeout);
   CHECK(go("sesame", {}).error().kind == ErrorKind::throttled);

@@ -396,7 +396,7 @@ TEST_CASE("while the helper is busy a login waits, which does not count as the t
     return std::chrono::steady_clock::now() - since;
   };
   bool is_quick = false;
-  for (int i = 0; i < 5 && !is_quick; ++i) {  // a busy host may delay one attempt
+  for (int i = 0; i < 5 && !is_quick; ++i) {
     answering("(5) x 12, 2, 2");
     CHECK(took("wrong", LoginResult::no) >= milliseconds(1200));
     is_quick = took("wrong", LoginResult::no) < milliseconds(1200);

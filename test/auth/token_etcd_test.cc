@@ -70,7 +70,7 @@ TEST_CASE("a token that one host stored in etcd is valid on another, until one o
 
   REQUIRE(hosts.there->revoke(*token));
   CHECK(hosts.here->find(*token).error().kind == ErrorKind::authentication);
-  CHECK(hosts.there->revoke(*token));  // a second revocation succeeds
+  CHECK(hosts.there->revoke(*token));
   CHECK(hosts.leases() == 0);
 }
 

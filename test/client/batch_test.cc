@@ -76,7 +76,7 @@ TEST_CASE("the next minion starts when one has returned") {
   master.minions = {"m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"};
   std::atomic<int> at_work = 0;
   std::atomic<int> most = 0;
-  std::function<void()> slow;  // the function makes m0 return after all other minions
+  std::function<void()> slow;
   master.on_minion = [&](const std::string& minion, const Publication& publication, const std::string&,
                          auto returns) {
     if (publication.what != What::call) return returns->put(returned(minion));

@@ -236,7 +236,7 @@ TEST_CASE("returns that come with the job count for the size limit") {
   clients.master().at_once = {large, large, large};
   const Admitted ping(clients.master(), R"("client": "local", "tgt": "*", "fun": "test.ping")",
                       clients.client().deadline());
-  std::atomic<std::size_t> gathered = 0;  // number of bytes that all chunks returned
+  std::atomic<std::size_t> gathered = 0;
   const auto reply = clients.client().run(ping.permit(), &gathered);
   REQUIRE(reply);
   REQUIRE(reply->failure);

@@ -114,7 +114,7 @@ TEST_CASE("Salt's default cachedir is made with the folders above it") {
   CHECK(std::filesystem::is_directory(dir / "root/var/cache/salt/master"));
   CHECK((std::filesystem::status(dir / "root/var/cache/salt").permissions() & std::filesystem::perms(0777)) ==
         std::filesystem::perms(0755));
-  make_cachedir(settings);  // the directory exists already
+  make_cachedir(settings);
   CHECK(settings.returner.master_job_cache == "sqlite3");
 }
 

@@ -75,7 +75,7 @@ TEST_CASE("users take turns in the queue") {
   std::string counts = order;
   std::sort(counts.begin(), counts.end());
   CHECK(counts == "abbbbcc");
-  CHECK(order.substr(5) == "bb");  // only user b still has tasks
+  CHECK(order.substr(5) == "bb");
 }
 
 TEST_CASE("a reservation beyond the limit is refused") {

@@ -48,8 +48,7 @@ struct Table {
 };
 
 StreamRegistry::Subscription::Update next_update(StreamRegistry::Subscription& subscription) {
-  const auto woken = std::make_shared<std::atomic<int>>(
-      0);  // the subscription may wake the caller after this function returns
+  const auto woken = std::make_shared<std::atomic<int>>(0);
   const auto wake = std::make_shared<const std::function<void()>>([woken] { ++*woken; });
   auto poll = subscription.poll(wake);
   if (!poll.permit && poll.end_reason.empty()) {

@@ -218,7 +218,7 @@ TEST_CASE("jobs for a full etcd wait in the outbox, and are refused beyond its b
   };
   while (kept < 100 && keep_one()) ++kept;
   CHECK(kept > 30);
-  CHECK(kept < 100);  // the quota and the outbox hold fewer than 100 jobs
+  CHECK(kept < 100);
   CHECK_MESSAGE(within(seconds(20), [&] { return log.has("database space exceeded"); }), log.text());
   const std::string status = cluster.post("/v3/maintenance/status", "{}");
   const std::size_t size = status.find(R"("dbSize":")");

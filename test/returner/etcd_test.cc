@@ -132,7 +132,7 @@ TEST_CASE("jobs of Salt's returner are read, with missing and foreign keys") {
 
 TEST_CASE("keys that belong to no job are ignored") {
   const Etcd etcd;
-  etcd.put(kJobsFolder + kJid + "/m1/return", "true");  // this job has no load
+  etcd.put(kJobsFolder + kJid + "/m1/return", "true");
   etcd.put(kJobsFolder + "20261120231500123457/.load.p", "no JSON");
   etcd.put(kJobsFolder + "req/.load.p", "{}");
   etcd.put("/salt/return/jobs2/20261120231500123458/.load.p", "{}");
@@ -158,7 +158,7 @@ TEST_CASE("the last job of a minion is never replaced by an older job") {
   run(2, "m1");
   run(1, "m1");  // one transaction delivers both jobs
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
-  run(0, "m1");  // another transaction delivers this job
+  run(0, "m1");
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
   run(3, "m1");
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(3));
@@ -170,7 +170,7 @@ TEST_CASE("a late return has the function of its job") {
   Load load = load_of(jid_number(1), "test.arg");
   load.arg = Json::trusted("[1, 2]");
   REQUIRE(etcd->save_load(load, Durability::durable));
-  etcd.cache = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);  // the new cache acts as another process
+  etcd.cache = open_over(etcd.in.etcd, etcd.in.options, etcd.clock);
   REQUIRE(etcd->returner(jid_number(1), return_of("ms-0", "x")));
   const std::string folder = kJobsFolder + jid_number(1) + "/ms-0/";
   CHECK(etcd.map().at(folder + "fun") == "\xaa\"test.arg\"");

@@ -43,8 +43,7 @@ std::string request_head(const Variables& variables) {
 std::ptrdiff_t open_files_of_idle_server(const RunningGateway& server) {
   {
     FcgiClient slow = server.connect();
-    slow.send(
-        request_head({{"REQUEST_METHOD", "POST"}}));  // the request occupies one thread until `slow` closes
+    slow.send(request_head({{"REQUEST_METHOD", "POST"}}));
     CHECK(server.connect().request(post("before")).ended);
   }
   std::ptrdiff_t files = 0;

@@ -79,7 +79,7 @@ TEST_CASE("a TLS port serves TLS 1.2 and 1.3 with large bodies, and refuses TLS 
 
 TEST_CASE("a TLS port answers plain HTTP with 400 and closes connections without a handshake") {
   Options options = with_tls();
-  options.http.push_back(options.http[0]);  // the second port gets a short timeout
+  options.http.push_back(options.http[0]);
   options.http[1].port = unused_port();
   options.http[1].head_timeout = milliseconds(500);
   const RunningGateway server(echo, options);

@@ -58,8 +58,7 @@ TEST_CASE("the event bus is started once") {
   CHECK(bus_threads() == 0);
   (*made)->join_event_bus();
   (*made)->join_event_bus();
-  const auto end = std::chrono::steady_clock::now() +
-                   std::chrono::seconds(30);  // a new thread sets its name shortly after its start
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (bus_threads() == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   CHECK(bus_threads() == 1);
   CHECK((*made)->shutdown(system_clock().steady() + std::chrono::seconds(1)) == 0);
