@@ -30,7 +30,7 @@ constexpr std::string_view kTemplate =
     R"(# Written by rest_fcgi --init. /usr/share/doc/rest-fcgi/configuration.md explains every key.
 netapi_enable_clients: [local, local_async, local_batch, local_subset, runner, runner_async, wheel, wheel_async]
 
-# Who may log in, and run what: logins.md. More users: htpasswd -B {users} NAME
+# The users and their permissions: logins.md. To add a user: htpasswd -B {users} NAME
 external_auth:
   file:
     ^filename: {users}

@@ -53,7 +53,7 @@ struct Runtime {
 [[nodiscard]] Result<std::string> revoke(const config::Settings& settings, std::string_view eauth,
                                          std::string_view username);
 
-/// Starts the engine's work in the background. Called before the first request and after each reload.
+/// Starts the engine's work in the background. The caller repeats the call after each reload.
 void start(const Runtime& runtime);
 
 /// Waits at most until the deadline for running jobs and writes to job caches, and returns how many remain.

@@ -21,17 +21,17 @@ class Monitor {
   [[nodiscard]] static std::unique_ptr<Monitor> make(const config::Settings& settings,
                                                      const Runtime& runtime);
 
-  /// Registers `collect`, which writes further metrics. Called before the first request.
+  /// Registers `collect`, which writes further metrics. REQUIRES: the gateway serves no request yet.
   void on_collect(std::function<void(metrics::Writer&)> collect) {
     registry_->on_collect(std::move(collect));
   }
 
-  /// Adds a check to `/ready`. Called before the first request.
+  /// Adds a check to `/ready`. REQUIRES: the gateway serves no request yet.
   void add_check(std::string name, metrics::Health::Probe probe) {
     health_.add(std::move(name), std::move(probe));
   }
 
-  /// Starts to count the jobs of the first master. Called before the first request.
+  /// Starts to count the jobs of the first master. REQUIRES: the gateway serves no request yet.
   void observe(std::shared_ptr<master::Master> master);
 
   /// Returns `application` with counters for its requests. `module` is the label of the counters.

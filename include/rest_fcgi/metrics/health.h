@@ -37,7 +37,7 @@ class Health {
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  /// Adds a check. Called before the first call of `checks`.
+  /// Adds a check. REQUIRES: `checks` was not called yet.
   void add(std::string name, Probe probe);
 
   /// Runs the checks and returns their results in the order of `add`. A check that exceeds the time limit has

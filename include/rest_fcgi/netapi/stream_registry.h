@@ -42,7 +42,7 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   /// Sets the client and the limits for later checks. Open streams continue.
   void use(std::shared_ptr<const client::NetapiClient> client, StreamLimits limits);
 
-  /// Ends all streams with this token. Called after the token was revoked.
+  /// Ends all streams with this token. REQUIRES: the token was revoked.
   void end_streams(SecretView token);
 
  private:
