@@ -29,7 +29,6 @@ Error bad_tag(std::string_view found) {
 /// The time after the last listener has left, in which the log keeps events for a reconnect.
 constexpr std::chrono::minutes kReconnectTime{1};
 
-/// Returns a random text that identifies a log.
 std::string make_epoch() {
   std::random_device dice;
   return format("{:08x}{:08x}", static_cast<std::uint32_t>(dice()), static_cast<std::uint32_t>(dice()));

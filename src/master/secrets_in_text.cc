@@ -200,7 +200,6 @@ class ValueFinder {
     return std::min(inner.end + quote_at(at).backslashes + 1, text_.size());
   }
 
-  /// Returns whether the quotation mark before `at` ends the value.
   [[nodiscard]] bool is_end_of_value(std::size_t at, char gives) const {
     const std::size_t next = text_.find_first_not_of(" \t", at);
     if (at >= text_.size() || next == std::string_view::npos) return true;

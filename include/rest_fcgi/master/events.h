@@ -20,7 +20,6 @@
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
 
-/// The events of a master and their readers.
 namespace rest_fcgi::master {
 
 /// The deepest nesting of an event's data. Listeners in Python fail at a depth of about 500.
@@ -30,7 +29,6 @@ inline constexpr std::size_t kMaxEventDepth = 400;
 /// control characters. A line end in a tag could forge a line of an event stream. Fails with `invocation`.
 [[nodiscard]] Result<JsonDocument> check_event(std::string_view tag, const Json& data);
 
-/// The events that a listener may see.
 struct EventPermit {
   auth::EventScope scope = auth::EventScope::nothing;
   std::string user{};  ///< the user whose events are permitted, for the scope `own`
@@ -58,7 +56,6 @@ class Event {
   /// Returns the JSON object in `data_lines`, without the prefix `data: `.
   [[nodiscard]] std::string_view json() const noexcept;
   [[nodiscard]] std::string_view data() const noexcept { return all().substr(object_at_, object_size_); }
-  /// Returns the approximate size of `block_with_id` in bytes.
   [[nodiscard]] std::size_t size() const noexcept { return text_.size(); }
 
  private:

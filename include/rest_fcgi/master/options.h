@@ -7,7 +7,6 @@
 
 namespace rest_fcgi::master {
 
-/// One of Salt's `nodegroups`.
 struct NodegroupOptions {
   std::string name;
   std::vector<std::string> words;  ///< words of a compound target, or ids of minions; see NodegroupForm

@@ -11,7 +11,6 @@ namespace rest_fcgi::master {
 
 inline constexpr std::string_view kHidden = "[hidden]";
 
-/// Says whether the value with a certain name is a secret.
 enum class Secrecy : std::uint8_t {
   shown,
   hidden_but_count,  ///< hidden, unless the value is a number; for names in the plural such as `tokens`
@@ -38,7 +37,6 @@ enum class TextKind : std::uint8_t {
   argument,  ///< like plain, but a text that begins with `password=` is one value, as in Salt's arguments
 };
 
-/// Returns the format of a body with the media type.
 [[nodiscard]] TextKind kind_of_body(std::string_view content_type);
 
 /// Returns the text with `kHidden` in place of each secret value, or absent without secrets. Recognizes

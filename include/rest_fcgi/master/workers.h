@@ -65,7 +65,6 @@ class Workers {
   /// ended.
   bool close(SteadyTime deadline);
 
-  /// Drops the waiting tasks, and asks the running tasks to stop.
   void stop();
 
  private:

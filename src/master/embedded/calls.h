@@ -18,7 +18,6 @@
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/master/workers.h"
 
-/// Runs calls that are already authorized.
 namespace rest_fcgi::embedded {
 
 class LocalJob;

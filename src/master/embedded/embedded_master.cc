@@ -14,7 +14,6 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// The results of the authorization for the later call.
 struct Admitted final : master::Admitted {
   Admitted(auth::Identity its_caller, Selection its_selection,
            std::shared_ptr<const lowstate::MasterArguments> its_arguments)

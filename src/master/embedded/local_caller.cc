@@ -24,7 +24,6 @@ int worse_retcode(int a, int b) {
 /// The functions of a local chunk, ready to run on any minion. Immutable; threads may share it.
 class LocalJob {
  public:
-  /// Makes a job that borrows the functions of the chunk.
   explicit LocalJob(const lowstate::LocalCall& call)
       : ret_(call.ret), compound_(call.compound), functions_(&call.functions) {}
 
@@ -187,7 +186,6 @@ Result<master::Job> LocalCaller::run(const Request& request, const Addressee& re
   return run_on_workers(request, std::move(job), returns);
 }
 
-/// Sets the jid of `job` and returns its load.
 Result<returner::Load> LocalCaller::make_load(const Request& request, master::Job& job) {
   Result<std::string> jid = jobs_->claim_jid(request.jid);
   if (!jid) return std::move(jid).error();

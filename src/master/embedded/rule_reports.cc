@@ -9,7 +9,6 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/users.h"
 
-/// Reports about the rules of `external_auth` for administrators.
 namespace rest_fcgi::embedded {
 namespace {
 
@@ -108,7 +107,6 @@ std::string shown(std::vector<std::string> names) {
   return format("{} and {} more", joined(names), more);
 }
 
-/// The target of a question: all runners, all wheels, or minions.
 struct QuestionTarget {
   bool is_local = false;
   auth::Form form = auth::Form::runner;

@@ -52,7 +52,6 @@ void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
 /// Returns the names in a list between commas, without surrounding white space.
 [[nodiscard]] std::vector<std::string_view> split_names(std::string_view list);
 
-/// Returns the lines of a text without the empty lines.
 [[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
 
 /// Splits a line at its first colon, and strips both parts. Returns two empty parts without a colon.

@@ -63,10 +63,8 @@ class RecordedJob final : public master::Addressee {
 
   void put(master::Delivery delivery) override;
 
-  /// Records the load of the published job, then the early deliveries.
   void begin(const returner::Load& load, returner::Durability durability);
 
-  /// Returns whether all minions have returned.
   [[nodiscard]] bool done() const;
 
  private:

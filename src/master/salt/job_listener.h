@@ -87,7 +87,6 @@ class RunnerListener final : public Listener {
   void on_event(const Topic& topic, std::string_view data) override;
   void on_loss(const Error& error) override;
 
-  /// The first event of the runner that has come.
   enum class Seen {
     nothing,
     begun,  ///< the master has reported the start of the runner

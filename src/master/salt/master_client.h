@@ -53,7 +53,6 @@ class MasterClient {
   /// and the errors of `RequestPool`.
   [[nodiscard]] Result<GrantPtr> holder(SecretView token, SteadyTime deadline) const;
 
-  /// Revokes a token; see `auth::Logins::log_out`.
   [[nodiscard]] Result<void> log_out(SecretView token, const auth::Grant& grant) const;
 
   /// Asks the master whether it accepts the credentials. A refusal counts as a failed login. Fails with
@@ -115,7 +114,6 @@ class MasterClient {
 /// Salt then asks only the back end for permissions, and most back ends have no permissions.
 [[nodiscard]] bool is_token_without_permissions(const auth::Grant& grant);
 
-/// Returns the token as credentials, which borrow from the grant.
 [[nodiscard]] auth::Credentials token_of(const auth::Grant& grant);
 
 }  // namespace rest_fcgi::salt

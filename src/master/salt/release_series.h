@@ -23,7 +23,6 @@ namespace rest_fcgi::salt {
 /// The text of Salt's error for a master that does not run.
 inline constexpr const char* kMasterNotAvailable = "Salt Master is not available.";
 
-/// How events are separated on the stream.
 enum class Framing {
   bare,         ///< the stream is one msgpack map after the other
   with_length,  ///< the length precedes each map in 4 bytes, big-endian

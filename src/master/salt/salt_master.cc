@@ -18,7 +18,6 @@ using master::Publication;
 using master::with_jid;
 using What = Publication::What;
 
-/// The longest time that an asynchronous wheel may take.
 constexpr std::chrono::minutes kWheelAsync{10};
 
 /// The time in which most runners start.
@@ -99,7 +98,6 @@ PublishedCall published_call(const Permit& permit, const Publication& publicatio
   return call;
 }
 
-/// Sends an asynchronous wheel. An error is only logged.
 void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) {
   const auto reply =
       requests.request(PriorityClass::wheel_async, std::move(load), system_clock().steady() + kWheelAsync);

@@ -88,7 +88,6 @@ class Place {
   std::counting_semaphore<>& places_;
 };
 
-/// Returns the error for a program that was killed or failed.
 std::optional<Error> bad_end(const Ended& ended) {
   switch (ended.how) {
     case Ended::How::timed_out:

@@ -20,7 +20,6 @@ namespace rest_fcgi::salt {
 /// standard input, so no text of a caller becomes an argument of a program. Thread-safe.
 class SshClient {
  public:
-  /// `conf_file` is the path of the master's configuration file.
   SshClient(SshOptions options, const std::string& conf_file);
 
   /// Searches the Python of the host's salt-ssh and returns its path. Fails with `unavailable`.
@@ -40,7 +39,6 @@ class SshClient {
   mutable std::counting_semaphore<> places_;
 };
 
-/// Returns the call in the format of `salt_ssh_client.py`.
 [[nodiscard]] Json ssh_request(const lowstate::LocalCall& call, std::string_view jid);
 
 /// Returns the Python for a script such as salt-ssh: from its first line, or `python3` or `bin/python3`

@@ -101,7 +101,6 @@ bool is_wheel(const returner::Load& load) {
   return load.fun.text().starts_with(kWheel);
 }
 
-/// Returns the function names of the job, separated by commas.
 std::string function_names(const Json& fun) {
   std::string names;
   for (const char c : fun.text()) {

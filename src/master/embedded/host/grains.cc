@@ -132,7 +132,6 @@ Cpu parse_cpu(std::string_view cpuinfo) {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-/// Grains and the firmware's files that have their values.
 constexpr Pair kFirmware[] = {{"biosversion", "bios_version"}, {"biosvendor", "bios_vendor"},
                               {"boardname", "board_name"},     {"productname", "product_name"},
                               {"manufacturer", "sys_vendor"},  {"biosreleasedate", "bios_date"},

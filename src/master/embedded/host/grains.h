@@ -17,7 +17,6 @@ inline constexpr std::string_view kSaltVersion = "3006.28";
 
 [[nodiscard]] std::string host_name();
 
-/// Reads and returns all grains of this host.
 [[nodiscard]] Json host_grains();
 
 /// Returns the grains of the operating system (`os`, `os_family`, `osrelease`, ...) from the text of
@@ -45,7 +44,6 @@ struct VirtualSigns {
 };
 void write_virtual_grains(JsonWriter& writer, const VirtualSigns& signs);
 
-/// The names and addresses of the host in /etc/hosts.
 struct HostNames {
   std::string fqdn;
   std::vector<IpAddress> addresses;  ///< the addresses of `fqdn`, sorted, without duplicates
@@ -73,7 +71,6 @@ void write_address_grains(JsonWriter& writer, const std::vector<NetworkInterface
 /// Writes the grains of the default gateways from the texts of /proc/net/route and /proc/net/ipv6_route.
 void write_gateway_grains(JsonWriter& writer, std::string_view route, std::string_view ipv6_route);
 
-/// Writes the grain `dns` from the text of /etc/resolv.conf.
 void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf);
 
 void write_host_network_grains(JsonWriter& writer);

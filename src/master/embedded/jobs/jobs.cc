@@ -17,13 +17,11 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// Returns the size of the load's JSON texts for `max_queued_bytes`.
 std::size_t bytes_of(const returner::Load& load) {
   const std::size_t metadata = load.metadata ? load.metadata->text().size() : 0;
   return load.fun.text().size() + load.arg.text().size() + load.tgt.text().size() + metadata;
 }
 
-/// Returns the minion's position in the sorted list.
 std::optional<std::size_t> position_in(const std::vector<std::string>& minions, std::string_view minion) {
   const auto found = std::lower_bound(minions.begin(), minions.end(), minion);
   if (found == minions.end() || *found != minion) return std::nullopt;

@@ -26,7 +26,6 @@
 
 namespace rest_fcgi::embedded {
 
-// The return of a call that ended before its function returned.
 inline constexpr std::string_view kInterrupted = "Job interrupted: the engine shut down before it ended.";
 inline constexpr std::string_view kOrphaned = "Job interrupted: the process that ran it is gone.";
 inline constexpr std::string_view kTerminated = "Job terminated: it was asked to stop before it ended.";
@@ -34,7 +33,6 @@ inline constexpr std::string_view kTerminated = "Job terminated: it was asked to
 /// Waits for the given time. Returns false after a stop request.
 [[nodiscard]] bool pause(std::chrono::duration<double> length, const std::stop_token& stop);
 
-/// Returns an entry in the return of `saltutil.running`.
 [[nodiscard]] Json describe_running(pid_t pid, const returner::Load& load, std::string_view ret);
 
 [[nodiscard]] std::vector<std::string> without_return(const returner::Load& load,

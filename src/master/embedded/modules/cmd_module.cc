@@ -8,7 +8,6 @@ namespace rest_fcgi::embedded {
 namespace cmd_module {
 namespace {
 
-/// The result of a command in Salt's form.
 struct CmdResult {
   pid_t pid = 0;
   int retcode = 0;  ///< 0 for every success; the negative number of a signal; 1 after a timeout
@@ -76,7 +75,6 @@ Json show_all(const CmdResult& result) {
   });
 }
 
-/// Runs the command and waits for its end.
 Reply run_cmd(const Call& call, const CmdOptions& options, Show show) {
   const ProgramRunner& programs = call.context.engine.modules.programs();
   auto parsed = parse_cmd_program(options, programs.is_here());

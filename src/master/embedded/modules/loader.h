@@ -67,7 +67,7 @@ struct Context {
   const Minion& minion;
   const JobContext& job;
   const std::stop_token& stop;
-  /// The time limit of the calling Python program, or absent.
+  /// The time limit of the Python program that calls the function, or absent.
   std::optional<SteadyTime> deadline = {};
 };
 
@@ -117,7 +117,6 @@ class Modules {
   /// Returns whether the module exists but cannot be loaded. REQUIRES: `names` was called.
   [[nodiscard]] bool is_broken(std::string_view module) const;
 
-  /// Returns the text that a minion returns for an unknown function.
   [[nodiscard]] std::string not_available(std::string_view name) const;
 
   [[nodiscard]] std::vector<const LoadedFunction*> matching(std::string_view glob) const;

@@ -17,7 +17,6 @@
 /// call starts a program of its own.
 namespace rest_fcgi::embedded {
 
-/// The settings of the programs that run modules.
 struct ScriptSettings {
   std::chrono::milliseconds timeout{};
   Program program;  ///< the program without arguments and time limit
@@ -68,7 +67,6 @@ struct PythonIndex {
 /// Runs Python modules with deploy/module_loader.py. Borrows `programs`. Thread-safe after `set_functions`.
 class PythonRunner {
  public:
-  /// `installed` has the paths of the installed modules by module.
   PythonRunner(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
                const StringMap& installed);
 

@@ -34,7 +34,6 @@ struct Function {
 
 [[nodiscard]] std::span<const Function> cmd_functions();
 [[nodiscard]] std::span<const Function> data_functions();  ///< the functions of config, grains and pillar
-/// the functions of saltutil about jobs, and the functions of sys
 [[nodiscard]] std::span<const Function> engine_functions();
 /// the functions of beacons, mine and schedule, and the other functions of saltutil
 [[nodiscard]] std::span<const Function> stub_functions();
@@ -42,7 +41,6 @@ struct Function {
 
 [[nodiscard]] LoadedFunctions native_functions();
 
-/// Returns the names of the native functions in a module.
 [[nodiscard]] std::vector<std::string> native_names(std::string_view module);
 
 /// Writes the arguments `__pub_fun`, `__pub_arg` and so on as members of an open object.
@@ -53,7 +51,6 @@ void write_publication(JsonWriter& writer, const JobContext& job);
 /// out.
 void write_minion_options(JsonWriter& writer, std::string_view id);
 
-/// Returns the exception of a call that was asked to stop.
 [[nodiscard]] inline Raised terminated() {
   return {Raised::Kind::interrupted, "", std::string(kTerminated)};
 }

@@ -27,7 +27,6 @@ double real(const JsonValue& value) {
   return value.number().value_or(value.text().starts_with('-') ? -infinity : infinity);
 }
 
-/// Splits a command line into words, one character after the other.
 class Splitter {
  public:
   void take(char c) {

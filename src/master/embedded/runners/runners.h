@@ -84,12 +84,10 @@ struct MasterFunction {
   /// the default.
   std::string_view usage;
   std::string_view summary;  ///< the documentation that `doc.runner` and `doc.wheel` show
-  /// Runs the function. The caller sees the error's message.
   Result<Json> (*run)(const MasterContext& context, const BoundArguments& arguments) = nullptr;
   bool is_quick = true;    ///< whether the function ends at once
   bool is_secret = false;  ///< whether the return must not be in a job cache
 
-  /// Returns the name with its module: `manage.up`.
   [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
 
   /// Returns whether the function gets the keyword. A client's keyword (`lowstate::is_client_key`) needs a
@@ -108,7 +106,6 @@ using MasterFunctions = std::span<const MasterFunction>;
 [[nodiscard]] const MasterFunction* find_runner(std::string_view name);
 [[nodiscard]] const MasterFunction* find_wheel(std::string_view name);
 
-/// Returns whether the function of the arguments has a parameter `tgt`.
 [[nodiscard]] bool takes_target(const BoundArguments& arguments);
 
 /// Returns the target in the arguments `tgt` and `tgt_type`, or all minions without them. Borrows the

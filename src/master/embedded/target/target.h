@@ -20,7 +20,6 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
-/// Targets and the minions that they match.
 namespace rest_fcgi::embedded {
 
 namespace target {

@@ -29,7 +29,6 @@ struct Caller {
   std::string_view user;  ///< the master checks the name against its `publisher_acl_blacklist`
 };
 
-/// The content of a `publish` load. Borrows its texts.
 struct PublishLoad {
   /// The target in the master's form, with expanded nodegroups.
   struct Target {

@@ -60,7 +60,6 @@ class JobOwners {
   /// Reads the owner from an event `new`. REQUIRES: the caller passes every event, before `owner_of`.
   void note(const Event& event);
 
-  /// Returns the owner of an event, or an empty text.
   [[nodiscard]] std::string owner_of(const Event& event) const;
 
  private:
@@ -83,7 +82,6 @@ class BusLog {
 
   void on_event(const Event& event);
 
-  /// Reports that events may be missing.
   void on_loss();
 
  private:

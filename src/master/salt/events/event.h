@@ -32,7 +32,6 @@ struct Topic {
   std::string_view who;  ///< the id of the minion or syndic, which may have dots and slashes
 };
 
-/// Returns the topic of a tag, or absent for other tags.
 [[nodiscard]] std::optional<Topic> topic_of(std::string_view tag) noexcept;
 
 /// A tag about one job: `salt/job/J/...`, `salt/run/J/...`, `salt/wheel/J/...`, or `J` alone (3006 and 3007).
@@ -46,7 +45,6 @@ struct JobTag {
 
 [[nodiscard]] std::optional<JobTag> job_tag(std::string_view tag) noexcept;
 
-/// The address of the master's event bus, and limits.
 struct BusOptions {
   std::string path;                              ///< the path of `master_event_pub.ipc`; empty for TCP
   std::string host = "127.0.0.1";                ///< the host, used with `ipc_mode: tcp`

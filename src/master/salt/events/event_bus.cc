@@ -23,7 +23,6 @@ constexpr std::chrono::milliseconds kJoinTime{500};
 
 constexpr std::chrono::milliseconds kLookTime{2};
 
-/// Resets the eventfd `fd`. Returns whether it was set.
 bool has_been_woken(int fd) {
   eventfd_t count = 0;
   return ::eventfd_read(fd, &count) == 0;

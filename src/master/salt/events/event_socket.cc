@@ -107,7 +107,6 @@ int finish_connecting(int fd, int stop) noexcept {
 
 constexpr std::chrono::seconds kPatience{5};
 
-/// Appends a number as 4 bytes, big-endian.
 void append_number(WipedBytes& to, std::size_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) to.push_back(static_cast<char>(number >> shift & 0xFFU));
 }

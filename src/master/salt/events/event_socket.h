@@ -28,7 +28,6 @@ namespace rest_fcgi::salt {
 /// malformed address.
 [[nodiscard]] Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop);
 
-/// Identifies the file of a unix socket.
 struct SocketFile {
   dev_t device;
   ino_t inode;

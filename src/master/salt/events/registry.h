@@ -64,7 +64,6 @@ class EarlyEvents {
   /// Removes and returns the events of a job with the number `since` or later.
   [[nodiscard]] std::list<Kept> take(std::string_view jid, std::uint64_t since);
 
-  /// Drops all events with smaller numbers.
   void drop_before(std::uint64_t number);
   void clear();
   [[nodiscard]] bool empty() const noexcept { return events_.empty(); }
@@ -78,7 +77,6 @@ class EarlyEvents {
   std::multimap<std::pair<std::string_view, std::uint64_t>, std::list<Kept>::iterator>
       by_job_;  // by the job id, borrowed from `events_`, and the number of the event
   std::size_t bytes_ = 0;
-  // The number of the last dropped event of each job.
   std::map<std::string, std::uint64_t, std::less<>> losses_;
   std::uint64_t all_lost_ = 0;  // events up to the number count as dropped for every job
 };
@@ -90,7 +88,6 @@ class Registry {
  public:
   explicit Registry(const BusOptions& options);
 
-  /// The bus calls the following functions.
   void joined();
   void not_joined(ErrorKind why);
   void on_event(const Event& event);

@@ -15,7 +15,6 @@
 #include "rest_fcgi/core/json.h"
 #include "rest_fcgi/core/result.h"
 
-/// Reads msgpack: single values, members of maps, and conversion to JSON.
 namespace rest_fcgi::salt {
 
 /// The largest nesting of arrays, maps and extensions. Salt's packer stops at 511 levels.

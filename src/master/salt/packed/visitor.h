@@ -53,7 +53,6 @@ class BoundedVisitor : public msgpack::null_visitor {
     return true;
   }
 
-  /// Stops parsing and keeps the first reason.
   bool stop(std::string why) {
     if (why_.empty()) why_ = std::move(why);
     return false;

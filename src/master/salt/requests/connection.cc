@@ -16,7 +16,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The events that end a connection, or an attempt to connect.
 constexpr int kEndings = ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                          ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
@@ -72,7 +71,6 @@ zmq::message_t message_of(WipedBytes bytes) {
   return message;
 }
 
-/// Returns the time until `until` in milliseconds for `zmq_poll`, rounded up.
 long remaining(SteadyTime until) {
   const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
   return static_cast<long>(std::clamp(left, milliseconds(0), milliseconds(60'000)).count());

@@ -113,7 +113,6 @@ class IdleConnections {
   /// The age at which the next `put` closes a connection.
   static constexpr std::chrono::seconds kMaxAge{60};
 
-  /// Returns a connection, or null.
   std::unique_ptr<Connection> take();
 
   void put(std::unique_ptr<Connection> connection, SteadyTime now);

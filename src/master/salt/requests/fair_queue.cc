@@ -103,7 +103,6 @@ void FairQueue::begin(ClassState& priority) {
   if (priority.is_slow) ++slow_under_way_;
 }
 
-/// Frees the place in the limits that all classes share.
 void FairQueue::free_shared_place(const ClassState& priority) {
   --under_way_;
   if (priority.is_slow) --slow_under_way_;

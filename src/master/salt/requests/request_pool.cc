@@ -18,7 +18,6 @@ namespace {
 constexpr std::size_t kSocketsEach = 6;
 constexpr std::size_t kMaxSockets = 65535;  // the largest number that ZeroMQ supports
 
-/// The implementation with ZeroMQ, whose context has one thread for I/O.
 class Pool final : public RequestPool {
  public:
   using RequestPool::request;
