@@ -114,6 +114,7 @@ class MasterClient {
 /// Salt then asks only the back end for permissions, and most back ends have no permissions.
 [[nodiscard]] bool is_token_without_permissions(const auth::Grant& grant);
 
+/// Returns the token as credentials, which borrow from the grant.
 [[nodiscard]] auth::Credentials token_of(const auth::Grant& grant);
 
 }  // namespace rest_fcgi::salt
