@@ -18,7 +18,7 @@ from support.ledger import MINION, Ledger, await_answers, load, over_fastcgi, ov
 from support.process import command_lines, processes_of, wait_until
 from support.units import Unit
 
-KILLS = 50 if daemons.LONG else 3
+KILLS = 200 if daemons.LONG else 3
 BUILT = daemons.BINARY.parent
 
 
@@ -47,21 +47,35 @@ def ledger(directory):
     return Ledger(directory)
 
 
+@pytest.fixture(params=["sqlite", "etcd"])
+def etcd_or_none(request):
+    return request.getfixturevalue("etcd") if request.param == "etcd" else None
+
+
 @pytest.fixture
-def unit(directory, keep):
-    return keep(Unit(directory / "unit", {"log_level": "warning"}))
+def unit(directory, keep, etcd_or_none):
+    changes = {"log_level": "warning"}
+    if etcd := etcd_or_none:
+        changes |= {"master_job_cache": "etcd", "etcd.host": f"127.0.0.1:{etcd.port}", "etcd.require_v2": False}
+    return keep(Unit(directory / "unit", changes))
 
 
-def test_killing_the_responder_loses_no_answered_request(unit, front, ledger, capsys):
+def test_killing_the_responder_loses_no_answered_request(unit, front, ledger, capsys, etcd_or_none):
     nginx = front(unit)
     chance = random.Random(13)
     with load(ledger, over_fastcgi(unit.address), over_http(nginx)):
-        for _ in range(KILLS):
+        for number in range(KILLS):
             await_answers(ledger)
             time.sleep(chance.uniform(0, 0.05))
+            kills_etcd = etcd_or_none is not None and number % 3 == 1
+            if kills_etcd:
+                etcd_or_none.kill()
             assert unit.replace(signal.SIGKILL) == -signal.SIGKILL
+            if kills_etcd:
+                etcd_or_none.restart()
         await_answers(ledger)
-    ledger.close(f"{KILLS} kills of the responder", found_by(unit.address), capsys)
+    what = "the responder and of etcd" if etcd_or_none else "the responder"
+    ledger.close(f"{KILLS} kills of {what}", found_by(unit.address), capsys)
     # nginx answers 502 if a kill cuts its connection. New connections wait until a process runs.
     assert set(ledger.statuses) <= {200, 502} and ledger.count("answered") < ledger.sent
     assert unit.starts == KILLS + 1
