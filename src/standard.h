@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What most files include, and what takes longest to parse: the build precompiles it and puts it in front of
-// what it compiles without optimizing. No file counts on that: each includes what it uses. Without
-// <filesystem>, which brings a std::quoted that is preferred to one of our own.
+// what it compiles without optimizing. No file counts on that: each includes what it uses.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -61,7 +61,7 @@ Result<std::string> fingerprint_of(std::string_view text, std::string_view hash_
   if (std::find(kHashTypes.begin(), kHashTypes.end(), hash_type) == kHashTypes.end()) {
     return Error{ErrorKind::invocation,
                  format("unknown hash_type {}; hash types: md5, sha1, sha224, sha256, sha384, sha512",
-                        quoted(hash_type))};
+                        quoted_excerpt(hash_type))};
   }
   const auto digest = DigestAlgorithm::fetch(std::string(hash_type).c_str());
   if (!digest) return digest.error();

@@ -52,7 +52,7 @@ std::string excerpt(std::string_view text, std::size_t most) {
   return std::string(text.substr(0, end)) + "...";
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_excerpt(std::string_view text) {
   return format("'{}'", excerpt(text, kMaxQuoted));
 }
 

@@ -39,11 +39,11 @@ bool is_endpoint(std::string_view url) {
 Error malformed_endpoint(std::string_view url) {
   const std::size_t at = url.rfind('@');
   const bool has_user = at != std::string_view::npos;
-  return {
-      ErrorKind::configuration,
-      format("etcd: endpoint: found {}, expected http://HOST:PORT or https://HOST:PORT, with an IPv6 "
-             "address in brackets{}",
-             quoted(has_user ? url.substr(at + 1) : url), has_user ? ", and without name and password" : "")};
+  return {ErrorKind::configuration,
+          format("etcd: endpoint: found {}, expected http://HOST:PORT or https://HOST:PORT, with an IPv6 "
+                 "address in brackets{}",
+                 quoted_excerpt(has_user ? url.substr(at + 1) : url),
+                 has_user ? ", and without name and password" : "")};
 }
 
 /// The deadline ended an attempt that ends at most this long before the deadline.
@@ -89,8 +89,9 @@ Result<void> check_options(const Options& options) {
   for (const std::string& url : options.endpoints) {
     if (!is_endpoint(url)) return malformed_endpoint(url);
     if (has_tls && url.starts_with("http:")) {
-      return Error{ErrorKind::configuration,
-                   format("etcd: endpoint: found {}, expected https:// with ca or client_cert", quoted(url))};
+      return Error{
+          ErrorKind::configuration,
+          format("etcd: endpoint: found {}, expected https:// with ca or client_cert", quoted_excerpt(url))};
     }
   }
   const bool has_password = options.password && !options.password->empty();

@@ -102,7 +102,8 @@ Result<std::string> v2_path(std::string_view key) {
     const std::string_view name = key.substr(0, end);
     key.remove_prefix(std::min(end + 1, key.size()));
     if (name == "." || name == "..") {
-      return Error{ErrorKind::invocation, format("etcd: key of API v2: found the part {}", quoted(name))};
+      return Error{ErrorKind::invocation,
+                   format("etcd: key of API v2: found the part {}", quoted_excerpt(name))};
     }
     if (name.empty()) continue;
     path += '/';

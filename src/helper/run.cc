@@ -58,7 +58,7 @@ std::string errno_text(int error) {
   return "[Errno " + std::to_string(error) + "] " + ::strerror(error);
 }
 
-std::string quoted(const std::string& text) {
+std::string quoted_excerpt(const std::string& text) {
   return "'" + text + "'";
 }
 
@@ -71,17 +71,17 @@ struct StartFailure {
 
 Reply explained(const StartOrder& order, const StartFailure& failure) {
   const std::string cause = errno_text(failure.error);
-  const std::string program = "The program " + quoted(order.argv[0]) + " cannot ";
+  const std::string program = "The program " + quoted_excerpt(order.argv[0]) + " cannot ";
   switch (failure.step) {
     case StartFailure::Step::identity:
       return make_reply(Reply::Kind::failed, 0,
                         program + "run as the user of id " + std::to_string(order.identity->uid) + ": " +
                             cause + "; only a process of root's may change its user.");
     case StartFailure::Step::folder:
-      return make_reply(Reply::Kind::failed, 0, cause + ": " + quoted(order.cwd));
+      return make_reply(Reply::Kind::failed, 0, cause + ": " + quoted_excerpt(order.cwd));
     case StartFailure::Step::program:
       return make_reply(failure.error == ENOENT ? Reply::Kind::missing : Reply::Kind::failed, 0,
-                        cause + ": " + quoted(order.argv[0]));
+                        cause + ": " + quoted_excerpt(order.argv[0]));
     case StartFailure::Step::preparation:
       break;
   }
@@ -464,9 +464,9 @@ int run(int argc, char** argv) {
   const auto order = read_order(streams);
   if (!order) return complain("standard input is no order of this version", EX_PROTOCOL);
   if (!streams[2].is_open()) {
-    say(STDIN_FILENO,
-        make_reply(Reply::Kind::failed, 0,
-                   "The program " + quoted(order->argv[0]) + " cannot be started: Too many open files"));
+    say(STDIN_FILENO, make_reply(Reply::Kind::failed, 0,
+                                 "The program " + quoted_excerpt(order->argv[0]) +
+                                     " cannot be started: Too many open files"));
     return EXIT_FAILURE;
   }
   Job(*order, STDIN_FILENO).run(std::move(streams));

@@ -87,7 +87,7 @@ Result<Addresses> Addresses::make(const std::vector<std::string>& texts) {
       return Error{ErrorKind::configuration,
                    format("{} is no address; accepted are those such as 192.0.2.7 or ::1, and networks such "
                           "as 192.0.2.0/24 or 2001:db8::/32",
-                          quoted(text))};
+                          quoted_excerpt(text))};
     }
     addresses.networks_.push_back({*bytes, most == 32 ? *bits + kMappedBits : *bits});
   }

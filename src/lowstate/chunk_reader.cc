@@ -15,7 +15,7 @@ constexpr double kMaxSeconds = 86400;
 }  // namespace
 
 std::string shown(JsonValue value) {
-  return value.is(JsonValue::Kind::string) || value.number() ? quoted(value.text())
+  return value.is(JsonValue::Kind::string) || value.number() ? quoted_excerpt(value.text())
                                                              : std::string(value.type_name());
 }
 

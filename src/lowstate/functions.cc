@@ -95,7 +95,7 @@ void set_kwargs(ChunkReader& reader, const Members& kwargs, Function& function) 
     if (member.key.substr(0, kReservedPrefix.size()) != kReservedPrefix) continue;
     reader.report(
         format("the keyword argument {} is refused; names that begin with '{}' are for Salt itself.",
-               quoted(member.key), kReservedPrefix));
+               quoted_excerpt(member.key), kReservedPrefix));
   }
 }
 
@@ -167,8 +167,8 @@ bool is_own_key(std::string_view key) {
 /// `__user__`.
 void add_kwarg(ChunkReader& reader, JsonMember member, Members& kwargs) {
   if (member.key.substr(0, 2) == "__") {
-    reader.report(
-        format("the key {} is refused; keys that begin with '__' are for Salt itself.", quoted(member.key)));
+    reader.report(format("the key {} is refused; keys that begin with '__' are for Salt itself.",
+                         quoted_excerpt(member.key)));
   }
   kwargs.push_back(member);
 }

@@ -29,7 +29,7 @@ void read_target_type(ChunkReader& reader, TargetType& type) {
   if (const auto known = target_type_named(name)) {
     type = *known;
   } else {
-    reader.report(format("'{}' is {}; accepted are {}.", key, quoted(name), all_target_types()));
+    reader.report(format("'{}' is {}; accepted are {}.", key, quoted_excerpt(name), all_target_types()));
   }
 }
 
@@ -43,7 +43,7 @@ void split_at_commas(std::string_view text, std::vector<std::string_view>& list)
 void read_list(ChunkReader& reader, JsonValue tgt, Target& target) {
   if (target.type != TargetType::list && target.type != TargetType::compound) {
     reader.report(format("'tgt' is a list, which needs 'tgt_type': 'list' or 'compound'; found {}.",
-                         quoted(name_of(target.type))));
+                         quoted_excerpt(name_of(target.type))));
   }
   target.list.reserve(tgt.size());
   for (const JsonValue element : tgt.elements()) {
@@ -128,7 +128,7 @@ Result<Client> read_client(JsonValue chunk) {
   const JsonValue value = chunk.find("client").value_or(JsonValue());
   const auto client = value.is(JsonValue::Kind::string) ? client_named(value.text()) : std::nullopt;
   if (client) return *client;
-  return Error{ErrorKind::invocation, "Invalid client specified: " + quoted(value.python_str())};
+  return Error{ErrorKind::invocation, "Invalid client specified: " + quoted_excerpt(value.python_str())};
 }
 
 /// Returns the text of a credential. A credential that is not a string gives an empty text.

@@ -32,7 +32,7 @@ void check_keys(ChunkReader& reader) {
   for (const JsonMember member : reader.chunk().members()) {
     if (!reader.find(member.key) || is_accepted(member.key, reader.has_expr_form())) continue;
     reader.report(format("the key {} is not accepted for the client ssh; accepted are {}.",
-                         quoted(member.key), kAcceptedText));
+                         quoted_excerpt(member.key), kAcceptedText));
   }
 }
 
@@ -41,8 +41,8 @@ void check_target_type(ChunkReader& reader, TargetType type) {
   static constexpr TargetType kRosterTypes[] = {TargetType::glob, TargetType::pcre, TargetType::list,
                                                 TargetType::nodegroup};
   if (std::find(std::begin(kRosterTypes), std::end(kRosterTypes), type) != std::end(kRosterTypes)) return;
-  reader.report(
-      format("'tgt_type' is {}; a roster knows glob, pcre, list and nodegroup.", quoted(name_of(type))));
+  reader.report(format("'tgt_type' is {}; a roster knows glob, pcre, list and nodegroup.",
+                       quoted_excerpt(name_of(type))));
 }
 
 /// Checks that the name looks like `test.ping`.
@@ -54,7 +54,8 @@ void check_function(ChunkReader& reader, const LocalCall& call) {
                         name.find('.') != std::string_view::npos && !name.starts_with('.') &&
                         !name.ends_with('.');
   if (!is_valid)
-    reader.report(format("'fun' must be a function's name such as test.ping; found {}.", quoted(name)));
+    reader.report(
+        format("'fun' must be a function's name such as test.ping; found {}.", quoted_excerpt(name)));
 }
 
 /// Reads the name of a file in the folders of the master's setting `rosters`.
@@ -64,7 +65,7 @@ void read_roster(ChunkReader& reader, LocalCall& call) {
     reader.report(
         format("'roster' must be flat; found {}. Another roster is named by 'roster_file', which is "
                "the name of a file in one of the folders in the master's 'rosters'.",
-               quoted(call.roster)));
+               quoted_excerpt(call.roster)));
   }
   call.roster_file = reader.text("roster_file");
   const std::string_view name = call.roster_file;
@@ -75,7 +76,7 @@ void read_roster(ChunkReader& reader, LocalCall& call) {
     reader.report(
         format("'roster_file' must be the name of a file in one of the folders in the master's "
                "'rosters', and no path; found {}.",
-               quoted(name)));
+               quoted_excerpt(name)));
   }
 }
 

@@ -87,8 +87,9 @@ std::string jid_start_time(std::string_view jid) {
 
 Result<void> check_own_jid(const lowstate::Chunk& chunk) {
   if (!chunk.is_local() || chunk.local().jid.empty() || lowstate::is_jid(chunk.local().jid)) return {};
-  return Error{ErrorKind::invocation, format("Lowstate chunk {}: 'jid': found {}, expected {} digits.",
-                                             chunk.index, quoted(chunk.local().jid), lowstate::kJidDigits)};
+  return Error{ErrorKind::invocation,
+               format("Lowstate chunk {}: 'jid': found {}, expected {} digits.", chunk.index,
+                      quoted_excerpt(chunk.local().jid), lowstate::kJidDigits)};
 }
 
 std::string iso_stamp(WallTime time) {

@@ -72,7 +72,7 @@ Result<void> Acl::check(std::string_view user, std::string_view address) const {
   log::warning(
       format("api_acl: user {} was refused: found address {}, expected one that api_acl lists for the "
              "user or for '*'",
-             quoted(user), quoted(address)));
+             quoted_excerpt(user), quoted_excerpt(address)));
   Error refused{ErrorKind::authentication, "Authentication error occurred."};
   refused.reason = "api_acl";
   return refused;
@@ -108,7 +108,7 @@ Result<Origins> Origins::make(const std::vector<std::string>& listed, bool open)
       return Error{ErrorKind::configuration,
                    format("cors_origin: found {}, expected an origin such as 'https://gui.example.org' or "
                           "'http://localhost:3000', or '*'",
-                          quoted(origin))};
+                          quoted_excerpt(origin))};
     } else {
       origins.listed_.push_back(origin);
     }
@@ -135,7 +135,8 @@ Error foreign_page_error(const Environ& environ) {
   const std::string_view scheme = scheme_of(environ);
   const std::string own =
       format("{}{}{}", scheme, scheme.empty() ? "" : kBehindScheme, environ.get("HTTP_HOST"));
-  const std::string found = origin.empty() ? std::string("'Sec-Fetch-Site: cross-site'") : quoted(origin);
+  const std::string found =
+      origin.empty() ? std::string("'Sec-Fetch-Site: cross-site'") : quoted_excerpt(origin);
   return {
       ErrorKind::forbidden,
       format("A page of another origin sent the cookie of a session: found {}, expected {}. If this is the "
@@ -143,7 +144,7 @@ Error foreign_page_error(const Environ& environ) {
              "with the public port (nginx: proxy_set_header Host $http_host), and to set "
              "X-Forwarded-Proto. If pages of that other origin may use the cookie, name it in the option "
              "cors_origin.",
-             found, quoted(own))};
+             found, quoted_excerpt(own))};
 }
 
 void Origins::add_headers(const Environ& environ, http::Response& response) const {

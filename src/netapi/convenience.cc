@@ -214,7 +214,8 @@ Response key_archive(const RequestContext& context, const std::string& minion, c
   const JsonValue open = document.root().find("pub").value_or(JsonValue());
   const JsonValue secret = document.root().find("priv").value_or(JsonValue());
   if (open.text().empty() || secret.text().empty()) {
-    return fail(context, {ErrorKind::conflict, format("There is a key of {} already.", quoted(minion))});
+    return fail(context,
+                {ErrorKind::conflict, format("There is a key of {} already.", quoted_excerpt(minion))});
   }
   return {Status::ok,
           {{"Content-Type", "application/x-tar"},

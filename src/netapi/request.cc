@@ -246,9 +246,9 @@ Result<void> check_encoding(const Environ& environ) {
   while (!codings.empty()) {
     const std::string_view coding = trimmed(next_token(codings, ','));
     if (std::find(std::begin(kPackings), std::end(kPackings), lower(coding)) == std::end(kPackings)) continue;
-    return Error{
-        ErrorKind::unsupported,
-        format("Content-Encoding: found {}, expected none; send the body uncompressed.", quoted(coding))};
+    return Error{ErrorKind::unsupported,
+                 format("Content-Encoding: found {}, expected none; send the body uncompressed.",
+                        quoted_excerpt(coding))};
   }
   return {};
 }

@@ -56,7 +56,7 @@ Result<std::optional<std::chrono::milliseconds>> token_life_in(JsonValue object)
     return Error{
         ErrorKind::invocation,
         format("'{}' must be a number of seconds above 0, or a text with one; found {}.", kKey,
-               is_text || value->number() ? quoted(value->text()) : std::string(value->type_name()))};
+               is_text || value->number() ? quoted_excerpt(value->text()) : std::string(value->type_name()))};
   }
   const std::chrono::duration<double> life(std::min<double>(*seconds, auth::kLongestTokenLife.count()));
   return std::optional(std::chrono::duration_cast<std::chrono::milliseconds>(life));

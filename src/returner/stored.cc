@@ -75,7 +75,7 @@ Error no_key_of(std::string_view jid, std::string_view cache) {
       ErrorKind::invocation,
       format(
           "The job cache {}: found the jid {}, expected 20 digits that begin with a year from 1100 to 2899.",
-          cache, quoted(jid))};
+          cache, quoted_excerpt(jid))};
 }
 
 JidKeys keys_of(const JobQuery& query) noexcept {

@@ -21,7 +21,7 @@ TEST_CASE("an excerpt ends between characters") {
 }
 
 TEST_CASE("quoted text is cut at 64 bytes") {
-  CHECK(quoted("a") == "'a'");
-  CHECK(rest_fcgi::quoted(std::string(64, 'x')) == "'" + std::string(64, 'x') + "'");
-  CHECK(rest_fcgi::quoted(std::string(65, 'x')) == "'" + std::string(64, 'x') + "...'");
+  CHECK(quoted_excerpt("a") == "'a'");
+  CHECK(rest_fcgi::quoted_excerpt(std::string(64, 'x')) == "'" + std::string(64, 'x') + "'");
+  CHECK(rest_fcgi::quoted_excerpt(std::string(65, 'x')) == "'" + std::string(64, 'x') + "...'");
 }

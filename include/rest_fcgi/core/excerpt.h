@@ -23,6 +23,6 @@ namespace rest_fcgi {
 [[nodiscard]] std::string excerpt(std::string_view text, std::size_t most);
 
 /// Returns the first 64 bytes of the text in single quotes, for messages.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string quoted_excerpt(std::string_view text);
 
 }  // namespace rest_fcgi

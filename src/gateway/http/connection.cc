@@ -126,9 +126,9 @@ bool HttpConnection::has_allowed_name() {
   if (allowed.empty()) return true;
   const std::optional<std::string> name = common_name(*transport_.tls());
   if (name && std::find(allowed.begin(), allowed.end(), *name) != allowed.end()) return true;
-  log::warning(
-      format("{}: {}: ssl_allowed_cn does not name the client: {}", port_->options.name, peer_.address,
-             name ? format("its certificate has CN {}", rest_fcgi::quoted(*name)) : "it shows no CN"));
+  log::warning(format("{}: {}: ssl_allowed_cn does not name the client: {}", port_->options.name,
+                      peer_.address,
+                      name ? format("its certificate has CN {}", quoted_excerpt(*name)) : "it shows no CN"));
   return false;
 }
 

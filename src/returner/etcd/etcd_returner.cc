@@ -130,7 +130,7 @@ class EtcdReturner : public Returner {
     if (is_key_part(minion)) return {};
     return Error{ErrorKind::invocation,
                  format("The job cache etcd: found the minion id {}, expected a part of a key.",
-                        rest_fcgi::quoted(minion))};
+                        quoted_excerpt(minion))};
   }
 
   Result<void> append(const OutboxRow& row) {

@@ -147,8 +147,8 @@ Result<std::string> Jobs::claim_jid(std::string_view chosen) {
 Result<void> Jobs::check_returners(std::string_view ret) const {
   for (const std::string_view name : split_names(ret)) {
     if (returners_->find(name) != nullptr) continue;
-    return Error{ErrorKind::invocation, format("'ret': unknown returner {}; returners: {}.", quoted(name),
-                                               joined(returners_->names()))};
+    return Error{ErrorKind::invocation, format("'ret': unknown returner {}; returners: {}.",
+                                               quoted_excerpt(name), joined(returners_->names()))};
   }
   return {};
 }

@@ -158,7 +158,7 @@ Result<TargetMatcher> TargetMatcher::compile(const lowstate::Target& target, con
   Result<target::Step> step = target::compile_operand(target, nodegroups);
   if (!step) {
     return Error{step.error().kind,
-                 format("The target {}: {}.", quoted(target.expression), step.error().message)};
+                 format("The target {}: {}.", quoted_excerpt(target.expression), step.error().message)};
   }
   std::vector<target::Step> steps;
   steps.push_back(*std::move(step));

@@ -115,14 +115,14 @@ class Compiler {
     Result<Step> step = compile_operand(target_of_word(words_[next_]), nodegroups_);
     if (!step) {
       return Error{step.error().kind, format("Word {} of the compound target, {}: {}.", next_ + 1,
-                                             quoted(words_[next_]), step.error().message)};
+                                             quoted_excerpt(words_[next_]), step.error().message)};
     }
     steps_.push_back(*std::move(step));
     ++next_;
     return {};
   }
   [[nodiscard]] Error error(std::string_view what) const {
-    const std::string found = at_end() ? "the end" : quoted(words_[next_]);
+    const std::string found = at_end() ? "the end" : quoted_excerpt(words_[next_]);
     return {ErrorKind::invocation,
             format("Word {} of the compound target: found {}, {}.", next_ + 1, found, what)};
   }
