@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -26,7 +25,6 @@
 namespace rest_fcgi::engine {
 namespace {
 
-constexpr int kFirst = 3;  // The number is SD_LISTEN_FDS_START of sd_listen_fds(3).
 constexpr std::string_view kPrefix = "port-";
 
 std::string name_of(const gateway::HttpOptions& options) {
@@ -50,44 +48,41 @@ std::optional<std::uint16_t> listening_port(int fd) {
   return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-std::vector<std::string> split_at_colons(std::string_view text) {
-  std::vector<std::string> names;
-  for (std::size_t end = 0; end != text.npos; text.remove_prefix(end + 1)) {
-    end = text.find(':');
-    names.emplace_back(text.substr(0, end));
-    if (end == text.npos) break;
+/// Returns the names of the descriptors that systemd passed to this process, beginning with descriptor 3.
+std::vector<std::string> passed_names() {
+  char** names = nullptr;
+  const int count = ::sd_listen_fds_with_names(0, &names);
+  std::vector<std::string> result;
+  for (int at = 0; at < count; ++at) {
+    result.emplace_back(names[at]);
+    std::free(names[at]);
   }
-  return names;
+  std::free(names);
+  return result;
 }
 
 }  // namespace
 
 void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
-  const char* const pid = std::getenv("LISTEN_PID");
-  const char* const count = std::getenv("LISTEN_FDS");
-  const char* const names = std::getenv("LISTEN_FDNAMES");
-  if (pid == nullptr || count == nullptr || names == nullptr || parse_number<pid_t>(pid) != ::getpid())
-    return;
-  int next = kFirst;
-  const std::vector<std::string> given = split_at_colons(names);
-  if (parse_number<std::size_t>(count) != given.size()) return;
-  for (std::size_t at = 0; at < given.size(); ++at) {
-    const int fd = kFirst + static_cast<int>(at);
-    const bool is_wanted = !given[at].starts_with(kPrefix) ||
-                           std::any_of(http.begin(), http.end(), [&](const gateway::HttpOptions& options) {
-                             return name_of(options) == given[at];
-                           });
+  const std::vector<std::string> names = passed_names();
+  if (names.empty()) return;
+  int fd = SD_LISTEN_FDS_START;
+  int next = SD_LISTEN_FDS_START;  // The descriptors of the ports that stay get consecutive numbers.
+  for (const std::string& name : names) {
+    const auto has_name = [&name](const gateway::HttpOptions& options) { return name_of(options) == name; };
+    const bool is_wanted = !name.starts_with(kPrefix) || std::any_of(http.begin(), http.end(), has_name);
     if (is_wanted && fd != next) ::dup2(fd, next);
     if (!is_wanted || fd != next) ::close(fd);
     if (is_wanted) {
       ++next;
     } else {
       // Without this message, systemd keeps the port open, and its clients get no reply.
-      ::sd_notify(0, format("FDSTOREREMOVE=1\nFDNAME={}", given[at]).c_str());
+      ::sd_notify(0, format("FDSTOREREMOVE=1\nFDNAME={}", name).c_str());
     }
+    ++fd;
   }
   // No other thread reads the environment yet.
-  ::setenv("LISTEN_FDS", std::to_string(next - kFirst).c_str(), 1);
+  ::setenv("LISTEN_FDS", std::to_string(next - SD_LISTEN_FDS_START).c_str(), 1);
 }
 
 void store_ports(const std::vector<gateway::HttpOptions>& http) {

@@ -84,7 +84,7 @@ class ValueFinder {
     if (kind_ == TextKind::argument && name.begin == 0 && delimiter == name.end && gives == '=') {
       return {at, text_.size()};
     }
-    if (const auto inner = quoted_excerpt(at)) {
+    if (const auto inner = quoted(at)) {
       if (is_member || is_end_of_value(behind_quote(at, *inner), gives)) return *inner;
     }
     if (gives == ':' && at < text_.size() && (text_[at] == '[' || text_[at] == '{')) {
@@ -188,7 +188,7 @@ class ValueFinder {
 
   /// Returns the place of the text between quotation marks. Returns absent for a value without an opening
   /// mark.
-  [[nodiscard]] std::optional<Span> quoted_excerpt(std::size_t at) const {
+  [[nodiscard]] std::optional<Span> quoted(std::size_t at) const {
     const Quote quote = quote_at(at);
     if (quote.mark == 0) return std::nullopt;
     const std::size_t begin = at + quote.backslashes + 1;
@@ -213,7 +213,7 @@ class ValueFinder {
   /// does not end the value.
   [[nodiscard]] std::size_t end_of_plain(std::size_t at) const {
     const std::size_t begin = at;
-    if (const auto inner = quoted_excerpt(at)) at = behind_quote(at, *inner);
+    if (const auto inner = quoted(at)) at = behind_quote(at, *inner);
     for (; at < text_.size() && kPlainEnds.find(text_[at]) == std::string_view::npos; ++at) {
       const char next = at + 1 < text_.size() ? text_[at + 1] : ' ';
       if (is_json_ && text_[at] == '\\' && std::string_view("nrt").find(next) != std::string_view::npos)
@@ -264,7 +264,7 @@ class ValueFinder {
   [[nodiscard]] std::size_t end_of_word(std::size_t at) const {
     while (at < text_.size() && std::string_view("&; \t\r\n").find(text_[at]) == std::string_view::npos) {
       if (is_json_ && text_[at] == '"') return at;
-      if (const auto inner = quoted_excerpt(at)) {
+      if (const auto inner = quoted(at)) {
         at = behind_quote(at, *inner);
       } else {
         at += text_[at] == '\\' ? 2U : 1U;
@@ -279,7 +279,7 @@ class ValueFinder {
     for (; at < text_.size(); ++at) {
       if (text_[at] == '[' || text_[at] == '{') ++depth;
       if ((text_[at] == ']' || text_[at] == '}') && --depth == 0) return at + 1;
-      if (const auto inner = is_quote(text_[at]) ? quoted_excerpt(at) : std::nullopt) at = inner->end;
+      if (const auto inner = is_quote(text_[at]) ? quoted(at) : std::nullopt) at = inner->end;
     }
     return text_.size();
   }

@@ -5,65 +5,25 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <linux/vm_sockets.h>
 
-#include "../support/fork_alone.h"
+#include "../support/passed_sockets.h"
 #include "../support/temp_dir.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::gateway;
+using rest_fcgi::test::run_with_sockets;
 using rest_fcgi::test::TempDir;
 
 namespace {
-
-constexpr int kHighDescriptor = 200;  // the service manager passes only smaller descriptors
-
-/// Returns the result of `body` in a child process. Its descriptors from 3 on are copies of `given`, and -1
-/// leaves a descriptor closed. `count` is LISTEN_FDS, and `pid` is LISTEN_PID or nullptr for the child's pid.
-std::string run_with_sockets(const std::vector<int>& given, const std::string& count, const char* pid,
-                             const std::function<std::string()>& body) {
-  std::array<int, 2> ends = {};
-  REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-  UniqueFd in(ends[0]);
-  UniqueFd out(ends[1]);
-  // Without this flush, both processes would write the text in the buffers.
-  std::cout << std::flush;
-  std::fflush(nullptr);
-  const pid_t child = rest_fcgi::test::fork_alone();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    const int result = ::fcntl(out.get(), F_DUPFD, kHighDescriptor);
-    std::vector<int> high;
-    for (const int fd : given) high.push_back(::fcntl(fd, F_DUPFD, kHighDescriptor));
-    ::close_range(3, kHighDescriptor - 1, 0);
-    for (std::size_t at = 0; at < high.size(); ++at) ::dup2(high[at], 3 + static_cast<int>(at));
-    ::setenv("LISTEN_FDS", count.c_str(), 1);
-    ::setenv("LISTEN_PID", pid != nullptr ? pid : std::to_string(::getpid()).c_str(), 1);
-    const std::string text = body();
-    ::_exit(::write(result, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
-  }
-  out.reset();
-  std::string text(4096, '\0');
-  const ssize_t size = ::read(in.get(), text.data(), text.size());
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  CHECK(status == 0);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  return text;
-}
 
 std::string take_error(const std::vector<int>& given, const std::string& count) {
   return run_with_sockets(given, count, nullptr, [] {
