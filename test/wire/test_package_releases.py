@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not LONG, reason="takes half an hour; REST_FCGI_
 
 RELEASES = {"12": "bookworm", "13": "trixie"}
 SOURCES = ["Makefile", "LICENSE", "README.md", "src", "include", "deploy", "nginx", "apache", "test"]
-TOOLS = "make debhelper lintian curl python3 ca-certificates"
+TOOLS = "build-essential debhelper lintian curl python3 ca-certificates"
 
 MASTER = """
 netapi_enable_clients: [local]
