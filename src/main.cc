@@ -371,9 +371,9 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
 
 int check_health(const config::Settings& settings) {
   if (!settings.front_ends.metrics) {
-    return fail(
-        {ErrorKind::configuration,
-         "--health: found no rest_fcgi: metrics: listen, expected HOST:PORT: the service answers there"});
+    return fail({ErrorKind::configuration,
+                 "--health: found no rest_fcgi: metrics: listen, expected HOST:PORT or unix:PATH: the "
+                 "service answers there"});
   }
   const auto readiness = engine::ask_readiness(*settings.front_ends.metrics);
   if (!readiness) return fail(readiness.error(), EXIT_FAILURE);

@@ -312,14 +312,19 @@ void read_streams(Reader& section, Settings& settings) {
   section.count("max_streams_per_user", settings.streams.max_streams_per_user, {1, 100000});
 }
 
-/// Reads `HOST:PORT`, the address of the metrics.
+/// Reads `HOST:PORT` or `unix:PATH`, the address of the metrics.
 std::optional<gateway::HttpOptions> metrics_port(const Node& node) {
+  static constexpr std::string_view kUnix = "unix:";
   const std::size_t colon = node.text.rfind(':');
   if (!node.is(Kind::string) || colon == std::string::npos) return std::nullopt;
-  const auto port = parse_port(std::string_view(node.text).substr(colon + 1));
   gateway::HttpOptions options;
   options.name = "metrics";
   options.is_monitoring = true;
+  if (node.text.starts_with(kUnix)) {
+    options.unix_path = node.text.substr(kUnix.size());
+    return options.unix_path.starts_with('/') ? std::optional(std::move(options)) : std::nullopt;
+  }
+  const auto port = parse_port(std::string_view(node.text).substr(colon + 1));
   options.host = without_brackets(std::string_view(node.text).substr(0, colon));
   if (!port || !is_host(options.host)) return std::nullopt;
   options.port = *port;
@@ -333,7 +338,7 @@ void read_metrics(Reader& section, Settings& settings) {
   if (listen != nullptr) {
     settings.front_ends.metrics = metrics_port(*listen);
     if (!settings.front_ends.metrics)
-      metrics.unexpected(*listen, "listen", "HOST:PORT, such as 127.0.0.1:9175");
+      metrics.unexpected(*listen, "listen", "HOST:PORT or unix:PATH, such as 127.0.0.1:9175");
   }
   metrics.refuse_unknown_keys();
 }

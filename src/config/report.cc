@@ -206,7 +206,10 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   line("listen", listen_line(settings));
   for (const std::string& served : served_lines(settings)) line("serves", served);
   for (const gateway::HttpOptions& port : settings.gateway.http) line("proxies", proxies_line(port));
-  if (const auto& metrics = settings.front_ends.metrics) line("metrics", url_of(*metrics) + "/metrics");
+  if (const auto& metrics = settings.front_ends.metrics) {
+    line("metrics",
+         metrics->unix_path.empty() ? url_of(*metrics) + "/metrics" : "unix:" + metrics->unix_path);
+  }
   if (!settings.front_ends.idle.empty()) line("unserved", idle_line(settings.front_ends));
   if (takes_hooks(settings)) line("streams", streams_line(settings));
   line("clients", clients_line(settings.client, settings.engine));

@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -22,9 +23,26 @@ namespace {
 constexpr timeval kTimeout{5, 0};
 
 Error unreachable(const gateway::HttpOptions& port, std::string_view why) {
+  const std::string where = port.unix_path.empty() ? format("{}, port {}", port.host, port.port)
+                                                   : format("unix:{}", port.unix_path);
   return {ErrorKind::unavailable,
-          format("the service does not answer on {}, port {} (rest_fcgi: metrics: listen): {}", port.host,
-                 port.port, why)};
+          format("the service does not answer on {} (rest_fcgi: metrics: listen): {}", where, why)};
+}
+
+/// Returns a new socket whose connecting and reading have the timeout.
+UniqueFd new_socket(int family) {
+  UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO})
+    ::setsockopt(fd.get(), SOL_SOCKET, option, &kTimeout, sizeof kTimeout);
+  return fd;
+}
+
+Result<UniqueFd> connect_to_path(const gateway::HttpOptions& port) {
+  sockaddr_un address = {AF_UNIX, {}};
+  port.unix_path.copy(address.sun_path, sizeof address.sun_path - 1);
+  UniqueFd fd = new_socket(AF_UNIX);
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  return unreachable(port, errno_text());
 }
 
 Result<UniqueFd> connect_to(const gateway::HttpOptions& port) {
@@ -36,9 +54,7 @@ Result<UniqueFd> connect_to(const gateway::HttpOptions& port) {
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
   std::string why = "it has no address";
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    UniqueFd fd(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO})
-      ::setsockopt(fd.get(), SOL_SOCKET, option, &kTimeout, sizeof kTimeout);
+    UniqueFd fd = new_socket(one->ai_family);
     if (::connect(fd.get(), one->ai_addr, one->ai_addrlen) == 0) return fd;
     why = errno_text();
   }
@@ -64,7 +80,7 @@ Watchdog::Watchdog(store::Store& store) {
 }
 
 Result<Readiness> ask_readiness(const gateway::HttpOptions& port) {
-  auto connection = connect_to(port);
+  auto connection = port.unix_path.empty() ? connect_to(port) : connect_to_path(port);
   if (!connection) return std::move(connection).error();
   constexpr std::string_view kRequest = "GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
   if (auto sent = write_all(connection->get(), kRequest); !sent)

@@ -327,6 +327,12 @@ Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActiva
 }
 
 Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActivation& sockets) {
+  if (!options.unix_path.empty()) {
+    auto made = open_unix_socket(options.unix_path, Options{});  // mode 0660
+    if (made) return ListeningSocket{std::move(made->fd), false, true, std::move(made->file)};
+    return failure(
+        format("{}: cannot listen on unix:{}: {}", options.name, options.unix_path, made.error().message));
+  }
   const auto refusal = [&options](std::string_view why) {
     return failure(format("{}: cannot listen on {}: {}", options.name, name_of(options), why));
   };

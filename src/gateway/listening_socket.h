@@ -56,7 +56,8 @@ struct ListeningSocket {
 /// Errors: configuration, with the address and the reason.
 Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActivation& sockets);
 
-/// Opens an HTTP port, or takes its socket from `sockets`. Errors: configuration, with module and HOST:PORT.
+/// Opens an HTTP port or unix socket, or takes the port's socket from `sockets`. Errors: configuration, with
+/// module and address.
 Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActivation& sockets);
 
 }  // namespace rest_fcgi::gateway

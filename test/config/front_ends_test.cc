@@ -300,9 +300,12 @@ TEST_CASE("metrics have a port of their own") {
   CHECK(settings.front_ends.metrics->port == 9175);
   CHECK(settings.gateway.http.empty());
   CHECK_FALSE(settings_of("rest_fcgi: {}\n").front_ends.metrics);
-  for (const char* wrong : {"9175", "localhost", "'localhost:0'", "'a b:1'", "[]"}) {
+  const Settings with_socket = settings_of("rest_fcgi: {metrics: {listen: 'unix:/run/metrics.sock'}}\n");
+  REQUIRE(with_socket.front_ends.metrics);
+  CHECK(with_socket.front_ends.metrics->unix_path == "/run/metrics.sock");
+  for (const char* wrong : {"9175", "localhost", "'localhost:0'", "'a b:1'", "[]", "'unix:'", "'unix:a'"}) {
     check_message(error_of(std::string("rest_fcgi: {metrics: {listen: ") + wrong + "}}\n"),
-                  "master:1: rest_fcgi: metrics: listen: ", {"HOST:PORT"});
+                  "master:1: rest_fcgi: metrics: listen: ", {"HOST:PORT or unix:PATH"});
   }
   check_message(error_of("rest_fcgi: {metrics: {port: 1}}\n"), "master:1: rest_fcgi: metrics: \"port\"");
 }

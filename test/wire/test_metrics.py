@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 
 import contextlib
+import http.client
 import json
 import os
 import re
 import signal
 import socket
 import sqlite3
+import stat
 import time
 
 import pytest
@@ -92,7 +94,8 @@ def test_the_port_of_the_api_has_no_metrics(started):
 
 def test_metrics_and_health_answer_while_all_threads_are_busy(start):
     changes, metrics = watched()
-    daemon = start(merge(changes, {"rest_fcgi": {"max_threads": 1, "min_threads": 1, "max_waiting": 1}}))
+    few = {"max_threads": 1, "min_threads": 1, "max_waiting": 1, "shutdown_timeout": 0}
+    daemon = start(merge(changes, {"rest_fcgi": few}))
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
     with contextlib.ExitStack() as stack:
         for _ in range(2):  # one request runs and one waits for its thread
@@ -103,7 +106,6 @@ def test_metrics_and_health_answer_while_all_threads_are_busy(start):
         assert samples(metrics)["rest_fcgi_requests_in_flight"] == 1
         assert metrics.request("GET", "/health").status == 200 and ready(metrics)[0] == 200
         assert time.monotonic() - begun < 1
-    daemon.kill(signal.SIGKILL)
 
 
 def ready(api):
@@ -124,6 +126,24 @@ def test_ready_is_503_while_the_store_cannot_be_written(start):
         assert checked.returncode == 1 and not json.loads(checked.stdout)["checks"]["store"]["ok"], checked
         assert metrics.request("GET", "/health").status == 200
     wait_until(lambda: ready(metrics)[0] == 200, "ready is 200 again")
+
+
+def test_metrics_are_served_on_a_unix_socket(start, directory):
+    path = directory / "metrics.sock"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    daemon = start({"rest_fcgi": {"metrics": {"listen": f"unix:{path}"}}})
+    assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    with connect(str(path)) as connection:
+        connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Real-IP: ::1\r\n\r\n")
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        assert answer.status == 200 and b"rest_fcgi_build_info" in answer.read()
+    checked = daemons.run("--config", daemon.config_path, "--health")
+    assert checked.returncode == 0 and json.loads(checked.stdout)["ready"], checked
+    assert daemon.stop() == 0 and not path.exists()
+    checked = daemons.run("--config", daemon.config_path, "--health")
+    assert checked.returncode == 1 and f"does not answer on unix:{path}" in checked.stderr
 
 
 def test_health_fails_without_a_service(directory):

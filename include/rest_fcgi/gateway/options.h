@@ -18,11 +18,12 @@ enum class ClientCertificates {
   required,  ///< The port refuses a client without a valid certificate.
 };
 
-/// A port for HTTP/1.1, with TLS 1.2 and 1.3 if `ssl_crt` is set.
+/// A port or unix socket for HTTP/1.1, with TLS 1.2 and 1.3 if `ssl_crt` is set.
 struct HttpOptions {
   std::string name;              ///< the name of the netapi module, such as `rest_cherrypy`
   std::string host = "0.0.0.0";  ///< an IP address or a name of this host
   std::uint16_t port = 0;
+  std::string unix_path{};     ///< path of a unix socket to listen on instead of `host` and `port`
   bool is_monitoring = false;  ///< the port answers even while `max_threads` requests run
   std::string ssl_crt;    ///< the PEM file of the certificate and its chain; empty for a port without TLS
   std::string ssl_key;    ///< the PEM file of the private key

@@ -17,8 +17,10 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Returns the peer's address and port as text. Writes `::ffff:1.2.3.4` as `1.2.3.4`.
+/// Returns the peer's address and port as text. Writes `::ffff:1.2.3.4` as `1.2.3.4`. The peer of a unix
+/// socket has no address.
 Peer peer_of(const sockaddr_storage& storage) {
+  if (storage.ss_family == AF_UNIX) return {"unix", ""};
   std::array<char, NI_MAXHOST> address = {};
   std::array<char, NI_MAXSERV> port = {};
   ::getnameinfo(reinterpret_cast<const sockaddr*>(&storage), sizeof storage, address.data(), address.size(),
@@ -78,7 +80,8 @@ void HttpServer::begin(std::size_t index, UniqueFd socket, const sockaddr_storag
     port = ports_[index];
   }
   asio::io_context& context = shared_.pool.context();
-  Socket connected(context, {address.ss_family, IPPROTO_TCP}, socket.release());
+  const int protocol = address.ss_family == AF_UNIX ? 0 : IPPROTO_TCP;
+  Socket connected(context, {address.ss_family, protocol}, socket.release());
   auto connection =
       std::make_unique<HttpConnection>(shared_, std::move(port), std::move(connected), peer_of(address));
   asio::co_spawn(context, serve(std::move(connection)), asio::detached);
