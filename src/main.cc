@@ -36,6 +36,7 @@
 #include "rest_fcgi/netapi/rest.h"
 #include "rest_fcgi/netapi/stream_registry.h"
 #include "rest_fcgi/returner/returners.h"
+#include "rest_fcgi/watch/watch.h"
 
 // This file, the start of the program, creates the components and connects them.
 
@@ -381,6 +382,22 @@ int check_health(const config::Settings& settings) {
   return readiness->is_ready ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+int watch_events(const config::CommandLine& command_line) {
+  watch::Options options = command_line.watch;
+  const auto token = config::read_token(command_line);
+  if (!token) return fail(token.error());
+  if (options.url.empty()) {
+    const auto settings = read_settings(command_line);
+    if (!settings) return fail(settings.error());
+    auto url = config::local_events_url(*settings);
+    if (!url) return fail(url.error());
+    options.url = *std::move(url);
+  }
+  const Error end = watch::run(options, *token);
+  if (end.kind == ErrorKind::authentication) return fail(end, EX_NOPERM);
+  return end.kind == ErrorKind::unavailable ? fail(end, EXIT_FAILURE) : fail(end);
+}
+
 int run(int argc, const char* const* argv) {
   using Action = config::CommandLine::Action;
   auto command_line = config::parse_command_line(argc, argv);
@@ -393,6 +410,7 @@ int run(int argc, const char* const* argv) {
   }
   gateway::harden_process();
   keep_memory();
+  if (command_line->action == Action::watch) return watch_events(*command_line);
   auto settings = read_settings(*command_line);
   if (!settings) return fail(settings.error());
   if (command_line->action == Action::check_config) return check_config(*std::move(settings), *command_line);

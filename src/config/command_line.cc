@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <fcntl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/core/files.h"
 #include "rest_fcgi/core/format.h"
+#include "rest_fcgi/core/text.h"
+#include "rest_fcgi/core/unique_fd.h"
 
 namespace rest_fcgi::config {
 namespace {
@@ -26,6 +29,7 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr const char* kVariable = "SALT_MASTER_CONFIG";
+constexpr const char* kTokenVariable = "SALTAPI_TOKEN";
 constexpr const char* kDefaultFile = "/etc/salt/master";
 constexpr const char* kInitFile = "/etc/rest_fcgi/master";
 
@@ -56,8 +60,17 @@ po::options_description options() {
        "end all tokens of a user that were made until now, and exit; run it as the responder's user")  //
       ("explain", po::value<std::vector<std::string>>()->multitoken()->value_name("USER FUN TGT"),
        "print which lines of external_auth let a user run a function on a compound target, @runner or "
-       "@wheel, and exit")                       //
-      ("version", "print the version and exit")  //
+       "@wheel, and exit")  //
+      ("watch",
+       "print the events of the running service, one a line, until it ends; needs a token, from --token-file "
+       "or $SALTAPI_TOKEN")                                               //
+      ("tag", text("GLOB"), "with --watch: only events with such a tag")  //
+      ("json", "with --watch: print each event as a JSON object")         //
+      ("url", text("URL"),
+       "with --watch: where rest_cherrypy or rest_tornado is; default: $SALTAPI_URL, else the port in the "
+       "configuration")                                                                               //
+      ("token-file", text("FILE"), "with --watch: the file with the token, as --mk-token prints it")  //
+      ("version", "print the version and exit")                                                       //
       ("help", "print this and exit");
   return description;
 }
@@ -111,6 +124,28 @@ Result<void> read_question(const po::variables_map& values, CommandLine& command
   return {};
 }
 
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// Reads the options of `--watch`.
+Result<void> read_watch(const po::variables_map& values, CommandLine& command_line) {
+  if (values.count("watch") == 0) {
+    for (const char* option : {"tag", "json", "url", "token-file"}) {
+      if (values.count(option) != 0) return mistake(format("--{} is for --watch", option));
+    }
+    return {};
+  }
+  command_line.action = CommandLine::Action::watch;
+  watch::Options& options = command_line.watch;
+  options.url = text_of(values, "url").value_or(variable("SALTAPI_URL"));
+  options.tag = text_of(values, "tag").value_or("*");
+  options.as_json = values.count("json") != 0;
+  command_line.token_file = text_of(values, "token-file").value_or("");
+  return {};
+}
+
 /// Sets the action that the options ask for. The last option in this function wins.
 Result<void> read_action(const po::variables_map& values, CommandLine& command_line) {
   using Action = CommandLine::Action;
@@ -127,6 +162,7 @@ Result<void> read_action(const po::variables_map& values, CommandLine& command_l
     if (auto read = read_question(values, command_line); !read) return read;
   }
   if (values.count("health") != 0) command_line.action = Action::check_health;
+  if (auto read = read_watch(values, command_line); !read) return read;
   if (values.count("init") != 0) {
     command_line.action = Action::init;
     command_line.username = text_of(values, "user").value_or("");
@@ -226,8 +262,8 @@ std::string help_text() {
           "Serves Salt's REST API over FastCGI and HTTP.\n\n"
        << options()
        << "\nExit status: 0 after a requested stop, 78 for a mistake in the configuration or on the command\n"
-          "line, 77 if --mk-token is refused, 1 if --explain finds no permission or --health\n"
-          "finds the service not ready, 70 for another failure.\n"
+          "line, 77 if --mk-token is refused or the token of --watch, 1 if --explain finds no permission,\n"
+          "--health finds the service not ready or --watch ends with the service, 70 for another failure.\n"
           "SIGHUP reads the configuration again; SIGTERM, SIGINT and SIGUSR1 stop after running requests.\n";
   return text.str();
 }
@@ -251,6 +287,29 @@ Result<Secret> read_password() {
     return Error{ErrorKind::configuration, "standard input: found no line, expected a password"};
   }
   return Secret({line.data(), line.size()});
+}
+
+Result<Secret> read_token(const CommandLine& command_line) {
+  const auto missing = [](std::string_view where, std::string_view found) {
+    return Error{
+        ErrorKind::configuration,
+        format("--watch: {}: found {}, expected a token: rest_fcgi --mk-token or POST /login makes one",
+               where, found)};
+  };
+  const std::string& path = command_line.token_file;
+  if (path.empty()) {
+    const char* const token = std::getenv(kTokenVariable);
+    if (token == nullptr || *token == '\0') return missing("--token-file and $SALTAPI_TOKEN", "neither");
+    return Secret(token);
+  }
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return missing(path, errno_text());
+  const auto bytes = read_to_end(file.get(), kLongestLine);
+  if (!bytes) return missing(path, bytes.error().message);
+  std::string_view rest(bytes->data(), bytes->size());
+  const std::string_view line = stripped(next_token(rest, '\n'));
+  if (line.empty()) return missing(path, "an empty line");
+  return Secret(line);
 }
 
 bool print_secret(const Secret& secret) {

@@ -195,6 +195,28 @@ bool takes_hooks(const Settings& settings) {
                      [](netapi::Module module) { return module != netapi::Module::rest_wsgi; });
 }
 
+Result<std::string> local_events_url(const Settings& settings) {
+  for (std::size_t i = 0; i < settings.gateway.http.size(); ++i) {
+    const netapi::Module module = settings.front_ends.http[i];
+    if (module == netapi::Module::rest_wsgi) continue;
+    gateway::HttpOptions port = settings.gateway.http[i];
+    if (!port.ssl_crt.empty()) {
+      return Error{
+          ErrorKind::configuration,
+          format("--watch: found TLS on the port of {}, expected --url https://NAME:{} with the name "
+                 "of its certificate",
+                 port.name, port.port)};
+    }
+    if (port.host == "0.0.0.0" || port.host == "::") port.host = "127.0.0.1";
+    const bool has_root = module == netapi::Module::rest_cherrypy;
+    return url_of(port) + (has_root ? settings.rest_cherrypy.root_prefix : std::string());
+  }
+  return Error{
+      ErrorKind::configuration,
+      "--watch: found no port of rest_cherrypy or rest_tornado in the configuration, expected one, or "
+      "--url URL"};
+}
+
 std::string summary(const Settings& settings, const CommandLine& command_line, std::string_view event_bus,
                     std::string_view hooks) {
   std::string text;

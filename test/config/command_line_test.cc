@@ -100,6 +100,40 @@ TEST_CASE("--revoke names a user, of one back end or of all") {
   }
 }
 
+TEST_CASE("--watch takes the address and the token's file from options or variables") {
+  REQUIRE(::unsetenv("SALTAPI_URL") == 0);
+  const auto plain = parse({"--watch"});
+  REQUIRE(plain);
+  CHECK(plain->action == Action::watch);
+  CHECK(plain->watch.url.empty());
+  CHECK(plain->watch.tag == "*");
+  CHECK_FALSE(plain->watch.as_json);
+  REQUIRE(::setenv("SALTAPI_URL", "http://a:1", 1) == 0);
+  CHECK(parse({"--watch"})->watch.url == "http://a:1");
+  const auto full =
+      parse({"--watch", "--url", "http://b:1", "--tag", "salt/*", "--json", "--token-file", "f"});
+  REQUIRE(full);
+  CHECK(full->watch.url == "http://b:1");
+  CHECK(full->watch.tag == "salt/*");
+  CHECK(full->watch.as_json);
+  CHECK(full->token_file == "f");
+  check_mistake({"--json"}, {"--json", "--watch"});
+  REQUIRE(::unsetenv("SALTAPI_URL") == 0);
+}
+
+TEST_CASE("the token of --watch is never empty") {
+  CommandLine command_line;
+  REQUIRE(::setenv("SALTAPI_TOKEN", "abc", 1) == 0);
+  CHECK(read_token(command_line)->reveal().text == "abc");
+  REQUIRE(::unsetenv("SALTAPI_TOKEN") == 0);
+  check_message(read_token(command_line).error().message, "--watch: ", {"--token-file", "$SALTAPI_TOKEN"});
+  ConfigDir files("{}");
+  command_line.token_file = files.with("token", "def\n") / "token";
+  CHECK(read_token(command_line)->reveal().text == "def");
+  files.with("token", "\n");
+  check_message(read_token(command_line).error().message, "--watch: ", {"/token", "an empty line"});
+}
+
 TEST_CASE("--explain takes a user, a function and a target") {
   const auto parsed = parse({"--config", "/a", "--explain", "alice", "test.ping", "web* and G@os:Debian"});
   REQUIRE(parsed);

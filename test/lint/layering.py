@@ -30,6 +30,7 @@ MAY_INCLUDE = {
     "client": ["master", "lowstate", "auth/credentials.h"],
     "netapi": ["client", "master", "lowstate", "http", "yaml", "auth/credentials.h"],
     "gateway": ["http"],
+    "watch": [],
     "config": ["*/options.h", "http/addresses.h", "yaml"],
     "engine": ["config", "metrics", "http", "store", "auth", "returner", "master", "master/embedded", "master/salt", "master/recording"],
     "main": ["*"],
@@ -75,7 +76,7 @@ LIBRARIES = {
     "Boost.Program_options": (r"boost/program_options.*", "config"),
     "Boost.Asio and Beast": (r"boost/(asio|beast)[./].*|boost/version.hpp", "gateway"),
     "SQLite": (r"sqlite3\.h", "store"),
-    "libcurl": (r"curl/.*", "etcd"),
+    "libcurl": (r"curl/.*", "etcd", "watch"),
     "ZeroMQ": (r"zmq.*|zmq/.*", "master/salt"),
     "msgpack": (r"msgpack.*|msgpack/.*", "master/salt"),
 }

@@ -22,6 +22,7 @@
 #include "rest_fcgi/netapi/options.h"
 #include "rest_fcgi/returner/options.h"
 #include "rest_fcgi/store/options.h"
+#include "rest_fcgi/watch/options.h"
 
 namespace rest_fcgi::config {
 
@@ -35,6 +36,7 @@ struct CommandLine {
     make_token,
     revoke,
     explain,
+    watch,
     show_version,
     show_help
   };
@@ -48,6 +50,8 @@ struct CommandLine {
   std::string fun;
   std::string tgt;
   bool has_password_on_stdin = false;  ///< init reads the password from standard input
+  watch::Options watch;                ///< if `url` is empty, the configuration has the address
+  std::string token_file;              ///< the file with the token for watch; empty means SALTAPI_TOKEN
 };
 
 /// Parses the arguments of main(). Errors: configuration, with the name of the wrong option.
@@ -164,6 +168,14 @@ Result<void> write_first_setup(const FirstSetup& setup);
 /// Reads a line of standard input as a password, without echo on a terminal. Errors: configuration, for a
 /// missing or too long line.
 [[nodiscard]] Result<Secret> read_password();
+
+/// Returns the token for `--watch`: the first line of `--token-file`, or the variable SALTAPI_TOKEN. Errors:
+/// configuration, if there is no token.
+[[nodiscard]] Result<Secret> read_token(const CommandLine& command_line);
+
+/// Returns the URL of the first port of rest_cherrypy or rest_tornado, for requests from this host. Errors:
+/// configuration, if there is no such port or if it has TLS, because the name of its certificate is unknown.
+[[nodiscard]] Result<std::string> local_events_url(const Settings& settings);
 
 /// Writes one line to standard output without stdio, whose buffers are not wiped. Returns false after a
 /// failure.
