@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -31,6 +32,9 @@ class Link {
 
   /// Beast calls this function when it begins to end the connection.
   std::function<void()> on_teardown;
+
+  /// The owner of this link. Beast's writes hold the owner, because they may wait longer than its coroutines.
+  std::weak_ptr<void> owner;
 
   /// The state of a pending write.
   struct Progress {
@@ -82,7 +86,9 @@ class Link {
         [this](auto handler, const Buffers& bytes) {
           asio::co_spawn(
               get_executor(),
-              [](Link& link, Buffers all) -> Task<> { co_await link.write(all); }(*this, bytes),
+              [](Link& link, std::shared_ptr<void> /*kept*/, Buffers all) -> Task<> {
+                co_await link.write(all);
+              }(*this, owner.lock(), bytes),
               [handler = std::move(handler),
                size = asio::buffer_size(bytes)](const std::exception_ptr& failure) mutable {
                 const boost::system::error_code broken = asio::error::broken_pipe;
@@ -103,11 +109,13 @@ class Link {
 template <class Handler>
 void async_teardown(boost::beast::role_type /*role*/, Link& link, Handler&& handler) {
   if (link.on_teardown) link.on_teardown();
-  asio::co_spawn(
-      link.get_executor(), [](Link& ended) -> Task<> { co_await ended.transport().finish(); }(link),
-      [handler = std::forward<Handler>(handler)](const std::exception_ptr& /*failure*/) mutable {
-        handler(boost::system::error_code());
-      });
+  const auto finish = [](Link& ended, std::shared_ptr<void> /*kept*/) -> Task<> {
+    co_await ended.transport().finish();
+  };
+  asio::co_spawn(link.get_executor(), finish(link, link.owner.lock()),
+                 [handler = std::forward<Handler>(handler)](const std::exception_ptr& /*failure*/) mutable {
+                   handler(boost::system::error_code());
+                 });
 }
 
 /// Beast calls this function when a WebSocket's peer is silent for too long.

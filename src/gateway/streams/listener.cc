@@ -65,6 +65,7 @@ Listener::Listener(ListenerGroup& group, NewStream stream)
 
 void Listener::start() {
   link_.on_teardown = [this] { begin_end(); };
+  link_.owner = weak_from_this();
   const auto ended = [self = shared_from_this()](const std::exception_ptr& failure) {
     log_end(failure);
     self->drop();

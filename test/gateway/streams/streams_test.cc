@@ -367,6 +367,18 @@ TEST_CASE("a WebSocket peer that sends pings and reads nothing is dropped") {
   flood.join();
 }
 
+TEST_CASE("a WebSocket peer that reads nothing is dropped while a ping waits") {
+  const auto source = FeedSource::make();
+  StreamLimits limits = quick_limits();
+  limits.silence = milliseconds(400);  // the ping is sent after 200 ms
+  limits.blocked = milliseconds(300);
+  Streams streams(limits);
+  std::vector<Peer> peers;
+  for (int i = 0; i < 20; ++i) peers.push_back(add_stream(streams, *source, Form::messages));
+  source->publish(std::string(10'000'000, 'x'));
+  CHECK(eventually([&] { return source->open_feeds() == 0 && streams.count() == 0; }));
+}
+
 TEST_CASE("a stream is closed soon if the peer does not answer the WebSocket close") {
   const auto source = FeedSource::make();
   StreamLimits limits = quick_limits();
