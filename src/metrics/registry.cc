@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/metrics/registry.h"
 
+#include <map>
+
 namespace rest_fcgi::metrics {
 namespace {
 
@@ -57,8 +59,10 @@ void Family<Metric>::write(Writer& writer, const std::vector<std::string>& value
 template <class Metric>
 void Family<Metric>::write(Writer& writer) const {
   writer.metric(type_of(other_), description_.name, description_.help);
-  const std::shared_lock lock(mutex_);
-  for (const auto& [values, metric] : series_) write(writer, values, *metric);
+  const std::lock_guard lock(mutex_);
+  std::map<std::vector<std::string>, const Metric*> sorted;
+  for (const auto& [values, metric] : series_) sorted.emplace(values, metric.get());
+  for (const auto& [values, metric] : sorted) write(writer, values, *metric);
   if (dropped_.value() == 0 || std::is_same_v<Metric, Gauge>) return;
   write(writer, std::vector<std::string>(description_.labels.size(), "other"), other_);
 }

@@ -9,13 +9,12 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -82,10 +81,6 @@ class Family {
   /// Returns the series with these values of `Description::labels`, and creates a missing series. The
   /// reference is valid until `erase`. REQUIRES: each label has a value.
   Metric& with(std::initializer_list<std::string_view> values) {
-    {
-      const std::shared_lock lock(mutex_);
-      if (const auto found = series_.find(values); found != series_.end()) return *found->second;
-    }
     const std::lock_guard lock(mutex_);
     if (const auto found = series_.find(values); found != series_.end()) return *found->second;
     if (series_.size() >= description_.max_series) {
@@ -111,21 +106,30 @@ class Family {
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.value(); }
 
  private:
-  struct Less {
+  // `with` is called several times a request, so it finds a series by a hash and copies no text.
+  struct Hash {
+    using is_transparent = void;
+    template <class Values>
+    std::size_t operator()(const Values& values) const {
+      std::size_t hash = 0;
+      for (const std::string_view value : values) hash = 31 * hash + std::hash<std::string_view>()(value);
+      return hash;
+    }
+  };
+  struct Equal {
     using is_transparent = void;
     template <class A, class B>
     bool operator()(const A& a, const B& b) const {
-      return std::lexicographical_compare(
-          a.begin(), a.end(), b.begin(), b.end(),
-          [](std::string_view one, std::string_view two) { return one < two; });
+      return std::equal(a.begin(), a.end(), b.begin(), b.end());
     }
   };
 
   void write(Writer& writer, const std::vector<std::string>& values, const Metric& metric) const;
 
   const Description description_;
-  mutable std::shared_mutex mutex_;
-  std::map<std::vector<std::string>, std::unique_ptr<Metric>, Less> series_;  // `mutex_` guards this member.
+  mutable std::mutex mutex_;
+  std::unordered_map<std::vector<std::string>, std::unique_ptr<Metric>, Hash, Equal>
+      series_;  // by the values of the labels; guarded by mutex_
   Metric other_;
   Counter dropped_;
 };
