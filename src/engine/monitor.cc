@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/engine/monitor.h"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -10,6 +11,38 @@
 
 namespace rest_fcgi::engine {
 namespace {
+
+using returner::WriteCounts;
+
+/// Returns the counters of the writes to the job caches; null if this process stores no jobs.
+const WriteCounts* writes_of(const Runtime& runtime) {
+  if (const auto* salt = std::get_if<SaltEngine>(&runtime.engine))
+    return salt->recorder ? &salt->recorder->writes() : nullptr;
+  return &std::get<std::shared_ptr<embedded::Runtime>>(runtime.engine)->writes();
+}
+
+void write_job_counts(metrics::Writer& writer, const WriteCounts& writes) {
+  using What = WriteCounts::What;
+  const auto count = [&writer](std::string_view name, std::string_view help, std::uint64_t value) {
+    writer.counter(name, help, static_cast<double>(value));
+  };
+  count("rest_fcgi_jobs_stored_total", "Jobs that were written to a job cache.", writes.stored(What::job));
+  count("rest_fcgi_returns_stored_total", "Returns that were written to a job cache after their job.",
+        writes.stored(What::one_return));
+  count("rest_fcgi_job_writes_failed_total", "Writes of jobs and returns to a job cache that failed.",
+        writes.failed(What::job) + writes.failed(What::one_return));
+}
+
+void write_master(metrics::Writer& writer, salt::Runtime& master) {
+  writer.gauge("rest_fcgi_event_bus_joined", "Whether the event bus of the Salt master is joined.",
+               master.check_event_bus() ? 1 : 0);
+  const salt::RequestStatistics numbers = master.statistics();
+  writer.metric(metrics::Type::gauge, "rest_fcgi_master_connections", "Connections to the Salt master.");
+  writer.sample({{"state", "busy"}}, static_cast<double>(numbers.busy));
+  writer.sample({{"state", "idle"}}, static_cast<double>(numbers.idle));
+  writer.gauge("rest_fcgi_master_requests_waiting", "Requests that wait for a connection to the Salt master.",
+               static_cast<double>(numbers.waiting));
+}
 
 /// Writes a row to the store. The write fails if the disk is full or the database is locked.
 Result<void> write_to(store::Store& store) {
@@ -69,11 +102,16 @@ Monitor::Monitor(const config::Settings& settings, Runtime runtime) : runtime_(s
   });
   registry_->on_collect([this](metrics::Writer& writer) {
     write_store(writer, *runtime_.store);
-    if (const auto* salt = std::get_if<SaltEngine>(&runtime_.engine)) {
-      writer.gauge("rest_fcgi_event_bus_joined", "Whether the event bus of the Salt master is joined.",
-                   salt->runtime->check_event_bus() ? 1 : 0);
-    }
+    if (const WriteCounts* writes = writes_of(runtime_)) write_job_counts(writer, *writes);
+    if (const auto* salt = std::get_if<SaltEngine>(&runtime_.engine)) write_master(writer, *salt->runtime);
   });
+  runtime_.store->observe_commits(
+      [registry = registry_,
+       &times = registry_->histograms({"rest_fcgi_store_commit_duration_seconds",
+                                       "Time of a commit. durable: whether it waited for an fsync.",
+                                       {"durable"}})](std::chrono::nanoseconds time, bool is_durable) {
+        times.with({is_durable ? "true" : "false"}).observe(time);
+      });
   metrics::add_process_metrics(*registry_);
   add_engine_checks(settings);
 }

@@ -69,6 +69,13 @@ void Store::commit(const std::vector<Write*>& writes) {
   const bool is_durable =
       std::any_of(writes.begin(), writes.end(), [](const Write* one) { return one->kind == Kind::durable; });
   Connection& connection = is_durable ? *syncer_ : *writer_;
+  if (!commit_observer_) return commit_on(connection, writes);
+  const auto start = std::chrono::steady_clock::now();
+  commit_on(connection, writes);
+  commit_observer_(std::chrono::steady_clock::now() - start, is_durable);
+}
+
+void Store::commit_on(Connection& connection, const std::vector<Write*>& writes) {
   bool is_touched = false;  // One FULL commit is enough for all durable writes.
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
@@ -153,6 +160,11 @@ void Store::note_outcome(const Result<void>& outcome) {
   log::error(format(
       "store: {}: it cannot be written: {}; asynchronous jobs, logins and logouts are refused until it can",
       path_, outcome.error().message));
+}
+
+void Store::observe_commits(CommitObserver observer) {
+  const std::lock_guard lock(write_mutex_);
+  commit_observer_ = std::move(observer);
 }
 
 Store::Registration Store::every_second(Task task) {

@@ -30,6 +30,7 @@ class EndedRuntime : public salt::Runtime {
  public:
   Result<void> check_event_bus() override { return {}; }
   Result<void> ping_master(SteadyTime) override { return {}; }
+  [[nodiscard]] salt::RequestStatistics statistics() const override { return {}; }
   void join_event_bus() override {}
   std::size_t shutdown(SteadyTime) override { return 0; }
 };
@@ -37,6 +38,7 @@ class EndedRuntime : public salt::Runtime {
 class FakeRecorder : public recording::Recorder {
  public:
   explicit FakeRecorder(bool is_quick) : is_quick_(is_quick) {}
+  [[nodiscard]] const returner::WriteCounts& writes() const override { return writes_; }
   Result<void> flush(SteadyTime) override {
     if (is_quick_) return {};
     return Error{ErrorKind::unavailable, "the job caches take longer"};
@@ -44,6 +46,7 @@ class FakeRecorder : public recording::Recorder {
 
  private:
   const bool is_quick_;
+  const returner::WriteCounts writes_;
 };
 
 }  // namespace

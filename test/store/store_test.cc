@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -321,6 +323,19 @@ TEST_CASE("a task runs once a second until its registration ends") {
   const int seen = second;
   CHECK(test::within(std::chrono::seconds(20), [&] { return second >= seen + 2; }));
   CHECK(first == before);
+}
+
+TEST_CASE("the commit observer gets the time of each commit, and whether it was durable") {
+  const test::TempDir dir;
+  const auto store = *Store::open({.path = dir / "state.db"});
+  std::vector<bool> durable;
+  store->observe_commits([&](std::chrono::nanoseconds time, bool is_durable) {
+    CHECK(time.count() > 0);
+    durable.push_back(is_durable);
+  });
+  CHECK(store->execute("UPDATE meta SET value = value"));
+  CHECK(store->sync());
+  CHECK(durable == std::vector<bool>{false, true});
 }
 
 }  // namespace

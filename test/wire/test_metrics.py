@@ -79,6 +79,24 @@ def test_jobs_and_returns_are_counted_as_salt_exporter_does(started):
     assert found['salt_health_last_heartbeat{minion="ms-0"}'] > 1e9
 
 
+def test_stored_and_failed_jobs_and_commits_are_counted(start):
+    serves = serving()
+    changes, metrics = watched(serves)
+    daemon = start(merge(changes, {"master_job_cache": "sqlite3"}))
+    api = api_of(serves)
+    ping = json.dumps(local("test.ping"))
+    assert api.request("POST", "/run", ping, JSON).status == 200
+    before = samples(metrics)
+    assert before["rest_fcgi_jobs_stored_total"] == 1 and before["rest_fcgi_job_writes_failed_total"] == 0
+    assert before['rest_fcgi_store_commit_duration_seconds_count{durable="false"}'] >= 1
+    (path,) = daemon.directory.rglob("state.db")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as lock:
+        lock.execute("BEGIN IMMEDIATE")
+        assert api.request("POST", "/run", ping, JSON).status == 200
+    after = samples(metrics)
+    assert after["rest_fcgi_jobs_stored_total"] == 1 and after["rest_fcgi_job_writes_failed_total"] >= 1
+
+
 def test_openmetrics_is_sent_to_a_client_that_accepts_it(started):
     _, metrics = started
     reply = metrics.request("GET", "/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0"})

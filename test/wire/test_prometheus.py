@@ -17,7 +17,8 @@ from support.rest import login, serving
 ALERTS = ROOT / "deploy/prometheus/alerts.yml"
 DASHBOARD = ROOT / "deploy/grafana/rest_fcgi.json"
 METRIC = re.compile(r"\b(?:rest_fcgi|salt|process)_[a-z_]+\b")
-ELSEWHERE = {"rest_fcgi_event_bus_joined", "salt_function_status"}  # these metrics exist only with a Salt master
+# Metrics that exist only in front of a Salt master.
+ELSEWHERE = {"rest_fcgi_event_bus_joined", "rest_fcgi_master_connections", "rest_fcgi_master_requests_waiting", "salt_function_status"}
 
 NEEDS_PROMETHEUS = pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus is not installed")
 

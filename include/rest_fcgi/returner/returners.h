@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,6 +36,24 @@ namespace rest_fcgi::returner {
 [[nodiscard]] std::function<Result<void>(SteadyTime deadline)> make_etcd_probe(etcd::Options options,
                                                                                bool uses_v2);
 
+/// Counts the writes of jobs and returns to the job caches of a process, for metrics. Thread-safe.
+class WriteCounts {
+ public:
+  enum class What { job, one_return };
+
+  void note(What what, const Result<void>& written) noexcept {
+    counts_[index(what, written.ok())].fetch_add(1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t stored(What what) const noexcept { return counts_[index(what, true)]; }
+  [[nodiscard]] std::uint64_t failed(What what) const noexcept { return counts_[index(what, false)]; }
+
+ private:
+  static std::size_t index(What what, bool is_stored) noexcept {
+    return (what == What::job ? 0U : 2U) + (is_stored ? 1U : 0U);
+  }
+  std::array<std::atomic<std::uint64_t>, 4> counts_{};
+};
+
 /// The job caches of a process by name. Thread-safe.
 class Returners {
  public:
@@ -54,6 +76,9 @@ class Returners {
 
   [[nodiscard]] std::vector<std::string> names() const;
 
+  /// Returns the counters of writes. The callers of the job caches count their writes there.
+  [[nodiscard]] WriteCounts& writes() const noexcept { return *writes_; }
+
   [[nodiscard]] Result<void> flush() const;
 
  private:
@@ -64,6 +89,7 @@ class Returners {
   std::map<std::string, std::unique_ptr<Returner>, std::less<>> by_name_;
   Returner* master_job_cache_ = nullptr;
   std::vector<Returner*> ext_job_caches_;
+  const std::unique_ptr<WriteCounts> writes_ = std::make_unique<WriteCounts>();
 };
 
 }  // namespace rest_fcgi::returner

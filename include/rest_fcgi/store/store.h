@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -63,6 +64,13 @@ class Store {
 
   [[nodiscard]] bool is_writable() const noexcept { return is_writable_; }
 
+  /// A function that gets the time of each commit, and whether the commit waited for an fsync.
+  using CommitObserver = std::function<void(std::chrono::nanoseconds time, bool is_durable)>;
+
+  /// Calls `observer` after each commit from now on. The observer must return quickly and must not call the
+  /// store.
+  void observe_commits(CommitObserver observer);
+
   using Task = std::function<void()>;
   struct Unregister {
     Store* store;
@@ -101,8 +109,11 @@ class Store {
   explicit Store(std::string path) : path_(std::move(path)) {}
   [[nodiscard]] Result<void> connect();
   void commit_with_others(Write& write) noexcept;
-  /// Commits these writes. A `durable` write uses synchronous=FULL, which also syncs earlier commits.
+  /// Commits these writes and measures the time. A `durable` write uses synchronous=FULL, which also syncs
+  /// earlier commits.
   void commit(const std::vector<Write*>& writes);
+  /// REQUIRES: the caller holds write_mutex_.
+  void commit_on(Connection& connection, const std::vector<Write*>& writes);
   void note_outcome(const Result<void>& outcome);
   void maintain();
   void reopen_if_moved();
@@ -113,6 +124,7 @@ class Store {
   std::mutex write_mutex_;
   std::unique_ptr<Connection> writer_;  // The member is guarded by `write_mutex_`.
   std::unique_ptr<Connection> syncer_;  // The connection with synchronous=FULL, guarded by `write_mutex_`.
+  CommitObserver commit_observer_;      // May be null; guarded by `write_mutex_`.
   std::unique_ptr<Connection> maintainer_;  // The connection for checkpoints.
   std::atomic<bool> is_writable_ = true;
 

@@ -79,6 +79,7 @@ class EmbeddedRuntime : public Runtime {
   void observe(std::shared_ptr<master::JobObserver> observer) override {
     jobs_->announcer().observe(std::move(observer));
   }
+  [[nodiscard]] const returner::WriteCounts& writes() const override { return jobs_->returners().writes(); }
 
   void announce_minions() override {
     const std::lock_guard lock(mutex_);

@@ -122,7 +122,8 @@ class RecordingMaster final : public master::Master {
 struct Caches::State {
   explicit State(std::unique_ptr<returner::Returners> given) : returners(std::move(given)) {}
 
-  void note(std::string_view jid, const Result<void>& kept) {
+  void note(What what, std::string_view jid, const Result<void>& kept) {
+    returners->writes().note(what, kept);
     if (kept) {
       if (failing.exchange(false)) log::warning("ext_job_cache: jobs are kept again");
     } else if (!failing.exchange(true)) {
@@ -133,8 +134,8 @@ struct Caches::State {
     }
   }
 
-  void call(std::string_view jid, const Call& call) {
-    for (returner::Returner* const cache : returners->ext_job_caches()) note(jid, call(*cache));
+  void call(What what, std::string_view jid, const Call& call) {
+    for (returner::Returner* const cache : returners->ext_job_caches()) note(what, jid, call(*cache));
   }
 
   const std::unique_ptr<returner::Returners> returners;
@@ -149,7 +150,11 @@ Caches::Caches(std::unique_ptr<returner::Returners> returners, Limits limits)
       workers_({.threads = 1, .queued = limits.calls + kFlushes}) {}
 
 void Caches::call(std::string_view jid, const Call& call) {
-  state_->call(jid, call);
+  state_->call(What::job, jid, call);
+}
+
+const returner::WriteCounts& Caches::writes() const {
+  return state_->returners->writes();
 }
 
 void Caches::call_later(std::string jid, std::size_t bytes, Call call) {
@@ -163,10 +168,10 @@ void Caches::call_later(std::string jid, std::size_t bytes, Call call) {
   auto room = fits ? workers_.reserve({}, 1) : Error{ErrorKind::unavailable, "too much waits to be kept"};
   if (!room) {
     leave();
-    return state_->note(jid, room.error());
+    return state_->note(What::one_return, jid, room.error());
   }
   room->submit([state = state_, leave, jid = std::move(jid), call = std::move(call)](const std::stop_token&) {
-    state->call(jid, call);
+    state->call(What::one_return, jid, call);
     leave();
   });
 }

@@ -26,6 +26,7 @@ namespace rest_fcgi::recording {
 class Caches {
  public:
   using Call = std::function<Result<void>(returner::Returner&)>;
+  using What = returner::WriteCounts::What;
 
   struct Limits {
     std::size_t calls = 16384;
@@ -34,6 +35,7 @@ class Caches {
 
   Caches(std::unique_ptr<returner::Returners> returners, Limits limits);
 
+  /// Calls `call`, which saves a load, with each job cache.
   void call(std::string_view jid, const Call& call);
 
   /// Queues a call to each job cache. Queued calls run in order. A call that exceeds the limits is dropped.
@@ -41,6 +43,8 @@ class Caches {
 
   /// Waits until the job caches have saved all earlier calls. Fails with `unavailable`, also at `deadline`.
   [[nodiscard]] Result<void> flush(SteadyTime deadline);
+
+  [[nodiscard]] const returner::WriteCounts& writes() const;
 
  private:
   struct State;
@@ -94,6 +98,7 @@ class JobRecorder final : public Recorder {
   /// job with a warning.
   void keep(std::shared_ptr<const RecordedJob> job);
 
+  [[nodiscard]] const returner::WriteCounts& writes() const override { return caches_->writes(); }
   Result<void> flush(SteadyTime deadline) override { return caches_->flush(deadline); }
 
  private:

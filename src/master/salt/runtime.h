@@ -34,6 +34,7 @@ class LiveRuntime final : public Runtime {
   void join_event_bus() override { static_cast<void>(bus()); }
   [[nodiscard]] Result<void> check_event_bus() override;
   [[nodiscard]] Result<void> ping_master(SteadyTime deadline) override;
+  [[nodiscard]] RequestStatistics statistics() const override { return requests_->statistics(); }
   std::size_t shutdown(SteadyTime deadline) override;
 
  private:

@@ -36,6 +36,9 @@ class Runtime {
   /// Reports each job of this process to `observer`. REQUIRES: the runtime has no jobs yet.
   virtual void observe(std::shared_ptr<master::JobObserver> observer) = 0;
 
+  /// Returns the counters of the writes to the job caches.
+  [[nodiscard]] virtual const returner::WriteCounts& writes() const = 0;
+
   /// Announces the minions that were added or removed since the last call. REQUIRES: the latest master serves
   /// requests.
   virtual void announce_minions() = 0;

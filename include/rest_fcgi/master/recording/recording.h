@@ -16,6 +16,9 @@ class Recorder {
  public:
   virtual ~Recorder() = default;
 
+  /// Returns the counters of the writes to the job caches.
+  [[nodiscard]] virtual const returner::WriteCounts& writes() const = 0;
+
   /// Waits until all earlier records are saved. Fails with `unavailable` if a job cache fails, or at
   /// `deadline`.
   virtual Result<void> flush(SteadyTime deadline) = 0;

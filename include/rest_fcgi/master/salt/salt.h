@@ -16,6 +16,13 @@
 /// The engine `salt`: calls a real master of Salt 3006, 3007 or 3008 and its minions over ZeroMQ.
 namespace rest_fcgi::salt {
 
+/// Numbers about the connections to the master's `ret_port`, for metrics.
+struct RequestStatistics {
+  std::size_t busy = 0;     ///< connections with a request that runs
+  std::size_t idle = 0;     ///< connections that are kept for the next request
+  std::size_t waiting = 0;  ///< requests that wait for a connection
+};
+
 /// The parts of the engine that outlive a reload of the configuration. Thread-safe.
 class Runtime {
  public:
@@ -31,6 +38,8 @@ class Runtime {
   /// Sends a message without effect to the master and waits for the reply. Fails with `unavailable` or
   /// `timeout`.
   [[nodiscard]] virtual Result<void> ping_master(SteadyTime deadline) = 0;
+
+  [[nodiscard]] virtual RequestStatistics statistics() const = 0;
 
   /// Refuses new asynchronous work, and waits for the running work until `deadline`. Returns the amount of
   /// work that still runs. Unless the result is 0, the Runtime must not be destroyed. REQUIRES: the call is

@@ -164,20 +164,25 @@ Jobs::ExtraReturners Jobs::extra_returners(std::string_view ret) const {
   return extra;
 }
 
+void Jobs::note(WriteCounts::What what, std::string_view jid, const Result<void>& saved) const {
+  returners_->writes().note(what, saved);
+  log_failure(saved, what == WriteCounts::What::job ? "the load" : "a return", jid);
+}
+
 template <class Write>
-void Jobs::write_to_all(const ExtraReturners& extra, std::string_view what, std::string_view jid,
+void Jobs::write_to_all(const ExtraReturners& extra, WriteCounts::What what, std::string_view jid,
                         const Write& write) {
-  log_failure(write(cache()), what, jid);
-  for (returner::Returner* one : extra) log_failure(write(*one), what, jid);
+  note(what, jid, write(cache()));
+  for (returner::Returner* one : extra) note(what, jid, write(*one));
 }
 
 Result<void> Jobs::save(const returner::Load& load, returner::Durability durability,
                         const ExtraReturners& extra) {
   const Result<void> saved = cache().save_load(load, durability);
+  note(WriteCounts::What::job, load.jid, saved);
   if (!saved && durability == returner::Durability::durable) return not_started(saved.error());
-  log_failure(saved, "the load", load.jid);
   for (returner::Returner* one : extra) {
-    log_failure(one->save_load(load, returner::Durability::committed), "the load", load.jid);
+    note(WriteCounts::What::job, load.jid, one->save_load(load, returner::Durability::committed));
   }
   return {};
 }
@@ -197,7 +202,7 @@ void Jobs::add_job(const returner::Load& load, const std::vector<master::Return>
   for (const master::Return& ret : returns) {
     views.push_back({ret.minion, ret.ret.text(), ret.retcode, ret.success, ret.out});
   }
-  write_to_all(extra, "the whole", load.jid,
+  write_to_all(extra, WriteCounts::What::job, load.jid,
                [&](returner::Returner& to) { return to.save_job(load, views); });
   announce(load, missing);
   for (const master::Return& ret : returns) announcer_->job_ret(load, ret);
@@ -205,7 +210,8 @@ void Jobs::add_job(const returner::Load& load, const std::vector<master::Return>
 
 void Jobs::save_return(std::string_view jid, const master::Return& ret, const ExtraReturners& extra) {
   const returner::JobReturn saved{ret.minion, ret.ret, ret.retcode, ret.success, ret.out};
-  write_to_all(extra, "a return", jid, [&](returner::Returner& to) { return to.returner(jid, saved); });
+  write_to_all(extra, WriteCounts::What::one_return, jid,
+               [&](returner::Returner& to) { return to.returner(jid, saved); });
 }
 
 void Jobs::add_return(const returner::Load& load, const master::Return& ret, const ExtraReturners& extra) {
@@ -294,7 +300,7 @@ void Jobs::record_orphan(const ActiveJob& orphan, bool is_saved) {
   const returner::Load& load = orphan.load;
   const ExtraReturners extra = extra_returners(orphan.ret);
   if (!is_saved) {
-    log_failure(save(load, returner::Durability::durable, extra), "the load", load.jid);
+    static_cast<void>(save(load, returner::Durability::durable, extra));  // `save` logs a failure.
     announce(load, {});
   }
   const Result<std::vector<std::string>> found = minions_without_return(load);
@@ -302,7 +308,7 @@ void Jobs::record_orphan(const ActiveJob& orphan, bool is_saved) {
   for (const std::string& minion : missing) {
     // A late return of the dead process replaces the placeholder.
     const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
-    write_to_all(extra, "a return", load.jid,
+    write_to_all(extra, WriteCounts::What::one_return, load.jid,
                  [&](returner::Returner& to) { return to.returner(load.jid, ret); });
     if (is_master_call(load)) {
       announcer_->master_ret(load, Json::string(kOrphaned), false, InJobCache::yes);

@@ -157,8 +157,12 @@ class Jobs {
   [[nodiscard]] const std::string& master_id() const noexcept { return master_id_; }
 
  private:
+  using WriteCounts = returner::WriteCounts;
+
+  /// Counts a write to a job cache, and logs its failure.
+  void note(WriteCounts::What what, std::string_view jid, const Result<void>& saved) const;
   template <class Write>
-  void write_to_all(const ExtraReturners& extra, std::string_view what, std::string_view jid,
+  void write_to_all(const ExtraReturners& extra, WriteCounts::What what, std::string_view jid,
                     const Write& write);
   [[nodiscard]] std::vector<RunningTable::Entry> running_elsewhere();
   Result<void> settle(const RunningTable::Entry& orphan);

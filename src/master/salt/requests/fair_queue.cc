@@ -97,6 +97,11 @@ std::size_t FairQueue::waiting() const {
   return waiting_;
 }
 
+std::size_t FairQueue::running() const {
+  const std::scoped_lock lock(mutex_);
+  return under_way_ + stalled_;
+}
+
 void FairQueue::begin(ClassState& priority) {
   ++priority.under_way;
   ++under_way_;

@@ -85,6 +85,8 @@ class FairQueue {
   static constexpr std::size_t kMaxStalled = 3;
 
   [[nodiscard]] std::size_t waiting() const;
+  /// Returns the number of running requests, with the stalled ones.
+  [[nodiscard]] std::size_t running() const;
 
   /// Refuses new requests and wakes the waiting requests. Returns when no request runs.
   void close();

@@ -60,6 +60,10 @@ class Pool final : public RequestPool {
     return answer;
   }
 
+  [[nodiscard]] RequestStatistics statistics() const override {
+    return {queue_.running(), idle_.size(), queue_.waiting() + logins_.waiting() + tokens_.waiting()};
+  }
+
  private:
   using Pass = auth::PasswordHashLimiter::Pass;
 

@@ -8,6 +8,7 @@
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/core/secret.h"
+#include "rest_fcgi/master/salt/salt.h"
 
 namespace rest_fcgi::salt {
 
@@ -32,6 +33,8 @@ class RequestPool {
   [[nodiscard]] Result<WipedBytes> request(Request info, WipedBytes message, SteadyTime deadline) {
     return request(info, std::move(message), deadline, Before());
   }
+
+  [[nodiscard]] virtual RequestStatistics statistics() const = 0;
 };
 
 }  // namespace rest_fcgi::salt
