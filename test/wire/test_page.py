@@ -104,6 +104,59 @@ def test_a_job_of_another_client_appears_in_the_list_and_progresses(start, brows
     assert browser.complaints() == []
 
 
+def test_a_running_job_is_stopped_after_a_confirmation(start, browser, directory):
+    changes, go = slow_module(directory)
+    enter(browser, f"{started(start, changes).url}/")
+    run_function(browser, "slow.wait", str(go))
+    (go / "ms-0").touch()
+    browser.await_text("1 of 3 returned", "#progress-text")
+    browser.click("#stop")
+    browser.await_text("Stop slow.wait on ms-1, ms-2?", "#confirm")
+    assert browser.run("return document.activeElement.textContent") == "Cancel"
+    browser.press("ENTER")
+    assert browser.run("return document.activeElement.id") == "stop"  # where the user was before
+    browser.press("ENTER")
+    browser.await_text("Stop slow.wait on ms-1, ms-2?", "#confirm")
+    assert nameless_controls(browser) == []
+    browser.picture(PICTURES / "stop.png")
+    browser.click("#confirm-yes")
+    browser.await_text("Done: 3 of 3 returned, 2 failed", "#progress-text")
+    assert not browser.shown("#stop-actions")
+    run_function(browser, "slow.wait", str(go / "nosuch"))
+    browser.await_text("0 of 3 returned", "#progress-text")
+    visit(browser, "jobs")
+    browser.await_text("0 of 3 returned", "#jobs")
+    browser.click("#jobs a")
+    browser.await_text("0 of 3 returned", "#progress-text")
+    browser.click("#kill")
+    browser.click("#confirm-yes")
+    browser.await_text("Done: 3 of 3 returned, 3 failed", "#progress-text")
+    assert browser.complaints() == []
+
+
+def test_a_key_is_deleted_after_a_confirmation(start, browser):
+    api = started(start)
+    headers = {"Content-Type": "application/json", **session(login(api))}
+    low = {"client": "wheel", "fun": "key.gen_accept", "id_": "ms-9"}
+    assert api.request("POST", "/", json.dumps(low), headers).status == 200
+    enter(browser, f"{api.url}/")
+    visit(browser, "keys")
+    browser.await_text("4 keys, 0 to accept", "#keys-count")
+    delete = "button[aria-label='Delete the key of ms-9']"
+    browser.click(delete)
+    browser.await_text("Delete the key of ms-9?", "#confirm")
+    browser.picture(PICTURES / "delete.png")
+    browser.press("ENTER")  # the focus is on Cancel
+    assert rows(browser, "keys").keys() == {"ms-0", "ms-1", "ms-2", "ms-9"}
+    browser.click(delete)
+    browser.click("#confirm-yes")
+    browser.await_text("3 keys, 0 to accept", "#keys-count")
+    browser.click("button[aria-label='Delete the key of ms-0']")
+    browser.click("#confirm-yes")
+    browser.await_text("The key of ms-0 is still accepted", "#message")
+    assert browser.complaints() == []
+
+
 def test_arguments_are_read_as_yaml_and_functions_are_documented(start, browser):
     enter(browser, f"{started(start).url}/")
     browser.await_text("functions: type a part", "#function-hint")
@@ -153,7 +206,7 @@ def test_jobs_are_filtered_and_minions_show_their_grains(start, browser):
     assert browser.run("return document.querySelector('#target').value") == "ms-0"
     visit(browser, "keys")
     browser.await_text("3 keys, 0 to accept", "#keys-count")
-    assert rows(browser, "keys")["ms-2"][0].strip() == "accepted" and rows(browser, "keys")["ms-2"][1].count(":") == 31
+    assert rows(browser, "keys")["ms-2"][0].split()[0] == "accepted" and rows(browser, "keys")["ms-2"][1].count(":") == 31
     assert browser.complaints() == []
 
 

@@ -20,8 +20,18 @@ def pending(salt):
     pki = salt.home / "master/pki"
     shutil.copy(pki / "minions" / MINIONS[0], pki / "minions_pre" / PENDING)
     yield PENDING
-    for state in ("minions_pre", "minions"):
+    for state in ("minions_pre", "minions", "minions_rejected"):
         (pki / state / PENDING).unlink(missing_ok=True)
+
+
+def run_slow_job(browser):
+    """Runs a job that takes long, and stops it."""
+    visit(browser, "run")
+    run_function(browser, "test.sleep", "60", target=MINIONS[0])
+    browser.await_text("0 of 1 returned", "#progress-text")
+    browser.click("#stop")
+    browser.click("#confirm-yes")
+    browser.await_text("A signal was sent on 1 minion.", "#stop-status")
 
 
 @FIRST_SERIES
@@ -49,9 +59,22 @@ def test_the_page_works_in_front_of_a_real_master(engine, browser, pending, way)
     visit(browser, "keys")
     browser.await_text("1 to accept", "#keys-count")
     assert rows(browser, "keys")[pending][1] == rows(browser, "keys")[MINIONS[0]][1], "the fingerprint of the same key"
+    keys = engine.salt.home / "master/pki"
+    browser.click(f"button[aria-label='Reject the key of {pending}']")
+    browser.click("#confirm-yes")
+    browser.await_text("0 to accept", "#keys-count")
+    assert rows(browser, "keys")[pending][0].split()[0] == "rejected" and (keys / "minions_rejected" / pending).exists()
+    (keys / "minions_rejected" / pending).rename(keys / "minions_pre" / pending)
+    browser.click("#refresh")
+    browser.await_text("1 to accept", "#keys-count")
     browser.click(f"button[aria-label='Accept the key of {pending}']")
     browser.await_text("0 to accept", "#keys-count")
-    assert rows(browser, "keys")[pending][0].strip() == "accepted" and (engine.salt.home / "master/pki/minions" / pending).exists()
+    assert rows(browser, "keys")[pending][0].split()[0] == "accepted" and (keys / "minions" / pending).exists()
+    browser.click(f"button[aria-label='Delete the key of {pending}']")
+    browser.click("#confirm-yes")
+    wait_until(lambda: pending not in rows(browser, "keys"), "the key is gone")
+    assert not (keys / "minions" / pending).exists()
+    run_slow_job(browser)
     browser.click("#logout")
     browser.await_text("External auth", "#login")
     assert browser.cookies() == [] and unexpected(browser.complaints()) == []
