@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import threading
 import time
 
@@ -19,6 +20,7 @@ from support.process import command_lines, processes_of, wait_until
 from support.units import Unit
 
 KILLS = 200 if daemons.LONG else 3
+KILLS_OF_RESPONDER = max(KILLS, 10)
 BUILT = daemons.BINARY.parent
 
 
@@ -64,7 +66,7 @@ def test_killing_the_responder_loses_no_answered_request(unit, front, ledger, ca
     nginx = front(unit)
     chance = random.Random(13)
     with load(ledger, over_fastcgi(unit.address), over_http(nginx)):
-        for number in range(KILLS):
+        for number in range(KILLS_OF_RESPONDER):
             await_answers(ledger)
             time.sleep(chance.uniform(0, 0.05))
             kills_etcd = etcd_or_none is not None and number % 3 == 1
@@ -75,10 +77,14 @@ def test_killing_the_responder_loses_no_answered_request(unit, front, ledger, ca
                 etcd_or_none.restart()
         await_answers(ledger)
     what = "the responder and of etcd" if etcd_or_none else "the responder"
-    ledger.close(f"{KILLS} kills of {what}", found_by(unit.address), capsys)
+    ledger.close(f"{KILLS_OF_RESPONDER} kills of {what}", found_by(unit.address), capsys)
+    commands = str([job["Arguments"] for job in runner(unit.address, "jobs.list_jobs").values()])
+    assert [word for word in ledger.answered() if f"echo {word} |" not in commands] == [], "the job cache has each job"
     # nginx answers 502 if a kill cuts its connection. New connections wait until a process runs.
     assert set(ledger.statuses) <= {200, 502} and ledger.count("answered") < ledger.sent
-    assert unit.starts == KILLS + 1
+    assert unit.starts == KILLS_OF_RESPONDER + 1
+    with contextlib.closing(sqlite3.connect(unit.directory / "cache/rest_fcgi/state.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def kill_some(program, every, stop, killed):

@@ -19,7 +19,6 @@ SANITIZED = os.environ.get("REST_FCGI_SANITIZED", "")
 LONG = bool(os.environ.get("REST_FCGI_LONG"))
 QUIET = bool(os.environ.get("REST_FCGI_QUIET"))  # the machine is idle, so tests can check speeds
 SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS") or 600 * LONG)
-KILLS = 200 if LONG else 10
 
 
 def may_look_into_others():

@@ -2,14 +2,12 @@
 
 import itertools
 import json
-import random
-import signal
 import threading
 import time
 
 from . import fastcgi
 from .api import CRED
-from .process import join, wait_until
+from .process import join
 
 
 def call(address, *chunks):
@@ -72,17 +70,3 @@ class Clients:
                 word = f"word-{number}-{turn}"
                 ret = call(address, {"client": "local", "tgt": "ms-0", "fun": "test.arg", "arg": [word]})
                 self.words.update([word] if ret and ret[0].get("ms-0") else [])
-
-
-def kill_again_and_again(start_again, rounds, clients):
-    """Starts and kills a daemon `rounds` times, each time after a random wait.
-    Clients do not connect while no daemon runs."""
-    chance = random.Random(4)
-    for _ in range(rounds):
-        daemon = start_again()
-        clients.aim_at(daemon.address)
-        wait_until(lambda: clients.jobs and clients.words, "jobs of both kinds are answered")
-        time.sleep(chance.uniform(0, 0.1))
-        daemon.kill(signal.SIGKILL)
-        clients.aim_at(None)
-        daemon.wait()

@@ -93,6 +93,10 @@ class Ledger:
         self.reasons[word] = text
         return "refused"
 
+    def answered(self):
+        """Returns the words of the answered requests."""
+        return [word for word, outcome in self._outcomes.items() if outcome == "answered"]
+
     def count(self, outcome):
         return list(self._outcomes.values()).count(outcome)
 
@@ -114,8 +118,7 @@ class Ledger:
     def lost(self, finds):
         """Returns the words of lost jobs. `finds(jid)` tells whether a job is found."""
         ran = self.ran()
-        answered = [word for word, outcome in self._outcomes.items() if outcome == "answered"]
-        return [word for word in answered if not (finds(self._jids[word]) if word in self._jids else ran[word])]
+        return [word for word in self.answered() if not (finds(self._jids[word]) if word in self._jids else ran[word])]
 
     def close(self, title, finds=lambda jid: False, capsys=None):
         """Prints the counts. Fails if a job was lost, ran twice or got an unclear refusal.
