@@ -41,7 +41,7 @@ TEST_CASE("a plain batch size is a number of minions") {
   CHECK(window_size({1e9, false}, 3) == 3);
 }
 
-TEST_CASE("a batch returns an item for each return, and runs on a limited number of minions") {
+TEST_CASE("salt#40477: a batch returns an item for each return, and runs on a limited number of minions") {
   const Clients clients;
   const auto reply = clients.run(batch(R"("batch": "1")"));
   REQUIRE(reply);

@@ -82,7 +82,7 @@ TEST_CASE("returns that come with the job are first in the map") {
   CHECK(clients.master().started().size() == 2);
 }
 
-TEST_CASE("without a matching minion the map is empty") {
+TEST_CASE("salt#20301: without a matching minion the map is empty") {
   const Clients clients;
   clients.master().minions.clear();
   const auto reply = clients.run(kPing);
@@ -91,7 +91,7 @@ TEST_CASE("without a matching minion the map is empty") {
   CHECK(reply->jid.empty());
 }
 
-TEST_CASE("full_return has the return code, the outputter and the jid") {
+TEST_CASE("salt#47208: full_return has the return code, the outputter and the jid") {
   const Clients clients;
   clients.master().minions = {"a", "b"};
   clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,

@@ -174,7 +174,7 @@ TEST_CASE("a session cookie from a page of another origin is refused") {
        {"POST /login", "Origin: https://evil.example", "{CRED}", 200, "", "-Set-Cookie"}});
 }
 
-TEST_CASE("rest_cherrypy answers CORS preflight requests on every path") {
+TEST_CASE("salt#28378: rest_cherrypy answers CORS preflight requests on every path") {
   Rest rest;
   const std::string asks = "Origin: https://gui.example.org | Access-Control-Request-Method: POST";
   const std::string headers =

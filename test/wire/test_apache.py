@@ -17,15 +17,15 @@ PING = [{"ms-0": True, "ms-1": True, "ms-2": True}]
 def behind(directory, start, keep):
     """Starts Apache with a configuration of apache/. Example: behind("fcgid.conf", changes)."""
 
-    def starter(sample, changes=None, **options):
+    def starter(sample, changes=None):
         home = directory / "apache"
         if sample == "fcgid.conf":
-            return keep(apaches.Fcgid(home, changes, **options))
+            return keep(apaches.Fcgid(home, changes))
         group = {"rest_fcgi": {"socket_group": apaches.USER}} if apaches.AS_USER else {}
         port = free_port() if sample == "proxy_http.conf" else None
         own = daemons.merge(group, {"rest_fcgi": {"netapi": ["rest_wsgi"]}, "rest_wsgi": {"port": port}} if port else {})
         daemon = start(daemons.merge(own, changes or {}), tcp="tcp" in sample)
-        return keep(apaches.Proxying(home, daemon, http_port=port, **options))
+        return keep(apaches.Proxying(home, daemon, http_port=port))
 
     return starter
 
@@ -127,8 +127,8 @@ def test_the_audit_line_has_the_address_of_the_connection_not_of_a_header(apache
     assert "remote_addr=127.0.0.1" in apache.log() and "203.0.113.1" not in apache.log()
 
 
-def test_the_tls_settings_of_the_readme_work(behind, sample):
+def test_the_tls_settings_of_the_sample_are_those_of_the_tests():
+    """test_web_servers.py sends requests with these settings."""
     lines = [line.split() for line in (daemons.ROOT / "apache/site/server.conf").read_text().splitlines()]
     shown = [words[1] for words in lines if words[:1] == ["#"] and words[1:2] and words[1].startswith("SSL")]
     assert shown == [line.split()[0] for line in apaches.TLS.split("\n") if line]
-    assert behind(sample, tls=True).run(local("test.ping")) == PING

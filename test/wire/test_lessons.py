@@ -143,10 +143,10 @@ def test_cve_2023_20897_cve_2017_14696_a_flood_of_malformed_packets_stops_no_oth
         assert answer.status == 200 and json.loads(answer.body)["return"] == PING
 
 
-def test_the_apache_samples_log_no_bodies_and_credentials():
-    for path in (ROOT / "apache").rglob("*.conf"):
+def test_the_samples_log_no_bodies_and_credentials():
+    for path in [path for server in ("nginx", "apache") for path in (ROOT / server).rglob("*.conf")]:
         text = path.read_text().lower()
-        assert not any(word in text for word in ("dumpio", "authorization}", "x-auth-token}", "{cookie}")), path
+        assert not any(word in text for word in ("$request_body", "dumpio", "authorization}", "x-auth-token}", "{cookie}")), path
 
 
 def test_check_config_uses_the_timeout_of_the_samples():

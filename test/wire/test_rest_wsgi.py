@@ -61,28 +61,10 @@ def test_cve_2021_25283_a_template_in_an_argument_is_not_rendered(api):
     assert api.run(local("test.echo", tgt="ms-0", arg=["{{7*7}}"])) == [{"ms-0": "{{7*7}}"}]
 
 
-def test_salt_issue_20301_a_target_without_minions_returns_an_empty_object(api):
-    reply = api.post(local("test.ping", tgt="nosuch*"))
-    assert (reply.status, reply.text) == (200, '{"return": [{}]}')
-
-
 def test_saltgui_issue_738_an_unknown_listed_id_has_no_return_in_full_return(api):
     (ret,) = api.run(local("test.ping", tgt="ms-0,ms-9", tgt_type="list", full_return=True))
     assert ret["ms-9"]["out"] == "no_return" and ret["ms-9"]["retcode"] == 1
     assert ret["ms-9"]["ret"].startswith("Minion did not return. [No response]\nThe minions may not have all finished running")
-
-
-def test_salt_issue_47208_full_return_has_the_exit_code_and_the_jid(api):
-    (ret,) = api.run(local("test.ping", full_return=True))
-    assert set(ret) == {"ms-0", "ms-1", "ms-2"}
-    assert ret["ms-2"]["ret"] is True and ret["ms-2"]["retcode"] == 0
-    assert re.fullmatch(r"\d{20}", ret["ms-2"]["jid"])
-
-
-def test_salt_issue_40477_a_batch_returns_one_item_per_minion(api):
-    items = api.run({**local("test.ping"), "client": "local_batch", "batch": "1"})
-    assert sorted(name for item in items for name in item) == ["ms-0", "ms-1", "ms-2"]
-    assert all(list(item.values()) == [True] for item in items)
 
 
 MINIONS = {
