@@ -27,14 +27,14 @@ class LocalCaller {
  public:
   using Addressee = std::shared_ptr<master::Addressee>;
 
-  /// A call to publish. Borrows all members except the selection.
+  /// A call to publish. Borrows all members except `selection`.
   struct Request {
     const lowstate::LocalCall& call;
     std::string_view user;
     Selection selection;
-    /// whether the selection has only some of the minions that the call's target matches
+    /// Whether `selection` lacks minions that the call's target matches.
     bool is_narrowed = false;
-    std::string_view jid = {};  ///< the jid that the caller chose; may be empty
+    std::string_view jid = {};  ///< The jid that the caller chose, or empty.
   };
 
   LocalCaller(std::shared_ptr<const Minions> minions, std::shared_ptr<const Modules> modules,
@@ -44,12 +44,12 @@ class LocalCaller {
         jobs_(std::move(jobs)),
         workers_(workers) {}
 
-  /// Runs the functions of the call. Quick functions run on this thread, and their returns are in the job up
-  /// to 1 MiB. Other functions run on worker threads and return through `returns`. If `returns` is null, only
-  /// the job cache gets the returns. Fails with `invocation` for a used jid, `unavailable` or `internal`.
+  /// Runs the functions of the call. Quick functions run on this thread, and the Job has up to 1 MiB of their
+  /// returns. Other functions run on worker threads and return to `returns`. If `returns` is null, only the
+  /// job cache gets returns. Fails with `invocation` for a used jid, `unavailable` or `internal`.
   [[nodiscard]] Result<master::Job> run(const Request& request, const Addressee& returns);
 
-  /// Answers a publication that runs no function. Saves nothing in the job cache.
+  /// Answers a publication without running a function. Saves nothing in the job cache.
   [[nodiscard]] master::Job answer(const Request& request, const master::Publication& publication);
 
  private:
@@ -81,8 +81,8 @@ class MasterCaller {
       : data_(std::move(data)), jobs_(std::move(jobs)), workers_(workers) {}
 
   /// Runs a runner or wheel. A quick function runs on this thread, and other functions on a worker thread. If
-  /// `returns` is null, every function runs on a worker thread and returns to the job cache. Fails with
-  /// `unavailable` or `internal`.
+  /// `returns` is null, every function runs on a worker thread and only the job cache gets its return. Fails
+  /// with `unavailable` or `internal`.
   [[nodiscard]] Result<master::Started> run(const Request& request, const Mailbox& returns);
 
   [[nodiscard]] master::WheelReply wheel(const Request& request);
@@ -96,14 +96,14 @@ class MasterCaller {
   master::Workers& workers_;
 };
 
-/// Delays an asynchronous job if there are event listeners, so that the reply comes before the job's first
+/// Delays an asynchronous job if events have listeners. The caller gets the reply before the job's first
 /// event.
 inline void delay_for_listeners(const Jobs& jobs, const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kDelay{100};
   if (jobs.announcer().has_listeners()) static_cast<void>(pause(kDelay, stop));
 }
 
-/// Starts a job now, if the caller waits for it, and returns null. Otherwise returns a gate that calls
+/// Calls `begin` and returns null if the caller waits for the job. Otherwise returns an object that calls
 /// `begin` when its last copy is destroyed.
 template <class Begin>
 [[nodiscard]] master::StartGate start_or_gate(bool is_awaited, Begin begin) {

@@ -21,8 +21,8 @@ struct Admitted final : master::Admitted {
         selection(std::move(its_selection)),
         arguments(std::move(its_arguments)) {}
   auth::Identity caller;
-  Selection selection;  ///< the selected minions of a local call
-  /// the arguments of a runner or wheel, as the rules saw them
+  Selection selection;  ///< The selected minions of a local call.
+  /// The arguments of a runner or wheel, in the form in which the rules were checked.
   std::shared_ptr<const lowstate::MasterArguments> arguments;
 };
 
@@ -49,7 +49,7 @@ MasterCaller::Request request_of(const master::Permit& permit) {
           admitted(permit).arguments};
 }
 
-/// Returns the part of the selection that `only` names by id.
+/// Returns the minions of `selection` whose ids are in `only`.
 Selection narrowed(const Selection& selection, const Minions& minions, const std::vector<std::string>& only) {
   const Selection wanted = select_ids(minions, {only.begin(), only.end()});
   Selection both;
@@ -58,7 +58,7 @@ Selection narrowed(const Selection& selection, const Minions& minions, const std
   return both;
 }
 
-/// The implementation of Runtime. The destructor waits for tasks on the workers, which share `jobs`.
+/// The implementation of Runtime. The destructor waits for tasks on the worker threads, which use `jobs_`.
 class EmbeddedRuntime : public Runtime {
  public:
   EmbeddedRuntime(const Options& options, std::shared_ptr<Jobs> jobs)
@@ -67,7 +67,7 @@ class EmbeddedRuntime : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override {
     std::size_t interrupted = 0;
     if (!workers_.close(deadline)) {
-      // Calls are interrupted first, so that the returns of stopped functions are dropped.
+      // An interrupted call drops its return, so the calls are interrupted before the worker threads stop.
       interrupted = jobs_->interrupt_all();
       workers_.stop();
     }
@@ -114,10 +114,10 @@ class EmbeddedRuntime : public Runtime {
  private:
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<GeneratedKeys> keys_ = std::make_shared<GeneratedKeys>();
-  mutable std::mutex mutex_;                    // guards the members `data_` to `started_`
-  std::weak_ptr<const MasterData> data_;        // the data of the latest master
-  std::set<std::string, std::less<>> minions_;  // ids of the minions of the latest master
-  std::set<std::string, std::less<>> started_;  // ids of the announced minions
+  mutable std::mutex mutex_;                    // `mutex_` guards the members `data_` to `started_`.
+  std::weak_ptr<const MasterData> data_;        // The data of the latest master.
+  std::set<std::string, std::less<>> minions_;  // The ids of the minions of the latest master.
+  std::set<std::string, std::less<>> started_;  // The ids of the announced minions.
   master::Workers workers_;
 };
 
@@ -143,7 +143,7 @@ class EmbeddedMaster : public master::Master {
 
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before) override {
-    // Authentication comes first, so that wrong credentials reveal nothing about targets and functions.
+    // Wrong credentials fail at once, so that the error reveals nothing about targets and functions.
     const bool is_known = before != nullptr && chunk.credentials.same_as(before->chunk().credentials);
     Result<auth::Identity> identity =
         is_known ? admitted(*before).caller : authenticator_->authenticate(chunk.credentials, deadline);
@@ -237,7 +237,7 @@ class EmbeddedMaster : public master::Master {
   using Admission = Result<std::shared_ptr<const master::Admitted>>;
   [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::Chunk& chunk) const {
     const lowstate::LocalCall& call = chunk.local();
-    // The target is resolved only if a rule needs it, so that a caller without permissions costs little.
+    // The target is resolved only if a rule needs the minions. A refused caller costs little time.
     std::optional<Result<Selection>> selection;
     const auto selected = [&]() -> Result<Selection>& {
       if (!selection) {
@@ -277,11 +277,11 @@ class EmbeddedMaster : public master::Master {
   }
 
   /// Checks whether the caller may use the target of a runner. The return shows which minions match, so the
-  /// caller must be allowed to read all pillar data that decides.
+  /// caller must be allowed to read all pillar data that the target compares.
   [[nodiscard]] Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
                                                  const lowstate::MasterArguments& arguments) const {
     const Result<BoundArguments> bound = runner.bind(arguments);
-    if (!bound || !takes_target(*bound)) return {};  // the runner itself fails for wrong arguments
+    if (!bound || !takes_target(*bound)) return {};  // The runner itself fails for wrong arguments.
     const Result<lowstate::Target> target = target_of(*bound);
     if (!target) return {};
     const Result<Selection> visible = select_visible(*minions_, *target, pillar_check(identity));

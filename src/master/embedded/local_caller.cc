@@ -13,7 +13,7 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// Returns the retcode further from 0. A positive retcode counts as worse than a negative retcode.
+/// Returns the retcode with the larger absolute value. A positive retcode is worse than its negative.
 int worse_retcode(int a, int b) {
   if (a <= 0 && b <= 0) return std::min(a, b);
   return std::max(a, b);
@@ -21,7 +21,7 @@ int worse_retcode(int a, int b) {
 
 }  // namespace
 
-/// The functions of a local chunk, ready to run on any minion. Immutable; threads may share it.
+/// The functions of a local chunk, ready to run on any minion. Immutable; thread-safe.
 class LocalJob {
  public:
   explicit LocalJob(const lowstate::LocalCall& call)
@@ -47,7 +47,7 @@ class LocalJob {
                                                       const Minion& minion,
                                                       const std::stop_token& stop) const {
     std::vector<master::Return> returns;
-    // position of the last call of each function
+    // The position of the last call of each function.
     std::unordered_map<std::string_view, std::size_t> last;
     master::Return all{minion.id, {}, 0, true, ""};
     for (std::size_t i = 0; i < functions_->size(); ++i) {
@@ -102,8 +102,8 @@ class LocalJob {
   const std::string ret_;
   const bool compound_;
   JsonDocument document_;
-  std::vector<lowstate::Function> copies_;            // the copies borrow document_
-  const std::vector<lowstate::Function>* functions_;  // the functions of the chunk, or copies_
+  std::vector<lowstate::Function> copies_;            // Copies of functions that borrow `document_`.
+  const std::vector<lowstate::Function>* functions_;  // The functions of the chunk, or `copies_`.
 };
 
 namespace {
@@ -112,14 +112,14 @@ namespace {
 struct Work {
   std::shared_ptr<const Minions> minions;
   std::shared_ptr<const Modules> modules;
-  std::vector<std::size_t> positions;  ///< positions of the job's minions in `minions`
+  std::vector<std::size_t> positions;  ///< Positions of the job's minions in `minions`.
   std::shared_ptr<Jobs> jobs;
   Jobs::ExtraReturners extra;
   std::shared_ptr<const LocalJob> job;
-  LocalCaller::Addressee returns;  ///< gets the returns; null for an asynchronous job
+  LocalCaller::Addressee returns;  ///< The receiver of the returns. Null for an asynchronous job.
   std::shared_ptr<RunningJob> running{};
 
-  /// Saves and delivers a return, so that the caller can find it in the job cache.
+  /// Saves a return before its delivery, so that the caller can find it in the job cache.
   void deliver(const returner::Load& load, master::Return ret) const {
     jobs->add_return(load, ret, extra);
     if (returns) returns->put(std::move(ret));
@@ -135,7 +135,7 @@ struct Work {
   }
 
  private:
-  /// Runs the functions on a minion. An exception becomes a return.
+  /// Runs the functions on a minion. Converts an exception to a return.
   [[nodiscard]] master::Return run_on(const Minion& minion, const std::stop_token& stop) const {
     if (stop.stop_requested()) return {minion.id, Json::string(kTerminated), 1, false, ""};
     try {
@@ -205,7 +205,7 @@ Result<returner::Load> LocalCaller::make_load(const Request& request, master::Jo
 }
 
 Result<master::Job> LocalCaller::run_here(const Request& request, master::Job job, const Addressee& returns) {
-  // Largest size of the held returns. Further returns are saved and delivered one by one.
+  // The largest size in bytes of the returns in the Job. Further returns are delivered one by one.
   constexpr std::size_t kMaxHeldBytes = std::size_t{1} << 20;
   const LocalJob local(request.call);
   const Result<returner::Load> load = make_load(request, job);
@@ -244,7 +244,7 @@ Result<master::Job> LocalCaller::run_on_workers(const Request& request, master::
   const auto work =
       std::make_shared<Work>(Work{minions_, modules_, request.selection.positions, jobs_,
                                   jobs_->extra_returners(request.call.ret), *std::move(local), returns});
-  // The work owns the running job, so the running job has only a weak pointer to the work.
+  // `work` owns the running job, so the running job holds only a weak pointer to `work`.
   auto interrupt = [weak = std::weak_ptr(work)](const returner::Load& of, std::size_t call) {
     log::warning(format("job {} on {} was interrupted: the engine shuts down", of.jid, of.minions[call]));
     const auto interrupted = weak.lock();

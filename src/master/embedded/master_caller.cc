@@ -9,13 +9,13 @@
 
 namespace rest_fcgi::embedded {
 
-/// A call of a runner or wheel. Immutable after its jid is set; threads may share it.
+/// A call of a runner or wheel. Immutable after its jid is set; thread-safe.
 class MasterJob {
  public:
   struct Outcome {
     Json ret;
     bool success = true;
-    /// The error if the job cache could not be read. A waiting caller gets the error instead of the return.
+    /// The error if the job cache could not be read. A waiting caller gets this error instead of the return.
     std::optional<Error> unavailable{};
   };
 
@@ -34,7 +34,7 @@ class MasterJob {
 
   [[nodiscard]] std::string tag() const { return format("salt/{}/{}", is_runner() ? "run" : "wheel", jid_); }
 
-  /// Returns whether the thread of the request may run the function. An unknown function is refused at once.
+  /// Returns whether the request's own thread may run the function. An unknown function is refused at once.
   [[nodiscard]] bool is_quick() const noexcept { return function_ == nullptr || function_->is_quick; }
 
   /// Returns the load for the job cache. Its only minion is the master.
@@ -50,7 +50,7 @@ class MasterJob {
     return load;
   }
 
-  /// Runs the function. An error or exception becomes an outcome without success, with the error's text.
+  /// Runs the function. An error or exception gives an outcome without success, with the error's text.
   [[nodiscard]] Outcome run(const MasterData& data, const std::stop_token& stop) const try {
     if (function_ == nullptr) return {Json::string(format("'{}' is not available.", name_)), false};
     const Result<BoundArguments> bound = function_->bind(*arguments_);
@@ -86,7 +86,7 @@ class MasterJob {
     });
   }
 
-  /// Returns the return for a waiting caller, or an error if the job cache could not be read.
+  /// Gives a waiting caller the return, or an error if the job cache could not be read.
   [[nodiscard]] Result<master::RunnerReturn> reply(Outcome outcome, Json event) const {
     if (!outcome.unavailable) return master::RunnerReturn{std::move(outcome.ret), std::move(event)};
     return master::with_jid(*std::move(outcome.unavailable), jid_);
@@ -120,7 +120,7 @@ class MasterJob {
   const std::string name_;
   const std::string user_;
   const WallTime started_;
-  const MasterFunction* const function_;  // null if the function is unknown
+  const MasterFunction* const function_;  // The function. Null if it is unknown.
   const std::shared_ptr<const lowstate::MasterArguments> arguments_;
   std::string jid_;
 };

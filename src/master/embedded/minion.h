@@ -17,14 +17,14 @@
 
 namespace rest_fcgi::embedded {
 
-/// A minion of this process. Immutable; shared by all threads.
+/// A minion of this process. Immutable; thread-safe.
 struct Minion {
   std::string id;
-  JsonDocument grains;  ///< an object
-  JsonDocument pillar;  ///< an object
+  JsonDocument grains;  ///< The grains as an object.
+  JsonDocument pillar;  ///< The pillar as an object.
 };
 
-/// Salt's nodegroups with the ids of their minions. Borrows the ids. Immutable; shared by all threads.
+/// Salt's nodegroups with the ids of their minions. Borrows the ids. Immutable; thread-safe.
 class Nodegroups {
  public:
   Nodegroups() = default;
@@ -36,7 +36,7 @@ class Nodegroups {
   /// Returns the sorted ids of the minions in a nodegroup, or null for an unknown nodegroup.
   [[nodiscard]] const std::vector<std::string_view>* find(std::string_view name) const;
 
-  /// Returns whether the nodegroup, or a nodegroup inside it, looks into pillar data.
+  /// Returns whether the nodegroup, or a nodegroup inside it, compares pillar data.
   [[nodiscard]] bool looks_into_pillar(std::string_view name) const { return using_pillar_.contains(name); }
 
   [[nodiscard]] std::string names() const;
@@ -48,14 +48,14 @@ class Nodegroups {
   std::set<std::string, std::less<>> using_pillar_;
 };
 
-/// Fails with `configuration` if Salt does not allow the id of a minion.
+/// Checks a minion id by Salt's rules. Fails with `configuration`.
 [[nodiscard]] Result<void> check_minion_id(std::string_view id);
 
 /// All minions of one configuration, sorted by id. The object may outlive the master that made it. Immutable.
 class Minions {
  public:
-  /// Makes the declared minions, or one minion with the host's name. Fails with `configuration` for a wrong
-  /// or duplicate id, wrong grains or pillar, or a wrong nodegroup.
+  /// Makes the minions of the configuration, or one minion with the host's name. Fails with `configuration`
+  /// for a wrong or duplicate id, wrong grains or pillar, or a wrong nodegroup.
   [[nodiscard]] static Result<std::shared_ptr<const Minions>> make(
       const std::vector<MinionOptions>& declared,
       const std::vector<master::NodegroupOptions>& nodegroups = {});
@@ -71,8 +71,8 @@ class Minions {
   explicit Minions(std::vector<Minion> minions);
 
   std::vector<Minion> minions_;
-  std::unordered_map<std::string_view, std::size_t> positions_;  // the keys point into minions_
-  Nodegroups nodegroups_;                                        // the ids point into minions_
+  std::unordered_map<std::string_view, std::size_t> positions_;  // The keys point into minions_.
+  Nodegroups nodegroups_;                                        // The ids point into minions_.
 };
 
 }  // namespace rest_fcgi::embedded

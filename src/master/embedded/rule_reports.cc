@@ -70,7 +70,7 @@ class Search {
                                    [&](const Minion& minion) { return matcher->matches(minion); });
   }
 
-  /// Returns the functions that rules with a scope can name. For a module, the names are without the module.
+  /// Returns the functions that a rule of `scope` may name. In a module's scope, the names lack the module.
   [[nodiscard]] Names names_in(std::string_view scope) const {
     if (scope == "@runner" || scope == "@runners") return runners_;
     if (scope == "@wheel" || scope == "@wheels") return wheels_;
@@ -176,7 +176,7 @@ struct Explainer {
     return format("does not allow it: '{}' also matches {}", tgt, shown(outside));
   }
 
-  /// Returns whether the target looks into pillar data that the user may not read.
+  /// Returns whether the target compares pillar data that the user may not read.
   [[nodiscard]] bool pillar_is_hidden(const auth::Subject& subject) const {
     if (!target.is_local) return false;
     const auto allows = [&](const auth::FunctionCall& call, const auth::TargetsWithin& within) {

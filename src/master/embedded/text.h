@@ -14,8 +14,8 @@
 
 namespace rest_fcgi::embedded {
 
-/// Writes the arguments of a call as two members of an open object: an array of positional arguments, and an
-/// object of keyword arguments.
+/// Writes the arguments of a call as two members of a JSON object that is begun: an array of positional
+/// arguments, and an object of keyword arguments.
 template <class Values, class Members>
 void write_arguments(JsonWriter& writer, std::string_view args_key, const Values& args,
                      std::string_view kwargs_key, const Members& kwargs) {
@@ -30,16 +30,16 @@ void write_arguments(JsonWriter& writer, std::string_view args_key, const Values
   return object.find(key).value_or(JsonValue());
 }
 
-/// Goes one step down into a value, as salt.utils.data.traverse_dict_and_list does. In an object, the step is
-/// the name of a member. In a list, the step is an index, or a member of the first object that has it. A
-/// negative index counts from the end.
+/// Returns the value one step below `value`, as salt.utils.data.traverse_dict_and_list does. In an object,
+/// the step is the name of a member. In a list, the step is an index, or a member of the first object that
+/// has this member. A negative index counts from the end.
 [[nodiscard]] std::optional<JsonValue> step_into(const JsonValue& value, std::string_view step);
 
-/// Merges two objects at all levels, as salt.utils.dictupdate.update does. Values of `over` win. Lists are
-/// joined only if `merge_lists` is true.
+/// Merges two objects at all levels, as salt.utils.dictupdate.update does. Values of `over` replace values of
+/// `base`. Lists are joined only if `merge_lists` is true.
 void write_merged(JsonWriter& writer, const JsonValue& base, const JsonValue& over, bool merge_lists);
 
-/// Writes an array with the elements of `base`, then the elements of `over` that `base` lacks.
+/// Writes an array with the elements of `base`, and after them the elements of `over` that are not in `base`.
 void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& over);
 
 /// Returns the first `limit` bytes of a file, or absent if the file cannot be read. Does not block on a named
@@ -49,12 +49,12 @@ void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
 /// Returns the parts of the text between delimiters. Parts may be empty. REQUIRES: `delimiter` is not empty.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, std::string_view delimiter);
 
-/// Returns the names in a list between commas, without surrounding white space.
+/// Returns the names in a comma-separated list, without surrounding white space.
 [[nodiscard]] std::vector<std::string_view> split_names(std::string_view list);
 
 [[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
 
-/// Splits a line at its first colon, and strips both parts. Returns two empty parts without a colon.
+/// Splits a line at its first colon, and strips both texts. Without a colon, returns two empty texts.
 [[nodiscard]] std::pair<std::string_view, std::string_view> key_and_value(std::string_view line);
 
 }  // namespace rest_fcgi::embedded

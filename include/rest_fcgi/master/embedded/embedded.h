@@ -22,13 +22,13 @@ namespace rest_fcgi::embedded {
 
 /// A function or target in a rule of `external_auth` that matches no function or minion.
 struct UnmatchedRulePart {
-  std::string place;               ///< place of the rule: `FILE:LINE: external_auth: BACK END: USER`
-  std::string text;                ///< the function or target of the rule, as in the file
-  std::string what;                ///< words for the message that say what does not exist
-  std::vector<std::string> names;  ///< existing names that the rule may have meant
+  std::string place;               ///< Place of the rule: `FILE:LINE: external_auth: BACK END: USER`.
+  std::string text;                ///< The function or target of the rule, as in the file.
+  std::string what;                ///< Words for the message that say what does not exist.
+  std::vector<std::string> names;  ///< Existing names that the rule may have meant.
 };
 
-/// The parts of the engine that outlive a reload of the configuration. Thread-safe.
+/// The state of the engine `embedded` that outlives a reload of the configuration. Thread-safe.
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -44,17 +44,17 @@ class Runtime {
   virtual void announce_minions() = 0;
 
   /// Returns the parts of rules that match no function or minion of the latest master. May start Python and
-  /// wait. REQUIRES: the latest master was made with these rules and still exists.
+  /// block. REQUIRES: the latest master was made with these rules and still exists.
   [[nodiscard]] virtual std::vector<UnmatchedRulePart> unmatched_rule_parts(
       const std::vector<auth::EauthOptions>& external_auth) const = 0;
 
-  /// Refuses new jobs, and waits for the running calls until `deadline`. Then stops the remaining calls,
-  /// records them as interrupted and returns their number. REQUIRES: the call is the first call of
-  /// `shutdown`.
+  /// Refuses new jobs, and waits for the running calls until `deadline`. Stops the calls that still run after
+  /// `deadline`, records them as interrupted and returns their number. REQUIRES: `shutdown` is called only
+  /// once.
   virtual std::size_t shutdown(SteadyTime deadline) = 0;
 };
 
-/// Makes a runtime. Processes that share `store` see each other's jobs.
+/// Makes a runtime. Processes that share `store` see the jobs of all these processes.
 [[nodiscard]] std::shared_ptr<Runtime> make_runtime(const Options& options,
                                                     std::unique_ptr<returner::Returners> returners,
                                                     const std::shared_ptr<store::Store>& store,
@@ -67,20 +67,20 @@ class Runtime {
     const Options& options, std::unique_ptr<auth::Authenticator> authenticator,
     std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<Runtime> runtime);
 
-/// The question of `--explain`: may a user call a function on a target?
+/// The question of the option `--explain`: may a user call a function on a target?
 struct Question {
   std::string user;
   std::string fun;
-  std::string tgt;  ///< a compound target, `@runner` or `@wheel`
+  std::string tgt;  ///< A compound target, `@runner` or `@wheel`.
 };
 
 struct Explanation {
-  bool allowed = false;  ///< whether at least one back end allows the call without arguments
+  bool allowed = false;  ///< Whether at least one back end allows the call without arguments.
   std::string text;
 };
 
-/// Explains for each back end which rules of `external_auth` allow a call. For the back end `pam`, uses the
-/// groups of this host. Fails with `configuration`, or with `invocation` for a wrong target.
+/// Explains for each back end which rules of `external_auth` allow a call. Uses the groups of this host for
+/// the back end `pam`. Fails with `configuration`, or with `invocation` for a wrong target.
 [[nodiscard]] Result<Explanation> explain(const Options& options, const auth::Options& auth,
                                           const Question& question);
 

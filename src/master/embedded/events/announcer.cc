@@ -16,12 +16,12 @@ namespace rest_fcgi::embedded {
 struct EventText {
   std::string tag;
   Json data;
-  std::string user{};  ///< the user of the event's job; may be empty
+  std::string user{};  ///< The user of the event's job, or empty.
 };
 
 namespace {
 
-/// The key that marks an object with keyword arguments among a load's arguments.
+/// The key that marks an object with keyword arguments in a list of arguments.
 constexpr std::string_view kMark = "__kwarg__";
 
 enum class Marks { kept, dropped };
@@ -33,7 +33,7 @@ struct Redaction {
 
 void write_without_secrets(JsonWriter& writer, const JsonValue& value, const Redaction& redaction);
 
-/// Returns whether the value has the name of a secret. Null, booleans and counts are never secret.
+/// Returns whether `key` is the name of a secret. Null, booleans and counts are never secret.
 bool is_secret(std::string_view key, const JsonValue& value) {
   using Kind = JsonValue::Kind;
   if (value.is(Kind::null) || value.is(Kind::boolean)) return false;
@@ -47,7 +47,7 @@ bool is_secret(std::string_view key, const JsonValue& value) {
 void write_member(JsonWriter& writer, const JsonMember& member, const Redaction& redaction) {
   const auto& [key, value] = member;
   if (redaction.marks == Marks::dropped && key == kMark) return;
-  // The whole JSON text is one long key if a client sends JSON as a form.
+  // If a client sends JSON with the Content-Type of a form, the whole JSON text becomes one key.
   writer.key(master::without_secrets(key, redaction.texts).value_or(std::string(key)));
   const bool tells = !value.is(JsonValue::Kind::null) && !value.is(JsonValue::Kind::boolean);
   if (is_secret(key, value) || (tells && key == "eauth")) {
@@ -219,11 +219,11 @@ EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now)
 
 bool is_master_call(const returner::Load& load) {
   const bool is_named = load.fun.text().starts_with("\"runner.") || load.fun.text().starts_with(kWheel);
-  if (!is_named || load.minions.empty()) return is_named;  // other programs may save loads without minions
+  if (!is_named || load.minions.empty()) return is_named;  // Loads of other programs may lack minions.
   return load.minions.size() == 1 && load.minions.front().ends_with("_master");
 }
 
-/// Adds the events from the watch of the job cache to the event log.
+/// Adds events to the event log when the job cache reports new jobs and returns.
 class Announcer::ClusterEvents : public returner::ClusterListener {
  public:
   explicit ClusterEvents(Announcer& owner) : owner_(owner) {}
@@ -240,7 +240,7 @@ class Announcer::ClusterEvents : public returner::ClusterListener {
       const master::Return of_minion{ret.minion, ret.ret, ret.retcode, ret.success, ret.out};
       return owner_.append(job_ret_event(load, of_minion, owner_.now()));
     }
-    // The return of a runner or wheel in the job cache is the whole event.
+    // The job cache stores the whole event as the return of a runner or wheel.
     const JsonDocument event = own_document(ret.ret);
     owner_.append(
         master_ret_event(load, member_of(event.root(), "return").json(), ret.success, owner_.now()));

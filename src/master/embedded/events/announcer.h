@@ -21,16 +21,16 @@ namespace rest_fcgi::embedded {
 
 struct EventText;
 
-/// Returns whether the job is a call of a runner or wheel. Its function is `runner.NAME` or `wheel.NAME`, and
-/// its only minion is a master.
+/// Returns whether the job is a call of a runner or wheel. The job's function is `runner.NAME` or
+/// `wheel.NAME`, and its only minion is a master.
 [[nodiscard]] bool is_master_call(const returner::Load& load);
 
 /// Says whether the job of a runner or wheel is in the job cache.
 enum class InJobCache { no, yes };
 
-/// Adds the events of jobs and minions to the event log of this process. Events of a job cache that can be
-/// watched come from the watch. The announcer publishes its other events there for other processes and hosts.
-/// Thread-safe.
+/// Adds the events of jobs and minions to the event log of this process. If the job cache can be watched, the
+/// watch delivers the events of jobs, and the announcer publishes all other events to the job cache for other
+/// processes and hosts. Thread-safe.
 class Announcer {
  public:
   Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock);
@@ -38,29 +38,28 @@ class Announcer {
   Announcer(const Announcer&) = delete;
   Announcer& operator=(const Announcer&) = delete;
 
-  /// Watches the job cache, if it can be watched. `cache` must outlive the announcer. REQUIRES: no other
-  /// function was called before.
+  /// Watches the job cache, if it can be watched. `cache` must outlive the announcer. REQUIRES: `watch` is
+  /// called before all other functions.
   void watch(returner::Returner& cache);
 
-  /// Tells `observer` about the jobs and minions of this process. REQUIRES: no job or event was announced
-  /// before.
+  /// Reports the jobs and minions of this process to `observer`. REQUIRES: no job or event was announced yet.
   void observe(std::shared_ptr<master::JobObserver> observer) { observer_ = std::move(observer); }
 
-  /// Returns a reader of all events after `after`. Fails with the errors of `EventLog::reader`, and with
-  /// `unavailable` if the shared job cache cannot be watched.
+  /// Returns a reader of all events after the event `after`. Fails with the errors of `EventLog::reader`, and
+  /// with `unavailable` if the shared job cache cannot be watched.
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> reader(const master::EventPermit& permit,
                                                                     std::string_view after);
 
-  /// Returns whether there is an observer or may be a listener on any host.
+  /// Returns whether an observer exists, or a listener may exist on any host.
   [[nodiscard]] bool has_listeners() { return observer_ || needs_events(); }
 
-  /// Announces a new job. `missing` are the ids in the job's target that no minion has.
+  /// Announces a new job. `missing` lists the ids in the job's target that no minion has.
   void job_new(const returner::Load& load, const std::vector<std::string>& missing);
   void job_ret(const returner::Load& load, const master::Return& ret);
   void master_new(const returner::Load& load, InJobCache in_job_cache);
   void master_ret(const returner::Load& load, const Json& ret, bool success, InJobCache in_job_cache);
   void minion_start(std::string_view id);
-  void minion_gone(std::string_view id);  ///< announces Salt's event of a deleted key
+  void minion_gone(std::string_view id);  ///< Announces Salt's event of a deleted key.
   /// Announces an event. `data` is an object, and the event's time replaces its `_stamp`.
   void fire(std::string_view tag, const JsonValue& data);
 
@@ -73,7 +72,7 @@ class Announcer {
 
   const std::shared_ptr<master::EventLog> log_;
   const Clock& clock_;
-  const std::unique_ptr<ClusterEvents> cluster_events_;  // the thread of watch_ uses it
+  const std::unique_ptr<ClusterEvents> cluster_events_;  // The thread of `watch_` uses this member.
   std::unique_ptr<returner::Watch> watch_{};
   std::shared_ptr<master::JobObserver> observer_{};
 };

@@ -19,13 +19,13 @@ namespace {
 using OsRelease = std::map<std::string, std::string, std::less<>>;
 
 struct Os {
-  std::string_view id;  ///< the member `ID` of os-release
-  std::string_view os;  ///< Salt's grain `os`; empty means the distribution's own name
+  std::string_view id;  ///< The value of `ID` in /etc/os-release.
+  std::string_view os;  ///< Salt's grain `os`; empty means the distribution's own name.
   std::string_view family;
 };
 
-/// Names that Salt gives to distributions and their families, where they differ from the distribution's own
-/// names.
+/// The names that Salt gives to distributions and their families, if Salt's name is not the distribution's
+/// own name.
 constexpr Os kOs[] = {
     {"debian", "Debian", "Debian"},
     {"ubuntu", "Ubuntu", "Debian"},
@@ -123,7 +123,7 @@ Cpu parse_cpu(std::string_view cpuinfo) {
     const auto [key, value] = key_and_value(line);
     if (key == "processor") ++cpu.count;
     if (key == "# processors")
-      cpu.count = parse_number<std::int64_t>(value).value_or(cpu.count);  // the form of s390
+      cpu.count = parse_number<std::int64_t>(value).value_or(cpu.count);  // s390 has this line.
     if (key == "vendor_id" || key == "model name" || key == "cpu") cpu.model = value;
     if (key == "flags" || key == "Features") cpu.flags = split_words(value);
   }
@@ -142,7 +142,7 @@ constexpr Pair kDebianArchitectures[] = {{"x86_64", "amd64"}, {"aarch64", "arm64
                                          {"i686", "i386"},    {"armv7l", "armhf"},  {"ppc64le", "ppc64el"}};
 
 struct Virtual {
-  std::string_view sign;  ///< text to look for, in lower case
+  std::string_view sign;  ///< The text to look for, in lower case.
   std::string_view name;
   std::string_view subtype = {};
 };

@@ -11,8 +11,8 @@
 /// The grains of this host, as in Salt's `grains/core.py`.
 namespace rest_fcgi::embedded {
 
-/// The release of Salt whose behaviour the engine has. Clients find it in `test.version`, in grains and in
-/// `manage.versions`.
+/// The Salt release that the engine `embedded` imitates. Clients see this release in `test.version`, in
+/// grains and in `manage.versions`.
 inline constexpr std::string_view kSaltVersion = "3006.28";
 
 [[nodiscard]] std::string host_name();
@@ -23,8 +23,8 @@ inline constexpr std::string_view kSaltVersion = "3006.28";
 /// `/etc/os-release`. Leaves out grains without a value.
 [[nodiscard]] Json os_grains(std::string_view os_release);
 
-// The following functions write grains from the text of a system file into an open object. A missing value
-// leaves the grain out or gives Salt's default.
+// The following functions parse the text of a system file and write grains as members of the JSON object that
+// the caller has begun. A missing value leaves the grain out or gives Salt's default.
 
 /// Writes the grains of the processor from the text of /proc/cpuinfo.
 void write_cpu_grains(JsonWriter& writer, std::string_view cpuinfo);
@@ -37,16 +37,16 @@ void write_firmware_grains(JsonWriter& writer, const std::string& folder);
 
 /// Values that show whether the host is a virtual machine or a container.
 struct VirtualSigns {
-  /// the container's name as systemd or a container manager stored it; may be empty
+  /// The container's name that systemd or a container manager stored. May be empty.
   std::string container;
-  std::string dmi;          ///< the vendor and product in the firmware
-  bool hypervisor = false;  ///< whether the processor has the flag `hypervisor`
+  std::string dmi;          ///< The vendor and product in the firmware.
+  bool hypervisor = false;  ///< Whether the processor has the flag `hypervisor`.
 };
 void write_virtual_grains(JsonWriter& writer, const VirtualSigns& signs);
 
 struct HostNames {
   std::string fqdn;
-  std::vector<IpAddress> addresses;  ///< the addresses of `fqdn`, sorted, without duplicates
+  std::vector<IpAddress> addresses;  ///< The addresses of `fqdn`, sorted, without duplicates.
 };
 
 /// Returns the names of `hostname` from the text of /etc/hosts. The first name on a line is the fully
@@ -60,7 +60,7 @@ struct NetworkInterface {
     unsigned prefix = 0;
   };
   std::string name;
-  std::string hw_addr;  ///< hardware address; may be empty
+  std::string hw_addr;  ///< Hardware address, or empty.
   std::vector<Address> addresses;
 };
 

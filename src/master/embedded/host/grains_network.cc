@@ -23,7 +23,7 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-/// Returns the words of all lines in /etc/hosts that contain the name. Each line begins with the address.
+/// Returns the words of all lines in /etc/hosts that contain `name`. The first word of a line is the address.
 std::vector<Words> lines_about(std::string_view hosts, std::string_view name) {
   std::vector<Words> found;
   for (const std::string_view line : lines_of(hosts)) {
@@ -62,7 +62,7 @@ std::string hw_addr_of(const sockaddr& address) {
   return text;
 }
 
-/// Writes the addresses of one IP version. Version 0 means all addresses.
+/// Writes the addresses of the IP version. Version 0 means all addresses.
 template <class Addresses>
 void write_addresses(JsonWriter& writer, std::string_view key, const Addresses& addresses, int version) {
   writer.key(key).begin_array();
@@ -72,8 +72,8 @@ void write_addresses(JsonWriter& writer, std::string_view key, const Addresses& 
   writer.end_array();
 }
 
-/// Returns the addresses in Salt's order: IPv4, then IPv6, then secondary IPv4. A secondary address is not
-/// the first address of its network.
+/// Returns the addresses in Salt's order: IPv4, IPv6, and at the end secondary IPv4. A secondary address is
+/// not the first address of its network.
 std::vector<IpAddress> in_salts_order(const std::vector<NetworkInterface::Address>& addresses) {
   std::set<IpNetwork> networks;
   std::array<std::vector<IpAddress>, 3> parts;
@@ -107,7 +107,7 @@ std::string address_of_hex_digits(std::string_view digits) {
   return address ? address->text() : std::string();
 }
 
-/// The gateway of a default route in hexadecimal digits, or absent for a route without a gateway.
+/// The gateway of a default route in hexadecimal digits. Absent for a route without a gateway.
 using Gateway = std::optional<std::string_view>;
 
 /// Returns the gateway of the first active default route. `columns` are the column numbers of the
@@ -184,8 +184,7 @@ void write_gateway_grains(JsonWriter& writer, std::string_view route, std::strin
 }
 
 void write_dns_grain(JsonWriter& writer, std::string_view resolv_conf) {
-  std::array<Words, 3>
-      servers;  // all name servers, servers with an IPv4 address, and servers with an IPv6 address
+  std::array<Words, 3> servers;  // The lists of all name servers, of IPv4 servers, and of IPv6 servers.
   Words sort_list;
   Words search;
   Words options;
@@ -220,7 +219,7 @@ std::vector<NetworkInterface> network_interfaces() {
   std::vector<NetworkInterface> interfaces;
   for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
     if (one->ifa_addr == nullptr) continue;
-    const std::string_view label = one->ifa_name;  // the label of an address, such as `eth0:1`
+    const std::string_view label = one->ifa_name;  // The label of an address, such as `eth0:1`.
     const std::string_view name = label.substr(0, label.find(':'));
     auto found = std::find_if(interfaces.begin(), interfaces.end(),
                               [name](const NetworkInterface& interface) { return interface.name == name; });
@@ -240,8 +239,8 @@ void write_host_network_grains(JsonWriter& writer) {
   write_address_grains(writer, network_interfaces());
   write_gateway_grains(writer, read_text("/proc/net/route").value_or(""),
                        read_text("/proc/net/ipv6_route").value_or(""));
-  // /etc/resolv.conf may name only the local server of systemd-resolved. The file of systemd-resolved has the
-  // real servers.
+  // /etc/resolv.conf may contain only the local server of systemd-resolved. The file of systemd-resolved
+  // lists the servers that systemd-resolved asks.
   const auto behind = read_text("/run/systemd/resolve/resolv.conf");
   write_dns_grain(writer, behind ? *behind : read_text("/etc/resolv.conf").value_or(""));
 }

@@ -10,7 +10,7 @@
 
 namespace rest_fcgi::embedded {
 
-/// An IPv4 or IPv6 address in the forms of Python's `ipaddress`. Sorts by version, then by number.
+/// An IPv4 or IPv6 address with the text forms of Python's `ipaddress`. Sorts by version and by number.
 class IpAddress {
  public:
   [[nodiscard]] static std::optional<IpAddress> parse(std::string_view text);
@@ -21,7 +21,7 @@ class IpAddress {
   [[nodiscard]] unsigned bits() const noexcept { return version_ == 4 ? 32 : 128; }
   [[nodiscard]] std::string text() const;
 
-  /// Returns the first address of the network that contains the address and has the prefix length.
+  /// Returns the first address of the network that contains this address. `prefix` is the prefix length.
   [[nodiscard]] IpAddress masked(unsigned prefix) const;
   /// Returns the prefix length of a netmask: 24 for 255.255.255.0. Returns absent for other addresses.
   [[nodiscard]] std::optional<unsigned> prefix_of_mask() const;
@@ -30,12 +30,12 @@ class IpAddress {
 
  private:
   int version_ = 4;
-  std::array<std::uint8_t, 16> bytes_{};  // an IPv4 address has only the first four bytes
+  std::array<std::uint8_t, 16> bytes_{};  // An IPv4 address uses only the first four bytes.
 };
 
-/// An IP network as in Python's `ipaddress.ip_network`. Sorts by address, then by size.
+/// An IP network as in Python's `ipaddress.ip_network`. Sorts by address and by size.
 struct IpNetwork {
-  IpAddress address;  ///< the first address of the network
+  IpAddress address;  ///< The first address of the network.
   unsigned prefix = 0;
 
   /// Reads `10.0.0.0/8`, `10.0.0.0/255.0.0.0` or a single address. Returns absent for other texts, and for an

@@ -28,7 +28,7 @@ std::optional<std::size_t> position_in(const std::vector<std::string>& minions, 
   return static_cast<std::size_t>(found - minions.begin());
 }
 
-/// Logs a failed save for debugging only. The store and etcd's outbox log the error once.
+/// Logs a failed save with the level debug only, because the store and etcd's outbox log the error once.
 void log_failure(const Result<void>& saved, std::string_view what, std::string_view jid) {
   if (!saved) log::debug(format("{} of job {} is not saved: {}", what, jid, saved.error().message));
 }
@@ -132,7 +132,7 @@ Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr
 
 Result<std::string> Jobs::claim_jid(std::string_view chosen) {
   if (chosen.empty()) return new_jid();
-  // The jid of another process may not be in the job cache yet.
+  // A jid of the last two seconds is refused, because another process may not have saved the same jid yet.
   const std::string latest = master::jid_at(clock_.wall() - std::chrono::seconds(2));
   if (chosen > latest) {
     return Error{ErrorKind::invocation,
@@ -228,7 +228,7 @@ Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durab
     return Error{ErrorKind::unavailable,
                  "The jobs that run or wait are too large (max_queued_bytes). Try again later."};
   }
-  // The job is added to the table first. Another process settles the job if this process is killed.
+  // The job is added to the table before it runs. If this process is killed, another process records its end.
   const Result<void> added = table_.add(load, job->ret());
   const bool is_refused = !added && durability == returner::Durability::durable;
   Result<void> saved = is_refused ? not_started(added.error()) : save(load, durability, extra);
@@ -278,7 +278,7 @@ std::vector<RunningTable::Entry> Jobs::running_elsewhere() {
     if (!entry.is_gone) continue;
     const Result<void> settled = settle(entry);
     log_failure(settled, format("the end of process {}", entry.job.pid), entry.job.load.jid);
-    // If the job cache cannot be read, each further try may take seconds.
+    // After a failed read of the job cache, the loop stops, because each further read may take seconds.
     if (!settled) break;
   }
   std::erase_if(entries, [](const RunningTable::Entry& entry) { return entry.is_gone; });
@@ -286,7 +286,7 @@ std::vector<RunningTable::Entry> Jobs::running_elsewhere() {
 }
 
 /// Removes the job of an ended process, and records an interrupted return for each minion without a return.
-/// After an error the job stays for a later try.
+/// After an error the job stays in the table.
 Result<void> Jobs::settle(const RunningTable::Entry& orphan) {
   const Result<std::optional<returner::Load>> saved = cache().get_load(orphan.job.load.jid);
   if (!saved) return saved.error();
@@ -306,7 +306,7 @@ void Jobs::record_orphan(const ActiveJob& orphan, bool is_saved) {
   const Result<std::vector<std::string>> found = minions_without_return(load);
   const std::vector<std::string>& missing = found ? *found : load.minions;
   for (const std::string& minion : missing) {
-    // A late return of the dead process replaces the placeholder.
+    // A late return of the ended process may replace this return.
     const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
     write_to_all(extra, WriteCounts::What::one_return, load.jid,
                  [&](returner::Returner& to) { return to.returner(load.jid, ret); });
@@ -323,7 +323,7 @@ void Jobs::record_orphan(const ActiveJob& orphan, bool is_saved) {
 
 Json Jobs::orphaned_return(const returner::Load& load) const {
   if (!is_master_call(load)) return Json::string(kOrphaned);
-  // The return of a runner or wheel in the job cache is the whole event.
+  // The job cache stores the whole event as the return of a runner or wheel.
   return written_object([&](JsonWriter& writer) {
     writer.key("fun").json(load.fun).key("jid").string(load.jid);
     writer.key("user").string(load.user).key("fun_args").json(load.arg);
@@ -348,7 +348,7 @@ std::vector<ActiveJob> Jobs::active() {
   }
   for (RunningTable::Entry& entry : running_elsewhere()) {
     ActiveJob& job = jobs.emplace_back(std::move(entry.job));
-    // The other process saves its returns in the shared job cache.
+    // The job runs in another process, which saves the job's returns in the shared job cache.
     auto running = minions_without_return(job.load);
     job.running = running ? *std::move(running) : job.load.minions;
   }

@@ -41,7 +41,7 @@ inline constexpr std::string_view kTerminated = "Job terminated: it was asked to
 /// A job that runs on worker threads, with one call for each minion of its load. Thread-safe.
 class RunningJob {
  public:
-  /// A function that records an interrupted call. The job calls it at most once for each call without a
+  /// A function that records an interrupted call. The job calls it at most once for each call that has no
   /// return.
   using Interrupt = std::function<void(const returner::Load& load, std::size_t call)>;
 
@@ -51,8 +51,8 @@ class RunningJob {
   [[nodiscard]] const returner::Load& load() const noexcept { return load_; }
   [[nodiscard]] const std::string& ret() const noexcept { return ret_; }
 
-  /// Claims the right to record the return of a call. Returns true only the first time. An interrupted call
-  /// is already claimed.
+  /// Claims the right to record the return of a call. Returns true for the first claim of the call.
+  /// `interrupt` claims a call, too.
   [[nodiscard]] bool claim(std::size_t call);
 
   /// Marks a call as finished after its return is recorded. Returns true for the last call of the job.
@@ -75,7 +75,7 @@ class RunningJob {
  private:
   enum class State : unsigned char { running, claimed, finished };
   struct Call {
-    State state = State::running;  ///< guarded by mutex_
+    State state = State::running;  ///< The state of the call. `mutex_` guards this member.
     std::stop_source stop;
   };
 
@@ -84,17 +84,17 @@ class RunningJob {
   const Interrupt interrupt_;
   mutable std::mutex mutex_;
   std::vector<Call> calls_;
-  std::size_t unfinished_;  // guarded by mutex_
+  std::size_t unfinished_;  // The number of unfinished calls. `mutex_` guards it.
 };
 
 /// The jobs of this process: their ids, their loads and returns in the job cache, and the running jobs. The
-/// store shows the jobs of other processes. Thread-safe.
+/// store has the jobs of other processes. Thread-safe.
 class Jobs {
  public:
   /// Returners that get a job in addition to the job cache. They live as long as the Jobs.
   using ExtraReturners = std::vector<returner::Returner*>;
 
-  /// Settles the jobs of processes that died. `clock` must outlive the object.
+  /// Records the end of jobs whose processes died. `clock` must outlive the object.
   Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr<store::Store>& store,
        const Clock& clock, const Options& options = {}, std::shared_ptr<Announcer> announcer = nullptr,
        master::JidReserve reserve_jids = nullptr);
@@ -117,7 +117,7 @@ class Jobs {
   /// logged.
   Result<void> save(const returner::Load& load, returner::Durability durability, const ExtraReturners& extra);
 
-  /// Announces a job that is saved. `missing` are the ids in the job's target that no minion has.
+  /// Announces a saved job. `missing` lists the ids in the job's target that no minion has.
   void announce(const returner::Load& load, const std::vector<std::string>& missing) const;
 
   void add_job(const returner::Load& load, const std::vector<master::Return>& returns,
@@ -127,9 +127,9 @@ class Jobs {
 
   void add_return(const returner::Load& load, const master::Return& ret, const ExtraReturners& extra);
 
-  /// Saves a job for the worker threads in the job cache and the table of running jobs, without announcing
-  /// it. Fails with `unavailable` if too many loads wait or a durable job cannot be saved. After an error the
-  /// job must not run.
+  /// Saves a job for the worker threads in the job cache and in the table of running jobs. Does not announce
+  /// the job. Fails with `unavailable` if too many loads wait or a durable job cannot be saved. After an
+  /// error the job must not run.
   Result<void> start(const std::shared_ptr<RunningJob>& job, returner::Durability durability,
                      const ExtraReturners& extra);
 
@@ -141,11 +141,11 @@ class Jobs {
   /// Returns a job on worker threads of this process, or null if the job does not run.
   [[nodiscard]] std::shared_ptr<RunningJob> find_running(std::string_view jid) const;
 
-  /// Returns the running jobs of all processes, sorted by jid. Settles the jobs of processes that died.
+  /// Returns the running jobs of all processes, sorted by jid. Records the end of jobs whose processes died.
   [[nodiscard]] std::vector<ActiveJob> active();
 
-  /// Asks the job to stop on a minion, in another process within a second. Returns the pid of the job's
-  /// process, or absent if the job does not run there. Fails with `unavailable`.
+  /// Asks the job to stop on a minion. A job in another process gets the request within a second. Returns the
+  /// pid of the job's process, or absent if the job does not run there. Fails with `unavailable`.
   [[nodiscard]] Result<std::optional<pid_t>> stop(std::string_view jid, std::string_view minion);
 
   [[nodiscard]] returner::Returner& cache() const noexcept { return returners_->master_job_cache(); }
@@ -153,13 +153,13 @@ class Jobs {
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
   [[nodiscard]] Announcer& announcer() const noexcept { return *announcer_; }
 
-  /// Returns the minion id in the returns of runners and wheels, in Salt's form.
+  /// Returns the id in Salt's form that runners and wheels have as their minion in the job cache.
   [[nodiscard]] const std::string& master_id() const noexcept { return master_id_; }
 
  private:
   using WriteCounts = returner::WriteCounts;
 
-  /// Counts a write to a job cache, and logs its failure.
+  /// Counts a write to a job cache. Logs a failed write.
   void note(WriteCounts::What what, std::string_view jid, const Result<void>& saved) const;
   template <class Write>
   void write_to_all(const ExtraReturners& extra, WriteCounts::What what, std::string_view jid,
@@ -176,12 +176,12 @@ class Jobs {
   const std::string master_id_;
   const std::shared_ptr<Announcer> announcer_;
   const std::size_t max_queued_bytes_;
-  std::atomic<std::size_t> queued_bytes_{0};  // size in bytes of the loads of all running and waiting jobs
+  std::atomic<std::size_t> queued_bytes_{0};  // The loads of all running and waiting jobs in bytes.
   RunningTable table_;
   mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // by jid; guarded by mutex_
+  std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // `mutex_` guards `running_`.
   master::JidSource jids_;
-  store::Store::Registration kill_watch_;  // the registration ends before the other members
+  store::Store::Registration kill_watch_;  // The registration is destroyed before the other members.
 };
 
 }  // namespace rest_fcgi::embedded

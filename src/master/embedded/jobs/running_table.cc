@@ -38,14 +38,14 @@ std::int64_t start_of(std::int64_t pid) {
   if (name_end == std::string::npos) return 0;
   const std::vector<std::string_view> fields = split_words(std::string_view(text).substr(name_end + 1));
   constexpr std::size_t kState = 0;
-  constexpr std::size_t kStart = 19;  // index of field 22 after pid and name
+  constexpr std::size_t kStart = 19;  // The index of field 22, without pid and name.
   if (fields.size() <= kStart) return 0;
   if (fields[kState] == "Z") return -1;
   return parse_number<std::int64_t>(fields[kStart]).value_or(0);
 }
 
 /// Returns whether the process that started at `start` has ended. `found` is the result of `start_of(pid)`.
-/// kill(2) decides if /proc hides processes (hidepid, ProtectProc=).
+/// If /proc hides the process (hidepid, ProtectProc=), asks kill(2).
 bool is_gone(pid_t pid, std::int64_t start, std::int64_t found) {
   return found != 0 ? found != start : ::kill(pid, 0) != 0 && errno == ESRCH;
 }

@@ -16,10 +16,10 @@
 namespace rest_fcgi::embedded {
 
 struct ActiveJob {
-  pid_t pid = 0;  ///< the process that runs the job
+  pid_t pid = 0;  ///< The process that runs the job.
   returner::Load load;
-  std::string ret;                   ///< the returners that the caller named
-  std::vector<std::string> running;  ///< the sorted ids of the minions on which the job runs
+  std::string ret;                   ///< The returners that the caller named.
+  std::vector<std::string> running;  ///< The sorted ids of the minions on which the job runs.
 };
 
 /// The store's tables `running_job` and `kill_request`, for the jobs on worker threads of all processes. A
@@ -35,15 +35,15 @@ class RunningTable {
   void remove(std::string_view jid);
 
   struct Entry {
-    ActiveJob job;  ///< without a value in `running`
+    ActiveJob job;  ///< The job. Its member `running` is empty.
     std::int64_t start = 0;
-    bool is_gone = false;  ///< whether the job's process has ended
+    bool is_gone = false;  ///< Whether the job's process has ended.
   };
 
   /// Returns the jobs of other processes, sorted by jid. Returns an empty list if the store cannot be read.
   [[nodiscard]] std::vector<Entry> others() const;
 
-  /// Removes the job of a process that has ended. Returns true in only one process.
+  /// Removes the job of an ended process. Only one of several processes gets true.
   [[nodiscard]] Result<bool> drop(const Entry& entry);
 
   /// Asks the process that runs the job to stop it on a minion.

@@ -10,7 +10,7 @@ namespace {
 
 struct CmdResult {
   pid_t pid = 0;
-  int retcode = 0;  ///< 0 for every success; the negative number of a signal; 1 after a timeout
+  int retcode = 0;  ///< 0 for every success, the negative number of a signal, or 1 after a timeout.
   bool timed_out = false;
   std::string output;
   std::string errors;
@@ -66,7 +66,7 @@ Json show_retcode(const CmdResult& result) {
   return Json::integer(result.retcode);
 }
 
-/// Writes the keys in Salt's order. Salt has another order after a timeout.
+/// Writes the keys in Salt's order, which is different after a timeout.
 Json show_all(const CmdResult& result) {
   return written_object([&result](JsonWriter& writer) {
     if (!result.timed_out) writer.key("pid").integer(result.pid).key("retcode").integer(result.retcode);
@@ -118,8 +118,8 @@ Reply retcode(const Call& call) {
   return run_cmd(call, options, show_retcode);
 }
 
-/// A shell script that writes the code to a temporary file of the command's user. The script runs the program
-/// with the file and the arguments.
+/// A shell script that writes code to a temporary file of the command's user. The script then runs the
+/// program with the file's name and the arguments.
 constexpr std::string_view kRunCode =
     "umask 077; file=$(mktemp) || exit; trap 'rm -f \"$file\"' 0; trap 'exit 143' 15; "
     "printf %s \"$1\" > \"$file\" || exit; program=$2; shift 2; \"$program\" \"$file\" \"$@\"";

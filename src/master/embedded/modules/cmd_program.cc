@@ -45,7 +45,7 @@ constexpr std::string_view kLocaleVariables =
     "LC_CTYPE LC_NUMERIC LC_TIME LC_COLLATE LC_MONETARY LC_MESSAGES LC_PAPER LC_NAME LC_ADDRESS LC_TELEPHONE "
     "LC_MEASUREMENT LC_IDENTIFICATION LANGUAGE";
 
-/// PATH for programs that an init system starts with variables unknown to this process.
+/// The variable PATH of a program that an init system starts, because its own PATH is unknown here.
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 StringMap inherited_variables() {
@@ -59,7 +59,7 @@ StringMap inherited_variables() {
   return variables;
 }
 
-/// Adds the variables of `env`, which is an object or a list of objects.
+/// Adds variables. `env` is an object or a list of objects.
 std::optional<Raised> add_variables(const JsonValue& env, StringMap& variables) {
   if (!python_bool(env)) return std::nullopt;
   std::vector<JsonValue> objects;
@@ -86,8 +86,7 @@ bool is_folder(const std::string& path) {
          S_ISDIR(status.st_mode);
 }
 
-/// Returns the elements of a list, or the parts of a text between commas, as salt.utils.args.split_input
-/// does.
+/// Returns the elements of a list, or the items of a comma-separated text (salt.utils.args.split_input).
 std::vector<std::string> split_input(const JsonValue& value) {
   std::vector<std::string> parts;
   if (value.is(JsonValue::Kind::array)) {
@@ -124,7 +123,7 @@ class CmdParser {
   }
 
   const CmdOptions& options_;
-  // false if an init system starts the program with its own users, folders and variables
+  // Whether this process starts the program. An init system would use its own users, folders and variables.
   const bool is_here_;
   CmdProgram parsed_;
   Program& program_ = parsed_.program;
@@ -201,7 +200,7 @@ CmdParser::Problem CmdParser::parse_folder() {
         format("Specified cwd '{}' either not absolute or does not exist", program_.cwd));
   }
   if (!is_here_) {
-    program_.cwd.clear();  // empty means the home of the program's user
+    program_.cwd.clear();  // An empty path means the home of the program's user.
     return std::nullopt;
   }
   const char* const own = std::getenv("HOME");
@@ -216,8 +215,8 @@ CmdParser::Problem CmdParser::parse_shell() {
   return Raised::command_error(format("The shell {} is not available", shell_));
 }
 
-/// Collects the variables from `env`, the C locale, the login of `runas`, and this process. The first source
-/// of a variable counts. `prepend_path` comes before the resulting PATH.
+/// Collects the variables from `env`, the C locale, the login of `runas`, and this process. An earlier source
+/// overrides a later source. `prepend_path` is put in front of the resulting PATH.
 CmdParser::Problem CmdParser::parse_environment() {
   StringMap variables;
   if (Problem problem = add_variables(option(options_, "env"), variables)) return problem;
@@ -253,7 +252,7 @@ CmdParser::Problem CmdParser::parse_umask() {
 
 CmdParser::Problem CmdParser::parse_timeout() {
   if (!flag("timeout")) return std::nullopt;
-  constexpr double kLongest = 10.0 * 365 * 86400;  // seconds
+  constexpr double kLongest = 10.0 * 365 * 86400;  // The longest timeout in seconds.
   const JsonValue timeout = option(options_, "timeout");
   parsed_.timeout = timeout.python_str();
   const std::optional<double> seconds =

@@ -21,7 +21,7 @@ inline constexpr std::string_view kCmdRunUsage =
     "bg=False, password=None, encoded_cmd=False, raise_err=False, prepend_path=None, "
     "success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
 
-/// The arguments of a function of `cmd` by parameter. Borrows the call.
+/// The arguments of a function of `cmd` by parameter name. Borrows from the call.
 using CmdOptions = std::map<std::string_view, JsonValue>;
 [[nodiscard]] CmdOptions cmd_options(const Call& call);
 
@@ -32,12 +32,12 @@ using CmdOptions = std::map<std::string_view, JsonValue>;
 
 struct CmdProgram {
   Program program;
-  std::string shown;    ///< the command as Python shows it in messages
-  std::string timeout;  ///< the timeout in seconds, as the caller wrote it
+  std::string shown;    ///< The command as Python shows it in messages.
+  std::string timeout;  ///< The timeout in seconds, as the caller wrote it.
   bool strip_end = true;
   bool ignore_retcode = false;
-  // A command succeeds if its exit status is in the first list, or its output or standard error contains a
-  // text of the other lists.
+  // A command succeeds if its exit status is in `success_retcodes`, or if its standard output or standard
+  // error contains a text of the other lists.
   std::vector<std::int64_t> success_retcodes = {0};
   std::vector<std::string> success_stdout;
   std::vector<std::string> success_stderr;
@@ -49,7 +49,7 @@ struct CmdProgram {
 [[nodiscard]] bool is_executable(const std::string& path);
 
 /// Returns the path of a program. `name` is a path, or a file in PATH or in the usual folders. Returns absent
-/// without an executable file.
+/// if no such file is executable.
 [[nodiscard]] std::optional<std::string> which(const std::string& name);
 
 }  // namespace rest_fcgi::embedded

@@ -9,7 +9,7 @@ namespace {
 
 using Steps = std::vector<std::string_view>;
 
-/// A value, absent for a missing key, or an error for a wrong key or delimiter.
+/// A value; absent for a missing key; an error for a wrong key or delimiter.
 using Traversed = std::variant<std::optional<JsonValue>, Raised>;
 
 /// Returns the steps of a key, which is a text such as `pkg:apache` or a list of steps. Without `delimiter`,
@@ -62,7 +62,7 @@ JsonValue pillar_of(const Call& call) {
   return call.context.minion.pillar.root();
 }
 
-/// Returns a keyword argument that has no parameter, or absent without the argument.
+/// Returns a keyword argument that has no parameter, or absent if the call lacks the argument.
 std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
   const auto found = std::find_if(call.keywords.begin(), call.keywords.end(),
                                   [name](const JsonMember& member) { return member.key == name; });
@@ -76,11 +76,11 @@ std::optional<Raised> check_name(const JsonValue& name) {
       format("a name is a text such as 'pkg:apache', found {}", name.python_repr()));
 }
 
-/// Returns an object that has the keys in the call's arguments and their values. As in Python's `json.dumps`,
+/// Returns an object with the values of the keys that the call's arguments name. As in Python's `json.dumps`,
 /// numbers and booleans as keys become texts.
 template <class Write>
 Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
-  constexpr std::size_t kMaxSize = 4 << 20;  // bytes; one long default may be the value of many keys
+  constexpr std::size_t kMaxSize = 4 << 20;  // The largest size in bytes: each key may get the default.
   const std::optional<JsonValue> delimiter = keyword(call, "delimiter");
   std::set<std::string> done;
   std::string text;
@@ -169,7 +169,7 @@ Reply grains_ls(const Call& call) {
   return Returned{written_json([&names](JsonWriter& writer) { write_strings(writer, names); })};
 }
 
-/// Merges the default and the value if both are maps or both are lists. Returns the value in all other cases.
+/// Merges `base` and `value` if both are maps or both are lists. Otherwise returns `value`.
 Json merged(const JsonValue& base, const JsonValue& value, bool merge_lists) {
   const bool are_alike = value.kind() == base.kind();
   if (are_alike && base.is(JsonValue::Kind::object)) {
@@ -210,7 +210,7 @@ Reply pillar_ls(const Call& call) {
   return keys_of(own_document(returned->value).root());
 }
 
-/// Writes a value with type names in place of texts, numbers, booleans and nulls.
+/// Writes `value`, but replaces texts, numbers, booleans and nulls by the names of their types.
 void write_obfuscated(JsonWriter& writer, const JsonValue& value) {
   if (value.is(JsonValue::Kind::object)) {
     writer.begin_object();
@@ -267,7 +267,7 @@ Reply first_found(const std::vector<JsonValue>& stores, const Call& call) {
   return Returned{call["default"].json()};
 }
 
-/// Merges all stores into one object. The first store that has a key counts.
+/// Merges all stores into one object. If several stores have a key, the first store's value is used.
 JsonDocument all_merged(const std::vector<JsonValue>& stores, bool overwrite) {
   JsonDocument merged = own_document(Json::empty_object());
   for (auto store = stores.rbegin(); store != stores.rend(); ++store) {
@@ -284,8 +284,8 @@ JsonDocument all_merged(const std::vector<JsonValue>& stores, bool overwrite) {
   return merged;
 }
 
-/// Returns the value of a key from the minion's options, its grains, its pillar, or the pillar's `master`.
-/// The first source that has the key counts.
+/// Returns the value of a key from the minion's options, its grains, its pillar, or the pillar's `master`. If
+/// several of them have the key, the value comes from the first of them.
 Reply config_get(const Call& call) {
   const JsonDocument options = own_document(
       written_object([&call](JsonWriter& writer) { write_minion_options(writer, call.context.minion.id); }));

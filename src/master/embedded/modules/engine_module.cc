@@ -7,12 +7,12 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
-/// The execution modules saltutil, for running jobs, and sys, for existing functions.
+/// The execution modules `saltutil` for running jobs, and `sys` for the documentation of functions.
 namespace rest_fcgi::embedded {
 namespace engine_module {
 namespace {
 
-/// Returns the jobs that run on the minion, except the job of the call.
+/// Returns the jobs that run on the minion, except the job of this call.
 std::vector<ActiveJob> running_here(const Call& call) {
   const Context& context = call.context;
   std::vector<ActiveJob> jobs = context.engine.jobs.active();
@@ -110,14 +110,14 @@ Functions by_pattern_or_module(const Modules& modules, std::string_view name) {
   return is_pattern(name) ? modules.matching(name) : starting_with(modules, std::string(name) + ".");
 }
 
-/// Finds functions by a name. A name with a dot or a wildcard is a pattern. Another name is a module.
+/// Finds functions by `name`. A name with a dot or a wildcard is a pattern. Any other name is a module.
 Functions by_pattern_or_function(const Modules& modules, std::string_view name) {
   return name.find('.') != std::string_view::npos ? modules.matching(name)
                                                   : by_pattern_or_module(modules, name);
 }
 
-/// Finds functions by a pattern, a function or a module, which may end with a dot. An empty name finds all
-/// functions.
+/// Finds functions by a pattern, a function name or a module name. A module name may end with a dot. An empty
+/// name finds all functions.
 Functions by_any_name(const Modules& modules, std::string_view name) {
   if (is_pattern(name)) return modules.matching(name);
   if (const LoadedFunction* function = modules.find(name)) return {function};
@@ -127,7 +127,7 @@ Functions by_any_name(const Modules& modules, std::string_view name) {
 
 using Found = std::map<std::string_view, const LoadedFunction*>;
 
-/// Calls `use` with the functions that `by_name` finds for the names, or with all functions without names.
+/// Calls `use` with the functions that `by_name` finds for the call's names, or with all without names.
 template <class Use>
 Reply with_found(const Call& call, const std::vector<JsonValue>& names,
                  Functions (*by_name)(const Modules& modules, std::string_view name), const Use& use) {

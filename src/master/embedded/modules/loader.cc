@@ -43,8 +43,8 @@ StringMap find_installed_modules(const std::string& folder) {
   return files;
 }
 
-/// Returns whether a return says that the function failed: an object with a false `result` or `success`, as
-/// in Salt.
+/// Returns whether the function failed: like Salt, reads a false `result` or `success` in an object as
+/// failure.
 bool reports_failure(const Json& value) {
   const std::string& text = value.text();
   if (!text.starts_with('{')) return false;
@@ -77,8 +77,8 @@ master::Return failure(const Minion& minion, Json text) {
   return {minion.id, std::move(text), 1, false, "nested"};
 }
 
-/// Returns the text for an unknown function. The text has the documentation of functions that begin with the
-/// name, as in Salt.
+/// Returns Salt's text for an unknown function. The text has the documentation of all functions whose names
+/// begin with `fun`.
 Json not_available(const Modules& modules, std::string_view fun, const std::string& why) {
   Json sentence = Json::string(why.empty() ? modules.not_available(fun) : why);
   const auto similar = modules.matching(std::string(fun) + "*");

@@ -36,28 +36,28 @@ class Jobs;
 class Modules;
 class PythonRunner;
 
-/// The parts of the engine that execution functions may use. Borrows the parts.
+/// The components of the engine that execution functions use. Borrows the components.
 struct Engine {
   const Modules& modules;
   Jobs& jobs;
 };
 
-/// The job of a function call. Salt passes these data to functions with `**kwargs`, for example as
+/// The job of a function call. Salt passes these values to functions with `**kwargs`, for example as
 /// `__pub_fun`. Borrows its texts.
 struct JobContext {
   std::string_view jid;
-  std::string_view fun;  ///< the called function, even if the job has several functions
+  std::string_view fun;  ///< The called function. A job may have several functions.
   std::string_view user;
   std::string_view tgt_type;
   std::string_view ret;
-  std::string_view tgt_json;            ///< the job's `tgt` as JSON text; a list of ids for a batch or subset
-  const lowstate::Function& published;  ///< the published function with its arguments
+  std::string_view tgt_json;  ///< The job's `tgt` as JSON text; a list of ids for a batch or subset.
+  const lowstate::Function& published;  ///< The published function with its arguments.
 };
 
 struct Returned {
   Json value = {};
   int retcode = 0;
-  std::string out = {};  ///< name of the outputter; may be empty
+  std::string out = {};  ///< The name of the outputter, or empty.
 };
 using Reply = std::variant<Returned, Raised>;
 
@@ -67,36 +67,36 @@ struct Context {
   const Minion& minion;
   const JobContext& job;
   const std::stop_token& stop;
-  /// The time limit of the Python program that calls the function, or absent.
+  /// The time limit of the Python program that calls the function. Absent without such a program.
   std::optional<SteadyTime> deadline = {};
 };
 
-/// An execution function: a native function, a script or a Python function. Immutable; shared by all threads.
+/// An execution function: a native function, a script or a Python function. Immutable; thread-safe.
 struct LoadedFunction {
   using Call = std::function<Reply(const Context& context, std::span<const JsonValue> args,
                                    std::span<const JsonMember> kwargs)>;
 
   std::string name;
-  std::string doc;  ///< the documentation that `sys.doc` shows
-  Json argspec;     ///< the arguments that `sys.argspec` shows
-  Call call;        ///< runs the function for another function; arguments stay unchanged
-  /// runs the function in a job; empty means `call` with arguments sorted by lowstate::sort_arguments
+  std::string doc;  ///< The documentation that `sys.doc` shows.
+  Json argspec;     ///< The arguments that `sys.argspec` shows.
+  Call call;        ///< Runs the function for another function. Keeps the arguments unchanged.
+  /// Runs the function in a job. If empty, `call` runs with arguments sorted by lowstate::sort_arguments.
   Call run = {};
   bool is_quick = false;
-  /// False if the module's `__virtual__` refused the host. The function can still be called on minions with
-  /// other grains.
+  /// Whether the module's `__virtual__` accepted the host. A function that is not listed can still be called
+  /// on minions with other grains.
   bool is_listed = true;
 
   [[nodiscard]] std::string_view module() const { return std::string_view(name).substr(0, name.find('.')); }
 };
 
 using LoadedFunctions = std::vector<LoadedFunction>;
-using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< functions by name
+using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< Functions by name.
 using StringMap = std::map<std::string, std::string, std::less<>>;
 
-/// All execution functions of one configuration. If several functions have the same name, module folders come
-/// first, then native functions, then installed Python modules. The object may outlive the master that made
-/// it. Thread-safe.
+/// All execution functions of one configuration. Of several functions with the same name, a function in a
+/// module folder is used before a native function, and a native function before an installed Python module.
+/// The object may outlive the master that made it. Thread-safe.
 class Modules {
  public:
   /// Loads the module folders. Leaves out modules that cannot be used, with a warning. Fails with
@@ -105,7 +105,7 @@ class Modules {
 
   ~Modules();
 
-  /// Returns the listed functions, sorted by name. The first call starts Python.
+  /// Returns the listed functions, sorted by name. The first call of `all` starts Python.
   [[nodiscard]] std::vector<const LoadedFunction*> all() const;
 
   /// Returns the function, or null for an unknown name. The first call for an installed module starts Python.
@@ -122,7 +122,7 @@ class Modules {
   [[nodiscard]] std::vector<const LoadedFunction*> matching(std::string_view glob) const;
 
   /// Returns whether a thread of a request may run the function. A quick function does not sleep, start a
-  /// program or compute for long. Unknown names are quick after Python has listed all functions.
+  /// program or compute for long. Unknown names count as quick after Python has listed all functions.
   [[nodiscard]] bool is_quick(std::string_view name) const;
 
   [[nodiscard]] const ModuleOptions& options() const noexcept { return options_; }
@@ -137,18 +137,18 @@ class Modules {
   const ModuleOptions options_;
   const ProgramRunner programs_;
   std::unique_ptr<PythonRunner> python_;
-  FunctionTable functions_;      // all functions except the functions of installed modules
-  StringMap broken_;             // reasons why modules could not be loaded, by module
-  StringMap installed_modules_;  // paths of the installed modules, by module
+  FunctionTable functions_;      // All functions except the functions of installed modules.
+  StringMap broken_;             // The reasons why modules could not be loaded, by module name.
+  StringMap installed_modules_;  // The paths of the installed modules, by module name.
 
-  mutable std::mutex mutex_;         // guards the following members
-  mutable bool are_listed_ = false;  // whether Python has listed the installed modules
+  mutable std::mutex mutex_;         // `mutex_` guards the following members.
+  mutable bool are_listed_ = false;  // Whether Python has listed the installed modules.
   mutable std::string why_not_listed_;
-  mutable FunctionTable installed_functions_;  // constant once are_listed_ is true
+  mutable FunctionTable installed_functions_;  // This map does not change once `are_listed_` is true.
 };
 
-/// Runs a function on a minion. A failure gives the text that a Salt minion returns. A slow function ends
-/// early after a stop request. Thread-safe.
+/// Runs a function on a minion. A failure returns the text of a Salt minion. A slow function ends early after
+/// a stop request. Thread-safe.
 [[nodiscard]] master::Return execute(const Engine& engine, const Minion& minion, std::string_view fun,
                                      std::span<const JsonValue> args, std::span<const JsonMember> kwargs,
                                      const JobContext& job, const std::stop_token& stop);

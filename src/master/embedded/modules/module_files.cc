@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kShownErrors = 2048;  // shown bytes at the end of standard error
-// number of bytes at the start of a script that may contain its documentation
+constexpr std::size_t kShownErrors = 2048;  // The number of bytes of standard error in messages.
+// The number of bytes at the start of a script that may contain its documentation.
 constexpr std::size_t kDocBytes = 16384;
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -39,7 +39,7 @@ std::string_view end_of(std::string_view text) {
 
 std::string input_for(const Context& context, std::span<const JsonValue> args,
                       std::span<const JsonMember> kwargs) {
-  // Scripts get the data of the job as separate members, so the `__pub_` arguments are dropped.
+  // The script's input has the job in members of its own, so the `__pub_` arguments are removed.
   std::vector<JsonMember> own(kwargs.begin(), kwargs.end());
   std::erase_if(own, [](const JsonMember& keyword) { return keyword.key.starts_with("__pub_"); });
   return written_object([&](JsonWriter& writer) {
@@ -66,7 +66,7 @@ unsigned escaped_unit(std::string_view text) {
   return parse_number<unsigned>(text.substr(2, 4), 16).value_or(0);
 }
 
-/// Returns how many bytes to copy for the escape at the start of the text. Returns 0 for a lone surrogate.
+/// Returns how many bytes of the escape at the start of the text are copied. Returns 0 for a lone surrogate.
 std::size_t escape_length(std::string_view text) {
   const auto is_between = [](unsigned unit, unsigned low, unsigned high) {
     return unit >= low && unit <= high;
@@ -138,10 +138,10 @@ std::vector<std::string> environment_of(const Account& account) {
           "LOGNAME=" + account.name};
 }
 
-/// Adds a Python file to the folder. `file` is `path` without symbolic links.
+/// Adds a Python file to the folder. `file` is `path` with symbolic links resolved.
 void read_python(const fs::path& path, const fs::path& file, ModuleFolder& folder) {
   const std::string module = path.stem();
-  if (module.starts_with('_')) return;  // Salt's loader ignores such files, too
+  if (module.starts_with('_')) return;  // Salt's loader ignores such files.
   if (!is_word(module)) {
     log_left_out(path, "expected a name of letters, digits and underscores");
     return;
@@ -251,7 +251,7 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   ScriptSettings settings{options.script_timeout, {}};
   std::string user = options.script_user;
   const bool is_here = ProgramRunner(options.run_helper).is_here();
-  if (user.empty() && !is_here) {  // rest_fcgi_run sets the variables of its own user
+  if (user.empty() && !is_here) {  // rest_fcgi_run sets its own user's variables.
     settings.program.environment = {kPath, "LANG=C.UTF-8"};
     settings.program.inherit = true;
     return settings;
@@ -303,7 +303,7 @@ void log_errors(std::string_view function, const Ended& ended) {
 Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                       const ScriptSettings& settings) {
   std::vector<ModuleFolder> folders;
-  StringMap seen;  // the first file of each module
+  StringMap seen;  // The path of the first file of each module.
   for (const std::string& path : options.module_dirs) {
     Result<ModuleFolder> folder = read_folder(path, settings);
     if (!folder) return std::move(folder).error();

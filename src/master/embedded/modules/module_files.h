@@ -13,37 +13,37 @@
 
 #include "master/embedded/modules/loader.h"
 
-/// Module folders have executable files `MODULE.FUNCTION`, and Python files `MODULE.py` in Salt's form. Each
-/// call starts a program of its own.
+/// A module folder has executable files `MODULE.FUNCTION`, and Python files `MODULE.py` in Salt's form. Each
+/// call starts a new program.
 namespace rest_fcgi::embedded {
 
 struct ScriptSettings {
   std::chrono::milliseconds timeout{};
-  Program program;  ///< the program without arguments and time limit
+  Program program;  ///< The program without arguments and time limit.
 };
 
-/// Fails with `configuration` for an unknown user.
+/// Returns the settings for scripts. Fails with `configuration` for an unknown user.
 [[nodiscard]] Result<ScriptSettings> script_settings(const ModuleOptions& options);
 
-/// Makes the return of a failed program, with a text that begins with `what`. The retcode is the exit status,
-/// the negative signal number, or 1. Returns absent for the exit status 0.
+/// Makes the return of a failed program. Its text begins with `what`. The retcode is the exit status, the
+/// negative signal number, or 1. Returns absent for the exit status 0.
 [[nodiscard]] std::optional<Reply> failure_of(const std::string& what, const Ended& ended,
                                               const ScriptSettings& settings);
 
 /// Makes the return of a failed call with the text `what_happened: errors`. Shows only the end of `errors`.
 [[nodiscard]] Reply failed(const std::string& what_happened, std::string_view errors, int retcode = 1);
 
-/// Logs the end of the output that a program wrote to standard error.
+/// Logs the end of a program's standard error.
 void log_errors(std::string_view function, const Ended& ended);
 
 struct PythonFile {
   std::string module;
   std::string path;
-  std::string refused;  ///< reason why the file must not be used; may be empty
+  std::string refused;  ///< Reason why the file must not be used, or empty.
 };
 
-/// Returns the sorted paths of the entries in a folder. After an error, returns the entries that could be
-/// read.
+/// Returns the sorted paths of the entries in a folder. If the folder cannot be read to its end, returns the
+/// entries that were read.
 [[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::string& folder,
                                                             std::error_code& error);
 
@@ -52,16 +52,16 @@ struct ModuleFolder {
   std::vector<PythonFile> python;
 };
 
-/// Reads the folders of `options.module_dirs`. Leaves out files with a wrong name or mode, files that other
-/// users may write, and repeated modules, with a warning. Fails with `configuration` if a folder cannot be
-/// read.
+/// Reads the folders in `options.module_dirs`. Ignores files with a wrong name or mode, files that other
+/// users may write, and repeated modules, and logs a warning for each. Fails with `configuration` if a folder
+/// cannot be read.
 [[nodiscard]] Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& options,
                                                                     const ScriptSettings& settings);
 
 struct PythonIndex {
-  std::map<std::string, LoadedFunctions> functions;  ///< functions by the path of their file
-  StringMap broken;                                  ///< reasons why modules could not be loaded, by module
-  std::string why_not;                               ///< reason why Python did not start; may be empty
+  std::map<std::string, LoadedFunctions> functions;  ///< The functions by the path of their file.
+  StringMap broken;     ///< The reasons why modules could not be loaded, by module name.
+  std::string why_not;  ///< Reason why Python did not start, or empty.
 };
 
 /// Runs Python modules with deploy/module_loader.py. Borrows `programs`. Thread-safe after `set_functions`.
@@ -70,15 +70,15 @@ class PythonRunner {
   PythonRunner(const ProgramRunner& programs, const ScriptSettings& settings, const ModuleOptions& options,
                const StringMap& installed);
 
-  /// Tests the Python that the configuration names. Fails with `configuration` if the program cannot run
-  /// modules. Only warns if the program cannot be started.
+  /// Tests the configured Python. Fails with `configuration` if this Python cannot run modules. Only warns if
+  /// Python cannot be started.
   [[nodiscard]] Result<void> check() const;
 
-  /// Lists the functions in the files with one Python program. The functions borrow the PythonRunner. A
-  /// module that cannot be loaded goes into `broken`, with a warning.
+  /// Lists the functions in the files with one Python program. The functions borrow the PythonRunner. Adds a
+  /// module that cannot be loaded to `broken` and logs a warning.
   [[nodiscard]] PythonIndex index(const std::vector<PythonFile>& files) const;
 
-  /// Sets further functions that modules find in `__salt__`.
+  /// Adds functions to `__salt__` in the Python modules.
   void set_functions(const StringMap& python, const FunctionTable& all);
 
   [[nodiscard]] Reply call(const Context& context, const std::string& path, const std::string& fun,

@@ -37,7 +37,7 @@ Json defaults_of(const Signature& signature) {
   });
 }
 
-/// Returns the entry of a function in `sys.argspec`. Like Salt, writes null for empty lists and for false.
+/// Returns a function's entry in `sys.argspec`. Like Salt, writes null for empty lists and for false.
 Json argspec_of(const Signature& signature) {
   return written_object([&signature](JsonWriter& writer) {
     writer.key("args");
@@ -64,7 +64,7 @@ struct Native {
   const Function& function;
   const Signature signature;
   const JsonDocument default_values;
-  std::vector<JsonValue> defaults;  // defaults of the last parameters; they point into default_values
+  std::vector<JsonValue> defaults;  // The defaults of the last parameters. Borrows default_values.
 };
 
 Reply Native::run(const Context& context, std::span<const JsonValue> args,

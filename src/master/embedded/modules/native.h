@@ -15,25 +15,25 @@
 
 namespace rest_fcgi::embedded {
 
-/// A call whose arguments are bound to parameters as in Python.
+/// A call whose arguments are assigned to parameters as in Python.
 struct Call : BoundArguments {
   const Context& context;
 };
 
 struct Function {
-  /// The definition as in Python; see parse_usage. Callers omit an underscore at the end of the name:
-  /// `test.true_()` is `test.true`.
+  /// The function's definition in Python; see parse_usage. Callers omit an underscore at the end of the name:
+  /// `test.true` calls `test.true_()`.
   std::string_view usage;
-  std::string_view summary;  ///< the lines of the function's documentation
+  std::string_view summary;  ///< The lines of the function's documentation.
   Reply (*run)(const Call&) = nullptr;
-  /// the arguments in the CLI examples of the documentation, one line for each example
+  /// The arguments in the CLI examples of the documentation, one line for each example.
   std::string_view example = {};
-  bool is_quick = true;       ///< see Modules::is_quick
-  std::string_view out = {};  ///< name of the outputter; may be empty
+  bool is_quick = true;       ///< Whether Modules::is_quick returns true.
+  std::string_view out = {};  ///< The name of the outputter, or empty.
 };
 
 [[nodiscard]] std::span<const Function> cmd_functions();
-[[nodiscard]] std::span<const Function> data_functions();  ///< the functions of config, grains and pillar
+[[nodiscard]] std::span<const Function> data_functions();  ///< The functions of config, grains and pillar.
 [[nodiscard]] std::span<const Function> engine_functions();
 /// the functions of beacons, mine and schedule, and the other functions of saltutil
 [[nodiscard]] std::span<const Function> stub_functions();
@@ -43,19 +43,19 @@ struct Function {
 
 [[nodiscard]] std::vector<std::string> native_names(std::string_view module);
 
-/// Writes the arguments `__pub_fun`, `__pub_arg` and so on as members of an open object.
+/// Writes the job as `__pub_fun`, `__pub_arg`, ... into a JSON object that is begun.
 void write_publication(JsonWriter& writer, const JobContext& job);
 
-/// Writes a minion's options, which are Salt's defaults, as members of an open object. `config.get` searches
-/// the options, and Python modules get them as `__opts__`. The server's configuration has secrets and is left
-/// out.
+/// Writes a minion's options as members of a JSON object that is begun. The options are Salt's defaults,
+/// because the server's configuration has secrets. `config.get` searches the options, and Python modules get
+/// them as `__opts__`.
 void write_minion_options(JsonWriter& writer, std::string_view id);
 
 [[nodiscard]] inline Raised terminated() {
   return {Raised::Kind::interrupted, "", std::string(kTerminated)};
 }
 
-/// Returns how long a program of the call may run: `limit` or the time until the call's deadline.
+/// Returns how long a program of the call may run: `limit`, or less if the call's deadline is earlier.
 [[nodiscard]] inline std::optional<std::chrono::milliseconds> time_left(
     const Context& context, std::optional<std::chrono::milliseconds> limit) {
   if (!context.deadline) return limit;

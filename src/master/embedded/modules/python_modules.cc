@@ -10,8 +10,8 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-// Time limits in which Python loads one module and all modules. A configured Python gets more time, because
-// it may import Salt.
+// Time limits in which Python loads one module and all modules. A Python that the configuration sets may
+// import Salt, which takes more time.
 constexpr double kLoadSeconds = 2;
 constexpr double kSaltLoadSeconds = 10;
 constexpr std::chrono::milliseconds kIndexTime = std::chrono::seconds(20);
@@ -23,7 +23,7 @@ JsonLimits line_limits() {
   return limits;
 }
 
-/// Returns the name of an exception's kind in messages to the loader. The default is `command`.
+/// Returns the name that messages to the loader use for a kind of exception. The default is `command`.
 std::string_view name_of(Raised::Kind kind) {
   switch (kind) {
     case Raised::Kind::type_error:
@@ -72,11 +72,11 @@ Reply reply_of(const JsonValue& answer) {
 
 }  // namespace
 
-/// Reads the output lines of a loader program. A line may ask for the call of a function and gets the return
-/// as the answer. Keeps the last line.
+/// Reads the output lines of a loader program. A line may ask for the call of a function, and the program
+/// gets the function's return as the answer. Keeps the last line.
 class PythonRunner::LoaderOutput {
  public:
-  /// If `context` is null, the program cannot call functions.
+  /// If `context` is null, the loader program cannot call functions.
   explicit LoaderOutput(const Context* context) : context_(context) {}
 
   std::string read(std::string_view line) {
@@ -85,7 +85,7 @@ class PythonRunner::LoaderOutput {
     if (!fun) return "";
     is_valid_ = false;
     const Reply reply = call(std::string(fun->text()), document_.root());
-    // After the deadline the program is ended, so it gets no reply.
+    // The program is ended after the deadline and gets no reply.
     const bool is_late =
         context_ != nullptr && SteadyTime::clock::now() >= context_->deadline.value_or(SteadyTime::max());
     return is_late ? "" : line_of(reply);
@@ -93,7 +93,7 @@ class PythonRunner::LoaderOutput {
 
   [[nodiscard]] bool is_list() const { return document_.root().is(JsonValue::Kind::array); }
 
-  /// Returns the last line, or null if the line is malformed.
+  /// Returns the last line. Returns null if the line is malformed.
   [[nodiscard]] const JsonDocument* last() const { return is_valid_ ? &document_ : nullptr; }
 
  private:
@@ -179,7 +179,7 @@ Result<void> PythonRunner::check() const {
 
 PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
   PythonIndex index;
-  StringMap modules;  // names of modules by path
+  StringMap modules;  // The names of modules by path.
   for (const PythonFile& file : files) {
     if (file.refused.empty()) {
       modules[file.path] = file.module;
@@ -218,7 +218,7 @@ PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
 
 void PythonRunner::add_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const {
   const std::string path(member_of(module, "path").text());
-  if (!modules.contains(path)) return;  // the module itself may have printed the line
+  if (!modules.contains(path)) return;  // A module may have printed a line with another path.
   if (const auto broken = module.find("broken")) {
     const auto line = member_of(module, "line").integer();
     index.broken[modules.at(path)] = broken->text();
@@ -245,8 +245,8 @@ void PythonRunner::add_module(const JsonValue& module, const StringMap& modules,
 
 Reply PythonRunner::call(const Context& context, const std::string& path, const std::string& fun,
                          std::span<const JsonValue> args, std::span<const JsonMember> kwargs) const {
-  // A Python program makes calls with a deadline, and runs Python functions itself. A nested second program
-  // is refused, because it needs more stack.
+  // A call with a deadline comes from a Python program, which runs Python functions itself. A second Python
+  // program inside the first one is refused, because it needs more stack.
   if (context.deadline) return Raised{Raised::Kind::unavailable, "", fun};
   Context inner = context;
   const auto limit = time_left(context, settings_.timeout).value_or(settings_.timeout);

@@ -2,8 +2,8 @@
 
 #include "master/embedded/modules/native.h"
 
-/// The execution modules beacons, mine and schedule, and functions of saltutil that some clients call by
-/// themselves. The functions answer like a minion without beacons, mine and schedule.
+/// The execution modules `beacons`, `mine` and `schedule`, and functions of `saltutil` that some clients call
+/// automatically. The functions answer like a minion on which beacons, mine and schedule are empty.
 namespace rest_fcgi::embedded {
 namespace stub_modules {
 namespace {

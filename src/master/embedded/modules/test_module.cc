@@ -81,7 +81,7 @@ Reply retcode(const Call& call) {
                   static_cast<int>(std::clamp(std::get<std::int64_t>(code), least, most))};
 }
 
-// The unit is seconds. A longer time may overflow the steady clock.
+// The longest sleep in seconds. A longer time may overflow the steady clock.
 constexpr std::int64_t kLongestSleep = 100LL * 365 * 86'400;
 
 WholeNumber read_seconds(std::string_view name, const JsonValue& value) {

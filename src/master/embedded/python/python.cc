@@ -21,7 +21,7 @@ std::int64_t truncated(double value) {
   return static_cast<std::int64_t>(value);
 }
 
-/// Returns the number as a double. Too large numbers become infinite, as in Python.
+/// Returns the number as a double. A number that is too large becomes infinite, as in Python.
 double real(const JsonValue& value) {
   const double infinity = std::numeric_limits<double>::infinity();
   return value.number().value_or(value.text().starts_with('-') ? -infinity : infinity);
@@ -59,7 +59,7 @@ class Splitter {
       end_word();
     } else if (c == '\'' || c == '"') {
       quote_ = c;
-      word();  // an empty pair of quotes is an empty word
+      word();  // A pair of quotes without content is an empty word.
     } else {
       word() += c;
     }
@@ -71,9 +71,9 @@ class Splitter {
   }
 
   std::vector<std::string> words_;
-  std::optional<std::string> word_;  // the word that is not complete yet
-  char quote_ = '\0';                // the open quotation mark, or '\0'
-  bool escaped_ = false;             // whether the last character was a backslash
+  std::optional<std::string> word_;  // The word that is not complete yet.
+  char quote_ = '\0';                // The open quotation mark. '\0' without an open mark.
+  bool escaped_ = false;             // Whether the last character was a backslash.
 };
 
 std::string too_many(const Signature& signature, std::size_t count) {

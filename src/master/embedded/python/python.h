@@ -12,22 +12,22 @@
 
 #include "rest_fcgi/core/json_document.h"
 
-/// Python's rules for values and arguments, and the exceptions of Salt's functions.
+/// Python's rules for values and arguments, and the exceptions that Salt's functions raise.
 namespace rest_fcgi::embedded {
 
 /// The part of a Python exception that a minion's error text shows.
 struct Raised {
   enum class Kind {
-    type_error,   ///< TypeError for wrong arguments; the minion adds the function's documentation
-    invocation,   ///< SaltInvocationError or SaltClientError
-    command,      ///< CommandExecutionError
-    exception,    ///< an exception of any other class
-    verbatim,     ///< an exception of any class; `message` is the whole error text of the minion
-    unavailable,  ///< the function turned out not to exist; `message` is the reason, or empty
-    interrupted,  ///< the call was asked to stop; Python has no equivalent
+    type_error,   ///< A TypeError for wrong arguments. The minion adds the function's documentation.
+    invocation,   ///< SaltInvocationError or SaltClientError.
+    command,      ///< CommandExecutionError.
+    exception,    ///< An exception of any other class.
+    verbatim,     ///< An exception of any class. `message` is the whole error text of the minion.
+    unavailable,  ///< The function does not exist. `message` is the reason, or empty.
+    interrupted,  ///< The call was asked to stop. Python has no such exception.
   };
   Kind kind = Kind::exception;
-  std::string type;  ///< the class of the exception, as in the last line of a traceback: `ValueError`
+  std::string type;  ///< The class of the exception, as in the last line of a traceback: `ValueError`.
   std::string message;
 
   static Raised type_error(std::string message);
@@ -51,31 +51,31 @@ using WholeNumber = std::variant<std::int64_t, Raised>;
 
 [[nodiscard]] bool python_bool(const JsonValue& value);
 
-/// Returns salt.utils.data.is_true(value): true for numbers above 0, also as text, and for the text `true`.
-/// Other values have Python's truth value.
+/// Returns salt.utils.data.is_true(value): true for numbers above 0, for texts of such numbers, and for the
+/// text `true`. Other values have Python's truth value.
 [[nodiscard]] bool salt_is_true(const JsonValue& value);
 
 struct Signature {
-  std::string_view name;  ///< the name of the function in Python's error messages
-  /// names of all parameters; parameters without a default come first
+  std::string_view name;  ///< The name of the function in Python's error messages.
+  /// The names of all parameters. Parameters without a default come before the others.
   std::vector<std::string_view> parameters;
-  std::vector<std::string_view> defaults;  ///< defaults of the last parameters, as Python writes them
-  std::size_t required = 0;                ///< number of parameters without a default
+  std::vector<std::string_view> defaults;  ///< Defaults of the last parameters, as Python writes them.
+  std::size_t required = 0;                ///< Number of parameters without a default.
   bool takes_varargs = false;
   bool takes_keywords = false;
 };
 
-/// Parses a usage such as `manage.up(tgt='*', *args, **kwargs)`. In `grains.fetch = get(key)`, Python's
-/// messages use the second name. Borrows `usage`. REQUIRES: no default contains a comma.
+/// Parses a usage such as `manage.up(tgt='*', *args, **kwargs)`. For `grains.fetch = get(key)`, Python's
+/// messages use the name `get`. Borrows `usage`. REQUIRES: no default contains a comma.
 [[nodiscard]] Signature parse_usage(std::string_view usage);
 
 /// The arguments of a call, assigned to the function's parameters. Borrows the arguments.
 struct BoundArguments {
   std::vector<std::string_view> parameters;
-  std::vector<JsonValue> values;     ///< value of each parameter; null without an argument
-  std::vector<bool> given;           ///< whether the call has an argument for each parameter
-  std::vector<JsonValue> varargs;    ///< further positional arguments, for `*args`
-  std::vector<JsonMember> keywords;  ///< further keyword arguments, for `**kwargs`, with unique keys
+  std::vector<JsonValue> values;     ///< The value of each parameter. Null if no argument is given.
+  std::vector<bool> given;           ///< For each parameter, whether the call has an argument.
+  std::vector<JsonValue> varargs;    ///< The further positional arguments, for `*args`.
+  std::vector<JsonMember> keywords;  ///< The further keyword arguments, for `**kwargs`, with unique keys.
 
   /// Returns the value of a parameter. REQUIRES: the function has the parameter.
   [[nodiscard]] const JsonValue& operator[](std::string_view parameter) const;
@@ -86,8 +86,8 @@ struct BoundArguments {
                                                                std::span<const JsonValue> positional,
                                                                std::span<const JsonMember> keywords);
 
-/// Splits a command line as Python's `shlex.split` does. Fails as Python does for an open quotation or
-/// escape.
+/// Splits a command line as Python's `shlex.split` does. Like Python, fails if a quotation or an escape at
+/// the end is not complete.
 [[nodiscard]] std::variant<std::vector<std::string>, Raised> shlex_split(std::string_view text);
 
 }  // namespace rest_fcgi::embedded

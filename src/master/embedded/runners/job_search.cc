@@ -16,12 +16,11 @@ namespace rest_fcgi::embedded {
 namespace {
 
 constexpr std::chrono::seconds kSearchTime{5};
-constexpr std::size_t kMaxFound = 64 << 20;  // total size of the found loads in bytes
-constexpr std::size_t kMinPage = 64;         // smallest number of jobs in a page
+constexpr std::size_t kMaxFound = 64 << 20;  // The largest total size of the found loads in bytes.
+constexpr std::size_t kMinPage = 64;         // The smallest number of jobs in a page.
 constexpr std::size_t kMaxPage = 1024;
 constexpr std::size_t kMaxGlobs = 100;
-constexpr std::size_t kMaxText =
-    4096;  // largest size in bytes of a glob, and of a text that is compared with a glob
+constexpr std::size_t kMaxText = 4096;  // The largest size in bytes of a glob and of a compared text.
 constexpr std::int64_t kMaxJobs = 1'000'000;
 constexpr const char* kNarrower = "'limit', 'after', 'before', 'start_time' and 'end_time' narrow it";
 
@@ -35,8 +34,8 @@ Result<std::size_t> read_count(const BoundArguments& given, std::string_view nam
                                              value.python_repr(), kMaxJobs)};
 }
 
-/// The conditions of a search for jobs, and its deadline. Null and empty arguments set no condition. Borrows
-/// the arguments.
+/// The conditions of a search for jobs, and the deadline of the search. Null and empty arguments set no
+/// condition. Borrows the arguments.
 class JobFilter {
  public:
   explicit JobFilter(const Clock& clock) : clock_(clock), deadline_(clock.steady() + kSearchTime) {}
@@ -57,7 +56,7 @@ class JobFilter {
     return {};
   }
 
-  /// Reads the range of times and jids. Fails with `invocation` for a wrong time or jid.
+  /// Reads the conditions for times and jids. Fails with `invocation` for a wrong time or jid.
   Result<void> read_range(const BoundArguments& given) {
     const auto wrong = [&given](std::string_view name, std::string_view expected) {
       return Error{ErrorKind::invocation,
@@ -82,8 +81,8 @@ class JobFilter {
 
   void skip_find_job() { skips_find_job_ = true; }
 
-  /// Returns a query that includes all matching jobs. A function without wildcards excludes jobs with several
-  /// functions.
+  /// Returns a query that finds all matching jobs. If the wanted function has no wildcard, the query leaves
+  /// out jobs with several functions.
   [[nodiscard]] returner::JobQuery query() const {
     returner::JobQuery query;
     if (start_) query.first = master::jid_at(*start_);
@@ -110,7 +109,7 @@ class JobFilter {
   }
 
  private:
-  /// Returns whether a glob matches the text in `json`, or a text of a list.
+  /// Returns whether a glob matches the text in `json`, or one text of the list in `json`.
   [[nodiscard]] bool any_matches(const Globs& globs, const Json& json) const {
     const JsonDocument document = own_document(json);
     const auto matches = [&globs](JsonValue value) {
@@ -141,7 +140,7 @@ class JobFilter {
   const Clock& clock_;
   const SteadyTime deadline_;
   bool skips_find_job_ = false;
-  std::optional<JsonValue> metadata_;  // an object with the wanted members
+  std::optional<JsonValue> metadata_;  // An object with the wanted members.
   std::optional<Globs> functions_;
   std::optional<Globs> targets_;
   std::optional<WallTime> start_;
@@ -155,8 +154,8 @@ std::size_t listed_size(const returner::Load& load) {
          (load.metadata ? load.metadata->text().size() : 0);
 }
 
-/// Returns the first `count` jobs that pass the filter, oldest first. Reads the job cache page by page, so
-/// that other threads can use it. Fails with `timeout`, or with `invocation` for too large loads.
+/// Returns the oldest `count` jobs that pass the filter. Reads the job cache in pages, so that other threads
+/// can use the cache, too. Fails with `timeout`, or with `invocation` for too large loads.
 Result<std::vector<returner::Load>> collect(const returner::Returner& cache, const returner::JobQuery& query,
                                             std::size_t count, const JobFilter& filter) {
   std::vector<returner::Load> found;

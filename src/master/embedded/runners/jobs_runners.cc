@@ -19,7 +19,7 @@ void write_result(JsonWriter& writer, const std::vector<returner::JobReturn>& re
   writer.end_object();
 }
 
-/// Writes a job as members of an open object. `job` is absent if the job is unknown.
+/// Writes a job as members of a JSON object that is begun. `job` is absent for an unknown job.
 void write_job(JsonWriter& writer, const std::string& jid, const std::optional<StoredJob>& job) {
   if (job) {
     write_description(writer, job->load);
@@ -31,7 +31,7 @@ void write_job(JsonWriter& writer, const std::string& jid, const std::optional<S
   write_result(writer, job ? job->returns : std::vector<returner::JobReturn>());
 }
 
-/// Returns the job that the arguments `jid` and `ext_source` name, or absent for an unknown job.
+/// Returns the job of the arguments `jid` and `ext_source`. Returns absent for an unknown job.
 Result<std::optional<StoredJob>> find_job(const MasterContext& context, const BoundArguments& arguments) {
   const auto source = find_source(context.jobs, arguments);
   if (!source) return source.error();
@@ -75,8 +75,8 @@ Result<Json> lookup_jid(const MasterContext& context, const BoundArguments& argu
   return with_outputter(job->returns.empty() ? std::string() : job->returns.front().out, std::move(data));
 }
 
-/// Returns for each minion whether its return is a success. Like Salt, takes every return that is true in
-/// Python for a success.
+/// Returns for each minion whether its return is a success. Like Salt, counts every return that Python takes
+/// for true.
 Result<Json> exit_success(const MasterContext& context, const BoundArguments& arguments) {
   const auto found = find_job(context, arguments);
   if (!found) return found.error();

@@ -9,7 +9,7 @@
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/core/pattern.h"
 
-/// All runners except those of `jobs`, and the lookup of runners and wheels.
+/// All runners except the runners of `jobs`, and the lookup of runners and wheels.
 namespace rest_fcgi::embedded {
 
 namespace {
@@ -107,7 +107,7 @@ Result<Json> status(const MasterContext& context, const BoundArguments& argument
   return Json::trusted(format("{{\"up\": {}, \"down\": []}}", ids->text()));
 }
 
-/// Returns the present minions. `subset` is a list of ids, a text with ids between commas, or null for all
+/// Returns the present minions. `subset` is a list of ids, a comma-separated text of ids, or null for all
 /// minions.
 Result<Json> present(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue subset = arguments["subset"];

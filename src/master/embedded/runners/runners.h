@@ -26,13 +26,13 @@
 
 namespace rest_fcgi::embedded {
 
-/// The public keys that `key.gen_accept` made, which count as accepted. Minions of this process do not use
-/// them. Thread-safe.
+/// The public keys that `key.gen_accept` made. The keys count as accepted, but minions of this process do not
+/// use them. Thread-safe.
 class GeneratedKeys {
  public:
   static constexpr std::size_t kMaxKeys = 1000;
 
-  using Keys = std::map<std::string, std::string, std::less<>>;  ///< public keys in PEM, by minion id
+  using Keys = std::map<std::string, std::string, std::less<>>;  ///< The public keys in PEM, by minion id.
 
   enum class Added { yes, exists, full };
 
@@ -58,7 +58,7 @@ class GeneratedKeys {
 
  private:
   mutable std::mutex mutex_;
-  Keys keys_;  // guarded by mutex_
+  Keys keys_;  // The generated keys. `mutex_` guards them.
 };
 
 /// The data of one configuration that runners and wheels use. The data may outlive the master that made it.
@@ -66,11 +66,11 @@ class GeneratedKeys {
 struct MasterData {
   std::shared_ptr<const Minions> minions;
   std::shared_ptr<const Modules> modules;
-  Json config_values;                   ///< the return of the wheel `config.values`
-  std::shared_ptr<GeneratedKeys> keys;  ///< shared by all configurations
+  Json config_values;                   ///< The return of the wheel `config.values`.
+  std::shared_ptr<GeneratedKeys> keys;  ///< The keys, which all configurations share.
 };
 
-/// The data and the stop token of a call of a runner or wheel. Borrows both.
+/// The data and the stop token for the call of a runner or wheel. Borrows them.
 struct MasterContext {
   const MasterData& data;
   Jobs& jobs;
@@ -80,18 +80,18 @@ struct MasterContext {
 };
 
 struct MasterFunction {
-  /// The definition as in Python: `manage.up(tgt='*', tgt_type='glob')`. A missing argument is null and not
-  /// the default.
+  /// The function's definition in Python: `manage.up(tgt='*', tgt_type='glob')`. The function gets null for a
+  /// missing argument, and not the default.
   std::string_view usage;
-  std::string_view summary;  ///< the documentation that `doc.runner` and `doc.wheel` show
+  std::string_view summary;  ///< The documentation that `doc.runner` and `doc.wheel` show.
   Result<Json> (*run)(const MasterContext& context, const BoundArguments& arguments) = nullptr;
-  bool is_quick = true;    ///< whether the function ends at once
-  bool is_secret = false;  ///< whether the return must not be in a job cache
+  bool is_quick = true;    ///< Whether the function ends at once.
+  bool is_secret = false;  ///< Whether the return must not be in a job cache.
 
   [[nodiscard]] constexpr std::string_view name() const { return usage.substr(0, usage.find('(')); }
 
-  /// Returns whether the function gets the keyword. A client's keyword (`lowstate::is_client_key`) needs a
-  /// parameter.
+  /// Returns whether the function accepts the keyword. A client's keyword (`lowstate::is_client_key`) must be
+  /// a parameter of the function.
   [[nodiscard]] bool gets_keyword(std::string_view key, bool is_runner) const;
 
   /// Assigns arguments to parameters. Fails with `invocation` and Python's text about wrong arguments.
@@ -100,7 +100,7 @@ struct MasterFunction {
 
 using MasterFunctions = std::span<const MasterFunction>;
 [[nodiscard]] MasterFunctions jobs_runners();
-[[nodiscard]] MasterFunctions other_runners();  ///< the runners of cache, doc, manage, state and test
+[[nodiscard]] MasterFunctions other_runners();  ///< The runners of cache, doc, manage, state and test.
 [[nodiscard]] MasterFunctions wheels();
 
 [[nodiscard]] const MasterFunction* find_runner(std::string_view name);
@@ -108,8 +108,8 @@ using MasterFunctions = std::span<const MasterFunction>;
 
 [[nodiscard]] bool takes_target(const BoundArguments& arguments);
 
-/// Returns the target in the arguments `tgt` and `tgt_type`, or all minions without them. Borrows the
-/// arguments. Fails with `invocation` for a wrong type. REQUIRES: `takes_target`.
+/// Returns the target in the arguments `tgt` and `tgt_type`. Without them, returns a target of all minions.
+/// Borrows the arguments. Fails with `invocation` for a wrong type. REQUIRES: `takes_target` returns true.
 [[nodiscard]] Result<lowstate::Target> target_of(const BoundArguments& arguments);
 
 struct StoredJob {
@@ -117,25 +117,25 @@ struct StoredJob {
   std::vector<returner::JobReturn> returns;
 };
 
-/// Returns the job cache in the argument `ext_source`, or `master_job_cache` without the argument. Fails with
-/// `invocation`.
+/// Returns the job cache in the argument `ext_source`. Without the argument, returns `master_job_cache`.
+/// Fails with `invocation`.
 [[nodiscard]] Result<const returner::Returner*> find_source(const Jobs& jobs,
                                                             const BoundArguments& arguments);
 
-/// Returns the texts of a list, or the parts of a text between commas.
+/// Returns the texts of a list, or the items of a comma-separated text.
 [[nodiscard]] std::vector<std::string> texts_in(JsonValue value);
 
-/// Writes the members that all runners show about a job into an open object.
+/// Writes the members that all runners show about a job into a JSON object that is begun.
 void write_description(JsonWriter& writer, const returner::Load& load);
 void write_start_time(JsonWriter& writer, std::string_view jid);
 
-/// Returns the object that `jobs.print_job` shows. `job` is absent if the job is unknown.
+/// Returns the object that `jobs.print_job` shows. `job` is absent for an unknown job.
 [[nodiscard]] Json printed_job(const std::string& jid, const std::optional<StoredJob>& job);
 
 /// Returns `data` with the name of an outputter, or `data` alone if `outputter` is empty.
 [[nodiscard]] Json with_outputter(std::string_view outputter, Json data);
 
-// A search ends with an error after a few seconds and for a too large result.
+// The job search ends with an error after a few seconds, and if the result is too large.
 [[nodiscard]] Result<Json> list_jobs(const MasterContext& context, const BoundArguments& arguments);
 [[nodiscard]] Result<Json> list_jobs_filter(const MasterContext& context, const BoundArguments& arguments);
 [[nodiscard]] Result<Json> last_run(const MasterContext& context, const BoundArguments& arguments);

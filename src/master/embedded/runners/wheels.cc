@@ -41,7 +41,7 @@ Result<Json> list_all(const MasterContext& context, const BoundArguments&) {
   });
 }
 
-/// Returns the key status that `match` names. Like Salt, compares only the beginning of `match`.
+/// Returns the key status for `match`. Like Salt, compares only the first letters.
 std::string_view status_named(std::string_view match) {
   if (match.starts_with("acc")) return kAccepted;
   if (match.starts_with("pre") || match.starts_with("un")) return "minions_pre";
@@ -65,7 +65,7 @@ Result<Json> list(const MasterContext& context, const BoundArguments& arguments)
   });
 }
 
-/// Returns the names that `match` selects. `match` is a list of globs, or a text with globs between commas.
+/// Returns the names that `match` selects. `match` is a list of globs, or a comma-separated text of globs.
 Result<Names> matching(Names names, JsonValue match) {
   if (!match.is(JsonValue::Kind::array) && !match.is(JsonValue::Kind::string)) {
     return wrong_match(match);
@@ -113,8 +113,8 @@ std::string_view installation() {
 
 using NamesByStatus = std::vector<std::pair<std::string_view, Names>>;
 
-/// Returns `{status: {name: fingerprint}}`. Without keys, the fingerprint is a digest of the installation and
-/// the name.
+/// Returns `{status: {name: fingerprint}}`. For a name without a key, the fingerprint is a digest of the
+/// installation and the name.
 Result<Json> fingers(const NamesByStatus& all, const GeneratedKeys::Keys& generated, JsonValue hash_type) {
   const std::string_view hash = hash_type.is(JsonValue::Kind::null) ? "sha256" : hash_type.text();
   std::string json;
@@ -162,10 +162,10 @@ Result<Json> delete_keys(const MasterContext& context, const BoundArguments& arg
   return name_match(context, arguments);
 }
 
-/// Reads the size of a key in bits, at least Salt's default. Fails with `invocation`.
+/// Reads the size of a key in bits. The size must not be below Salt's default. Fails with `invocation`.
 Result<int> read_key_size(JsonValue given) {
   constexpr std::int64_t kDefault = 2048;
-  constexpr std::int64_t kMax = 4096;  // larger keys take many seconds
+  constexpr std::int64_t kMax = 4096;  // A larger key takes many seconds.
   if (given.is(JsonValue::Kind::null)) return int{kDefault};
   const auto bits = given.integer();
   if (bits && *bits <= kMax) return static_cast<int>(std::max(*bits, kDefault));
@@ -173,8 +173,8 @@ Result<int> read_key_size(JsonValue given) {
                format("keysize: found {}, expected at most {} bits", given.python_repr(), kMax)};
 }
 
-/// Makes a key pair for a minion and accepts the public key. Returns an empty object for an id with a key,
-/// unless `force` is true.
+/// Makes a key pair for a minion and accepts the public key. If the minion has a key and `force` is false,
+/// returns an empty object.
 Result<Json> gen_accept(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue id = arguments["id_"];
   if (!id.is(JsonValue::Kind::string)) {

@@ -79,7 +79,7 @@ Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& n
 
 namespace {
 
-/// Returns whether the network contains an address of the minion's grain `ipv4` or `ipv6`.
+/// Returns whether the network contains an address in the minion's grain `ipv4` or `ipv6`.
 bool has_address_in(const Minion& minion, const IpNetwork& network) {
   const auto addresses = minion.grains.root().find(network.address.version() == 4 ? "ipv4" : "ipv6");
   if (!addresses) return false;
@@ -100,8 +100,8 @@ bool looks_into_pillar(const Step& step) {
   return list != nullptr && list->uses_pillar;
 }
 
-/// Evaluates the steps of a target for one minion in three-valued logic. A step that looks into hidden pillar
-/// has the result `unknown`.
+/// Evaluates a compiled target for one minion in three-valued logic. An operand that compares pillar data
+/// which the caller may not read has the result `unknown`.
 class Evaluation {
  public:
   enum class Truth : unsigned char { no, unknown, yes };
@@ -292,7 +292,7 @@ namespace {
 
 constexpr std::string_view kNodegroup = "N@";
 
-/// Returns the target of a nodegroup's words: a compound target, a regular expression or a list of ids.
+/// Converts the words of a nodegroup to a target: a compound target, a regular expression or a list of ids.
 lowstate::Target target_of(const std::vector<std::string>& words) {
   lowstate::Target target;
   target.type = lowstate::TargetType::compound;
@@ -314,7 +314,7 @@ Error wrong_nodegroup(std::string_view name, std::string_view what) {
 
 }  // namespace
 
-/// Makes the nodegroups. The groups inside a nodegroup are made first.
+/// Makes the nodegroups. A group inside another group is made before the outer group.
 class Nodegroups::Builder {
  public:
   Builder(const std::vector<master::NodegroupOptions>& options, const std::vector<Minion>& minions)
@@ -359,7 +359,7 @@ class Nodegroups::Builder {
 
   const std::vector<master::NodegroupOptions>& options_;
   const std::vector<Minion>& minions_;
-  std::set<std::string_view> open_;  // names of the groups that are being made
+  std::set<std::string_view> open_;  // The names of the groups that are being made.
   Nodegroups groups_;
 };
 

@@ -24,12 +24,12 @@ namespace rest_fcgi::embedded {
 
 namespace target {
 
-/// Largest number of delimiters in an expression for grains or pillar. Regular expressions have a lower
+/// The largest number of delimiters in an expression for grains or pillar. Regular expressions have a lower
 /// limit.
 inline constexpr std::size_t kMaxLevels = 64;
 inline constexpr std::size_t kMaxPcreLevels = 16;
 
-/// Largest amount of work to match a target with one minion. One comparison of short texts is 1 unit.
+/// The largest amount of work to match a target with one minion. One comparison of short texts is 1 unit.
 inline constexpr int kMaxWork = 100'000;
 
 /// Matches grains or pillar with an expression, as salt.utils.data.subdict_match does. `os:Deb*` has a
@@ -40,11 +40,11 @@ class DataMatcher {
  public:
   enum class How { glob, pcre, exact };
 
-  /// Compiles an expression. Fails with `invocation` for too many levels and for a wrong regular expression.
+  /// Compiles an expression. Fails with `invocation` for too many levels or a wrong regular expression.
   [[nodiscard]] static Result<DataMatcher> compile(std::string_view expression, std::string_view delimiter,
                                                    How how);
 
-  /// Returns whether the data matches. Subtracts the work from `work_left`. Returns false without work left.
+  /// Returns whether `data` matches. Subtracts the cost from `work_left`. Returns false if nothing is left.
   [[nodiscard]] bool matches(JsonValue data, int& work_left) const;
 
  private:
@@ -56,7 +56,7 @@ class DataMatcher {
   std::string_view expression_;
   std::string_view delimiter_;
   How how_;
-  // patterns by their offset in the expression
+  // The patterns by their offset in the expression.
   std::map<std::size_t, Regex> patterns_;
 };
 
@@ -67,11 +67,11 @@ struct Pcre {
   Regex regex;
 };
 struct List {
-  std::vector<std::string_view> ids;  ///< sorted
-  bool uses_pillar = false;  ///< whether the ids are those of a nodegroup that looks into pillar data
+  std::vector<std::string_view> ids;  ///< The sorted ids.
+  bool uses_pillar = false;           ///< Whether the ids come from a nodegroup that compares pillar data.
 };
 struct Data {
-  JsonDocument Minion::*of;  ///< the minion's grains or pillar
+  JsonDocument Minion::*of;  ///< The minion's grains or pillar.
   DataMatcher matcher;
 };
 struct IpCidr {
@@ -79,11 +79,11 @@ struct IpCidr {
 };
 enum class Operator { negation, both, either };
 
-/// A step of a target in postfix order. An operand pushes whether it matches the minion. An operator replaces
-/// the last values by their combination.
+/// A step of a compiled target in postfix order. An operand pushes a value that says whether the minion
+/// matches. An operator replaces the last values by their combination.
 using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 
-/// Compiles a target of any type except `compound`. A list target has its ids in `target.list`. Fails with
+/// Compiles a target of any type except `compound`. `target.list` has the ids of a list target. Fails with
 /// `invocation`.
 [[nodiscard]] Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups);
 
@@ -111,10 +111,10 @@ class TargetMatcher {
 
   [[nodiscard]] bool matches(const Minion& minion) const;
 
-  /// Returns whether the target looks into pillar data, directly or through a nodegroup.
+  /// Returns whether the target compares pillar data, itself or in a nodegroup.
   [[nodiscard]] bool looks_into_pillar() const;
 
-  /// Returns whether the target matches the minion for any pillar data. Returns absent if the pillar decides.
+  /// Returns whether the target matches the minion for any pillar data. Absent if the pillar data matters.
   [[nodiscard]] std::optional<bool> matches_without_pillar(const Minion& minion) const;
 
  private:
@@ -124,22 +124,22 @@ class TargetMatcher {
 };
 
 struct Selection {
-  std::vector<std::size_t> positions;  ///< ascending positions in `Minions::all()` without duplicates
-  /// the ids of a list target that no minion has, in the list's order, without duplicates
+  std::vector<std::size_t> positions;  ///< The ascending positions in `Minions::all()`, without duplicates.
+  /// The ids of a list target that no minion has, in the list's order, without duplicates.
   std::vector<std::string> missing;
-  /// whether select_visible left out a minion, because the caller may not read its pillar
+  /// Whether select_visible left out a minion because the caller may not read its pillar.
   bool has_hidden = false;
 };
 
 /// Selects the minions that the target matches. Fails with the errors of `TargetMatcher::compile`.
 [[nodiscard]] Result<Selection> select(const Minions& minions, const lowstate::Target& target);
 
-/// A check whether a caller may read the pillar of the minion at a position of `Minions::all()`.
+/// Returns whether a caller may read the pillar of the minion at `position` in `Minions::all()`.
 using CanReadPillar = std::function<bool(std::size_t position)>;
 
-/// Selects minions without revealing pillar data that the caller may not read. A minion is left out if hidden
-/// pillar data decides. Fails with the errors of `select`, and with `authorization` if the caller may read no
-/// pillar that decides.
+/// Selects minions without revealing pillar data that the caller may not read. Leaves out a minion if its
+/// match depends on such data. Fails with the errors of `select`. Fails with `authorization` if the match
+/// depends on pillar data and the caller may read none of it.
 [[nodiscard]] Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
                                                const CanReadPillar& can_read_pillar);
 
@@ -149,19 +149,19 @@ using CanReadPillar = std::function<bool(std::size_t position)>;
 /// The compiled targets of all rules of `external_auth`. Immutable; thread-safe.
 class RuleTargets {
  public:
-  /// Compiles the targets. The result borrows `minions` and the Permissions of `targets`. Fails with
-  /// `configuration` and the place of a wrong target.
+  /// Compiles the targets. The result borrows `minions`, and the Permissions from which `targets` come. Fails
+  /// with `configuration` and the place of a wrong target in the configuration.
   [[nodiscard]] static Result<RuleTargets> make(const std::vector<auth::RuleTarget>& targets,
                                                 const Minions& minions);
 
-  /// Returns whether the target matches all selected minions and the selection is not empty. REQUIRES: the
-  /// target was given to `make`.
+  /// Returns whether `compound` matches all selected minions and the selection is not empty. REQUIRES:
+  /// `compound` was given to `make`.
   [[nodiscard]] bool match_all(std::string_view compound, const Minions& minions,
                                const Selection& selection) const {
     return !selection.positions.empty() && minions_outside(compound, minions, selection).empty();
   }
 
-  /// Returns the ids of the selected minions that the target does not match. REQUIRES: the target was given
+  /// Returns the ids of the selected minions that `compound` does not match. REQUIRES: `compound` was given
   /// to `make`.
   [[nodiscard]] std::vector<std::string> minions_outside(std::string_view compound, const Minions& minions,
                                                          const Selection& selection) const;
@@ -170,11 +170,11 @@ class RuleTargets {
   std::map<std::string_view, TargetMatcher> matchers_;
 };
 
-/// A check whether a rule allows a call. `within` tells which targets contain the minions.
+/// A function that returns whether a rule allows a call. `within` tells which targets contain the minions.
 using AllowsCall = std::function<bool(const auth::FunctionCall& call, const auth::TargetsWithin& within)>;
 
-/// Returns the check for `select_visible`. A caller may read the pillar of the minions on which a rule allows
-/// one of `functions`. Borrows all arguments except `allows`.
+/// Makes the CanReadPillar for `select_visible`. A caller may read the pillar of the minions on which a rule
+/// allows one of `functions`. Borrows all arguments except `allows`.
 [[nodiscard]] CanReadPillar make_pillar_check(const Minions& minions, const RuleTargets& targets,
                                               std::span<const std::string> functions, AllowsCall allows);
 

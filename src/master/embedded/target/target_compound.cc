@@ -10,7 +10,7 @@ namespace rest_fcgi::embedded::target {
 namespace {
 
 constexpr std::size_t kMaxWords = 250;
-constexpr int kMaxDepth = 50;  // depth of brackets; limited because the parser is recursive
+constexpr int kMaxDepth = 50;  // The largest depth of brackets, because the parser is recursive.
 
 std::size_t first_character_size(std::string_view text) {
   std::size_t size = 1;
@@ -28,7 +28,7 @@ std::optional<lowstate::TargetType> type_of(char letter) {
   return kTypes.at(at);
 }
 
-/// Reads a word such as `G@os:Debian` or `G|@os|Debian`. A word of another form is a glob.
+/// Parses a word such as `G@os:Debian` or `G|@os|Debian`. A word of another form is a glob.
 lowstate::Target target_of_word(std::string_view word) {
   constexpr std::string_view kWithDelimiter = "GPIJ";
   lowstate::Target target;

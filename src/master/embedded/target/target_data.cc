@@ -10,8 +10,8 @@ namespace rest_fcgi::embedded::target {
 namespace {
 
 constexpr std::string_view kAnyKey = "*:";
-constexpr std::size_t kPcreWork = 250;  // work of one comparison with a regular expression
-constexpr std::size_t kShort = 16;      // 16 bytes of a long text count as 1 unit of work
+constexpr std::size_t kPcreWork = 250;  // The work of one comparison with a regular expression.
+constexpr std::size_t kShort = 16;      // 16 bytes of a long text count as 1 unit of work.
 
 std::optional<JsonValue> traverse(JsonValue value, std::string_view path, std::string_view delimiter) {
   for (;;) {
@@ -34,14 +34,14 @@ std::vector<std::size_t> ends_of(std::string_view text, std::string_view delimit
 
 }  // namespace
 
-/// One comparison of an expression with data, and the work that is left for it. Each pattern is a suffix of
-/// the expression.
+/// One match of an expression with data, which counts the remaining work. Each pattern is a suffix of the
+/// expression.
 class DataMatcher::Match {
  public:
   Match(const DataMatcher& matcher, int& work_left) : matcher_(matcher), work_left_(work_left) {}
 
   bool expression(JsonValue data, std::string_view expression, std::string_view delimiter) {
-    // The longest path is tried first, because deeper values take precedence.
+    // Deeper values take precedence, so the loop begins with the longest path.
     for (std::size_t at = expression.rfind(delimiter); at != std::string_view::npos;
          at = at == 0 ? std::string_view::npos : expression.rfind(delimiter, at - 1)) {
       const std::string_view path = expression.substr(0, at);
@@ -96,7 +96,7 @@ class DataMatcher::Match {
 
   bool text(std::string_view text, std::string_view pattern) {
     const bool pcre = matcher_.how_ == How::pcre;
-    // A glob may read the whole text for each star in the pattern.
+    // The matcher may read the whole text once for each star in the glob.
     const std::size_t lengths = pattern.size() / kShort * (1 + text.size() / kShort) + text.size() / kShort;
     if (!spend((pcre ? kPcreWork : 1) + lengths)) return false;
     if (pcre) {
@@ -110,7 +110,7 @@ class DataMatcher::Match {
 
   bool scalar(JsonValue value, std::string_view pattern) { return text(value.python_str(), pattern); }
 
-  /// Subtracts the work from the work that is left. Returns false if too little work is left.
+  /// Subtracts `work` from the remaining work. Returns false if too little work remains.
   bool spend(std::size_t work) {
     const bool is_left = work_left_ > 0 && work <= static_cast<std::size_t>(work_left_);
     work_left_ = is_left ? work_left_ - static_cast<int>(work) : 0;
@@ -150,8 +150,8 @@ Result<void> DataMatcher::compile_patterns() {
       first_error = regex.error();
     }
   }
-  // One valid pattern for a value is enough. `a:(b:c)` is accepted, because `(b:c)` is a valid pattern and
-  // only `c)` is not.
+  // At least one possible pattern must be valid. `a:(b:c)` is accepted, because `(b:c)` is a valid pattern,
+  // although `c)` is not.
   const bool has_value =
       std::any_of(ends.begin(), ends.end(), [this](std::size_t end) { return patterns_.contains(end); });
   if (has_value || ends.empty()) return {};
