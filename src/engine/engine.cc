@@ -42,8 +42,8 @@ Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings&
   return recording::make_master(*std::move(master), salt.recorder);
 }
 
-/// Reserves job ids for ?2 microseconds after the last reserved range, and not before the time ?1. Ignores a
-/// stored value more than an hour ahead of ?1, because the clock was set back.
+/// Reserves ?2 microseconds for job ids, after the last reserved range and not before the time ?1. Ignores a
+/// stored value more than an hour after ?1, because the clock was set back.
 constexpr const char* kReserveJids =
     "INSERT INTO meta (name, value) VALUES ('jid', ?1 + ?2) ON CONFLICT DO UPDATE SET value = ?2 +"
     " CASE WHEN value > ?1 + 3600000000 THEN ?1 ELSE max(value, ?1) END RETURNING value - ?2";
@@ -54,7 +54,7 @@ master::JidReserve jid_reserve(std::shared_ptr<store::Store> store) {
   if (store->is_in_memory()) return nullptr;
   return [store = std::move(store)](std::int64_t now, std::int64_t length) {
     std::optional<std::int64_t> first;
-    // A write may take seconds after a failed write, so this request gets no reserved job ids.
+    // After a failed write, the next write may take seconds. This request gets no reserved job ids.
     if (!store->is_writable()) return first;
     const Result<void> reserved = store->transact([&](store::Connection& connection) {
       const auto take = [&](const store::Row& row) {
@@ -103,7 +103,7 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
   const std::string& path = settings.store.path;
   std::shared_ptr<store::Store> store;
   if (settings.engine == config::Engine::salt || !settings.auth.tokens_in_etcd) {
-    // The store must exist, because the service would not read a new store.
+    // Fails for a missing store, because the service would not read a new store.
     if (::access(path.c_str(), F_OK) != 0) {
       return Error{
           ErrorKind::configuration,

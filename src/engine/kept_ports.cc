@@ -43,7 +43,7 @@ std::optional<std::uint16_t> listening_port(int fd) {
   sockaddr_storage address{};
   size = sizeof address;
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return std::nullopt;
-  // sin_port and sin6_port are at the same offset.
+  // `sin_port` and `sin6_port` are at the same offset, so one cast reads each of them.
   if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return std::nullopt;
   return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
@@ -67,7 +67,7 @@ void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
   const std::vector<std::string> names = passed_names();
   if (names.empty()) return;
   int fd = SD_LISTEN_FDS_START;
-  int next = SD_LISTEN_FDS_START;  // The descriptors of the ports that stay get consecutive numbers.
+  int next = SD_LISTEN_FDS_START;  // The ports that stay get consecutive descriptors.
   for (const std::string& name : names) {
     const auto has_name = [&name](const gateway::HttpOptions& options) { return name_of(options) == name; };
     const bool is_wanted = !name.starts_with(kPrefix) || std::any_of(http.begin(), http.end(), has_name);
@@ -76,18 +76,18 @@ void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
     if (is_wanted) {
       ++next;
     } else {
-      // Without this message, systemd keeps the port open, and its clients get no reply.
+      // Without this message systemd keeps the port open, and clients that connect get no reply.
       ::sd_notify(0, format("FDSTOREREMOVE=1\nFDNAME={}", name).c_str());
     }
     ++fd;
   }
-  // No other thread reads the environment yet.
+  // `setenv` is safe, because no other thread reads the environment yet.
   ::setenv("LISTEN_FDS", std::to_string(next - SD_LISTEN_FDS_START).c_str(), 1);
 }
 
 void store_ports(const std::vector<gateway::HttpOptions>& http) {
   if (std::getenv("FDSTORE") == nullptr)
-    return;  // systemd 254 or later sets FDSTORE if the unit allows a descriptor store.
+    return;  // Systemd 254 or later sets FDSTORE if the unit allows a descriptor store.
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
     const auto fd = parse_number<int>(entry.path().filename().string());

@@ -14,7 +14,7 @@ namespace {
 
 using returner::WriteCounts;
 
-/// Returns the counters of the writes to the job caches; null if this process stores no jobs.
+/// Returns the counters of the writes to the job caches. Returns null if this process stores no jobs.
 const WriteCounts* writes_of(const Runtime& runtime) {
   if (const auto* salt = std::get_if<SaltEngine>(&runtime.engine))
     return salt->recorder ? &salt->recorder->writes() : nullptr;

@@ -25,7 +25,7 @@ std::string_view text_at(const JsonValue& data, std::string_view key) {
   return found ? found->text() : std::string_view();
 }
 
-/// Returns the state that a function such as `state.sls` applies, or an empty text.
+/// Returns the state that a function such as `state.sls` applies. Returns an empty text for other functions.
 std::string state_of(std::string_view fun, const JsonValue& data) {
   if (fun == "state.highstate") return "highstate";
   const bool is_single = fun == "state.single";
@@ -57,7 +57,7 @@ bool is_true(const JsonValue& data, std::string_view key) {
   return found && found->is(JsonValue::Kind::boolean) && found->boolean();
 }
 
-/// Returns the value of a label, or `other` for more than 128 bytes, because callers choose the text.
+/// Returns the value of a label. A text of more than 128 bytes becomes `other`, because callers choose it.
 std::string_view label(std::string_view text) {
   constexpr std::size_t kLongest = 128;
   return text.size() > kLongest ? "other" : text;

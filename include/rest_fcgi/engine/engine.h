@@ -28,7 +28,7 @@ struct SaltEngine {
   std::shared_ptr<recording::Recorder> recorder;
 };
 
-/// The parts of an engine that survive a reload of the configuration.
+/// The objects of an engine that survive a reload of the configuration.
 struct Runtime {
   std::shared_ptr<store::Store> store;
   std::shared_ptr<auth::PasswordHashLimiter> hash_limiter;
@@ -56,8 +56,8 @@ struct Runtime {
 /// Starts the engine's work in the background. The caller repeats the call after each reload.
 void start(const Runtime& runtime);
 
-/// Waits at most until the deadline for running jobs and writes to job caches, and returns how many remain.
-/// If the number is not 0, the caller must not destroy the runtime.
+/// Waits for running jobs and writes to job caches, at most until the deadline. Returns how many of them
+/// still run. If the number is not 0, the caller must not destroy the runtime.
 std::size_t shut_down(const Runtime& runtime, SteadyTime deadline);
 
 }  // namespace rest_fcgi::engine

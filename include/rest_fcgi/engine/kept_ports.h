@@ -5,8 +5,8 @@
 
 #include "rest_fcgi/config/config.h"
 
-/// Functions that keep listening sockets open while the service restarts, in systemd's file descriptor store
-/// (sd_notify(3)). Without the store the functions do nothing.
+/// Functions that keep listening sockets open while the service restarts. The sockets are kept in systemd's
+/// file descriptor store (sd_notify(3)). Without the store the functions do nothing.
 namespace rest_fcgi::engine {
 
 /// Closes the stored sockets that no port of `http` uses. REQUIRES: the gateway is not open yet.

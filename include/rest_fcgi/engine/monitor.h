@@ -31,10 +31,10 @@ class Monitor {
     health_.add(std::move(name), std::move(probe));
   }
 
-  /// Starts to count the jobs of the first master. REQUIRES: the gateway serves no request yet.
+  /// Starts to count the jobs of `master`, the first master. REQUIRES: the gateway serves no request yet.
   void observe(std::shared_ptr<master::Master> master);
 
-  /// Returns `application` with counters for its requests. `module` is the label of the counters.
+  /// Returns `application`, but counts its requests. The counters have the label `module`.
   [[nodiscard]] http::Application counted(std::string_view module, http::Application application) {
     return requests_.counted(std::string(module), std::move(application));
   }

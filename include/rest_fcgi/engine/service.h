@@ -34,7 +34,7 @@ class Watchdog {
 /// The reply of the running service to `GET /ready`.
 struct Readiness {
   bool is_ready = false;
-  std::string text;  ///< the reply's body, a JSON object
+  std::string text;  ///< The reply's body, a JSON object.
 };
 
 /// Sends `GET /ready` to the service's metrics port. Errors: unavailable, if the service does not answer.
