@@ -24,7 +24,7 @@ Response text_reply(Status status, std::string_view type, std::string text) {
 }
 
 Response show_metrics(const Registry& registry, const Environ& environ) {
-  // Prometheus lists the formats that it reads. The reply uses OpenMetrics if the list contains OpenMetrics.
+  // The reply uses OpenMetrics if the Accept header of Prometheus lists OpenMetrics.
   const bool is_open =
       environ.get("HTTP_ACCEPT").find("application/openmetrics-text") != std::string_view::npos;
   return is_open ? text_reply(Status::ok, "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -52,7 +52,7 @@ bool reads(const Environ& environ) {
   return method == "GET" || method == "HEAD";
 }
 
-/// Returns the digits of a status, as a text that lives as long as the process.
+/// Returns the digits of a status, in a text that is never destroyed.
 std::string_view digits_of(Status status) {
   static const auto all = [] {
     std::array<std::string, 600> made;

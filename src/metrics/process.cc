@@ -24,8 +24,8 @@ Stat read_stat() {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const std::size_t end_of_name = text.rfind(')');
   if (end_of_name == std::string::npos) return {};
-  std::istringstream fields(text.substr(end_of_name + 4));  // The text after the process's name and state.
-  std::array<double, 21> values{};                          // The values from field 4 on.
+  std::istringstream fields(text.substr(end_of_name + 4));  // The fields after the state.
+  std::array<double, 21> values{};                          // The numbers from field 4 of /proc/self/stat on.
   for (double& value : values) fields >> value;
   return {values[10] + values[11], values[16], values[18], values[19], values[20]};
 }
@@ -45,7 +45,7 @@ double count_open_files() {
   };
   const std::unique_ptr<DIR, Close> folder(::opendir("/proc/self/fd"));
   if (!folder) return 0;
-  double count = -1;  // The folder itself counts as an open file, so the count begins with -1.
+  double count = -1;  // -1, because the open folder itself is counted below.
   while (const dirent* entry = ::readdir(folder.get())) {
     if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) != 0) ++count;
   }

@@ -35,7 +35,7 @@ void Writer::escape(std::string_view text, Quotes quotes) {
 
 void Writer::metric(Type type, std::string_view name, std::string_view help) {
   name_ = name;
-  // In OpenMetrics, samples of a counter have the suffix `_total`, and the counter's name does not.
+  // In OpenMetrics the name of a counter lacks `_total`, but the names of its samples have it.
   std::string_view described = name;
   if (format_ == Format::openmetrics && described.ends_with(kTotal)) described.remove_suffix(kTotal.size());
   text_.append("# HELP ").append(described).append(" ");

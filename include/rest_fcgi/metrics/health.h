@@ -19,7 +19,7 @@ namespace rest_fcgi::metrics {
 struct Check {
   std::string name;
   bool ok = false;
-  std::string text;  ///< the reason of a failure; empty if the check succeeded
+  std::string text;  ///< The reason of a failure. Empty if the check succeeded.
 };
 
 /// Runs the checks of `/ready`, each on its own thread and at most once a second. Thread-safe.
@@ -40,8 +40,8 @@ class Health {
   /// Adds a check. REQUIRES: `checks` was not called yet.
   void add(std::string name, Probe probe);
 
-  /// Runs the checks and returns their results in the order of `add`. A check that exceeds the time limit has
-  /// failed, and starts again after its end.
+  /// Runs the checks and returns their results in the order of `add`. A check that exceeds the time limit
+  /// counts as failed. It is started again only after its end.
   [[nodiscard]] std::vector<Check> checks();
 
  private:
@@ -57,7 +57,7 @@ class Health {
 
   const Clock& clock_;
   const std::chrono::milliseconds limit_;
-  std::mutex mutex_;  // This mutex guards the members below.
+  std::mutex mutex_;  // `mutex_` guards the following members.
   std::condition_variable ended_;
   std::optional<SteadyTime> checked_at_;
   bool is_checking_ = false;

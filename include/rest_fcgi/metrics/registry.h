@@ -22,7 +22,7 @@
 
 namespace rest_fcgi::metrics {
 
-/// A number that only grows. Thread-safe, as all metrics in this file.
+/// A number that only grows. All metrics in this file are thread-safe.
 class Counter {
  public:
   void add(std::uint64_t count = 1) noexcept { count_.fetch_add(count, std::memory_order_relaxed); }
@@ -54,8 +54,8 @@ class Histogram {
     nanoseconds_.add(static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0)));
   }
 
-  /// Returns the number of durations in one bucket only. The last bucket, `kBounds.size()`, has no upper
-  /// bound.
+  /// Returns the number of durations in this bucket, without lower buckets. The last bucket,
+  /// `kBounds.size()`, has no upper bound.
   [[nodiscard]] std::uint64_t count(std::size_t bucket) const noexcept { return counts_[bucket].value(); }
   [[nodiscard]] double sum() const noexcept { return static_cast<double>(nanoseconds_.value()) / 1e9; }
 
@@ -65,14 +65,14 @@ class Histogram {
 };
 
 struct Description {
-  std::string_view name;  ///< the name, a string literal; the name of a counter ends with `_total`
+  std::string_view name;  ///< The name, a string literal. A counter's name ends with `_total`.
   std::string_view help;
   std::vector<std::string_view> labels{};
-  std::size_t max_series = 1000;  ///< the largest number of combinations of label values
+  std::size_t max_series = 1000;  ///< The largest number of combinations of label values.
 };
 
 /// All series of one metric, one series for each combination of label values. Combinations beyond
-/// `max_series` share one series with the labels `other`, which is not shown for gauges.
+/// `max_series` share one series with the label values `other`. This series is not shown for gauges.
 template <class Metric>
 class Family {
  public:
@@ -106,7 +106,7 @@ class Family {
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.value(); }
 
  private:
-  // `with` is called several times a request, so it finds a series by a hash and copies no text.
+  // Each request calls `with` several times, so `with` finds a series by a hash and copies no text.
   struct Hash {
     using is_transparent = void;
     template <class Values>
@@ -129,7 +129,7 @@ class Family {
   const Description description_;
   mutable std::mutex mutex_;
   std::unordered_map<std::vector<std::string>, std::unique_ptr<Metric>, Hash, Equal>
-      series_;  // by the values of the labels; guarded by mutex_
+      series_;  // The series by label values. `mutex_` guards them.
   Metric other_;
   Counter dropped_;
 };
@@ -151,7 +151,7 @@ class Registry {
   [[nodiscard]] std::string text(Format wanted) const;
 
  private:
-  /// A family whose metric type is erased.
+  /// A family without its metric type.
   struct Entry {
     std::shared_ptr<void> family;
     std::function<void(Writer&)> write;

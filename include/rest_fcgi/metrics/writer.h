@@ -10,8 +10,8 @@
 namespace rest_fcgi::metrics {
 
 enum class Format {
-  text,         ///< the text format 0.0.4 of Prometheus
-  openmetrics,  ///< the format OpenMetrics 1.0
+  text,         ///< The text format 0.0.4 of Prometheus.
+  openmetrics,  ///< The format OpenMetrics 1.0.
 };
 
 enum class Type { counter, gauge, histogram };
@@ -23,7 +23,7 @@ class Writer {
  public:
   Writer(Format wanted, std::string& text) : format_(wanted), text_(text) {}
 
-  /// Begins a metric, to which all samples before the next call belong. A counter's name ends with `_total`.
+  /// Begins a metric. Samples belong to this metric until the next call. A counter's name ends with `_total`.
   void metric(Type type, std::string_view name, std::string_view help);
 
   void sample(const Labels& labels, double value) { sample("", labels, value); }
@@ -52,7 +52,7 @@ class Writer {
   std::string name_;
 };
 
-/// Returns the shortest text from which a reader gets the same number, such as `0.5`, `1`, `+Inf`.
+/// Returns the shortest text that gives the same number when it is read: `0.5`, `1`, `+Inf`.
 [[nodiscard]] std::string number_text(double value);
 
 }  // namespace rest_fcgi::metrics
