@@ -67,8 +67,8 @@ help:
 WARNINGS  := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast \
              -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wundef \
              -Wno-missing-field-initializers # the other fields of a designated initializer have defaults
-# With sanitizers, g++ 12 wrongly warns of uninitialized values (GCC bug 105562) and of Asio's fences. The check `vptr` opens a
-# pipe, which fails in tests that leave no free descriptors.
+# Two warnings are off, because g++ 12 with sanitizers gives them wrongly (GCC bug 105562; Asio's fences). The check `vptr` is off,
+# because it opens a pipe, which fails in tests that leave no free descriptors.
 SANITIZE  := $(if $(SAN),-fsanitize=$(SAN) $(if $(findstring undefined,$(SAN)),-fno-sanitize=vptr) \
              -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-tsan)
 # With `-z now` and `-fno-plt`, calls into libraries need no stubs. A ping then takes 6 % less CPU.
@@ -78,9 +78,9 @@ FLAGS     := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK      := -pthread -pie -fno-plt -Wl,-z,relro,-z,now $(SANITIZE)
 LIBS      := -lfcgi -lsimdjson -lyaml-cpp -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lcurl -lz -lzmq -lsystemd
 COVERAGE  ?=
-# Unit tests compile faster without optimization. Only the code under test has undefined-behaviour checks.
+# Test code is not optimized, so that it compiles faster. Only the code under test has undefined-behaviour checks.
 TEST_FLAGS := -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
-# With a precompiled header, g++ -O2 wrongly warns of memory errors inside the standard library.
+# These warnings are off, because g++ -O2 with a precompiled header gives them wrongly for the standard library.
 FALSE_ALARMS := -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
 
 # If the compiler or its flags change, make builds all files again.
@@ -172,18 +172,18 @@ $(BUILD)/rest_fcgi: $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/objects
 	$(call say,LD,$@)
 	$(link) $(CXXFLAGS) $(if $(LTO),-flto=auto,-fno-lto) $(FALSE_ALARMS) $(filter %.o,$^) $(LIBS) -o $@
 
-# An archive contains the shared test code, because parts of this code need components that may be missing from COMPONENTS.
+# The shared test code is an archive, so the linker skips unused files. Those may need a component that COMPONENTS leaves out.
 $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS) $(BUILD)/objects
 	$(call say,LD,$@)
 	$(Q)rm -f $(BUILD)/support.a && $(AR) rc $(BUILD)/support.a $(filter $(BUILD)/test/support/%.o,$^)
 	$(link) $(filter-out $(BUILD)/test/support/%,$(filter %.o,$^)) $(BUILD)/support.a $(LIBS) -o $@
 
-# This program tells wire tests whether the embedded engine permits a call.
+# `judge` tells the wire tests whether the embedded engine permits a call.
 $(BUILD)/judge: $(OBJECTS) $(BUILD)/test/wire/support/judge.o
 	$(call say,LD,$@)
 	$(link) $(filter %.o,$^) $(LIBS) -o $@
 
-# The address sanitizer works only if libcrypt is loaded at the start. PAM's modules would load it later.
+# With sanitizers the program links libcrypt, because PAM's modules load it too late for the address sanitizer.
 $(BUILD)/rest_fcgi_pam: $(UNITY)/rest_fcgi_pam.o
 	$(call say,LD,$@)
 	$(link) $^ -lpam $(if $(SAN),-Wl$(comma)--no-as-needed -lcrypt) -o $@
