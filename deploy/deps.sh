@@ -59,7 +59,7 @@ echo "deps: installing$missing$optional"
 apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300"
 $apt update || echo 'deps: not all package lists are fresh; trying with what there is' >&2
 install="$apt install -y --no-install-recommends"
-# shellcheck disable=SC2086 # words, on purpose
+# shellcheck disable=SC2086 # a list of words, split on purpose
 if [ "$missing" ]; then $install $missing >/dev/null; fi
 # shellcheck disable=SC2086
 if [ "$optional" ]; then

@@ -34,8 +34,8 @@ fill() {
   edit "$1" "$2" "s|@prefix@|$(escaped "$PREFIX")|g; s|@sysconfdir@|$(escaped "$SYSCONFDIR")|g"
 }
 
-# page SOURCE TARGET: installs a page and changes its links for the installed tree. The pages of deploy/ and the drop-ins of
-# deploy/systemd/ are beside README.md. Links to pages of src/ become plain text, because those pages are not installed.
+# page SOURCE TARGET: installs a page and changes its links for the installed tree. There, the pages of deploy/ and the drop-ins
+# of deploy/systemd/ are beside README.md. Links to pages of src/ become plain text, because those pages are not installed.
 page() {
   edit "$1" "$2" 's|\[\([^]]*\)](src/[^)]*)|\1|g; s|](\.\./deploy/|](../../doc/rest-fcgi/|g; s|](\.\./R|](R|g; s|](LICENSE)|](copyright)|g
     s#](\(\.\./\)\{0,1\}\(nginx\|apache\)/#](../../rest-fcgi/\2/#g; s|\([[(]\)deploy/|\1|g

@@ -98,7 +98,7 @@ is_taken() {
 }
 
 launch() {
-  # A pipe that runs this script would wait until the servers close the script's output.
+  # The servers write to files. If they kept the script's output open, `demo.sh start | cat` would not end.
   setsid "$build/rest_fcgi" --config "$demo/master" </dev/null >"$demo/rest_fcgi.log" 2>&1 &
   echo $! >"$demo/rest_fcgi.pid"
   within 100 test -S "$socket_dir/rest_fcgi.sock" || die "rest_fcgi does not start: $(cat "$demo/rest_fcgi.log")"
