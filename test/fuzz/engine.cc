@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view kSecret = "hunter2x";
 
-/// Returns whether a secret key stands directly before each occurrence of the secret. Returns false if a key
-/// could be part of another value.
+/// Returns whether each `kSecret` in the text is the value of one of two keys with secret values. Returns
+/// false if quotes or brackets could make the key part of another value.
 bool is_kept_secret(std::string_view text) {
   if (text.substr(0, text.rfind(kSecret)).find_first_of("'\"[{|>") != std::string_view::npos) return false;
   std::size_t places = 0;
@@ -100,7 +100,7 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
     require(does == matcher->matches(minion), "a target matches now and then");
     if (target.type != lowstate::TargetType::compound) continue;
     const std::string bracketed = "( " + std::string(text) + " )";
-    // The matcher limits brackets and words. A text near this limit may become invalid with more of them.
+    // Skips a text that exceeds the matcher's limit of brackets and words after an addition.
     if (!TargetMatcher::compile(embedded::compound_target(bracketed + " or a or a"), {})) continue;
     require(matches(bracketed, minion) == does, "brackets change a target");
     require(matches("not " + bracketed, minion) != does, "what is not so is so");
@@ -251,8 +251,8 @@ void helpers(std::string_view input) {
     const auto order = process::wire::read_order(rest);
     if (!order) return;
     require(!order->argv.empty(), "an order has no program");
-    // The decoder accepts any flags, but the encoder writes only one form. The test therefore compares two
-    // encoded orders.
+    // The decoder accepts any flags, but the encoder writes only one form. The test therefore compares
+    // the bytes of two encodings.
     const std::string written = process::wire::to_bytes(*order);
     const auto again = process::wire::read_order(std::string_view(written).substr(process::wire::kHeader));
     require(again && process::wire::to_bytes(*again) == written, "an order is written in two ways");

@@ -51,7 +51,7 @@ std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
   return found;
 }
 
-/// The messages of a WebSocket client. The destructor passes the messages to the promise.
+/// A feed that collects the messages of a WebSocket client. The destructor puts them into a promise.
 class Heard final : public http::Feed {
  public:
   using Messages = std::vector<std::string>;
@@ -124,8 +124,8 @@ void websocket(std::string_view input) {
 
 void fastcgi(std::string_view input) {
   // libfcgi ends the process if it cannot allocate memory for a variable (`Malloc` in fcgiapp.c). The test
-  // skips inputs with a length of about 1 GiB or more, because a web server sends no such length. The first
-  // byte of the length is at least 0xBF.
+  // skips inputs that may announce a length of 64 MiB or more, because a web server sends no such length. The
+  // first byte of such a length is 0x84 or more.
   const auto announces_much = [](char byte) { return static_cast<unsigned char>(byte) >= 0x84; };
   if (std::any_of(input.begin(), input.end(), announces_much)) return;
   static const bool ready = gateway::init_libfcgi().ok();

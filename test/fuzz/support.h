@@ -41,7 +41,7 @@ inline std::pair<std::string_view, std::string_view> split(std::string_view line
   return {line.substr(0, blank), line.substr(std::min(blank + 1, line.size()))};
 }
 
-/// Returns the size of the pieces for a second run with the same input.
+/// Returns the size of the pieces in which a target reads the input a second time.
 inline std::size_t step_for(std::string_view input) {
   return 1 + input.size() % 7;
 }

@@ -10,7 +10,7 @@
 /// tests run the inputs in test/fuzz/seeds/NAME/.
 namespace rest_fcgi::fuzz {
 
-/// Reads bytes on a connection of the HTTP listener, with heads, bodies and chunks.
+/// Reads the bytes that a client sends on an HTTP connection.
 void http(std::string_view input);
 
 void websocket(std::string_view input);
@@ -31,7 +31,7 @@ void application(std::string_view input);
 
 void msgpack(std::string_view input);
 
-/// Reads the bytes of a master's event bus and makes the text for each kind of listener.
+/// Reads the bytes of a master's event bus. Writes each event for each kind of listener.
 void bus(std::string_view input);
 
 /// Reads a master file with the options of Salt and of rest_fcgi. Skips a file with `include`.
