@@ -24,8 +24,8 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Returns a new deadline at each call. The authenticator checks the same credentials only once for each
-/// deadline.
+/// Returns a different deadline at each call. With an equal deadline, the authenticator would not check the
+/// same credentials again.
 SteadyTime request_end() {
   static std::atomic<int> requests = 0;
   return SteadyTime() + std::chrono::hours(24 * 365) + std::chrono::microseconds(++requests);
@@ -55,7 +55,7 @@ class AuthenticatorFixture {
     while (auto pass = limiter->enter("", SteadyTime())) busy_.push_back(*std::move(pass));
   }
 
-  /// Waits until the password file is old enough. A new file has another stamp at each call.
+  /// Waits until the file is not new. While a file is new, `stamp` returns another value at each call.
   static void let_file_rest() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
 
   Result<Identity> login(std::string_view username, std::string_view password,

@@ -272,7 +272,7 @@ TEST_CASE("the stamp of a file changes with the file") {
     dir.write("users", "fred:old\n");
     differs = eauth.stamp() != eauth.stamp();
   }
-  // While a file is new, `stamp` returns a new value at each call. A second change may get the same
+  // While a file is new, `stamp` returns another value at each call, because a second change may get the same
   // modification time.
   CHECK(differs);
   const auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };

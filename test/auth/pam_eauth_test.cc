@@ -256,8 +256,8 @@ TEST_CASE("a helper that ends before it read the request is replaced") {
   const auto size =
       to_frame(pam::Request{pam::Ask::verify, "private", "fred", SecretView("sesame"), "192.0.2.7"}).size();
   const std::string real = "exec " + PamFixture::program() + " --confdir " + pam.dir / "stack";
-  // The first helper process answers the check when the eauth is created. The second helper process refuses a
-  // request and ends inside the next request.
+  // The first helper process answers the check when the eauth is created. The second helper process refuses
+  // one request and ends after the first byte of another request.
   pam.script("helper", "if mkdir " + pam.dir / "first" + " 2> /dev/null; then " + real + "; fi; if mkdir " +
                            pam.dir / "second" + " 2> /dev/null; then dd bs=1 count=" + std::to_string(size) +
                            " > /dev/null 2>&1; printf '\\0\\0\\0\\4\\1\\2\\0\\0'; dd bs=1 count=1 > "

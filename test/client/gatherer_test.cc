@@ -136,7 +136,7 @@ TEST_CASE("a syndic among the named minions is waited for") {
   CHECK(pending.waiting() == Ids{"syndic", "a"});
   CHECK(pending.due(at(3)) == at(2));
   pending.asked(at(2));
-  CHECK(pending.due(at(18)) == at(3));  // the gatherer expects the minion again
+  CHECK(pending.due(at(18)) == at(3));
 }
 
 TEST_CASE("with syndics an unnamed minion may return once") {

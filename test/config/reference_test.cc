@@ -23,7 +23,7 @@ std::string deployed(const char* name) {
 
 using KeyNames = std::set<std::string, std::less<>>;
 
-/// Adds the names of the keys that `read_settings` reads from this text, without the names of their sections.
+/// Adds the names of the keys that `read_settings` reads from `file`, without the names of their sections.
 void add_keys(const std::string& file, KeyNames& names) {
   const auto root = yaml::read("", file);
   REQUIRE(root);
@@ -50,7 +50,7 @@ KeyNames read_keys() {
   return names;
 }
 
-/// Returns the words in backticks. In `section: key`, only the key counts.
+/// Returns the words in backticks. Of `section: key`, returns only the key.
 KeyNames code_words(std::string_view text) {
   KeyNames words;
   for (std::size_t at = text.find('`'); at != std::string_view::npos; at = text.find('`', at + 1)) {
@@ -101,7 +101,7 @@ TEST_CASE("the examples of the pages are accepted") {
          at = page.find("```yaml\n", at + 1)) {
       const std::string example = page.substr(at + 8, page.find("```", at + 8) - at - 8);
       CAPTURE(example);
-      // This host may lack the Python interpreter of the example.
+      // Skips an example with a Python interpreter, which this host may lack.
       if (example.find("python:") == std::string::npos) CHECK(error_of(example) == "");
       ++examples;
     }

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Returns the error message for one entry of the section `rest_fcgi`. The text begins with the key.
+/// Returns the error message for one entry of the section `rest_fcgi`. The message begins with the key.
 std::string mistake(const std::string& entry) {
   const std::string message = error_of("rest_fcgi:\n  " + entry + "\n");
   const std::string prefix = "master:2: rest_fcgi: ";

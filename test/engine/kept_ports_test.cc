@@ -20,7 +20,6 @@ using namespace rest_fcgi;
 
 namespace {
 
-/// Returns a unix socket. Its inode number identifies it.
 int make_socket() {
   return ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
@@ -37,8 +36,8 @@ gateway::HttpOptions port(const std::string& host, std::uint16_t number) {
   return options;
 }
 
-/// Calls `drop_stale_ports` for the ports 127.0.0.1:8000 and [::]:8001 with two sockets, which have the names
-/// `names`. Returns a word for each descriptor that is still open, and LISTEN_FDS.
+/// Calls `drop_stale_ports` for the ports 127.0.0.1:8000 and [::]:8001 with two sockets named `names`.
+/// Returns the words `first` and `second` for the sockets that are still open, and then LISTEN_FDS.
 std::string kept(const std::string& names, const char* pid = nullptr) {
   const int first = make_socket();
   const int second = make_socket();

@@ -44,7 +44,7 @@ std::string ended(const std::string& objects) {
   return FakeGateway::reply(200, objects);
 }
 
-/// Returns an answer that sends the replies in order and then repeats the last reply.
+/// Makes the server send the replies in order and then repeat the last reply.
 ScriptedEtcd::Answer in_turn(std::vector<std::string> replies) {
   return [replies = std::move(replies)](std::size_t n) { return replies[std::min(n, replies.size() - 1)]; };
 }

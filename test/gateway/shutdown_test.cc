@@ -106,7 +106,7 @@ TEST_CASE("serve counts requests that outlast shutdown_timeout, and their thread
   {
     Options options = threads_up_to(10);
     options.shutdown_timeout = milliseconds(0);
-    // The door is shared, because the thread uses the door after the gateway is destroyed.
+    // The door is shared, because a thread of the server uses it after the gateway is destroyed.
     RunningGateway server(
         [door](const http::Environ& request) {
           door->pass();
@@ -150,7 +150,7 @@ TEST_CASE("a kept connection may send one more request right after SIGTERM, and 
     server.wait();
     return answered;
   };
-  // A busy machine may take longer than `kFarewell`, so the test makes several attempts.
+  // On a busy machine the server may close the connection too early, so the test makes several attempts.
   bool was_served = false;
   for (int i = 0; i < 10 && !was_served; ++i) was_served = is_served();
   CHECK(was_served);

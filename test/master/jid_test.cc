@@ -23,8 +23,8 @@ class HandClock : public Clock {
   WallTime now{};
 };
 
-/// The jid ranges that the processes of one store share. `end` is the end of the reserved time in
-/// microseconds.
+/// A fake of a store in which several processes reserve ranges of jids. All jids before `end` are reserved,
+/// in microseconds.
 struct Ranges {
   std::int64_t end = 0;
   int reserved = 0;

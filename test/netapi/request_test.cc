@@ -18,7 +18,7 @@ Target target_with(const std::vector<std::pair<std::string, std::string>>& varia
   for (const auto& [name, value] : variables) environ.set(name, value);
   auto target = read_target(environ);
   REQUIRE(target);
-  // `method` is a view into `environ`, which ends with this function.
+  // `method` would point into `environ`, which is destroyed when this function returns.
   target->method = {};
   return *std::move(target);
 }

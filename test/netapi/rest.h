@@ -30,7 +30,7 @@ struct Row {
   std::string body;
   int status;
   /// The expected body, if not empty. The order of JSON keys does not matter. `check` replaces words such as
-  /// "<any>", "<jid>" and "<has>TEXT". A value that is not JSON is a part of the body.
+  /// "<any>", "<jid>" and "<has>TEXT". If the value is not JSON, the body must contain it.
   std::string value;
   std::string shows{};  ///< expected headers, `Name: value | Name: value`; a header `-Name` must be missing
 };

@@ -85,7 +85,7 @@ TEST_CASE("a refusal by api_acl does not reveal whether credentials are valid") 
               {"POST /run", "", chunk(unknown, denied), 401, kBad},
               {"POST /run", "", chunk(ann, nosuch), 401, kBadToken},
               {"POST /run", "", chunk(unknown, nosuch), 401, kBadToken}});
-  CHECK(rest.log().has("user=ann eauth=sharedsecret"));  // only the audit line names ann
+  CHECK(rest.log().has("user=ann eauth=sharedsecret"));
   rest.check({{"POST /run", "Remote-Addr: 198.51.100.9", chunk("CRED", nosuch), 400, "is not available"},
               {"POST /run", "Remote-Addr: 198.51.100.9", chunk(ann, denied), 401,
                R"({"status": 401, "return": "Authorization error occurred."})"}});
@@ -131,7 +131,7 @@ TEST_CASE("two routes with the same path are a configuration error") {
   CHECK(error_of([](auto& options) { options.webhook_url = "/app"; }) ==
         "rest_cherrypy: webhook_url: found '/app'" + taken_by("app_path"));
   CHECK(error_of([](auto& options) { options.webhook_url = "/static/hook"; }).empty());
-  for (const char* root : {"/", "//", ""}) {  // salt-api, too, accepts these paths
+  for (const char* root : {"/", "//", ""}) {  // salt-api accepts these paths
     CHECK(error_of([&](auto& options) { options.webhook_url = root; }).empty());
     CHECK(error_of([&](auto& options) { options.static_path = root; }).empty());
     CHECK(error_of([&](auto& options) { options.app_path = root; }).empty());
@@ -400,7 +400,7 @@ TEST_CASE("secrets of a request are never in the log") {
 TEST_CASE("rules for other users give no permission") {
   const auto master = std::make_shared<FakeMaster>();
   master->expire = system_clock().wall() + std::chrono::hours(1);
-  master->scope = auth::EventScope::nothing;  // a login still returns the rules of the user `*`
+  master->scope = auth::EventScope::nothing;  // the reply to a login has the rules of the user `*`
   Rest rest(netapi::RestCherrypyOptions{}, master);
   const std::string with =
       "X-Auth-Token: " +

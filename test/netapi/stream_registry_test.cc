@@ -141,8 +141,8 @@ TEST_CASE("streams survive a silent master until the token expires") {
 }
 
 TEST_CASE("a slow check of one token does not delay the others") {
-  // If a check of a session may wait for the master, the check fails. A check after its deadline uses the
-  // cached answer.
+  // While `away` is true, the master does not answer checks of sessions. A check whose deadline has passed
+  // does not ask the master and uses the cached answer.
   std::atomic<bool> away = false;
   const Table table;
   table.master->on_session = [&away](SteadyTime deadline) -> std::optional<Error> {
@@ -188,7 +188,7 @@ struct Slow {
   std::atomic<int> checks = 0;
 };
 
-/// Returns the number of received answers. Checks that each answer is "q" with the subject "it".
+/// Returns the number of new answers. Checks that each has the subject `it` and the content `q`.
 std::size_t received_by(StreamRegistry::Subscription& subscription) {
   const auto answers = subscription.poll(nullptr).answers;
   for (const auto& [subject, answer] : answers) CHECK((subject == "it" && answer == Json::string("q")));

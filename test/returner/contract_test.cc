@@ -274,7 +274,7 @@ TEST_CASE_TEMPLATE("a flush changes no job", Caches, CACHES) {
 TEST_CASE_TEMPLATE("a visitor that throws does no harm to later reads", Caches, CACHES) {
   const Caches cache;
   REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
-  for (int i = 0; i < 20; ++i) {  // the store keeps fewer idle connections than 20
+  for (int i = 0; i < 20; ++i) {  // the store has fewer than 20 connections for reads
     const auto walk = [&] {
       return cache->get_jids({}, [](const Load&) -> bool { throw std::bad_alloc(); });
     };

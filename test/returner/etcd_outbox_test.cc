@@ -170,7 +170,7 @@ TEST_CASE("a second delivery of the same rows changes nothing in etcd") {
   REQUIRE(deliver({{.stamp = later(5), .key = key, .returns = ret("m2", "came")},
                    {.stamp = later(6), .key = key, .returns = ret("m1", "third")}}));
   const FakeEtcd::Map all = in.etcd->map();
-  rows.erase(rows.begin());  // without a row of the load, the delivery reads the load from etcd
+  rows.erase(rows.begin());  // without this row, the delivery reads the load from etcd
   const auto another = make_etcd_delivery(writing, in.options.etcd, [] {});
   REQUIRE(another(rows));
   CHECK(in.etcd->map() == all);
@@ -196,7 +196,7 @@ TEST_CASE("one process delivers the rows of all, and another takes over after it
   CHECK(other->get_jid(jid_number(1))->at(0).ret.text() == "\"second\"");
   failing.fail();
   failing.save(2);
-  // The error of the delivering process reaches the other process.
+  // The cache `failing` delivers for `other`, so a read of `other` gets the delivery's error.
   CHECK_FALSE(other->get_load(jid_number(2)).ok());
   failing.cache.reset();
   failing.recover();

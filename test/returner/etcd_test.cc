@@ -16,7 +16,7 @@ struct Etcd {
 
   Returner* operator->() const { return cache.get(); }
   [[nodiscard]] FakeEtcd::Map map() const {
-    REQUIRE(cache->get_jid(kJid));  // the read waits for the delivery
+    REQUIRE(cache->get_jid(kJid));  // returns after all returns are written to etcd
     return in.etcd->map();
   }
   void put(const std::string& key, const std::string& value) const { in.etcd->put(key, value); }
@@ -67,7 +67,7 @@ TEST_CASE("a job with returns only is listed and looked up") {
   etcd.put(job + "/m2/return",
            "\xa5"
            "false");
-  etcd.put(job + "/m3/fun", "\xab\"test.ping\"");  // another program writes the field `return` of m3 later
+  etcd.put(job + "/m3/fun", "\xab\"test.ping\"");  // the field `return` of m3 is still missing
   const auto load = etcd->get_load(kJid);
   REQUIRE(load);
   REQUIRE(*load);
@@ -156,7 +156,7 @@ TEST_CASE("the last job of a minion is never replaced by an older job") {
     REQUIRE(etcd->returner(jid_number(number), return_of(minion, "x")));
   };
   run(2, "m1");
-  run(1, "m1");  // one transaction delivers both jobs
+  run(1, "m1");  // may share a transaction with job 2
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
   run(0, "m1");
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));

@@ -91,7 +91,7 @@ TEST_CASE("all hosts get jobs and returns of one host, in order and once") {
   for (int number = 0; number < 100; ++number) one.run(number);
   check_all(two.heard, 100);
   check_all(three.heard, 100);
-  // A job with added minions is not a new job. A return of an earlier job arrives with the load of this job.
+  // Adding minions does not announce a job again. The return of a job from before `start` has the job's load.
   REQUIRE(one.cache->save_minions(jid_number(3), {"m1", "m2"}));
   REQUIRE(one.cache->returner(jid_number(1000), return_of("m7", "y")));
   CHECK(line(two.heard, 201) == "ret " + jid_number(1000) + " \"test.ping\" fred m7 \"y\"");
@@ -136,7 +136,7 @@ TEST_CASE("an event goes to all other listeners once") {
     return client->range({.key = prefix, .range_end = etcd::prefix_end(prefix)}, watch_deadline())
         ->kvs.size();
   };
-  // Without another listener, the watch writes nothing.
+  // While no other host listens, the watch writes no keys.
   one.start();
   one.watch->publish("nobody/hears", Json::trusted(R"({"a": 1})"), "");
   std::this_thread::sleep_for(milliseconds(1000));

@@ -73,7 +73,7 @@ class FakeEtcd {
     most_bytes_ = bytes;
   }
   Together together;
-  /// The door at which writes wait. A test sets the door before the first write.
+  /// If set, writes wait at this door. A test sets the door before the first write.
   test::Door* door = nullptr;
 
   [[nodiscard]] std::vector<std::size_t> transactions() const {

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using Lines = Heard::Lines;
 
-/// The changes that a test prescribes. Thread-safe.
+/// The changes and errors that the fake `ScriptedChanges` returns. Thread-safe.
 struct Script {
   std::mutex mutex;
   std::vector<Result<std::vector<EtcdChange>>> next;

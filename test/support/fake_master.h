@@ -32,8 +32,8 @@ class FakeMaster final : public master::Master {
   std::vector<std::string>
       below_syndic;               ///< minions that a job reports as missing, because they are below a syndic
   std::vector<std::string> gone;  ///< minions that answer a ping but get no call
-  std::vector<std::string> at_once;  ///< the returns of the first minions that come with the job, as JSON
-  What at_once_to = What::call;      ///< the kind of publication that has the returns `at_once`
+  std::vector<std::string> at_once;  ///< returns of the first minions as JSON, which come with the job
+  What at_once_to = What::call;      ///< the kind of publication that `at_once` applies to
   /// Called for each minion of a publication, with the jid. The function passes the minion's return to the
   /// last parameter.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
@@ -41,7 +41,7 @@ class FakeMaster final : public master::Master {
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
   bool has_ssh = true;
-  bool says_at_once = true;  ///< the master accepts an asynchronous wheel at once
+  bool says_at_once = true;  ///< whether `wheel_async` has authorized the caller (`is_accepted`)
   /// Called for each check of a session, with its deadline. If the function returns an error, the check
   /// fails.
   std::function<std::optional<Error>(SteadyTime deadline)> on_session;

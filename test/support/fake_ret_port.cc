@@ -49,7 +49,7 @@ FakeRetPort::FramesHandler with_frames(FakeRetPort::Handler handler) {
 
 }  // namespace
 
-/// The port between a start and the next stop. The first frame of each message is the ZeroMQ identity of the
+/// A started port, until `stop`. The first frame of each message is the ZeroMQ identity of the
 /// client's connection.
 class FakeRetPort::Running {
  public:

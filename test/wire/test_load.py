@@ -33,7 +33,7 @@ def test_two_thousand_requests_use_less_than_110_megabytes(start):
     daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
     connections = [sent(daemon.address, request) for _ in range(2000)]
-    # Each of the 2000 requests occupies a thread. The other 256 threads run jobs.
+    # 2000 threads have a request each, and 256 threads run jobs.
     wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight", 4 * TIMEOUT)
     assert resident(daemon) < 107_000
     for connection in connections:

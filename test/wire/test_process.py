@@ -30,7 +30,7 @@ def in_background(function, *args):
     return wait
 
 
-# This timeout is longer than the timeout of a test. A test fails if the responder waits for it.
+# A test has less time than this, so it fails if the responder waits for the whole timeout.
 LONG_SHUTDOWN = {"rest_fcgi": {"shutdown_timeout": 3600}}
 
 

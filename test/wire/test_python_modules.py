@@ -105,7 +105,7 @@ def test_a_users_module_returns_the_same_as_on_a_real_minion(shared_api, tmp_pat
     own.mkdir(parents=True)
     write(own, "my_shop.py", USER_MODULE.read_text())
     mine = [call(shared_api, fun, *args, **kwargs) for fun, args, kwargs in CALLS]
-    # A minion turns a text `name=value` into a keyword argument before the call. salt_calls.py does not.
+    # A minion turns a text `name=value` into a keyword argument before the call, but salt_calls.py does not.
     asked = [(fun, [a for a in args if "=" not in str(a)], {**kwargs, **({"upper": True} if args == ["upper=True"] else {})}) for fun, args, kwargs in CALLS]
     theirs = salt_minion.run(python, TGT, PILLAR, asked, own.parent)
     for one, here, there in zip(CALLS, mine, theirs, strict=True):

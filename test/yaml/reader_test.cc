@@ -203,7 +203,7 @@ TEST_CASE("nesting is limited") {
   CHECK(read(std::string(100, '[') + std::string(100, ']')).starts_with("[["));
   CHECK(read(std::string(101, '[') + std::string(101, ']')) ==
         "F:1: lists and maps are nested more than 100 deep");
-  // An alias counts with the depth of its value, so aliases do not exceed the limit.
+  // An alias is as deep as its value, so a file cannot exceed the limit with aliases.
   CHECK(read("a: &a " + std::string(90, '[') + std::string(90, ']') + "\nb: " + std::string(20, '[') + "*a" +
              std::string(20, ']')) == "F:2: lists and maps are nested more than 100 deep");
 }

@@ -271,7 +271,7 @@ TEST_CASE("serve counts HTTP requests that outlast shutdown_timeout") {
 TEST_CASE("a peer that does not read its reply delays serve by shutdown_timeout at most") {
   Options options = with_http(1);
   options.shutdown_timeout = milliseconds(300);
-  // The text is shared, because a thread may send the text after the end of the test.
+  // Shared, because a thread of the server may send this text after the end of the test.
   const auto large = std::make_shared<const std::string>(20'000'000, 'x');
   RunningGateway server(
       [large](const http::Environ&) {
@@ -301,7 +301,7 @@ TEST_CASE("a new or kept HTTP connection may send one request after SIGTERM, and
     server.wait();
     return last.body == "last" && last.header("Connection") == "close" && first.body == "first";
   };
-  // A busy machine may take longer than `kFarewell`, so the test makes several attempts.
+  // On a busy machine the server may close the connection too early, so the test makes several attempts.
   bool was_served = false;
   for (int i = 0; i < 10 && !was_served; ++i) was_served = is_served();
   CHECK(was_served);

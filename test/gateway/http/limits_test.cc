@@ -92,8 +92,8 @@ TEST_CASE("a peer that does not read its reply is dropped after send_timeout and
   stuck.send(http_get("/large"));
   CHECK(HttpPeer(port_of(options)).request(http_get()).body == "small");
   CHECK(HttpPeer(port_of(options)).request(http_get("/large")).body == large);
-  std::this_thread::sleep_until(given_up);  // ending threads close descriptors before this time
-  CHECK(eventually([&] { return open_files() <= before + 1; }));  // the connection `stuck` is still open
+  std::this_thread::sleep_until(given_up);
+  CHECK(eventually([&] { return open_files() <= before + 1; }));  // `+ 1` is the connection `stuck`
   CHECK(!stuck.reply().is_complete);
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("1000 idle connections and 300 incomplete requests occupy no thread") 
 
 TEST_CASE("a peer that closes at any point leaves no open descriptor") {
   Options options = with_http();
-  options.idle_thread_timeout = milliseconds(200);  // each thread has its own descriptors
+  options.idle_thread_timeout = milliseconds(200);  // idle threads end and close their descriptors
   RunningGateway server([](const http::Environ& request) { return echo(request); }, options);
   CHECK(HttpPeer(port_of(options)).request(http_post("before")).body == "before");
   std::ptrdiff_t before = 0;
@@ -289,7 +289,7 @@ TEST_CASE("each of 16 HTTP clients gets its own replies") {
 TEST_CASE("accepting HTTP without free descriptors is logged once and succeeds later") {
   const Options options = with_http(1);
   const RunningGateway server(echo, options);
-  HttpPeer first(port_of(options));  // the end of this connection would free a descriptor
+  HttpPeer first(port_of(options));  // stays open, so that no descriptor becomes free
   REQUIRE(first.request(http_post("x")).body == "x");
   ReadableLog log;
   std::vector<HttpPeer> peers;

@@ -113,7 +113,7 @@ TEST_CASE("the thread of the streams starts with the first stream and ends with 
   const auto source = FeedSource::make();
   // The ending threads of earlier tests close descriptors, so the test waits for them.
   REQUIRE(eventually([] { return stream_threads() == 0; }));
-  front_end_context();  // the context opens its descriptors now
+  front_end_context();  // opens the descriptors of its io_context before the count
   const auto before = open_files();
   {
     Streams streams(quick_limits());
@@ -370,7 +370,7 @@ TEST_CASE("a WebSocket peer that sends pings and reads nothing is dropped") {
 TEST_CASE("a WebSocket peer that reads nothing is dropped while a ping waits") {
   const auto source = FeedSource::make();
   StreamLimits limits = quick_limits();
-  limits.silence = milliseconds(400);  // the ping is sent after 200 ms
+  limits.silence = milliseconds(400);  // a ping is sent after 200 ms
   limits.blocked = milliseconds(300);
   Streams streams(limits);
   std::vector<Peer> peers;
@@ -426,7 +426,7 @@ TEST_CASE("close ends all streams, and streams that are added later") {
 TEST_CASE("a thousand streams send all events in order while other streams open and close") {
   const auto source = FeedSource::make();
   REQUIRE(eventually([] { return stream_threads() == 0; }));
-  front_end_context();  // the context opens its descriptors now
+  front_end_context();  // opens the descriptors of its io_context before the count
   const auto before = open_files();
   {
     Streams streams(quick_limits());

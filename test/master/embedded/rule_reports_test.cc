@@ -20,7 +20,7 @@ using auth::Rule;
 using test::EmbeddedEngine;
 using test::holds;
 
-/// Returns the function part of a rule on this line of the master file.
+/// Returns the function part of a rule on the given line of the master file.
 FunctionRule fun(std::string pattern, int line, std::vector<auth::ArgumentCondition> conditions = {}) {
   return {std::move(pattern), std::move(conditions), "master:" + std::to_string(line)};
 }

@@ -299,7 +299,7 @@ TEST_CASE("salt#21740: each call reports that the master does not run") {
 namespace {
 
 /// Makes the master start every runner, as Salt 3008 does even for an unknown runner. The runner `doc.runner`
-/// lists only `there.is`, or is refused.
+/// returns only the function `there.is`, or is refused if not `allowed`.
 void only_runner(SaltWorld& world, bool allowed) {
   world.on("runner", [&world, allowed](const std::string& load) -> std::string {
     constexpr const char* kDocs = "20261121000000000002";

@@ -246,7 +246,7 @@ TEST_CASE("with inline_login an ssh call checks the password with the master") {
   static_cast<void>(world.permit(kCall));
   static_cast<void>(world.permit(kCall));
   CHECK(world.loads("mk_token").empty());
-  // Both publications are password checks. They send `saltutil.find_job` to no minion.
+  // Each `publish` only checks the password, with the function `saltutil.find_job` for no minion.
   CHECK(world.loads("publish").size() == 2);
 }
 

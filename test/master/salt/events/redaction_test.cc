@@ -16,7 +16,7 @@ using test::HeardBus;
 
 namespace {
 
-/// This text replaces a secret. No listener may see this text.
+/// The secret in the events of the tests. No listener may see this text.
 constexpr std::string_view kCanary = "c4nary-s3cret";
 
 struct Case {
