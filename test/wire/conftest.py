@@ -55,6 +55,13 @@ def directory():
 
 
 @pytest.fixture
+def modules(directory):
+    folder = directory / "modules"
+    folder.mkdir(mode=0o755)
+    return folder
+
+
+@pytest.fixture
 def start(directory):
     """Starts a daemon. Example: start({"rest_fcgi": {"max_threads": 2}})."""
     if URL:

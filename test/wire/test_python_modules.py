@@ -10,11 +10,10 @@ import pytest
 from support import salt_minion, salts
 from support.api import local
 from support.daemon import Daemon
+from support.modules import PILLAR, TGT, call, with_modules
 from support.nginx import Nginx
 from support.process import short_directory, wait_until
 
-TGT = "ms-0"
-PILLAR = {"port": 8080}
 USER_MODULE = pathlib.Path(__file__).with_name("support") / "user_module.py"
 
 CALLS = [
@@ -47,13 +46,6 @@ CALLS = [
 ]
 
 
-@pytest.fixture
-def modules(directory):
-    folder = directory / "modules"
-    folder.mkdir(mode=0o755)
-    return folder
-
-
 def write(folder, name, text, mode=0o644):
     (folder / name).write_text(textwrap.dedent(text))
     (folder / name).chmod(mode)
@@ -80,15 +72,6 @@ def shared():
 @pytest.fixture
 def shared_api(shared):
     return shared[1]
-
-
-def with_modules(*folders, **more):
-    minions = {TGT: {"grains": {"role": "web"}, "pillar": PILLAR}, "ms-1": {"grains": {"role": "db"}}}
-    return {"rest_fcgi": {"embedded": {"module_dirs": [str(one) for one in folders], "minions": minions, **more}}}
-
-
-def call(api, fun, *arg, tgt=TGT, **kwarg):
-    return api.run(local(fun, tgt=tgt, arg=list(arg), kwarg=kwarg))[0][tgt]
 
 
 def comparable(value):

@@ -13,10 +13,10 @@ import pytest
 
 from support import daemon as daemons
 from support.api import local
+from support.modules import TGT, call
 from support.process import Process, has_ended, socket_of, wait_until
 
 HELPER = daemons.BINARY.parent / "rest_fcgi_run"
-TGT = "ms-0"
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a helper as another user")
 
 # The script of a job starts a child in its process group, a daemon in a new session, and a child of the daemon.
@@ -26,10 +26,6 @@ TREE = """
     until [ -s daemon ]; do sleep 0.01; done
     touch all
 """
-
-
-def call(api, fun, *arg, **kwarg):
-    return api.run(local(fun, tgt=TGT, arg=list(arg), kwarg=kwarg))[0][TGT]
 
 
 class Tree:

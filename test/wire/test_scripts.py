@@ -2,34 +2,15 @@
 
 import signal
 
-import pytest
-
 from support.api import chunk, local
+from support.modules import TGT, call, with_modules
 from support.process import wait_until
-
-TGT = "ms-0"
 
 
 def write(folder, name, text, mode=0o755):
     path = folder / name
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(mode)
-
-
-@pytest.fixture
-def modules(directory):
-    folder = directory / "modules"
-    folder.mkdir(mode=0o755)
-    return folder
-
-
-def with_modules(folder, **more):
-    minions = {"ms-0": {"grains": {"role": "web"}, "pillar": {"port": 8080}}}
-    return {"rest_fcgi": {"embedded": {"module_dirs": [str(folder)], "minions": minions, **more}}}
-
-
-def call(api, fun, *arg, **kwarg):
-    return api.run(local(fun, tgt=TGT, arg=list(arg), kwarg=kwarg))[0][TGT]
 
 
 def test_a_script_is_a_function_that_reads_and_prints_json(start, front, modules):
@@ -54,17 +35,6 @@ def test_a_reload_finds_new_scripts_and_keeps_running_jobs(start, front, modules
     assert call(api, "shop.new") == "'shop.new' is not available."
     (modules / "shop.old").unlink()
     daemon.kill(signal.SIGHUP)
-    wait_for_function(api, "shop.new")
+    wait_until(lambda: "shop.new" in call(api, "sys.list_functions"), "the new script is there")
     assert call(api, "shop.old") == "'shop.old' is not available."
-    wait_for_return(api, jid, 1)
-
-
-def wait_for_function(api, fun):
-    wait_until(lambda: fun in call(api, "sys.list_functions"), f"{fun} is there")
-
-
-def wait_for_return(api, jid, value):
-    def returned():
-        return api.run(chunk("runner", "jobs.lookup_jid", jid=jid))[0] == {TGT: value}
-
-    wait_until(returned, "the job returned")
+    wait_until(lambda: api.run(chunk("runner", "jobs.lookup_jid", jid=jid)) == [{TGT: 1}], "the job returned")
