@@ -16,7 +16,7 @@
 namespace rest_fcgi {
 namespace {
 
-/// The kernel may take up to 10 ms to give a changed file a new time stamp.
+/// Two changes of a file within this time may have the same time stamp.
 constexpr std::chrono::milliseconds kTimeStampStep{20};
 
 std::chrono::nanoseconds since_epoch(const timespec& time) {

@@ -39,7 +39,7 @@ class SpawnAttributes {
     ::sigfillset(&all);
     ::posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, socket, STDOUT_FILENO);
-    // Closes the other files, because some libraries open files without O_CLOEXEC.
+    // Closes all other files in the child, because some libraries open files without O_CLOEXEC.
     ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
@@ -118,7 +118,7 @@ Result<HelperProcess> HelperProcess::connect(const std::string& path, std::chron
 
 HelperProcess::~HelperProcess() {
   if (process_ == 0) return;
-  // Closing the socket ends the input of a child that kill(2) does not reach.
+  // Closes the socket, because a child that kill(2) may not kill ends at the end of its input.
   socket_.reset();
   ::kill(-process_, SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {

@@ -33,8 +33,7 @@ bool is_plain(char c) {
   return code >= 0x20 && code < 0x80 && c != '"' && c != '\\';
 }
 
-/// Returns whether no byte of the eight needs an escape in JSON. Calculates the result of each byte in the
-/// byte's high bit. A subtraction borrows for a byte below 0x20, a quote and a backslash.
+/// Returns whether all eight bytes are ASCII and need no escape in JSON. Otherwise a high bit is set.
 bool all_plain(std::uint64_t bytes) {
   constexpr std::uint64_t each = 0x0101010101010101;
   const std::uint64_t quotes = bytes ^ (each * '"');
@@ -53,7 +52,7 @@ std::size_t plain_length(std::string_view text) {
   return length;
 }
 
-/// Reserves memory for a large text, because a string that grows later would double its memory.
+/// Reserves memory for a large text at once, because a growing string doubles its memory.
 void reserve_for(std::string& out, std::size_t size) {
   constexpr std::size_t large = 1024;
   constexpr std::size_t closing = 64;
@@ -84,7 +83,7 @@ void append_string(std::string& out, std::string_view value) {
 
 std::string python_float(double value) {
   const double size = std::fabs(value);
-  // Python's repr uses an exponent for other sizes.
+  // Python's repr uses an exponent below 0.0001 and from 1e16 on.
   const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
   std::array<char, 64> buffer{};
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,

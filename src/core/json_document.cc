@@ -125,7 +125,7 @@ class JsonDocument::Builder {
     return true;
   }
 
-  /// Adds a root that is a scalar. simdjson offers no value for a scalar root.
+  /// Adds a root that is a scalar. simdjson does not return a scalar root as a value.
   bool add_lone_scalar() {
     const std::size_t start = here();
     const std::string_view token = trimmed({document_.text_.data() + start, size_ - start});
@@ -250,7 +250,7 @@ class JsonDocument::Builder {
     return true;
   }
 
-  /// Marks each key that an equal later key hides. Returns the number of these keys.
+  /// Marks each key that occurs again later in the object. Returns the number of marked keys.
   std::uint32_t shadow_duplicates(std::uint32_t object, std::uint32_t count) {
     if (count < 2) return 0;
     auto& nodes = document_.nodes_;
@@ -334,7 +334,7 @@ class JsonDocument::Builder {
   std::vector<std::uint32_t> keys_;
   std::size_t size_ = 0;
   std::size_t depth_ = 0;
-  std::size_t last_ = 0;  ///< The start of the latest value, for errors without a position.
+  std::size_t last_ = 0;  ///< The start of the latest value. Errors without a position use it.
   std::optional<Error> problem_;
 };
 
@@ -368,7 +368,7 @@ Result<void> JsonDocument::load(std::string_view text) {
 Result<void> JsonDocument::build(const JsonLimits& limits) {
   const std::size_t size = text_.size() - simdjson::SIMDJSON_PADDING;
   strings_.resize(text_.size());
-  // Reserves the memory at the start, because a growing vector needs three times its memory.
+  // Reserves the memory for all values, because a growing vector needs three times its memory.
   if (size > kKeptBytes) nodes_.reserve(std::min(most_values({text_.data(), size}), limits.max_values));
   Result<void> result = Builder(*this, limits).build(size);
   if (!result) clear();
@@ -383,7 +383,7 @@ void JsonDocument::clear() noexcept {
   wipe(text_.data(), text_.size());
   wipe(strings_.data(), strings_.size());
   nodes_.clear();
-  // New objects free the memory, while an assigned `{}` would keep it.
+  // Assigns new objects to free the memory. An assigned `{}` would keep it.
   if (text_.capacity() > kKeptBytes) {
     text_ = WipedBytes();
     strings_ = WipedBytes();

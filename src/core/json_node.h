@@ -13,17 +13,17 @@ namespace rest_fcgi {
 struct JsonDocument::Node {
   const char* text = nullptr;  ///< The text of a string, key or number.
   std::uint32_t text_size = 0;
-  std::uint32_t end = 0;    ///< The index after this value and its descendants.
+  std::uint32_t end = 0;    ///< The index of the first node after this value and its descendants.
   std::uint32_t count = 0;  ///< The number of elements or members.
   JsonValue::Kind kind = JsonValue::Kind::null;
-  bool flag = false;  ///< The value of a boolean. For a key, whether an equal later key hides the key.
+  bool flag = false;  ///< The value of a boolean. For a key, whether an equal key follows in the object.
 };
 
 /// Returns the kind `integer` or `real` of a number (RFC 8259, section 6). Returns std::nullopt for a
 /// malformed number.
 [[nodiscard]] std::optional<JsonValue::Kind> json_number_kind(std::string_view text) noexcept;
 
-/// Returns whether a double can hold the number. A number that is too small counts as 0.
+/// Returns whether the number fits into a double. A number that is too small for a double counts as 0.
 [[nodiscard]] bool is_finite_number(std::string_view text);
 
 }  // namespace rest_fcgi

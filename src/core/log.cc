@@ -40,7 +40,7 @@ class Sink {
 
   [[nodiscard]] bool is_on() const noexcept { return fd_.load(std::memory_order_relaxed) >= 0; }
 
-  // REQUIRES: the caller of the next two functions holds the mutex `opening`.
+  // REQUIRES: the caller of `write_to` and `write_to_fd` holds the mutex `opening`.
 
   void write_to(UniqueFd file, const std::string& path) {
     if (files_ < 0) {
@@ -70,7 +70,7 @@ class Sink {
   }
 
   std::atomic<int> fd_;
-  int files_ = -1;  // The descriptor for files. `opening` guards this member and the next two.
+  int files_ = -1;  // The descriptor of the log file. `opening` guards it, `path_` and `reported_`.
   std::string path_;
   SteadyTime reported_{};
 };
@@ -80,7 +80,7 @@ constexpr std::string_view kLevels[] = {"debug", "info", "warning", "error"};
 
 std::atomic<Level> current_level{Level::warning};
 
-// Lines go to standard error before the first `open`.
+// Before the first `open`, log lines go to standard error.
 Sink log_lines(STDERR_FILENO);
 Sink audit_lines(STDERR_FILENO);
 Sink access_lines(-1);
@@ -112,7 +112,7 @@ bool is_deceptive(char32_t code) {
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
-/// Escapes deceptive characters as JSON does.
+/// Escapes characters that could make a log line look like another line. Uses the escapes of JSON.
 std::string escaped(std::string_view message) {
   std::string out;
   out.reserve(message.size() + 32);
@@ -162,7 +162,7 @@ Result<void> open(const Options& options) {
   struct Change {
     Sink& sink;
     const std::string& path;
-    int fd_without_path;  // The descriptor for an empty `path`.
+    int fd_without_path;  // The descriptor that is used if `path` is empty.
     UniqueFd file{};
   };
   const std::string& audit_file = options.audit_file.empty() ? options.file : options.audit_file;

@@ -12,7 +12,7 @@ namespace {
 /// The free memory in bytes that malloc(3) keeps at the end of an arena.
 constexpr int kTrimThreshold = 4 << 20;
 
-/// malloc(3) maps and unmaps larger blocks one by one. This is the largest value that mallopt(3) accepts.
+/// The size in bytes above which malloc(3) maps each block separately. mallopt(3) accepts no larger value.
 constexpr int kMmapThreshold = 32 << 20;
 
 /// Freeing a block of this size makes free(3) trim its arena.
@@ -21,7 +21,7 @@ constexpr std::size_t kTrimTrigger = 64 << 10;
 }  // namespace
 
 void keep_memory() noexcept {
-  // Fewer arenas hold less free memory of waiting threads.
+  // Limits the arenas of malloc(3), because each arena keeps memory that its threads have freed.
   ::mallopt(M_ARENA_MAX, 4);
   ::mallopt(M_MMAP_THRESHOLD, kMmapThreshold);
   ::mallopt(M_TRIM_THRESHOLD, kTrimThreshold);
@@ -30,7 +30,7 @@ void keep_memory() noexcept {
 void trim_memory() noexcept {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  // malloc_trim(3) trims the end of the first arena only. free(3) trims the end of this thread's arena.
+  // malloc_trim(3) trims the end of the main arena only, and free(3) the end of this thread's arena.
   ::mallopt(M_TRIM_THRESHOLD, kTrimTrigger);
   void* volatile block = std::malloc(kTrimTrigger);
   std::free(block);

@@ -12,7 +12,7 @@
 namespace rest_fcgi {
 namespace {
 
-/// Whether a character matches a bracket `[seq]`, and the bracket's length in the pattern.
+/// Whether a character matches a bracket `[seq]`, and how long the bracket is in the pattern.
 struct Bracket {
   bool matches = false;
   std::size_t length = 0;
@@ -26,7 +26,7 @@ std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) 
   if (negated) ++i;
   const std::size_t first = i;
   std::size_t close = first;
-  if (close < pattern.size() && pattern[close] == ']') ++close;  // A leading `]` is in the set.
+  if (close < pattern.size() && pattern[close] == ']') ++close;  // A `]` right after `[` is a member.
   close = pattern.find(']', close);
   if (close == std::string_view::npos) return std::nullopt;
   bool found = false;
@@ -59,7 +59,7 @@ std::size_t match_one(std::string_view pattern, char c) {
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  // The last star is enough, because the pattern before the star matched as early as possible.
+  // Only the last star is tried again, because the pattern before it matched as early as possible.
   std::size_t star = std::string_view::npos;
   std::size_t star_text = 0;
   while (t < text.size()) {
@@ -83,7 +83,7 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 
 namespace {
 
-/// Limits that make a match end within milliseconds, because patterns may come from requests.
+/// Limits that end a match within milliseconds. Requests may contain slow patterns.
 constexpr std::uint32_t kMatchLimit = 100000;
 constexpr std::uint32_t kDepthLimit = 1000;
 constexpr std::uint32_t kHeapLimitKiB = 1024;
@@ -104,7 +104,7 @@ struct FreeMatchData {
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
 };
 
-/// Returns the match data of this thread, because each match writes to its data.
+/// Returns match data that only this thread uses, because each match writes into the data.
 pcre2_match_data* thread_match_data() {
   thread_local const std::unique_ptr<pcre2_match_data, FreeMatchData> data(
       pcre2_match_data_create(1, nullptr));

@@ -15,7 +15,7 @@ void wipe(void* data, std::size_t size) noexcept {
 void append(WipedBytes& to, std::string_view bytes) {
   const std::size_t before = to.size();
   if (to.capacity() - before < bytes.size()) {
-    // A vector with this allocator would copy byte by byte when it grows.
+    // Copies the bytes in words. A growing vector with this allocator would copy byte by byte.
     WipedBytes larger;
     larger.reserve(std::max(2 * before, before + bytes.size()));
     append(larger, {to.data(), before});
@@ -27,7 +27,7 @@ void append(WipedBytes& to, std::string_view bytes) {
   std::size_t left = bytes.size();
   for (std::uint64_t word = 0; left >= sizeof word; left -= sizeof word) {
     std::memcpy(&word, in, sizeof word);
-    // Keeps the compiler from replacing the loop by a call of memcpy.
+    // The compiler must not replace the loop by a call of memcpy.
     asm volatile("" : "+r"(word));
     std::memcpy(out, &word, sizeof word);
     in += sizeof word;
@@ -41,7 +41,7 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept {
   unsigned difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned>(static_cast<unsigned char>(b[i]));
-    // Keeps the compiler from ending the loop at the first difference.
+    // The compiler must not end the loop at the first difference.
     asm volatile("" : "+r"(difference));
   }
   return difference == 0;

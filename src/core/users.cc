@@ -12,7 +12,7 @@
 namespace rest_fcgi {
 namespace {
 
-// The largest size of an entry in bytes.
+// The largest size in bytes of an entry in the user or group database.
 constexpr std::size_t kLargestEntry = 1 << 20;
 // The kernel's limit for the groups of a user.
 constexpr int kMostGroups = 65536;
@@ -64,7 +64,7 @@ std::vector<gid_t> groups_of(const Account& account) {
     int count = static_cast<int>(ids.size());
     const bool fits = ::getgrouplist(account.name.c_str(), account.gid, ids.data(), &count) >= 0;
     const auto found = static_cast<std::size_t>(std::max(count, 0));
-    // Without memory, getgrouplist(3) fails although the count fits, and the ids are wrong.
+    // If memory is short, getgrouplist(3) fails although the buffer is large enough. The ids are then wrong.
     if (!fits && (found <= ids.size() || count > kMostGroups)) return {account.gid};
     ids.resize(found);
     if (fits) return ids;

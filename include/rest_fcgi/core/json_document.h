@@ -27,8 +27,8 @@ struct JsonLimits {
   /// The largest number of values and keys. Each value or key takes about 50 bytes of memory.
   std::size_t max_values = 100000;
 
-  /// Returns limits for text that was already checked. Only the depth is limited, because reading uses stack
-  /// memory for each level.
+  /// Returns limits for text that was already checked. Only the depth is limited, because each level takes
+  /// stack memory.
   [[nodiscard]] static JsonLimits none() {
     constexpr std::size_t unlimited = static_cast<std::size_t>(-1);
     return {600, unlimited, unlimited, unlimited};
@@ -61,7 +61,7 @@ class JsonValue {
   /// Returns the value of a number. Returns std::nullopt for other kinds.
   [[nodiscard]] std::optional<double> number() const noexcept;
 
-  /// Returns the number of elements or members, or 0 for other kinds. Counts equal keys once, as Python does.
+  /// Returns the number of elements or members, or 0 for other kinds. Equal keys count once, as in Python.
   [[nodiscard]] std::size_t size() const noexcept;
 
   /// Returns the value of the member `key`. Returns std::nullopt if the member is missing or this value is
@@ -78,7 +78,7 @@ class JsonValue {
     [[nodiscard]] Iterator end() const { return last; }
   };
   [[nodiscard]] Range<ElementIterator> elements()
-      const noexcept;  ///< The elements in order. Empty for other kinds.
+      const noexcept;  ///< The elements in order. For other kinds there are none.
   /// The members in order. Empty for other kinds.
   [[nodiscard]] Range<MemberIterator> members() const noexcept;
 
@@ -170,7 +170,7 @@ class JsonDocument {
   WipedBytes strings_;  ///< The values of the strings, with escapes resolved.
 };
 
-/// Parses JSON that this process made. Returns a document with the value null if the nesting is too deep.
+/// Parses JSON that this process made. If the nesting is too deep, the document's value is null.
 [[nodiscard]] JsonDocument own_document(const Json& json);
 
 }  // namespace rest_fcgi

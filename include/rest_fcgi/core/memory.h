@@ -17,8 +17,8 @@ void keep_memory() noexcept;
 /// Returns free memory of malloc(3) to the system.
 void trim_memory() noexcept;
 
-/// Returns free memory to the system once after each period of work. Any thread may call `note_work`. Only
-/// one thread may call `look`.
+/// Returns free memory to the system once after each period of work. Only one thread may call `look`.
+/// `note_work` is thread-safe.
 class TrimWhenQuiet {
  public:
   void note_work() noexcept { worked_.store(true, std::memory_order_relaxed); }

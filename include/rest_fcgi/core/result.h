@@ -48,7 +48,6 @@ struct Error {
 class HeldError {
  public:
   HeldError() = default;
-  // The attribute `cold` moves the code for failures away from the code for success.
   [[gnu::cold]] explicit HeldError(Error&& error) : error_(new Error(std::move(error))) {}
   HeldError(const HeldError& other) : error_(other.error_ ? new Error(*other.error_) : nullptr) {}
   HeldError& operator=(const HeldError& other) { return *this = HeldError(other); }

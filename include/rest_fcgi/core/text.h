@@ -79,7 +79,7 @@ template <class Number, class... Base>
   return number;
 }
 
-/// Parses the whole text as a port from 1 to 65535. Returns std::nullopt for other texts.
+/// Parses the whole text as a port from 1 to 65535. Returns std::nullopt for any other text.
 [[nodiscard]] inline std::optional<std::uint16_t> parse_port(std::string_view text) noexcept {
   const auto port = parse_number<std::uint16_t>(text);
   return port == 0 ? std::nullopt : port;
