@@ -32,7 +32,7 @@ std::string_view take_last(std::string_view& list) {
 
 /// Returns the address in an element of X-Forwarded-For, such as 192.0.2.7:80 or [2001:db8::1]:80.
 std::optional<std::string> address_in(std::string_view part) {
-  std::string_view port;  // The port with its colon.
+  std::string_view port;  // The port with the colon in front.
   const std::size_t colon = part.find(':');
   if (part.starts_with('[')) {
     const std::size_t end = part.find(']');

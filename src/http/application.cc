@@ -29,7 +29,7 @@ constexpr Reason kReasons[] = {
     {Status::not_acceptable, "Not Acceptable"},
     {Status::request_timeout, "Request Timeout"},
     {Status::conflict, "Conflict"},
-    // rest_cherrypy sends this older phrase for RFC 9110's "Content Too Large".
+    // RFC 9110 has the phrase "Content Too Large". rest_cherrypy sends an older phrase.
     {Status::content_too_large, "Request Entity Too Large"},
     {Status::unsupported_media_type, "Unsupported Media Type"},
     {Status::range_not_satisfiable, "Range Not Satisfiable"},
@@ -80,7 +80,7 @@ void Environ::set(std::string_view name, std::string_view value) {
                         static_cast<std::uint32_t>(value.size())});
 }
 
-// strftime(3) would write days and months in the language of the locale.
+// Writes English names of days and months. strftime(3) would write names in the locale's language.
 std::string http_date(std::chrono::system_clock::time_point time) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};

@@ -45,8 +45,7 @@ class Addresses {
 [[nodiscard]] std::string client_behind(const Addresses& proxies, std::string_view peer,
                                         std::string_view forwarded_for, std::string_view real_ip);
 
-/// Returns whether `host` is `localhost` or a loopback address, to which only clients on this host can
-/// connect.
+/// Returns whether `host` is `localhost` or a loopback address, which other hosts cannot reach.
 [[nodiscard]] bool is_loopback(std::string_view host);
 
 inline constexpr std::string_view kLoopback[] = {"127.0.0.0/8", "::1"};

@@ -28,7 +28,7 @@ class Environ {
   /// Returns the names and values in the order of the calls of `set`, with repeated names.
   [[nodiscard]] std::vector<std::pair<std::string_view, std::string_view>> all() const;
 
-  /// Sets a variable. The last value of a name counts.
+  /// Sets a variable. `get` returns the last value that was set for a name.
   void set(std::string_view name, std::string_view value);
 
   /// Sets a variable from a text `NAME=VALUE` with the equals sign at `equals`.
@@ -101,7 +101,7 @@ class Stream {
 using Wake = std::shared_ptr<const std::function<void()>>;
 
 /// A body without a fixed end, such as a stream of events or a WebSocket (RFC 6455). The front end owns the
-/// Feed and calls it on one thread at a time from an event loop. The functions must not block.
+/// Feed and calls its functions in an event loop, on one thread at a time. They must not block.
 class Feed {
  public:
   virtual ~Feed() = default;
@@ -123,8 +123,8 @@ class Feed {
     std::string reason;
   };
 
-  /// Appends about `most_bytes` of parts to `parts`. If the feed has no part to send, the feed calls `wake`
-  /// later. The front end makes no call after a returned End.
+  /// Appends texts of about `most_bytes` to `parts`. A feed that has no text to send calls `wake` later. An
+  /// End ends the body, and the front end makes no further call.
   [[nodiscard]] virtual std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes,
                                                 const Wake& wake) = 0;
 
@@ -137,13 +137,13 @@ class Feed {
 
 struct Response {
   Status status = Status::ok;
-  /// Header names and values. The front end adds Content-Length for a text. REQUIRES: the headers have no
-  /// control characters and do not concern the connection. Only a Stream may set Content-Length.
+  /// Header names and values. The front end adds Content-Length for a text. REQUIRES: no control characters,
+  /// no headers about the connection such as `Connection`, and Content-Length only for a Stream.
   std::vector<std::pair<std::string, std::string>> headers;
   std::variant<std::string, std::unique_ptr<Stream>, std::unique_ptr<Feed>> body;
   /// Objects that the front end releases after the response was written or the write failed.
   std::vector<std::shared_ptr<const void>> held{};
-  /// The label of the request in the metrics. One of a few string literals, or empty.
+  /// The request's label in the metrics: a string literal, or empty.
   std::string_view metric_label{};
 
   [[nodiscard]] const std::string& text() const { return std::get<std::string>(body); }

@@ -19,7 +19,7 @@ struct Path {
 /// If PATH_INFO is empty, decodes the path of REQUEST_URI.
 [[nodiscard]] Path path_of(const Environ& environ);
 
-/// Returns the byte of a `%XX` at the start of the text. Returns std::nullopt if the text begins otherwise.
+/// Returns the byte of a `%XX` at the start of the text. Returns std::nullopt for any other start.
 [[nodiscard]] std::optional<char> percent_byte(std::string_view text) noexcept;
 
 /// The meaning of a plus sign. In forms and queries `+` means a space.
