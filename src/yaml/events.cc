@@ -113,7 +113,7 @@ Events::Events(std::string_view text) : text_(text) {
 
 Events::~Events() {
   forget_event();
-  // libyaml does not wipe the memory that it frees, and the text may hold passwords.
+  // Wipes libyaml's buffers, which may hold passwords. libyaml frees them without wiping.
   const auto wipe_all = [](auto& buffer) {
     wipe(reinterpret_cast<char*>(buffer.start), static_cast<std::size_t>(buffer.end - buffer.start));
   };

@@ -20,8 +20,8 @@ struct Mistake {
   ErrorKind kind = ErrorKind::malformed;
 };
 
-/// A reader for the events of a YAML text from the network. Uses libyaml, because yaml-cpp needs 680 times
-/// the memory of a list in brackets. Borrows the text. The reader is not thread-safe.
+/// A reader for the events of a YAML text from the network. Uses libyaml, because yaml-cpp needs 680 bytes of
+/// memory for each byte of a list in brackets. Borrows the text. The reader is not thread-safe.
 class Events {
  public:
   explicit Events(std::string_view text);
@@ -55,7 +55,7 @@ struct Scalar {
 /// bytes that are not text. REQUIRES: `event` is a scalar.
 [[nodiscard]] Scalar scalar_of(const yaml_event_t& event);
 
-/// Throws Mistake if `=` or `<<` without quotes is a value. YAML 1.1 reserves these texts for keys.
+/// Throws Mistake for a value `=` or `<<` without quotes, which YAML 1.1 allows only as a key.
 void refuse_value_key(const yaml_mark_t& mark, const Scalar& scalar, bool is_key);
 
 [[noreturn]] void refuse_tag(const yaml_mark_t& mark, const yaml_char_t* tag);

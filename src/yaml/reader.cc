@@ -51,7 +51,7 @@ std::string_view name_of_tag(std::string_view tag) {
   fail(mark, format("found a tag, expected a plain value: {}", in_quotes(tag)));
 }
 
-/// Returns the text in UTF-8. yaml-cpp 0.7 omits the first byte of the escapes `\N` and `\_`.
+/// Returns valid UTF-8. Adds the first byte that yaml-cpp 0.7 omits for the escapes `\N` and `\_`.
 std::string repaired(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -67,9 +67,9 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
   if (name == "?" || name == "int" || name == "float" || name == "bool" || name == "null") {
     return kind_of_plain(text);
   }
-  // yaml-cpp gives a text in quotes the tag "!". Salt reads dates as text.
+  // The tag "!" is yaml-cpp's mark of a text in quotes. Salt reads timestamps as text.
   if (name == "!" || name == "str" || name == "timestamp" || name == "binary") return Kind::string;
-  // PyYAML of Python 2 wrote these tags for text.
+  // PyYAML for Python 2 wrote strings with the tags `python/unicode` and `python/str`.
   if (name == "python/unicode" || name == "python/str") return Kind::string;
   refuse(mark, tag);
 }
@@ -98,7 +98,7 @@ Size size_of(const Node& node) {
   return size;
 }
 
-/// Returns the maps that a `<<` refers to, in the order of precedence.
+/// Returns the maps in the value of a key `<<`. An earlier map takes precedence.
 std::vector<const Node*> merged_maps(const Entry& merge) {
   std::vector<const Node*> maps;
   if (merge.value.is(Kind::list)) {
@@ -114,7 +114,7 @@ std::vector<const Node*> merged_maps(const Entry& merge) {
   return maps;
 }
 
-/// Replaces each `<<` by the entries of its maps. An entry of `map` itself takes precedence.
+/// Replaces each key `<<` by the entries of the maps in its value. An own entry of `map` takes precedence.
 void resolve_merges(Node& map) {
   const auto is_merge = [](const Entry& entry) { return entry.plain_key && entry.key == "<<"; };
   const auto first = std::stable_partition(map.entries.begin(), map.entries.end(),
@@ -170,7 +170,7 @@ class TreeBuilder : public YAML::EventHandler {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
     const Size size = size_of(found->second);
-    count(mark, size.values - 1);  // `add` counts the value itself, so that only its descendants count here.
+    count(mark, size.values - 1);  // Counts only the descendants. `add` counts the value itself.
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {
       fail(mark, format("aliases stand for more than {} bytes of text", kMaxCopiedBytes));
@@ -183,7 +183,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     const bool is_plain = tag == "?";
     const bool is_key = !open_.empty() && open_.back().node.is(Kind::map) && !open_.back().expects_value;
-    // YAML 1.1 reserves `=` and `<<` for keys.
+    // YAML 1.1 allows `=` and `<<` without quotes only as keys.
     if (is_plain && !is_key && (value == "=" || value == "<<")) {
       fail(mark, format("found {} without quotes, expected a value", value));
     }
@@ -218,7 +218,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
  private:
-  /// A list or map whose end was not read yet.
+  /// A list or map of which the parser has not read the end.
   struct Open {
     Node node;
     YAML::anchor_t anchor;
@@ -236,7 +236,7 @@ class TreeBuilder : public YAML::EventHandler {
     line = line.substr(0, line.find('\n'));
     const std::size_t key = last.place.column - 1;
     const bool has_colon = line.find(':', key + last.key.size()) != std::string_view::npos;
-    // An explicit key is written as `? key`.
+    // YAML allows a key in the form `? key`.
     const bool is_explicit = line.substr(0, key).find('?') != std::string_view::npos;
     if (has_colon || is_explicit) return;
     fail(last.place, describe_missing_colon(last.key));
@@ -250,7 +250,7 @@ class TreeBuilder : public YAML::EventHandler {
     return {kind, place(mark), std::move(text), {}, {}};
   }
 
-  /// Counts values and copies for aliases, and checks the limit.
+  /// Adds `values` to the number of values, and checks the limit.
   void count(const YAML::Mark& mark, std::size_t values) {
     values_ += values;
     if (values_ <= limits_.max_values) return;
@@ -292,7 +292,7 @@ class TreeBuilder : public YAML::EventHandler {
   void add_to_map(const YAML::Mark& mark, Open& map, Node node, bool plain) {
     std::vector<Entry>& entries = map.node.entries;
     if (map.expects_value) {
-      // For a key without a value, the parser reports the place of a later line.
+      // Corrects the place of a missing value, for which yaml-cpp reports a later line.
       if (node.is(Kind::null)) node.place = entries.back().place;
       entries.back().value = std::move(node);
     } else {
@@ -310,7 +310,7 @@ class TreeBuilder : public YAML::EventHandler {
   Node root_;
   bool has_root_ = false;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, Node> anchored_;  ///< The complete values with an anchor.
+  std::map<YAML::anchor_t, Node> anchored_;  ///< The complete values that have an anchor.
   std::size_t values_ = 0;        ///< The number of keys and values, including the copies for aliases.
   std::size_t copied_bytes_ = 0;  ///< The size in bytes of the texts that aliases copied.
 };
@@ -341,7 +341,7 @@ class Input : public std::streambuf {
     return traits_type::to_int_type(*gptr());
   }
 
-  /// Puts a character back after yaml-cpp has looked for a byte order mark.
+  /// Goes back by one character. yaml-cpp calls this after it has looked for a byte order mark.
   int_type pbackfail(int_type /*character*/) override {
     if (!at_end_ || text_.empty()) return traits_type::eof();
     at_end_ = false;
@@ -351,7 +351,7 @@ class Input : public std::streambuf {
 
  private:
   void show(std::string_view part, std::size_t from) {
-    // setg() takes pointers to non-const characters, but the stream only reads them.
+    // setg() takes pointers to non-const characters, but this stream does not change characters.
     char* const begin = const_cast<char*>(part.data());
     setg(begin, begin + from, begin + part.size());
   }
@@ -365,10 +365,10 @@ class Input : public std::streambuf {
 
 Result<Node> read(const std::string& file, std::string_view text, const Limits& limits) {
   const auto name = std::make_shared<const std::string>(file);
-  // The positions that yaml-cpp reports do not count a byte order mark.
+  // Removes a byte order mark, which the positions of yaml-cpp do not count.
   static constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   while (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  // yaml-cpp would read some control characters as the end of the file.
+  // Refuses control characters, some of which yaml-cpp reads as the end of the file.
   const auto control = std::find_if(text.begin(), text.end(), is_control_character);
   if (control != text.end()) {
     const std::string_view before = text.substr(0, static_cast<std::size_t>(control - text.begin()));

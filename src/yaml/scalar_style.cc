@@ -25,7 +25,7 @@ bool is_plain_character(char32_t c) {
   return c >= 0xA0 && c != 0xFEFF && c != 0xFFFE && c != 0xFFFF && c != 0x10FFFF;
 }
 
-/// Returns whether the character could begin something other than plain text, such as a quote or a comment.
+/// Returns whether the character at `at` may make quotes necessary, such as a colon before a blank.
 bool is_indicator(std::u32string_view text, std::size_t at) {
   const char32_t c = text[at];
   const bool before_blank = at + 1 >= text.size() || is_blank(text[at + 1]);

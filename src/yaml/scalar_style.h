@@ -11,17 +11,17 @@ enum class Style { plain, single_quoted, double_quoted };
 /// The properties of a text by which PyYAML's emitter chooses a style (analyze_scalar in yaml/emitter.py).
 struct ScalarLook {
   bool multiline = false;
-  bool may_be_plain = true;  ///< Whether the text needs no quotes in block style. Its type is not considered.
+  bool may_be_plain = true;  ///< Whether the characters need no quotes in block style.
   bool may_be_single_quoted = true;
 };
 
 [[nodiscard]] ScalarLook look_at(std::u32string_view text);
 
-/// Returns the style of a text. `is_text_when_plain` says that YAML reads the text without quotes as text. A
-/// key has to be on one line.
+/// Returns the style of a text. `is_text_when_plain` is the result of `resolves_to_text`. A key has to be on
+/// one line.
 [[nodiscard]] Style style_of(const ScalarLook& look, bool is_text_when_plain, bool is_key);
 
-/// Returns whether PyYAML reads the text without quotes as text.
+/// Returns whether PyYAML reads the value as a string if the value has no quotes.
 [[nodiscard]] bool resolves_to_text(std::string_view text);
 
 /// Returns whether the character is a line break of YAML 1.1: line feed, U+0085, U+2028 or U+2029.

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::size_t kNowhere = std::string_view::npos;
 
-/// Messages of yaml-cpp, and the plain words that replace them.
+/// The messages of yaml-cpp, each with the plain text that replaces the message.
 constexpr std::pair<std::string_view, std::string_view> kInPlainWords[] = {
     {"illegal block entry", "found \"- \" behind a key, expected the list on lines of its own, or as [A, B]"},
     {"illegal map key", "found \"? \" inside a line, expected quotes around a text that has it"},
@@ -59,7 +59,7 @@ constexpr std::pair<std::string_view, std::string_view> kInPlainWords[] = {
     {"repeated TAG directive", "found \"%TAG\" for the second time with one handle, expected it once"},
 };
 
-/// Beginnings of yaml-cpp's messages, and the plain words that replace the whole message.
+/// The beginnings of yaml-cpp's messages, each with the plain text that replaces the whole message.
 constexpr std::pair<std::string_view, std::string_view> kBeginnings[] = {
     {"bad YAML version: ", "found a %YAML line without a version, expected %YAML 1.1, or no such line"},
     {"unknown escape character: ",
@@ -101,7 +101,7 @@ std::optional<std::size_t> end_of_quotes(std::string_view text, std::size_t at) 
       ++at;
     } else if (text[at] == quote) {
       if (quote == '"' || at + 1 == text.size() || text[at + 1] != quote) return at + 1;
-      ++at;  // In single quotes, '' stands for one quote.
+      ++at;  // In a text in single quotes, '' means one quote.
     }
   }
   return std::nullopt;
@@ -118,7 +118,7 @@ bool has_key(std::string_view content) {
 }
 
 std::optional<std::size_t> unclosed_quote(std::string_view text) {
-  char before = '\n';  // The last character that is not a blank.
+  char before = '\n';  // The last character before `at` that is not a blank.
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     const bool begins_value = std::string_view("\n:-,[{").find(before) != kNowhere;

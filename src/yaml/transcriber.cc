@@ -21,7 +21,7 @@ constexpr std::size_t kShown = 60;  // The largest number of bytes of a number t
 class Transcriber {
  public:
   Transcriber(std::string_view text, const Limits& limits) : text_(text), events_(text), limits_(limits) {
-    // Reserves the memory at the start, because a string that grows later needs three times its memory.
+    // Reserves memory for all JSON text, because a growing string needs three times its memory.
     json_.reserve(text.size() / 4 * 9);
   }
 
@@ -37,8 +37,8 @@ class Transcriber {
   }
 
  private:
-  /// The form of a list or map in JSON. A `set` is a map whose keys become a list. The entries of `pairs`
-  /// (`!!omap` or `!!pairs`) become `pair`, a list of key and value.
+  /// The kind of a YAML list or map. The keys of a `set` become a JSON list. Each entry of `pairs` (`!!omap`
+  /// or `!!pairs`) becomes a `pair`, a JSON list of key and value.
   enum class Form { list, map, set, pairs, pair };
 
   struct Open {
@@ -76,13 +76,13 @@ class Transcriber {
     }
   }
 
-  /// Records the first construct that only this program refuses. Reading continues, because a later syntax
-  /// error takes precedence.
+  /// Records the first construct that is valid YAML but that this program refuses. Reading continues, because
+  /// a later syntax error takes precedence.
   void refuse(const yaml_mark_t& mark, std::string text) {
     if (!refused_) refused_ = Mistake{mark, std::move(text), ErrorKind::invocation};
   }
 
-  /// Refuses an alias, which could stand for much more text than the client sent.
+  /// Refuses an alias, because a few aliases can stand for a very large value.
   void refuse_alias(const yaml_mark_t& mark, const std::string& name) {
     if (text_.find("&" + name) == std::string_view::npos) throw Mistake{mark, "found undefined alias"};
     refuse(mark, "found a YAML alias, expected the value itself; write it out");
@@ -244,7 +244,7 @@ Result<Transcript> transcribe(std::string_view text, const Limits& limits) {
   try {
     return Transcriber(text, limits).transcribe();
   } catch (Mistake& mistake) {
-    // The text after the colon in libyaml's message may be a password.
+    // Cuts libyaml's message at the colon, because the text after the colon may be a password.
     mistake.text.resize(std::min(mistake.text.find(':'), mistake.text.size()));
     return error_of(mistake, text);
   }

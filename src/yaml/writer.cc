@@ -74,7 +74,7 @@ class Writer {
   }
 
  private:
-  /// The place of a value in the document. A list below a key is not indented.
+  /// The place of a value in the document. A list that is the value of a key is not indented.
   enum class Context { root, item, value, key };
 
   /// Writes a value. Returns whether the value is a scalar without quotes.
@@ -162,8 +162,8 @@ class Writer {
     return style == Style::plain;
   }
 
-  /// Writes a text without quotes or in single quotes. Folds at a single blank after the width, and doubles
-  /// line breaks and single quotes.
+  /// Writes a text, in single quotes if `quoted`. Beyond the line width, a line break replaces a single
+  /// blank. Line breaks and single quotes in the text are doubled.
   void write_folded(std::u32string_view text, bool quoted, bool may_fold) {
     if (quoted) put(U'\'');
     is_at_indent_ = false;
@@ -191,7 +191,7 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// Returns the number of equal blanks or of line breaks at `at`, or 1 for any other character.
+  /// Returns the number of consecutive blanks or line breaks at `at`, or 1 for any other character.
   static std::size_t run_of(std::u32string_view text, std::size_t at) {
     std::size_t end = at + 1;
     if (text[at] == U' ') end = text.find_first_not_of(U' ', at);
@@ -199,11 +199,11 @@ class Writer {
     return std::min(end, text.size()) - at;
   }
 
-  /// Writes a text in double quotes. A backslash ends a folded line.
+  /// Writes a text in double quotes. Ends a line with a backslash if the text continues on the next line.
   void write_double_quoted(std::u32string_view text, bool may_fold) {
     put(U'"');
     is_at_indent_ = false;
-    std::size_t start = 0;  // The start of the part that is not yet written.
+    std::size_t start = 0;  // The start of the text that is not yet written.
     const auto flush = [&](std::size_t end) {
       for (; start < end; ++start) put(text[start]);
     };
@@ -228,7 +228,7 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// Increases the indentation by two for the lifetime of this object, if `deeper` is true.
+  /// If `deeper` is true, increases the indentation by two for the lifetime of this object.
   class Indent {
    public:
     Indent(Writer& writer, bool deeper) : writer_(writer), before_(writer.indent_) {
@@ -254,7 +254,7 @@ class Writer {
     if (column_ != 0 && out_.back() != ' ') put(U' ');
   }
 
-  /// Moves to the indentation column, on this line if possible.
+  /// Moves to the indentation column. Begins a new line if the current line is already longer.
   void write_indent() {
     const std::size_t indent = indent_ > 0 ? static_cast<std::size_t>(indent_) : 0;
     const bool is_behind = column_ > indent || (column_ == indent && column_ != 0 && out_.back() != ' ');

@@ -40,8 +40,8 @@ struct Node {
 
   [[nodiscard]] bool is(Kind asked) const noexcept { return kind == asked; }
 
-  /// Returns the entry with that key, or null if there is no such entry. The pointer is valid until this node
-  /// changes.
+  /// Returns the entry with the key `key`. Returns null if this map has no such key. The pointer is valid
+  /// until this node changes.
   [[nodiscard]] const Entry* find(std::string_view key) const;
   Entry* find(std::string_view key);
 };
@@ -83,14 +83,14 @@ struct Transcript {
 [[nodiscard]] Error mistake_at(const Place& place, std::string_view text);
 
 /// Returns the value as Salt would send it in JSON. Dates become text. A number that JSON does not have, such
-/// as `.inf`, becomes text, and `unfit` is called with its node.
+/// as `.inf`, becomes text. For each such number, calls `unfit` with the number's node.
 [[nodiscard]] Json to_json(const Node& node, const std::function<void(const Node&)>& unfit = {});
 
 /// Returns the value as YAML in block style, as PyYAML's safe_dump writes the value. The result ends with a
 /// line feed.
 [[nodiscard]] std::string write(const JsonValue& value);
 
-/// Returns the text of a key in JSON, such as `1` for `0x1`, and `true` for `yes`.
+/// Returns the text that a key has in JSON. The key `0x1` gives `1`, and `yes` gives `true`.
 [[nodiscard]] std::string name_of(const Entry& entry);
 
 /// Returns whether the values are equal in Python, as `1` and `1.0` are.
@@ -102,7 +102,7 @@ struct Transcript {
 /// Returns `text` in double quotes for a message. Cuts a long text and escapes control characters.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
-/// Returns the type that YAML gives to a text without quotes.
+/// Returns the type that YAML gives to a scalar without quotes.
 [[nodiscard]] Kind kind_of_plain(std::string_view text);
 
 /// Returns the value of a boolean such as `yes`. REQUIRES: kind_of_plain(text) == Kind::boolean.
