@@ -132,7 +132,7 @@ $(BUILD)/pch/src/standard.h.gch $(BUILD)/pch/test/standard.h.gch: src/standard.h
 	$(Q)$(CXX) $(OPTIONS) -x c++-header $< -o $@
 pch = $(if $(PCH),$(BUILD)/pch/$(1)/standard.h.gch)
 
-# $(call compile,KIND,FLAGS,NAME) compiles a file. KIND is `src` or `test`, and NAME is for the output.
+# $(call compile,KIND,FLAGS,NAME) compiles a file. KIND is `src` or `test`. Make prints NAME.
 define compile
 	@mkdir -p $(@D)
 	$(call say,CXX,$(3))
@@ -148,7 +148,7 @@ $(BUILD)/src/main.o: src/main.cc $(BUILD)/flags $(call pch,src)
 $(BUILD)/test/%.o: test/%.cc $(BUILD)/flags $(call pch,test)
 	$(call compile,test,$(TEST_FLAGS),$<)
 
-# The page of `GET /` becomes a string literal in a generated header. With INDEX_FLAGS page.cc finds this header.
+# The page of `GET /` becomes a string literal in a generated header. page.cc needs INDEX_FLAGS to find this header.
 INDEX_HTML  := $(BUILD)/generated/netapi/index_html.h
 INDEX_FLAGS := -I$(BUILD)/generated
 $(INDEX_HTML): deploy/index.html
@@ -164,7 +164,7 @@ $(BUILD)/objects: FORCE
 	$(call keep,$(OBJECTS) $(TEST_OBJECTS))
 link = $(Q)$(CXX) $(LINK) $(LDFLAGS)
 
-# Debian's libfcgi has the fix for CVE-2025-23016 from this version on.
+# The first version of Debian's libfcgi that has the fix for CVE-2025-23016.
 LIBFCGI := 2.4.2-2+deb12u1
 $(BUILD)/rest_fcgi: $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/objects
 	$(Q)found=$$(dpkg-query -W -f '$${Version}' libfcgi-dev 2>/dev/null) || exit 0; dpkg --compare-versions "$$found" ge $(LIBFCGI) || \
@@ -188,7 +188,7 @@ $(BUILD)/rest_fcgi_pam: $(UNITY)/rest_fcgi_pam.o
 	$(call say,LD,$@)
 	$(link) $^ -lpam $(if $(SAN),-Wl$(comma)--no-as-needed -lcrypt) -o $@
 
-# With static C++ libraries, rest_fcgi_run starts twice as fast. Each program of a job starts rest_fcgi_run.
+# With static C++ libraries, rest_fcgi_run starts twice as fast. The server starts rest_fcgi_run for each program of a job.
 $(BUILD)/rest_fcgi_run: $(UNITY)/rest_fcgi_run.o
 	$(call say,LD,$@)
 	$(link) $^ $(if $(SAN),,-static-libstdc++ -static-libgcc) -o $@
