@@ -49,7 +49,7 @@ stop() {
   fi
 }
 
-# Chooses the folder of the socket. The folder is in /tmp if the demo's directory has a long path or is closed to nginx's workers.
+# Chooses the folder of the socket. The folder is in /tmp if the demo's directory has a long path or if nginx's workers cannot enter it.
 choose_socket_dir() {
   socket_dir=$demo
   if [ "$(id -u)" = 0 ] || [ "$(printf %s "$demo/rest_fcgi.sock" | wc -c)" -gt 100 ]; then
@@ -63,7 +63,7 @@ write_master() (
   umask 077
   hash=$(printf saltdev | openssl passwd -6 -stdin)
   printf 'saltdev:%s\n' "$hash" >"$demo/passwords"
-  # YAML writes a quote inside a single-quoted text as two quotes.
+  # Doubles each single quote, as YAML requires inside single quotes.
   quoted=$(printf %s "$demo" | sed "s/'/''/g")
   escaped=$(printf %s "$quoted" | sed 's/[&|\]/\\&/g')
   group=

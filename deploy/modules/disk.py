@@ -57,7 +57,7 @@ def _df(columns, flags, caller):
     if set(flags) - set(FLAGS):
         raise CommandExecutionError(f"Invalid flag passed to {caller}")
     command = ["df", columns] + ([f"-{flags}"] if flags else [])
-    # df fails if one file system cannot be read, but still prints the others.
+    # Ignores df's exit status: if df cannot read one file system, it fails, but prints the others.
     for line in __salt__["cmd.run_stdout"](command, ignore_retcode=True).splitlines()[1:]:
         words = line.split()
         while len(words) >= 2 and not words[1].isdigit() and words[1] != "-":
