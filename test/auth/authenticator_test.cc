@@ -63,7 +63,7 @@ class AuthenticatorFixture {
     return authenticator->authenticate(with_password(username, password, eauth), request_end());
   }
 
-  /// Checks that the credentials are refused with the usual text, and that the log has the cause.
+  /// Checks that the credentials are refused with the usual message, and that the log has the cause.
   void refuses(const Credentials& credentials, std::string_view cause) {
     CAPTURE(cause);
     const test::CapturedLog log;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bare loops as rivals of the engine `salt`. A loop does only the ZeroMQ and event bus work of one request.
+// Loops as rivals of the engine `salt`. A loop does only the ZeroMQ and event bus work of one request.
 // Like the engine, the loop publishes `test.ping` with a token.
 //
 // Usage:

@@ -47,11 +47,11 @@ class FakeMaster final : public master::Master {
   std::function<std::optional<Error>(SteadyTime deadline)> on_session;
   std::string wheel_data = "{}";  ///< the member `data` of a wheel's return, as JSON
   std::string ssh_reply = R"({"web1": {"return": true}})";  ///< the return of the client ssh, as JSON
-  /// Called before each start, with the same text as in `started()`. If the function returns an error,
-  /// nothing starts.
+  /// Called before each job starts, with the job's text in `started()`. If the function returns an error, the
+  /// job does not start.
   std::function<std::optional<Error>(const std::string& what)> on_start;
 
-  /// Returns the starts in order, each as a text such as `call ms-0,ms-1`, `find_job ms-2` or `runner`.
+  /// Returns the started jobs in order, each as a text such as `call ms-0,ms-1`, `find_job ms-2` or `runner`.
   [[nodiscard]] std::vector<std::string> started() const;
 
   /// Called before each event is fired. If the function returns an error, the event is not fired.

@@ -28,7 +28,7 @@ bool is_whole(const auth::Grant& grant) {
   return !grant.name.empty() && !grant.eauth.empty() && !grant.token.empty();
 }
 
-/// Returns whether one reader accepts the bytes. Checks that the result is complete, or that the error has a
+/// Returns whether `read` accepts the bytes. Checks that the result is complete, or that the error has a
 /// message.
 template <class T>
 bool reads(Result<T> (*read)(std::string_view), std::string_view bytes) {

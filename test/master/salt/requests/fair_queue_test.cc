@@ -112,7 +112,7 @@ TEST_CASE("asynchronous wheels leave places for other classes") {
   CHECK(is_full(fair_queue, PriorityClass::login));
   fair_queue.stall(slow);
   CHECK_FALSE(is_full(fair_queue, PriorityClass::login));
-  // A stalled wheel keeps its place in its class, because the wheel may still occupy a worker.
+  // The stalled wheel `slow` counts in its class, because it may still occupy a worker.
   CHECK(is_full(fair_queue, PriorityClass::wheel_async));
   slow.reset();
   CHECK_FALSE(is_full(fair_queue, PriorityClass::wheel_async));
