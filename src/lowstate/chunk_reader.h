@@ -14,8 +14,8 @@
 
 namespace rest_fcgi::lowstate {
 
-/// Reads the keys of a chunk and keeps the first error. A malformed key gives a default, so that the caller
-/// checks `error` once at the end. Borrows the document. A ChunkReader is not thread-safe.
+/// Reads the keys of a chunk and keeps the first error. After a malformed value, functions return a default,
+/// and the caller checks `error` once at the end. Borrows the document. A ChunkReader is not thread-safe.
 class ChunkReader {
  public:
   /// REQUIRES: `chunk` is an object.
@@ -29,20 +29,20 @@ class ChunkReader {
   /// Returns the value of a key. A null or empty value counts as absent.
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key) const noexcept;
 
-  /// Returns the value of a key. A null or empty value and a text of blanks count as absent.
+  /// Returns the value of a key. Null, empty values and strings of blanks count as absent.
   [[nodiscard]] std::optional<JsonValue> find_nonblank(std::string_view key) const noexcept;
 
   /// Returns the value of a key. A null value counts as absent.
   [[nodiscard]] std::optional<JsonValue> find_nonnull(std::string_view key) const noexcept;
 
-  /// Returns the value of a key that must be a text. An absent key gives an empty text.
+  /// Returns the value of a key that must be a string. An absent key gives an empty text.
   std::string_view text(std::string_view key);
 
-  /// Returns the value of a key that must be a boolean, 1, 0 or the text of a boolean. An absent key gives
-  /// false.
+  /// Returns the boolean in a key. The value must be a boolean, a string such as `true`, 1, or 0. An absent
+  /// key gives false.
   bool flag(std::string_view key);
 
-  /// Returns a duration that the key has as a number of seconds or as the text of a number.
+  /// Returns the duration in a key, given in seconds. The value is a number or a string with a number.
   std::optional<std::chrono::milliseconds> duration(std::string_view key);
 
   /// Returns the value of a key that must be an object. Forms may send the texts `{}` and `[]`, which count
@@ -64,7 +64,7 @@ class ChunkReader {
   std::optional<Error> error_;
 };
 
-/// Returns the text of a number or string for a message, or the type of another value.
+/// Describes a value for a message: a number or string by its text, other values by their type.
 [[nodiscard]] std::string shown(JsonValue value);
 
 /// Parses the whole text as a finite decimal number. Returns std::nullopt for other texts.

@@ -34,8 +34,8 @@ std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
 
 using Members = std::vector<JsonMember>;
 
-/// Reports arguments `name=value` that have a YAML alias. For a command line, reports any value that JSON
-/// cannot represent.
+/// Reports arguments `name=value` with a YAML alias. If `as_command_line` is true, also reports arguments
+/// whose values JSON cannot represent.
 void check_yaml(ChunkReader& reader, const Function& function, bool as_command_line) {
   if (function.args.size() > kMaxKeywordTexts) {
     const auto is_keyword = [](JsonValue arg) {
@@ -85,10 +85,10 @@ void read_arguments(std::optional<JsonValue> arg, std::vector<JsonValue>& args, 
 
 constexpr std::size_t kMaxFunctions = 100;
 
-/// The prefix of keyword arguments with which minions give a function information about the job.
+/// The prefix of keyword arguments that minions add, such as `__pub_jid`. Callers cannot set these arguments.
 constexpr std::string_view kReservedPrefix = "__pub_";
 
-/// Checks and sets the keyword arguments. The last of equal names counts.
+/// Checks and sets the keyword arguments. Of arguments with equal names, keeps the last value.
 void set_kwargs(ChunkReader& reader, const Members& kwargs, Function& function) {
   function.kwargs = merge_equal_keys(kwargs);
   for (const JsonMember& member : function.kwargs) {
@@ -163,8 +163,8 @@ bool is_own_key(std::string_view key) {
   return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
 }
 
-/// Adds a keyword argument. Refuses a name with two leading underscores, because Salt sets arguments such as
-/// `__user__`.
+/// Adds a keyword argument. Refuses a name with two leading underscores, because Salt itself sets such
+/// arguments, for example `__user__`.
 void add_kwarg(ChunkReader& reader, JsonMember member, Members& kwargs) {
   if (member.key.substr(0, 2) == "__") {
     reader.report(format("the key {} is refused; keys that begin with '__' are for Salt itself.",

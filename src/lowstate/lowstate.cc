@@ -93,7 +93,7 @@ void read_batch(ChunkReader& reader, BatchSize& batch) {
 }
 
 void read_subset(ChunkReader& reader, std::size_t& subset) {
-  // Salt prefers `sub`, the older name of `subset`.
+  // If a chunk has `sub`, the older name of `subset`, Salt ignores `subset`.
   const std::string_view key = reader.find_nonblank("sub") ? "sub" : "subset";
   const auto value = reader.find_nonblank(key);
   if (!value) return;
@@ -112,7 +112,7 @@ void read_local_call(ChunkReader& reader, Client client, LocalCall& call) {
   call.gather_job_timeout = reader.duration("gather_job_timeout");
   call.full_return = reader.flag("full_return");
   call.ret = reader.text("ret");
-  // A batch consists of several jobs, so that Salt ignores the caller's `jid`.
+  // Salt ignores the `jid` of a batch, which consists of several jobs.
   if (client != Client::local_batch) read_jid(reader, call.jid);
   call.metadata = reader.object("metadata");
   if (client == Client::local_batch) {
@@ -137,7 +137,7 @@ std::string_view read_credential(ChunkReader& reader, std::string_view key) {
   if (!value) return {};
   if (!value->is(JsonValue::Kind::string)) {
     reader.refuse(key, "a string", *value);
-    // `JsonValue::text` would return the digits of a password that was sent as a number.
+    // Refuses a number as a password, although `JsonValue::text` would return its digits.
     return {};
   }
   return value->text();
@@ -149,7 +149,7 @@ auth::Credentials read_credentials(ChunkReader& reader) {
   credentials.username = read_credential(reader, "username");
   credentials.password = SecretView(read_credential(reader, "password"));
   credentials.token = SecretView(read_credential(reader, "token"));
-  // An empty `token` beside `eauth` is ignored. Without `eauth`, an empty `token` is a wrong token.
+  // If the chunk has `eauth`, an empty `token` is ignored. Otherwise an empty `token` is a wrong token.
   const bool has_eauth = reader.find("eauth").has_value();
   if (reader.find("token") || (!has_eauth && reader.chunk().find("token"))) {
     credentials.kind = auth::Credentials::Kind::token;
@@ -211,7 +211,7 @@ Result<void> check_unique_jids(const std::vector<Chunk>& chunks) {
 void read_target(ChunkReader& reader, Client client, Target& target) {
   read_target_type(reader, target.type);
   if (reader.find("delimiter")) target.delimiter = reader.text("delimiter");
-  const auto tgt = reader.find_nonnull("tgt");  // An empty target matches no minion.
+  const auto tgt = reader.find_nonnull("tgt");  // Allows an empty target, which matches no minion.
   if (!tgt) {
     reader.report(format("'tgt' is missing; a {} chunk needs 'client', 'tgt' and 'fun'.", name_of(client)));
     return;

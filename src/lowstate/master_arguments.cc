@@ -22,7 +22,7 @@ constexpr std::size_t kMaxValues = 100000;
 bool stays_text(std::string_view text) {
   const std::string_view word = stripped(text);
   if (word.empty() || word == "---" || word == "...") return true;
-  // These characters begin anchors, aliases, tags, block scalars and directives in YAML.
+  // The first characters of anchors, aliases, tags, block scalars and directives in YAML.
   constexpr std::string_view no_values = "&*!|>%";
   if (no_values.find(word.front()) != std::string_view::npos) return true;
   if (text.find_first_of("\t\r\n") != std::string_view::npos) return true;
@@ -30,14 +30,14 @@ bool stays_text(std::string_view text) {
          word.find_first_not_of("0123456789_") == std::string_view::npos;
 }
 
-/// Returns whether the text is a list or map without brackets, which Salt keeps as text.
+/// Returns whether the text is a YAML list or map without brackets, which Salt keeps as a string.
 bool is_block(std::string_view text) {
   return !text.starts_with('[') && !text.starts_with('{') &&
          yaml::kind_of_plain(stripped(text)) == yaml::Kind::string;
 }
 
-/// Returns whether parsing as YAML changed the meaning of the text, for example at `#`. Salt then keeps the
-/// text.
+/// Returns whether YAML changed the text's meaning, for example by a comment after `#`. Salt keeps such a
+/// text as a string.
 bool changes_meaning(const yaml::Transcript& value, std::string_view text) {
   using yaml::Kind;
   if (value.kind == Kind::map) return !text.starts_with('{');
@@ -60,7 +60,7 @@ void write_value(JsonWriter& writer, JsonValue value) {
   }
 }
 
-/// Returns the YAML value of a text. REQUIRES: the reader of the chunk accepted the text.
+/// Returns the YAML value of a text. REQUIRES: the text passed the checks when the chunk was read.
 Json as_argument(std::string_view text) {
   Result<Json> value = yamlify_scalar(text);
   return value ? *std::move(value) : Json::string(text);
@@ -132,7 +132,7 @@ std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::
   if (end == text.size() || text[end] != '=') return std::nullopt;
   std::string_view value = text.substr(end + 1);
   if (value.starts_with('=')) return std::nullopt;
-  if (value.ends_with('\n')) value.remove_suffix(1);  // Python's `$` also matches before a final line feed.
+  if (value.ends_with('\n')) value.remove_suffix(1);  // Python's `$` matches before a final line feed.
   if (value.find('\n') != std::string_view::npos) return std::nullopt;
   return std::pair(text.substr(0, end), value);
 }
@@ -171,7 +171,7 @@ Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMe
 
 std::vector<JsonMember> merge_equal_keys(const std::vector<JsonMember>& members) {
   std::vector<JsonMember> kept;
-  // A hash table would be slow for keys that a caller chose for this purpose.
+  // A tree is fast for all keys. A caller could choose keys that make a hash table slow.
   std::map<std::string_view, std::size_t> places;
   for (const JsonMember& member : members) {
     const auto [place, is_new] = places.try_emplace(member.key, kept.size());

@@ -10,8 +10,8 @@
 namespace rest_fcgi::lowstate {
 namespace {
 
-/// The keys that the client `ssh` accepts. Salt accepts options of ssh(1) too, which led to CVE-2020-16846,
-/// CVE-2021-3148 and CVE-2021-3197.
+/// The keys that the client `ssh` accepts. Salt accepts more keys, such as options of ssh(1), which led to
+/// CVE-2020-16846, CVE-2021-3148 and CVE-2021-3197.
 constexpr std::array<std::string_view, 13> kAccepted{
     "client", "eauth", "username", "password", "token",  "tgt",        "fun",
     "arg",    "kwarg", "tgt_type", "timeout",  "roster", "roster_file"};
@@ -36,7 +36,7 @@ void check_keys(ChunkReader& reader) {
   }
 }
 
-/// Checks that a roster of Salt supports the type of the target.
+/// Checks that Salt's rosters support this type of target.
 void check_target_type(ChunkReader& reader, TargetType type) {
   static constexpr TargetType kRosterTypes[] = {TargetType::glob, TargetType::pcre, TargetType::list,
                                                 TargetType::nodegroup};

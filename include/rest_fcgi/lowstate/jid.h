@@ -19,7 +19,7 @@ inline constexpr std::size_t kJidDigits = 20;
 inline constexpr std::size_t kMaxJidLength = 64;
 
 /// Returns whether a caller may choose this job id, which becomes a part of file names and event tags.
-/// Refuses `req`, with which a Salt master makes a new job id.
+/// Returns false for `req`, because a Salt master replaces `req` by a new job id.
 [[nodiscard]] constexpr bool is_allowed_jid(std::string_view text) noexcept {
   const auto is_part = [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; };
   return !text.empty() && text.size() <= kMaxJidLength &&

@@ -60,7 +60,7 @@ struct Target {
   TargetType type = TargetType::glob;
   std::string_view expression;
   std::vector<std::string_view> list;
-  std::string_view delimiter = ":";  ///< The text between the levels of a grain's or pillar's name.
+  std::string_view delimiter = ":";  ///< The separator in the path of a grain or pillar value.
   JsonValue as_sent;                 ///< The chunk's `tgt`, which is stored with the job.
 };
 
@@ -84,9 +84,9 @@ struct BatchSize {
 /// members.
 struct LocalCall {
   Target target;
-  /// The functions to run. Only a `fun` that is a list has several functions.
+  /// The functions to run. There are several only if `fun` is a list.
   std::vector<Function> functions;
-  bool compound = false;  ///< Whether `fun` is a list. Each minion then returns a map by function name.
+  bool compound = false;  ///< Whether `fun` is a list. If so, minions return maps by function.
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<std::chrono::milliseconds> gather_job_timeout;
   bool full_return = false;
@@ -128,13 +128,13 @@ struct Chunk {
 /// `"__kwarg__": true`.
 [[nodiscard]] Json published_arguments(const LocalCall& call);
 
-/// Returns the member with that key. Returns std::nullopt for null and empty values, which clients send for
-/// unused fields.
+/// Returns the member `key`. Returns std::nullopt for null and empty values, which clients send for unused
+/// fields.
 [[nodiscard]] std::optional<JsonValue> find_nonempty(JsonValue object, std::string_view key) noexcept;
 
 struct ReadOptions {
   std::optional<Client> client{};  ///< The client of all chunks, which replaces the `client` in the chunks.
-  /// Whether the request has credentials outside the chunks. Credentials in chunks are then ignored.
+  /// Whether the request has credentials outside the chunks. If true, credentials in chunks are ignored.
   bool has_credentials = false;
   bool has_expr_form = false;  ///< Whether chunks may have `expr_form`, the old name of `tgt_type`.
 };

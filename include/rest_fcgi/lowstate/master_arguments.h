@@ -16,12 +16,11 @@
 
 namespace rest_fcgi::lowstate {
 
-/// Returns whether the client interface uses this key of a chunk, so that the called function does not get
-/// the key. Runners use `match`, but the wheels of Salt's module `key` have a parameter `match`.
+/// Returns whether this key of a chunk is for the client interface, and not for the called function. `match`
+/// is such a key for runners, but not for wheels.
 [[nodiscard]] bool is_client_key(std::string_view key, bool of_runner);
 
-/// A function that returns whether the called function gets a keyword argument. An empty filter keeps all
-/// arguments.
+/// Returns whether to keep the keyword argument `key`. An empty filter keeps all arguments.
 using KeywordFilter = std::function<bool(std::string_view key)>;
 
 /// The arguments of a runner or wheel, in a document that outlives the request.
@@ -30,8 +29,8 @@ struct MasterArguments {
   std::vector<JsonValue> args;
   std::vector<JsonMember> kwargs;
 
-  /// Copies the arguments of a chunk that `keeps` accepts. If `as_command_line` is true, parses texts as
-  /// Salt's runner client does, so that `1` becomes a number. Errors: internal.
+  /// Copies the positional arguments, and the keyword arguments that `keeps` accepts. If `as_command_line` is
+  /// true, parses texts as Salt's runner client does: `1` becomes a number. Errors: internal.
   [[nodiscard]] static Result<std::shared_ptr<const MasterArguments>> copy_of(
       const Function& function, bool as_command_line, const KeywordFilter& keeps = nullptr);
 
@@ -42,10 +41,10 @@ struct MasterArguments {
 struct Arguments {
   std::vector<JsonValue> positional;
   std::vector<JsonMember> keywords;
-  /// The owner of the values that were parsed from texts `name=value`.
+  /// Owns the values that were parsed from arguments `name=value`.
   std::unique_ptr<JsonDocument> derived;
-  /// The error for the first value that JSON cannot represent, such as `a=.nan`. That text stays a positional
-  /// argument.
+  /// The error for the first argument whose value JSON cannot represent, such as `a=.nan`. Such an argument
+  /// stays positional.
   std::optional<Error> refused{};
 };
 
@@ -53,11 +52,11 @@ struct Arguments {
 /// `name=value` become keyword arguments. The result borrows from the arguments.
 [[nodiscard]] Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs);
 
-/// Merges members with equal keys as a Python dictionary does. The last value takes the first position.
+/// Merges members with equal keys as a Python dictionary does: the first position gets the last value.
 [[nodiscard]] std::vector<JsonMember> merge_equal_keys(const std::vector<JsonMember>& members);
 
 /// Parses the value of an argument `name=value` as Salt does (salt.utils.args.yamlify_arg). Malformed YAML
-/// stays text. Errors: invocation, for an alias, which could expand to a very large value.
+/// becomes a string. Errors: invocation, for an alias, which could expand to a very large value.
 [[nodiscard]] Result<Json> yamlify_scalar(std::string_view text);
 
 /// Returns the name and value of a text `name=value` (salt.utils.args.parse_kwarg). Returns std::nullopt for
