@@ -11,7 +11,7 @@
 namespace rest_fcgi::store {
 namespace {
 
-// The wait in milliseconds for another process that holds the database's lock.
+// How long a call waits if another process holds the database's lock, in milliseconds.
 constexpr int kBusyTimeoutMs = 5000;
 
 struct Reset {
@@ -55,7 +55,7 @@ void Connection::Finalize::operator()(sqlite3_stmt* statement) const {
 }
 
 Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, const char* settings) {
-  // SQLite's memory statistics would need a lock that all threads share.
+  // Turns off SQLite's memory statistics, which need a lock that all threads share.
   static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   static_cast<void>(configured);
   sqlite3* handle = nullptr;
@@ -110,7 +110,7 @@ Result<void> Connection::run(const char* sql) {
 }
 
 void Connection::roll_back() {
-  // SQLite rolls a transaction back by itself after some failures.
+  // Sends no ROLLBACK if SQLite has already rolled the transaction back, as after some failures.
   if (sqlite3_get_autocommit(handle_.get()) == 0) static_cast<void>(run("ROLLBACK"));
 }
 

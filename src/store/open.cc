@@ -20,14 +20,13 @@ namespace {
 constexpr std::int64_t kApplicationId = 1919312742;  // The letters "rfcf" in ASCII, in big-endian order.
 constexpr std::int64_t kVersion = 1;
 
-// All times are microseconds since 1970. src/README.md describes the tables.
-// job: jid is a key of src/returner/stored.h. fun is NULL for a reserved jid without a load.
-// job_return: a row replaces the return of the same minion in `returns` of job.
-// token, login_failure: hash is the SHA-256 of the token. key is a hash of user and address.
-// revoked_user: this program refuses the tokens of the user that were made until made_until.
-// running_job: start is field 22 of /proc/PID/stat. job has the load and `ret`.
-// outbox, outbox_lease: load, returns and minions are JSON. failure says why etcd cannot be written.
-// meta: jid is the last microsecond of a jid. synced counts FULL commits. outbox_bytes is the size of outbox.
+// All times are microseconds since 1970. src/README.md describes the tables. job: jid is a key of
+// src/returner/stored.h. fun is NULL if only the jid is reserved. job_return: a row replaces the return of
+// the same minion in `returns` of job. token, login_failure: hash is the SHA-256 of the token. key is a hash
+// of user and address. revoked_user: this program refuses the tokens of the user that were made until
+// made_until. running_job: start is field 22 of /proc/PID/stat. job has the load and `ret`. outbox,
+// outbox_lease: load, returns and minions are JSON. failure says why etcd cannot be written. meta: jid is the
+// microsecond of the last jid. synced counts FULL commits. outbox_bytes is the size of outbox.
 constexpr const char* kTables =
     "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT, arg TEXT, tgt TEXT,"
     " tgt_type TEXT, user TEXT, metadata TEXT, minions TEXT, returns TEXT) STRICT;"
@@ -59,7 +58,7 @@ constexpr const char* kTables =
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
     "INSERT INTO meta VALUES ('synced', 0), ('outbox_bytes', 0);";
 
-// The store's thread makes a checkpoint each second. A commit makes a checkpoint only for a log of 32,768
+// The store's thread makes a checkpoint each second. A commit makes a checkpoint only if the log has 32,768
 // pages.
 constexpr const char* kWriterSettings =
     "PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 32768";
@@ -70,7 +69,7 @@ Error unusable(std::string message) {
   return {ErrorKind::configuration, std::move(message)};
 }
 
-/// Returns whether the tables exist. Errors: configuration, for a database of another application or version.
+/// Returns whether the database has tables. Errors: configuration, if the application or version differs.
 Result<bool> has_tables(Connection& connection) {
   std::int64_t tables = 0;
   std::int64_t application = 0;
@@ -135,12 +134,12 @@ bool may_exist(const std::string& path) {
   return errno == EACCES && ::stat(path.substr(0, path.rfind('/')).c_str(), &status) == 0;
 }
 
-/// Switches the database to a write-ahead log. SQLite does not wait for another process that makes the same
-/// change.
+/// Switches the database to a write-ahead log. Tries again, because the change fails while another process
+/// makes the same change.
 Result<void> use_write_ahead_log(Connection& connection) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   for (;;) {
-    // A commit writes whole pages, and most rows are small. SQLite sets the page size only in a new database.
+    // Small pages suit small rows, because a commit writes whole pages. Only a new database takes the size.
     Result<void> set = connection.run("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL");
     if (set || std::chrono::steady_clock::now() >= deadline) return set;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-// The length in pages at which the store restarts a write-ahead log.
+// The length in pages from which on the store restarts the write-ahead log.
 constexpr std::int64_t kLongLog = 32'768;
 
 }  // namespace
@@ -76,7 +76,7 @@ void Store::commit(const std::vector<Write*>& writes) {
 }
 
 void Store::commit_on(Connection& connection, const std::vector<Write*>& writes) {
-  bool is_touched = false;  // One FULL commit is enough for all durable writes.
+  bool is_touched = false;  // Whether a durable write has run. One is enough for a FULL commit.
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
     return write.run(write.inside, connection);
@@ -104,7 +104,7 @@ void Store::commit_on(Connection& connection, const std::vector<Write*>& writes)
       if (!one->result || outcome) outcome = one->result;
     }
   }
-  // A write that changed no row does not show whether the database is writable.
+  // Ignores a success that changed no row, because it does not show that the database is writable.
   if (!outcome || connection.total_changes() != changes) note_outcome(outcome);
 }
 
@@ -148,10 +148,10 @@ Result<std::int64_t> Store::used_bytes() {
 }
 
 void Store::note_outcome(const Result<void>& outcome) {
-  // Errors of other kinds come from the caller's part of a transaction.
+  // Ignores other kinds of errors, which come from the caller's function in a transaction.
   if (!outcome && outcome.error().kind != ErrorKind::unavailable) return;
   if (is_writable_.exchange(outcome.ok()) == outcome.ok()) return;
-  // While another process holds the database's lock, only the first call waits.
+  // After a failure, calls do not wait for a database that another process has locked.
   const char* const timeout = outcome ? "PRAGMA busy_timeout = 5000" : "PRAGMA busy_timeout = 0";
   for (const auto& connection : {writer_.get(), syncer_.get()}) {
     if (connection != nullptr) static_cast<void>(connection->run(timeout));
@@ -202,7 +202,7 @@ void Store::checkpoint() {
     return false;
   });
   if (!copied || pages < kLongLog) return;
-  // The lock stops commits, which under load keep SQLite from restarting the log.
+  // Locks out commits, because SQLite cannot restart the log during many commits.
   const std::lock_guard lock(write_mutex_);
   static_cast<void>(maintainer_->run("PRAGMA wal_checkpoint(RESTART)"));
 }
@@ -213,7 +213,7 @@ void Store::reopen_if_moved() {
     log::warning(format("store: {}: the file was removed or replaced, and was opened again", path_));
   } else {
     const std::lock_guard lock(write_mutex_);
-    // The setting `query_only` makes commits to the removed file fail.
+    // Sets `query_only`, so that commits to the removed file fail.
     for (const auto& connection : {writer_.get(), syncer_.get()}) {
       static_cast<void>(connection->run("PRAGMA query_only = 1"));
     }

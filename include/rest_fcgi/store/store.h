@@ -33,7 +33,8 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   /// Runs `inside(connection)` in one transaction. If `inside` returns an error, rolls its changes back.
-  /// REQUIRES: `inside` does not call the store, and a second run of `inside` overwrites its results.
+  /// REQUIRES: `inside` does not call the store. If `inside` runs twice, the second run overwrites all
+  /// results.
   template <class Inside>
   [[nodiscard]] Result<void> transact(const Inside& inside) {
     return write(inside, Kind::transaction);
@@ -85,8 +86,8 @@ class Store {
  private:
   enum class Kind { statement, transaction, durable };
 
-  /// A write of a thread. While a thread commits, other writes wait in a queue. The thread of the first
-  /// waiting write then commits all waiting writes in one transaction.
+  /// A write that a thread asked for. While another thread commits, the write waits in a queue. After the
+  /// commit, the thread of the first waiting write commits all waiting writes in one transaction.
   struct Write {
     enum State : int { waits, leads, ended };
     Result<void> (*run)(const void* inside, Connection& connection);
@@ -122,25 +123,25 @@ class Store {
 
   const std::string path_;
   std::mutex write_mutex_;
-  std::unique_ptr<Connection> writer_;  // The member is guarded by `write_mutex_`.
+  std::unique_ptr<Connection> writer_;  // The connection of ordinary writes, guarded by `write_mutex_`.
   std::unique_ptr<Connection> syncer_;  // The connection with synchronous=FULL, guarded by `write_mutex_`.
-  CommitObserver commit_observer_;      // May be null; guarded by `write_mutex_`.
+  CommitObserver commit_observer_;      // A function that may be null, guarded by `write_mutex_`.
   std::unique_ptr<Connection> maintainer_;  // The connection for checkpoints.
   std::atomic<bool> is_writable_ = true;
 
   std::mutex queue_mutex_;
-  std::vector<Write*> queue_;  // The member is guarded by `queue_mutex_`.
-  bool has_leader_ = false;    // The member is guarded by `queue_mutex_`.
+  std::vector<Write*> queue_;  // `queue_mutex_` guards this member.
+  bool has_leader_ = false;    // `queue_mutex_` guards this member.
 
   std::mutex readers_mutex_;
-  std::vector<std::unique_ptr<Connection>> idle_readers_;  // The member is guarded by `readers_mutex_`.
-  std::uint64_t generation_ = 0;  // How often the file was opened, guarded by `readers_mutex_`.
+  std::vector<std::unique_ptr<Connection>> idle_readers_;  // Unused connections, guarded by `readers_mutex_`.
+  std::uint64_t generation_ = 0;  // How often the database was opened, guarded by `readers_mutex_`.
 
-  std::mutex tasks_mutex_;  // The mutex is locked while a task runs.
-  std::list<Task> tasks_;   // The member is guarded by `tasks_mutex_`.
+  std::mutex tasks_mutex_;  // This mutex is locked while a task runs.
+  std::list<Task> tasks_;   // The registered tasks, guarded by `tasks_mutex_`.
   std::mutex stop_mutex_;
   std::condition_variable stop_;
-  bool is_stopping_ = false;  // The member is guarded by `stop_mutex_`.
+  bool is_stopping_ = false;  // Whether `thread_` has to end, guarded by `stop_mutex_`.
   Thread thread_;             // The thread ends before the other members are destroyed.
 };
 
