@@ -172,7 +172,7 @@ $(BUILD)/rest_fcgi: $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/objects
 	$(call say,LD,$@)
 	$(link) $(CXXFLAGS) $(if $(LTO),-flto=auto,-fno-lto) $(FALSE_ALARMS) $(filter %.o,$^) $(LIBS) -o $@
 
-# The shared test code is an archive, so the linker skips unused files. Those may need a component that COMPONENTS leaves out.
+# The shared test code is an archive, so the linker skips unused files. Unused files may need a component that COMPONENTS leaves out.
 $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS) $(BUILD)/objects
 	$(call say,LD,$@)
 	$(Q)rm -f $(BUILD)/support.a && $(AR) rc $(BUILD)/support.a $(filter $(BUILD)/test/support/%.o,$^)
