@@ -100,7 +100,7 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
     require(does == matcher->matches(minion), "a target matches now and then");
     if (target.type != lowstate::TargetType::compound) continue;
     const std::string bracketed = "( " + std::string(text) + " )";
-    // Skips a text that exceeds the matcher's limit of brackets and words after an addition.
+    // Skips a text that exceeds the matcher's limits with these additional brackets and words.
     if (!TargetMatcher::compile(embedded::compound_target(bracketed + " or a or a"), {})) continue;
     require(matches(bracketed, minion) == does, "brackets change a target");
     require(matches("not " + bracketed, minion) != does, "what is not so is so");
