@@ -124,7 +124,7 @@ TEST_CASE("/events of rest_cherrypy needs a session and returns an event stream"
       {"GET /events?salt_token=TOKEN", "", "", 400, ""},
       {"GET /events?x", kWith, "", 400, ""},
       {"GET /events/TOKEN", kWith, "", 404, R"({"status": 404, "return": "Nothing matches the given URI"})"},
-      {"GET /events/TOKEN", "", "", 404, ""},  // like salt-api, accepts no token in this URL
+      {"GET /events/TOKEN", "", "", 404, ""},  // salt-api accepts no token in this URL
       {"POST /events", kWith, "{}", 405, "", "Allow: GET, HEAD"},
       {"OPTIONS /events", "Origin: https://a | Access-Control-Request-Method: GET", "", 200, "",
        "Access-Control-Allow-Headers: Content-Type, X-Auth-Token, X-Requested-With"},

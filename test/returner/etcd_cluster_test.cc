@@ -213,7 +213,7 @@ TEST_CASE("jobs for a full etcd wait in the outbox, and are refused beyond its b
     Load load = load_of(jid_number(kept));
     load.arg = Json::string(large);
     const bool is_kept = cache->save_load(load, Durability::durable).ok();
-    (void)cache->get_load(load.jid);  // returns after the load is written to etcd
+    (void)cache->get_load(load.jid);  // `get_load` returns after the load is written to etcd
     return is_kept;
   };
   while (kept < 100 && keep_one()) ++kept;

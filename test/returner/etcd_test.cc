@@ -16,7 +16,7 @@ struct Etcd {
 
   Returner* operator->() const { return cache.get(); }
   [[nodiscard]] FakeEtcd::Map map() const {
-    REQUIRE(cache->get_jid(kJid));  // returns after all returns are written to etcd
+    REQUIRE(cache->get_jid(kJid));  // `get_jid` returns after all returns are written to etcd
     return in.etcd->map();
   }
   void put(const std::string& key, const std::string& value) const { in.etcd->put(key, value); }
@@ -156,7 +156,7 @@ TEST_CASE("the last job of a minion is never replaced by an older job") {
     REQUIRE(etcd->returner(jid_number(number), return_of(minion, "x")));
   };
   run(2, "m1");
-  run(1, "m1");  // may share a transaction with job 2
+  run(1, "m1");  // one transaction may contain jobs 1 and 2
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
   run(0, "m1");
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));

@@ -22,7 +22,7 @@ class Heard : public ClusterListener {
 
   std::atomic<bool> is_wanted{true};
   std::mutex gate;                     ///< while a test holds the mutex, calls of the listener block
-  std::atomic<bool> is_called{false};  ///< true after the first call, even while `gate` blocks it
+  std::atomic<bool> is_called{false};  ///< whether the listener was called, even if `gate` blocks the call
 
   bool wanted() override { return is_wanted; }
   void job(const Load& load) override { add("job " + load.jid + " " + load.fun.text() + " " + load.user); }

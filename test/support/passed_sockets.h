@@ -22,7 +22,7 @@
 
 namespace rest_fcgi::test {
 
-inline constexpr int kHighDescriptor = 200;  // Higher than all passed descriptors.
+inline constexpr int kHighDescriptor = 200;  // This number is higher than all passed descriptors.
 
 /// Returns the result of `body` in a child process. Its descriptors from 3 on are copies of `given`, and -1
 /// leaves a descriptor closed. `count` is LISTEN_FDS, and `pid` is LISTEN_PID or nullptr for the child's pid.

@@ -26,7 +26,7 @@ def fcgid(directory, keep):
 @contextlib.contextmanager
 def occupied(apache):
     """Occupies one process with an endless request, so that other requests go to other processes."""
-    # A process is busy until an earlier connection closes, shortly after the reply.
+    # Waits, because the connection of an earlier request closes shortly after its reply.
     wait_until(lambda: apache.requests() == 0, "no process has a request")
     endless = threading.Thread(target=apache.post, args=[local("test.sleep", tgt="ms-0", arg=[600])])
     endless.start()

@@ -30,7 +30,7 @@ def in_background(function, *args):
     return wait
 
 
-# A test has less time than this, so it fails if the responder waits for the whole timeout.
+# This timeout is longer than a test may run. A test fails if the responder waits for the whole timeout.
 LONG_SHUTDOWN = {"rest_fcgi": {"shutdown_timeout": 3600}}
 
 

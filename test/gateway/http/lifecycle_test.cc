@@ -271,7 +271,7 @@ TEST_CASE("serve counts HTTP requests that outlast shutdown_timeout") {
 TEST_CASE("a peer that does not read its reply delays serve by shutdown_timeout at most") {
   Options options = with_http(1);
   options.shutdown_timeout = milliseconds(300);
-  // Shared, because a thread of the server may send this text after the end of the test.
+  // The text is shared, because a thread of the server may send it after the end of the test.
   const auto large = std::make_shared<const std::string>(20'000'000, 'x');
   RunningGateway server(
       [large](const http::Environ&) {

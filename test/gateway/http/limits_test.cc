@@ -93,7 +93,7 @@ TEST_CASE("a peer that does not read its reply is dropped after send_timeout and
   CHECK(HttpPeer(port_of(options)).request(http_get()).body == "small");
   CHECK(HttpPeer(port_of(options)).request(http_get("/large")).body == large);
   std::this_thread::sleep_until(given_up);
-  CHECK(eventually([&] { return open_files() <= before + 1; }));  // `+ 1` is the connection `stuck`
+  CHECK(eventually([&] { return open_files() <= before + 1; }));  // the connection `stuck` stays open
   CHECK(!stuck.reply().is_complete);
 }
 
@@ -289,7 +289,7 @@ TEST_CASE("each of 16 HTTP clients gets its own replies") {
 TEST_CASE("accepting HTTP without free descriptors is logged once and succeeds later") {
   const Options options = with_http(1);
   const RunningGateway server(echo, options);
-  HttpPeer first(port_of(options));  // stays open, so that no descriptor becomes free
+  HttpPeer first(port_of(options));  // this connection keeps its descriptor
   REQUIRE(first.request(http_post("x")).body == "x");
   ReadableLog log;
   std::vector<HttpPeer> peers;
