@@ -75,7 +75,7 @@ def ip_addrs6(interface=None, include_loopback=False, cidr=None):
     return [str(address) for address in (_within(found, cidr) if cidr else found)]
 
 
-hwaddr, ipaddrs, ipaddrs6 = hw_addr, ip_addrs, ip_addrs6  # Salt also has these names
+hwaddr, ipaddrs, ipaddrs6 = hw_addr, ip_addrs, ip_addrs6  # Salt has these aliases
 
 
 def subnets(interfaces=None):
