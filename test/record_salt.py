@@ -73,7 +73,7 @@ def write(release, table, recording, answers):
         answer, before = answers[row.name], recording.before(row)
         if isinstance(answer, Unanswered):
             print(f"{release}: no answer: {answer}")
-            answer = before  # the recorded answer stays
+            answer = before
         elif before not in (None, answer):
             print(f"{release}: another answer: {row.name}")
         if answer:

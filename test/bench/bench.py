@@ -105,7 +105,7 @@ def check():
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the exit ends the started programs
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # at exit, the started programs end
     match sys.argv[1:]:
         case ["run", *words]:
             sys.exit(run(words))

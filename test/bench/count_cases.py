@@ -33,7 +33,7 @@ def ask(address, body, times):
     request = fastcgi.request(body.encode())
     for _ in range(times):
         assert fastcgi.talk(address, request, STARTS).ended
-    time.sleep(0.2)  # the pause includes work after the answer
+    time.sleep(0.2)  # the responder still works after its last answer
 
 
 class Counted:

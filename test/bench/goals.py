@@ -19,9 +19,9 @@ STEADY = ("RSS", "anonymous", "size", "share")  # the load of the machine does n
 class Goal:
     text: str
     case: str
-    at: str  # pattern of the points
+    at: str  # pattern that selects points
     what: str
-    measure: str  # ratio, ours, added or growth
+    measure: str  # one of: ratio, ours, added, growth
     limit: float
     least: bool = False  # the limit is a minimum instead of a maximum
 

@@ -114,7 +114,7 @@ def test_a_running_job_is_stopped_after_a_confirmation(start, browser, directory
     browser.await_text("Stop slow.wait on ms-1, ms-2?", "#confirm")
     assert browser.run("return document.activeElement.textContent") == "Cancel"
     browser.press("ENTER")
-    assert browser.run("return document.activeElement.id") == "stop"  # where the user was before
+    assert browser.run("return document.activeElement.id") == "stop"
     browser.press("ENTER")
     browser.await_text("Stop slow.wait on ms-1, ms-2?", "#confirm")
     assert nameless_controls(browser) == []

@@ -104,7 +104,7 @@ def work(port, answered, name, words_alone):
 def live_and_lose_power(daemon, port, disk, life, chance):
     """Sends requests, then cuts the power. Returns the data acknowledged in this life and the time of the cut."""
     answered = Answered()
-    words_alone = life % 8 == 3  # an acknowledged write also writes all earlier data
+    words_alone = life % 8 == 3  # no asynchronous jobs and logouts, because their writes include earlier jobs
     threads = [threading.Thread(target=work, args=(port, answered, f"{life}-{number}", words_alone)) for number in range(4)]
     for thread in threads:
         thread.start()

@@ -96,7 +96,7 @@ def test_a_users_module_returns_the_same_as_on_a_real_minion(shared_api, tmp_pat
         if isinstance(here, dict) and "told" in here:
             assert here["told"] is (True if one[0] == "shop.list" else None), one
             here["told"] = expected["told"]
-        if one == ("shop.needs", [1, 2], {"four": 4}):  # a minion also finds the error before the call
+        if one == ("shop.needs", [1, 2], {"four": 4}):  # a minion finds the error before the call
             expected = "ERROR executing 'shop.needs': The following keyword arguments are not valid: four=4"
         assert comparable(here) == comparable(expected), one
 

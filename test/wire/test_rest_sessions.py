@@ -16,7 +16,7 @@ from support.rest import api_of, serving
 
 THREADS = 4
 WARM, TURNS = 1_000, 100_000 if LONG else 1_000
-GROWTH = 1.05  # the allocator fragments memory
+GROWTH = 1.05  # fragmentation of memory is not a leak
 
 
 def turns(port, count):
@@ -45,7 +45,7 @@ def together(port, count):
 
 
 READERS = 4
-LOG = ("rest_fcgi.log", "state.db", "state.db-wal", "state.db-shm")  # the database keeps free pages
+LOG = ("rest_fcgi.log", "state.db", "state.db-wal", "state.db-shm")  # the database files keep free pages
 
 
 def blocks(directory):

@@ -19,7 +19,7 @@ from support.process import free_port, short_directory
 ONE_OF_EACH = ["nginx unix.conf", "nginx proxy_tls.conf", "apache proxy_unix.conf", "apache proxy_http.conf", "apache fcgid.conf"]
 
 MINIONS = [f"ms-{number}" for number in range(20)]
-KEPT = "KeepAliveTimeout 60\n"  # one connection carries all sizes
+KEPT = "KeepAliveTimeout 60\n"  # all requests use one connection
 CHANGES = {"rest_fcgi": {"netapi": ["rest_wsgi"], "embedded": {"minions": {minion: {} for minion in MINIONS}}}}
 
 

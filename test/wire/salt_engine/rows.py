@@ -73,7 +73,7 @@ def rows_of_targets():
     for tgt_type, tgt in TARGETS:
         main = tgt in ("ms-2.example.org", "role:web", "both", "tier:w*") or tgt_type == "compound"
         yield Row(f"target {tgt_type} {tgt}", local("test.ping", tgt, tgt_type=tgt_type), main)
-    for tgt in ("127.0.0.0/8", "127.0.0.1", "203.0.113.0/24"):  # minions without cached data match, too
+    for tgt in ("127.0.0.0/8", "127.0.0.1", "203.0.113.0/24"):  # minions without cached data match
         yield Row(
             f"target ipcidr {tgt}",
             local("test.ping", tgt, tgt_type="ipcidr", **SOON),
@@ -303,7 +303,7 @@ def rows_of_credentials():
         for name, cred in BAD.items():
             main = client in EVERY_REFUSAL and name in ("wrong password", "unknown token", "no right")
             if client in EVERY_REFUSAL or name in ("no right", "no credentials"):
-                silent = client == "wheel_async" and name == "no right"  # the refusal is not visible
+                silent = client == "wheel_async" and name == "no right"  # an asynchronous wheel does not report a refusal
                 same = "no right" == name and client.startswith("local") or name == "nobody" and client == "local"
                 ours = () if same or silent or name in ("no credentials", "no eauth") else REFUSED
                 yield Row(f"{client}: {name}", {**cred, "client": client, **rest}, main, ours=ours)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.parametrize("salt", ["3006", "3008"], indirect=True)
 def holds(path, word):
     try:
         return word.encode() in path.read_bytes()
-    except FileNotFoundError:  # the file was renamed
+    except FileNotFoundError:  # Salt may rename the file
         return False
 
 

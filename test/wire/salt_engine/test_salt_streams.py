@@ -79,7 +79,7 @@ def theirs(salt, ws4py):
     (home / "master").mkdir(parents=True)
     own = {name: str(home / name) for name in ("api_logfile", "api_pidfile")}
     ports = {"rest_cherrypy": {"port": free_port()}, "rest_tornado": {"port": free_port(), "websockets": True}}
-    short_timeouts = {"timeout": 1, "gather_job_timeout": 1}  # an absent minion blocks rest_tornado
+    short_timeouts = {"timeout": 1, "gather_job_timeout": 1}  # rest_tornado waits for absent minions
     config = merge(salt.config, {**own, **ports, **short_timeouts})
     (home / "master/master").write_text(json.dumps(config))
     api = SaltApi(types.SimpleNamespace(folder=salt.folder, home=home, config=config, places=()), [ws4py])

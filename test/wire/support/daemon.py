@@ -116,7 +116,7 @@ class Daemon:
     def connections(self):
         """Returns the number of connections to the unix socket, from the kernel's table of sockets."""
         with open("/proc/net/unix") as table:
-            return sum(line.split()[-1] == self.address for line in table) - 1  # the listening socket is in the table
+            return sum(line.split()[-1] == self.address for line in table) - 1  # does not count the listening socket
 
     def status(self, field):
         for line in open(f"/proc/{self.pid}/status"):

@@ -9,7 +9,7 @@ import json
 import logging
 import os.path
 
-from os.path import basename  # a function that is not this module's
+from os.path import basename  # a function of another module
 
 from salt.exceptions import CommandExecutionError, CommandNotFoundError, SaltInvocationError
 
