@@ -20,13 +20,14 @@ namespace {
 constexpr std::int64_t kApplicationId = 1919312742;  // The letters "rfcf" in ASCII, in big-endian order.
 constexpr std::int64_t kVersion = 1;
 
-// All times are microseconds since 1970. src/README.md describes the tables. job: jid is a key of
-// src/returner/stored.h. fun is NULL if only the jid is reserved. job_return: a row replaces the return of
-// the same minion in `returns` of job. token, login_failure: hash is the SHA-256 of the token. key is a hash
-// of user and address. revoked_user: this program refuses the tokens of the user that were made until
-// made_until. running_job: start is field 22 of /proc/PID/stat. job has the load and `ret`. outbox,
-// outbox_lease: load, returns and minions are JSON. failure says why etcd cannot be written. meta: jid is the
-// microsecond of the last jid. synced counts FULL commits. outbox_bytes is the size of outbox.
+// All times are microseconds since 1970. src/README.md describes the tables.
+// job: jid is a key of src/returner/stored.h. fun is NULL if only the jid is reserved.
+// job_return: a row replaces the return of the same minion in `returns` of job.
+// token, login_failure: hash is the SHA-256 of the token. key is a hash of user and address.
+// revoked_user: this program refuses the tokens of the user that were made until made_until.
+// running_job: start is field 22 of /proc/PID/stat. job has the load and `ret`.
+// outbox, outbox_lease: load, returns and minions are JSON. failure says why etcd cannot be written.
+// meta: jid is the microsecond of the newest jid. synced counts FULL commits. outbox_bytes is the size of outbox.
 constexpr const char* kTables =
     "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT, arg TEXT, tgt TEXT,"
     " tgt_type TEXT, user TEXT, metadata TEXT, minions TEXT, returns TEXT) STRICT;"
