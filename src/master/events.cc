@@ -26,7 +26,7 @@ Error bad_tag(std::string_view found) {
                  found, kMaxTag)};
 }
 
-/// The time after the last listener has left, in which the log keeps events for a reconnect.
+/// The time for which the log keeps events without a listener, so that a listener can reconnect.
 constexpr std::chrono::minutes kReconnectTime{1};
 
 std::string make_epoch() {
@@ -40,7 +40,7 @@ std::optional<std::uint64_t> number_of(std::string_view id, std::string_view epo
   return parse_number<std::uint64_t>(id.substr(epoch.size() + 1));
 }
 
-constexpr std::size_t kEventCost = 200;  // the bytes that an event needs besides its text
+constexpr std::size_t kEventCost = 200;  // The bytes that an event needs besides its text.
 
 std::size_t cost_of(const Event& event) {
   return event.size() + event.tag().size() + kEventCost;
@@ -90,7 +90,7 @@ Event::Event(std::string_view id, std::string_view tag, const Json& data, std::s
 
 std::string_view Event::json() const noexcept {
   constexpr std::string_view kBefore = "data: ";
-  constexpr std::size_t kBehind = 2;  // the line ends
+  constexpr std::size_t kBehind = 2;  // The number of line ends after the JSON text.
   const std::string_view lines = data_lines();
   return lines.substr(kBefore.size(), lines.size() - kBefore.size() - kBehind);
 }
@@ -146,8 +146,7 @@ bool EventLog::wanted() noexcept {
 }
 
 void EventLog::forget_all() {
-  // The number after the last event is skipped. A reader cannot continue there, because later events are not
-  // kept.
+  // Events are not kept until a listener comes. The skipped number prevents a reader from continuing here.
   first_ = next_number() + 1;
   events_.clear();
   events_.shrink_to_fit();
@@ -190,7 +189,7 @@ Result<std::unique_ptr<EventReader>> EventLog::reader(const EventPermit& permit,
   std::uint64_t next = next_number();
   if (!after.empty()) {
     const auto number = number_of(after, epoch_);
-    // The client sends the number, so it is checked. A reader cannot continue across lost events.
+    // The number comes from the client and may be wrong. A reader cannot continue after lost events.
     const bool known = number && *number < next && *number + 1 >= first_ && *number >= lost_at_;
     if (!known)
       return Error{ErrorKind::not_found, "The log does not have all events since the last one that you had."};

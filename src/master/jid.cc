@@ -15,7 +15,7 @@ namespace rest_fcgi::master {
 namespace {
 
 constexpr std::int64_t kMicrosecondsPerHour = 3'600'000'000;
-constexpr std::int64_t kReserved = 10'000;  // the number of microseconds that are reserved at a time
+constexpr std::int64_t kReserved = 10'000;  // The number of microseconds in a reserved range.
 
 struct Civil {
   std::chrono::year_month_day date;

@@ -18,17 +18,17 @@ constexpr std::string_view kSecrets[] = {
     "sshkey", "secretkey", "sharedkey",  "token",
 };
 
-/// A secret that ends with one of these words may be written as two words: `api_key` or `apikey`.
+/// Last words of secrets that may be joined to the word before them: `api_key` or `apikey`.
 constexpr std::string_view kSecondWords[] = {"code", "key", "phrase", "word"};
 
 /// English words that end with `pass` but do not name a secret.
 constexpr std::string_view kHarmless[] = {"bandpass", "bypass",  "compass",  "highpass", "lowpass",
                                           "overpass", "surpass", "trespass", "underpass"};
 
-/// Words that are ignored at the end of a name. `password_confirmation` is a secret like `password`.
+/// Words that are ignored at the end of a name: `password_confirmation` is a secret like `password`.
 constexpr std::string_view kTails[] = {"confirm", "confirmation", "new", "old", "value"};
 
-constexpr std::size_t kMaxName = 128;  // only the last 128 bytes of a longer name are read
+constexpr std::size_t kMaxName = 128;  // The number of bytes at the end of a name that are read.
 
 template <class Words>
 bool ends_with_one(std::string_view word, const Words& words) {
@@ -45,8 +45,8 @@ bool is_small(char byte) {
   return byte >= 'a' && byte <= 'z';
 }
 
-/// Removes the last word from the name and returns the word in lower case. Returns an empty text after the
-/// first word.
+/// Removes the last word from the name and returns this word in lower case. Returns an empty text if no word
+/// is left.
 std::string take_last_word(std::string_view& name) {
   while (!name.empty() && !is_letter(name.back())) name.remove_suffix(1);
   std::string word;

@@ -9,8 +9,8 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/master/secrets.h"
 
-// Finds secrets in texts such as bodies, command lines and headers. An attacker may send a large text, so
-// each byte is read only a few times.
+// Finds secrets in texts such as bodies, command lines and headers. Each byte is read only a few times,
+// because an attacker may send a large text.
 
 namespace rest_fcgi::master {
 namespace {
@@ -29,10 +29,10 @@ constexpr bool is_blank(char byte) noexcept {
 
 constexpr std::string_view kLineEnds = "\r\n";
 
-/// These characters end a value without quotation marks in a plain text.
+/// The characters that end a value without quotation marks in a plain text.
 constexpr std::string_view kPlainEnds = "&;, \t\r\n";
 
-/// A quotation mark ends a value only if one of these characters follows.
+/// The characters of which one must follow a quotation mark that ends a value.
 constexpr std::string_view kBehindQuote = "&;, \t\r\n)]}>/?:";
 
 /// Returns whether the value of the header may contain blanks and `;`.
@@ -41,7 +41,7 @@ bool is_header_of_many_words(std::string_view name) {
   return small.ends_with("authorization") || small.ends_with("cookie") || small.ends_with("cookies");
 }
 
-/// The largest distance in bytes from a name to the end of its XML start tag or of its multipart headers.
+/// The largest distance in bytes from a name to the end of its XML start tag or multipart headers.
 constexpr std::size_t kMostOfTag = 1024;
 
 struct Span {
@@ -49,9 +49,9 @@ struct Span {
   std::size_t end = 0;
 };
 
-/// A quotation mark and the backslashes before it, such as `\"` in JSON inside JSON.
+/// A quotation mark, and the backslashes before it. JSON inside JSON has `\"`.
 struct Quote {
-  char mark = 0;  ///< the quotation mark; 0 if it is missing
+  char mark = 0;  ///< The quotation mark; 0 if it is missing.
   std::size_t backslashes = 0;
 };
 
@@ -68,13 +68,13 @@ class ValueFinder {
     is_json_ = first != std::string_view::npos && std::string_view("{[\"").find(text[first]) < 3;
   }
 
-  /// Returns whether the value at `begin` belongs to a JSON member and has no quotation marks.
+  /// Returns whether the value at `begin` is the value of a JSON member and has no quotation marks.
   [[nodiscard]] bool is_bare_member(const Span& name, std::size_t begin) const {
     return is_json_ && is_quote(text_[name.end]) && begin > 0 && !is_quote(text_[begin - 1]);
   }
 
-  /// Returns the place of the value after a name. `delimiter` is the place of `=` or `:`, or of the blank
-  /// after an option.
+  /// Returns the position of the value after a name. `delimiter` is the position of `=` or `:`, or of the
+  /// blank after an option.
   [[nodiscard]] Span value_of(const Span& name, std::size_t delimiter) const {
     const char gives = text_[delimiter];
     const bool is_member = gives == ':' && (is_quote(text_[name.end]) || text_[name.end] == '\\');
@@ -105,8 +105,8 @@ class ValueFinder {
     return {at, gives == ':' ? end_of_block(name, end) : end};
   }
 
-  /// Returns the place of the password in a URL, or an empty Span. `colon` is the place of the `:` before the
-  /// slashes.
+  /// Returns the position of the password in a URL, or an empty Span. `colon` is the position of the `:`
+  /// before the slashes.
   [[nodiscard]] Span password_of_url(std::size_t colon) const {
     const std::string_view rest = text_.substr(colon);
     // In JSON, a backslash may precede each slash of the URL.
@@ -122,7 +122,7 @@ class ValueFinder {
     return {begin + user_end + 1, begin + at_sign};
   }
 
-  /// Returns the end of the XML start tag with the name. Returns absent if the name is not in a start tag.
+  /// Returns the end of the XML start tag with the name. Returns absent if no start tag has the name.
   [[nodiscard]] std::optional<std::size_t> behind_start_tag(const Span& name) const {
     if (name.begin == 0 || (text_[name.begin - 1] != '<' && text_[name.begin - 1] != ':'))
       return std::nullopt;
@@ -142,7 +142,7 @@ class ValueFinder {
     return std::string_view::npos;
   }
 
-  /// Returns the content of the part with the name in a multipart body (RFC 7578), or an empty Span.
+  /// Returns the content of the multipart part (RFC 7578) with the name. Without it, returns an empty Span.
   [[nodiscard]] Span part_of(const Span& name) const {
     if (!text_.substr(0, name.begin).ends_with("name=\"")) return {};
     const std::string_view headers = text_.substr(name.end, kMostOfTag);
@@ -158,7 +158,7 @@ class ValueFinder {
   }
 
  private:
-  /// Returns the quotation mark that ends the quoted text around a name, as in `'X-Auth-Token: x'`.
+  /// Returns the quotation mark of the quoted text that begins with the name, as in `'X-Auth-Token: x'`.
   [[nodiscard]] Quote quote_around(std::size_t at) const {
     if (at == 0 || !is_quote(text_[at - 1])) return {is_json_ ? '"' : char(0)};
     Quote quote{text_[at - 1]};
@@ -172,21 +172,21 @@ class ValueFinder {
     return {text_[mark], mark - at};
   }
 
-  /// Returns the place of the closing quotation mark with its backslashes, or the end of the text.
+  /// Returns the position of the closing quotation mark with its backslashes, or the end of the text.
   [[nodiscard]] std::size_t closing(std::size_t at, const Quote& quote) const {
     const std::size_t unit = quote.backslashes + 1;
     for (std::size_t mark = text_.find(quote.mark, at); mark != std::string_view::npos;
          mark = text_.find(quote.mark, mark + 1)) {
       std::size_t run = 0;
       while (mark - run > at && text_[mark - run - 1] == '\\') ++run;
-      // Further backslashes before the mark belong to the value. A value doubles each backslash of the mark.
+      // Additional backslashes belong to the value. An odd number of them escapes the mark.
       const bool closes = run <= quote.backslashes || (run - quote.backslashes) / unit % 2 == 0;
       if (closes) return mark - std::min(run, quote.backslashes);
     }
     return text_.size();
   }
 
-  /// Returns the place of the text between quotation marks. Returns absent for a value without an opening
+  /// Returns the position of the text between quotation marks. Returns absent if the value has no opening
   /// mark.
   [[nodiscard]] std::optional<Span> quoted(std::size_t at) const {
     const Quote quote = quote_at(at);
@@ -195,7 +195,7 @@ class ValueFinder {
     return Span{begin, closing(begin, quote)};
   }
 
-  /// Returns the place after the quotation mark that closes the text `inner`. The opening mark is at `at`.
+  /// Returns the position after the mark that closes the quoted text `inner`. The opening mark is at `at`.
   [[nodiscard]] std::size_t behind_quote(std::size_t at, const Span& inner) const {
     return std::min(inner.end + quote_at(at).backslashes + 1, text_.size());
   }
@@ -209,7 +209,7 @@ class ValueFinder {
     return kLineEnds.find(text_[next]) != std::string_view::npos;
   }
 
-  /// Returns the end of a value that is not quoted as a whole. A quotation mark inside a word, as in `it's`,
+  /// Returns the end of a value that is not completely quoted. A quotation mark inside a word, as in `it's`,
   /// does not end the value.
   [[nodiscard]] std::size_t end_of_plain(std::size_t at) const {
     const std::size_t begin = at;
@@ -227,7 +227,7 @@ class ValueFinder {
     return std::min(at, text_.size());
   }
 
-  /// Returns the end of the value in a line `name = value` of an INI file. The value may contain blanks.
+  /// Returns the end of the value in a line `name = value` of an INI file. Such a value may contain blanks.
   [[nodiscard]] std::size_t end_of_setting(std::size_t at, std::size_t line_end) const {
     for (; at + 1 < line_end; ++at) {
       if ((text_[at] == ',' || text_[at] == ';') && is_blank(text_[at + 1])) return at;
@@ -236,7 +236,7 @@ class ValueFinder {
   }
 
   /// Returns the end of the value at `at` in a line of pairs such as `token: x, user: y`. Returns `line_end`
-  /// for other lines.
+  /// for any other line.
   [[nodiscard]] std::size_t end_of_pair(std::size_t at, std::size_t line_end) const {
     for (; at + 1 < line_end; ++at) {
       if ((text_[at] != ',' && text_[at] != ';') || !is_blank(text_[at + 1])) continue;
@@ -247,7 +247,7 @@ class ValueFinder {
     return line_end;
   }
 
-  /// Returns the beginning of the line if the name is its first word, or absent.
+  /// Returns the beginning of the line whose first word is the name. Returns absent for any other name.
   [[nodiscard]] std::optional<std::size_t> line_of(const Span& name) const {
     std::size_t line = name.begin;
     while (line > 0 && std::string_view(" -\"'").find(text_[line - 1]) != std::string_view::npos) --line;
@@ -273,7 +273,7 @@ class ValueFinder {
     return std::min(at, text_.size());
   }
 
-  /// Returns the place after the matching closing bracket, or the end of the text.
+  /// Returns the position after the matching closing bracket, or the end of the text.
   [[nodiscard]] std::size_t end_of_brackets(std::size_t at) const {
     std::size_t depth = 0;
     for (; at < text_.size(); ++at) {
@@ -284,8 +284,8 @@ class ValueFinder {
     return text_.size();
   }
 
-  /// Returns the end of a YAML value. The value includes later lines with more indentation, and list items
-  /// with the indentation of the name.
+  /// Returns the end of a YAML value. The value continues in lines with more indentation than the name, and
+  /// in list items with the same indentation as the name.
   [[nodiscard]] std::size_t end_of_block(const Span& name, std::size_t end) const {
     const auto line = line_of(name);
     if (!line || (end < text_.size() && kLineEnds.find(text_[end]) == std::string_view::npos)) return end;
@@ -330,9 +330,9 @@ class Redactor {
 
   std::optional<std::string> run() {
     constexpr std::string_view between = " \t\"'\\]";
-    // The last name. Only blanks and quotation marks are between the name and `at`.
+    // The last name. Only blanks and quotation marks separate `name` from `at`.
     Span name;
-    bool is_asked = false;  // whether the name was tried as an option at its first blank
+    bool is_asked = false;  // Whether the name was checked as an option when its first blank was read.
     for (std::size_t at = 0; at < text_.size(); ++at) {
       const char byte = text_[at];
       if (is_of_name(byte)) {
@@ -370,7 +370,7 @@ class Redactor {
   /// Returns whether `code` is an encoded `]`, as in the form field `user%5Bpassword%5D=x`.
   static bool is_bracket(std::string_view code) { return code == "%5D" || code == "%5d"; }
 
-  /// Hides the value after a secret's name and returns the end of the value. Returns absent for another name.
+  /// Hides the value after a secret's name and returns its end. Returns absent for any other name.
   std::optional<std::size_t> hide(const Span& name, std::size_t delimiter) {
     const Secrecy secrecy = secrecy_of(text_.substr(name.begin, name.end - name.begin));
     if (secrecy == Secrecy::shown) return std::nullopt;
@@ -390,8 +390,8 @@ class Redactor {
     return end;
   }
 
-  /// Returns the secret value after a mark at `at`: `:` in a URL, the end of an XML tag's name, or of a
-  /// multipart name.
+  /// Returns the secret value after the character at `at`: the `:` of a URL, or the end of the name in an XML
+  /// tag or in a multipart header.
   [[nodiscard]] Span marked_value(const Span& name, std::size_t at) {
     if (text_[at] == ':') return values_.password_of_url(at);
     const bool is_tag = text_[at] == '>' || text_[at] == ' ';
@@ -413,7 +413,7 @@ class Redactor {
 
   std::string_view text_;
   ValueFinder values_;
-  bool has_end_tags_ = true;  ///< false if the rest of the text has no end tag
+  bool has_end_tags_ = true;  ///< Whether the rest of the text may have an end tag.
   std::string out_;
   std::size_t copied_ = 0;
 };
@@ -428,7 +428,7 @@ TextKind kind_of_body(std::string_view content_type) {
 std::optional<std::string> without_secrets(std::string_view text, TextKind kind) {
   auto shown = Redactor(text, kind).run();
   if (text.find('%') == std::string_view::npos) return shown;
-  // A form may contain JSON or another form, as in `payload=%7B%22token%22%3A...`.
+  // A form may contain JSON or another form, as in `payload=%7B%22token%22%3A...`, so it is searched decoded.
   auto decoded = Redactor(percent_decoded(shown ? *shown : text), kind).run();
   return decoded ? std::move(decoded) : std::move(shown);
 }

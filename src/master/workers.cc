@@ -20,8 +20,8 @@ namespace rest_fcgi::master {
 
 namespace {
 
-constexpr std::chrono::seconds kIdle{10};  // an idle thread ends after this time, which includes `kQuiet`
-constexpr std::chrono::seconds kGrace{1};  // longest time that the destructor waits for threads
+constexpr std::chrono::seconds kIdle{10};  // The idle time after which a thread ends. It includes `kQuiet`.
+constexpr std::chrono::seconds kGrace{1};  // The longest time for which the destructor waits for threads.
 
 Error unavailable(std::string message) {
   return {ErrorKind::unavailable, std::move(message)};
@@ -38,8 +38,8 @@ void run_task(const Workers::Task& task, const std::stop_token& stop) {
 
 }  // namespace
 
-/// The waiting tasks, with one queue for each user. Users take turns in the order of their names. Not
-/// synchronized.
+/// The waiting tasks, with one queue for each user. The queues are served in turn, in the order of user
+/// names. Not synchronized.
 class FairQueue {
  public:
   [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -50,7 +50,7 @@ class FairQueue {
     ++size_;
   }
 
-  /// Removes the first task of the next user. REQUIRES: the queue is not empty.
+  /// Removes the oldest task of the user who is served next. REQUIRES: the queue is not empty.
   Workers::Task pop() {
     auto next = tasks_.upper_bound(latest_);
     if (next == tasks_.end()) next = tasks_.begin();
@@ -63,20 +63,20 @@ class FairQueue {
   }
 
  private:
-  std::map<std::string, std::deque<Workers::Task>> tasks_;  // a user without tasks has no queue
-  std::string latest_;                                      // the user of the task that was taken last
+  std::map<std::string, std::deque<Workers::Task>> tasks_;  // A user without tasks has no queue.
+  std::string latest_;                                      // The user whose task was taken last.
   std::size_t size_ = 0;
 };
 
 struct Workers::State {
   std::mutex mutex;
-  std::condition_variable work;   // notified about a new task and when the pool is closed
-  std::condition_variable ended;  // notified when a task or thread has ended
+  std::condition_variable work;   // Notified about a new task and the end of the pool.
+  std::condition_variable ended;  // Notified when a task or thread has ended.
   Limits limits;
-  FairQueue queue;           // mutex guards the members from `queue` to the end
-  std::size_t reserved = 0;  // the places of tasks that are not submitted yet
+  FairQueue queue;           // `mutex` guards the members from `queue` to the end.
+  std::size_t reserved = 0;  // The number of places without a submitted task.
   std::size_t threads = 0;
-  std::size_t busy = 0;  // the number of threads that run a task
+  std::size_t busy = 0;  // The number of threads that run a task.
   bool closed = false;
   std::stop_source stop;
 
@@ -125,7 +125,7 @@ bool Workers::close(SteadyTime deadline) {
 }
 
 void Workers::stop() {
-  FairQueue dropped;  // the tasks are destroyed after the lock is released
+  FairQueue dropped;  // The tasks are destroyed after the lock is released.
   {
     const std::lock_guard lock(state_->mutex);
     std::swap(dropped, state_->queue);
@@ -155,7 +155,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
     }
     if (!woken) woken = state->work.wait_for(lock, kIdle - kQuiet, has_work);
     if (state->queue.empty()) {
-      // A thread stays while a place is reserved, because the task of the place needs a thread.
+      // While a place is reserved, a thread stays for its task.
       if (woken || state->reserved == 0) break;
       continue;
     }
@@ -164,7 +164,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
     ++state->busy;
     lock.unlock();
     run_task(task, state->stop.get_token());
-    // The task is destroyed before waiting threads see its end, because it may own other objects.
+    // The task may own other objects, so it is destroyed before `ended` is notified.
     task = nullptr;
     lock.lock();
     --state->busy;
@@ -182,7 +182,7 @@ Workers::Reservation::~Reservation() {
   const std::lock_guard lock(state_->mutex);
   state_->reserved -= left_;
   state_->ended.notify_all();
-  state_->work.notify_all();  // wakes the threads that wait for the pool to end
+  state_->work.notify_all();  // Wakes the threads that wait for the end of the pool.
 }
 
 void Workers::Reservation::submit(Task task) {

@@ -25,19 +25,19 @@ namespace rest_fcgi::master {
 /// The deepest nesting of an event's data. Listeners in Python fail at a depth of about 500.
 inline constexpr std::size_t kMaxEventDepth = 400;
 
-/// Checks an event and returns its data, which must be an object. A tag has 1 to 512 bytes of UTF-8 without
-/// control characters. A line end in a tag could forge a line of an event stream. Fails with `invocation`.
+/// Checks an event and returns its data, which must be an object. A tag has 1 to 512 bytes of UTF-8. Refuses
+/// control characters, because a line end could forge a line of an event stream. Fails with `invocation`.
 [[nodiscard]] Result<JsonDocument> check_event(std::string_view tag, const Json& data);
 
 struct EventPermit {
   auth::EventScope scope = auth::EventScope::nothing;
-  std::string user{};  ///< the user whose events are permitted, for the scope `own`
+  std::string user{};  ///< The user whose events are permitted with the scope `own`.
 };
 
-/// An event with its text in the forms that listeners need. Immutable; all listeners share it.
+/// An event with its text in the forms that listeners need. Immutable; thread-safe.
 class Event {
  public:
-  /// Makes an event. `id` is one line of text. `block` escapes control characters of the tag as JSON does.
+  /// Makes an event. `id` has no line end. `block` escapes control characters of the tag as JSON does.
   Event(std::string_view id, std::string_view tag, const Json& data, std::string user);
 
   [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
@@ -47,7 +47,7 @@ class Event {
   /// Returns a block of server-sent events (HTML standard, 9.2) in Salt's form: `tag: T`, `data: {"data":
   /// {...}, "tag": "T"}` and a blank line.
   [[nodiscard]] std::string_view block() const noexcept { return all().substr(0, id_at_); }
-  /// Returns the block with a line `id: ID` before the blank line, in two pieces.
+  /// Returns the block with a line `id: ID` before its blank line, as two pieces.
   [[nodiscard]] std::array<std::string_view, 2> block_with_id() const noexcept {
     return {all().substr(0, id_at_ - 1), all().substr(id_at_)};
   }
@@ -63,7 +63,7 @@ class Event {
 
   const std::string tag_;
   const std::string user_;
-  std::string text_;  ///< the text of `block`, then the line of the id and a blank line
+  std::string text_;  ///< The text of `block`, then the line of the id and a blank line.
   std::size_t data_at_ = 0;
   std::size_t object_at_ = 0;
   std::size_t object_size_ = 0;
@@ -72,8 +72,8 @@ class Event {
 
 using EventPtr = std::shared_ptr<const Event>;
 
-/// A function that is called from any thread when there are events to read. It must return quickly. Several
-/// readers may share a Wake, and one call wakes all of them.
+/// A function that is called from any thread when there are events to read. It must return quickly. Readers
+/// may share a Wake. One call wakes all its readers.
 using Wake = std::shared_ptr<const std::function<void()>>;
 
 class EventLog;
@@ -85,9 +85,9 @@ class EventReader {
   EventReader(const EventReader&) = delete;
   EventReader& operator=(const EventReader&) = delete;
 
-  /// Appends about `max_bytes` of permitted events to `events`. Without such events, the log later calls
-  /// `wake` once, unless `wake` is null. Fails with `timeout` if the log dropped unread events, and with
-  /// `unavailable` if the log missed events. The reader cannot continue after an error.
+  /// Appends about `max_bytes` of permitted events to `events`. If there are none, the log calls `wake` once
+  /// when more events arrive; `wake` may be null. Fails with `timeout` if the log dropped unread events, and
+  /// with `unavailable` if the log missed events. The reader cannot continue after an error.
   [[nodiscard]] Result<void> read(std::vector<EventPtr>& events, std::size_t max_bytes, const Wake& wake);
 
   void permit(EventPermit permit) { permit_ = std::move(permit); }
@@ -99,19 +99,19 @@ class EventReader {
   EventReader(std::shared_ptr<EventLog> log, EventPermit permit, std::uint64_t next);
 
   const std::shared_ptr<EventLog> log_;
-  std::uint64_t next_;  ///< number of the next event
+  std::uint64_t next_;  ///< The number of the next event.
   std::uint64_t losses_;
   EventPermit permit_;
 };
 
 struct EventLimits {
   std::size_t max_events = 100'000;
-  std::size_t max_bytes = std::size_t{32} << 20;  ///< largest sum of the events' `size`
+  std::size_t max_bytes = std::size_t{32} << 20;  ///< The largest sum of the `size` of all events.
 };
 
-/// The latest events of an engine. The oldest events are dropped if the log exceeds its limits. The log keeps
-/// events while it has a listener, and for one minute afterwards. A listener may reconnect within the minute
-/// and continue. Thread-safe.
+/// The latest events of an engine. The log drops the oldest events if it exceeds its limits. It keeps events
+/// while it has a listener and for one minute afterwards, so that a listener may reconnect and continue.
+/// Thread-safe.
 class EventLog : public std::enable_shared_from_this<EventLog> {
  public:
   explicit EventLog(const Clock& clock, EventLimits limits = {});
@@ -120,15 +120,15 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   [[nodiscard]] bool wanted() noexcept;
 
   /// Adds an event if `wanted` returns true. `data` is an object with a `_stamp` and without secrets. `user`
-  /// is the user of the event's job, or empty.
+  /// is the user of the event's job. It is empty for an event without a job.
   void append(std::string_view tag, const Json& data, std::string_view user);
 
-  /// Reports a loss of events. Each reader gets the kept events and then the error `unavailable` with
+  /// Reports a loss of events. Each reader gets the kept events, and after them the error `unavailable` with
   /// `reason`.
   void lose(std::string reason);
 
-  /// Returns a reader of the events after the event `after`, or of new events if `after` is empty. Fails with
-  /// `not_found` if the id is unknown or later events were dropped.
+  /// Returns a reader of the events after the event `after`. If `after` is empty, the reader gets only new
+  /// events. Fails with `not_found` if the id is unknown or later events were dropped.
   [[nodiscard]] Result<std::unique_ptr<EventReader>> reader(const EventPermit& permit,
                                                             std::string_view after = {});
 
@@ -140,20 +140,20 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
 
   const Clock& clock_;
   const EventLimits limits_;
-  const std::string epoch_;  ///< random part of the ids of all events in the log
+  const std::string epoch_;  ///< The random part of the ids of all events in this log.
 
-  /// Written under mutex_ and read without mutex_, which is cheap without listeners.
+  /// Written under `mutex_`. Read without `mutex_`, so that the check is cheap.
   std::atomic<bool> wanted_{false};
 
-  std::mutex mutex_;  // mutex_ guards the following members
+  std::mutex mutex_;  // `mutex_` guards the following members.
   std::deque<EventPtr> events_;
   std::size_t bytes_ = 0;
-  std::uint64_t first_ = 1;  ///< number of the first event in events_
+  std::uint64_t first_ = 1;  ///< The number of the first event in `events_`.
   std::uint64_t losses_ = 0;
-  std::uint64_t lost_at_ = 0;  ///< number of the next event at the latest loss
+  std::uint64_t lost_at_ = 0;  ///< The number of the next event at the time of the latest loss.
   std::string lost_why_;
   std::size_t readers_ = 0;
-  std::vector<Wake> sleepers_;  ///< the wake functions of waiting readers, without duplicates
+  std::vector<Wake> sleepers_;  ///< The wake functions of waiting readers, without duplicates.
   SteadyTime last_left_;
 };
 

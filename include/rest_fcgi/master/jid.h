@@ -19,31 +19,31 @@ namespace rest_fcgi::master {
 inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                              "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-/// Returns the job id (jid) for a time in Salt's form: 20 digits `YYYYMMDDhhmmssffffff` in UTC.
+/// Returns the job id (jid) for a time. As in Salt, it has 20 digits `YYYYMMDDhhmmssffffff` in UTC.
 [[nodiscard]] std::string jid_at(WallTime time);
 
-/// Returns the time that a jid stands for. Returns absent for a malformed jid or date.
+/// Returns the time of a jid. Returns absent for a malformed jid or date.
 [[nodiscard]] std::optional<WallTime> jid_time(std::string_view jid) noexcept;
 
-/// Returns a jid's time like Salt's `StartTime`: `2026, Nov 20 23:06:10.043746`. A malformed jid gives an
-/// empty text.
+/// Returns a jid's time in the form of Salt's `StartTime`: `2026, Nov 20 23:06:10.043746`. Returns an empty
+/// text for a malformed jid.
 [[nodiscard]] std::string jid_start_time(std::string_view jid);
 
-/// Checks a jid that a caller chose. Fails with `invocation` if the jid does not have 20 digits, which
-/// sorting needs.
+/// Checks a jid that a caller chose. Fails with `invocation` unless the jid has 20 digits, because jids are
+/// sorted.
 [[nodiscard]] Result<void> check_own_jid(const lowstate::Chunk& chunk);
 
-/// Returns a time in UTC like `_stamp` in Salt 3006 and 3007: `2026-11-20T23:06:17.380290`. Some clients drop
-/// events whose `_stamp` has an offset from UTC.
+/// Returns a time in UTC in the form of `_stamp` in Salt 3006 and 3007: `2026-11-20T23:06:17.380290`. Some
+/// clients drop events whose `_stamp` has an offset from UTC.
 [[nodiscard]] std::string iso_stamp(WallTime time);
 
 /// A function that reserves `length` microseconds for this process. It returns the first microsecond, which
 /// is `now` or later, or absent on failure.
 using JidReserve = std::function<std::optional<std::int64_t>(std::int64_t now, std::int64_t length)>;
 
-/// Makes unique, ascending jids. A jid is the current microsecond, or the microsecond after the last jid.
-/// `reserve` reserves a range of microseconds for this process. Each host needs its own JidShare.
-/// Thread-safe.
+/// Makes unique, ascending jids. A jid is the current microsecond, or the microsecond after the last jid if
+/// this is later. `reserve` reserves a range of microseconds for this process. Each host needs its own
+/// JidShare. Thread-safe.
 class JidSource {
  public:
   /// Makes a source. Without a working `reserve`, jids are unique only in this process.
@@ -52,15 +52,15 @@ class JidSource {
   [[nodiscard]] std::string next();
 
  private:
-  /// Returns the first microsecond from `least` on that belongs to the host's share.
+  /// Returns the first microsecond of the host's share that is not before `least`.
   [[nodiscard]] std::int64_t of_share(std::int64_t least) const;
 
   const Clock& clock_;
   const JidReserve reserve_;
   const JidShare share_;
   std::mutex mutex_;
-  std::int64_t last_ = 0;  // the microsecond of the last jid; guarded by mutex_
-  std::int64_t end_ = 0;   // end of the reserved range; guarded by mutex_
+  std::int64_t last_ = 0;  // The microsecond of the last jid. `mutex_` guards it.
+  std::int64_t end_ = 0;   // The end of the reserved range. `mutex_` guards it.
 };
 
 }  // namespace rest_fcgi::master

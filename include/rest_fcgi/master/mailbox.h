@@ -11,7 +11,7 @@
 
 namespace rest_fcgi::master {
 
-/// The interface of an object that receives items from any thread. `put` does not wait. Thread-safe. Senders
+/// The interface of an object that receives items from any thread. `put` does not block. Thread-safe. Senders
 /// share ownership of the Sink.
 template <class T>
 class Sink {
@@ -36,7 +36,7 @@ class Mailbox final : public Sink<T> {
     arrived_.notify_one();
   }
 
-  /// Removes and returns the oldest item. Waits for an item, and returns absent at `deadline`.
+  /// Removes and returns the oldest item. Waits until there is an item. Returns absent at `deadline`.
   std::optional<T> take(SteadyTime deadline) {
     std::unique_lock lock(mutex_);
     if (!arrived_.wait_until(lock, deadline, [this] { return !items_.empty(); })) return std::nullopt;
@@ -48,7 +48,7 @@ class Mailbox final : public Sink<T> {
  private:
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::list<T> items_;  // guarded by mutex_; a list, because an empty deque allocates memory
+  std::list<T> items_;  // A list, because an empty deque allocates memory. `mutex_` guards it.
 };
 
 }  // namespace rest_fcgi::master

@@ -10,12 +10,12 @@ namespace rest_fcgi::master {
 
 /// The kind of target that Salt makes from the words of a nodegroup.
 enum class NodegroupForm {
-  compound,  ///< the words are a compound target
-  pcre,      ///< the words are a regular expression, because a word has a special character
-  list,      ///< the words are ids of minions
+  compound,  ///< The words are a compound target.
+  pcre,      ///< The words are a regular expression, because a word has a special character.
+  list,      ///< The words are ids of minions.
 };
 
-/// Returns how Salt reads the words (Salt's `_nodegroup_regex`).
+/// Returns how Salt reads the words of a nodegroup (Salt's `_nodegroup_regex`).
 [[nodiscard]] inline NodegroupForm form_of(std::span<const std::string> words) {
   const auto looks_compound = [](std::string_view word) {
     const bool lettered = word.size() >= 2 && word[0] >= 'A' && word[0] <= 'Z' && word[1] == '@';

@@ -13,35 +13,35 @@ inline constexpr std::string_view kHidden = "[hidden]";
 
 enum class Secrecy : std::uint8_t {
   shown,
-  hidden_but_count,  ///< hidden, unless the value is a number; for names in the plural such as `tokens`
+  hidden_but_count,  ///< Hidden unless the value is a number. For plural names such as `tokens`.
   hidden,
 };
 
-/// Classifies a name by its last word, such as `password`, `token` or `api_key`. Words are separated by other
-/// characters than letters, and by capitals as in `apiKey`. Hidden names are for example `X-Auth-Token` and
-/// `password_confirmation`. Shown names are for example `bypass` and `password_file`.
+/// Classifies a name by its last word, such as `password`, `token` or `api_key`. Words are separated by
+/// capitals, as in `apiKey`, and by characters other than letters. Hidden names are for example
+/// `X-Auth-Token` and `password_confirmation`. Shown names are for example `bypass` and `password_file`.
 [[nodiscard]] Secrecy secrecy_of(std::string_view name);
 
-/// Returns whether values with the name are secrets, or lists of secrets.
+/// Returns whether the name belongs to a secret or to a list of secrets.
 [[nodiscard]] inline bool names_a_secret(std::string_view name) {
   return secrecy_of(name) != Secrecy::shown;
 }
 
-/// Returns whether the text is a count: one to nine digits.
+/// Returns whether the text is a count, which has one to nine digits.
 [[nodiscard]] bool is_count(std::string_view text);
 
 /// The format of a text, which determines where the value of a secret ends.
 enum class TextKind : std::uint8_t {
-  plain,  ///< a value in `password=x` ends at a blank, `,`, `;`, `&`, a quotation mark or the end of the line
-  form,   ///< a value ends at `&` or the end of the line
-  argument,  ///< like plain, but a text that begins with `password=` is one value, as in Salt's arguments
+  plain,     ///< A value in `password=x` ends at a blank, `,`, `;`, `&`, a quotation mark or a line end.
+  form,      ///< A value ends at `&` or the end of the line.
+  argument,  ///< Like `plain`, but a text that begins with `password=` is one value, as in Salt's arguments.
 };
 
 [[nodiscard]] TextKind kind_of_body(std::string_view content_type);
 
-/// Returns the text with `kHidden` in place of each secret value, or absent without secrets. Recognizes
-/// `password=x`, `"token": "x"`, `password: x`, `--password x`, `<password>x</password>`, multipart bodies
-/// and passwords in URLs. Hides the longer text if the end of a value is uncertain.
+/// Returns the text with `kHidden` in place of each secret value. Returns absent if the text has no secrets.
+/// Recognizes `password=x`, `"token": "x"`, `password: x`, `--password x`, `<password>x</password>`,
+/// multipart bodies and passwords in URLs. If the end of a value is uncertain, hides the longer text.
 [[nodiscard]] std::optional<std::string> without_secrets(std::string_view text,
                                                          TextKind kind = TextKind::plain);
 

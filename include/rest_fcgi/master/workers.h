@@ -15,8 +15,8 @@
 namespace rest_fcgi::master {
 
 /// A pool of threads for slow tasks. Threads start when there is work, up to a limit, and end when they are
-/// idle. Further tasks wait in a limited queue, in which users take turns. A task that ignores a stop request
-/// may outlive the pool. Thread-safe. REQUIRES: no task destroys the pool.
+/// idle. Further tasks wait in a limited queue, which serves users in turn. A task that ignores a stop
+/// request may outlive the pool. Thread-safe. REQUIRES: no task destroys the pool.
 class Workers {
   struct State;
 
@@ -25,12 +25,12 @@ class Workers {
   using Task = std::function<void(std::stop_token)>;
 
   struct Limits {
-    std::size_t threads = 1;  ///< largest number of threads; 0 counts as 1
-    std::size_t queued = 0;   ///< largest number of tasks that wait for a thread
+    std::size_t threads = 1;  ///< The largest number of threads. 0 counts as 1.
+    std::size_t queued = 0;   ///< The largest number of tasks that wait for a thread.
   };
 
-  /// Reserved places for the tasks of a job. A job can be announced before its tasks are submitted. The
-  /// destructor gives unused places back. A Reservation may outlive its Workers.
+  /// Places in the pool that are reserved for the tasks of a job. The job can be announced before its tasks
+  /// are submitted. The destructor gives unused places back. A Reservation may outlive its Workers.
   class Reservation {
    public:
     Reservation(Reservation&& other) noexcept;
@@ -57,8 +57,8 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Reserves `count` places for tasks of a user. Fails with `unavailable` if places or threads are missing,
-  /// and after `close`.
+  /// Reserves `count` places for tasks of a user. Fails with `unavailable` if there are too few places or
+  /// threads, and after `close`.
   [[nodiscard]] Result<Reservation> reserve(std::string_view user, std::size_t count);
 
   /// Refuses new tasks and waits for the running tasks until `deadline`. Returns whether all tasks have
@@ -71,7 +71,7 @@ class Workers {
   static void run(const std::shared_ptr<State>& state);
   static bool start_thread(const std::shared_ptr<State>& state);
 
-  const std::shared_ptr<State> state_;  // shared with the threads, which may outlive the Workers
+  const std::shared_ptr<State> state_;  // The threads share the state and may outlive the Workers.
 };
 
 }  // namespace rest_fcgi::master

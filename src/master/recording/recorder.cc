@@ -17,7 +17,7 @@
 namespace rest_fcgi::recording {
 namespace {
 
-/// The time for which a job is kept, so that late returns are recorded.
+/// The longest time for which a job waits for late returns.
 constexpr std::chrono::hours kLongestJob{1};
 
 constexpr std::size_t kMaxJobs = 4096;
@@ -43,7 +43,7 @@ returner::Load load_of(const Permit& permit, const Publication& publication, con
   return load;
 }
 
-/// Records published jobs, and passes all calls on to a master. Thread-safe.
+/// Passes all calls on to a master, and records published jobs. Thread-safe.
 class RecordingMaster final : public master::Master {
  public:
   RecordingMaster(std::shared_ptr<master::Master> behind, std::shared_ptr<JobRecorder> recorder)
@@ -139,8 +139,8 @@ struct Caches::State {
   }
 
   const std::unique_ptr<returner::Returners> returners;
-  std::atomic<std::size_t> calls{0};  // the number of calls that are queued or running
-  std::atomic<std::size_t> bytes{0};  // the size of the data of the counted calls in bytes
+  std::atomic<std::size_t> calls{0};  // The number of calls that are queued or running.
+  std::atomic<std::size_t> bytes{0};  // The size in bytes of the data of these calls.
   std::atomic<bool> failing{false};
 };
 
@@ -200,7 +200,7 @@ void RecordedJob::put(master::Delivery delivery) {
 }
 
 void RecordedJob::begin(const returner::Load& load, returner::Durability durability) {
-  // The load is saved before the caller gets the reply.
+  // Saves the load before the caller gets the reply.
   caches_->call(load.jid, [&](returner::Returner& cache) { return cache.save_load(load, durability); });
   const std::scoped_lock lock(mutex_);
   jid_ = load.jid;
@@ -240,7 +240,7 @@ void RecordedJob::record_more(const master::MoreMinions& more) {
 void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
   if (job->done()) return;
   const SteadyTime now = clock_.steady();
-  Entry oldest;  // the dropped job is destroyed after the lock is released
+  Entry oldest;  // The dropped job is destroyed after the lock is released.
   const std::scoped_lock lock(mutex_);
   sweep(now);
   if (jobs_.size() >= max_jobs_) {
@@ -258,7 +258,7 @@ void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
 
 void JobRecorder::sweep(SteadyTime now) {
   while (!jobs_.empty() && jobs_.front().until <= now) jobs_.pop_front();
-  // A sweep runs only after the number of jobs has doubled, to keep its cost for each job small.
+  // Removes finished jobs only when the number of jobs has doubled. The cost for each job stays small.
   if (jobs_.size() < std::max<std::size_t>(2 * swept_size_, 64) && jobs_.size() < max_jobs_) return;
   std::erase_if(jobs_, [](const Entry& held) { return held.job->done(); });
   swept_size_ = jobs_.size();

@@ -21,8 +21,8 @@
 
 namespace rest_fcgi::recording {
 
-/// The job caches that get all jobs. Threads that must not wait put their calls into a queue with its own
-/// thread. Only the first of successive failures is logged. Thread-safe.
+/// The job caches that get all jobs. A thread that must not block puts its call into a queue, which has its
+/// own thread. Logs only the first of successive failures. Thread-safe.
 class Caches {
  public:
   using Call = std::function<Result<void>(returner::Returner&)>;
@@ -30,7 +30,7 @@ class Caches {
 
   struct Limits {
     std::size_t calls = 16384;
-    std::size_t bytes = 64 * 1024 * 1024;  ///< the size of the data of all queued calls
+    std::size_t bytes = 64 * 1024 * 1024;  ///< The largest size in bytes of the data of all queued calls.
   };
 
   Caches(std::unique_ptr<returner::Returners> returners, Limits limits);
@@ -38,10 +38,10 @@ class Caches {
   /// Calls `call`, which saves a load, with each job cache.
   void call(std::string_view jid, const Call& call);
 
-  /// Queues a call to each job cache. Queued calls run in order. A call that exceeds the limits is dropped.
+  /// Queues a call to each job cache. Runs queued calls in order. Drops a call that exceeds the limits.
   void call_later(std::string jid, std::size_t bytes, Call call);
 
-  /// Waits until the job caches have saved all earlier calls. Fails with `unavailable`, also at `deadline`.
+  /// Waits until the job caches have saved all earlier calls. Fails with `unavailable`, or at `deadline`.
   [[nodiscard]] Result<void> flush(SteadyTime deadline);
 
   [[nodiscard]] const returner::WriteCounts& writes() const;
@@ -49,19 +49,19 @@ class Caches {
  private:
   struct State;
   static constexpr std::size_t kFlushes =
-      64;  // places in the queue for `flush`, besides the places for calls
+      64;  // The places in the queue for `flush`. Calls have other places.
 
   const Limits limits_;
-  const std::shared_ptr<State> state_;  // shared with the queued calls, which may outlive the Caches
+  const std::shared_ptr<State> state_;  // The queued calls share the state and may outlive the Caches.
   master::Workers workers_;
 };
 
-/// Records one job and passes its returns on to the caller. Deliveries before `begin` wait in the object.
+/// Records one job and passes its returns on to the caller. Deliveries before `begin` wait in `early_`.
 /// Returns during a loss of the event bus are missed. Thread-safe.
 class RecordedJob final : public master::Addressee {
  public:
-  /// `listener` is the addressee of the caller, or null. The job holds it weakly, so that the caller may
-  /// destroy it.
+  /// `listener` is the addressee of the caller, or null. The RecordedJob holds a weak pointer, so that the
+  /// caller may destroy `listener`.
   RecordedJob(std::shared_ptr<Caches> caches, const std::shared_ptr<master::Addressee>& listener)
       : caches_(std::move(caches)), listener_(listener) {}
 
@@ -78,15 +78,15 @@ class RecordedJob final : public master::Addressee {
 
   const std::shared_ptr<Caches> caches_;
   const std::weak_ptr<master::Addressee> listener_;
-  // Guards the following members. It is held while a delivery is recorded, so that records keep their order.
+  // Guards the following members. Held while a delivery is recorded, to keep the records in order.
   mutable std::mutex mutex_;
-  std::string jid_;                           // empty before `begin`
-  std::vector<master::Delivery> early_;       // deliveries before `begin`
-  std::unordered_set<std::string> expected_;  // the minions that have not returned
+  std::string jid_;                           // The jid. It is empty before `begin`.
+  std::vector<master::Delivery> early_;       // The deliveries before `begin`.
+  std::unordered_set<std::string> expected_;  // The minions that have not returned.
   std::unordered_set<std::string> returned_;
 };
 
-/// Keeps the addressees of running jobs alive, because a master delivers only to addressees that exist.
+/// Keeps the RecordedJob of each running job alive, because a master delivers only to existing addressees.
 class JobRecorder final : public Recorder {
  public:
   JobRecorder(std::shared_ptr<Caches> caches, const Clock& clock, std::size_t max_jobs)
@@ -94,8 +94,8 @@ class JobRecorder final : public Recorder {
 
   [[nodiscard]] const std::shared_ptr<Caches>& caches() const noexcept { return caches_; }
 
-  /// Keeps a job until all its minions have returned, at most for an hour. Above `max_jobs`, drops the oldest
-  /// job with a warning.
+  /// Keeps a job until all its minions have returned, at most for an hour. If more than `max_jobs` are kept,
+  /// drops the oldest job with a warning.
   void keep(std::shared_ptr<const RecordedJob> job);
 
   [[nodiscard]] const returner::WriteCounts& writes() const override { return caches_->writes(); }
@@ -113,10 +113,9 @@ class JobRecorder final : public Recorder {
   const Clock& clock_;
   const std::size_t max_jobs_;
   std::mutex mutex_;
-  std::deque<Entry>
-      jobs_;  // sorted by age, oldest first; mutex_ guards this member and the following members
-  std::size_t swept_size_ = 0;  // the number of jobs after the last sweep
-  bool has_warned_ = false;     // whether a warning about a dropped job was logged
+  std::deque<Entry> jobs_;  // The jobs, oldest first. `mutex_` guards this member and the following members.
+  std::size_t swept_size_ = 0;  // The number of jobs after the last removal of finished jobs.
+  bool has_warned_ = false;     // Whether a warning about a dropped job was logged.
 };
 
 }  // namespace rest_fcgi::recording

@@ -8,7 +8,7 @@
 #include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
-/// The checks of the engine before it sends a call to the master. The master makes all other checks.
+/// The checks of this program before a call is sent to the master. All other checks are made by the master.
 namespace rest_fcgi::salt {
 namespace {
 
@@ -49,8 +49,8 @@ bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subje
                      [](const auth::Finding& one) { return one.kind == auth::Finding::Kind::allows; });
 }
 
-/// Returns whether the checks of a chunk use the configuration, such as node groups. The result reveals
-/// configuration, so `admit` confirms the login first.
+/// Returns whether the checks of a chunk use the configuration, such as nodegroups. The errors of these
+/// checks reveal configuration, so `admit` checks the login before them.
 bool needs_lookup(const lowstate::Chunk& chunk) {
   if (chunk.client == lowstate::Client::ssh) return true;
   if (!chunk.is_local()) return false;
@@ -151,7 +151,7 @@ Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::S
 Result<void> SaltMaster::check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                    const auth::Permissions& rules, SteadyTime deadline) const {
   if (chunk.credentials.kind == auth::Credentials::Kind::token) {
-    // The master does not check the token for `ssh`, so it is asked here even if the token is in the cache.
+    // The master does not see calls of `ssh`. It is asked about the token even if the token is in the cache.
     const auto held = client_.ask(chunk.credentials, deadline);
     if (!held && !is_refusal(held.error())) return held.error();
     if (!held) return Error{ErrorKind::authentication, "Authorization error occurred."};

@@ -6,12 +6,12 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/events.h"
 
-/// Fires events of callers on the master's bus. The process writes an event to the master's socket if it has
-/// permission. Otherwise the runner `event.send` fires the event with the caller's permissions.
+/// Fires events of callers on the master's bus. If permitted, the process writes to the master's socket.
+/// Otherwise the runner `event.send` fires the event with the caller's permissions.
 namespace rest_fcgi::salt {
 namespace {
 
-/// Returns the error for callers. Paths, modes and owners are only logged.
+/// Returns the error that callers see. Paths, modes and owners are only in the log.
 Error cannot_be_fired() {
   return {ErrorKind::unavailable, "Events cannot be fired on the Salt Master's bus now."};
 }

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = PackedValue::Kind;
 
-/// Returns the return code. A compound call has a code for each function, and the largest code is returned.
+/// Returns the return code. For a compound call, returns the largest code of its functions.
 int retcode_of(const PackedValue& field) {
   std::int64_t worst = field.kind == Kind::integer ? field.integer : 0;
   if (field.kind == Kind::map) {
@@ -51,8 +51,8 @@ bool is_of(const Fields& fields, const PublishedCall& own) {
   return names && are(*names, own.functions);
 }
 
-/// Returns the ids of the syndics that passed an event on, nearest to the master first. Each syndic puts
-/// `syndic/<its id>` in front of the tag.
+/// Returns the ids of the syndics that passed an event on. The syndic nearest to the master comes first. Each
+/// syndic puts `syndic/<its id>` in front of the tag.
 std::vector<std::string> syndics_in(std::string_view who) {
   constexpr std::string_view between = "/syndic/";
   std::vector<std::string> syndics;
@@ -145,7 +145,7 @@ void JobListener::on_event(const Topic& topic, std::string_view data) {
 }
 
 void JobListener::on_return(master::Addressee& returns, const Topic& topic, std::string_view data) {
-  // A minion may return before its syndic names it. With syndics, the first return of any minion is expected.
+  // With syndics, the first return of any minion is expected. It may precede the syndic's message.
   const bool expected = options_.syndics ? returned_.count(std::string(topic.who)) == 0
                                          : minions_.count(std::string(topic.who)) > 0;
   if (!expected) return;

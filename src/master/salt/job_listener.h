@@ -16,48 +16,48 @@
 #include "rest_fcgi/master/master.h"
 
 /// Converts events of the bus. A minion may fire an event with any tag, so the tag alone is not trusted. The
-/// data must have the same `id` and `jid`, and the `cmd` that the master adds. The master adds `_return`, or
+/// data must have the `id` and `jid` of the tag, and the `cmd` that the master adds: `_return`, or
 /// `_minion_event` for an event of a minion. A minion can choose all fields of events in a list.
 namespace rest_fcgi::salt {
 
-/// The functions and the user of a published job, which the events of its returns repeat.
+/// The functions and the user of a published job. The events of its returns repeat them.
 struct PublishedCall {
   std::vector<std::string> functions;
   std::string user;
 };
 
 struct ReturnOptions {
-  bool whole = false;  ///< whether the result includes the whole event
-  /// Whether the return may come through a syndic. The master adds no `cmd` to the return of a syndic.
+  bool whole = false;  ///< Whether the result includes the whole event.
+  /// Whether the return may come through a syndic. The master adds no `cmd` to such a return.
   bool below_syndic = false;
-  /// The published call, or null. A caller may choose the job id of another running job. A return with
-  /// another `fun` or `user` belongs to another job. Returns through a syndic may lack both.
+  /// The published call, or null. A caller may choose the job id of another running job, so a return with
+  /// another `fun` or `user` is ignored. Returns through a syndic may lack these fields.
   const PublishedCall* own = nullptr;
 };
 
-/// Reads the return of a minion, or returns absent for another event. A value that cannot be shown as JSON
-/// becomes a failed return with the reason.
+/// Reads the return of a minion. Returns absent for another event. If a value cannot be shown as JSON, the
+/// result is a failed return with the reason.
 [[nodiscard]] std::optional<master::Return> read_return(const Topic& topic, std::string_view data,
                                                         ReturnOptions form);
 
-/// Reads the return of a runner. Returns absent if the master did not send the event.
+/// Reads the return of a runner. Returns absent if another sender than the master sent the event.
 [[nodiscard]] std::optional<master::RunnerReturn> read_runner_return(const Topic& topic,
                                                                      std::string_view data, bool whole);
 
-/// Returns the minions to which a syndic passed the job, or an empty list for another event.
+/// Returns the minions to which a syndic passed the job. Returns an empty list for another event.
 [[nodiscard]] std::vector<std::string> read_syndic(std::string_view data);
 
-/// Passes on the returns of one published job, as long as the mailbox exists. Ignores unexpected minions,
-/// other functions or users, and repeated returns of a minion.
+/// Passes on the returns of one published job, as long as the mailbox exists. Ignores returns of unexpected
+/// minions, returns with another function or user, and repeated returns of a minion.
 class JobListener final : public Listener {
  public:
   struct Options {
-    bool whole_events = false;  ///< whether returns include their events
+    bool whole_events = false;  ///< Whether returns include their events.
     bool has_function =
         /// Whether the job is `sys.list_functions`. The result of a minion then says whether its list has a
         /// function.
         false;
-    /// Whether minions of syndics return as well, before or after the syndic names them.
+    /// Whether minions below syndics return. Their returns may come before the syndic's list of minions.
     bool syndics = false;
   };
 
@@ -72,8 +72,8 @@ class JobListener final : public Listener {
   void on_return(master::Addressee& returns, const Topic& topic, std::string_view data);
 
   const std::weak_ptr<master::Addressee> returns_;
-  std::unordered_set<std::string> minions_;   ///< the minions that have not returned yet
-  std::unordered_set<std::string> returned_;  ///< the minions that have returned; used only with syndics
+  std::unordered_set<std::string> minions_;   ///< The minions that have not returned yet.
+  std::unordered_set<std::string> returned_;  ///< The minions that have returned; used only with syndics.
   const PublishedCall own_;
   const Options options_;
 };
@@ -89,8 +89,8 @@ class RunnerListener final : public Listener {
 
   enum class Seen {
     nothing,
-    begun,  ///< the master has reported the start of the runner
-    ended,  ///< the runner has returned, or the bus was lost
+    begun,  ///< The master has reported the start of the runner.
+    ended,  ///< The runner has returned, or the bus was lost.
   };
   /// Waits for the first event until the time `until`. Thread-safe.
   [[nodiscard]] Seen wait_until(SteadyTime until);
@@ -102,7 +102,7 @@ class RunnerListener final : public Listener {
   const bool whole_event_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  Seen seen_ = Seen::nothing;  // guarded by mutex_
+  Seen seen_ = Seen::nothing;  // The last seen event. `mutex_` guards it.
 };
 
 }  // namespace rest_fcgi::salt

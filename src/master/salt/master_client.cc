@@ -13,8 +13,8 @@ namespace {
 using auth::Credentials;
 using master::Permit;
 
-// A question about credentials is repeated if a worker of the master died. Each attempt has a longer timeout
-// for slow eauth back ends.
+// If a worker of the master dies, the request about credentials is sent again. Each later attempt has a
+// longer timeout for slow eauth back ends.
 constexpr SendOptions kMakeToken{PriorityClass::login, std::chrono::seconds(5)};
 constexpr SendOptions kGetToken{PriorityClass::token, std::chrono::seconds(3)};
 constexpr SendOptions kConfirm{PriorityClass::login, std::chrono::seconds(15)};
@@ -26,8 +26,8 @@ SteadyTime until(const SendOptions& options, SteadyTime deadline) {
   return std::min(deadline, system_clock().steady() + options.timeout);
 }
 
-/// Returns a refusal with the text of every engine. Adds the user for the audit line if a permission is
-/// missing. Returns other errors unchanged.
+/// Gives refusals the text that all engines use. If a permission is missing, adds the user for the audit
+/// line. Returns other errors unchanged.
 Error shown_refusal(const Error& error, std::string_view user, std::string_view eauth) {
   if (!is_refusal(error)) return error;
   Error refusal{error.kind, kRefused};
@@ -88,8 +88,8 @@ Result<void> MasterClient::confirm(const Credentials& credentials, SteadyTime de
     if (!reply) return reply.error();
     const auto answer = read_publish_reply({reply->data(), reply->size()});
     if (answer) return {};
-    // Every user may run the function. An error about permissions means that the master refused the user by
-    // name.
+    // Every user may run this function, so an error about permissions means that a setting names the refused
+    // user.
     return shown_refusal(answer.error(), credentials.username, credentials.eauth);
   };
   return logins_->guarded(credentials, try_credentials, deadline);
@@ -159,7 +159,7 @@ void MasterClient::log_inline_login(const auth::Grant& grant) const {
       grant.name, grant.eauth));
 }
 
-/// Sends a load with credentials. The master checks the password, so the call counts as a login.
+/// Sends a load with credentials. The call counts as a login, because the master checks the password.
 Result<void> MasterClient::send_inline(const Permit& permit, const SendOptions& options,
                                        const Steps& steps) const {
   const Credentials& credentials = permit.chunk().credentials;

@@ -17,21 +17,21 @@
 
 namespace rest_fcgi::salt {
 
-/// How a load is sent: its priority class, and the longest wait for the reply. A worker of the master can die
-/// without a reply.
+/// The priority class of a load, and the longest wait for its reply. The wait is limited, because a worker of
+/// the master can die without a reply.
 struct SendOptions {
   PriorityClass priority;
   std::chrono::seconds timeout;
 };
 inline constexpr SendOptions kPublish{PriorityClass::publish,
-                                      std::chrono::seconds(15)};  // the timeout of Salt's own client
+                                      std::chrono::seconds(15)};  // The timeout of Salt's client.
 inline constexpr SendOptions kQuestion{PriorityClass::question, std::chrono::seconds(15)};
 inline constexpr SendOptions kRunner{PriorityClass::runner, std::chrono::seconds(60)};
 inline constexpr SendOptions kWheel{PriorityClass::wheel,
-                                    std::chrono::hours(24)};  // the reply comes when the wheel has ended
+                                    std::chrono::hours(24)};  // The reply comes when the wheel has ended.
 
-/// Sends loads for callers. The master exchanges credentials for a token once, and each load is sent with the
-/// token. The load has the credentials with `inline_login`, and if the token has no permissions. Thread-safe.
+/// Sends loads for callers. The master exchanges credentials for a token once, and each load has this token.
+/// A load has the credentials with `inline_login`, or if the token has no permissions. Thread-safe.
 class MasterClient {
  public:
   using GrantPtr = std::shared_ptr<const auth::Grant>;
@@ -41,8 +41,8 @@ class MasterClient {
   MasterClient(bool inline_login, std::unique_ptr<auth::Logins> logins,
                std::shared_ptr<RequestPool> requests);
 
-  /// Returns the token for the credentials, or null if each load is sent with the credentials. Fails with
-  /// `authentication`, `throttled`, and the errors of `RequestPool`.
+  /// Returns the token for the credentials. Returns null if each load is sent with the credentials. Fails
+  /// with `authentication`, `throttled`, and the errors of `RequestPool`.
   [[nodiscard]] Result<GrantPtr> login(const auth::Credentials& credentials, SteadyTime deadline) const;
 
   /// Returns a new token for the credentials, even with `inline_login`. Fails with the errors of `login`.
@@ -60,15 +60,15 @@ class MasterClient {
   /// `publisher_acl_blacklist`. REQUIRES: `login` returns null for the credentials.
   [[nodiscard]] Result<void> confirm(const auth::Credentials& credentials, SteadyTime deadline) const;
 
-  /// Returns the token as `login` does, and asks the master whether it still accepts the token.
+  /// Like `login`, returns the token. Asks the master whether it still accepts the token.
   [[nodiscard]] Result<GrantPtr> confirmed_login(const auth::Credentials& credentials,
                                                  SteadyTime deadline) const;
 
   /// Asks the master for a token, or for the owner of a token. Fails with the errors of `login`.
   [[nodiscard]] Result<auth::Grant> ask(const auth::Credentials& credentials, SteadyTime deadline) const;
 
-  /// Calls `before`, sends the load that `write` returns, and reads the reply with `read`. Sends a refused
-  /// load once more with a new token, because the master did not run it. Fails with their errors, and with
+  /// Calls `before`, sends the load that `write` returns, and reads the reply with `read`. A refused load did
+  /// not run, so it is sent once more with a new token. Fails with the errors of these functions, and with
   /// `authentication`, `throttled` or `authorization`.
   template <class T>
   [[nodiscard]] Result<T> call(const master::Permit& permit, const SendOptions& options, const Write& write,
@@ -109,12 +109,12 @@ class MasterClient {
 /// Returns whether the error is a refusal of the master. The master does not run a refused load.
 [[nodiscard]] bool is_refusal(const Error& error);
 
-/// Returns whether the master keeps the user's permissions in the token, and found no permissions. The master
-/// refuses all calls with the token. The cause is `keep_acl_in_token`, which the back end `rest` turns on.
-/// Salt then asks only the back end for permissions, and most back ends have no permissions.
+/// Returns whether the master keeps the user's permissions in the token, and the token has none. The master
+/// refuses all calls with such a token. The cause is `keep_acl_in_token`, which the back end `rest` turns on:
+/// Salt then asks only the back end for permissions, and most back ends have none.
 [[nodiscard]] bool is_token_without_permissions(const auth::Grant& grant);
 
-/// Returns the token as credentials, which borrow from the grant.
+/// Returns the token as credentials, which borrow from `grant`.
 [[nodiscard]] auth::Credentials token_of(const auth::Grant& grant);
 
 }  // namespace rest_fcgi::salt

@@ -24,12 +24,12 @@ namespace rest_fcgi::salt {
 inline constexpr const char* kMasterNotAvailable = "Salt Master is not available.";
 
 enum class Framing {
-  bare,         ///< the stream is one msgpack map after the other
-  with_length,  ///< the length precedes each map in 4 bytes, big-endian
+  bare,         ///< The stream is one msgpack map after the other.
+  with_length,  ///< The length precedes each map in 4 bytes, big-endian.
 };
 
 /// Returns the framing that the first byte of the stream shows. The first byte of a map is at least 0x80, and
-/// no length begins so.
+/// the first byte of a length is smaller.
 [[nodiscard]] constexpr Framing framing_of(unsigned char first_byte) noexcept {
   return first_byte >= 0x80 ? Framing::bare : Framing::with_length;
 }

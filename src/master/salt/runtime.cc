@@ -9,8 +9,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The limits of asynchronous wheels. Each wheel occupies a worker of the master, and may be as large as a
-/// request.
+/// The limits of asynchronous wheels. They are small, because each wheel occupies a worker of the master and
+/// may be as large as the largest request.
 constexpr master::Workers::Limits kBackground{2, 50};
 
 std::string uri_of(const Options& options) {

@@ -14,10 +14,10 @@
 
 namespace rest_fcgi::salt {
 
-/// The Runtime that `make_runtime` returns. Each member synchronizes itself and is called without a lock of
-/// another member.
-/// Request threads use all members and may wait. One thread reads the event bus (`EventBus`). Two threads of
-/// ZeroMQ serve `ret_port` (`RequestPool`). Up to two threads run asynchronous wheels (`Workers`).
+/// The Runtime that `make_runtime` returns. Each member is thread-safe and is called without a lock of
+/// another member. Threads of requests use all members and may block. One thread reads the event bus
+/// (`EventBus`). Two threads of ZeroMQ serve `ret_port` (`RequestPool`). Up to two threads run asynchronous
+/// wheels (`Workers`).
 class LiveRuntime final : public Runtime {
  public:
   LiveRuntime(std::unique_ptr<RequestPool> requests, const Options& options, const Clock& clock,
@@ -38,14 +38,14 @@ class LiveRuntime final : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override;
 
  private:
-  std::shared_ptr<RequestPool> requests_;  // shared with asynchronous wheels
+  std::shared_ptr<RequestPool> requests_;  // Asynchronous wheels share the ownership.
   const std::shared_ptr<master::EventLog> events_;
   const BusOptions bus_options_;
   std::mutex bus_mutex_;
-  std::unique_ptr<EventBus> bus_;  // guarded by bus_mutex_
+  std::unique_ptr<EventBus> bus_;  // The event bus. `bus_mutex_` guards it.
   EventPusher pusher_;
   master::JidSource jids_;
-  // The threads of asynchronous wheels. They end first, because they use the other members.
+  // The threads of asynchronous wheels use the other members, so `workers_` is destroyed before them.
   master::Workers workers_;
 };
 

@@ -23,7 +23,7 @@ constexpr std::chrono::minutes kWheelAsync{10};
 /// The time in which most runners start.
 constexpr std::chrono::milliseconds kUsualStartTime{300};
 
-/// The largest number of remembered runners, more than a master has. Callers can invent names.
+/// The largest number of remembered runners. Masters have fewer runners, but callers can invent names.
 constexpr std::size_t kMaxKnownRunners = 4096;
 
 /// Returns whether the master may have executed the load, although no reply came.
@@ -40,7 +40,7 @@ std::string joined(std::string_view ret, std::string_view ext_job_cache) {
   return format("{}{}{}", ret, ret.empty() || ext_job_cache.empty() ? "" : ",", ext_job_cache);
 }
 
-/// Returns the function that is published for a question. REQUIRES: `what` is not the call of the chunk.
+/// Returns the function that is published for `what`. REQUIRES: `what` is not `Publication::call`.
 std::string_view function_of(What what) {
   switch (what) {
     case What::ping:
@@ -116,12 +116,11 @@ Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
   return bus;
 }
 
-/// Returns a function that prepares for the events of a job just before the load is sent. Borrows the
-/// arguments.
+/// Returns a function for `before` that prepares for the events of a job. Borrows the arguments.
 MasterClient::Before expecting(EventBus& bus, std::string_view jid,
                                std::optional<EventBus::Expectation>& made) {
   return [&bus, jid, &made]() -> Result<void> {
-    if (made) return {};  // the load is sent again with a new token
+    if (made) return {};  // The load is sent again with a new token, and `made` is still valid.
     auto expectation = bus.expect(jid);
     if (!expectation) return std::move(expectation).error();
     made.emplace(*std::move(expectation));
@@ -205,9 +204,9 @@ Result<master::Started> SaltMaster::send_runner(const Permit& permit, const lows
       before);
 }
 
-/// Waits until a runner has started. In Salt 3008, an unknown runner sends no events. If a new runner does
-/// not start soon, the caller's credentials are used to ask the master for the names of its runners. Callers
-/// without permission for the question wait longer.
+/// Waits until a runner has started. In Salt 3008, an unknown runner sends no events. If a runner without
+/// known starts does not start soon, asks the master for the names of its runners, with the caller's
+/// credentials. If the caller has no permission for this question, waits longer.
 Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener& listener) {
   using Seen = RunnerListener::Seen;
   const std::string_view runner = permit.chunk().master().function.name;
@@ -230,14 +229,14 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
   }
   if (seen == Seen::ended) return {};
   if (there == false) return Error{ErrorKind::invocation, format("'{}' is not available.", runner)};
-  if (system_clock().steady() >= permit.deadline()) return {};  // the caller reports a timeout itself
+  if (system_clock().steady() >= permit.deadline()) return {};  // The caller reports a timeout.
   return Error{ErrorKind::timeout,
                format("The Salt Master did not begin '{}' within {} seconds: it may not have such a runner.",
                       runner, std::chrono::duration<double>(options_.runner_start_time).count())};
 }
 
-/// Returns whether the master has the runner, or absent without permission for `doc.runner`. Returns absent
-/// with inline credentials, because a missing permission would count as a failed login.
+/// Returns whether the master has the runner. Returns absent without permission for `doc.runner`. Returns
+/// absent for inline credentials, because a missing permission would count as a failed login.
 std::optional<bool> SaltMaster::has_runner(const Permit& permit, std::string_view runner) {
   const bool by_token = permit.chunk().credentials.kind == auth::Credentials::Kind::token;
   if (options_.inline_login && !by_token) return std::nullopt;
@@ -264,8 +263,8 @@ Result<master::WheelReply> SaltMaster::wheel(const Permit& permit) {
       read_wheel_reply);
 }
 
-/// Starts a wheel after the login, and returns without waiting for its end. Makes the job id, as Salt's
-/// client does.
+/// Starts a wheel after the login, and returns before the wheel has ended. Makes the job id, as Salt's client
+/// does.
 Result<master::Started> SaltMaster::wheel_async(const Permit& permit) {
   const auth::Credentials& credentials = permit.chunk().credentials;
   const auto grant = client_.confirmed_login(credentials, permit.deadline());
@@ -297,7 +296,7 @@ Result<std::unique_ptr<master::EventReader>> SaltMaster::events(const master::Ev
                                                                 std::string_view after) {
   auto bus = runtime_->bus();
   if (!bus) return std::move(bus).error();
-  // The reader is created before the check, so that it notices a loss of the bus after the check.
+  // The reader is made before the check of the bus, so that it notices a loss after the check.
   auto reader = runtime_->events()->reader(permit, after);
   if (!reader) return reader;
   if (auto joined = (*bus)->wait_until_joined(SteadyTime::max()); !joined) return std::move(joined).error();

@@ -47,8 +47,8 @@ class SaltMaster final : public master::Master {
                                                                     std::string_view after) override;
 
  private:
-  /// Checks a chunk for a local client. `admit` confirms the login first, if the errors would reveal
-  /// configuration. Fails with `invocation` or `authorization`.
+  /// Checks a chunk for a local client. If the errors would reveal configuration, `admit` checks the login
+  /// before this function. Fails with `invocation` or `authorization`.
   [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                          const auth::Permissions& rules, bool goes_inline) const;
   /// Checks a chunk for the client ssh, which does not use the master. Fails with `authentication` for a
@@ -82,32 +82,32 @@ class SaltMaster final : public master::Master {
   const std::shared_ptr<LiveRuntime> runtime_;
   std::mutex mutex_;
   std::set<std::string, std::less<>>
-      known_runners_;  ///< the runners that have started before; guarded by mutex_
+      known_runners_;  ///< The runners that have started before. `mutex_` guards them.
 };
 
 /// Checks by the master's `external_auth` whether a user may run each function of a compound call. The master
-/// itself accepts a list if a single function is allowed (`auth_check`). A rule for some minions counts only
-/// if it surely covers the target: by the same text, or by ids that match its glob. Fails with
+/// itself accepts the call if one of its functions is allowed (`auth_check`). A rule for some minions counts
+/// only if it surely covers the target: the texts are equal, or the rule's glob matches all ids. Fails with
 /// `authorization`.
 [[nodiscard]] Result<void> check_each_function(const auth::Permissions& permissions,
                                                const auth::Subject& subject, const lowstate::LocalCall& call);
 
-/// Checks whether a user may run a function on hosts of a roster. Salt's netapi compares a rule's target with
-/// the master's minions, not with the roster (`_authorize_ssh`). A target without a minion would allow every
-/// call (compare CVE-2022-22941). Here only rules without a target count. Fails with `authorization`.
+/// Checks whether a user may run a function on hosts of a roster. Only rules without a target count. Salt's
+/// netapi compares a rule's target with the master's minions, not with the roster (`_authorize_ssh`). A
+/// target that matches no minion would allow every call (compare CVE-2022-22941). Fails with `authorization`.
 [[nodiscard]] Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
                                            const lowstate::LocalCall& call);
 
-/// Returns the permissions that the master keeps in the token, as for the back end `rest`. Returns null if
-/// the rules in the master's file apply.
+/// Returns the permissions in the token, which the master stores for the back end `rest`. Returns null if the
+/// rules in the master's file apply.
 [[nodiscard]] std::unique_ptr<auth::Permissions> permissions_of_token(const auth::Grant& grant);
 
-/// Refuses the keyword arguments `arg` and `kwarg` of a wheel. The master checks conditions of rules on these
-/// two names (`wheel_check`), so the wheel could get other arguments. Fails with `invocation`.
+/// Refuses the keyword arguments `arg` and `kwarg` of a wheel. The master compares its rules with these two
+/// arguments (`wheel_check`), and not with the arguments that the wheel gets. Fails with `invocation`.
 [[nodiscard]] Result<void> check_wheel_arguments(const lowstate::MasterCall& call);
 
-/// Removes the file of a token, so that the master refuses the token. The file has the token's name, with
-/// `.p` in 3008. Refuses a token that is not hexadecimal. Does not follow links. Fails with `unavailable`.
+/// Removes the file of a token, so that the master refuses the token. The file has the token's name, in 3008
+/// with `.p`. Refuses a token that is not hexadecimal. Does not follow links. Fails with `unavailable`.
 [[nodiscard]] Result<void> remove_token_file(const std::string& token_dir, std::string_view token);
 
 }  // namespace rest_fcgi::salt

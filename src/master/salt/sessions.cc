@@ -11,8 +11,8 @@
 #include "rest_fcgi/core/unique_fd.h"
 
 /// A session is a token of the master. The master makes the token (`mk_token`) and returns its owner
-/// (`get_token`), but cannot revoke it. A logout adds the token to `auth::RevocationList`, and removes its
-/// file if permitted.
+/// (`get_token`), but cannot revoke it. A logout adds the token to `auth::RevocationList`. If permitted, a
+/// logout removes the token's file.
 namespace rest_fcgi::salt {
 
 Result<master::Session> SaltMaster::login(const auth::Credentials& credentials, SteadyTime deadline) {
@@ -26,7 +26,7 @@ Result<master::Session> SaltMaster::session(SecretView token, SteadyTime deadlin
 Result<void> SaltMaster::logout(SecretView token, SteadyTime deadline) {
   const auto held = client_.holder(token, deadline);
   if (!held) return held.error();
-  // The revocation comes first. If it fails, nothing has changed, and the caller may try again.
+  // The revocation comes before the removal of the file. After a failed revocation the caller may try again.
   if (auto ended = client_.log_out(token, **held); !ended) return ended;
   if (const auto removed = remove_token_file(options_.token_dir, token.reveal()); !removed) {
     log::info(format("a token of user \"{}\" was logged out here; the Salt master's file of it stays: {}",
@@ -59,7 +59,7 @@ Result<void> remove_token_file(const std::string& token_dir, std::string_view to
   };
   if (!folder.is_open()) return failed(errno_text());
   if (!is_there()) {
-    name += ".p";  // the name of the file in 3008
+    name += ".p";  // Salt 3008 adds `.p` to the file's name.
     if (!is_there()) return failed(errno_text());
   }
   if (!S_ISREG(status.st_mode)) return failed("it is no regular file");

@@ -24,8 +24,8 @@ namespace {
 using process::Ended;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kEnvelope = 64;     // bytes of the output besides the result
-constexpr std::size_t kFirstLine = 4096;  // number of bytes of a script that are read
+constexpr std::size_t kEnvelope = 64;     // The number of bytes of output around the result.
+constexpr std::size_t kFirstLine = 4096;  // The number of bytes that are read of a script.
 
 Error unavailable(std::string sentence) {
   return {ErrorKind::unavailable, std::move(sentence)};
@@ -41,7 +41,7 @@ std::string search_path() {
   return path != nullptr && *path != '\0' ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
-/// Returns the path of a program in PATH, or absent for an unknown program.
+/// Returns the path of a program in PATH. Returns absent for an unknown program.
 std::optional<std::string> in_search_path(const std::string& name) {
   std::istringstream folders(search_path());
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -52,7 +52,7 @@ std::optional<std::string> in_search_path(const std::string& name) {
   return std::nullopt;
 }
 
-/// Returns the Python that the first line of a script names, directly or after env(1).
+/// Returns the Python in the first line of a script. The line has its path, or env(1) and its name.
 std::optional<std::string> named_by_first_line(const std::string& script) {
   std::ifstream file(script, std::ios::binary);
   std::string text(kFirstLine, '\0');
@@ -70,7 +70,7 @@ std::optional<std::string> named_by_first_line(const std::string& script) {
   return std::nullopt;
 }
 
-/// Returns the absolute path. Programs run in `/`, so a relative path would name another file.
+/// Returns the absolute path. A relative path would name another file, because programs run in `/`.
 std::string whole_path(const std::string& path) {
   std::error_code failed;
   const std::filesystem::path whole = std::filesystem::absolute(path, failed);
@@ -184,7 +184,7 @@ Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view ji
   process::Program program;
   program.argv = {*std::move(python), "-I", shipped("salt_ssh_client.py"), conf_file_};
   program.inherit = true;
-  program.umask = 077;  // only this user can read the files that Salt writes for the call
+  program.umask = 077;  // Only this user can read the files that Salt writes for the call.
   program.input = ssh_request(call, jid).text();
   program.output_limit = max_bytes + kEnvelope;
   program.time_limit =

@@ -25,9 +25,9 @@ class SshClient {
   /// Searches the Python of the host's salt-ssh and returns its path. Fails with `unavailable`.
   [[nodiscard]] Result<std::string> python() const;
 
-  /// Runs a call. At `deadline` the call is killed with its children. Fails with `timeout`, with
-  /// `reply_too_large` above `max_bytes`, with `invocation` for an unknown roster, or with `unavailable`
-  /// without a working salt-ssh.
+  /// Runs a call. At `deadline` the call is killed with its child processes. Fails with `timeout`, with
+  /// `reply_too_large` above `max_bytes`, with `invocation` for an unknown roster, or with `unavailable` if
+  /// salt-ssh does not work.
   [[nodiscard]] Result<Json> run(const lowstate::LocalCall& call, std::string_view jid, SteadyTime deadline,
                                  std::size_t max_bytes) const;
 
@@ -35,14 +35,14 @@ class SshClient {
   const SshOptions options_;
   const std::string conf_file_;
   const process::ProgramRunner programs_;
-  // Each call is a Python process that loads all of Salt, so the number of calls is limited.
+  // Limits the number of calls, because each call is a Python process that loads all of Salt.
   mutable std::counting_semaphore<> places_;
 };
 
 [[nodiscard]] Json ssh_request(const lowstate::LocalCall& call, std::string_view jid);
 
-/// Returns the Python for a script such as salt-ssh: from its first line, or `python3` or `bin/python3`
-/// beside the script. Fails with `unavailable`.
+/// Returns the Python for a script such as salt-ssh: the Python in the script's first line, or `python3` or
+/// `bin/python3` in the script's folder. Fails with `unavailable`.
 [[nodiscard]] Result<std::string> python_of(const std::string& script);
 
 }  // namespace rest_fcgi::salt

@@ -10,7 +10,7 @@
 /// Stores the jobs of a real master in job caches of this program, as Salt's `ext_job_cache` does.
 namespace rest_fcgi::recording {
 
-/// The job caches and the jobs that wait for returns, which outlive a reload of the configuration.
+/// The job caches, and the jobs that wait for returns. The Recorder outlives a reload of the configuration.
 /// Thread-safe.
 class Recorder {
  public:
@@ -19,16 +19,16 @@ class Recorder {
   /// Returns the counters of the writes to the job caches.
   [[nodiscard]] virtual const returner::WriteCounts& writes() const = 0;
 
-  /// Waits until all earlier records are saved. Fails with `unavailable` if a job cache fails, or at
-  /// `deadline`.
+  /// Waits until all earlier records are saved. Fails with `unavailable` if a job cache fails, or if
+  /// `deadline` passes.
   virtual Result<void> flush(SteadyTime deadline) = 0;
 };
 
 [[nodiscard]] std::shared_ptr<Recorder> make_recorder(std::unique_ptr<returner::Returners> returners,
                                                       const Clock& clock);
 
-/// Returns a master that passes all calls to `master` and records each job of minions. Returns are recorded
-/// even after the caller has stopped waiting. A failure of a job cache is only logged.
+/// Returns a master that passes all calls to `master` and records each job of minions. A return is recorded
+/// even after its caller has stopped waiting. A failure of a job cache is only logged.
 [[nodiscard]] std::shared_ptr<master::Master> make_master(std::shared_ptr<master::Master> master,
                                                           std::shared_ptr<Recorder> recorder);
 

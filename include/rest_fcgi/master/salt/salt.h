@@ -16,20 +16,20 @@
 /// The engine `salt`: calls a real master of Salt 3006, 3007 or 3008 and its minions over ZeroMQ.
 namespace rest_fcgi::salt {
 
-/// Numbers about the connections to the master's `ret_port`, for metrics.
+/// The numbers of connections and requests to the master's `ret_port`, for metrics.
 struct RequestStatistics {
-  std::size_t busy = 0;     ///< connections with a request that runs
-  std::size_t idle = 0;     ///< connections that are kept for the next request
-  std::size_t waiting = 0;  ///< requests that wait for a connection
+  std::size_t busy = 0;     ///< Connections on which a request runs.
+  std::size_t idle = 0;     ///< Connections that are kept for the next request.
+  std::size_t waiting = 0;  ///< Requests that wait for a connection.
 };
 
-/// The parts of the engine that outlive a reload of the configuration. Thread-safe.
+/// The state of the engine `salt` that outlives a reload of the configuration. Thread-safe.
 class Runtime {
  public:
   virtual ~Runtime() = default;
 
-  /// Joins the master's event bus in the background, until the attempt succeeds. Otherwise the first request
-  /// that waits for returns joins the event bus.
+  /// Joins the master's event bus in the background, and tries again until it succeeds. Without this call,
+  /// the first request that waits for returns joins the event bus.
   virtual void join_event_bus() = 0;
 
   /// Fails with `unavailable` if the process has not joined the event bus.
@@ -41,9 +41,9 @@ class Runtime {
 
   [[nodiscard]] virtual RequestStatistics statistics() const = 0;
 
-  /// Refuses new asynchronous work, and waits for the running work until `deadline`. Returns the amount of
-  /// work that still runs. Unless the result is 0, the Runtime must not be destroyed. REQUIRES: the call is
-  /// the first call of `shutdown`.
+  /// Refuses new asynchronous wheels, and waits for running ones until `deadline`. Returns how many of them
+  /// still run. If the number is not 0, the Runtime must not be destroyed. REQUIRES: `shutdown` is called
+  /// only once.
   virtual std::size_t shutdown(SteadyTime deadline) = 0;
 };
 
@@ -52,15 +52,15 @@ class Runtime {
 [[nodiscard]] Result<std::shared_ptr<Runtime>> make_runtime(const Options& options, const Clock& clock,
                                                             master::JidReserve reserve_jids = nullptr);
 
-/// Returns a text that says whether this process can join the event bus, or which permission is missing.
+/// Returns a text that says whether this process can join the event bus. The text names a missing permission.
 /// Waits at most a second.
 [[nodiscard]] std::string describe_event_bus(const Options& options);
 
-/// Returns a text that says whether this process can fire events, or which permission is missing.
+/// Returns a text that says whether this process can fire events. The text names a missing permission.
 [[nodiscard]] std::string describe_event_firing(const Options& options);
 
-/// Makes a master that uses `runtime`. `permissions` are the rules of the master's `external_auth`, for
-/// checks that the master does less strictly.
+/// Makes a master that uses `runtime`. `permissions` has the rules of the master's `external_auth`. This
+/// program checks some rules more strictly than the master.
 [[nodiscard]] Result<std::shared_ptr<master::Master>> make_master(
     const Options& options, std::unique_ptr<auth::Logins> logins,
     std::unique_ptr<auth::Permissions> permissions, std::shared_ptr<Runtime> runtime);

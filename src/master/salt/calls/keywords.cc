@@ -11,8 +11,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Functions of Salt, and the clients' keys that they have as parameters. Spaces separate the names. The key
-/// `*` means any keyword argument.
+/// Names of Salt's functions, separated by spaces, and the clients' keys that these functions have as
+/// parameters. The key `*` means any keyword argument.
 struct Takers {
   std::string_view keys;
   std::string_view functions;

@@ -36,8 +36,8 @@ WipedBytes envelope(const std::function<void(Packer&)>& pack_load) {
 
 using TextField = std::pair<std::string_view, std::string_view>;
 
-/// Returns the fields of the credentials: `token`, or `eauth`, `username` and `password`. Missing credentials
-/// have no fields.
+/// Returns the fields of the credentials: `token`, or `eauth`, `username` and `password`. Without
+/// credentials, returns no fields.
 std::vector<TextField> fields_of(const auth::Credentials& credentials) {
   switch (credentials.kind) {
     case auth::Credentials::Kind::token:
@@ -70,7 +70,7 @@ void pack_target(Packer& packer, const PublishLoad::Target& target) {
   }
 }
 
-/// Appends the positional arguments, then a map with keyword arguments unless the map is empty.
+/// Appends the positional arguments, and a map of the keyword arguments unless the map is empty.
 void pack_arguments(Packer& packer, const lowstate::Function& function) {
   packer.begin_array(function.args.size() + (function.kwargs.empty() ? 0 : 1));
   for (const JsonValue& value : function.args) packer.value(value);
@@ -79,7 +79,7 @@ void pack_arguments(Packer& packer, const lowstate::Function& function) {
   for (const JsonMember& member : function.kwargs) packer.text(member.key).value(member.value);
 }
 
-/// Appends `fun` and `arg`. In a compound call, a function without a list of arguments never returns.
+/// Appends `fun` and `arg`. In a compound call each function needs a list of arguments, or it never returns.
 void pack_functions(Packer& packer, const lowstate::LocalCall& call) {
   if (!call.compound) {
     packer.text("fun").text(call.functions.front().name).text("arg");
@@ -189,7 +189,7 @@ WipedBytes token_load(const auth::Credentials& credentials) {
     packer.begin_map(1 + fields.size() + (credentials.token_life ? 1 : 0));
     packer.text("cmd").text(by_token ? "get_token" : "mk_token");
     pack_fields(packer, fields);
-    // The master uses `token_expire` only if its `token_expire_user_override` permits this.
+    // The master uses `token_expire` only if `token_expire_user_override` allows it for the user.
     if (credentials.token_life) {
       packer.text("token_expire").real(std::chrono::duration<double>(*credentials.token_life).count());
     }
@@ -221,8 +221,8 @@ namespace {
 constexpr std::size_t kMaxSaid = 1000;
 constexpr std::string_view kEmptyMap = "\x80";
 
-/// Returns the error for an unknown reply. `what` describes the form of the reply without its content, which
-/// may be secret.
+/// Returns the error for an unknown reply. `what` describes the form of the reply, because the content may be
+/// secret.
 Error unknown_reply(std::string_view what) {
   return {ErrorKind::internal, format("The Salt master's answer is not understood: {}.", what)};
 }
@@ -232,11 +232,11 @@ Error said(std::string_view text) {
   return {ErrorKind::internal, format("The Salt master answered \"{}\".", excerpt(text, kMaxSaid))};
 }
 
-/// Returns the kind of error for a refusal. Returns absent if the exception `name` is not a refusal.
+/// Returns the kind of error if the exception `name` is a refusal. Otherwise returns absent.
 std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view message) {
   if (name == "AuthorizationError") return ErrorKind::authorization;
   if (name == "TokenAuthenticationError") {
-    // The message for an invalid token names no user.
+    // The message names a user unless the token is invalid.
     const bool names_user = message.find(" for user ") != std::string_view::npos;
     return names_user ? ErrorKind::authorization : ErrorKind::authentication;
   }
@@ -245,7 +245,7 @@ std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view mess
   return is_login ? std::optional(ErrorKind::authentication) : std::nullopt;
 }
 
-/// Returns the error for an exception of Salt, a map of its name and message.
+/// Returns the error for an exception of Salt. `error` is a map with its name and message.
 Error raised(const PackedValue& error) {
   const auto fields = Fields::read(error.packed, {"name", "message"});
   if (!fields) return fields.error();
@@ -256,7 +256,7 @@ Error raised(const PackedValue& error) {
   return said(format("{}: {}", name, message));
 }
 
-/// Returns the wanted fields of a reply. Fails with the errors of every reply; see messages.h.
+/// Returns the wanted fields of a reply. Fails with the errors that messages.h lists for replies.
 Result<Fields> open_reply(std::string_view bytes, std::initializer_list<std::string_view> wanted) {
   const auto reply = PackedValue::read(bytes);
   if (!reply) return unknown_reply(reply.error().message);
@@ -296,7 +296,7 @@ Result<master::Job> read_job(const Fields& load) {
   const bool names_minions = load.find("minions") != nullptr;
   const std::string_view jid = load.text("jid");
   const std::string_view error = load.text("error");
-  // If no minion matches, the reply has an error and an empty list of minions. Other failures have no list.
+  // Only if no minion matches, the reply has an error and a list of minions, which is empty.
   if (jid.empty() && names_minions && !error.empty()) return master::Job();
   if (!error.empty()) return said(error);
   if (jid.empty()) return unknown_reply("it has no 'jid'");
@@ -308,7 +308,7 @@ Result<master::Job> read_job(const Fields& load) {
   return master::Job{std::string(jid), *std::move(minions), *std::move(missing)};
 }
 
-// The largest accepted time in seconds since 1970. It fits a WallTime.
+// The largest accepted time in seconds since 1970. It fits into a WallTime.
 constexpr double kLatest = 1e11;
 
 /// Reads a time in seconds since 1970, which is a float or an integer.
@@ -357,7 +357,7 @@ Result<auth::Grant> read_grant(const Fields& fields) {
   return grant;
 }
 
-/// Reads a reply with a token. `refusal` is the whole reply for wrong credentials.
+/// Reads a reply with a token. For wrong credentials, the whole reply equals `refusal`.
 Result<auth::Grant> read_token_reply(std::string_view bytes, std::string_view refusal) {
   if (bytes == refusal) return Error{ErrorKind::authentication, {}};
   auto reply = open_reply(bytes, {"name", "eauth", "groups", "token", "start", "expire", "auth_list"});

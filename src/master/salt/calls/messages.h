@@ -19,21 +19,21 @@
 namespace rest_fcgi::salt {
 
 // A load is sent as `{"enc": "clear", "load": {...}, "version": 3}`. A malformed load can block a worker of
-// the master for ever, so the values of callers are checked first. The master shows a refused load with a
-// `jid` on the event bus, with its credentials. A load therefore has a `jid` only if the caller chose it. A
-// load never has the master's root key.
+// the master for ever, so values from callers are checked before sending. If the master refuses a load with a
+// `jid`, it shows the load with the credentials on the event bus. A load therefore has a `jid` only if the
+// caller chose one. A load never has the master's root key.
 
-/// The caller of a load, with a token or credentials. Borrows its texts.
+/// The caller of a load with its token or credentials. Borrows its texts.
 struct Caller {
   const auth::Credentials* credentials = nullptr;
-  std::string_view user;  ///< the master checks the name against its `publisher_acl_blacklist`
+  std::string_view user;  ///< The user name, which the master looks up in `publisher_acl_blacklist`.
 };
 
 struct PublishLoad {
   /// The target in the master's form, with expanded nodegroups.
   struct Target {
     lowstate::TargetType type = lowstate::TargetType::glob;
-    /// The ids of a list target, or an expression.
+    /// A list of ids for a list target, or the expression of another target.
     std::variant<std::string, std::vector<std::string>> tgt;
     std::string_view delimiter = ":";
   };
@@ -44,29 +44,29 @@ struct PublishLoad {
     std::vector<std::string_view> args;
   };
   std::variant<const lowstate::LocalCall*, Function> call;
-  std::string ret;       ///< the names of returners, separated by commas
-  std::string_view jid;  ///< the job id that the caller chose; empty means that the master makes an id
+  std::string ret;       ///< The comma-separated names of returners.
+  std::string_view jid;  ///< The job id that the caller chose. If empty, the master makes a job id.
   std::optional<JsonValue> metadata;
-  std::optional<std::chrono::seconds> to;  ///< the timeout for syndics, used only with `order_masters`
+  std::optional<std::chrono::seconds> to;  ///< The timeout for syndics, used only with `order_masters`.
 };
 
 [[nodiscard]] WipedBytes pack_publish(const PublishLoad& load, const Caller& caller);
 
-/// Returns a load that checks credentials without making a token. The load publishes a permitted function to
-/// no minion. REQUIRES: the credentials are of the kind eauth.
+/// Returns a load that checks credentials without making a token: a publish of an allowed function to no
+/// minion. REQUIRES: the credentials are of the kind eauth.
 [[nodiscard]] WipedBytes login_load(const auth::Credentials& credentials);
 
-/// Returns the load of a runner. Positional texts are read as Salt's runner client reads them: `1` becomes a
-/// number, and `name=value` a keyword argument. Fails with `internal`.
+/// Returns the load of a runner. Salt's runner client converts positional texts: `1` becomes a number, and
+/// `name=value` becomes a keyword argument. Fails with `internal`.
 [[nodiscard]] Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller);
 
-/// Returns the load of a wheel. The arguments are in `arg` and `kwarg`, because a wheel may have parameters
-/// such as `user`. `job` has the ids of a `wheel_async`, or is null.
+/// Returns the load of a wheel. The arguments are sent inside `arg` and `kwarg`, because a wheel may have
+/// parameters such as `user`. `job` has the ids of a `wheel_async`. It is null for other wheels.
 [[nodiscard]] WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller,
                                     const master::Started* job = nullptr);
 
-/// Returns the load that exchanges credentials for a token, or asks for the owner of a token. REQUIRES: the
-/// credentials are of the kind eauth or token.
+/// Returns the load that requests a token for credentials, or the owner of a token. REQUIRES: the credentials
+/// are of the kind eauth or token.
 [[nodiscard]] WipedBytes token_load(const auth::Credentials& credentials);
 
 /// Returns the load of a ping, which the master sends back unchanged.
@@ -76,16 +76,16 @@ struct PublishLoad {
 [[nodiscard]] WipedBytes pack_event(const JsonValue& data, std::string_view stamp);
 
 // The following functions read replies. A refused load fails with `authentication` or `authorization`, and
-// other failures of Salt with `invocation`. Malformed replies fail with `internal`.
-// A reply to `publish` names the kind of a refusal. A refused runner or wheel with a token is told apart by
-// the message. A refusal with credentials counts as authentication.
+// another failure of Salt with `invocation`. A malformed reply fails with `internal`. A reply to `publish`
+// names the kind of refusal. For a runner or wheel with a token, the message shows the kind. With
+// credentials, each refusal of a runner or wheel is an `authentication` error.
 
-/// Reads the reply to `publish`. The Job has no jid if no minion matched. Repeated ids are returned once.
+/// Reads the reply to `publish`. If no minion matched, the Job has no jid. Removes duplicate ids.
 [[nodiscard]] Result<master::Job> read_publish_reply(std::string_view bytes);
 [[nodiscard]] Result<master::Started> read_runner_reply(std::string_view bytes);
 [[nodiscard]] Result<master::WheelReply> read_wheel_reply(std::string_view bytes);
 
-/// Reads a reply with a token. The token is copied only to the grant.
+/// Reads a reply with a token. Only the Grant gets a copy of the token.
 [[nodiscard]] Result<auth::Grant> read_mk_token_reply(std::string_view bytes);
 [[nodiscard]] Result<auth::Grant> read_get_token_reply(std::string_view bytes);
 

@@ -13,10 +13,10 @@ namespace rest_fcgi::salt {
 namespace {
 
 constexpr std::string_view kNodegroup = "N@";
-// The largest size of an expanded target. Nested groups can multiply the size.
+// The largest size in bytes of an expanded target. Groups inside groups can multiply the size.
 constexpr std::size_t kMaxBytes = 1 << 20;
 
-/// Returns the name of the group in a word `N@name`, or an empty text.
+/// Returns the name of the group in a word `N@name`. Returns an empty text for another word.
 std::string_view group_in(std::string_view word) {
   return word.starts_with(kNodegroup) ? word.substr(kNodegroup.size()) : std::string_view();
 }
@@ -56,7 +56,7 @@ class Nodegroups::Expansion {
   [[nodiscard]] std::string take() && { return std::move(text_); }
 
  private:
-  /// Adds the words of a group, in parentheses for a compound expression.
+  /// Adds the words of a group. Adds parentheses around a compound expression.
   Result<void> add_words(const std::vector<std::string>& words) {
     switch (master::form_of(words)) {
       case master::NodegroupForm::list:
@@ -83,7 +83,7 @@ class Nodegroups::Expansion {
   }
 
   const Nodegroups& nodegroups_;
-  std::vector<std::string_view> open_;  // the groups that are being expanded
+  std::vector<std::string_view> open_;  // The names of the groups that are being expanded.
   std::string text_;
 };
 

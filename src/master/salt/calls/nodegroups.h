@@ -23,8 +23,8 @@ class Nodegroups {
   /// for a too long target.
   [[nodiscard]] Result<PublishLoad::Target> expand(const lowstate::Target& target) const;
 
-  /// Returns whether `expand` looks up a group for the target. Otherwise its result reveals nothing about the
-  /// configuration.
+  /// Returns whether `expand` looks up a group for the target. If not, the result of `expand` reveals nothing
+  /// about the configuration.
   [[nodiscard]] static bool may_name_one(const lowstate::Target& target);
 
  private:

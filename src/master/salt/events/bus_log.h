@@ -20,18 +20,18 @@
 /// Writes the master's events to the log that listeners read.
 namespace rest_fcgi::salt {
 
-/// Hides secrets in an event from listeners. Salt's bus has refused calls with passwords and the root key,
-/// arguments of runners, private keys of `wheel.key.gen`, and session headers of `/hook`.
+/// Hides secrets in an event from listeners. Events of Salt contain refused calls with passwords and the root
+/// key, arguments of runners, private keys of `wheel.key.gen`, and session headers of `/hook`.
 /// 1. Returns of minions are shown unchanged: `return` and `retcode` of `salt/job/J/ret/M` and `J`, and
 /// `data.return` and `data.ret` of `salt/job/J/prog/...`.
-/// 2. The value of a member is hidden if its name is that of a secret (`master::secrecy_of`).
+/// 2. The value of a member is hidden if its name is the name of a secret (`master::secrecy_of`).
 /// 3. In a text, the value after the name of a secret is hidden, as in `password=x` or `--password x`.
 /// 4. `key` and `eauth` are secrets only in the errors `salt/job/error`, `salt/job/J/error` and
 /// `_salt_error`. `payload` is a secret only in `cluster/...`.
 /// A secret without a name is not hidden, for example a password as the second argument. Immutable.
 class EventRedactor final : public Redactor {
  public:
-  /// `data` is the packed event. For a hook, its headers show the kind of the body.
+  /// `data` is the packed event. For a hook, the headers in `data` show the TextKind of the body.
   explicit EventRedactor(std::string_view tag, std::string_view data = {});
 
   [[nodiscard]] Verdict of_member(std::string_view key, std::size_t depth) const override;
@@ -44,20 +44,19 @@ class EventRedactor final : public Redactor {
   const master::TextKind texts_;
 };
 
-/// Remembers the owners of jobs: the `user` of `salt/job/J/new`, `salt/run/J/new` or `salt/wheel/J/new`. Used
-/// by one thread.
-/// A minion may fire an event with any tag, to change the owner of a job. An event with the `cmd` of a
-/// minion, `_minion_event`, does not change the owner. In a list of events a minion chooses all fields, but
-/// learns a job id only after the master's `new`. So the first `new` counts, and a second `new` with another
-/// user removes the owner. An event whose `user` differs from the owner has no owner. Of the events that a
-/// minion fires alone, only `salt/job/J/prog/M/...` with its own id belongs to the job.
-/// A minion can choose the owner of progress events without `user`, if the `new` of a job was missed or
-/// `most` other jobs are newer.
+/// Remembers the owner of each job: the `user` in `salt/job/J/new`, `salt/run/J/new` or `salt/wheel/J/new`. A
+/// minion may fire an event with any tag, to change the owner of a job. An event with a minion's `cmd`,
+/// `_minion_event`, does not change the owner. In a list of events a minion chooses all fields, but the
+/// minion learns a job id only after the master's `new`. Therefore the earliest `new` sets the owner, and
+/// another `new` with another user removes the owner. An event whose `user` is not the owner has no owner. Of
+/// a minion's single events, only `salt/job/J/prog/M/...` with the minion's own id belongs to the job. A
+/// minion can choose the owner of progress events without `user` if the `new` was missed, or if `most` other
+/// jobs are newer. Used by one thread.
 class JobOwners {
  public:
   explicit JobOwners(std::size_t most = 50'000) : most_(most) {}
 
-  /// Reads the owner from an event `new`. REQUIRES: the caller passes every event, before `owner_of`.
+  /// Reads the owner from an event `new`. REQUIRES: the caller passes each event before `owner_of`.
   void note(const Event& event);
 
   [[nodiscard]] std::string owner_of(const Event& event) const;
@@ -68,14 +67,14 @@ class JobOwners {
   };
 
   const std::size_t most_;
-  /// The owner of each job, or an empty text.
+  /// The owner of each job. Empty if the job has no owner.
   std::unordered_map<std::string, std::string, Hash, std::equal_to<>> owners_;
-  std::deque<std::string_view> order_;  ///< the keys of `owners_`, oldest first
+  std::deque<std::string_view> order_;  ///< The keys of `owners_`, oldest first.
 };
 
 /// Writes each event as JSON without secrets, with the owner of its job, to the log that listeners read.
-/// Without listeners, only keeps track of owners. An event that cannot be written as JSON gets an `error` as
-/// data. Used by one thread.
+/// Without listeners, only remembers owners. If an event cannot be written as JSON, its data is an `error`.
+/// Used by one thread.
 class BusLog {
  public:
   explicit BusLog(std::shared_ptr<master::EventLog> log) : log_(std::move(log)) {}

@@ -11,8 +11,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The largest size of a job id in bytes: 20 digits, and with `unique_jid` a process id. A minion may choose
-/// tags with longer ids.
+/// The largest size of a job id in bytes: 20 digits, and with `unique_jid` also a process id. A minion may
+/// send tags with longer ids.
 constexpr std::size_t kMaxJid = 64;
 
 bool is_jid(std::string_view text) noexcept {
@@ -27,7 +27,7 @@ bool take(std::string_view& text, std::string_view prefix) noexcept {
 }
 
 std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
-  const std::size_t slash = rest.rfind('/');  // a jid has no slash, and the id of a syndic may have slashes
+  const std::size_t slash = rest.rfind('/');  // A jid has no slash. A syndic's id may have slashes.
   if (slash == std::string_view::npos || slash == 0 || !is_jid(rest.substr(slash + 1))) return std::nullopt;
   return Topic{Topic::Kind::syndic, rest.substr(slash + 1), rest.substr(0, slash)};
 }
@@ -35,7 +35,7 @@ std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
 using Frame = std::optional<std::string_view>;
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kKeptBytes = 1 << 20;  // the buffer keeps this capacity after a larger frame
+constexpr std::size_t kKeptBytes = 1 << 20;  // The capacity that the buffer keeps after a larger frame.
 
 Error wrong(std::string what) {
   return {ErrorKind::internal, std::move(what)};
@@ -119,8 +119,8 @@ Result<Frame> FrameReader::take_frame() {
   return *framing_ == Framing::bare ? take_bare_frame() : take_frame_with_length();
 }
 
-/// Takes the next frame of a stream without lengths. An incomplete frame is parsed again when bytes arrive,
-/// which is fast because the parser skips `body`.
+/// Takes the next frame of a stream without lengths. An incomplete frame is parsed again when more bytes
+/// arrive. Parsing is fast because the parser skips `body`.
 Result<Frame> FrameReader::take_bare_frame() {
   const std::string_view came = std::string_view(buffer_).substr(start_);
   const auto size = whole_value(came);
@@ -154,7 +154,7 @@ Result<Frame> FrameReader::take_frame_with_length() {
 void FrameReader::let_go() {
   if (start_ == 0) return;
   if (buffer_.capacity() > kKeptBytes) {
-    std::string(buffer_, start_).swap(buffer_);  // an assignment may keep the capacity
+    std::string(buffer_, start_).swap(buffer_);  // Unlike an assignment, `swap` frees the old capacity.
   } else {
     buffer_.erase(0, start_);
   }

@@ -19,9 +19,9 @@
 
 namespace rest_fcgi::salt {
 
-/// The only subscription of the process to the master's event bus, with a thread that reads the bus. Passes
-/// each event to the listener of its job and to `log`, and reports losses to both. Joins the bus again after
-/// a lost connection. Thread-safe.
+/// The process's only subscription to the master's event bus, with a thread that reads the bus. Passes each
+/// event to the listener of its job and to `log`. Reports each loss of the bus to the listeners and to `log`.
+/// Joins the bus again after a loss. Thread-safe.
 class EventBus {
  public:
   using Expectation = Registry::Expectation;
@@ -30,15 +30,15 @@ class EventBus {
   static Result<std::unique_ptr<EventBus>> start(BusOptions options, std::shared_ptr<master::EventLog> log);
   EventBus(const EventBus&) = delete;
   EventBus& operator=(const EventBus&) = delete;
-  /// Stops the thread. The remaining listeners are told that the bus is lost.
+  /// Stops the thread. Reports the loss of the bus to the remaining listeners.
   ~EventBus();
 
-  /// Waits until the bus is joined, at most until `deadline` and half a second. Fails with `unavailable`,
-  /// with Salt's message or the missing permission.
+  /// Waits until the bus is joined, at most until half a second or `deadline` has passed. Fails with
+  /// `unavailable`. The message is Salt's message or names the missing permission.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime deadline);
 
   /// Prepares for the events of a job. `jid` is empty if the job id is unknown. Waits up to half a second if
-  /// the socket was replaced. Fails with `unavailable`. REQUIRES: the job is not started yet.
+  /// the master has replaced its socket. Fails with `unavailable`. REQUIRES: the job is not started yet.
   [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:
@@ -47,27 +47,27 @@ class EventBus {
   void run();
   void join_and_read();
   void serve(EventSocket& socket);
-  /// Reads events until the thread has to stop. Fails with the reason for a lost connection.
+  /// Reads events until the thread has to stop. Fails with the reason if the connection is lost.
   [[nodiscard]] Result<void> read_until_lost(EventSocket& socket);
   [[nodiscard]] Result<void> handle_events(FrameReader& reader);
   void tell_refused(const Error& why);
   void tell_joined();
   void tell_lost();
   void pause(std::chrono::milliseconds time) const;
-  /// Returns whether the connection goes to a process of an earlier master; see `is_replaced`.
+  /// Returns whether the connection leads to a process of an earlier master; see `is_replaced`.
   [[nodiscard]] bool is_orphaned();
   void set_file(const std::optional<SocketFile>& file);
 
   const BusOptions options_;
   Registry registry_;
-  const UniqueFd wake_;  // eventfd, readable if the thread has to stop or to check its connection
+  const UniqueFd wake_;  // The eventfd that wakes the thread, to stop or to check its connection.
   std::atomic<bool> stopping_ = false;
   std::mutex file_mutex_;
-  std::optional<SocketFile> file_;  // the file of the joined socket; guarded by file_mutex_
+  std::optional<SocketFile> file_;  // The file of the joined socket. `file_mutex_` guards it.
 
   // Only the thread uses the following members.
   BusLog log_;
-  std::optional<ErrorKind> not_joined_;  // the last logged reason why the bus is not joined
+  std::optional<ErrorKind> not_joined_;  // The last logged reason why the bus is not joined.
   std::chrono::steady_clock::time_point sweep_due_;
 
   Thread thread_;

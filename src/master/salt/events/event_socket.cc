@@ -202,7 +202,7 @@ WipedBytes pushed_frame(std::string_view tag, std::string_view data) {
   return frame;
 }
 
-/// Waits until `end` for exclusive use of the connection, and releases the connection when destroyed.
+/// Exclusive use of the connection. Waits for it until `end`. The destructor releases the connection.
 class EventPusher::Turn {
  public:
   Turn(EventPusher& pusher, SteadyTime end) : pusher_(pusher) {
@@ -237,14 +237,14 @@ Result<void> EventPusher::fire(std::string_view tag, std::string_view data, Stea
   auto written = write({frame.data(), frame.size()}, end);
   const bool lost = !written && written.error().kind == ErrorKind::unavailable;
   if (!lost || !was_there) return written;
-  // The master may close a kept connection at any time, so the event is sent again. The master ignores an
-  // incomplete event.
+  // A kept connection may be closed by the master at any time, so a failed event is sent again. The master
+  // ignores an incomplete event.
   if (auto connected = connect(); !connected) return connected;
   return write({frame.data(), frame.size()}, end);
 }
 
-/// Returns whether the connection is open. The master writes nothing, so only the end of the connection makes
-/// the socket readable.
+/// Returns whether the connection is open. The master sends no data, so a readable socket means that the
+/// connection has ended.
 bool EventPusher::is_alive() const {
   if (!connection_.is_open() || is_replaced(where_.path, file_)) return false;
   char byte;

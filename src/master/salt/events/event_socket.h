@@ -19,13 +19,13 @@
 #include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/core/unique_fd.h"
 
-/// The sockets on which a master publishes and accepts events.
+/// The sockets on which a master publishes events and accepts events.
 namespace rest_fcgi::salt {
 
-/// Connects to an event socket of the master, and returns a non-blocking socket. Waits at most a second, and
-/// stops if the descriptor `stop` becomes readable. -1 means no descriptor. Fails with `unavailable` without
-/// a listening process, with `authorization` and the missing permission, or with `configuration` for a
-/// malformed address.
+/// Connects to an event socket of the master, and returns a non-blocking socket. Waits at most a second. The
+/// wait ends early if the descriptor `stop` becomes readable; -1 means no descriptor. Fails with
+/// `unavailable` if no process listens, with `authorization` and the missing permission, or with
+/// `configuration` for a malformed address.
 [[nodiscard]] Result<UniqueFd> connect_event_socket(const BusOptions& where, int stop);
 
 struct SocketFile {
@@ -34,22 +34,22 @@ struct SocketFile {
   bool operator==(const SocketFile&) const = default;
 };
 
-/// Returns the file at a path, or absent for a missing file and an empty path (TCP).
+/// Returns the file at a path. Returns absent for a missing file, and for an empty path (TCP).
 [[nodiscard]] std::optional<SocketFile> socket_file_at(const std::string& path);
 
-/// Returns whether the file at the path has changed since the connection was made. The connection then leads
-/// to an earlier master. Returns false for a missing file, because the connection may still work.
+/// Returns whether the file at the path has changed since the connection was made, so that the connection
+/// leads to an earlier master. Returns false for a missing file: the connection may still work.
 [[nodiscard]] bool is_replaced(const std::string& path, const std::optional<SocketFile>& connected);
 
-/// A connection to the socket on which a master publishes events. A wait stops if the descriptor `stop`
-/// becomes readable. -1 means no descriptor. The descriptor must outlive the connection. Used by one thread.
+/// A connection to the socket on which a master publishes events. A wait ends if the descriptor `stop`
+/// becomes readable; -1 means no descriptor. `stop` must outlive the connection. Used by one thread.
 class EventSocket {
  public:
   /// Connects to the socket. Fails with the errors of `connect_event_socket`.
   [[nodiscard]] static Result<EventSocket> connect(const BusOptions& where, int stop);
 
-  /// Returns the received bytes, which are valid until the next call, or no bytes after `patience`. Fails
-  /// with `unavailable` if the connection is lost.
+  /// Returns received bytes, which are valid until the next call. Returns no bytes if none arrive within
+  /// `patience`. Fails with `unavailable` if the connection is lost.
   [[nodiscard]] Result<std::string_view> read(std::chrono::milliseconds patience);
 
  private:
@@ -62,16 +62,16 @@ class EventSocket {
 };
 
 /// Fires events on the socket on which a master accepts events, as Salt's `fire_event` does. The master sends
-/// no reply. The first event makes the connection, and an event after a loss makes a new connection. Each
-/// event follows its length in 4 bytes, as Salt 3006 to 3008 expect. Thread-safe.
+/// no reply. The connection is made for the first event, and again after a loss. 4 bytes with the length
+/// precede each event, as Salt 3006 to 3008 expect. Thread-safe.
 class EventPusher {
  public:
   /// `where` has the path of `master_event_pull.ipc`, or Salt's `tcp_master_pull_port`.
   explicit EventPusher(BusOptions where) : where_(std::move(where)) {}
 
-  /// Fires an event in at most 5 seconds. `data` is a map in msgpack. Fails with `unavailable` without a
-  /// listening master, with `authorization` and the missing permission, or with `timeout`. After a timeout,
-  /// the master may still read the event.
+  /// Fires an event in at most 5 seconds. `data` is a msgpack map. Fails with `unavailable` if no master
+  /// listens, with `authorization` and the missing permission, or with `timeout`. After a timeout, the master
+  /// may still read the event.
   Result<void> fire(std::string_view tag, std::string_view data, SteadyTime deadline);
 
  private:
@@ -82,19 +82,19 @@ class EventPusher {
   Result<void> write(std::string_view frame, SteadyTime deadline);
 
   const BusOptions where_;
-  // The thread sanitizer of g++ 12 does not fully support std::timed_mutex.
+  // std::timed_mutex is not used, because the thread sanitizer of g++ 12 does not fully support it.
   std::mutex mutex_;
   std::condition_variable freed_;
-  bool taken_ = false;              // guarded by mutex_
-  UniqueFd connection_;             // used only by the owner of the `Turn`
-  std::optional<SocketFile> file_;  // the file of the socket of `connection_`
+  bool taken_ = false;              // Whether a `Turn` exists. `mutex_` guards it.
+  UniqueFd connection_;             // Only the owner of the `Turn` uses this member.
+  std::optional<SocketFile> file_;  // The file of the socket of `connection_`.
 };
 
-/// Returns an event in the format of the socket. The bytes are wiped, because they may contain secrets.
+/// Returns an event in the master's format. The bytes are wiped, because they may contain secrets.
 [[nodiscard]] WipedBytes pushed_frame(std::string_view tag, std::string_view data);
 
-/// Explains after EACCES why the process cannot connect to the unix socket at `path`. Names the folder or
-/// socket, and the missing permission. May query the sources in nsswitch.conf. Thread-safe.
+/// Returns the reason for EACCES from a connect to the unix socket at `path`: the folder or socket, and the
+/// missing permission. May query the sources in nsswitch.conf. Thread-safe.
 [[nodiscard]] std::string refused_path(const std::string& path);
 
 /// Returns the text of `refused_path` for a socket with a known owner, group and mode.

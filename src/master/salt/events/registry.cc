@@ -11,7 +11,7 @@
 namespace rest_fcgi::salt {
 namespace {
 
-constexpr std::size_t kMostLosses = 1000;  // the largest number of jobs whose losses are remembered
+constexpr std::size_t kMostLosses = 1000;  // The largest number of jobs for which losses are recorded.
 
 Error bus_lost() {
   return {ErrorKind::unavailable,
@@ -19,7 +19,7 @@ Error bus_lost() {
                  kMasterNotAvailable)};
 }
 
-/// Returns the error for a listener whose events were dropped before the reply with its job id came.
+/// Returns the error for a listener if its events were dropped before its job id was known.
 Error events_lost(std::size_t most) {
   return {ErrorKind::unavailable,
           format("More than {} bytes of events came before the Salt master had answered the publication: "
@@ -31,7 +31,7 @@ Error another_waits(std::string_view jid) {
   return {ErrorKind::unavailable, format("Another call waits for the job {} already.", jid)};
 }
 
-/// Returns the error for callers. The exact reason is only logged, for administrators.
+/// Returns the error that callers see. The exact reason is only in the log, for administrators.
 Error for_callers(ErrorKind why) {
   if (why == ErrorKind::authorization) {
     return {
@@ -48,7 +48,7 @@ Error for_callers(ErrorKind why) {
 
 }  // namespace
 
-/// Returns the memory that an event needs, including an estimate for the heap.
+/// Returns the memory in bytes that an event needs, including an estimate for the heap.
 std::size_t EarlyEvents::Kept::bytes() const noexcept {
   constexpr std::size_t kHeap = 160;
   return sizeof(Kept) + kHeap + jid.size() + tag.size() + data.size();
@@ -127,13 +127,13 @@ void Registry::not_joined(ErrorKind why) {
     const std::lock_guard lock(mutex_);
     why_ = why;
     if (!joined_) return;
-    affected.reserve(jobs_.size());  // may throw; nothing has changed yet
+    affected.reserve(jobs_.size());  // `reserve` may throw before anything has changed.
     joined_ = false;
     ++losses_;
     early_.clear();
     dropping_early_ = false;
     for (const auto& [jid, job] : jobs_) {
-      if (!job->replaying) affected.push_back(job);  // the thread that replays tells the other listeners
+      if (!job->replaying) affected.push_back(job);  // `replay` reports the loss to the other listeners.
     }
   }
   for (const JobPtr& job : affected) job->listener->on_loss(error);
@@ -152,11 +152,11 @@ void Registry::close() {
 void Registry::on_event(const Event& event) {
   const auto topic = topic_of(event.tag);
   if (!topic) return;
-  JobPtr dropped;  // the dropped job is destroyed after the lock is released
+  JobPtr dropped;  // The dropped job is destroyed after the lock is released.
   JobPtr job;
   {
     std::unique_lock lock(mutex_);
-    // An unneeded listener is removed first. Later events of the job may be for the next listener.
+    // Removes an unneeded listener of the job, because the event may be for the job's next listener.
     dropped = take_unneeded(topic->jid);
     const auto found = jobs_.find(topic->jid);
     if (found == jobs_.end() || found->second->replaying) return keep(*topic, event, lock);
@@ -184,7 +184,7 @@ void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std
 }
 
 void Registry::sweep() {
-  std::vector<JobPtr> dropped;  // destroyed after the lock is released
+  std::vector<JobPtr> dropped;  // The dropped jobs are destroyed after the lock is released.
   const std::lock_guard lock(mutex_);
   dropped = take_unneeded();
 }
@@ -220,7 +220,7 @@ Result<void> Registry::wait_until_joined(SteadyTime until) {
 }
 
 Result<Registry::Expectation> Registry::expect(std::string_view jid) {
-  std::vector<JobPtr> dropped;  // destroyed after the lock is released
+  std::vector<JobPtr> dropped;  // The dropped jobs are destroyed after the lock is released.
   const std::lock_guard lock(mutex_);
   if (closed_ || !joined_) return for_callers(why_);
   const auto is_full = [this] { return jobs_.size() + expectations_.size() >= max_jobs_; };
@@ -245,7 +245,7 @@ void Registry::forget(const Ticket& ticket) {
 }
 
 Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener) {
-  JobPtr dropped;  // destroyed after the lock is released
+  JobPtr dropped;  // The dropped job is destroyed after the lock is released.
   std::unique_lock lock(mutex_);
   dropped = take_unneeded(jid);
   const auto job = std::make_shared<Job>(Job{std::string(jid), std::move(listener)});
@@ -254,7 +254,7 @@ Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_p
   return {};
 }
 
-/// Passes kept events and losses to the listener of a job, until no more are kept.
+/// Passes events and losses to the listener of a job, until no kept events are left.
 void Registry::replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock) {
   while (true) {
     std::optional<Error> lost;

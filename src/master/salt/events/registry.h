@@ -22,18 +22,18 @@
 
 namespace rest_fcgi::salt {
 
-/// Receives the events of one job. One thread at a time calls `on_event` and `on_loss`, without a lock of the
-/// bus. Both functions must be quick and must not throw.
+/// The interface of an object that receives the events of one job. One thread at a time calls `on_event` and
+/// `on_loss`, without a lock of the bus. These two functions must be quick and must not throw.
 class Listener {
  public:
   virtual ~Listener() = default;
 
-  /// Returns whether the listener is still needed. Any thread may call the function with a lock held, so the
+  /// Returns whether the listener is still needed. Any thread may call this function with a lock held, so the
   /// function must only return a value.
   [[nodiscard]] virtual bool is_needed() const = 0;
   virtual void on_event(const Topic& topic, std::string_view data) = 0;
 
-  /// Reports that events may be missing. Later events follow.
+  /// Handles a loss of events. More events may follow.
   virtual void on_loss(const Error& error) = 0;
 };
 
@@ -41,7 +41,7 @@ class Listener {
 class EarlyEvents {
  public:
   struct Kept {
-    std::uint64_t number;  ///< ascending number of the event
+    std::uint64_t number;  ///< The ascending number of the event.
     std::string jid;
     std::string tag;
     std::string data;
@@ -57,8 +57,8 @@ class EarlyEvents {
   /// may include the new event.
   std::size_t keep(Kept event);
 
-  /// Returns whether an event of the job with the number `since` or later was dropped. Returns true if too
-  /// many jobs lost events to remember each job.
+  /// Returns whether an event of the job with the number `since` or later was dropped. Returns true if the
+  /// losses of single jobs are too many to be recorded.
   [[nodiscard]] bool has_lost(std::string_view jid, std::uint64_t since) const;
 
   /// Removes and returns the events of a job with the number `since` or later.
@@ -75,15 +75,15 @@ class EarlyEvents {
   const std::size_t max_bytes_;
   std::list<Kept> events_;
   std::multimap<std::pair<std::string_view, std::uint64_t>, std::list<Kept>::iterator>
-      by_job_;  // by the job id, borrowed from `events_`, and the number of the event
+      by_job_;  // The events by job id, borrowed from `events_`, and event number.
   std::size_t bytes_ = 0;
   std::map<std::string, std::uint64_t, std::less<>> losses_;
-  std::uint64_t all_lost_ = 0;  // events up to the number count as dropped for every job
+  std::uint64_t all_lost_ = 0;  // Events up to this number count as dropped for every job.
 };
 
-/// Holds the listeners of jobs and the calls that expect a job. While an Expectation exists, events of jobs
-/// without a listener are kept for the listener. No lock is held while a listener is called. Thread-safe;
-/// events come from one thread.
+/// The listeners of jobs, and the Expectations of calls. While an Expectation exists, events of jobs without
+/// a listener are kept. No lock is held while a listener is called. Thread-safe; only one thread may pass
+/// events.
 class Registry {
  public:
   explicit Registry(const BusOptions& options);
@@ -93,15 +93,15 @@ class Registry {
   void on_event(const Event& event);
   void sweep();
 
-  /// Refuses further expectations. Waits until no thread waits for the bus, and all listeners know about the
+  /// Refuses further expectations. Returns when no thread waits for the bus and all listeners have got the
   /// loss.
   void close();
 
   /// Waits until the bus is joined, at most until `until`. Fails with `unavailable`.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime until);
 
-  /// Keeps events of jobs without a listener as long as it exists. The first return of a job may come before
-  /// the reply with its job id. Used by one thread; the registry must outlive it.
+  /// Keeps events of jobs without a listener while it exists, because a return may come before the reply with
+  /// the job id. Used by one thread. The registry must outlive the Expectation.
   class Expectation {
    public:
     Expectation(Expectation&& other) noexcept
@@ -111,9 +111,9 @@ class Registry {
       if (registry_ != nullptr) registry_->forget(ticket_);
     }
 
-    /// Passes the job's events since the start of the expectation to `listener`, until the listener is no
-    /// longer needed. Reports an earlier loss of the bus at once. Fails with `unavailable` if another
-    /// listener has the job.
+    /// Passes the job's events since the start of the Expectation to `listener`, until the listener is no
+    /// longer needed. Reports a loss of the bus since the start at once. Fails with `unavailable` if the job
+    /// has another listener.
     Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener) {
       return registry_->listen(ticket_, jid, std::move(listener));
     }
@@ -121,18 +121,17 @@ class Registry {
    private:
     friend class Registry;
     struct Ticket {
-      std::uint64_t number;  // the number of the first event that may be needed
-      std::uint64_t losses;  // the number of earlier losses of the bus
-      std::string jid;       // the job id that the caller claimed; may be empty
+      std::uint64_t number;  // The number of the earliest event that may be needed.
+      std::uint64_t losses;  // The number of losses of the bus before the start.
+      std::string jid;       // The job id that the caller chose, or empty.
     };
     Expectation(Registry& registry, Ticket ticket) : registry_(&registry), ticket_(std::move(ticket)) {}
     Registry* registry_;
     Ticket ticket_;
   };
 
-  /// Starts to keep events, and reserves a place for a listener. `jid` is empty if the job id is unknown.
-  /// Fails with `unavailable` if the bus is not joined, too many listeners exist, or another call has the
-  /// job.
+  /// Begins to keep events, and reserves a place for a listener. `jid` is empty if the job id is unknown.
+  /// Fails with `unavailable` if the bus is not joined, too many listeners exist, or another call uses `jid`.
   [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:
@@ -140,7 +139,7 @@ class Registry {
   struct Job {
     std::string jid;
     std::shared_ptr<Listener> listener;
-    // Whether the thread in `listen` still passes on kept events; guarded by mutex_.
+    // Whether `replay` still passes kept events to the listener. `mutex_` guards it.
     bool replaying = true;
 
     [[nodiscard]] bool is_unneeded() const { return !replaying && !listener->is_needed(); }
@@ -154,28 +153,28 @@ class Registry {
   [[nodiscard]] Result<void> listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener);
   void replay(Ticket ticket, Job& job, std::unique_lock<std::mutex>& lock);
   void keep(const Topic& topic, const Event& event, std::unique_lock<std::mutex>& lock);
-  /// Removes the jobs whose listeners are not needed. The caller destroys the jobs after it has released the
-  /// lock.
+  /// Removes the jobs whose listeners are not needed. The caller must release the lock before it destroys the
+  /// returned jobs.
   std::vector<JobPtr> take_unneeded();
   JobPtr take_unneeded(std::string_view jid);
 
   const std::size_t max_jobs_;
   const std::size_t max_early_bytes_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;  // notified when joined_, closed_ or waiting_ has changed
+  std::condition_variable changed_;  // Notified when joined_, closed_ or waiting_ changes.
   std::unordered_map<std::string, JobPtr, Hash, std::equal_to<>>
-      jobs_;  // mutex_ guards this member and all following members
-  // The job ids that callers chose and that have no listener yet.
+      jobs_;  // mutex_ guards this member and all following members.
+  // The job ids that callers chose for jobs that have no listener yet.
   std::set<std::string, std::less<>> claimed_;
   EarlyEvents early_;
-  bool dropping_early_ = false;           // whether events were dropped since `early_` was last empty
-  std::set<std::uint64_t> expectations_;  // the numbers of the expectations that exist
-  std::uint64_t next_number_ = 1;         // the number of the next event or expectation
-  std::uint64_t losses_ = 0;              // the number of losses of the bus
+  bool dropping_early_ = false;           // Whether events were dropped since `early_` was empty.
+  std::set<std::uint64_t> expectations_;  // The numbers of the existing Expectations.
+  std::uint64_t next_number_ = 1;         // The number of the next event or Expectation.
+  std::uint64_t losses_ = 0;              // The number of losses of the bus.
   bool joined_ = false;
   bool closed_ = false;
-  std::size_t waiting_ = 0;                 // the number of threads in `wait_until_joined`
-  ErrorKind why_ = ErrorKind::unavailable;  // the reason why the bus is not joined
+  std::size_t waiting_ = 0;                 // The number of threads in `wait_until_joined`.
+  ErrorKind why_ = ErrorKind::unavailable;  // The reason why the bus is not joined.
 };
 
 }  // namespace rest_fcgi::salt

@@ -79,7 +79,7 @@ class HeaderVisitor : public BoundedVisitor {
   std::uint32_t count_ = 0;
 };
 
-/// Reads the value at the offset `at`, then moves `at` to the end of the value. `depth` is the nesting level
+/// Reads the value at the offset `at`, and moves `at` to the end of the value. `depth` is the nesting level
 /// of the value.
 Result<PackedValue> take(std::string_view bytes, std::size_t& at, std::size_t depth) {
   const std::size_t begin = at;
@@ -93,7 +93,7 @@ Result<PackedValue> take(std::string_view bytes, std::size_t& at, std::size_t de
 /// Returns the number of elements or members that the header announces. Moves `at` to the first element.
 Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind expected) {
   HeaderVisitor header;
-  // The visitor stops parsing after the header. `parse_one` reports the stop as an error, which is ignored.
+  // The visitor stops parsing after the header. `parse_one` reports this stop as an error, which is ignored.
   (void)parse_one(bytes, at, header);
   if (header.kind() == expected) return header.count();
   Result<PackedValue> found = PackedValue::read(bytes);
@@ -102,8 +102,8 @@ Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind 
                format("Expected msgpack of {}, found {}", type_name(expected), type_name(found->kind))};
 }
 
-/// Returns whether a value is a `bin`. A master uses the key `"cmd"`, and a minion could send `b"cmd"`, which
-/// Python distinguishes.
+/// Returns whether a value is a `bin`. In Python, a minion's key `b"cmd"` differs from the master's key
+/// `"cmd"`.
 bool is_bin(std::string_view packed) noexcept {
   const auto first = static_cast<unsigned char>(packed.front());
   return first >= 0xc4 && first <= 0xc6;

@@ -26,10 +26,10 @@ struct PackedValue {
 
   Kind kind = Kind::nil;
   bool boolean = false;
-  std::int64_t integer = 0;  ///< an unsigned value that does not fit becomes the largest value
+  std::int64_t integer = 0;  ///< The integer. A too large value becomes the largest value.
   double real = 0;
-  std::string_view text{};           ///< the content of a `str` or `bin`, which may not be UTF-8
-  std::string_view packed = "\xC0";  ///< all bytes of the value
+  std::string_view text{};           ///< The content of a `str` or `bin`. It may not be UTF-8.
+  std::string_view packed = "\xC0";  ///< All bytes of the value.
 
   /// Reads the outermost value. Fails with `internal` unless the bytes are exactly one value.
   [[nodiscard]] static Result<PackedValue> read(std::string_view bytes);
@@ -39,7 +39,7 @@ struct PackedValue {
 /// memory. Fails with `internal` for malformed or too deeply nested msgpack.
 [[nodiscard]] Result<std::optional<std::size_t>> whole_value(std::string_view bytes);
 
-/// Returns the name of a type for messages, such as `a str`.
+/// Returns a type's name with its article for messages, such as `a str`.
 [[nodiscard]] std::string_view type_name(PackedValue::Kind kind) noexcept;
 
 /// Calls `show` with each element of an array, up to the first error. Fails with `internal` unless the bytes
@@ -52,8 +52,8 @@ Result<void> each_element(std::string_view array_bytes,
 Result<void> each_member(std::string_view map_bytes,
                          const std::function<void(const PackedValue& key, const PackedValue& value)>& show);
 
-/// Returns the borrowed elements of an array of texts, such as minion ids. Fails with `internal` for another
-/// value.
+/// Returns the borrowed elements of an array of texts, such as minion ids. Fails with `internal` for any
+/// other value.
 [[nodiscard]] Result<std::vector<std::string_view>> read_texts(std::string_view array_bytes);
 
 /// Selected members of one msgpack map. Borrows the bytes. Immutable; thread-safe.
@@ -61,8 +61,8 @@ class Fields {
  public:
   using Field = PackedValue;
 
-  /// Reads the members with the names in `wanted`. The last of equal names counts, as in Python. A `bin` is
-  /// no name. Fails with `internal` unless the bytes are exactly one map.
+  /// Reads the members whose names are in `wanted`. If a name is repeated, the last member is used, as in
+  /// Python. A `bin` is not a name. Fails with `internal` unless the bytes are exactly one map.
   [[nodiscard]] static Result<Fields> read(std::string_view map_bytes,
                                            std::span<const std::string_view> wanted);
   [[nodiscard]] static Result<Fields> read(std::string_view map_bytes,
@@ -70,40 +70,40 @@ class Fields {
     return read(map_bytes, std::span(wanted.begin(), wanted.size()));
   }
 
-  /// Returns the member, or null for a missing member. The object owns the member.
+  /// Returns the member, or null if it is missing. The Fields own the member.
   [[nodiscard]] const Field* find(std::string_view name) const noexcept;
 
-  /// Returns the text of the member, or an empty text for a missing or another member.
+  /// Returns the text of the member. Returns an empty text if the member is missing or not a text.
   [[nodiscard]] std::string_view text(std::string_view name) const noexcept;
 
  private:
   std::vector<std::pair<std::string_view, Field>> fields_;
 };
 
-/// Decides which parts of a value are hidden in the JSON of the value.
+/// Decides which texts and values are hidden when a msgpack value is written as JSON.
 class Redactor {
  public:
   enum class Verdict : std::uint8_t {
-    look_inside,     ///< shows the value and decides about members and texts inside
-    show,            ///< shows the whole value
-    hide,            ///< replaces the value by `master::kHidden`, unless it is nil or a boolean
-    hide_but_count,  ///< hides the value, unless it is a number or a text of few digits (`master::is_count`)
+    look_inside,     ///< Shows the value and decides about members and texts inside.
+    show,            ///< Shows the whole value.
+    hide,            ///< Replaces the value by `master::kHidden`, unless it is nil or a boolean.
+    hide_but_count,  ///< Hides the value, unless it is a number or a text of few digits (`master::is_count`).
   };
   virtual ~Redactor() = default;
 
-  /// Decides about the value of a member. `depth` is the number of maps and arrays around the value, at least
-  /// 1.
+  /// Returns the verdict about the value of a member. `depth` is the number of maps and arrays around the
+  /// value, at least 1.
   [[nodiscard]] virtual Verdict of_member(std::string_view key, std::size_t depth) const = 0;
 
-  /// Returns the replacement for a text, or absent for an unchanged text.
+  /// Returns the replacement for a text. Returns absent if the text is shown unchanged.
   [[nodiscard]] virtual std::optional<std::string> shown(std::string_view text) const = 0;
 };
 
-/// Appends one msgpack value as the JSON of `salt.utils.json.dumps`, in one pass. Rules apply where Salt
-/// fails or writes invalid JSON. NaN and infinities become null. `bin` becomes text, in base64 if it is not
-/// UTF-8. Malformed bytes of `str` become U+FFFD. A key becomes text. Extension 78 becomes an ISO 8601 date,
-/// and extension 79 the value of a named constant. The payload of another extension becomes text.
-/// `redactor` is null to show everything. Fails with `internal`, with the problem and its byte offset, unless
+/// Appends one msgpack value as the JSON of `salt.utils.json.dumps`, in one pass. The following rules apply
+/// where Salt fails or writes invalid JSON. NaN and infinities become null. `bin` becomes text, or base64
+/// text if it is not UTF-8. Malformed bytes of `str` become U+FFFD. Keys become texts. Extension 78 becomes
+/// an ISO 8601 date, and extension 79 the value of a named constant. The payload of another extension becomes
+/// text. A null `redactor` shows everything. Fails with `internal`, the problem and its byte offset, unless
 /// the bytes are one value of at most `max_depth` levels. After an error `out` is unchanged.
 Result<void> append_json(std::string_view bytes, std::string& out, const Redactor* redactor = nullptr,
                          std::size_t max_depth = kMaxDepth);

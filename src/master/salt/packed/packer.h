@@ -10,9 +10,9 @@
 
 namespace rest_fcgi::salt {
 
-/// Appends msgpack to bytes that are wiped, because requests contain passwords. Values have their shortest
-/// form. Texts become `str`; masters do not accept `bin` and extensions. Borrows `out`. Not synchronized.
-/// REQUIRES: the caller appends as many members as it announced, fewer than 2^32.
+/// Appends msgpack to bytes that are wiped, because requests contain passwords. Each value has its shortest
+/// form. Texts become `str`, because masters do not accept `bin` and extensions. Borrows `out`. Not
+/// synchronized. REQUIRES: the caller appends as many members as it announced, fewer than 2^32.
 class Packer {
  public:
   explicit Packer(WipedBytes& out) : out_(out) {}
@@ -27,8 +27,8 @@ class Packer {
   Packer& boolean(bool value);
   Packer& nil();
 
-  /// Appends a JSON value. Integers that msgpack cannot hold become text, as in Salt. Integers of 20 digits
-  /// also become text, because Salt takes them for job ids.
+  /// Appends a JSON value. Like Salt, converts to text: integers that msgpack cannot hold, and integers of 20
+  /// digits, which Salt takes for job ids.
   Packer& value(const JsonValue& value);
 
  private:

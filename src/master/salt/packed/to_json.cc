@@ -18,8 +18,8 @@ namespace {
 constexpr int kDate = 78;
 constexpr int kConstant = 79;
 
-/// Converts Salt's date `20261120T12:00:00.000000` to ISO 8601, `2026-11-20T...`. Returns absent for another
-/// text.
+/// Converts Salt's date `20261120T12:00:00.000000` to ISO 8601, `2026-11-20T...`. Returns absent for any
+/// other text.
 std::optional<std::string> iso_date(std::string_view packed) {
   constexpr std::string_view form = "00000000T00:00:00.000000";
   if (packed.size() != form.size()) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<std::string> iso_date(std::string_view packed) {
   return std::string(packed).insert(6, "-").insert(4, "-");
 }
 
-/// Returns the text of a float that is a key, as Python's json writes it.
+/// Returns the text that Python's json writes for a float as key.
 std::string float_key(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
@@ -90,7 +90,7 @@ class JsonVisitor : public BoundedVisitor {
 
   JsonWriter& writer() { return key_writer_ ? *key_writer_ : out_; }
 
-  /// Returns whether the current value is a key. The next call returns false.
+  /// Returns whether the current value is a key, and resets this state.
   bool take_key() { return std::exchange(at_key_, false); }
 
   /// Returns the verdict about the current value. `is_count` says whether the value is a number or a text of
@@ -103,7 +103,7 @@ class JsonVisitor : public BoundedVisitor {
 
   bool key(std::string_view name) {
     const bool looks_inside = redactor_ != nullptr && inside_ == Verdict::look_inside;
-    // A form whose body is JSON is read as one long key, so keys may contain secrets.
+    // JSON with the Content-Type of a form becomes one long key, so keys may contain secrets.
     const auto shown = looks_inside ? redactor_->shown(name) : std::nullopt;
     writer().key(shown ? std::string_view(*shown) : name);
     if (looks_inside) next_ = redactor_->of_member(name, depth());
@@ -138,14 +138,14 @@ class JsonVisitor : public BoundedVisitor {
   bool close();
 
   JsonWriter out_;
-  const Redactor* const redactor_;  // null to show everything
+  const Redactor* const redactor_;  // The redactor. Null shows everything.
   bool at_key_ = false;
-  Verdict next_ = Verdict::look_inside;  ///< the verdict about the next value
+  Verdict next_ = Verdict::look_inside;  ///< The verdict about the next value.
   /// The verdict about all values until the end of the level `since_`.
   Verdict inside_ = Verdict::look_inside;
   std::size_t since_ = 0;
 
-  /// A key that is an array or map is first written into `key_text_`.
+  /// The JSON of a key that is an array or map, before it becomes a key.
   std::string key_text_;
   std::optional<JsonWriter> key_writer_;
   std::size_t key_depth_ = 0;
@@ -161,7 +161,7 @@ bool JsonVisitor::open() {
     since_ = depth();
     return true;
   }
-  // Each level of nested keys would double the number of backslashes.
+  // Nested keys are refused, because each level would double the number of backslashes.
   if (key_writer_) return stop("an array or map as key inside of one that is a key");
   key_text_.clear();
   key_writer_.emplace(key_text_);

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-// Without the macro, msgpack-cxx needs Boost.
+// Without this macro, msgpack-cxx needs Boost.
 #define MSGPACK_NO_BOOST
 #include <msgpack/null_visitor.hpp>
 #include <msgpack/unpack.hpp>
@@ -36,7 +36,7 @@ class BoundedVisitor : public msgpack::null_visitor {
     stop("cut short");
   }
 
-  /// Returns whether the bytes only ended before the end of the value.
+  /// Returns whether the bytes end before the end of a valid value.
   [[nodiscard]] bool cut_short() const noexcept { return cut_short_; }
 
  protected:
@@ -65,8 +65,8 @@ class BoundedVisitor : public msgpack::null_visitor {
   bool cut_short_ = false;
 };
 
-/// Passes the value at the offset `at` to `visitor`, then moves `at` to the end of the value. Fails with
-/// `internal`, with the problem and its byte offset.
+/// Passes the value at the offset `at` to `visitor`, and moves `at` to the end of the value. Fails with
+/// `internal`, the problem and its byte offset.
 template <class Visitor>
 Result<void> parse_one(std::string_view bytes, std::size_t& at, Visitor& visitor) {
   std::string why;

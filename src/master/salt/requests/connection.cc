@@ -19,9 +19,9 @@ using std::chrono::milliseconds;
 constexpr int kEndings = ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                          ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
-// TCP notices after about a minute and a half that the other host is gone.
-constexpr int kKeepaliveIdle = 60;      // seconds
-constexpr int kKeepaliveInterval = 10;  // seconds
+// TCP notices after about 90 seconds that the other host is gone.
+constexpr int kKeepaliveIdle = 60;      // The time in seconds before the first probe.
+constexpr int kKeepaliveInterval = 10;  // The time in seconds between probes.
 constexpr int kKeepaliveCount = 3;
 
 Error error_of(const zmq::error_t& error) {
@@ -33,8 +33,8 @@ Error error_of(const zmq::error_t& error) {
 }
 
 void set_options(zmq::socket_t& socket, const Connection::Options& options) {
-  // ZeroMQ queues no message without a connection, and does not reconnect. No second connection can take over
-  // a message.
+  // ZeroMQ must not queue a message without a connection, and must not reconnect. Otherwise a message could
+  // be sent on a later connection.
   socket.set(zmq::sockopt::immediate, true);
   socket.set(zmq::sockopt::reconnect_ivl, -1);
   socket.set(zmq::sockopt::linger, 0);
@@ -44,12 +44,12 @@ void set_options(zmq::socket_t& socket, const Connection::Options& options) {
   socket.set(zmq::sockopt::tcp_keepalive_idle, kKeepaliveIdle);
   socket.set(zmq::sockopt::tcp_keepalive_intvl, kKeepaliveInterval);
   socket.set(zmq::sockopt::tcp_keepalive_cnt, kKeepaliveCount);
-  // ZeroMQ tries only one address of a name. For `localhost` that would be ::1, where masters do not listen
-  // by default. Salt does the same.
+  // IPv6 is used only for an IPv6 address. With IPv6, ZeroMQ would try only ::1 for `localhost`, where
+  // masters do not listen by default. Salt does the same.
   socket.set(zmq::sockopt::ipv6, options.uri.find('[') != std::string::npos);
 }
 
-/// Returns a socket that receives the events that end `socket`. REQUIRES: `socket` is not connected yet.
+/// Returns a socket for the events that end `socket`. REQUIRES: `socket` is not connected yet.
 zmq::socket_t monitor_of(zmq::context_t& context, zmq::socket_t& socket) {
   static std::atomic<std::uint64_t> number = 0;
   const std::string name = format("inproc://ended-{}", ++number);
@@ -104,7 +104,7 @@ Result<std::unique_ptr<Connection>> Connection::make(zmq::context_t& context, co
 }
 
 Connection::~Connection() {
-  // Otherwise ZeroMQ's I/O thread would block until the next event of the monitor is read.
+  // Stops the monitor. Otherwise ZeroMQ's I/O thread would block until its next event is read.
   zmq_socket_monitor(socket_.handle(), nullptr, 0);
 }
 
@@ -114,7 +114,7 @@ Connection::Seen Connection::wait(short events, SteadyTime until) {
     zmq::pollitem_t items[] = {{socket_.handle(), 0, events, 0}, {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
     const int count = zmq_poll(items, 2, time);
     if (count < 0 && zmq_errno() == EINTR) continue;
-    if (count < 0) return Seen::broken;  // the context was shut down
+    if (count < 0) return Seen::broken;  // The context was shut down.
     if (items[1].revents != 0) return Seen::broken;
     if (items[0].revents != 0) return Seen::ready;
     if (time == 0) return Seen::time_up;
@@ -154,13 +154,13 @@ Result<WipedBytes> Connection::receive(SteadyTime deadline) {
 }
 
 bool Connection::send_frames(WipedBytes message) {
-  // If the connection ends between the two frames, ZeroMQ drops the first frame.
+  // A message has two frames. If the connection ends after the first frame, ZeroMQ drops this frame.
   return socket_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait) &&
          socket_.send(message_of(std::move(message)), zmq::send_flags::dontwait);
 }
 
 Result<WipedBytes> Connection::receive_frames() {
-  // The frames are read even if the connection has ended, because the reply may have come earlier.
+  // A reply may have come before the connection ended, so the frames are read in any case.
   zmq::message_t first;
   if (!socket_.recv(first, zmq::recv_flags::dontwait)) {
     return Error{

@@ -17,16 +17,16 @@
 
 namespace rest_fcgi::salt {
 
-/// One TCP connection to a master's `ret_port`: a DEALER socket that sends and receives `["", body]`, one
-/// request at a time. The connection never reconnects, so a message cannot reach the next master. The owner
-/// destroys the connection after any failure. Messages are wiped, except in the buffers of ZeroMQ and the
-/// kernel. Not synchronized.
+/// One TCP connection to a master's `ret_port`. It is a DEALER socket that sends and receives `["", body]`,
+/// one request at a time. The connection never reconnects, so no message can reach a restarted master. The
+/// owner must destroy the connection after any failure. Messages are wiped, except in the buffers of ZeroMQ
+/// and the kernel. Not synchronized.
 class Connection {
  public:
   struct Options {
-    /// `tcp://HOST:PORT`. HOST is an IPv4 address, a host name, or an IPv6 address in brackets.
+    /// The address `tcp://HOST:PORT`. HOST is an IPv4 address, a host name, or an IPv6 address in brackets.
     std::string uri;
-    std::size_t max_answer_size = 0;  ///< the largest reply in bytes; a larger reply closes the connection
+    std::size_t max_answer_size = 0;  ///< The largest reply in bytes; a larger reply closes the connection.
   };
 
   /// Starts to connect. `context` must outlive the connection. Fails with `configuration` for a malformed
@@ -39,11 +39,11 @@ class Connection {
   /// Waits until the connection is established. Returns false on failure or timeout.
   bool wait_until_open(SteadyTime until);
 
-  /// Returns whether the next request can be sent. Unexpected bytes close the connection, because they would
-  /// look like the next reply.
+  /// Returns whether the next request can be sent. Closes the connection after unexpected bytes, because they
+  /// could be taken for the next reply.
   bool is_open();
 
-  /// Sends a message. Fails with `unavailable` if the connection is closed, and then nothing was sent.
+  /// Sends a message. Fails with `unavailable` if the connection is closed. After an error nothing was sent.
   Result<void> send(WipedBytes message);
 
   /// Waits for the reply. May be called again after a timeout. Fails with `unavailable`, `timeout`, or
@@ -58,7 +58,7 @@ class Connection {
   bool send_frames(WipedBytes message);
   Result<WipedBytes> receive_frames();
 
-  zmq::socket_t monitor_;  ///< receives the events that end the connection
+  zmq::socket_t monitor_;  ///< Receives the events that end the connection.
   zmq::socket_t socket_;
 };
 
@@ -73,13 +73,13 @@ Result<void> check_endpoint(std::string_view uri);
 /// and the other requests fail at once. Thread-safe.
 class Outage {
  public:
-  /// The delay after a failed attempt. Requests in the delay fail even if the master runs again.
+  /// The time without attempts after a failure. Requests fail in this time even if the master runs.
   static constexpr std::chrono::milliseconds kPause{100};
 
   explicit Outage(std::chrono::milliseconds connect_timeout) : connect_timeout_(connect_timeout) {}
 
-  /// Returns whether the caller may try to connect, and has to report the result with `failed` or
-  /// `succeeded`. Other callers may try after `connect_timeout` and a delay.
+  /// Returns whether the caller may try to connect. The caller must report the result with `failed` or
+  /// `succeeded`. Without a report, another caller may try after `connect_timeout` and a delay.
   bool may_try(SteadyTime now) {
     const std::scoped_lock lock(mutex_);
     if (!away_) return true;
@@ -106,11 +106,11 @@ class Outage {
   SteadyTime next_try_;
 };
 
-/// Keeps the idle connections. The newest connection is taken first, so that surplus connections become old.
+/// The idle connections. `take` returns the newest connection, so that surplus connections become old.
 /// Thread-safe.
 class IdleConnections {
  public:
-  /// The age at which the next `put` closes a connection.
+  /// The age at which `put` closes a connection.
   static constexpr std::chrono::seconds kMaxAge{60};
 
   std::unique_ptr<Connection> take();
@@ -126,7 +126,7 @@ class IdleConnections {
   };
 
   mutable std::mutex mutex_;
-  std::deque<Kept> kept_;  ///< sorted by age, oldest first
+  std::deque<Kept> kept_;  ///< The connections, sorted by age. The oldest is in front.
 };
 
 }  // namespace rest_fcgi::salt

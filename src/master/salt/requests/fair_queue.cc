@@ -30,7 +30,7 @@ std::size_t class_limit(PriorityClass priority, const PoolOptions& options) {
   const std::size_t half_of_the_connections = options.connections / 2;
   const std::size_t half_of_the_workers = (options.worker_threads + 1) / 2;
   const std::size_t slow = slow_limit(options);
-  // The limit leaves at least one place to the other slow classes.
+  // Leaves at least one place for slow requests of other classes.
   const std::size_t most_of_the_slow = at_least_one(slow - 1);
   switch (priority) {
     case PriorityClass::publish:
@@ -67,7 +67,7 @@ FairQueue::FairQueue(const PoolOptions& options)
 Result<FairQueue::Place> FairQueue::take(PriorityClass priority, SteadyTime deadline) {
   std::unique_lock lock(mutex_);
   if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
-  // A request of the class waits only if the class is full.
+  // Requests of a class wait only while the class has no free place.
   if (has_free_place(state(priority))) {
     begin(state(priority));
     return Place(this, {.priority = priority});

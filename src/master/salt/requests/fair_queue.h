@@ -16,20 +16,20 @@
 
 namespace rest_fcgi::salt {
 
-/// The cost of a request for the master. It limits how many requests of a class run at once. The master
-/// distributes requests round robin, so slow requests must never occupy all workers.
+/// The cost of a request for the master, which limits how many requests of a class run at once. The master
+/// distributes requests round robin, so slow requests must never occupy all its workers.
 enum class PriorityClass {
-  publish,      ///< the request takes some milliseconds
-  question,     ///< a publish of `saltutil.find_job`, with low priority
-  runner,       ///< the request starts a process, which takes about ten milliseconds
-  wheel,        ///< a wheel runs in the worker until its end
-  wheel_async,  ///< a wheel without a waiting caller
-  login,        ///< a wrong password blocks a worker for a second
-  token,        ///< takes some milliseconds, but anyone can send invented tokens
+  publish,      ///< A publish takes some milliseconds.
+  question,     ///< A publish of `saltutil.find_job` has a low priority.
+  runner,       ///< A runner starts a process, which takes about ten milliseconds.
+  wheel,        ///< A wheel runs in the master's worker until it ends.
+  wheel_async,  ///< A wheel for which no caller waits.
+  login,        ///< A login with a wrong password blocks a worker for a second.
+  token,        ///< A question about a token takes some milliseconds. Anyone can send invented tokens.
 };
 inline constexpr std::size_t kPriorityClasses = 7;
 
-/// The class of a request, and the client's address. A request of the program itself has an empty address.
+/// A request's class and client address. A request of the program itself has an empty address.
 struct Request {
   Request(PriorityClass its_priority, std::string_view its_remote = {})
       : priority(its_priority), remote(its_remote) {}
@@ -38,30 +38,30 @@ struct Request {
 };
 
 struct PoolOptions {
-  std::string uri = "tcp://127.0.0.1:4506";  ///< the master's `ret_port`
-  std::size_t connections = 16;              ///< the largest number of connections
-  std::size_t worker_threads = 5;            ///< Salt's `worker_threads`: the master's worker processes
+  std::string uri = "tcp://127.0.0.1:4506";  ///< The master's `ret_port`.
+  std::size_t connections = 16;              ///< The largest number of connections.
+  std::size_t worker_threads = 5;            ///< Salt's `worker_threads`: the number of the master's workers.
   /// The largest number of threads that wait for a connection. Further requests get the error `unavailable`.
   std::size_t max_waiting = 1024;
-  /// The largest number of threads that wait for the check of a login, and of threads that wait for a token.
+  /// The largest number of threads that wait for the check of a login. The same limit applies to tokens.
   std::size_t max_waiting_logins = 64;
   /// The largest reply in bytes. A larger reply closes the connection.
   std::size_t max_answer_size = std::size_t{256} << 20;
   /// The longest time to connect. A refused connection fails at once.
   std::chrono::milliseconds connect_timeout{4000};
-  /// The time after which a request has stalled, unless it is a login. Other requests do not wait for a
-  /// stalled request; see `FairQueue::stall`.
+  /// The time after which a request counts as stalled. Other requests do not wait for a stalled request; see
+  /// `FairQueue::stall`. A login never counts as stalled.
   std::chrono::milliseconds slow_after{2000};
 };
 
 /// Returns how many requests of a class may run at once, at least 1.
 std::size_t class_limit(PriorityClass priority, const PoolOptions& options);
 
-/// Returns how many logins and wheels may run together. One of several workers of the master stays free.
+/// Returns how many logins and wheels may run together. The limit keeps one of several workers free.
 std::size_t slow_limit(const PoolOptions& options);
 
-/// Limits the running requests to `connections` in total, and to the limit of each class. Waiting requests
-/// start in the order of their arrival. A full class does not block other classes. Thread-safe.
+/// Limits the running requests to `connections` in total, and to the limit of each class. Requests wait in
+/// the order of their arrival. A full class does not block other classes. Thread-safe.
 class FairQueue {
  public:
   struct ReturnPlace {
@@ -74,33 +74,33 @@ class FairQueue {
 
   explicit FairQueue(const PoolOptions& options);
 
-  /// Waits for a place. Fails with `timeout`, or with `unavailable` if too many requests wait and after
+  /// Waits for a place. Fails with `timeout`. Fails with `unavailable` if too many requests wait, and after
   /// `close`.
   [[nodiscard]] Result<Place> take(PriorityClass priority, SteadyTime deadline);
 
-  /// Marks a running request as stalled, so that another request may use its place. A wheel keeps its place
-  /// in its class, because it probably still runs. The number of stalled requests is limited to `kMaxStalled`
-  /// times the number of connections.
+  /// Marks a running request as stalled, so that another request may use its place. A stalled wheel still
+  /// counts for the limit of its class, because it probably still runs. The number of stalled requests is
+  /// limited to `kMaxStalled` times the number of connections.
   void stall(Place& place);
   static constexpr std::size_t kMaxStalled = 3;
 
   [[nodiscard]] std::size_t waiting() const;
-  /// Returns the number of running requests, with the stalled ones.
+  /// Returns the number of running requests, including stalled requests.
   [[nodiscard]] std::size_t running() const;
 
-  /// Refuses new requests and wakes the waiting requests. Returns when no request runs.
+  /// Refuses new requests and makes the waiting requests fail. Returns when no request runs.
   void close();
 
  private:
   struct Waiter {
-    std::uint64_t number;  ///< the number in the order of arrival
+    std::uint64_t number;  ///< The number of the request in the order of arrival.
     std::condition_variable woken{};
     bool has_place = false;
   };
   struct ClassState {
     std::size_t limit = 0;
-    bool is_slow = false;      ///< whether requests of the class count for the common limit of slow classes
-    bool keeps_place = false;  ///< whether a stalled request keeps its place in the class
+    bool is_slow = false;      ///< Whether the class counts for the common limit of slow classes.
+    bool keeps_place = false;  ///< Whether a stalled request still counts for the limit of its class.
     std::size_t under_way = 0;
     std::list<Waiter*> waiters{};
   };
@@ -122,7 +122,7 @@ class FairQueue {
   const std::size_t max_waiting_;
   const std::size_t slow_limit_;
   mutable std::mutex mutex_;
-  std::condition_variable left_;  ///< notified when a request has ended or has stopped waiting
+  std::condition_variable left_;  ///< Notified when a request ends or stops waiting.
   std::array<ClassState, kPriorityClasses> classes_;
   std::size_t under_way_ = 0;
   std::size_t slow_under_way_ = 0;

@@ -13,10 +13,10 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The number of ZeroMQ sockets for each connection: three open sockets, and closed sockets that exist a
+/// The number of ZeroMQ sockets for each connection. Three sockets are open, and closed sockets exist a
 /// little longer.
 constexpr std::size_t kSocketsEach = 6;
-constexpr std::size_t kMaxSockets = 65535;  // the largest number that ZeroMQ supports
+constexpr std::size_t kMaxSockets = 65535;  // The largest number of sockets that ZeroMQ supports.
 
 class Pool final : public RequestPool {
  public:
@@ -33,8 +33,8 @@ class Pool final : public RequestPool {
     context_.set(zmq::ctxopt::max_sockets,
                  static_cast<int>(std::min(
                      kMaxSockets, kSocketsEach * ((1 + FairQueue::kMaxStalled) * options.connections + 1))));
-    // The first socket starts ZeroMQ's threads. ZeroMQ aborts the process if no file descriptors are left at
-    // that time, so the socket is made at the start.
+    // The first socket starts ZeroMQ's threads. ZeroMQ aborts the process if no file descriptors are left
+    // then, so the pool makes a socket before it serves requests.
     const zmq::socket_t first(context_, zmq::socket_type::pair);
   }
 
@@ -67,7 +67,7 @@ class Pool final : public RequestPool {
  private:
   using Pass = auth::PasswordHashLimiter::Pass;
 
-  /// Waits for the reply. Marks a slow request as stalled, so that it does not block other requests.
+  /// Waits for the reply. Marks a slow request as stalled, so that other requests can run.
   Result<WipedBytes> receive(Connection& connection, FairQueue::Place& place, Pass& pass,
                              SteadyTime deadline) {
     const bool may_stall = place.get_deleter().priority != PriorityClass::login;
@@ -78,7 +78,7 @@ class Pool final : public RequestPool {
     return connection.receive(deadline);
   }
 
-  /// Waits until a login or token request may enter. The addresses of clients take turns.
+  /// Waits until one more login or token request may run. Admits waiting clients in turn by address.
   Result<Pass> enter(const Request& info, SteadyTime deadline) {
     if (info.priority == PriorityClass::login) return logins_.enter(info.remote, deadline);
     if (info.priority == PriorityClass::token) return tokens_.enter(info.remote, deadline);

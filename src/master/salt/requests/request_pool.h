@@ -12,21 +12,21 @@
 
 namespace rest_fcgi::salt {
 
-/// Sends requests to a Salt master over a few connections, each with one request at a time. A request that
-/// may have reached the master is not sent again, because the master may have executed it. Thread-safe.
+/// Sends requests to a Salt master over a few connections, each with one request at a time. If the master may
+/// have executed a request, the request is not sent again. Thread-safe.
 class RequestPool {
  public:
-  /// Starts ZeroMQ's threads without a connection. Fails with `configuration` for a malformed `uri`, or with
+  /// Starts ZeroMQ's threads without connecting. Fails with `configuration` for a malformed `uri`, or with
   /// `internal`.
   static Result<std::unique_ptr<RequestPool>> make(const PoolOptions& options);
 
   /// Ends all requests with the error `unavailable`. REQUIRES: no new request starts.
   virtual ~RequestPool() = default;
 
-  /// A function that is called just before a request is sent. An error prevents the request.
+  /// A function that is called just before a request is sent. If it fails, the request is not sent.
   using Before = std::function<Result<void>()>;
 
-  /// Sends a message and waits for the reply. Message and reply are wiped. Fails with `unavailable`,
+  /// Sends a message and waits for the reply. Wipes the message and the reply. Fails with `unavailable`,
   /// `timeout`, the errors of `before`, or `internal` for a malformed reply.
   [[nodiscard]] virtual Result<WipedBytes> request(Request info, WipedBytes message, SteadyTime deadline,
                                                    const Before& before) = 0;
