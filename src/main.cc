@@ -60,7 +60,7 @@ int print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? EX_SOFTWARE : EXIT_SUCCESS;
 }
 
-/// Reads the configuration. With `engine: salt`, a rule that this program cannot check only gives a warning.
+/// Reads the configuration. With `engine: salt`, warns about rules that this program cannot check.
 Result<config::Settings> read_settings(const config::CommandLine& command_line) {
   auto settings = config::load(command_line);
   if (!settings) return settings;
@@ -94,7 +94,7 @@ Result<Client> make_client(const config::Settings& settings, const engine::Runti
       std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock()));
 }
 
-/// Makes the application of each path and port, with one client. `monitor` may be null.
+/// Makes the application of each path and port. All use the same client. `monitor` may be null.
 Result<gateway::Applications> make_applications(const config::Settings& settings, const Client& client,
                                                 const Streams& streams, engine::Monitor* monitor) {
   std::map<netapi::Module, http::Application> made;
@@ -130,7 +130,7 @@ std::vector<std::string> etcd_warnings(const config::Settings& settings) {
   return warnings;
 }
 
-/// Returns a line for each rule that matches no function or minion, or no lines with `engine: salt`.
+/// Returns a line for each rule that matches no function or minion. Returns no lines with `engine: salt`.
 std::string idle_rule_lines(const config::Settings& settings, const engine::Runtime& runtime) {
   const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime.engine);
   std::string lines;
@@ -142,7 +142,7 @@ std::string idle_rule_lines(const config::Settings& settings, const engine::Runt
   return lines;
 }
 
-/// Prints the features that are on. Reports mistakes in applications and certificates.
+/// Prints the enabled features. Reports mistakes in applications and certificates.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   std::string event_bus, hooks;
   if (settings.engine == config::Engine::salt) {
@@ -166,7 +166,7 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   return print(summary + idle_rule_lines(settings, *runtime));
 }
 
-/// Checks the configuration for `engine: salt`. A master that does not run is reported, but is no failure.
+/// Checks the configuration for `engine: salt`. Only warns if the master does not run.
 int check_master(const config::Settings& settings, const config::CommandLine& command_line) {
   if (auto good = config::check_salt(settings, command_line); !good) return fail(good.error());
   const std::string event_bus = salt::describe_event_bus(settings.salt);
@@ -176,7 +176,7 @@ int check_master(const config::Settings& settings, const config::CommandLine& co
       event_bus));
 }
 
-/// Returns whether the authentication back end failed, which says nothing about the password.
+/// Returns whether the error is a failure of the back end, which says nothing about the password.
 bool is_failure(ErrorKind kind) {
   return kind == ErrorKind::unavailable || kind == ErrorKind::timeout || kind == ErrorKind::internal;
 }
@@ -227,8 +227,8 @@ Result<void> open_log(const config::Settings& settings) {
   return {};
 }
 
-/// Gives the new configuration the ports that are open. Errors: configuration, if an open port's module is no
-/// longer served.
+/// Changes `wanted` to use the open ports. Errors: configuration, if `wanted` no longer serves the module of
+/// an open port.
 Result<void> keep_ports(const config::Settings& at_start, config::Settings& wanted) {
   const auto& served = wanted.front_ends.served;
   for (const netapi::Module module : at_start.front_ends.http) {
@@ -265,7 +265,7 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   return applications;
 }
 
-/// Logs the warnings about etcd on its own thread, because a cluster may not answer.
+/// Starts a thread that logs warnings about etcd. The thread is needed because a cluster may not answer.
 Thread check_etcd(const config::Settings& settings) {
   auto thread = Thread::start("etcd-check", [&settings] {
     for (const std::string& warning : etcd_warnings(settings)) log::warning(warning);
@@ -284,7 +284,7 @@ void write_certificates(metrics::Writer& writer, const gateway::Options& options
   }
 }
 
-/// Adds a hint that salt-api may use the port.
+/// Adds a hint to the error that salt-api may use the port.
 Error with_hint(Error error, const config::Settings& settings) {
   const bool is_taken = error.message.find("Address already in use") != std::string::npos;
   if (is_taken && settings.engine == config::Engine::salt) {
@@ -308,7 +308,7 @@ void write_gateway(metrics::Writer& writer, const gateway::Statistics& numbers) 
                  static_cast<double>(numbers.slow_streams));
 }
 
-/// Returns the monitor, or null without metrics and health checks.
+/// Returns the monitor. Returns null if metrics and health checks are off.
 std::unique_ptr<engine::Monitor> make_monitor(const config::Settings& settings,
                                               const engine::Runtime& runtime, const Client& client) {
   auto monitor = engine::Monitor::make(settings, runtime);
@@ -318,7 +318,7 @@ std::unique_ptr<engine::Monitor> make_monitor(const config::Settings& settings,
     });
     monitor->on_collect(
         [options = settings.gateway](metrics::Writer& writer) { write_certificates(writer, options); });
-    // The client owns the master, so the master lives as long as the client.
+    // The pointer to the master keeps the client alive, because the client owns the master.
     if (settings.front_ends.metrics) monitor->observe({client, &client->master()});
   }
   return monitor;
@@ -339,7 +339,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   if (!applications) return fail(applications.error(), settings);
   gateway::Options sockets = settings.gateway;
   if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
-  // The applications are ready before the sockets, because requests arrive as soon as a socket is open.
+  // The applications are made before the sockets open, because requests arrive at once.
   engine::drop_stale_ports(sockets.http);
   auto gateway = gateway::Gateway::open(sockets);
   if (!gateway) return fail(with_hint(gateway.error(), settings), settings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What most files include, and what takes longest to parse: the build precompiles it and puts it in front of
-// what it compiles without optimizing. No file counts on that: each includes what it uses.
+// The build precompiles this header, which has the headers that are slow to parse. Every source file includes
+// the headers that it uses, and does not rely on this header.
 #include <algorithm>
 #include <array>
 #include <atomic>
