@@ -21,8 +21,8 @@ Result<Reply> call(Cluster& cluster, std::string_view path, const std::string& b
   return read_reply(*answer, read);
 }
 
-/// Returns whether the reply holds only requested keys. Otherwise a user could get the login token of another
-/// user.
+/// Returns whether the reply holds only requested keys. Without this check, a wrong reply could give a user
+/// the login token of another user.
 bool answers(const RangeReply& reply, const RangeRequest& request) {
   const bool is_unbounded = request.range_end == std::string_view("\0", 1);
   return std::all_of(reply.kvs.begin(), reply.kvs.end(), [&](const KeyValue& kv) {
@@ -100,7 +100,7 @@ Result<std::int64_t> Client::lease_grant(std::chrono::seconds ttl, Deadline dead
     write_int64(writer, "ID", id);
   });
   const auto answer = cluster_->call("/lease/grant", body.text(), Effect::writes, deadline);
-  // An earlier attempt, whose answer was lost, may have granted the lease.
+  // An existing lease is a success: its answer to an earlier attempt was lost.
   const bool is_granted = answer || answer.error().message.find("lease already exists") != std::string::npos;
   return is_granted ? Result(id) : answer.error();
 }
@@ -114,7 +114,7 @@ Result<void> Client::lease_revoke(std::int64_t id, Deadline deadline) {
 std::string prefix_end(std::string_view prefix) {
   std::string end(prefix);
   while (!end.empty() && end.back() == '\xff') end.pop_back();
-  if (end.empty()) return std::string(1, '\0');  // A zero byte is etcd's notation of a range without an end.
+  if (end.empty()) return std::string(1, '\0');  // A zero byte as the end means no end.
   end.back() = static_cast<char>(end.back() + 1);
   return end;
 }

@@ -51,7 +51,7 @@ class Cluster {
   /// leader or does not answer.
   [[nodiscard]] std::optional<Failure> check(const Stream& stream, Deadline deadline);
 
-  /// Makes the next stream use another member or token, as `action` says.
+  /// Makes the next stream use another member or a new token, according to `action`.
   void note_failure(const Stream& stream, RetryAction action);
 
   [[nodiscard]] std::chrono::milliseconds try_timeout() const noexcept { return options_.try_timeout; }
@@ -74,17 +74,17 @@ class Cluster {
   /// Returns the token of all calls. If the token is missing, one thread logs in and other threads wait.
   [[nodiscard]] Tried<Token> token(const std::string& url, Deadline deadline);
   [[nodiscard]] Tried<Token> log_in(const std::string& url, Deadline deadline);
-  /// Forgets `token`, unless a newer token has replaced it.
+  /// Forgets `token`. Keeps a newer token of another thread.
   void forget(const Token& token);
 
   const Options options_;
-  const Secret basic_authorization_;  // Only API v2 uses the header.
+  const Secret basic_authorization_;  // The header `Authorization` for API v2.
   const std::unique_ptr<Transport> transport_;
   Members members_;
 
   std::mutex mutex_;
-  Token token_;  // The member is guarded by `mutex_`.
-  // The member is guarded by `mutex_` and valid while a thread logs in.
+  Token token_;  // The token of all calls, guarded by `mutex_`.
+  // The login that a thread makes now. Not valid if no thread logs in. `mutex_` guards this member.
   std::shared_future<Tried<Token>> login_;
 };
 

@@ -12,19 +12,19 @@ namespace rest_fcgi::etcd {
 namespace {
 
 constexpr long kAny = -1;
-constexpr long kNotJson = -2;  // The code for an answer that etcd's gateway did not write.
+constexpr long kNotJson = -2;  // Stands for the gRPC code if the answer is not from etcd's gateway.
 
 struct Row {
   long status;
-  long code;              // The code of gRPC.
-  std::string_view text;  // A part of the message.
+  long code;              // The gRPC status code.
+  std::string_view text;  // A text that the error message must contain.
   ErrorKind kind;
   RetryAction action;
   bool is_outcome_known;
   std::string_view advice = "";
 };
 
-// The first row that matches an answer describes the failure.
+// How the client handles etcd's errors. The first matching row counts.
 constexpr std::array kRows{
     Row{401, kAny, "", ErrorKind::authentication, RetryAction::authenticate, true},
     Row{400, 3, "user name is empty", ErrorKind::authentication, RetryAction::authenticate, true,
@@ -96,7 +96,7 @@ Failure gateway_failure(const HttpReply& reply, std::string_view url) {
     return failure(reply.status, kNotJson, reply.status == 400 ? first_line(reply.body) : "", url);
   }
   const JsonValue root = document.root();
-  // The oldest servers send only `error`, without `message`.
+  // Old versions of etcd send the error's text only in `error`, and not in `message`.
   const std::string_view message = text(root, "message");
   return failure(reply.status, number(root, "code"), message.empty() ? text(root, "error") : message, url);
 }

@@ -14,13 +14,13 @@ enum class RetryAction {
   none,          ///< The client gives up, because every member would fail.
   next_member,   ///< The client asks another member.
   authenticate,  ///< The client logs in again.
-  other_prefix,  ///< The client looks for the prefix of the API again.
+  other_prefix,  ///< The client asks the member for its API prefix again.
 };
 
 struct Failure {
   Error error;
   RetryAction action = RetryAction::none;
-  bool is_outcome_known = true;  ///< Whether the client knows that the request was not executed.
+  bool is_outcome_known = true;  ///< False if the request may have been executed.
   bool lacks_api = false;        ///< Whether the member answers but has no API v3.
 };
 
@@ -32,7 +32,7 @@ using Tried = std::variant<T, Failure>;
 /// Returns the failure of an answer whose status is not 200. The message names the member by its `url`.
 [[nodiscard]] Failure gateway_failure(const HttpReply& reply, std::string_view url);
 
-/// Returns the failure for an error object in a stream. The message names the member by its `url`.
+/// Returns the failure for an error object in a stream. The message names the member's `url`.
 [[nodiscard]] Failure stream_failure(JsonValue error, std::string_view url);
 
 }  // namespace rest_fcgi::etcd

@@ -46,14 +46,14 @@ Error malformed_endpoint(std::string_view url) {
                  has_user ? ", and without name and password" : "")};
 }
 
-/// The deadline ended an attempt that ends at most this long before the deadline.
+/// An attempt that ends this close to the deadline counts as ended by the deadline.
 constexpr std::chrono::milliseconds kTimerTick{5};
 
 SteadyTime now() {
   return std::chrono::steady_clock::now();
 }
 
-/// The API prefixes of etcd 3.4 and later, of etcd 3.3, and of older versions.
+/// The API prefixes: of etcd 3.4 and later, of etcd 3.3, and of older versions.
 constexpr std::array<std::string_view, 3> kPrefixes{"/v3", "/v3beta", "/v3alpha"};
 
 Tried<Probed> ask_status(Transport& transport, const std::string& url, std::string_view prefix,
@@ -179,10 +179,10 @@ Result<void> retry(Members& members, Effect effect, Deadline deadline, const Att
     }
     if (failure->action != RetryAction::next_member) return std::move(failure->error);
     is_outcome_known = is_outcome_known && failure->is_outcome_known;
-    // An error at the deadline says less than an earlier error of the member.
+    // Keeps the member's earlier error, because it says more than an error at the deadline.
     std::string& last_error = last_errors[member];
     if (last_error.empty() || now() + kTimerTick < deadline) last_error = std::move(failure->error.message);
-    // The random part of the pause spreads callers that failed at the same time.
+    // Adds a random time to the pause, so that callers that failed together do not try again together.
     const unsigned shortest = count < 2 ? 100U << count : 400U;
     const SteadyTime next =
         now() + std::chrono::milliseconds(shortest + std::random_device()() % (shortest / 2));

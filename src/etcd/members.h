@@ -26,7 +26,7 @@ namespace rest_fcgi::etcd {
 /// The members of a cluster and their known state. Members is thread-safe.
 class Members {
  public:
-  /// How long callers skip a failed member, unless all members failed.
+  /// How long `choose` skips a failed member, unless all members failed.
   static constexpr std::chrono::seconds kSkipped{3};
 
   explicit Members(const std::vector<std::string>& urls);
@@ -34,22 +34,22 @@ class Members {
   [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
   [[nodiscard]] const std::string& url(std::size_t member) const { return members_[member].url; }
 
-  /// Returns the member that answered last, or the next member without a recent failure. If all members
-  /// failed recently, returns the member with the oldest failure.
+  /// Returns the member that answered last. If it failed recently, returns the next member without a recent
+  /// failure. If all failed recently, returns the member with the oldest failure.
   [[nodiscard]] std::size_t choose(SteadyTime now) const;
 
   void note_answer(std::size_t member);
 
-  /// Notes that the member failed. Forgets its prefix, because the member may return with another version of
-  /// etcd.
+  /// Notes that the member failed. Forgets the member's API prefix, because the member may come back with
+  /// another version of etcd.
   void note_failure(std::size_t member, SteadyTime now);
 
   /// Returns the path prefix of the member's API, such as `/v3`, or an empty text for an unknown prefix.
   [[nodiscard]] std::string prefix(std::size_t member) const;
   void set_prefix(std::size_t member, std::string prefix);
 
-  /// Notes the cluster ID of a member, or 0 for no ID. Returns true if the member's cluster was replaced, so
-  /// that tokens are invalid. Errors: configuration, if another member reported another cluster.
+  /// Notes the cluster ID of a member, or 0 for no ID. Returns true if the cluster was replaced, which makes
+  /// tokens invalid. Errors: configuration, if another member reported another cluster.
   [[nodiscard]] Result<bool> set_cluster(std::size_t member, std::uint64_t cluster_id);
 
  private:
@@ -57,25 +57,25 @@ class Members {
     std::string url;
     std::optional<SteadyTime> failed_at{};
     std::string prefix{};
-    std::uint64_t cluster_id = 0;  // The ID of the member's cluster, which a failure of the member keeps.
+    std::uint64_t cluster_id = 0;  // The ID of the member's cluster. `note_failure` does not reset it.
   };
 
   mutable std::mutex mutex_;
-  std::vector<Member> members_;  // The member is guarded by `mutex_`, except the URLs.
-  std::size_t current_ = 0;      // The member is guarded by `mutex_`.
+  std::vector<Member> members_;  // The members of the cluster. `mutex_` guards all but the URLs.
+  std::size_t current_ = 0;      // The index of the current member, guarded by `mutex_`.
 };
 
-/// Whether a request changes data, and whether the client may repeat the request.
+/// The effect of a request on data.
 enum class Effect {
   reads,
   writes,       ///< The request changes data, and the client may repeat it.
   writes_once,  ///< The request changes data, and the client must not repeat it.
 };
 
-/// An attempt of a request at a member. A result of std::nullopt means success.
+/// Sends a request to a member once. Returns std::nullopt for success.
 using Attempt = std::function<std::optional<Failure>(std::size_t member)>;
 
-/// Attempts a request at one member after another until a success, a final failure or the deadline.
+/// Calls `attempt` for one member after another until a success, a failure of all members or the deadline.
 [[nodiscard]] Result<void> retry(Members& members, Effect effect, Deadline deadline, const Attempt& attempt);
 
 struct Probed {

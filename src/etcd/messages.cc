@@ -23,7 +23,7 @@ constexpr unsigned sextet(char c) noexcept {
 
 constexpr std::array<std::string_view, 2> kResults{"EQUAL", "GREATER"};
 constexpr std::array<std::string_view, 3> kRequests{"request_range", "request_put",
-                                                    // The names have the order of the variant.
+                                                    // The names have the order of `RequestOp`.
                                                     "request_txn"};
 
 void write(JsonWriter& writer, const RangeRequest& request) {
@@ -43,7 +43,7 @@ void write(JsonWriter& writer, const PutRequest& request) {
   writer.end_object();
 }
 
-/// The present field selects what etcd compares, even if its value is empty or zero.
+/// Writes the compared field even if it is empty, because its presence selects what etcd compares.
 void write(JsonWriter& writer, const Compare& compare) {
   const bool is_value = compare.target == Compare::Target::value;
   writer.begin_object();
@@ -96,7 +96,7 @@ std::optional<std::string> from_base64(std::string_view text) {
     for (const unsigned shift : {16U, 8U, 0U}) bytes.push_back(static_cast<char>(group >> shift & 255U));
     group = 0;
   }
-  // The unused bits of the last base64 character must be zero.
+  // Refuses bits that the last base64 character does not need and that are not zero.
   for (std::size_t i = 0; i < padding; ++i) {
     if (bytes.back() != '\0') return std::nullopt;
     bytes.pop_back();

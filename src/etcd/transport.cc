@@ -19,7 +19,7 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-constexpr std::size_t kMostIdle = 16;  // The largest number of idle connections.
+constexpr std::size_t kMostIdle = 16;  // The largest number of idle connections that are kept.
 
 std::string server_of(const std::string& url) {
   const std::size_t authority = url.find("://");
@@ -69,8 +69,8 @@ Result<void> check_files(const Options& options) {
 
 }  // namespace
 
-/// An exchange on a libcurl handle. The destructor resets the handle but keeps its connections. The handle,
-/// `options` and the texts of `request` must outlive the Transfer. A Transfer is not thread-safe.
+/// A request and its reply on a libcurl handle. The destructor resets the handle but keeps its connections.
+/// The handle, `options` and the texts of `request` must outlive the Transfer. A Transfer is not thread-safe.
 class Transfer {
  public:
   /// Takes bytes of the reply. Returns false if the reply is too large.
@@ -134,11 +134,11 @@ class Transfer {
 
   void set_limits() {
     set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_QUICK_EXIT, 1L);  // libcurl does not wait for its thread that resolves a name.
+    set(CURLOPT_QUICK_EXIT, 1L);  // Ends without waiting for libcurl's thread that resolves a name.
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_PROXY, "");
     set(CURLOPT_FOLLOWLOCATION, 0L);
-    // On a port without TLS, etcd treats HTTP/2 as gRPC.
+    // Forbids HTTP/2, because etcd treats HTTP/2 without TLS as gRPC.
     set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     set(CURLOPT_TCP_KEEPALIVE, 1L);
     set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
@@ -150,7 +150,7 @@ class Transfer {
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     if (!options.ca.empty()) {
       set(CURLOPT_CAINFO, options.ca.c_str());
-      // Without this option, libcurl would also trust the system's authorities.
+      // Removes the system's authorities, which libcurl would trust in addition.
       set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
     }
     if (!options.client_cert.empty()) {
@@ -163,7 +163,7 @@ class Transfer {
     if (method == HttpRequest::Method::get) return set(CURLOPT_HTTPGET, 1L);
     set(CURLOPT_POST, 1L);
     if (method == HttpRequest::Method::put) set(CURLOPT_CUSTOMREQUEST, "PUT");
-    // libcurl cannot read the body twice, and therefore never repeats a request.
+    // Gives the body by a function, because libcurl cannot repeat a request whose body it cannot read again.
     set(CURLOPT_READFUNCTION, &Transfer::on_read);
     set(CURLOPT_READDATA, this);
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_.size()));

@@ -27,7 +27,7 @@ using CurlEasy = std::unique_ptr<CURL, CurlDeleter>;
 
 inline constexpr std::size_t kMostQuoted = 200;
 
-/// An HTTP/1.1 request. The viewed texts must stay valid until the exchange is over.
+/// An HTTP/1.1 request. Borrows its texts until the whole reply has arrived.
 struct HttpRequest {
   enum class Method { get, post, put };
 
@@ -47,8 +47,8 @@ struct HttpReply {
 class HttpStream;
 class Transfer;
 
-/// An HTTP client that keeps connections open, and follows no redirects and uses no proxies. A Transport is
-/// thread-safe, and an exchange blocks.
+/// An HTTP client that keeps connections open. Follows no redirects and uses no proxies. A Transport is
+/// thread-safe, and `exchange` blocks.
 ///
 /// Errors of an exchange: unavailable (the request was not sent), timeout (the request may have been
 /// executed), configuration (libcurl refuses a certificate or the URL), internal (the reply is larger than
@@ -61,7 +61,7 @@ class Transport {
   /// certificate without a key or a key without a certificate.
   [[nodiscard]] static Result<std::unique_ptr<Transport>> make(Options options);
 
-  /// Makes an attempt, which ends after `options.try_timeout` or at the deadline.
+  /// Sends a request once and waits for the reply, at most `options.try_timeout` and until the deadline.
   [[nodiscard]] Result<HttpReply> exchange(const HttpRequest& request, Deadline deadline);
 
   /// Starts a request on its own connection. Copies the body. The transport must outlive the stream.
@@ -75,7 +75,7 @@ class Transport {
   std::vector<CurlEasy> idle_;  // The member is guarded by `mutex_`.
 };
 
-/// A reply that the caller reads while it arrives. Only `read` receives data. An HttpStream is not
+/// An HTTP reply that the caller reads while it arrives. Only `read` receives data. An HttpStream is not
 /// thread-safe.
 class HttpStream {
  public:
@@ -86,7 +86,7 @@ class HttpStream {
   HttpStream& operator=(const HttpStream&) = delete;
 
   /// Waits for bytes until the deadline. Returns all bytes that have arrived. Errors: those of
-  /// `Transport::exchange`; timeout at the end of the reply.
+  /// `Transport::exchange`, and timeout at the end of the reply.
   [[nodiscard]] Result<std::string> read(Deadline deadline);
 
   /// Returns the HTTP status, or 0 before the first bytes.
@@ -97,7 +97,7 @@ class HttpStream {
     void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
   };
 
-  /// Sends and receives as much as possible without blocking. An error ends the exchange.
+  /// Sends and receives as much as possible without blocking. Errors: those of `read`.
   [[nodiscard]] Result<void> advance();
 
   const std::string url_;
@@ -106,7 +106,7 @@ class HttpStream {
   CurlEasy easy_;
   std::unique_ptr<CURLM, MultiDeleter> multi_;
   std::unique_ptr<Transfer> transfer_;
-  std::optional<Error> ended_;  // The error that `read` returns after all received bytes.
+  std::optional<Error> ended_;  // The error that `read` returns when it has returned all received bytes.
 };
 
 }  // namespace rest_fcgi::etcd

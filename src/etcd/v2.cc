@@ -52,7 +52,7 @@ Failure member_failure(ErrorKind kind, std::string_view url, std::string_view sa
       {kind, format("etcd: {}: {}", url, said)}, next ? RetryAction::next_member : RetryAction::none, !next};
 }
 
-/// Returns the error kind for an error code of API v2. Codes from 300 on mean that the member failed.
+/// Returns the error kind for an error code of API v2. From 300 on, codes mean that the member failed.
 ErrorKind kind_of_error(std::int64_t code, long status) noexcept {
   if (code == 100) return ErrorKind::not_found;
   if (code == 110) return ErrorKind::authentication;

@@ -12,8 +12,8 @@
 
 namespace rest_fcgi::etcd {
 
-/// Returns the value of the header `Authorization` with name and password (RFC 7617), or an empty text
-/// without a username.
+/// Returns the value of the header `Authorization` with name and password (RFC 7617). Without a username, the
+/// value is empty.
 [[nodiscard]] Secret basic_authorization(const Options& options);
 
 /// Returns the escaped path `/v2/keys/...` of a key with single slashes. Errors: invocation, if a part of the

@@ -13,9 +13,9 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-/// A reason why etcd cancels a watch. The gRPC code is ambiguous.
+/// A reason why etcd cancels a watch. Only the text shows the reason, because the gRPC code is ambiguous.
 struct Reason {
-  std::string_view text;  // A part of etcd's `cancel_reason`.
+  std::string_view text;  // A text that etcd's `cancel_reason` contains.
   ErrorKind kind;
   RetryAction action;
 };
@@ -81,7 +81,7 @@ std::string watch_body(const WatchRequest& request, std::int64_t start_revision,
            write_bytes(writer, "range_end", request.range_end);
            write_int64(writer, "start_revision", start_revision);
            write_flag(writer, "prev_kv", true);
-           // Progress notifications keep `next_revision_` newer than etcd's compaction, even without events.
+           // Progress notifications advance `next_revision_` without events, ahead of etcd's compaction.
            write_flag(writer, "progress_notify", true);
            write_flag(writer, "fragment", fragment);
            writer.end_object().end_object();
@@ -125,7 +125,7 @@ void WatchBacklog::add(WatchReply reply) {
     revisions_.back().push_back(std::move(event));
   }
   if (is_last_open_ && !reply.fragment) close_last();
-  // Only a progress notification guarantees that all events up to the header's revision have arrived.
+  // Uses only the revision of progress notifications. Other replies may come before earlier events.
   const bool is_progress = reply.events.empty() && !reply.created;
   if (is_progress) next_revision_ = std::max(next_revision_, reply.header.revision + 1);
 }

@@ -23,18 +23,18 @@ class LineReader {
 
   void append(std::string_view bytes);
 
-  /// Returns the next line that is not empty, or std::nullopt before the line's end arrives. Errors:
+  /// Returns the next line that is not empty, or std::nullopt if no complete line has arrived. Errors:
   /// internal, if the line is longer than `most` bytes.
   [[nodiscard]] Result<std::optional<std::string>> next();
 
-  /// Returns the bytes after the last newline. An error at the end of a stream has no newline.
+  /// Returns the bytes after the last newline, which may be an error message at the end of a stream.
   [[nodiscard]] std::string rest();
 
  private:
   const std::size_t most_;
   std::string buffer_;
   std::size_t begin_ = 0;    // The start of the next line.
-  std::size_t scanned_ = 0;  // The end of the bytes without a newline.
+  std::size_t scanned_ = 0;  // The end of the bytes in which no newline was found.
 };
 
 /// Returns the request that creates a watch. With `fragment`, etcd sends large replies in parts. etcd before
@@ -45,8 +45,8 @@ struct WatchReply {
   Header header;
   bool created = false;
   bool canceled = false;
-  bool fragment = false;  ///< Whether the next reply continues the last revision of this reply.
-  /// The oldest revision that compaction kept. 0 if etcd did not cancel the watch for compaction.
+  bool fragment = false;  ///< Whether the last revision of this reply continues in the next reply.
+  /// The oldest revision that etcd still has. 0 if compaction is not the reason of the cancellation.
   std::int64_t compact_revision = 0;
   std::string cancel_reason;
   std::vector<WatchEvent> events;
@@ -63,13 +63,13 @@ class WatchBacklog {
  public:
   explicit WatchBacklog(std::int64_t start_revision) : next_revision_(start_revision) {}
 
-  /// REQUIRES: the reply is not canceled.
+  /// REQUIRES: `reply.canceled` is false.
   void add(WatchReply reply);
 
   /// Returns the events of the oldest complete revision, or std::nullopt if no revision is complete.
   [[nodiscard]] std::optional<std::vector<WatchEvent>> take();
 
-  /// Forgets an incomplete revision, which etcd sends again on the next connection.
+  /// Forgets the events of an incomplete revision, because etcd sends them again on the next connection.
   void note_break();
 
   [[nodiscard]] std::int64_t next_revision() const noexcept { return next_revision_; }
@@ -79,7 +79,7 @@ class WatchBacklog {
 
   std::deque<std::vector<WatchEvent>> revisions_;  // The received revisions, each with at least one event.
   bool is_last_open_ = false;                      // Whether more events of the last revision may arrive.
-  std::int64_t next_revision_;                     // The revision before which all revisions are complete.
+  std::int64_t next_revision_;                     // All revisions before this revision are complete.
 };
 
 }  // namespace rest_fcgi::etcd

@@ -21,21 +21,21 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// The duration below which a break of a connection is early.
+/// A connection that lasts less than this time counts as an early break.
 constexpr std::chrono::seconds kLasting{5};
 
-/// Returns the pause before the next connection, which grows after several early breaks.
+/// Returns the pause before the next connection. The pause grows with the number of early breaks.
 milliseconds pause_after(unsigned breaks) {
   return breaks < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(breaks - 2, 4U));
 }
 
 }  // namespace
 
-/// A connection of a watch. The watch asks a silent member for its status on another connection, because the
+/// A connection of a watch. If the member is silent, asks for its status on another connection, because the
 /// member may hang or have no leader. A WatchConnection is not thread-safe.
 class WatchConnection {
  public:
-  /// REQUIRES: `cluster`, which opened the stream, outlives this connection.
+  /// REQUIRES: `cluster` has opened `stream` and outlives this object.
   WatchConnection(Cluster& cluster, Cluster::Stream stream)
       : cluster_(cluster),
         stream_(std::move(stream)),
@@ -54,7 +54,7 @@ class WatchConnection {
       return split(*bytes);
     }
     if (steady_clock::now() >= suspicious_at) {
-      // A member confirms a watch at once if the member received the request.
+      // Fails without a confirmation of the watch, which a member sends at once.
       if (!has_answered_) {
         return Failure{{ErrorKind::unavailable, format("etcd: {}: no answer to a watch", stream_.url)},
                        RetryAction::next_member};
@@ -67,7 +67,7 @@ class WatchConnection {
   [[nodiscard]] const Cluster::Stream& stream() const noexcept { return stream_; }
 
  private:
-  /// Reads the bytes after the last newline. Returns `end` if the bytes are not a complete message.
+  /// Reads a message that ends without a newline. Returns `end` if the message is not complete.
   [[nodiscard]] Tried<std::vector<WatchReply>> read_rest(Failure end) {
     const std::string rest = lines_.rest();
     if (rest.empty()) return end;
@@ -97,7 +97,7 @@ class WatchConnection {
   }
 
   [[nodiscard]] std::optional<Failure> ask_member(Deadline deadline) {
-    // Several calls with short deadlines share the time limit `try_timeout` for the member's answer.
+    // Applies `try_timeout` to several calls together, because their deadlines may be short.
     const SteadyTime start = steady_clock::now();
     const SteadyTime end = std::min(deadline, start + cluster_.try_timeout() - asked_);
     if (start >= end) return std::nullopt;
@@ -117,11 +117,11 @@ class WatchConnection {
   Cluster::Stream stream_;
   bool has_answered_ = false;
   LineReader lines_;
-  SteadyTime heard_at_;    // The time of the member's last answer on any connection.
-  milliseconds asked_{0};  // How long status requests waited without an answer since `heard_at_`.
+  SteadyTime heard_at_;    // When the member last answered, on any connection.
+  milliseconds asked_{0};  // The total wait of status requests without an answer since `heard_at_`.
 };
 
-/// A watch that replaces a broken connection.
+/// A watch that opens a new connection after a break.
 class Watcher::Stream {
  public:
   Stream(Cluster& cluster, WatchRequest request)
@@ -129,7 +129,7 @@ class Watcher::Stream {
 
   [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline) {
     is_token_refused_ = false;
-    // Events that have arrived are returned even after the deadline.
+    // Returns received events even after the deadline.
     for (bool is_late = false;; is_late = steady_clock::now() >= deadline) {
       if (std::optional<std::vector<WatchEvent>> events = backlog_.take()) return *std::move(events);
       if (final_error_) return *final_error_;
@@ -188,8 +188,7 @@ class Watcher::Stream {
     return std::nullopt;
   }
 
-  /// Closes the connection after a failure. Returns an error if another connection would fail in the same
-  /// way.
+  /// Closes the connection after a failure. Returns an error if a new connection would fail in the same way.
   [[nodiscard]] Result<void> handle(Failure failure) {
     early_breaks_ = steady_clock::now() - opened_at_ < kLasting ? early_breaks_ + 1 : 0;
     const bool lacks_fragments = uses_fragments_ && failure.error.kind == ErrorKind::invocation &&
@@ -217,7 +216,7 @@ class Watcher::Stream {
   WatchBacklog backlog_;
   std::optional<WatchConnection> connection_;
   SteadyTime opened_at_{};
-  unsigned early_breaks_ = 0;      // The number of consecutive early breaks.
+  unsigned early_breaks_ = 0;      // The number of consecutive connections that broke early.
   bool is_token_refused_ = false;  // Whether etcd refused the last connection's token.
   bool uses_fragments_ = true;
   std::uint64_t cluster_id_ = 0;

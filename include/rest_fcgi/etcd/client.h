@@ -81,7 +81,7 @@ struct RequestOp {
 struct TxnReply {
   Header header;
   bool succeeded = false;
-  /// One element for each operation. Only a range has a reply.
+  /// One element for each operation. Absent for operations other than a range.
   std::vector<std::optional<RangeReply>> responses;
 };
 
@@ -98,7 +98,7 @@ struct PutV2 {
   std::string value;
   std::optional<std::chrono::seconds> ttl{};
   bool must_be_new = false;
-  std::optional<std::string> prev_value{};  ///< The value that the key must have.
+  std::optional<std::string> prev_value{};  ///< The value that the key must have before the put.
 };
 
 class Cluster;
@@ -141,8 +141,8 @@ class Client {
   std::unique_ptr<Cluster> cluster_;
 };
 
-/// Asks the members whether they have API v3. Returns the answer of a member that lacks API v3. Returns
-/// std::nullopt if a member has API v3, or if no member answers before the deadline.
+/// Asks the members whether they have API v3. Returns std::nullopt if a member has API v3. Otherwise returns
+/// the answer of a member that lacks it. No answer before the deadline gives std::nullopt.
 [[nodiscard]] std::optional<std::string> missing_api_v3(const Options& options, Deadline deadline);
 
 struct WatchRequest {
@@ -167,8 +167,8 @@ class Watcher {
   Watcher& operator=(const Watcher&) = delete;
 
   /// Waits for the next revision with changes and returns all its events, or no events at the deadline.
-  /// Errors: invocation, if the next revision was compacted or the cluster was replaced. The caller then
-  /// reads the range again and makes a new watcher. After other errors the next call tries again.
+  /// Errors: invocation, if the next revision was compacted or the cluster was replaced. The caller has to
+  /// read the range again and make a new watcher. After other errors the next call tries again.
   [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline);
 
  private:
