@@ -28,7 +28,7 @@ std::string_view cookie_of(std::string_view header) {
 
 constexpr std::string_view kBehindScheme = "://";
 
-/// Returns the host and port of an origin, or an empty text for a malformed origin.
+/// Returns the host and port of an origin. Returns an empty text for a malformed origin.
 std::string_view host_of(std::string_view origin) {
   const std::size_t scheme = origin.find(kBehindScheme);
   if (scheme == 0 || scheme == std::string_view::npos) return {};
@@ -36,8 +36,8 @@ std::string_view host_of(std::string_view origin) {
   return host.find_first_of("/?# \t") == std::string_view::npos ? host : std::string_view();
 }
 
-/// Returns the scheme of the client's URL, or an empty text if a proxy does not send X-Forwarded-Proto. A
-/// page cannot add this header to a request with a cookie, because browsers would send a CORS preflight.
+/// Returns the scheme of the client's URL, or an empty text if a proxy sends no X-Forwarded-Proto. The header
+/// is safe: if a page added it to a request with a cookie, the browser would send a CORS preflight.
 std::string_view scheme_of(const Environ& environ) {
   if (is_encrypted(environ)) return "https";
   for (const char* const name : {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"}) {
@@ -123,7 +123,7 @@ bool Origins::lists(std::string_view origin) const {
 bool Origins::is_foreign(const Environ& environ) const {
   const std::string_view origin = environ.get("HTTP_ORIGIN");
   if (lists(origin)) return false;
-  // Browsers set Sec-Fetch-Site themselves. A proxy may have replaced Host.
+  // Sec-Fetch-Site comes from the browser and is checked before Host, which a proxy may have replaced.
   const std::string_view site = environ.get("HTTP_SEC_FETCH_SITE");
   if (site == "same-origin") return false;
   if (site == "cross-site") return true;

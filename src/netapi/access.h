@@ -19,11 +19,11 @@ namespace rest_fcgi::netapi {
 /// Salt's `api_acl`. Immutable; thread-safe.
 class Acl {
  public:
-  /// Makes the rules of `api_acl`. Errors: those of `http::Addresses::make`.
+  /// Makes the rules of `api_acl`. Errors: the errors of `http::Addresses::make`.
   [[nodiscard]] static Result<Acl> make(const std::optional<ApiAcl>& options);
 
   /// Checks that the user may send requests from this address. Logs a refusal. Errors: authentication, with
-  /// the reason `api_acl`.
+  /// the reason `api_acl`, if the user may not.
   [[nodiscard]] Result<void> check(std::string_view user, std::string_view address) const;
 
   [[nodiscard]] bool allows(std::string_view user, std::string_view address) const;
@@ -34,23 +34,23 @@ class Acl {
 };
 
 struct PresentedToken {
-  SecretView token;        ///< the token; empty if the request has no token
-  bool is_cookie = false;  ///< the token is from a cookie, which browsers also add to requests of other pages
+  SecretView token;        ///< The token. Empty if the request has no token.
+  bool is_cookie = false;  ///< Whether the token is from a cookie, which other pages can send.
 };
 
-/// Returns the token of X-Auth-Token, or else of the cookie `session_id`. Borrows from the Environ.
+/// Returns the token of X-Auth-Token. Without it, returns the token of the cookie `session_id`. Borrows.
 [[nodiscard]] PresentedToken presented_token(const http::Environ& environ);
 
 [[nodiscard]] bool looks_like_token(std::string_view text);
 
-/// The origins of other pages that may use replies (Fetch standard, "CORS protocol"). Immutable; thread-safe.
+/// The origins whose pages may read replies (Fetch standard, "CORS protocol"). Immutable; thread-safe.
 class Origins {
  public:
-  /// `listed` has origins or `*`. With `open`, pages of all origins may read replies that need no cookie.
-  /// Errors: configuration, for a malformed origin.
+  /// `listed` has origins or `*`. If `open` is true, pages of all origins may read replies that need no
+  /// cookie. Errors: configuration, for a malformed origin.
   [[nodiscard]] static Result<Origins> make(const std::vector<std::string>& listed, bool open);
 
-  /// Returns whether a page of an unlisted other origin sent this request.
+  /// Returns whether the request came from a page of another origin that is not listed.
   [[nodiscard]] bool is_foreign(const http::Environ& environ) const;
 
   void add_headers(const http::Environ& environ, http::Response& response) const;
@@ -66,7 +66,7 @@ class Origins {
   std::vector<std::string> listed_;
 };
 
-/// Returns the error for a cookie from a page of another origin.
+/// Returns the error for a request with a cookie from a page of another origin.
 [[nodiscard]] Error foreign_page_error(const http::Environ& environ);
 
 /// Returns whether the front end says that the client uses HTTPS.

@@ -18,13 +18,13 @@ namespace {
 constexpr std::size_t kMaxValue = 256;
 
 struct Field {
-  std::string_view label;  ///< the name of the field, with a leading space and an equals sign
+  std::string_view label;  ///< The name of the field, with a leading space and an equals sign.
   std::string_view value;
 
   [[nodiscard]] std::string_view name() const { return label.substr(1, label.size() - 2); }
 };
 
-/// True for each character that needs no quotes.
+/// Whether a character needs no quotes, for each character.
 constexpr auto kNeedsNoQuotes = [] {
   std::array<bool, 256> plain{};
   for (int c = '!'; c <= '~'; ++c) plain[static_cast<std::size_t>(c)] = c != '"' && c != '\\' && c != '=';
@@ -45,7 +45,7 @@ void append_value(std::string& line, std::string_view value) {
   }
 }
 
-/// Appends the time in milliseconds, with three decimal places.
+/// Appends the time in milliseconds with three decimal places.
 void append_milliseconds(std::string& line, std::chrono::microseconds time) {
   constexpr std::int64_t kThousand = 1000;
   const std::int64_t micros = time.count();
@@ -64,7 +64,7 @@ std::string iso_time(WallTime time) {
 using auth::Credentials;
 
 constexpr std::size_t kMaxJoined =
-    512;  // The largest size of joined names, in bytes. An audit line shows less.
+    512;  // The largest size of joined names in bytes. An audit line shows fewer bytes.
 
 template <class List, class Name>
 std::string joined(const List& list, Name name) {

@@ -18,24 +18,24 @@ inline constexpr std::string_view kNotRun = "not-run";
 /// The content of one audit line, without arguments and secrets. Borrows its texts.
 struct AuditEntry {
   WallTime time;
-  std::string_view user;   ///< the user, or the name that the caller sent if the user is unknown
-  std::string_view eauth;  ///< the user's back end, or the back end that the caller sent, or `token`
+  std::string_view user;   ///< The user. For an unknown user, the name that the caller sent.
+  std::string_view eauth;  ///< The user's back end, or the back end that the caller sent, or `token`.
   std::string_view remote;
   std::string_view client;
-  std::string_view fun;  ///< the function, or several names with commas
-  std::string_view tgt;  ///< the target, or the items of a list with commas
+  std::string_view fun;  ///< The function, or comma-separated functions.
+  std::string_view tgt;  ///< The target. The items of a list are comma-separated.
   std::string_view jid;
-  std::string_view
-      outcome;              ///< ok, sent, denied, throttled, invalid, failed, timeout, unavailable or not-run
-  std::string_view reason;  ///< the setting that denied the request, such as `api_acl`; may be empty
+  std::string_view outcome;  ///< `ok`, `sent`, `denied`, `throttled`, `invalid`, `failed`, `timeout`,
+                             ///< `unavailable`, `not-run`.
+  std::string_view reason;   ///< The setting that denied the request, such as `api_acl`, or empty.
   std::chrono::microseconds took{0};
 };
 
-/// Returns the line as `key=value` text or as a JSON object. Cuts values at 256 bytes. In text, `-` is an
-/// empty value, and special characters are quoted as in JSON.
+/// Returns the line as `key=value` text or as a JSON object. Cuts values at 256 bytes. In `key=value` text,
+/// `-` is an empty value, and values with special characters are quoted as in JSON.
 [[nodiscard]] std::string audit_line(const AuditEntry& entry, bool as_json);
 
-/// Writes the audit lines of one request. Borrows its arguments. Used by one thread.
+/// Writes the audit lines of one request. Borrows the constructor's arguments. Used by one thread.
 class AuditTrail {
  public:
   AuditTrail(const Clock& clock, std::string_view remote, bool as_json)

@@ -20,7 +20,7 @@ using http::Status;
 using lowstate::Chunk;
 using lowstate::Client;
 
-/// Refuses malformed tokens, with Salt's error text.
+/// Checks the form of all tokens. The error has Salt's text.
 Result<void> check_tokens(JsonValue chunks) {
   const auto is_bad = [](JsonValue chunk) {
     const auto token = lowstate::find_nonempty(chunk, "token");
@@ -33,7 +33,7 @@ Result<void> check_tokens(JsonValue chunks) {
   return {};
 }
 
-/// Refuses chunks with a true `raw_shell`, which Salt allows only with `netapi_allow_raw_shell`.
+/// Refuses chunks whose `raw_shell` is true, which Salt allows only with `netapi_allow_raw_shell`.
 Result<void> check_raw_shell(JsonValue chunks) {
   const auto asks = [](JsonValue chunk) {
     const auto raw = lowstate::find_nonempty(chunk, "raw_shell");
@@ -63,7 +63,7 @@ Result<void> check_clients(JsonValue chunks, const std::vector<Client>& enabled)
   return {};
 }
 
-/// Returns whether a form has several fields `fun`, so that arguments belong to no certain function.
+/// Returns whether a form has several fields `fun`. It is then unknown which function gets the arguments.
 bool has_two_functions(const RequestContext& context) {
   const auto fun = context.body.value.find("fun");
   return context.body.media == Media::form && fun && fun->is(JsonValue::Kind::array);
@@ -105,12 +105,12 @@ std::string salt_text_of(const Chunk& chunk, const Error& error) {
   const Credentials& credentials = chunk.credentials;
   const bool denied = error.kind == ErrorKind::authorization;
   if (credentials.kind == Credentials::Kind::none) return error.message;
-  // Salt's netapi checks the credentials for `ssh` without the master.
+  // For `ssh`, Salt's netapi checks the credentials without asking the master.
   const bool ssh = chunk.client == Client::ssh;
   if (denied && chunk.is_local()) return "Authorization error occurred.";
   if (chunk.is_local() && !ssh) return "Authentication error occurred.";
   const bool by_token = credentials.kind == Credentials::Kind::token;
-  // The error names a token's owner only if this address may use the token.
+  // The error names the owner of a token only if the client's address may use this token.
   const bool known = denied && !error.user.empty();
   const std::string_view user = known ? std::string_view(error.user) : credentials.username;
   return format(R"(Authentication failure of type "{}" occurred{}.)", by_token ? "token" : "eauth",
@@ -123,7 +123,7 @@ Response failed_to_authenticate(const RequestContext& context) {
                R"({"status": "401 Unauthorized", "return": ["Failed to authenticate"]})");
 }
 
-/// Returns rest_tornado's response for an unknown runner, with status 200 as for a failed runner.
+/// Returns rest_tornado's response for an unknown runner. The status is 200, as for a failed runner.
 Response unknown_runner(const RequestContext& context, const Error& error) {
   std::string json;
   const std::string sentence = "Unexpected exception while handling request: " + error.message;
@@ -131,15 +131,15 @@ Response unknown_runner(const RequestContext& context, const Error& error) {
   return reply(context, Status::ok, std::move(json));
 }
 
-/// Returns the response for a chunk that was refused or that failed, in a request of `chunks` chunks. Some
-/// masters check permissions only when a chunk runs.
+/// Returns the response for a chunk that was refused or failed. The request has `chunks` chunks. A chunk may
+/// be refused while it runs, because some masters check permissions only then.
 Response refused(const RequestContext& context, Error error, const Chunk& chunk, std::size_t chunks,
                  const std::vector<Completed>& completed) {
   const bool uses_tornado_texts = context.app.dialect.uses_tornado_texts;
   if (error.kind == ErrorKind::authentication || error.kind == ErrorKind::authorization) {
     error.message = salt_text_of(chunk, error);
     if (uses_tornado_texts && completed.empty()) {
-      // `report` writes the log line, and its text is not used.
+      // `report` is called only because it writes the log line. Its result is not used.
       static_cast<void>(report(error, context.remote()));
       return failed_to_authenticate(context);
     }
@@ -179,7 +179,7 @@ std::variant<std::vector<Completed>, Response> run_chunks(RequestContext& contex
   if (!chunks->empty()) context.client = name_of(chunks->front().client);
   AdmissionOptions options{context.deadline};
   options.own = call.own;
-  // For a session, the client's address was already checked.
+  // With a session, the session's check has already checked the client's address.
   if (context.app.options.api_acl && call.token.size() == 0) {
     options.check_address = [&](std::string_view user) {
       return context.app.acl.check(user, context.remote());

@@ -14,7 +14,7 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
-// The handlers of URLs that stand for one call.
+// The handlers of URLs of which each makes one call, such as /minions and /jobs.
 
 namespace rest_fcgi::netapi {
 namespace {
@@ -43,8 +43,8 @@ std::string chunk_of(std::string_view client, std::string_view fun,
   return json;
 }
 
-/// Returns the grains of a minion or of several minions. A target with `*`, `?` or `[` is first tried as a
-/// minion id, then as a glob.
+/// Returns the grains of a minion or of several minions. If a target contains `*`, `?` or `[`, it is looked
+/// up as a minion id, and if this fails, as a glob.
 std::variant<client::Reply, Response> grains_of(RequestContext& context, const std::string& target) {
   if (target != "*" && target.find_first_of("*?[") != std::string::npos) {
     std::string exact;
@@ -135,8 +135,8 @@ bool is_minion_id(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_good);
 }
 
-/// Writes the chunk that makes a key pair. Reads text values of `keysize` and `force` as YAML, because all
-/// form values are text.
+/// Writes the chunk that makes a key pair. If `keysize` or `force` is a text, reads it as YAML, because all
+/// values of a form are texts.
 Result<void> write_key_chunk(JsonWriter& writer, JsonValue body, std::string_view minion) {
   writer.begin_object().key("client").string("wheel").key("fun").string("key.gen_accept");
   writer.key("id_").string(minion);
@@ -163,7 +163,7 @@ Result<void> write_key_chunk(JsonWriter& writer, JsonValue body, std::string_vie
 }
 
 struct TarMember {
-  std::string_view name;  ///< a name of at most 100 bytes
+  std::string_view name;  ///< A name of at most 100 bytes.
   std::string_view content;
   unsigned mode;
 };
@@ -176,12 +176,12 @@ std::string head_of(const TarMember& member) {
   const auto put = [&head](std::size_t at, std::string_view text) { head.replace(at, text.size(), text); };
   put(0, member.name);
   put(100, format("{:07o}", member.mode));
-  put(108, "0000000");  // User id and group id.
+  put(108, "0000000");  // The user id and group id.
   put(116, "0000000");
   put(124, format("{:011o}", member.content.size()));
-  put(136, "00000000000");  // Modification time.
+  put(136, "00000000000");  // The modification time.
   put(148, "        ");     // The checksum counts its own field as spaces.
-  put(156, "0");            // Type: regular file.
+  put(156, "0");            // The type of a regular file.
   put(257, std::string_view("ustar\00000", 8));
   const unsigned sum = std::accumulate(head.begin(), head.end(), 0U, [](unsigned total, char c) {
     return total + static_cast<unsigned char>(c);
@@ -195,8 +195,8 @@ void pad(std::string& text, std::size_t unit) {
   text.resize((text.size() + unit - 1) / unit * unit);
 }
 
-/// Returns a tar archive (POSIX.1-1988, ustar) of files of root with the date 1970-01-01. The size is a
-/// multiple of 10240 bytes, as in tar(1).
+/// Returns a tar archive (POSIX.1-1988, ustar) of files that belong to root and have the date 1970-01-01. The
+/// archive's size is a multiple of 10240 bytes, as in tar(1).
 std::string make_tar(const std::vector<TarMember>& members) {
   std::string archive;
   for (const TarMember& member : members) {

@@ -21,7 +21,7 @@ constexpr std::uint16_t kPolicy = 1008;
 constexpr std::uint16_t kRestarts = 1012;
 constexpr std::uint16_t kTryAgain = 1013;
 
-/// The most events that `EventFeed::take` reads in one call without a frame.
+/// The largest number of events that one call of `EventFeed::take` reads if none of them makes a frame.
 constexpr std::size_t kMaxEventsPerTurn = 256;
 
 constexpr std::string_view kReady = "websocket client ready";
@@ -29,7 +29,7 @@ constexpr std::string_view kReceived = "server received message";
 constexpr std::string_view kOpening = "retry: 400\n";
 constexpr std::string_view kComment = ": \n\n";
 
-/// Returns the close code and the reason, cut to the size of a WebSocket close frame.
+/// Returns the close code and the reason. Cuts the reason to the size of a WebSocket's close frame.
 Feed::End ended(std::uint16_t code, std::string_view reason) {
   constexpr std::size_t kMax = 120;
   return {code, excerpt(reason, kMax)};
@@ -72,7 +72,7 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     const auto read = reader_->read(events, most_bytes, wake);
     for (const EventPtr& event : events) {
       add(event, parts);
-      // Each frame has the whole view. Beyond `most_bytes`, the remaining events share a frame.
+      // Each frame has the whole view. After `most_bytes` of frames, the remaining events share one frame.
       if (frame_bytes < most_bytes) frame_bytes += add_frames(parts);
     }
     add_frames(parts);
@@ -84,7 +84,7 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     if (events.empty() || !parts.empty()) return std::nullopt;
     opened_file += events.size();
     if (opened_file < kMaxEventsPerTurn) continue;
-    // The call ends, so that other streams can continue, and the wakeup schedules the next call.
+    // Ends the call, so that other streams can run. The wakeup makes the server call again.
     if (wake) (*wake)();
     return std::nullopt;
   }
@@ -96,11 +96,11 @@ void EventFeed::add_own_messages(std::vector<Part>& parts) {
   for (; replies_ > 0; --replies_) parts.push_back({nullptr, kReceived});
   if (!ready_ || !lost_events_ || view_) return;
   const EventPtr loss = std::exchange(lost_events_, nullptr);
-  // The message has no id, so a reconnecting client continues after the last event.
+  // The message about the loss has no id, so a reconnecting client continues after the last event.
   parts.push_back({loss, is_socket ? message_of(*loss) : loss->block()});
 }
 
-/// Returns a WebSocket's text of an event. REQUIRES: the stream does not show the formatted view.
+/// Returns the text of a WebSocket message for an event. REQUIRES: the stream shows no formatted view.
 std::string_view EventFeed::message_of(const master::Event& event) const noexcept {
   return form_.shows == FeedFormat::Shows::lines ? event.data_lines() : event.json();
 }
@@ -117,7 +117,7 @@ void EventFeed::add(const EventPtr& event, std::vector<Part>& parts) {
   }
 }
 
-/// Adds a frame for each changed part of the formatted view. Returns the frames' size in bytes.
+/// Adds a frame with the minions or the jobs if they changed. Returns the size of the frames in bytes.
 std::size_t EventFeed::add_frames(std::vector<Part>& parts) {
   if (!view_) return 0;
   std::size_t bytes = 0;
@@ -139,7 +139,7 @@ void EventFeed::ask_for_jobs_and_grains() {
   }
 }
 
-/// Starts a job that returns the grains of `minions`, or of all minions for an empty list, as events.
+/// Starts a job that returns grains as events. An empty list `minions` means all minions.
 void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
   std::string chunk;
   JsonWriter writer(chunk);
@@ -155,7 +155,7 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
 
 void EventFeed::begin() {
   ready_ = true;
-  // A resuming client, and a view whose grains were read in the handshake, need the events since then.
+  // A resuming client needs older events. A view with grains from the handshake needs the events after it.
   if (!resumes_ && setup_.grains == Json()) reader_->skip_to_end();
   if (!view_) return;
   if (setup_.refused) {

@@ -18,42 +18,42 @@
 
 namespace rest_fcgi::netapi {
 
-/// Runs a JSON chunk of this program for the token's owner, on any thread. Returns JSON null after a failure.
+/// Runs a JSON chunk of this program for the owner of the token, on any thread. A failure gives JSON null.
 using CallMaster = StreamRegistry::Subscription::Call;
 
 struct FeedFormat {
   enum class Shows {
-    blocks,     ///< blocks of server-sent events, from the start
-    lines,      ///< WebSocket messages `data: {...}`
-    json,       ///< WebSocket messages with JSON
-    formatted,  ///< WebSocket messages with Salt's formatted view
+    blocks,     ///< Blocks of server-sent events, from the start.
+    lines,      ///< WebSocket messages `data: {...}`.
+    json,       ///< WebSocket messages with JSON.
+    formatted,  ///< WebSocket messages with Salt's formatted view.
   };
   Shows shows = Shows::blocks;
-  bool answers = false;             ///< the stream answers each message, and accepts binary messages
-  std::uint16_t logged_out = 1008;  ///< the WebSocket close code for the session's end
+  bool answers = false;             ///< Whether the stream answers each message and accepts binary messages.
+  std::uint16_t logged_out = 1008;  ///< The WebSocket close code for the session's end.
   FormattedStyle style{};
-  std::vector<std::string> tags{};  ///< globs for the tags of sent events; an empty list sends all events
+  std::vector<std::string> tags{};  ///< Globs for the tags of sent events. An empty list sends all events.
 };
 
 /// The data that the formatted view needs besides events.
 struct FormattedSetup {
-  std::optional<std::string> refused{};  ///< the reason why the user may not have the view; absent if allowed
-  Json grains;                           ///< an object from minion id to grains; null requests the grains
+  std::optional<std::string> refused{};  ///< Why the user may not have the view. Absent if allowed.
+  Json grains;                           ///< An object from minion id to grains. Null requests the grains.
   CallMaster call;
 };
 
-/// The event stream of one listener. A WebSocket sends events after the client's message `websocket client
-/// ready`. The stream ends with the session or with an error of the reader.
+/// The event stream of one listener. On a WebSocket, events are sent after the client's message `websocket
+/// client ready`. The stream ends with the session, or if the reader has an error.
 class EventFeed final : public http::Feed {
  public:
   EventFeed(FeedFormat form, std::unique_ptr<StreamRegistry::Subscription> subscription,
             std::unique_ptr<master::EventReader> reader, const Clock& clock);
 
-  /// Lets the stream begin with a message that events after `last_event_id` are lost.
+  /// Begins the stream with a message that events after the event `last_event_id` are lost.
   void report_lost_events(std::string_view last_event_id);
-  /// Continues after the listener's last event, with events from before `websocket client ready`.
+  /// Continues after the listener's last event and sends events older than `websocket client ready`, too.
   void resume() { resumes_ = true; }
-  /// REQUIRES: the stream shows the formatted view.
+  /// Sets the data for the formatted view. REQUIRES: the stream shows the formatted view.
   void set_formatted_setup(FormattedSetup needs) { setup_ = std::move(needs); }
 
   std::optional<End> take(std::vector<Part>& parts, std::size_t most_bytes, const http::Wake& wake) override;
@@ -76,7 +76,7 @@ class EventFeed final : public http::Feed {
   bool opened_ = false;
   bool ready_ = false;
   bool resumes_ = false;
-  std::size_t replies_ = 0;  ///< the number of unanswered messages of the client
+  std::size_t replies_ = 0;  ///< The number of the client's messages that are not answered yet.
   std::optional<End> end_;
   master::EventPtr lost_events_;
   std::optional<FormattedEvents> view_;

@@ -29,7 +29,7 @@ using Shows = FeedFormat::Shows;
 
 constexpr std::uint16_t kLoggedOutOfWs = 4401;
 
-/// Returns whether the comma-separated header contains the word.
+/// Returns whether a comma-separated header contains `word`.
 bool has_word(std::string_view header, std::string_view word) {
   while (!header.empty()) {
     if (equal_without_case(trimmed(next_token(header, ',')), word)) return true;
@@ -98,7 +98,7 @@ Result<std::vector<std::string>> tags_of(const RequestContext& context) {
   return tags;
 }
 
-/// Opens the stream of a session, after the event `after` if it is not empty.
+/// Opens the event stream of a session. If `after` is not empty, the stream begins after this event.
 Result<std::unique_ptr<EventFeed>> open_feed(const RequestContext& context, const Session& session,
                                              FeedFormat form, std::string_view after) {
   const App& app = context.app;
@@ -130,8 +130,8 @@ Response start(const RequestContext& context, const Session& session, Result<std
   return head;
 }
 
-/// Opens a WebSocket. Calls `make_setup` after the stream collects events, so that the stream misses no
-/// event.
+/// Opens a WebSocket. Calls `make_setup` only when the stream collects events, because events during the call
+/// must not be missed.
 Response start_socket(const RequestContext& context, const Session& session, const FeedFormat& form,
                       const std::function<FormattedSetup()>& make_setup = {}) {
   auto feed = open_feed(context, session, form, in_query(context.target, "last_event_id"));
@@ -163,8 +163,8 @@ CallMaster master_caller(const RequestContext& context) {
   };
 }
 
-/// Returns the setup of rest_tornado's formatted view. The setup has the master's cached grains, or the
-/// reason why the user may not request them.
+/// Returns the data for rest_tornado's formatted view: the master's cached grains, or the reason why the user
+/// may not request them.
 FormattedSetup formatted_setup(const RequestContext& context, const Session& session) {
   FormattedSetup needs;
   needs.call = master_caller(context);
@@ -187,12 +187,12 @@ FormattedSetup formatted_setup(const RequestContext& context, const Session& ses
 }
 
 bool is_digest_length(std::size_t digits) {
-  // The numbers of digits of tokens for the values of Salt's `hash_type`.
+  // The possible lengths of tokens in digits, for the values of Salt's `hash_type`.
   static constexpr std::size_t kLengths[] = {32, 40, 56, 64, 96, 128};
   return std::find(std::begin(kLengths), std::end(kLengths), digits) != std::end(kLengths);
 }
 
-/// Checks a request for rest_tornado's WebSocket. Returns the session of the token at the path's end.
+/// Checks a request for rest_tornado's WebSocket. Returns the session of the token at the end of the path.
 std::variant<Session, Response> session_of_path(const RequestContext& context) {
   if (!is_carried(context, "rest_fcgi.websocket")) return needs_http(context);
   const std::string token = context.below.empty() ? std::string() : context.below.front();

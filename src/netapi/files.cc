@@ -32,7 +32,7 @@ namespace {
 using http::Response;
 using http::Status;
 
-// The size in bytes of the part of a file in memory.
+// The number of bytes of a file that are in memory at a time.
 constexpr std::size_t kPartSize = std::size_t{64} << 10;
 
 class FileStream final : public http::Stream {
@@ -97,19 +97,19 @@ UniqueFd open_folder(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/// O_NONBLOCK keeps open(2) from waiting for a FIFO.
+/// Opens a file. With O_NONBLOCK, open(2) does not wait for a FIFO.
 UniqueFd open_file(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
-/// Opens a file below a folder. Refuses symbolic links to places outside the folder.
+/// Opens a file in a folder. Refuses symbolic links to places outside the folder.
 UniqueFd open_below(const UniqueFd& folder, const std::string& path) {
   open_how how{};
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   UniqueFd file(static_cast<int>(::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how)));
   if (file || (errno != ENOSYS && errno != EPERM)) return file;
-  // Old kernels and sandboxes have no openat2(2). The code below follows no symbolic link.
+  // Without openat2(2), on old kernels and in sandboxes, the code below follows no symbolic link.
   UniqueFd at(::openat(folder.get(), ".", O_PATH | O_CLOEXEC | O_DIRECTORY));
   const std::vector<std::string> parts = parts_of(path);
   for (std::size_t i = 0; at && i < parts.size(); ++i) {
@@ -132,14 +132,14 @@ std::optional<Found> opened_file(UniqueFd file, std::string name) {
   return found;
 }
 
-/// A range of bytes from `begin` to before `end`.
+/// A range of bytes. `end` is the position after the last byte.
 struct Span {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-/// Returns the range of a Range header (RFC 9110, section 14.1.2), or std::nullopt for an invalid header. A
-/// range outside the file has begin >= end.
+/// Returns the range of a Range header (RFC 9110, section 14.1.2). Returns std::nullopt for an invalid
+/// header. A range outside the file has begin >= end.
 std::optional<Span> range_in(std::string_view header, std::uint64_t size) {
   constexpr std::string_view kUnit = "bytes=";
   if (!header.starts_with(kUnit)) return std::nullopt;
@@ -168,7 +168,7 @@ std::optional<std::time_t> time_in(std::string_view header) {
   return ::timegm(&parts);
 }
 
-/// Sets the body to a text for a small file, and to a stream for a larger file. Errors: those of
+/// Sets the response's body: a text for a small file, and a stream for a larger file. Errors: the errors of
 /// `FileStream::next`.
 Result<void> set_body(UniqueFd file, Span span, Response& response) {
   const std::uint64_t size = span.end - span.begin;
@@ -256,8 +256,8 @@ Response serve_static(RequestContext& context) {
     path += "/index.html";
     found = opened_file(open_below(root, path), path);
     if (found && context.target.path.back() != '/') {
-      // The page's relative links need a slash at the URL's end. A path that begins with two slashes would
-      // name another host.
+      // Redirects to a URL with a slash at its end, which relative links of the page need. The URL must not
+      // begin with two slashes, because it would name another host.
       std::string place = context.base + path_text(*context.route);
       for (const std::string& part : parts) place.append("/").append(part);
       return {Status::moved_permanently, {{"Location", percent_encoded(place) + "/"}}, std::string()};

@@ -24,7 +24,7 @@ struct Subject {
 
 Subject subject_of(std::string_view tag) {
   using Is = Subject::Is;
-  // Most events do not change the view and are skipped early.
+  // Skips events that do not change the view. Most events are skipped here.
   const bool ours = tag.starts_with("salt/") || tag.starts_with("syndic/");
   if (!ours) return {};
   const std::vector<std::string> parts = parts_of(tag);
@@ -73,7 +73,7 @@ void FormattedEvents::start(JsonValue grains) {
   minions_changed_ = true;
 }
 
-/// Returns the job with this id, or null. Searches from the latest job.
+/// Returns the job with the id `jid`, or null. The search begins with the latest job.
 FormattedEvents::Job* FormattedEvents::find_job(std::string_view jid) {
   const auto is_it = [jid](const Job& job) { return job.jid == jid; };
   const auto found = std::find_if(jobs_.rbegin(), jobs_.rend(), is_it);
@@ -100,7 +100,7 @@ void FormattedEvents::update_totals(Job& job) {
   jobs_changed_ = true;
 }
 
-/// Sets a minion's return, or null for a too large return. REQUIRES: the caller calls `update_totals`
+/// Sets a minion's return. A too large return becomes null. REQUIRES: the caller calls `update_totals`
 /// afterwards.
 void FormattedEvents::set_answer(Job& job, std::string_view minion, JsonValue answer) {
   const auto written = [&](bool with_value) {
@@ -174,7 +174,7 @@ void FormattedEvents::fill_in_job(const std::string& jid, JsonValue listed) {
   update_totals(job);
 }
 
-/// Removes finished jobs after `keep_finished`, and the oldest jobs beyond the limits.
+/// Removes jobs that finished more than `keep_finished` ago, and the oldest jobs if there are too many.
 void FormattedEvents::drop_old_jobs() {
   const SteadyTime now = clock_.steady();
   const auto forget = [this](std::list<Job>::iterator at) {
@@ -185,7 +185,7 @@ void FormattedEvents::drop_old_jobs() {
     const bool old = at->finished && now - *at->finished >= limits_.keep_finished;
     at = old ? forget(at) : std::next(at);
   }
-  // The last job just changed, and stays even beyond the limits.
+  // The last job has just changed. It is kept even if it exceeds the limits.
   const auto too_much = [this] {
     return jobs_.size() > 1 && (jobs_.size() > limits_.max_jobs || job_bytes_ > limits_.max_job_bytes);
   };
@@ -228,7 +228,7 @@ void FormattedEvents::key_event(JsonValue data) {
   minions_changed_ = minions_changed_ || changed;
 }
 
-/// Handles the start of a minion, which can return its grains from then on.
+/// Handles the start of a minion. From this time the minion can return its grains.
 void FormattedEvents::minion_start(const std::string& id) {
   const auto found = minions_.find(id);
   if (found != minions_.end() && found->second.empty()) new_minions_.push_back(id);

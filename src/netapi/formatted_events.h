@@ -20,50 +20,50 @@ namespace rest_fcgi::netapi {
 
 /// The differences between the formatted views of rest_cherrypy and rest_tornado.
 struct FormattedStyle {
-  bool minions_are_listed;      ///< true: `[{"id": M, ...}]`; false: `{M: {"id": M, ...}}`
-  bool hears_presence_changes;  ///< `salt/presence/change` changes the view, like `salt/presence/present`
-  std::string_view end;         ///< the text at the end of a frame
+  bool minions_are_listed;      ///< Whether the form is `[{"id": M, ...}]`, not `{M: {"id": M, ...}}`.
+  bool hears_presence_changes;  ///< Whether `salt/presence/change` changes the view.
+  std::string_view end;         ///< The text at the end of a frame.
 };
 
 struct FormattedLimits {
   std::size_t max_jobs = 1000;
-  std::size_t max_job_bytes = std::size_t{512} << 10;  ///< the size of all jobs together
+  std::size_t max_job_bytes = std::size_t{512} << 10;  ///< The largest size of all jobs together in bytes.
   std::size_t max_minions = 50'000;
-  std::size_t max_grain_bytes = std::size_t{8} << 20;  ///< the size of all grains together
+  std::size_t max_grain_bytes = std::size_t{8} << 20;  ///< The largest size of all grains together in bytes.
   std::chrono::minutes keep_finished{10};
 };
 
 /// Salt's formatted view of events for one listener, with all minions and jobs. Each change makes a frame
-/// with all minions or all jobs. Finished jobs go after `keep_finished`, and the oldest jobs beyond the
-/// limits. Used by one thread.
+/// with all minions or all jobs. Jobs are removed after `keep_finished`, and the oldest jobs at a limit. Used
+/// by one thread.
 class FormattedEvents {
  public:
   FormattedEvents(const FormattedStyle& style, const Clock& clock, FormattedLimits limits = {})
       : style_(style), clock_(clock), limits_(limits) {}
 
-  /// Applies an event, with JSON `data`, to the view. Ignores malformed events.
+  /// Applies an event to the view. `data` is JSON. Ignores malformed events.
   void apply(std::string_view tag, std::string_view data);
 
   /// Sets the minions of the view. `grains` is an object from minion id to grains.
   void start(JsonValue grains);
 
-  /// Adds the details of a job whose start event was missed, from the runner `jobs.list_job`.
+  /// Adds details that the runner `jobs.list_job` returned for a job whose start event was missed.
   void fill_in_job(const std::string& jid, JsonValue listed);
 
-  /// Returns frames with the jobs and the minions, if they changed since the last call.
+  /// Returns frames with the jobs and the minions that changed since the last call.
   [[nodiscard]] std::vector<std::string> take_frames();
 
-  /// Returns each new minion without grains once.
+  /// Returns the new minions whose grains are not known yet. Each minion is returned only once.
   [[nodiscard]] std::vector<std::string> take_new_minions();
-  /// Returns each job without a start event once.
+  /// Returns the jobs whose start event was missed. Each job is returned only once.
   [[nodiscard]] std::vector<std::string> take_unknown_jobs();
 
  private:
   struct Job {
     std::string jid;
-    std::string start_time{"null"}, fun{"null"}, tgt{"null"}, tgt_type{"null"};  ///< JSON texts
+    std::string start_time{"null"}, fun{"null"}, tgt{"null"}, tgt_type{"null"};  ///< JSON values.
     std::map<std::string, std::string, std::less<>>
-        minions{};  ///< minion ids with their returns as JSON; an empty text before the return
+        minions{};  ///< The returns as JSON by minion id. Empty before the return.
     std::size_t bytes = 0;
     std::optional<SteadyTime> finished{};
   };
@@ -87,10 +87,10 @@ class FormattedEvents {
   const FormattedStyle style_;
   const Clock& clock_;
   const FormattedLimits limits_;
-  std::list<Job> jobs_;  ///< all jobs, the oldest first
+  std::list<Job> jobs_;  ///< All jobs. The oldest job is at the front.
   std::size_t job_bytes_ = 0;
   std::map<std::string, std::string, std::less<>>
-      minions_;  ///< minion ids with their grains as JSON; an empty text for unknown grains
+      minions_;  ///< The grains as JSON by minion id. Empty for unknown grains.
   std::size_t grain_bytes_ = 0;
   std::vector<std::string> new_minions_;
   std::vector<std::string> unknown_jobs_;

@@ -13,10 +13,10 @@ namespace rest_fcgi::netapi {
 namespace {
 
 constexpr std::size_t kMinSize = 1024;
-// The size in bytes of the part that zlib writes at a time.
+// The number of bytes that zlib writes at a time.
 constexpr std::size_t kPackedPart = 16384;
-constexpr int kGzipFormat = 16;  // zlib's window bit for the gzip format
-constexpr int kLevel = 1;        // zlib's fastest level
+constexpr int kGzipFormat = 16;  // The window bits by which zlib selects the gzip format.
+constexpr int kLevel = 1;        // The fastest level of zlib.
 
 bool takes_gzip(std::string_view header) {
   while (!header.empty()) {
@@ -40,7 +40,7 @@ bool is_text(const http::Response& response) {
   return true;
 }
 
-/// Returns the compressed text, or std::nullopt if it is not shorter. zlib does not change `text`.
+/// Returns the compressed text, or std::nullopt if it is not shorter. Does not change `text`.
 std::optional<std::string> packed(std::string& text) {
   z_stream stream{};
   if (deflateInit2(&stream, kLevel, Z_DEFLATED, MAX_WBITS + kGzipFormat, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) !=

@@ -14,7 +14,7 @@ namespace {
 using http::Response;
 using http::Status;
 
-/// The headers with credentials, which the event omits because other users can read events.
+/// Headers with credentials. The event omits these headers, because other users can read events.
 constexpr std::array<std::string_view, 4> kSecret{"HTTP_X_AUTH_TOKEN", "HTTP_COOKIE", "HTTP_AUTHORIZATION",
                                                   "HTTP_PROXY_AUTHORIZATION"};
 
@@ -42,7 +42,7 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
   for (const auto& [name, value] : environ.all()) {
     const bool is_secret = std::find(kSecret.begin(), kSecret.end(), name) != kSecret.end();
     const bool is_shadowed = environ.get(name).data() != value.data();
-    // These names stand for properties of the connection, so a client's header must not set them.
+    // These names stand for properties of the connection, so headers of clients must not set them.
     const bool is_ours =
         name == "HTTP_REMOTE_ADDR" || name == "HTTP_CONTENT_TYPE" || name == "HTTP_CONTENT_LENGTH";
     if (!name.starts_with(kPrefix) || is_secret || is_shadowed || is_ours) continue;
@@ -51,7 +51,7 @@ void write_headers(JsonWriter& writer, const http::Environ& environ) {
   writer.end_object();
 }
 
-/// Returns the text in UTF-8. Reads other texts as Latin-1, as WSGI does (PEP 3333).
+/// Returns the text in UTF-8. Reads a text that is not UTF-8 as Latin-1, as WSGI does (PEP 3333).
 std::string in_utf8(std::string text) {
   if (is_utf8(text)) return text;
   std::string out;
@@ -64,7 +64,7 @@ std::string in_utf8(std::string text) {
 }
 
 std::string tag_of(const RequestContext& context) {
-  // rest_tornado puts the request's path into the tag unchanged.
+  // Like rest_tornado, puts the path of the request into the tag without a change.
   if (!context.app.dialect.hooks_have_body) return in_utf8("salt/netapi" + context.target.path);
   std::string tag = "salt/netapi/hook";
   for (const std::string& part : context.below) tag.append("/").append(part);

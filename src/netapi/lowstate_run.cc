@@ -39,8 +39,8 @@ Result<client::Reply> run_one(const client::NetapiClient& client, const Permit& 
   return reply;
 }
 
-/// Asks for permission to run a chunk. Checks the client's address first, so that a refusal does not depend
-/// on the password.
+/// Asks for permission to run a chunk. The client's address is checked before the password, so that a refusal
+/// does not depend on the password.
 Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
                          const AdmissionOptions& options, const Permit* before) {
   const auto check = [&](std::string_view user, std::string_view eauth) -> Result<void> {
@@ -63,12 +63,12 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
   Result<Permit> permit = options.own ? client.admit_own(chunk, options.deadline, before)
                                       : client.admit(chunk, options.deadline, before);
   if (!permit) return permit;
-  // The back end may use another user name, so the address is checked for this name too.
+  // The back end may give the user another name, so the address is checked for this name, too.
   if (auto may = check(permit->user(), permit->eauth()); !may) return std::move(may).error();
   return permit;
 }
 
-/// The most additional threads for parallel chunks in the whole process.
+/// The largest number of additional threads for parallel chunks in the whole process.
 constexpr std::ptrdiff_t kHelpers = 16;
 using HelperPlaces = std::counting_semaphore<kHelpers>;
 HelperPlaces helper_places(kHelpers);
@@ -127,7 +127,7 @@ RunResult run(const client::NetapiClient& client, const std::vector<Permit>& per
 RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<Permit>& permits,
                           AuditTrail& trail) {
   if (permits.size() < 2) return run(client, permits, trail);
-  constexpr std::size_t kThreads = 8;  // The number includes the request's own thread.
+  constexpr std::size_t kThreads = 8;  // The number of threads, including the request's own thread.
   std::vector<std::optional<Result<client::Reply>>> replies(permits.size());
   std::atomic<std::size_t> gathered = 0;
   std::atomic<std::size_t> next = 0;
@@ -142,16 +142,16 @@ RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<
   std::vector<Thread> others;
   others.reserve(kThreads);
   while (others.size() + 1 < std::min(kThreads, permits.size())) {
-    if (!helper_places.try_acquire()) break;  // The running threads run the remaining chunks.
+    if (!helper_places.try_acquire()) break;  // Running threads run the remaining chunks.
     auto thread = Thread::start(
         "lowstate", [&work, held = HelperPlace(&helper_places)] { work(); }, kSmallStack);
     if (!thread) break;
     others.push_back(*std::move(thread));
   }
   work();
-  others.clear();  // The threads are joined here.
+  others.clear();  // This waits until the other threads have ended.
   RunResult ran;
-  std::optional<Completed> partial;  // The results that the first failed chunk returned before its failure.
+  std::optional<Completed> partial;  // The results that the failed chunk returned before its failure.
   for (std::size_t i = 0; i < permits.size(); ++i) {
     Result<client::Reply>& reply = *replies[i];
     std::optional<Error> failure = failure_of(reply);

@@ -15,11 +15,11 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 
-/// Functions that run a list of chunks. All chunks are admitted before the first chunk runs.
+/// Functions that run a list of chunks. All chunks are admitted before one of them runs.
 namespace rest_fcgi::netapi {
 
-/// This thread's JSON document, whose buffers later requests reuse. The destructor clears the document. A
-/// thread has at most one such object at a time.
+/// This thread's JSON document. Its buffers are reused by later requests on the thread. The destructor clears
+/// the document. A thread has at most one BorrowedDocument at a time.
 class BorrowedDocument {
  public:
   BorrowedDocument() = default;
@@ -33,7 +33,7 @@ class BorrowedDocument {
   static JsonDocument& document();
 };
 
-/// Returns the result of `call`, or the Error of an exception.
+/// Returns the result of `call`. If `call` throws, returns an Error for the exception.
 template <class Call>
 auto guarded(const Call& call) -> decltype(call()) {
   try {
@@ -45,12 +45,12 @@ auto guarded(const Call& call) -> decltype(call()) {
 
 struct AdmissionOptions {
   SteadyTime deadline;
-  bool own = false;  ///< this program chose the client, so `netapi_enable_clients` does not apply
-  /// Checks that this user may send requests from the client's address. An empty function allows every user.
+  bool own = false;  ///< Whether this program chose the client, so `netapi_enable_clients` does not apply.
+  /// Checks that `user` may send requests from the client's address. If empty, every user may.
   std::function<Result<void>(std::string_view user)> check_address{};
 };
 
-/// The permits of all chunks, or the refused chunk and its error. Borrows the chunks.
+/// The permits of all chunks, or the refused chunk with its error. Borrows the chunks.
 struct Admission {
   std::vector<master::Permit> permits;
   std::optional<Error> refusal;
@@ -65,15 +65,15 @@ struct Admission {
 struct RunResult {
   std::vector<Completed> completed;
   std::optional<Error> failure;
-  const lowstate::Chunk* failed = nullptr;  ///< the chunk that failed, borrowed from its permit
+  const lowstate::Chunk* failed = nullptr;  ///< The failed chunk, borrowed from its permit.
 };
 
-/// Runs the admitted chunks in order until a chunk fails.
+/// Runs the admitted chunks in order. Stops after a failed chunk.
 [[nodiscard]] RunResult run(const client::NetapiClient& client, const std::vector<master::Permit>& permits,
                             AuditTrail& trail);
 
-/// Runs the admitted chunks in parallel, even if a chunk fails. `completed` has results in the request's
-/// order.
+/// Runs the admitted chunks in parallel. A failed chunk does not stop the others. `completed` has the results
+/// in the order of the request.
 [[nodiscard]] RunResult run_in_parallel(const client::NetapiClient& client,
                                         const std::vector<master::Permit>& permits, AuditTrail& trail);
 

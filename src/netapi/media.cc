@@ -16,7 +16,7 @@ struct Name {
   Media media;
 };
 
-/// The names of each media type, with the name for replies first.
+/// The names of each media type. Replies use its first name.
 constexpr std::array kNames{Name{"application/json", Media::json},
                             Name{"application/x-yaml", Media::yaml},
                             Name{"application/yaml", Media::yaml},
@@ -28,7 +28,7 @@ constexpr std::array kNames{Name{"application/json", Media::json},
 constexpr std::string_view kRead =
     "application/json, application/x-yaml, application/x-www-form-urlencoded and text/plain, in UTF-8";
 
-/// Removes and returns the text before the next `separator` outside of quotes.
+/// Removes and returns the text before the next `separator` that is outside of quotes.
 std::string_view take_unquoted(std::string_view& rest, char separator) {
   bool quoted = false;
   std::size_t end = 0;
@@ -43,7 +43,7 @@ std::string_view take_unquoted(std::string_view& rest, char separator) {
   return trimmed(part);
 }
 
-/// Returns a parameter in lower case and without quotes, or std::nullopt.
+/// Returns the value of a parameter in lower case and without quotes. Returns std::nullopt if it is missing.
 std::optional<std::string> parameter(std::string_view parameters, std::string_view name) {
   while (!parameters.empty()) {
     const std::string_view part = take_unquoted(parameters, ';');
@@ -56,7 +56,7 @@ std::optional<std::string> parameter(std::string_view parameters, std::string_vi
   return std::nullopt;
 }
 
-/// Returns how specifically a range of an Accept header matches the media type, or 0 for no match.
+/// Returns how exactly a range of an Accept header matches the media type. Returns 0 if it does not match.
 int fit(std::string_view range, Media media) {
   const auto is_name = [&](const Name& name) { return name.media == media && name.type == range; };
   if (std::any_of(kNames.begin(), kNames.end(), is_name)) return 3;
@@ -140,7 +140,7 @@ Result<std::optional<Media>> media_out(std::string_view accept, std::span<const 
 
 Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most) {
   std::vector<FormField> fields;
-  // The memory is allocated once, because a growing vector would leave copies of passwords behind.
+  // Allocates the memory once, because a growing vector would leave copies of passwords in freed memory.
   fields.reserve(std::min(most, static_cast<std::size_t>(std::count(text.begin(), text.end(), '&')) + 1));
   while (!text.empty()) {
     std::string_view value = next_token(text, '&');

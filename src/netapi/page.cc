@@ -12,10 +12,10 @@
 namespace rest_fcgi::netapi {
 namespace {
 
-/// The page for browsers without the option `app`. The page has the user's name, because scripts cannot read
-/// the cookie.
+/// The page for browsers if the option `app` is not set. The page contains the user's name, because scripts
+/// cannot read the cookie.
 constexpr std::string_view kPage =
-#include "netapi/index_html.h"  // The header is made from deploy/index.html.
+#include "netapi/index_html.h"  // The build makes this C++ header from deploy/index.html.
     ;
 
 constexpr std::chrono::seconds kSessionTimeout{2};
@@ -49,10 +49,10 @@ http::Response home_page(RequestContext& context) {
   const std::string nonce = make_nonce();
   std::string html(kPage);
   replace_all(html, "@NONCE@", nonce);
-  // For the page's script, "-" means that sessions are off.
+  // "-" tells the page's script that sessions are off.
   replace_all(html, "@BASE@", context.app.options.enable_sessions ? escaped(context.base) : "-");
   replace_all(html, "@EAUTHS@", escaped(eauths_of(context)));
-  // With this short deadline, the page asks for a login if the master does not answer.
+  // The deadline is short: if the master does not answer, the page soon asks for a login.
   context.deadline = std::min(context.deadline, context.app.clock.steady() + kSessionTimeout);
   // The origin is not checked, because a page of another origin cannot read this page.
   const auto session = session_of_any_origin(context);

@@ -20,7 +20,7 @@ using log::Level;
 constexpr bool kPrefixed = true;
 constexpr bool kConfidential = true;
 
-// The statuses are those of Salt's rest_cherrypy.
+// The statuses are the statuses of Salt's rest_cherrypy.
 constexpr std::array<ErrorRow, 16> kTable{{
     {ErrorKind::malformed, Status::bad_request, Level::info, "invalid", kPrefixed},
     {ErrorKind::invocation, Status::bad_request, Level::info, "invalid"},
@@ -60,7 +60,7 @@ void write_completed(JsonWriter& writer, const Completed& completed) {
 constexpr std::string_view kHead = R"({"return": [)";
 constexpr std::string_view kTail = "]}";
 
-/// Returns `{"return": [ITEM]}` in the item's buffer, because an item may be large.
+/// Returns `{"return": [ITEM]}`. Uses the buffer of `item`, because an item may be large.
 std::string around_one(Json item) {
   std::string text = std::move(item).text();
   text.append(kTail).insert(0, kHead);

@@ -18,15 +18,15 @@ struct ErrorRow {
   ErrorKind kind;
   http::Status status;
   log::Level level;
-  std::string_view outcome;   ///< the outcome in the audit line
-  bool prefixed = false;      ///< rest_wsgi puts the status code before the text
-  bool confidential = false;  ///< the message is only logged, and the caller gets a reference to the log
+  std::string_view outcome;   ///< The outcome in the audit line.
+  bool prefixed = false;      ///< Whether rest_wsgi puts the status code before the text.
+  bool confidential = false;  ///< Whether the message is only logged. The caller gets a reference to the log.
 };
 
-/// Returns the row of an error kind. Every status of an error comes from this table.
+/// Returns the row of an error kind. The statuses of all errors come from this table.
 [[nodiscard]] const ErrorRow& row_for(ErrorKind kind) noexcept;
 
-/// A chunk that ran, with its results. Only the last chunk of a list can have failed.
+/// A chunk that ran, with its results. In a list, only the last chunk can be a failed chunk.
 struct Completed {
   lowstate::Client client;
   client::Reply reply;
@@ -50,12 +50,12 @@ struct Completed {
 /// Returns the kind `unavailable` for std::bad_alloc, and `internal` for other exceptions.
 [[nodiscard]] Error error_of_exception(const std::exception& exception);
 
-/// Logs the error with the client's address. Returns the caller's text, which for internal errors is a
-/// reference to the log.
+/// Logs the error with the client's address. Returns the text for the caller. For an internal error, this
+/// text is a reference to the log.
 [[nodiscard]] std::string report(const Error& error, std::string_view remote);
 
-/// Writes the members `jid` (the started job), `completed` (earlier chunks) and `partial` (the failed chunk)
-/// of an error.
+/// Writes members of an error: `jid` (the started job), `completed` (the results of earlier chunks) and
+/// `partial` (the results of the failed chunk).
 void write_completed_work(JsonWriter& writer, const Error& error, const std::vector<Completed>& completed);
 
 void add_retry_after(const Error& error, http::Response& response);

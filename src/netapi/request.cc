@@ -45,7 +45,7 @@ class Form {
  public:
   explicit Form(std::vector<FormField> fields) : fields_(std::move(fields)) {}
 
-  /// Removes blanks and control characters at both ends of each value, as Salt's servers do.
+  /// Removes blanks and control characters at the start and end of each value, as Salt's servers do.
   void trim() {
     for (FormField& field : fields_) {
       std::string& value = field.value;
@@ -63,7 +63,7 @@ class Form {
     }
   }
 
-  /// Writes an object with a member for each field name. A repeated name has a list of values.
+  /// Writes an object with a member for each field name. If a name is repeated, its member is a list.
   void write(JsonWriter& writer) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
@@ -75,8 +75,8 @@ class Form {
     writer.end_object();
   }
 
-  /// Writes an object with a member for each field name. Reads `arg`, and single values of a field in `maps`,
-  /// as YAML. Errors: malformed, with the name of the field.
+  /// Writes an object with a member for each field name. Reads `arg` as YAML. Reads a field in `maps` as YAML
+  /// if it has a single value. Errors: malformed, with the name of the field.
   Result<void> write_typed(JsonWriter& writer, std::span<const std::string_view> maps) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
@@ -124,7 +124,7 @@ class Form {
     return {};
   }
 
-  /// Writes the list of arguments, without the empty `arg` that clients send for "no arguments".
+  /// Writes the list of arguments. Ignores an empty `arg`, which clients send for "no arguments".
   static Result<void> write_arguments(JsonWriter& writer, const Values& values) {
     writer.begin_array();
     for (const std::string_view value : values) {
@@ -155,8 +155,8 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
   }
   if (rules.forms_are_lowstate) form.drop_empty();
   static constexpr std::string_view kMaps[] = {"kwarg", "metadata"};
-  const auto maps = std::span(kMaps).first(
-      rules.forms_are_lowstate ? 2 : 1);  // The field `metadata` of a hook is plain text.
+  const auto maps =
+      std::span(kMaps).first(rules.forms_are_lowstate ? 2 : 1);  // The `metadata` of a hook is plain text.
   std::string json;
   JsonWriter writer(json);
   if (!rules.typed_forms) {

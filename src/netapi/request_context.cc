@@ -18,7 +18,7 @@ using http::Status;
 Response in(Media media, Status status, std::string json) {
   if (media == Media::yaml) {
     JsonDocument document;
-    // Parsing fails only if the reply is nested too deeply for YAML.
+    // Parsing fails only if the reply has too many levels for YAML. The reply is then sent as JSON.
     if (document.parse(json, JsonLimits::none())) {
       return {status, {{"Content-Type", std::string(content_type_of(media))}}, yaml::write(document.root())};
     }

@@ -29,25 +29,25 @@ namespace rest_fcgi::netapi {
 
 /// The differences between rest_cherrypy and rest_tornado, apart from their URLs.
 struct Dialect {
-  std::span<const lowstate::Client> clients;  ///< the clients in the greeting, if the engine supports them
-  std::string_view no_session;                ///< the error text for a request without a valid session
-  bool status_is_text;       ///< the member `status` of an error is `404 Not Found` and not 404
-  bool checks_session_last;  ///< the session is checked after the method and the Accept header
-  bool exact_slashes;        ///< a URL with an additional slash is a different URL
-  bool typed_forms;          ///< `BodyRules::typed_forms`; false adds the query to a form
-  bool text_may_be_no_json;  ///< see `BodyRules::text_may_be_no_json`
-  bool login_is_401;         ///< GET /login gets status 401
-  bool strict_logins;        ///< users without permissions cannot log in
-  bool cookies_expire;       ///< cookies have an expiry time
-  bool run_takes_sessions;   ///< /run accepts the token of a session
-  bool runs_in_parallel;     ///< the chunks of a list run in parallel
-  bool uses_tornado_texts;   ///< some failures get status 200 and the texts of rest_tornado
-  bool jobs_have_info;       ///< /jobs/JID returns `info` with the whole job, and `return`
-  bool started_have_links;   ///< POST /minions returns links to the started jobs
-  bool overrides_client;     ///< POST /minions runs other clients as `local_async`
-  bool missing_is_404;       ///< an unknown minion or job gets status 404
-  bool hooks_have_body;      ///< a hook's event has the raw body, and `query` instead of `get`
-  bool full_headers;         ///< responses have Allow, Cache-Control, gzip and all CORS headers
+  std::span<const lowstate::Client> clients;  ///< The clients in the greeting, if the engine supports them.
+  std::string_view no_session;                ///< The error text for a request without a valid session.
+  bool status_is_text;       ///< Whether the `status` of an error is `404 Not Found` and not 404.
+  bool checks_session_last;  ///< Whether the session is checked after the method and the Accept header.
+  bool exact_slashes;        ///< Whether an additional slash makes a URL a different URL.
+  bool typed_forms;  ///< The value of `BodyRules::typed_forms`. If false, the query's fields join a form.
+  bool text_may_be_no_json;  ///< The value of `BodyRules::text_may_be_no_json`.
+  bool login_is_401;         ///< Whether GET /login gets status 401.
+  bool strict_logins;        ///< Whether users without permissions cannot log in.
+  bool cookies_expire;       ///< Whether cookies have an expiry time.
+  bool run_takes_sessions;   ///< Whether /run accepts the token of a session.
+  bool runs_in_parallel;     ///< Whether the chunks of a list run in parallel.
+  bool uses_tornado_texts;   ///< Whether some failures get status 200 and the texts of rest_tornado.
+  bool jobs_have_info;       ///< Whether /jobs/JID returns `info` with the whole job, and `return`.
+  bool started_have_links;   ///< Whether POST /minions returns links to the started jobs.
+  bool overrides_client;     ///< Whether POST /minions runs other clients as `local_async`.
+  bool missing_is_404;       ///< Whether an unknown minion or job gets status 404.
+  bool hooks_have_body;      ///< Whether a hook's event has the raw body, and `query` instead of `get`.
+  bool full_headers;         ///< Whether responses have Allow, Cache-Control, gzip and all CORS headers.
 };
 
 struct RequestContext;
@@ -56,23 +56,23 @@ using Handler = http::Response (*)(RequestContext&);
 struct Route {
   enum class Needs { nothing, session_to_get, session_to_post, session };
 
-  std::vector<std::string> path;  ///< the parts of the path between the slashes
-  std::string_view option{};      ///< the configuration key that sets the path; may be empty
-  Handler get = nullptr;          ///< the handler for GET and HEAD; may be null
+  std::vector<std::string> path;  ///< The parts of the route's path between the slashes.
+  std::string_view option{};      ///< The configuration key that sets the path, or empty.
+  Handler get = nullptr;          ///< The handler for GET and HEAD, or null.
   Handler post = nullptr;
   Needs needs = Needs::nothing;
-  bool needs_permission = false;  ///< users without permissions are refused
+  bool needs_permission = false;  ///< Whether users without permissions are refused.
   static constexpr std::size_t kAny = static_cast<std::size_t>(-1);
-  std::size_t max_parts_below = 0;  ///< the largest number of path parts below `path`
-  bool shows_pages = false;         ///< the reply of GET can be HTML
-  bool serves_files = false;        ///< the Accept header is not checked
-  bool sends_events = false;        ///< the reply is a stream of server-sent events
-  bool posts_negotiate = true;      ///< the Accept header of POST is checked
-  bool post_below = true;           ///< POST is allowed below the path
-  bool reads_body = true;           ///< the body of POST is read
-  bool takes_lowstate = true;       ///< see `BodyRules::forms_are_lowstate`
-  std::string_view no_session{};    ///< replaces the dialect's text for a request without a session
-  std::string_view cache{};         ///< the value of Cache-Control for all users
+  std::size_t max_parts_below = 0;  ///< The largest number of path parts below `path`.
+  bool shows_pages = false;         ///< Whether the reply of GET can be HTML.
+  bool serves_files = false;    ///< Whether the handler serves files. The Accept header is then not checked.
+  bool sends_events = false;    ///< Whether the reply is a stream of server-sent events.
+  bool posts_negotiate = true;  ///< Whether the Accept header of POST is checked.
+  bool post_below = true;       ///< Whether POST is allowed below the path.
+  bool reads_body = true;       ///< Whether the body of POST is read.
+  bool takes_lowstate = true;   ///< The value of `BodyRules::forms_are_lowstate`.
+  std::string_view no_session{};  ///< The text for a request without a session, if not the dialect's.
+  std::string_view cache{};       ///< The value of Cache-Control for all users.
 };
 
 [[nodiscard]] std::string path_text(const Route& route);
@@ -81,7 +81,7 @@ struct RequestCounters {
   WallTime since;
   std::atomic<std::uint64_t> requests{0}, current{0}, bytes_read{0}, bytes_written{0}, errors{0};
   std::mutex mutex;
-  // Paths of routes with their numbers of requests. `mutex` guards this member.
+  // The numbers of requests by the path of the route. `mutex` guards this member.
   std::map<std::string, std::uint64_t> by_url;
 };
 
@@ -96,7 +96,7 @@ struct App {
   Acl acl;
   http::Addresses authorized;
   Origins origins;
-  std::vector<std::string> root;  ///< the path parts of the option `root_prefix`
+  std::vector<std::string> root;  ///< The path parts of the option `root_prefix`.
   std::unique_ptr<RequestCounters> counters;
 };
 
@@ -109,19 +109,19 @@ struct RequestContext {
   AuditTrail& trail;
   SteadyTime deadline;
   const Route* route = nullptr;
-  std::vector<std::string> below;            ///< the parts of the request's path below the route's path
-  std::string base;                          ///< the path above all URLs, without a slash at the end
-  std::optional<Media> media = Media::json;  ///< the media type of the reply; std::nullopt if not acceptable
+  std::vector<std::string> below;  ///< The parts of the request's path below the route's path.
+  std::string base;  ///< The path above all URLs of the application, without a slash at its end.
+  std::optional<Media> media = Media::json;  ///< The media type of the reply. std::nullopt if not acceptable.
   Media error_media = Media::json;
   std::optional<master::Session> session;
   Body body;
-  std::vector<master::StartGate> gates{};  ///< the start gates of the asynchronous jobs of this request
-  std::string_view client{};               ///< the client of the first chunk; empty without chunks
+  std::vector<master::StartGate> gates{};  ///< The start gates of the asynchronous jobs of this request.
+  std::string_view client{};               ///< The client of the first chunk. Empty without chunks.
 
   [[nodiscard]] std::string_view remote() const { return environ.get("REMOTE_ADDR"); }
 };
 
-/// Returns a response with one JSON value, or its YAML form if the client prefers YAML.
+/// Returns a response with one JSON value. If the client prefers YAML, writes the value as YAML.
 [[nodiscard]] http::Response reply(const RequestContext& context, http::Status status, std::string json);
 
 [[nodiscard]] http::Response refuse(const RequestContext& context, http::Status status,
@@ -131,7 +131,7 @@ struct RequestContext {
 [[nodiscard]] http::Response fail(const RequestContext& context, const Error& error,
                                   const std::vector<Completed>& completed = {});
 
-/// Returns an HTML page whose Content-Security-Policy allows only scripts and styles with this nonce.
+/// Returns an HTML page. Its Content-Security-Policy allows only scripts and styles with `nonce`.
 [[nodiscard]] http::Response page_reply(http::Status status, std::string html, std::string_view nonce);
 
 [[nodiscard]] std::string escaped(std::string_view text);

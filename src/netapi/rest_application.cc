@@ -32,7 +32,7 @@ bool is_spelled_as(const Route& route, std::string_view path) {
   return route.max_parts_below == 0 ? path == spelled : path.starts_with(spelled);
 }
 
-/// Sets the route with the longest matching path. Returns false for a path outside of `root_prefix`.
+/// Sets the route with the longest matching path. Returns false if the path is outside of `root_prefix`.
 bool place(RequestContext& context) {
   const App& app = context.app;
   context.base = context.target.above;
@@ -56,7 +56,7 @@ bool place(RequestContext& context) {
   return true;
 }
 
-/// Chooses the media types of the reply and of an error response.
+/// Chooses the media types of the reply and the error response.
 Result<void> negotiate(RequestContext& context) {
   const std::string_view accept = context.environ.get("HTTP_ACCEPT");
   static constexpr std::array kWithPages{Media::json, Media::yaml, Media::html};
@@ -154,7 +154,7 @@ Response preflight(const RequestContext& context) {
   return response;
 }
 
-/// Checks the request and calls the handler. The first failed check decides the error.
+/// Checks the request and calls the handler. The error is the error of the first failed check.
 Response dispatch(RequestContext& context) {
   const App& app = context.app;
   if (!app.options.authorized_ips.empty() && !app.authorized.has(context.remote())) {

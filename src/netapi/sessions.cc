@@ -29,13 +29,13 @@ constexpr std::array<std::string_view, 3> kKeys{"username", "password", "eauth"}
 std::optional<std::string_view> text_at(JsonValue object, std::string_view key) {
   auto value = object.find(key);
   const bool is_set = value && !value->is(JsonValue::Kind::null);
-  // Salt's back end `sharedsecret` also accepts its secret in the key `sharedsecret`.
+  // As in Salt, the back end `sharedsecret` may get its secret in the key `sharedsecret`.
   if (!is_set && key == "password") value = object.find("sharedsecret");
   if (!value || !value->is(JsonValue::Kind::string)) return std::nullopt;
   return value->text();
 }
 
-/// Returns the first key without a text, or an empty text.
+/// Returns the first required key whose value is not a text. Returns an empty text if all are texts.
 std::string_view missing_key(JsonValue object) {
   for (const std::string_view key : kKeys) {
     if (!text_at(object, key)) return key;
@@ -43,8 +43,8 @@ std::string_view missing_key(JsonValue object) {
   return {};
 }
 
-/// Reads `token_expire` in seconds, up to the maximum. Returns std::nullopt for a missing key. Errors:
-/// invocation.
+/// Reads `token_expire` in seconds, up to the maximum lifetime. Returns std::nullopt if the key is missing.
+/// Errors: invocation.
 Result<std::optional<std::chrono::milliseconds>> token_life_in(JsonValue object) {
   constexpr std::string_view kKey = "token_expire";
   const auto value = lowstate::find_nonempty(object, kKey);
@@ -74,7 +74,7 @@ Credentials credentials_in(const RequestContext& context, JsonValue object) {
 }
 
 /// Logs in with the credentials of `object` and writes an audit line. A malformed `token_expire` is an error
-/// only for users who may choose the token's lifetime. Salt ignores other users' values.
+/// only for users who may choose the lifetime of the token. As in Salt, it is ignored for other users.
 Result<Session> log_in_with(const RequestContext& context, JsonValue object, std::string_view what) {
   const Credentials credentials = credentials_in(context, object);
   const auto refused = [&](Error error) {
@@ -132,7 +132,7 @@ void write_session(JsonWriter& writer, const Session& session) {
   writer.end_object();
 }
 
-/// Returns the credentials of a login: the body, or the first element of a list.
+/// Returns the credentials of a login. The body is an object, or a list whose first element is the object.
 std::optional<JsonValue> first_object(const RequestContext& context) {
   JsonValue value = context.body.value;
   if (value.is(JsonValue::Kind::array) && value.size() > 0) value = *value.elements().begin();
@@ -228,7 +228,7 @@ Response log_in(RequestContext& context) {
   Response response = reply(context, Status::ok, std::move(json));
   const std::string_view token = session->token.reveal().text;
   response.headers.emplace_back("X-Auth-Token", token);
-  // A page of another origin gets the token, but its response sets no cookie.
+  // A page of another origin gets the token in the body, but no cookie is set for it.
   if (!context.app.origins.is_foreign(context.environ)) {
     response.headers.emplace_back(
         "Set-Cookie",

@@ -13,7 +13,7 @@ namespace rest_fcgi::netapi {
 namespace {
 
 constexpr std::chrono::milliseconds kCheckInterval{500};
-/// The time limit for the master's answer about one token.
+/// The time limit for the master's answer to the question about one token.
 constexpr std::chrono::seconds kQuestionTimeout{1};
 constexpr std::size_t kMaxQueuedCalls = 100;
 constexpr const char* kLoggedOut = "The session has ended.";
@@ -24,7 +24,7 @@ void log_failure(std::string_view what, const std::exception& exception) noexcep
 
 }  // namespace
 
-/// A token and its streams. The mutex of StreamRegistry guards the members that can change.
+/// A token and its streams. The mutex of StreamRegistry guards all members that can change.
 struct StreamRegistry::TokenGroup {
   const Secret token;
   const std::string user;
@@ -32,7 +32,7 @@ struct StreamRegistry::TokenGroup {
   master::EventPermit permit;
   std::string end_reason{};
   std::vector<Subscription*> subscriptions{};
-  std::atomic<unsigned> changes{0};  ///< the number of changes and of token checks
+  std::atomic<unsigned> changes{0};  ///< The number of changes of the group and of checks of its token.
 };
 
 StreamRegistry::~StreamRegistry() {
@@ -62,7 +62,7 @@ void StreamRegistry::end_streams(SecretView token) {
   if (group) change_and_wake(*group, [&group] { group->end_reason = kLoggedOut; });
 }
 
-/// Returns the group of the token, or null. REQUIRES: the caller holds the mutex.
+/// Returns the group of the token, or null. REQUIRES: the caller holds `mutex_`.
 std::shared_ptr<StreamRegistry::TokenGroup> StreamRegistry::find(SecretView token) const {
   for (const std::shared_ptr<TokenGroup>& group : groups_) {
     if (group->end_reason.empty() && equal_in_constant_time(group->token.reveal().text, token.reveal()))
@@ -96,7 +96,7 @@ Result<std::unique_ptr<StreamRegistry::Subscription>> StreamRegistry::open(
   if (auto started = start_threads(); !started) return std::move(started).error();
   const auto group = group_of(session, permit);
   std::unique_ptr<Subscription> subscription(new Subscription(shared_from_this(), group));
-  // An existing group may have a newer permit. With a lower count, the first poll returns the newer permit.
+  // An existing group may have a newer permit. The lower number makes the first `poll` return it.
   subscription->changes_ = group->subscriptions.empty() ? group->changes.load() : group->changes - 1;
   group->subscriptions.push_back(subscription.get());
   ++open_;
@@ -105,7 +105,7 @@ Result<std::unique_ptr<StreamRegistry::Subscription>> StreamRegistry::open(
   return subscription;
 }
 
-/// Starts the missing threads. REQUIRES: the caller holds the mutex.
+/// Starts the threads that do not run yet. REQUIRES: the caller holds `mutex_`.
 Result<void> StreamRegistry::start_threads() {
   if (!check_thread_.joinable()) {
     auto started = Thread::start(
@@ -133,7 +133,7 @@ StreamRegistry::Subscription::~Subscription() {
 }
 
 StreamRegistry::Subscription::Update StreamRegistry::Subscription::poll(const http::Wake& wake) {
-  // The session may have expired after the last check of its token.
+  // The session may have expired since the last check of its token.
   if (streams_->clock_.wall() >= group_->expire) return {std::nullopt, kLoggedOut};
   if (wake == wake_ && group_->changes.load() == changes_) return {};
   const std::lock_guard lock(streams_->mutex_);
@@ -160,7 +160,7 @@ void StreamRegistry::Subscription::call(std::string chunk, Call call, std::strin
   streams_->changed_.notify_all();
 }
 
-/// Applies `change` to the group and wakes its streams. REQUIRES: the caller does not hold the mutex.
+/// Applies `change` to the group and wakes its streams. REQUIRES: the caller does not hold `mutex_`.
 void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void()>& change) {
   std::vector<http::Wake> wakes;
   {
@@ -175,8 +175,8 @@ void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void
   for (const http::Wake& wake : wakes) (*wake)();
 }
 
-/// Checks a group's token and ends the streams of an ended session. Returns false without an answer of the
-/// master.
+/// Checks a group's token. If the session has ended, ends the group's streams. Returns false if the master
+/// did not answer.
 bool StreamRegistry::check(const client::NetapiClient& client, TokenGroup& group, SteadyTime deadline) {
   const auto end = [&group](const std::string& why) { return [&group, why] { group.end_reason = why; }; };
   if (clock_.wall() >= group.expire) {
@@ -205,12 +205,12 @@ void StreamRegistry::check_all(const client::NetapiClient& client) {
     std::copy_if(groups_.begin(), groups_.end(), std::back_inserter(groups),
                  [](const auto& group) { return group->end_reason.empty(); });
   }
-  // A token whose last check got no answer is checked last.
+  // If the last check of a token got no answer, this token is checked after all other tokens.
   const auto unanswered = std::find(groups.begin(), groups.end(), unanswered_.lock());
   if (unanswered != groups.end()) std::rotate(groups.begin(), std::next(unanswered), groups.end());
   bool patient = true;
   for (const std::shared_ptr<TokenGroup>& group : groups) {
-    // After one timeout, the remaining checks of this round do not wait for the master.
+    // After one timeout, the checks of the remaining tokens do not wait for the master until the next time.
     const SteadyTime now = clock_.steady();
     if (check(client, *group, patient ? now + kQuestionTimeout : now) || !patient) continue;
     patient = false;
@@ -218,17 +218,17 @@ void StreamRegistry::check_all(const client::NetapiClient& client) {
   }
 }
 
-/// Runs the first queued call and releases `lock` meanwhile. REQUIRES: the queue is not empty, and `lock` is
-/// held.
+/// Runs the first queued call, and releases `lock` while the call runs. REQUIRES: the queue is not empty, and
+/// `lock` is held.
 void StreamRegistry::answer(std::unique_lock<std::mutex>& lock) {
-  // The call stays in the queue while it runs, so that an equal call can share its answer.
+  // The running call stays in the queue, so that an equal call can share its answer.
   QueuedCall& queued = queue_.front();
   const std::shared_ptr<const client::NetapiClient> client = client_;
   Json answer;
   if (client != nullptr && queued.group->end_reason.empty() && !queued.group->subscriptions.empty()) {
     lock.unlock();
     try {
-      // The session is checked first, because the master would count a revoked token as a failed login.
+      // The session is checked before the call, because the master counts a revoked token as a failed login.
       const SecretView token = queued.group->token;
       if (client->master().session(token, clock_.steady() + kQuestionTimeout)) {
         answer = queued.call(*client, token, queued.chunk);
@@ -263,7 +263,7 @@ void StreamRegistry::call_loop() {
   }
 }
 
-/// Returns the time of the next check of tokens. REQUIRES: the caller holds the mutex.
+/// Returns the time of the next check of tokens. REQUIRES: the caller holds `mutex_`.
 SteadyTime StreamRegistry::next_check() const {
   constexpr std::chrono::hours kNothingToDo{1};
   const SteadyTime now = clock_.steady();

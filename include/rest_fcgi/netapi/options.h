@@ -22,13 +22,13 @@ inline constexpr std::string_view kModules[] = {"rest_wsgi", "rest_cherrypy", "r
   return kModules[static_cast<std::size_t>(module)];
 }
 
-/// Options of `rest_wsgi`, which the other modules have too.
+/// Options of `rest_wsgi`. `rest_cherrypy` and `rest_tornado` have these options, too.
 struct Options {
   lowstate::Options lowstate;
   auth::TokenLifeRule
-      token_life;  ///< the users that may choose `token_expire`; other users' values are ignored
-  std::vector<std::string> eauths;  ///< the back ends in the web page's login form
-  bool audit_as_json = false;       ///< whether audit lines are JSON objects and not `key=value` text
+      token_life;  ///< The users that may choose `token_expire`. Values of other users are ignored.
+  std::vector<std::string> eauths;  ///< The back ends in the web page's login form.
+  bool audit_as_json = false;       ///< Whether audit lines are JSON objects and not `key=value` text.
   /// The largest body for rest_wsgi in bytes.
   std::size_t max_request_body_size = std::size_t{1} << 20;
 };
@@ -39,8 +39,8 @@ struct StreamLimits {
   std::size_t max_streams_per_user = 500;
 };
 
-/// Salt's `api_acl`: the addresses from which each user may send requests. The entry `*` is for users without
-/// an entry. A user without any entry is refused.
+/// Salt's `api_acl`: the addresses from which each user may send requests. A user without an entry has the
+/// addresses of the entry `*`. If this entry is missing, the user is refused.
 struct ApiAcl {
   /// The users with their addresses and networks. The address `*` allows all addresses.
   std::vector<std::pair<std::string, std::vector<std::string>>> users;
@@ -49,22 +49,22 @@ struct ApiAcl {
 /// The options of the section `rest_cherrypy:`, without its HTTP port.
 struct RestCherrypyOptions {
   Options common;
-  /// Origins such as `https://gui.example.org`, whose web pages may use the session cookie. Pages of other
-  /// origins get `Access-Control-Allow-Origin: *`, and send a token in a header.
+  /// The origins, such as `https://gui.example.org`, whose web pages may use the session cookie. Pages of
+  /// other origins get `Access-Control-Allow-Origin: *`. They send their token in a header.
   std::vector<std::string> cors_origin;
-  std::optional<ApiAcl> api_acl;  ///< the addresses of each user; absent if all addresses are allowed
+  std::optional<ApiAcl> api_acl;  ///< The addresses of each user. Absent if all addresses are allowed.
   std::vector<std::string>
-      authorized_ips;  ///< the addresses or networks that may send requests; an empty list allows all
+      authorized_ips;  ///< The addresses or networks that may send requests. An empty list allows all.
   std::string root_prefix = "/";
   std::string webhook_url = "/hook";
   bool webhook_disable_auth = false;
-  bool enable_sessions = true;  ///< false removes /login, /logout, /minions and /jobs
-  std::string static_root;      ///< Salt's `static`: the folder of served files; empty for no folder
+  bool enable_sessions = true;  ///< False removes the URLs /login, /logout, /minions and /jobs.
+  std::string static_root;      ///< Salt's `static`: the folder of served files. Empty for no folder.
   std::string static_path = "/static";
-  std::string app;  ///< the HTML file in place of this program's own page; may be empty
+  std::string app;  ///< The HTML file that replaces this program's own page, or empty.
   std::string app_path = "/app";
-  std::string favicon;         ///< the file for /favicon.ico; may be empty
-  bool collect_stats = false;  ///< whether /stats counts the requests of each URL
+  std::string favicon;         ///< The file for /favicon.ico, or empty.
+  bool collect_stats = false;  ///< Whether /stats counts the requests of each URL.
   bool stats_disable_auth = false;
   bool log_access = false;
   std::size_t max_request_body_size = std::size_t{1} << 20;
@@ -73,8 +73,8 @@ struct RestCherrypyOptions {
 /// The options of the section `rest_tornado:`, without its HTTP port.
 struct RestTornadoOptions {
   Options common;
-  /// Origins whose web pages may use the session cookie. Pages of other origins get no CORS headers. With
-  /// `*`, pages of all origins may read replies without cookies.
+  /// The origins whose web pages may use the session cookie. Pages of other origins get no CORS headers. With
+  /// `*`, pages of all origins may read replies to requests without cookies.
   std::vector<std::string> cors_origin;
   bool webhook_disable_auth = false;
   std::size_t max_body_size = 10'000'000;

@@ -17,8 +17,8 @@ namespace rest_fcgi::netapi {
 /// Makes Salt's `rest_cherrypy`, with JSON and YAML. The session is a token of the master, in a cookie or in
 /// X-Auth-Token. A whole request is checked before any part of the request runs.
 ///
-/// Event streams are registered in `streams`, which uses the same `client` (REQUIRES). The front end sets
-/// `rest_fcgi.streams` or `rest_fcgi.websocket` to `1` if it can send event streams or WebSockets.
+/// The event streams are registered in `streams`. REQUIRES: `streams` uses the same `client`. The front end
+/// sets `rest_fcgi.streams` or `rest_fcgi.websocket` to `1` if it can send event streams or WebSockets.
 ///
 /// Errors: configuration, for a malformed address, network or origin, and for two routes with the same path.
 /// A file that cannot be opened is only logged.
@@ -27,27 +27,27 @@ namespace rest_fcgi::netapi {
                                                            std::shared_ptr<StreamRegistry> streams,
                                                            const Clock& clock);
 
-/// Makes Salt's `rest_tornado` (saltnado). Errors: those of `make_rest_cherrypy`.
+/// Makes Salt's `rest_tornado` (saltnado). Errors: the errors of `make_rest_cherrypy`.
 [[nodiscard]] Result<http::Application> make_rest_tornado(const RestTornadoOptions& options,
                                                           std::shared_ptr<const client::NetapiClient> client,
                                                           std::shared_ptr<StreamRegistry> streams,
                                                           const Clock& clock);
 
 /// Makes Salt's `rest_wsgi`, which answers a POST of lowstate to `/` with `{"return": [...]}`. All chunks are
-/// checked before the first chunk runs. If a chunk fails later, `completed` has the earlier chunks' results,
-/// and `partial` has the results of the failed chunk. The path is PATH_INFO, or else that of REQUEST_URI.
+/// checked before one of them runs. If a chunk fails, `completed` has the results of earlier chunks, and
+/// `partial` has its own results. Without PATH_INFO, the path comes from REQUEST_URI.
 [[nodiscard]] http::Application make_rest_wsgi(const Options& options,
                                                std::shared_ptr<const client::NetapiClient> client,
                                                const Clock& clock);
 
 struct Mount {
-  std::string path;  ///< a path such as `/api`; the path `/` is a prefix of every path
+  std::string path;  ///< A path such as `/api`. The path `/` is a prefix of every path.
   http::Application application;
 };
 
-/// Returns an application that passes each request to the mount with the longest matching prefix, as
-/// SCRIPT_NAME and PATH_INFO (PEP 3333). Other requests get 404. REQUIRES: each path begins with a slash, and
-/// only the path `/` ends with a slash.
+/// Returns an application that passes each request to the mount with the longest matching prefix. The mount
+/// gets this prefix as SCRIPT_NAME and the rest as PATH_INFO (PEP 3333). Other requests get 404. REQUIRES:
+/// each path begins with a slash, and only the path `/` ends with a slash.
 [[nodiscard]] http::Application mount(std::vector<Mount> mounts);
 
 }  // namespace rest_fcgi::netapi

@@ -27,10 +27,10 @@
 
 namespace rest_fcgi::netapi {
 
-/// The open event streams of all applications. Every half second, a thread asks the master about each
-/// stream's token, and ends streams whose token was revoked or whose user may no longer see events. If the
+/// The open event streams of all applications. Every half second, a thread asks the master about the token of
+/// each stream. It ends a stream whose token was revoked or whose user may no longer see events. If the
 /// master does not answer, a stream continues until its token expires. A second thread runs
-/// `Subscription::call`. Survives reloads. Thread-safe.
+/// `Subscription::call`. The registry outlives a reload of the configuration. Thread-safe.
 class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
  public:
   /// `clock` must outlive this object.
@@ -39,17 +39,17 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   StreamRegistry(const StreamRegistry&) = delete;
   StreamRegistry& operator=(const StreamRegistry&) = delete;
 
-  /// Sets the client and the limits for later checks. Open streams continue.
+  /// Sets the client and the limits. Open streams continue, but later checks use the new client and limits.
   void use(std::shared_ptr<const client::NetapiClient> client, StreamLimits limits);
 
-  /// Ends all streams with this token. REQUIRES: the token was revoked.
+  /// Ends all streams with the token. REQUIRES: the token was revoked.
   void end_streams(SecretView token);
 
  private:
   struct TokenGroup;
 
  public:
-  /// The registration of one open stream, until the destructor. Used by one thread at a time.
+  /// The registration of one open stream. The destructor ends the registration. Used by one thread at a time.
   class Subscription {
    public:
     ~Subscription();
@@ -62,19 +62,19 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
     };
 
     struct Update {
-      /// The new permit, if the user may see other events now.
+      /// The new permit, if the events that the user may see have changed.
       std::optional<master::EventPermit> permit;
-      std::string end_reason;         ///< the reason why the stream ends; empty if the stream continues
-      std::vector<Answer> answers{};  ///< the results of finished calls
+      std::string end_reason;         ///< The reason why the stream ends. Empty if the stream stays open.
+      std::vector<Answer> answers{};  ///< The results of finished calls.
     };
     /// Returns the changes since the last call. The registry calls `wake` after further changes.
     [[nodiscard]] Update poll(const http::Wake& wake);
 
     using Call =
         std::function<Json(const client::NetapiClient& client, SecretView token, std::string_view chunk)>;
-    /// Queues `call(client, token, chunk)` for the second thread. With a `subject`, a later `poll` returns
-    /// the result as an Answer. Equal queued calls run once. A full queue drops the call. After the session's
-    /// end, the result is JSON null.
+    /// Queues `call(client, token, chunk)` for the second thread. If `subject` is not empty, a later `poll`
+    /// returns the result as an Answer. Equal queued calls run once. If the queue is full, the call is
+    /// dropped. After the session's end, the result is JSON null.
     void call(std::string chunk, Call call, std::string subject = {});
 
    private:
@@ -84,12 +84,12 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
 
     const std::shared_ptr<StreamRegistry> streams_;
     const std::shared_ptr<TokenGroup> group_;
-    unsigned changes_ = 0;         ///< the number of changes of the token group that this stream has seen
+    unsigned changes_ = 0;         ///< The number of changes of the token group that this stream has seen.
     http::Wake wake_;              // The mutex of `streams_` guards this member.
     std::vector<Answer> answers_;  // The mutex of `streams_` guards this member.
   };
 
-  /// Registers a stream. Errors: unavailable, for too many streams; internal, if no thread can be started.
+  /// Registers a stream. Errors: unavailable, if too many streams exist; internal, without a thread.
   [[nodiscard]] Result<std::unique_ptr<Subscription>> open(const master::Session& session,
                                                            const master::EventPermit& permit);
 
@@ -114,19 +114,19 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
                                                      const master::EventPermit& permit);
 
   const Clock& clock_;
-  std::mutex mutex_;  // This mutex guards all members below.
+  std::mutex mutex_;  // `mutex_` guards all members below.
   std::condition_variable changed_;
   std::shared_ptr<const client::NetapiClient> client_;
   StreamLimits limits_;
   std::vector<std::shared_ptr<TokenGroup>> groups_;
   std::size_t open_ = 0;
-  std::deque<QueuedCall> queue_;    ///< the waiting calls, and in front the running call
-  bool has_dropped_calls_ = false;  ///< calls were dropped since the queue was last empty
+  std::deque<QueuedCall> queue_;    ///< The waiting calls. The running call is at the front.
+  bool has_dropped_calls_ = false;  ///< Whether calls were dropped since the queue was last empty.
   SteadyTime last_check_{};
   bool check_now_ = false;
-  bool has_new_stream_ = false;  ///< a stream was opened since the last check
+  bool has_new_stream_ = false;  ///< Whether a stream was opened since the last check.
   bool stopping_ = false;
-  /// The group of the last check without an answer, for `check_loop` only.
+  /// The group whose last check got no answer. Used by `check_loop` only.
   std::weak_ptr<const TokenGroup> unanswered_;
   Thread check_thread_;
   Thread call_thread_;
