@@ -60,7 +60,7 @@ std::string translated(std::string_view pattern) {
       continue;
     }
     in_class = true;
-    // The characters `^` and `]` right after the opening bracket do not close the class.
+    // Copies a `^` or `]` right after the opening bracket, because they do not close the class.
     for (const char first : {'^', ']'}) {
       if (i + 1 < pattern.size() && pattern[i + 1] == first) written += pattern[++i];
     }
@@ -71,7 +71,7 @@ std::string translated(std::string_view pattern) {
 bool keyword_matches(const std::string& key, const std::optional<AclPattern>& pattern,
                      std::span<const JsonMember> kwargs) {
   bool is_given = false;
-  // A call may repeat a keyword, and the pattern has to match each value.
+  // Checks all values, because a call may repeat a keyword.
   for (const JsonMember& member : kwargs) {
     if (member.key != key) continue;
     if (pattern && !pattern->matches(member.value.python_str())) return false;

@@ -39,11 +39,11 @@ class AclPattern {
 struct RuleMatch {
   enum class Kind {
     none,       ///< The rule is about other functions.
-    arguments,  ///< The rule names this function for other arguments.
+    arguments,  ///< The rule is about this function, but with other arguments.
     yes,
   };
   Kind kind = Kind::none;
-  std::string_view pattern{};  ///< The pattern that decided. Empty if the rule allows all functions.
+  std::string_view pattern{};  ///< The function pattern that matched. Empty if the rule allows all functions.
   std::string_view where{};
 };
 
@@ -55,7 +55,7 @@ class AclRule {
   /// Returns whether the rule is about minions, and not about runners or wheels.
   [[nodiscard]] bool is_for_minions() const noexcept { return !scope_.starts_with('@'); }
 
-  /// Returns whether the rule's target contains every minion that a call would reach.
+  /// Returns whether the rule's target contains all minions that a call would reach.
   [[nodiscard]] bool reaches(const TargetsWithin& within) const { return scope_.empty() || within(scope_); }
 
   /// REQUIRES: is_for_minions().
@@ -89,7 +89,7 @@ class AclRule {
 
   static Result<Function> compile(const FunctionRule& function);
 
-  /// Compares the rule's patterns with `name`. For a rule about one module, `name` has no module.
+  /// Compares the function patterns with `name`, which has no module if the rule is about one module.
   [[nodiscard]] RuleMatch match_as(std::string_view name, const FunctionCall& call) const;
 
   std::string scope_;

@@ -37,7 +37,7 @@ Result<DigestAlgorithm> DigestAlgorithm::fetch(const char* openssl_name) {
 }
 
 std::string DigestAlgorithm::of(std::span<const std::string_view> parts) const {
-  // Making a context is slower than the digest of a short text.
+  // Keeps the context, because making a context is slower than the digest of a short text.
   thread_local const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
   require(EVP_DigestInit_ex2(context.get(), algorithm_.get(), nullptr) == 1);
   for (const std::string_view part : parts) {
@@ -50,7 +50,7 @@ std::string DigestAlgorithm::of(std::span<const std::string_view> parts) const {
 }
 
 KeyedDigest::KeyedDigest() : key_(random_bytes(32)) {
-  // A missing SHA-256 in OpenSSL must throw at the start and not at the first login.
+  // Throws at the start, and not at the first login, if OpenSSL has no SHA-256.
   static_cast<void>(sha256());
 }
 

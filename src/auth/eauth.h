@@ -23,7 +23,7 @@ struct Login {
   std::string_view username;
   SecretView password;
   std::string_view remote;                  ///< The client's address. Empty if unknown.
-  SteadyTime deadline = SteadyTime::max();  ///< The end of the time for the request.
+  SteadyTime deadline = SteadyTime::max();  ///< The time at which the request must end.
 };
 
 struct Verdict {
@@ -36,18 +36,18 @@ struct Verdict {
 /// A back end of Salt's external authentication. An Eauth is thread-safe.
 struct Eauth {
   std::string name;
-  /// Checks a login. An unknown user takes as long as a wrong password. Errors: internal or unavailable, if
-  /// the back end failed and logged the cause. If the password may be the cause, the error has
-  /// `counts_as_guess`.
+  /// Checks a login. The check of an unknown user takes as long as that of a wrong password. Errors: internal
+  /// or unavailable, after the back end has logged the cause. If the password may be the cause,
+  /// `counts_as_guess` is true.
   std::function<Result<Verdict>(const Login&)> verify;
-  /// Returns the version of the back end's data. A remembered verdict is valid only for one version. If the
+  /// Returns the version of the back end's data. A remembered verdict is valid only for its version. If the
   /// function is empty, the version never changes.
   std::function<std::string()> stamp{};
 };
 
-/// Chooses when a back end answers a refused login, so that the time does not show the cause. Each refusal
-/// takes a multiple of `step`, and at least as long as the longest refusal so far. A refusal of more than 16
-/// steps takes a multiple of 16 steps. RefusalTime is thread-safe.
+/// Delays the answers to refused logins, so that the time does not show the cause. Each refusal takes a
+/// multiple of `step`, and at least as long as the longest refusal so far. A refusal of more than 16 steps
+/// takes a multiple of 16 steps. RefusalTime is thread-safe.
 class RefusalTime {
  public:
   explicit RefusalTime(std::chrono::milliseconds step) : step_(step) {}

@@ -38,11 +38,11 @@ class FailureTable {
 
   [[nodiscard]] Result<void> reset(const std::string& key);
 
-  /// Returns whether this process knows of no failures. Does not read the store. `refresh` reads the counts
-  /// of other processes every second.
+  /// Returns whether this process knows of no failures, without reading the store. Failures of other
+  /// processes are read every second.
   [[nodiscard]] bool is_quiet() const { return clock_.wall() >= active_until_.load(); }
 
-  /// Reads from the store when the last failure of any process expires.
+  /// Reads from the store the time at which the last failure of any process expires.
   [[nodiscard]] Result<void> refresh();
 
   [[nodiscard]] bool is_writable() const noexcept { return store_->is_writable(); }
@@ -54,7 +54,8 @@ class FailureTable {
   const std::shared_ptr<store::Store> store_;
   const Clock& clock_;
   std::atomic<WallTime> active_until_{};
-  store::Store::Registration maintaining_;  // The task ends before the other members are destroyed.
+  store::Store::Registration
+      maintaining_;  // The registered task ends before the other members are destroyed.
 };
 
 }  // namespace rest_fcgi::auth

@@ -102,8 +102,8 @@ class Users {
     bool is_user = false;
   };
 
-  /// Returns the first entry of a user. For an unknown name, returns a stored password of another user, so
-  /// that the check takes as long.
+  /// Returns the first entry of a user. For an unknown name, returns another user's stored password, so that
+  /// the password check takes the same time.
   [[nodiscard]] Found find(std::string_view username) const;
 
  private:
@@ -145,8 +145,8 @@ class FileEauth {
   const std::shared_ptr<PasswordHashLimiter> limiter_;
   RefusalTime refusals_{std::chrono::milliseconds(50)};
   std::mutex mutex_;
-  std::string stamp_;                   // The version of `users_`, guarded by `mutex_`.
-  std::shared_ptr<const Users> users_;  // The member is guarded by `mutex_`.
+  std::string stamp_;                   // The file version of `users_`, guarded by `mutex_`.
+  std::shared_ptr<const Users> users_;  // The users that were read last, guarded by `mutex_`.
 };
 
 Result<Verdict> FileEauth::verify(const Login& login) {
@@ -158,7 +158,7 @@ Result<Verdict> FileEauth::verify(const Login& login) {
   {
     const auto pass = limiter_->enter(login.remote, login.deadline);
     if (!pass) return pass.error();
-    begun = std::chrono::steady_clock::now();  // The wait for the limiter does not depend on the user name.
+    begun = std::chrono::steady_clock::now();  // The wait before this point does not depend on the user name.
     if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
   }
   refusals_.wait(begun);
@@ -175,7 +175,7 @@ Users::Users(WipedBytes bytes, const FieldLayout& layout) : bytes_(std::move(byt
   }
 }
 
-/// Compares the name with all entries, so that the time does not depend on the name.
+/// Compares the name with all entries, so that the duration does not depend on the name.
 Users::Found Users::find(std::string_view username) const {
   Found found;
   if (!stored_.empty()) found.stored = stored_[std::hash<std::string_view>()(username) % stored_.size()];
@@ -233,7 +233,7 @@ Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string,
     if (auto read = read_setting(name, value, result); !read) return std::move(read).error();
   }
   if (result.filename.empty()) return mistake("filename", "", "the path of the file with the users");
-  // The layout settings are for text files. Apache's files have a fixed layout.
+  // Replaces the layout settings for Apache's files, which have a fixed layout.
   if (result.type == Type::htpasswd) result.layout = {":", 0, 1, "", true};
   if (result.type == Type::text) result.layout.realm.clear();
   if (result.type != Type::htdigest) return result;
@@ -260,7 +260,7 @@ Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<Passw
   }
   const auto parts = std::make_shared<FileEauth>(settings->filename, std::move(settings->layout),
                                                  *std::move(hash), std::move(limiter));
-  // The administrator may create a missing file later.
+  // Does not fail if the file is missing, because the administrator may create it later.
   const auto users = parts->users();
   if (!users && users.error().kind == ErrorKind::configuration) {
     return Error{ErrorKind::configuration,

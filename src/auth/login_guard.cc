@@ -69,7 +69,7 @@ void LoginGuard::Attempt::succeeded() {
 }
 
 void LoginGuard::reset(const Who& who) {
-  // The login is good even if the store cannot be written.
+  // Ignores an error, because the login is good even if the store cannot be written.
   static_cast<void>(table_.reset(key_of("user", who.remote, who.username)));
 }
 
@@ -125,7 +125,7 @@ Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadlin
   } else if (uncounted_ >= options_.tries) {
     return cannot_be_counted();
   }
-  // Another process may have counted failures since `check` read the store.
+  // Reads the store again, because another process may have counted failures since the last read.
   if (table_.is_quiet()) {
     if (Result<void> read = table_.refresh(); !read) return std::move(read).error();
     if (Result<bool> checked = check(who); !checked) return std::move(checked).error();
@@ -146,7 +146,7 @@ Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyT
         return true;
       }
       refused_for = std::max(refused_for, count->refused_for);
-      // An attempt may always begin if no other attempt runs.
+      // Lets an attempt begin in any case if no other attempt runs.
       const auto found = under_way_.find(bucket.key);
       has_room =
           has_room && (found == under_way_.end() || found->second + count->failures < bucket.limit.tries);
@@ -192,8 +192,8 @@ milliseconds LoginGuard::delay_after(unsigned failures) const {
   return std::min(delay, kLongestDelay);
 }
 
-/// Counts a failed login and returns the delay of its answer. Failures of the address delay a guesser that
-/// tries many users.
+/// Counts a failed login and returns the delay of its answer. The address's failures count too, and delay a
+/// guesser that tries many users.
 Result<milliseconds> LoginGuard::count_failure(const Who& who) {
   unsigned steps = 0;
   for (const Bucket& bucket : buckets_of(who)) {

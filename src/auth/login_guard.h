@@ -21,9 +21,9 @@
 
 namespace rest_fcgi::auth {
 
-/// Limits password guesses. Counts the failures of each address, and of each user at an address, so that a
-/// guesser cannot lock out a user elsewhere. More failures delay the answers more, up to a refusal without a
-/// check. A LoginGuard is thread-safe.
+/// Limits password guesses. Counts the failures of each address, and of each user at an address. A guesser
+/// therefore cannot lock out a user at another address. Each failure delays later answers more, until logins
+/// are refused without a check. A LoginGuard is thread-safe.
 class LoginGuard {
  public:
   using Sleep = std::function<void(std::chrono::milliseconds)>;
@@ -34,8 +34,8 @@ class LoginGuard {
     std::string_view remote;
   };
 
-  /// The largest share of the process's threads that logins may occupy, in tenths. A login begins only below
-  /// the share of its kind. With fewer than five threads there is no limit.
+  /// The kinds of logins. A login begins only if logins occupy less than its share of the process's threads,
+  /// in tenths. With fewer than five threads there is no limit.
   enum class Share {
     others_check = 7,  ///< The login waits for another thread's check of the same credentials.
     password = 8,
@@ -44,11 +44,11 @@ class LoginGuard {
   struct ReleaseThread {
     void operator()(std::atomic<std::size_t>* kept) const noexcept { --*kept; }
   };
-  /// The thread counts as occupied until this object is destroyed.
+  /// Counts a thread as occupied by a login until this object is destroyed.
   using KeptThread = std::unique_ptr<std::atomic<std::size_t>, ReleaseThread>;
 
-  /// A check of a password. Attempts run concurrently only up to the number of failures that are left, so
-  /// that concurrent guesses get no more tries. An Attempt is not thread-safe.
+  /// A check of a password. Only as many Attempts run at the same time as failures are left until the limit,
+  /// so that concurrent guesses cannot exceed the limit. An Attempt is not thread-safe.
   class Attempt {
    public:
     Attempt(Attempt&& other) noexcept = default;
@@ -66,11 +66,11 @@ class LoginGuard {
     Attempt(LoginGuard* guard, const Who& who, SteadyTime since) : guard_(guard), who_(who), since_(since) {}
     void leave() noexcept;
 
-    LoginGuard* guard_;  // Null if the settings turn the guard off.
+    LoginGuard* guard_;  // The guard. Null if the settings turn the limits off.
     Who who_;
     SteadyTime since_;
     KeptThread thread_;
-    std::vector<std::string> entered_;  // The keys in `under_way_` that count this attempt.
+    std::vector<std::string> entered_;  // The keys at which `under_way_` counts this attempt.
     bool has_failed_ = false;
   };
 
@@ -79,7 +79,7 @@ class LoginGuard {
       : options_(options), clock_(clock), sleep_(std::move(sleep)), table_(std::move(store), clock) {}
 
   /// Checks whether a user may try to log in. Returns whether the user has failures that a good login resets.
-  /// Errors: throttled; unavailable.
+  /// Errors: throttled, after too many failures; unavailable.
   [[nodiscard]] Result<bool> check(const Who& who);
 
   void reset(const Who& who);
@@ -95,7 +95,7 @@ class LoginGuard {
   struct Bucket {
     std::string key;
     FailureTable::Limit limit;
-    // Whether the counter belongs to a user at an address, and not to all users of the address.
+    // Whether `key` stands for a user at an address. Otherwise it stands for all users of the address.
     bool is_of_user;
   };
   using Buckets = std::array<Bucket, 2>;

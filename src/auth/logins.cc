@@ -65,9 +65,9 @@ LoginGuard::Who who_of(const Credentials& credentials) {
 template <class Value>
 using Table = std::unordered_map<Key, Value, DigestHash>;
 
-/// The grant of the last check of some credentials. Until `end`, all requests share the grant. Until
-/// `deadline`, the request that made the check uses the grant. For the time `kForOthers`, requests with an
-/// earlier deadline share the grant too. After `end` the entry shows that the credentials were good.
+/// The grant of the last check of some credentials. All requests share the grant until `end`. The request
+/// that made the check uses it until `deadline`. Requests with an earlier deadline use it for the time
+/// `kForOthers`. After `end`, the entry still shows that the credentials were good.
 struct Remembered {
   std::shared_ptr<const Grant> grant;
   SteadyTime since;
@@ -99,7 +99,7 @@ class GuardedLogins final : public Logins {
   void forget(const Credentials& credentials, const Grant& grant) override;
 
  private:
-  /// A check by one thread that other threads wait for.
+  /// The result of a check that one thread makes and for which other threads wait.
   using Flight = std::promise<Outcome>;
 
   [[nodiscard]] Result<bool> admit(const Credentials& credentials);
@@ -110,7 +110,7 @@ class GuardedLogins final : public Logins {
                         SteadyTime deadline);
   [[nodiscard]] std::shared_ptr<const Grant> remembered(const Key& key, SteadyTime now,
                                                         SteadyTime deadline) const;
-  // Removes old grants until one more fits. REQUIRES: the caller holds `mutex_`.
+  // Removes old grants until `grants_` can take one more. REQUIRES: the caller holds `mutex_`.
   void make_room(SteadyTime now);
   Outcome check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                         SteadyTime deadline, Flight& flight);
@@ -129,8 +129,8 @@ class GuardedLogins final : public Logins {
   Table<std::shared_future<Outcome>> flights_;  // The member is guarded by `mutex_`.
 };
 
-/// Checks whether the guard admits these credentials, before remembered grants could show that a password is
-/// right. Returns whether the user has failures to reset.
+/// Checks whether the guard admits these credentials. Runs before remembered grants could show that a
+/// password is right. Returns whether the user has failures to reset.
 Result<bool> GuardedLogins::admit(const Credentials& credentials) {
   const std::string_view beyond = beyond_limits(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
@@ -213,7 +213,7 @@ Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& 
       return Error{ErrorKind::timeout,
                    "Another request has these credentials checked, and the check did not end in time."};
     }
-    // The checking thread may have had less time than this thread.
+    // Checks again if the other thread's check ended with a timeout, because this thread may have more time.
     const Outcome& outcome = flight.get();
     const bool may_check = !outcome && outcome.error().kind == ErrorKind::timeout;
     if (!may_check || clock_.steady() >= deadline) return outcome;
@@ -228,7 +228,7 @@ void GuardedLogins::make_room(SteadyTime now) {
 }
 
 /// Checks the credentials and gives the outcome to the waiting threads, even after an exception. Stores the
-/// grant and removes the flight under one lock, so that no thread misses both.
+/// grant and removes the check from `flights_` under one lock, so that each thread finds one of them.
 Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                                      SteadyTime deadline, Flight& flight) {
   const auto land = [&](const Outcome& outcome) {
@@ -288,7 +288,7 @@ Result<void> GuardedLogins::guarded(const Credentials& credentials,
   auto begun = guard_.begin(who_of(credentials), deadline);
   if (!begun) return std::move(begun).error();
   Result<void> done = attempt();
-  // Other errors, such as a failed back end, say nothing about the credentials.
+  // Counts no other error as a wrong password. A failed back end says nothing about the credentials.
   if (done) begun->succeeded();
   if (done || done.error().kind != ErrorKind::authentication) return done;
   return failed(*begun, std::move(done).error(), credentials);

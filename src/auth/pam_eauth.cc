@@ -54,7 +54,7 @@ Result<void> transfer(int socket, Byte* bytes, std::size_t size, SteadyTime dead
     } else if (errno == EAGAIN) {
       return Error{ErrorKind::timeout, "the helper did not answer in time"};
     } else if (errno == EPIPE || errno == ECONNRESET) {
-      // The helper closed the socket with unread bytes.
+      // The helper closed the socket before it read all bytes of the request.
       return ended(ErrorKind::not_found);
     } else if (errno != EINTR) {
       return Error{ErrorKind::internal, format("the helper cannot be reached: {}", errno_text())};
@@ -84,8 +84,8 @@ Result<pam::Answer> ask_helper(int socket, const WipedBytes& frame, SteadyTime d
   return *std::move(answer);
 }
 
-/// Processes of rest_fcgi_pam, one for each concurrent request. The pool starts a process when a request
-/// needs one, keeps it, and kills it if it does not answer in time. A PamPool is thread-safe.
+/// A pool of rest_fcgi_pam processes, one for each concurrent request. Starts processes when requests need
+/// them, and keeps them. Kills a process that does not answer in time. A PamPool is thread-safe.
 class PamPool {
  public:
   explicit PamPool(PamOptions options) : options_(std::move(options)) {}
@@ -97,7 +97,7 @@ class PamPool {
  private:
   const PamOptions options_;
   std::mutex mutex_;
-  std::vector<HelperProcess> idle_;  // The member is guarded by `mutex_`.
+  std::vector<HelperProcess> idle_;  // The processes without a request, guarded by `mutex_`.
 };
 
 Result<pam::Answer> PamPool::ask(const pam::Request& request) {
@@ -113,8 +113,8 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
   }
   Result<pam::Answer> answer =
       helper ? ask_helper(helper->socket(), frame, deadline) : ended(ErrorKind::not_found);
-  // A helper that ended after it read the request may have tried the password. Modules that count failures
-  // must see a password only once.
+  // Asks a new helper only if the first helper did not read the request. Otherwise PAM modules that count
+  // failures could see the password twice.
   if (!answer && answer.error().kind == ErrorKind::not_found) {
     helper.reset();
     auto started = HelperProcess::start(options_.helper, options_.timeout);
@@ -122,7 +122,7 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
     helper.emplace(*std::move(started));
     answer = ask_helper(helper->socket(), frame, deadline);
   }
-  // A helper that answers `failed` may have broken PAM modules.
+  // Ends a helper that answers `failed`, because its PAM modules may be broken.
   if (answer && answer->outcome != pam::Outcome::failed) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(*std::move(helper));
@@ -131,7 +131,7 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
 }
 
 constexpr std::chrono::seconds kCheckTimeout{5};
-// PAM reports no change of an account or password, so that logins are remembered only for a short time.
+// The time for which a login is remembered. It is short, because PAM does not report a changed password.
 constexpr std::chrono::seconds kKeep{5};
 constexpr std::chrono::seconds kBusyFor{2};
 constexpr std::chrono::milliseconds kBusyStep{100};
@@ -151,8 +151,7 @@ class PamEauth {
  public:
   explicit PamEauth(const PamOptions& options)
       : options_(options),
-        // A PAM module may hang on passwords from one address, so that one helper stays free for other
-        // addresses.
+        // Keeps one helper free for other addresses, because PAM may hang on passwords from one address.
         limiter_({.at_once = options.max_helpers,
                   .of_one = std::max<std::size_t>(options.max_helpers, 2) - 1,
                   .waiting = options.max_waiting}),
@@ -167,8 +166,8 @@ class PamEauth {
   }
 
  private:
-  /// Asks PAM about a login. Sets `asked` to the time when the helper got the request. Waits before that time
-  /// do not depend on the user name.
+  /// Asks PAM about a login. Sets `asked` to the time when the helper gets the request. Earlier waits do not
+  /// depend on the user name.
   Result<Verdict> ask(const Login& login, SteadyTime& asked) {
     const SteadyTime latest = std::chrono::steady_clock::now() + options_.timeout;
     const auto pass = limiter_.enter(login.remote, std::min(login.deadline, latest));
@@ -235,7 +234,7 @@ Result<Eauth> make_pam_eauth(const PamOptions& options) {
         ErrorKind::configuration,
         format("auth.pam.service: found \"{}\", expected the name of a file in /etc/pam.d", chosen.service)};
   }
-  // The administrator may install the missing file or program later.
+  // Does not fail, because the administrator may install the missing file or program later.
   if (const std::string cause = why_unusable(chosen); !cause.empty()) {
     log::warning(format("external_auth: pam: no user can log in: {}", cause));
   }

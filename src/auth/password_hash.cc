@@ -19,7 +19,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// A digest's name in Python's hashlib, which Salt uses, and in OpenSSL.
+/// The names of a digest: `hashtype` in Python's hashlib, which Salt uses, and `openssl` in OpenSSL.
 struct DigestName {
   std::string_view hashtype;
   const char* openssl;
@@ -57,10 +57,10 @@ Result<PasswordHash> make_digest_hash(const char* openssl_name) {
 bool crypt_matches(std::string_view /*username*/, SecretView password, std::string_view stored) {
   const std::string setting(stored);
   const Secret phrase(std::string(password.reveal()) + '\0');
-  // crypt_data has 32 KiB, and threads for requests have small stacks.
+  // Allocates the 32 KiB of crypt_data on the heap, because threads for requests have small stacks.
   const auto work = std::make_unique<crypt_data>();
   const char* const found = ::crypt_r(phrase.reveal().text.data(), setting.c_str(), work.get());
-  // libxcrypt returns `*0` or `*1` for an unknown setting.
+  // For an unknown method, libxcrypt returns `*0` or `*1`.
   return found != nullptr && found[0] != '*' && equal_in_constant_time(found, stored);
 }
 

@@ -51,7 +51,7 @@ PasswordHashLimiter::Waiters::iterator PasswordHashLimiter::next() {
                       [this](const Waiter* waiter) { return may_enter(waiter->network); });
 }
 
-/// Returns the round for a new waiter: the round after the network's last waiter, or the current round.
+/// Returns the round of a new waiting thread: the current round, or the round after its network's last.
 std::uint64_t PasswordHashLimiter::round_of(std::string_view network) const {
   std::uint64_t round = round_;
   for (const Waiter* waiter : waiters_) {
@@ -92,7 +92,7 @@ void PasswordHashLimiter::admit() {
 }
 
 std::shared_ptr<PasswordHashLimiter> make_hash_limiter(const LoginGuardOptions& options) {
-  constexpr unsigned kMostHashes = 8;  // A hash needs up to 16 MiB.
+  constexpr unsigned kMostHashes = 8;  // Each hash needs up to 16 MiB of memory.
   return std::make_shared<PasswordHashLimiter>(
       PasswordHashLimiter::Limits{.at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMostHashes),
                                   .waiting = options.max_queued});

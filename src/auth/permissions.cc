@@ -96,28 +96,27 @@ Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& pri
   return result;
 }
 
-/// A user's name, which Salt treats as a pattern. Salt matches the pattern with the names in `external_auth`,
-/// as a glob and as a regular expression (`expr_match`).
+/// The name of a user who logs in. Salt uses this name as a pattern, a glob and a regular expression, for the
+/// names in `external_auth` (`expr_match`).
 class LoginPattern {
  public:
   explicit LoginPattern(std::string_view name)
       : name_(name), start_(name.substr(0, name.find_first_of(kSpecial))) {
     if (start_ == name || has_bad_escape(name)) return;
-    // In a pattern with branches, Salt's anchors belong only to the first and the last branch.
+    // Salt's anchors apply only to the first and the last branch of a pattern such as `a|b|c`.
     const bool has_branches = name.find('|') != std::string_view::npos;
     auto regex = has_branches ? Error{} : compile_python_regex(name);
     is_certain_ = regex.ok();
     if (regex) regex_ = *std::move(regex);
     if (has_branches) start_ = {};
-    // A repetition may make the last character optional.
+    // Removes the last character, because a repetition may make it optional.
     if (!start_.empty()) start_.remove_suffix(1);
   }
 
   [[nodiscard]] bool matches(std::string_view principal) const {
     return glob_match(name_, principal) || (regex_ && regex_->match_all(principal));
   }
-  /// Returns whether the pattern matches, or might match in Salt if this program does not support the
-  /// pattern.
+  /// Returns whether Salt might match the pattern with `principal`.
   [[nodiscard]] bool may_match(std::string_view principal) const {
     return matches(principal) || (!is_certain_ && principal.starts_with(start_));
   }
@@ -135,7 +134,7 @@ class LoginPattern {
   }
 
   std::string_view name_;
-  std::string_view start_;  ///< The start of every text that the pattern matches.
+  std::string_view start_;  ///< The text with which every match of the pattern begins.
   bool is_certain_ = true;
   std::optional<Regex> regex_{};
 };
@@ -182,8 +181,8 @@ struct Permissions::Compiled {
   std::vector<Section> sections;
 
   /// Returns the rules for the subject's name and groups. The rules of `*` apply only if no entry is for the
-  /// name. Salt takes a user's name for a pattern, so a rule applies only if Salt's comparison and a plain
-  /// comparison of the names both match.
+  /// name. Salt uses a user's name as a pattern. A rule applies only if the pattern matches and the names are
+  /// equal.
   [[nodiscard]] Rules rules_of(const Subject& subject) const {
     Rules rules;
     const LoginPattern login(subject.name);
@@ -240,7 +239,7 @@ bool Permissions::allow_local(const Identity& identity, std::span<const Function
     const auto allowed = std::partition(refused.begin(), refused.end(), [&one](const FunctionCall* call) {
       return one.rule->match(*call).kind != RuleMatch::Kind::yes;
     });
-    // The target comes last, because its comparison may need to look at every minion.
+    // Compares the target last, because this may need a look at every minion.
     if (allowed != refused.end() && one.rule->reaches(within)) refused.erase(allowed, refused.end());
   }
   return !calls.empty() && refused.empty();
@@ -303,7 +302,7 @@ Json Permissions::shown(const Subject& subject) const {
     }
   }
   if (entries.empty()) return Json::empty_object();
-  // A quotation mark sorts before a brace, so that texts come before maps.
+  // Sorts strings before maps, because a quotation mark sorts before a brace.
   std::sort(entries.begin(), entries.end());
   entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
   return written_array([&entries](JsonWriter& writer) {

@@ -89,7 +89,7 @@ class TokensInCluster final : public TokenBackend {
     const auto done =
         client_->put({.key = folder_ + hash, .value = to_json(record), .lease = *lease}, deadline);
     if (done) return {};
-    // Revoking the lease also removes a key that etcd stored in spite of the error.
+    // Revokes the lease, which removes the key if etcd stored it in spite of the error.
     static_cast<void>(client_->lease_revoke(*lease, soon()));
     return failure(done.error());
   }
@@ -119,7 +119,7 @@ class TokensInCluster final : public TokenBackend {
   Result<void> remove_key(const std::string& key) const {
     const auto done = client_->delete_key(key, soon());
     if (!done) return failure(done.error());
-    // A lease that cannot be revoked expires without harm.
+    // Ignores an error, because the lease expires later.
     const bool has_lease = *done && (*done)->lease != 0;
     if (has_lease) static_cast<void>(client_->lease_revoke((*done)->lease, soon()));
     return {};

@@ -32,7 +32,7 @@ class TokenBackend {
  public:
   virtual ~TokenBackend() = default;
 
-  /// Returns the record of the token, or std::nullopt for an unknown token. Errors: also malformed.
+  /// Returns the token's record, or std::nullopt if it is unknown. Errors: malformed, for a damaged record.
   [[nodiscard]] virtual Result<std::optional<TokenRecord>> find(const std::string& hash) = 0;
 
   /// Stores a token until the token expires. The token survives a power cut.
@@ -42,7 +42,7 @@ class TokenBackend {
   [[nodiscard]] virtual Result<void> remove(const std::string& hash) = 0;
 
   /// Removes all tokens of a user from the back end `eauth`, or from any back end if `eauth` is empty.
-  /// Returns how many had not expired at `now`. After an error, some tokens may still be valid.
+  /// Returns how many were valid at `now`. After an error, some tokens may still be valid.
   [[nodiscard]] virtual Result<std::size_t> remove_all(std::string_view eauth, std::string_view name,
                                                        WallTime now) = 0;
 };

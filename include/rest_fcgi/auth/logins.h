@@ -28,8 +28,8 @@ struct Grant {
   std::vector<std::string> groups{};
   /// A token of the Salt master that later calls use instead of the credentials. May be empty.
   Secret token{};
-  WallTime expire = WallTime::max();  ///< The end of the token by the master's clock.
-  WallTime start{};                   ///< The start of the token by the master's clock.
+  WallTime expire = WallTime::max();  ///< The time at which the token expires, by the master's clock.
+  WallTime start{};                   ///< The time at which the token was made, by the master's clock.
   std::chrono::seconds keep = std::chrono::seconds::max();
   /// The rights in the master's token, in the form of `external_auth`. JSON `null` allows nothing. If the
   /// rights are absent, the rules of the configuration file apply.
@@ -48,16 +48,16 @@ class Logins {
   /// a password guess.
   using Check = std::function<Result<Grant>(const Credentials&)>;
 
-  /// Makes Logins that remember a grant for `ttl`. If `ttl` is 0, only the same request shares a grant.
+  /// Makes Logins that remember a grant for `ttl`. If `ttl` is 0, only chunks of one request share a grant.
   /// `clock` must outlive the object. `revocations` may be null.
   static std::unique_ptr<Logins> make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
                                       const Clock& clock, std::shared_ptr<store::Store> store,
                                       std::shared_ptr<RevocationList> revocations = nullptr);
   virtual ~Logins() = default;
 
-  /// Returns a remembered grant of these credentials, or the result of `check` on this or another thread.
-  /// Logins with the same `deadline` belong to one request, which checks equal credentials once. A different
-  /// `stamp` makes a remembered grant invalid. Failures of tokens are not counted.
+  /// Returns a remembered grant of these credentials, or the result of `check`. Another thread may call
+  /// `check`. Logins with the same `deadline` belong to one request, which checks equal credentials once. A
+  /// different `stamp` makes a remembered grant invalid. Failures of tokens are not counted.
   ///
   /// Errors: authentication, always with the same text; throttled, after too many failed logins; unavailable,
   /// if logins occupy too many threads; timeout, at `deadline`; those of `check`.

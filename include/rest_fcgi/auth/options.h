@@ -13,15 +13,15 @@
 
 namespace rest_fcgi::auth {
 
-/// Conditions on the arguments of a call, which all have to hold. An absent pattern allows any value. Unless
-/// `others` is true, a call must not have arguments that the conditions do not name.
+/// Conditions on the arguments of a call. All conditions have to hold. An absent pattern allows any value.
+/// Unless `others` is true, a call must not have arguments without a condition.
 struct ArgumentCondition {
   std::vector<std::optional<std::string>> args;
   std::vector<std::pair<std::string, std::optional<std::string>>> kwargs;
   bool others = false;  ///< Whether a call may have further arguments, as in Salt.
 };
 
-/// A function name or pattern with conditions. One of several conditions has to hold.
+/// A function name or pattern with conditions. At least one condition has to hold.
 struct FunctionRule {
   std::string pattern;
   std::vector<ArgumentCondition> conditions;
@@ -52,14 +52,14 @@ struct EauthOptions {
 
 /// The limits on password guesses. A failure is a failed login.
 struct LoginGuardOptions {
-  /// The number of failures after which a user is refused at an address. 0 for no limits.
+  /// The number of failures after which a user is refused at an address. 0 turns off all limits on guesses.
   unsigned tries = 10;
   unsigned address_tries = 100;      ///< The number of failures after which an address is refused.
   std::chrono::seconds window{300};  ///< The time span in which failures are counted.
   std::chrono::seconds refuse{300};  ///< The time for which a user or address is refused.
   std::size_t threads = 1024;
   std::size_t max_delayed = 64;  ///< How many threads may delay replies to failures.
-  /// How many threads may wait for attempts of other logins, or for the computation of a hash.
+  /// How many threads may wait until other attempts have ended, or until a password's hash can be computed.
   std::size_t max_queued = 512;
 };
 
@@ -68,8 +68,8 @@ struct PamOptions {
   std::string helper;             ///< The path of rest_fcgi_pam, or `unix:PATH` of its socket.
   /// The number of concurrent conversations with PAM.
   std::size_t max_helpers = 4;
-  std::size_t max_waiting = 64;  ///< How many threads may wait for a conversation.
-  /// The longest wait for a free conversation, and the longest wait for PAM's answer.
+  std::size_t max_waiting = 64;  ///< How many threads may wait for a PAM conversation.
+  /// The longest wait for a PAM conversation, and the longest wait for PAM's answer.
   std::chrono::milliseconds timeout{30000};
 };
 

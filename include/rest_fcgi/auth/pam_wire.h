@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxField = 4096;      ///< The longest text in byt
 
 enum class Ask : std::uint8_t {
   verify = 1,
-  check = 2,  ///< The helper checks whether logins can work.
+  check = 2,  ///< Asks the helper whether logins can work.
 };
 
 struct Request {

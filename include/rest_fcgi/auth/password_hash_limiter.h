@@ -18,14 +18,14 @@
 
 namespace rest_fcgi::auth {
 
-/// Limits how many credentials are checked at the same time. Each client network has a queue, and the queues
-/// take turns. If too many threads wait, the last thread of the longest queue is refused. A
-/// PasswordHashLimiter is thread-safe.
+/// Limits how many credentials are checked at the same time. Each client network has a queue, and threads of
+/// all queues are admitted in rotation. If too many threads wait, the last thread of the longest queue is
+/// refused. A PasswordHashLimiter is thread-safe.
 class PasswordHashLimiter {
  public:
   struct Limits {
     std::size_t at_once;
-    /// The largest number of concurrent checks for a network.
+    /// The largest number of concurrent checks for one client network.
     std::size_t of_one = std::numeric_limits<std::size_t>::max();
     std::size_t waiting = 512;
   };
@@ -49,13 +49,13 @@ class PasswordHashLimiter {
  private:
   struct Waiter {
     const std::string& network;
-    std::uint64_t round;  // The turn of the waiter. A network has one turn in each round.
+    std::uint64_t round;  // Threads with a smaller number are admitted first.
     enum class State { waits, has_turn, is_refused } state = State::waits;
     std::condition_variable woken{};
   };
   using Waiters = std::list<Waiter*>;
 
-  // REQUIRES: the caller of the functions below holds `mutex_`.
+  // REQUIRES: the caller of `may_enter` and of the functions up to `admit` holds `mutex_`.
   [[nodiscard]] bool may_enter(const std::string& network) const;
   [[nodiscard]] Waiters::iterator next();
   [[nodiscard]] std::uint64_t round_of(std::string_view network) const;
@@ -69,7 +69,7 @@ class PasswordHashLimiter {
   mutable std::mutex mutex_;
   std::size_t inside_ = 0;  // The number of running checks. `mutex_` guards this and all members below.
   std::unordered_map<std::string, std::size_t> of_network_;
-  std::uint64_t round_ = 0;  // The highest round of an admitted waiter.
+  std::uint64_t round_ = 0;  // The highest number `Waiter::round` of an admitted thread.
   Waiters waiters_;
 };
 

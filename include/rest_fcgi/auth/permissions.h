@@ -26,7 +26,7 @@ struct FunctionCall {
   std::string_view name;
   CallArguments sent;
 
-  /// The arguments that the function receives, if they differ from `sent`. A rule has to allow both.
+  /// The arguments that the function receives, if they differ from `sent`. Rules have to allow `sent` too.
   std::optional<CallArguments> received{};
 };
 
@@ -44,7 +44,7 @@ struct RuleTarget {
   std::string_view principal;
 };
 
-/// A user of a back end, who may not be logged in.
+/// A user of a back end, whether logged in or not.
 struct Subject {
   std::string_view eauth;
   std::string_view name;
@@ -55,7 +55,7 @@ struct Subject {
 struct Finding {
   enum class Kind {
     allows,
-    other_target,  ///< The call reaches a minion outside the rule's target, or no minion.
+    other_target,  ///< The call reaches no minion, or a minion outside the rule's target.
     other_arguments,
   };
   Kind kind;

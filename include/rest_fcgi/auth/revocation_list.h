@@ -11,16 +11,16 @@
 
 namespace rest_fcgi::auth {
 
-/// The revoked tokens of a Salt master, which has no command to revoke a token. The store holds hashes of
-/// tokens until the tokens expire. A RevocationList is thread-safe, and processes share its tables. Errors of
-/// all calls: unavailable.
+/// The revoked tokens of a Salt master. The list is needed because the master has no command to revoke a
+/// token. The store keeps the tokens' hashes until the tokens expire. A RevocationList is thread-safe, and
+/// processes share its tables. Errors of all calls: unavailable.
 class RevocationList {
  public:
   RevocationList(std::shared_ptr<store::Store> store, const Clock& clock);
 
   [[nodiscard]] Result<bool> has(SecretView token) const;
 
-  /// Returns whether the tokens of this user that were made at `start` were revoked.
+  /// Returns whether the user's tokens that were made at `start` were revoked.
   [[nodiscard]] Result<bool> has_user(std::string_view eauth, std::string_view name, WallTime start) const;
 
   /// Revokes a token, which expires at `expire`. The revocation survives a power cut.
@@ -32,7 +32,7 @@ class RevocationList {
 
  private:
   const std::shared_ptr<store::Store> store_;
-  store::Store::Registration cleaning_;  // The task ends before the other members are destroyed.
+  store::Store::Registration cleaning_;  // The registered task ends before the other members are destroyed.
 };
 
 }  // namespace rest_fcgi::auth
