@@ -40,7 +40,7 @@ void write_data(JsonWriter& writer, const master::Return& ret, std::string_view 
   writer.end_object();
 }
 
-/// Returns the item for a return in a reply with `raw`: the event on Salt's bus.
+/// Returns the item for a return if `raw` is set. The item is the return's event on Salt's bus.
 Json return_event(const master::Return& ret, std::string_view jid, const master::Permit& permit) {
   return written_object([&](JsonWriter& writer) {
     writer.key("data");
@@ -53,7 +53,7 @@ Json return_event(const master::Return& ret, std::string_view jid, const master:
   });
 }
 
-/// One `local_batch` call. Used by one thread.
+/// A call of `local_batch`. Used by one thread.
 class Batch {
  public:
   explicit Batch(const Call& call) : call_(call), local_(call.permit.chunk().local()), gatherer_(call) {}
@@ -71,12 +71,12 @@ class Batch {
   const Call& call_;
   const lowstate::LocalCall& local_;
   Gatherer gatherer_;
-  std::vector<std::string> minions_;         ///< the minions that answered the ping
-  std::size_t started_ = 0;                  ///< the number of started minions, from the front of `minions_`
-  std::unordered_set<std::string> at_work_;  ///< the minions that have started and have not returned
+  std::vector<std::string> minions_;         ///< The minions that answered the ping.
+  std::size_t started_ = 0;                  ///< The number of started minions at the front of `minions_`.
+  std::unordered_set<std::string> at_work_;  ///< The minions that have started and not returned.
   std::size_t window_ = 1;
-  std::deque<SteadyTime> kept_places_;  ///< when the places of returned minions become free (`batch_wait`)
-  bool failed_ = false;                 ///< no more minions start, because a minion failed with `failhard`
+  std::deque<SteadyTime> kept_places_;  ///< When new minions may replace returned minions (`batch_wait`).
+  bool failed_ = false;                 ///< Whether a minion failed with `failhard`. No more minions start.
   Reply reply_;
 };
 
@@ -119,7 +119,7 @@ Result<void> Batch::fill_window() {
   const std::vector<std::string>& expected = (*published)->minions;
   if (!jid.empty()) reply_.jid.append(reply_.jid.empty() ? "" : ",").append(jid);
   for (const std::string& minion : next) {
-    // The job omits a minion that disconnected after its ping.
+    // A minion that disconnected after its ping is not in the job.
     const bool there = !jid.empty() && std::find(expected.begin(), expected.end(), minion) != expected.end();
     if (there) {
       at_work_.insert(minion);
@@ -131,7 +131,7 @@ Result<void> Batch::fill_window() {
 }
 
 void Batch::take_in(const Arrival& arrival) {
-  if (at_work_.erase(std::string(arrival.minion)) == 0) return;  // This batch does not wait for the minion.
+  if (at_work_.erase(std::string(arrival.minion)) == 0) return;  // The batch does not wait for it.
   if (local_.batch_wait.count() > 0) kept_places_.push_back(call_.clock.steady() + local_.batch_wait);
   if (arrival.ret == nullptr) return take_silent(arrival.minion);
   if (local_.failhard && arrival.ret->retcode > 0) failed_ = true;

@@ -13,7 +13,7 @@ namespace {
 using master::Publication;
 using master::Return;
 
-/// The smallest `gather_job_timeout`, because 0 would send `find_job` in a busy loop.
+/// The smallest `gather_job_timeout`. With 0, the loop would send `find_job` without a pause.
 constexpr std::chrono::milliseconds kLeastPause{100};
 
 Timeouts timeouts_for(const lowstate::LocalCall& call, const Options& options) {
@@ -69,7 +69,7 @@ void JobWait::expect(const std::vector<std::string>& minions, const std::vector<
 
 std::optional<std::string_view> JobWait::returned(std::string_view minion) {
   if (const auto syndic = syndics_.extract(minion)) return syndic.value();
-  // With syndics, an unknown minion may return.
+  // Adds an unknown minion, because minions below a syndic may return before the syndic names them.
   if (timeouts_.syndic_wait.count() > 0) add(minion, deadline_);
   const auto waited_for = limits_.extract(minion);
   return waited_for ? std::optional(waited_for.key()) : std::nullopt;
@@ -126,8 +126,8 @@ bool Gatherer::Inbox::take(const Return& ret) {
   return true;
 }
 
-/// Receives the deliveries of one round. With `counts`, returns count towards the largest size of the reply.
-/// An Error replaces the first return beyond this size, and later returns are dropped.
+/// Receives the returns of one `Round`. If `counts` is true, the size of the reply is limited. An Error
+/// replaces the first return beyond the limit, and later returns are dropped.
 class Gatherer::Slot final : public master::Addressee {
  public:
   Slot(std::shared_ptr<Inbox> inbox, std::size_t round, bool counts)
@@ -154,7 +154,7 @@ Result<const master::Job*> Gatherer::publish(const Publication& publication) {
   Result<master::Job> job = call_.master.publish(call_.permit, publication, returns);
   if (!job) return std::move(job).error();
   const SteadyTime now = call_.clock.steady();
-  // A master reports the minions of its syndics as missing.
+  // Waits for all chosen minions, because a master reports minions below its syndics as missing.
   const bool may_be_below = timeouts_.syndic_wait.count() > 0 && !job->jid.empty() && job->returned.empty();
   if (publication.only && may_be_below) job->minions = *publication.only;
   Active& active = jobs_.emplace_back(*std::move(job), timeouts_, now);
@@ -182,7 +182,7 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
     ready_.clear();
     handed_out_ = 0;
     if (active_.empty() && until == SteadyTime::max()) return std::optional<Arrival>();
-    // The mailbox is read before the clock, so that a slow host takes a return that has already come.
+    // Reads the mailbox before the clock, so that a slow host still takes a received return.
     message_ = inbox_->messages.take(std::min({until, call_.permit.deadline(), due(call_.clock.steady())}));
     if (message_) {
       auto opened = open(*message_);
@@ -197,7 +197,7 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
 }
 
 Result<void> Gatherer::take_steps(SteadyTime now) {
-  // The loop begins at the end, because `give_up` removes jobs from `active_`.
+  // Goes through the jobs from the end, because `give_up` removes jobs from `active_`.
   for (std::size_t i = active_.size(); i-- > 0;) {
     Active& job = *active_[i];
     switch (job.wait.step(now)) {
@@ -219,7 +219,7 @@ Result<void> Gatherer::ask(Active& active, SteadyTime now) {
   const auto answers = std::make_shared<Slot>(inbox_, rounds_.size(), false);
   Result<master::Job> asked = call_.master.publish(call_.permit, question, answers);
   if (!asked) return master::with_jid(std::move(asked).error(), active.job.jid);
-  // The new question replaces the last question.
+  // Ends the last question, which the new question replaces.
   if (active.question) rounds_[*active.question].returns.reset();
   active.question = rounds_.size();
   rounds_.push_back({&active, true, answers});

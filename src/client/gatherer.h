@@ -22,20 +22,20 @@
 
 namespace rest_fcgi::client {
 
-/// The call of one chunk. Borrows the objects that run the call.
+/// The call of one chunk. Borrows the referenced objects.
 struct Call {
   master::Master& master;
   const master::Permit& permit;
   const Options& options;
   const Clock& clock;
-  std::size_t room;  ///< the largest size of all returns of this call, in bytes
+  std::size_t room;  ///< The largest size of all returns of this call, in bytes.
 };
 
 [[nodiscard]] Error reply_too_large(std::size_t max_reply_bytes);
 
 /// The time limits of a job.
 struct Timeouts {
-  std::chrono::milliseconds timeout;  ///< the time until minions are asked about the job
+  std::chrono::milliseconds timeout;  ///< The time until `find_job` asks minions about the job.
   /// The time limit for the minions' answers to `find_job`.
   std::chrono::milliseconds gather_job_timeout;
   /// The time from the start of the job in which syndics may name minions. 0 without syndics.
@@ -43,14 +43,14 @@ struct Timeouts {
 };
 
 /// Salt's rules for the wait for one job's returns. After `timeout`, missing minions are asked every
-/// `gather_job_timeout` whether they run the job (`saltutil.find_job`). The wait ends after a round without a
-/// yes, when `timeout` has passed since each minion's last yes. The caller reports events and asks for the
-/// next step. Used by one thread.
+/// `gather_job_timeout` whether they run the job (`saltutil.find_job`). The wait ends when no asked minion
+/// answers yes and `timeout` has passed since each minion's last yes. The caller reports events and asks for
+/// the next step. Used by one thread.
 class JobWait {
  public:
   JobWait(std::span<const std::string> minions, Timeouts timeouts, SteadyTime now);
 
-  /// Reports the minions that syndics named. Syndics are not waited for unless they are named.
+  /// Reports the minions that syndics have named. A syndic is waited for only if it is one of them.
   void expect(const std::vector<std::string>& minions, const std::vector<std::string>& syndics,
               SteadyTime now);
 
@@ -61,41 +61,41 @@ class JobWait {
   void runs(std::string_view minion, SteadyTime now);
 
   enum class Step {
-    wait,     ///< wait until `due()`
-    ask,      ///< ask all minions in `waiting()`, then call `asked`
-    give_up,  ///< give up all minions in `waiting()`
+    wait,     ///< The caller waits until `due()`.
+    ask,      ///< The caller asks all minions in `waiting()`, and then calls `asked`.
+    give_up,  ///< The caller gives up all minions in `waiting()`.
   };
   [[nodiscard]] Step step(SteadyTime now) const;
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
   void asked(SteadyTime now);
 
-  /// Returns whether no minion is waited for and syndics can name no more minions.
+  /// Returns whether the wait is over: no minion is missing, and syndics can name no more minions.
   [[nodiscard]] bool done(SteadyTime now) const noexcept { return limits_.empty() && now >= settled_; }
 
-  /// Returns the minions that are still waited for, in the order of the job.
+  /// Returns the minions that have not returned and are not given up, in the order of the job.
   [[nodiscard]] std::vector<std::string> waiting() const;
 
  private:
   [[nodiscard]] SteadyTime latest_limit() const;
-  /// Adds a minion to wait for. Returns false for a known minion.
+  /// Adds a minion to wait for. Returns false if the minion was added before.
   bool add(std::string_view minion, SteadyTime limit);
 
   std::list<std::string> minions_;  // All minions of the job. The other members point into this list.
-  std::unordered_set<std::string_view> known_;  ///< the ids in `minions_`
+  std::unordered_set<std::string_view> known_;  ///< The ids in `minions_`.
   /// The ids of syndics that are not waited for.
   std::unordered_set<std::string_view> syndics_;
   Timeouts timeouts_;
   /// The time limit of each minion that has not returned.
   std::unordered_map<std::string_view, SteadyTime> limits_;
-  SteadyTime settled_;   ///< the time after which syndics name no more minions
-  SteadyTime deadline_;  ///< the end of `timeout`, or of the current round of questions
-  bool ask_ = true;      ///< minions are asked after `deadline_`
+  SteadyTime settled_;   ///< The time after which syndics name no more minions.
+  SteadyTime deadline_;  ///< The end of `timeout`, or of the wait for answers.
+  bool ask_ = true;      ///< Whether minions are asked after `deadline_`.
 };
 
 /// The result of one minion. Borrows from the Gatherer until its next call.
 struct Arrival {
   std::string_view minion;
-  const master::Return* ret;  ///< the return; null if the minion was given up
+  const master::Return* ret;  ///< The return. Null if the minion was given up.
   std::string_view jid;
 };
 
@@ -108,15 +108,15 @@ class Gatherer {
   Gatherer(const Gatherer&) = delete;
   Gatherer& operator=(const Gatherer&) = delete;
 
-  /// Publishes a job and owns it. `next` then returns a result for each minion. Errors: those of
+  /// Publishes a job and owns it. After the call, `next` returns a result for each minion. Errors: those of
   /// `Master::publish`.
   Result<const master::Job*> publish(const master::Publication& publication);
 
-  /// Waits until `until` for the next result. Returns std::nullopt then, or after the last result. Errors:
+  /// Waits for the next result. Returns std::nullopt at the time `until`, and after the last result. Errors:
   /// timeout at the permit's deadline, with the unfinished jobs; reply_too_large; those of the master.
   Result<std::optional<Arrival>> next(SteadyTime until = SteadyTime::max());
 
-  /// Returns the size of all returns that have come, in bytes.
+  /// Returns the size of all received returns, in bytes.
   [[nodiscard]] std::size_t gathered() const noexcept { return call_.room - inbox_->room; }
 
  private:
@@ -126,20 +126,20 @@ class Gatherer {
 
     master::Job job;
     JobWait wait;
-    std::optional<std::size_t> question{};  ///< the index in `rounds_` of the last question
-    bool is_over = false;                   ///< no minion of the job is waited for
+    std::optional<std::size_t> question{};  ///< The index in `rounds_` of the last question.
+    bool is_over = false;                   ///< Whether no minion of the job is waited for.
   };
   /// One publication of a job, or of a question about a job.
   struct Round {
     Active* about;
-    bool is_question;                            ///< true for `find_job`, false for the job
-    std::shared_ptr<master::Addressee> returns;  ///< the master delivers while this object exists
+    bool is_question;                            ///< True for `find_job`, false for a job.
+    std::shared_ptr<master::Addressee> returns;  ///< The receiver. The master delivers while this exists.
   };
   struct Message {
     std::size_t round;
     master::Delivery delivery;
   };
-  /// The inbox for deliveries. The senders share the inbox and may outlive the Gatherer.
+  /// The inbox for returns from the master. The senders share the inbox and may outlive the Gatherer.
   struct Inbox {
     Inbox(std::size_t most_here, std::size_t most_in_all) : room(most_here), max_reply_bytes(most_in_all) {}
 
@@ -147,7 +147,7 @@ class Gatherer {
     bool take(const master::Return& ret);
 
     master::Mailbox<Message> messages;
-    std::atomic<std::size_t> room;  ///< the bytes that are left for returns
+    std::atomic<std::size_t> room;  ///< The number of bytes that are left for returns.
     std::atomic<bool> full = false;
     const std::size_t max_reply_bytes;
   };
@@ -168,15 +168,15 @@ class Gatherer {
   const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
   std::list<Active> jobs_;
-  std::vector<Active*> active_;     ///< the jobs with minions that are waited for
-  std::optional<Message> message_;  ///< the last message, into which a result may point
-  std::vector<Arrival> ready_;      ///< the results that have come
-  std::size_t handed_out_ = 0;      ///< the number of results in `ready_` that `next` has returned
-  std::optional<Error> too_large_;  ///< the error after the results in `ready_`
+  std::vector<Active*> active_;     ///< The jobs with minions that are waited for.
+  std::optional<Message> message_;  ///< The last message. A result may point into it.
+  std::vector<Arrival> ready_;      ///< The received results.
+  std::size_t handed_out_ = 0;      ///< The number of results in `ready_` that `next` has returned.
+  std::optional<Error> too_large_;  ///< The error that follows the results in `ready_`.
 };
 
-/// Sends the question `what` to all minions of a call. Returns the minions that answer yes, in order. Errors:
-/// those of `Gatherer`.
+/// Sends the question `what` to all minions of a call. Returns the minions that answer yes, in the order of
+/// the answers. Errors: those of `Gatherer`.
 [[nodiscard]] Result<std::vector<std::string>> find_answering(const Call& call,
                                                               master::Publication::What what,
                                                               bool (*is_yes)(const master::Return& ret));

@@ -28,7 +28,7 @@ Reply nobody() {
   return reply_of(Json::empty_object(), {});
 }
 
-/// Returns a random number generator. std::random_device would need 5 KB more of each waiting thread's stack.
+/// Returns a random number generator. std::random_device would take 5 KB of each waiting thread's stack.
 std::minstd_rand dice() {
   std::minstd_rand::result_type seed = 0;
   [[maybe_unused]] const int failed = ::getentropy(&seed, sizeof seed);
@@ -51,7 +51,7 @@ class ReturnMap {
   ReturnMap(const ReturnMap&) = delete;  // `writer_` writes into `text_`.
   ReturnMap& operator=(const ReturnMap&) = delete;
 
-  /// Adds a return. `gathered` is the size of all returns that have come, which the text reserves at once.
+  /// Adds a return. `gathered` is the size of all received returns. Reserves memory for this size at once.
   void add(const master::Return& ret, std::size_t gathered) {
     if (text_.capacity() < gathered) text_.reserve(gathered + gathered / 8 + kBehind);
     writer_.key(ret.minion);
@@ -65,7 +65,7 @@ class ReturnMap {
     writer_.key("jid").string(jid_).end_object();
   }
 
-  /// Adds a minion that did not return or does not exist.
+  /// Adds a minion that has not returned or does not exist.
   void add_silent(std::string_view minion) {
     const std::string sentence = std::string(kNoResponse).append(jid_);
     writer_.key(minion);
@@ -86,7 +86,7 @@ class ReturnMap {
   }
 
  private:
-  /// The space for the end of the map and for the reply around the map.
+  /// The number of bytes that are reserved for the end of the map and of the reply.
   static constexpr std::size_t kBehind = 256;
 
   std::string text_;
@@ -102,7 +102,7 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
   const master::Job& job = **published;
   if (job.jid.empty()) return nobody();
   ReturnMap map(job, call.permit.chunk().local().full_return);
-  std::vector<std::string> missing = job.missing;  // The list includes minions that only a syndic knows.
+  std::vector<std::string> missing = job.missing;  // The missing minions include those below syndics.
   std::vector<std::string_view> silent;
   std::optional<Error> failure;
   while (true) {

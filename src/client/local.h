@@ -7,12 +7,12 @@
 #include "rest_fcgi/client/netapi_client.h"
 #include "rest_fcgi/core/result.h"
 
-/// The methods of Salt's LocalClient, with their names, which run execution functions on minions.
+/// The methods of Salt's LocalClient under Salt's names. They run execution functions on minions.
 namespace rest_fcgi::client {
 
-/// Runs `local` and returns a map from minion to return. Silent minions come last, with Salt's sentence. An
-/// error after some returns is in `Reply::failure`. Errors: timeout and reply_too_large, with the jid; those
-/// of the master.
+/// Runs `local` and returns a map from minion to return. Minions without a return come last, with Salt's
+/// sentence. An error after some returns is in `Reply::failure`. Errors: timeout and reply_too_large, with
+/// the jid; those of the master.
 [[nodiscard]] Result<Reply> cmd(const Call& call);
 
 /// Runs `local_async`. Returns the jid and the minions of the job.
@@ -22,13 +22,13 @@ namespace rest_fcgi::client {
 [[nodiscard]] Result<Reply> cmd_subset(const Call& call);
 
 /// Runs `local_batch` on the minions that answer a ping, a limited number at a time. Returns an item for each
-/// return in order of arrival, and `{}` for a silent minion. Errors: those of `cmd`, with all jids.
+/// return in order of arrival, and `{}` for a minion without a return. Errors: those of `cmd`, with all jids.
 [[nodiscard]] Result<Reply> cmd_batch(const Call& call);
 
 /// Returns how many minions of a batch work at a time. Rounds a percentage down, but at least to 1.
 [[nodiscard]] std::size_t window_size(const lowstate::BatchSize& batch, std::size_t minions);
 
-/// Writes the return code, or a compound call's map from function to return code.
+/// Writes the return code. For a compound call, writes a map from function to return code.
 void write_retcode(JsonWriter& writer, const master::Return& ret);
 
 }  // namespace rest_fcgi::client

@@ -41,9 +41,9 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   });
 }
 
-// The next functions are not inlined, so that waiting threads have small stacks.
+// Functions for clients are not inlined, so that waiting threads have small stacks.
 
-/// Runs `runner`. Returns the return, or the event with `full_return`. The runner continues after a timeout.
+/// Runs `runner` and gives its return, or with `full_return` its event. A timeout ends only the wait.
 [[gnu::noinline]] Result<Reply> runner(const Call& call) {
   const lowstate::MasterCall& asked = call.permit.chunk().master();
   const SteadyTime until = call.clock.steady() + asked.timeout.value_or(call.options.rest_timeout);
@@ -60,7 +60,7 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
                     std::move(started->jid));
 }
 
-/// Runs `wheel`. Returns the master's whole reply, even after a failure.
+/// Runs `wheel`. Returns the master's whole reply, even if the wheel function failed.
 [[gnu::noinline]] Result<Reply> wheel(const Call& call) {
   Result<master::WheelReply> wheel = call.master.wheel(call.permit);
   if (!wheel) return std::move(wheel).error();
@@ -152,7 +152,7 @@ Result<Reply> NetapiClient::run(const master::Permit& permit, std::atomic<std::s
   std::size_t bytes = 0;
   for (const Json& item : reply->items) bytes += item.text().size();
   const std::size_t others = gathered->fetch_add(bytes);
-  // Other chunks of the request may have used up the limit since `before` was read.
+  // Counts other chunks' results, which may have used up the limit since `before` was read.
   if (reply->failure || others == before || others + bytes <= most) return reply;
   return with_jid(reply_too_large(most), reply->jid);
 }

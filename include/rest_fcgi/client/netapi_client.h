@@ -19,12 +19,12 @@ namespace rest_fcgi::client {
 
 /// The results of a chunk, up to a failure.
 struct Reply {
-  std::vector<Json> items;  ///< one item; for local_batch one item for each return
+  std::vector<Json> items;  ///< The items. There is one, or for local_batch one for each return.
   /// The job id, or all ids of local_batch, joined by commas. Empty if no job was started.
   std::string jid;
-  std::optional<Error> failure{};  ///< the error after which further results are missing
-  master::StartGate gate{};        ///< the destruction of this gate starts an asynchronous job
-  bool is_accepted = true;         ///< see `master::Started`
+  std::optional<Error> failure{};  ///< The error because of which results are missing.
+  master::StartGate gate{};        ///< An asynchronous job starts when this member is destroyed.
+  bool is_accepted = true;         ///< The value from `master::Started`.
 };
 
 /// Salt's NetapiClient, which authorizes chunks and runs each with its client interface. Thread-safe.
@@ -33,14 +33,14 @@ class NetapiClient {
  public:
   NetapiClient(Options options, std::shared_ptr<master::Master> master, const Clock& clock = system_clock());
 
-  /// Checks the chunk's client and credentials, and asks the master. All work with the permit ends by
-  /// `deadline`. `before` is the permit of another chunk of the same request, or null. Errors: invocation and
+  /// Checks the chunk's client and credentials, and asks the master. Calls with the permit end by `deadline`.
+  /// `before` is the permit of another chunk of the same request, or null. Errors: invocation and
   /// authentication, with Salt's texts; those of `Master::admit`.
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before = nullptr) const;
 
-  /// Admits a chunk that this program made, without `netapi_enable_clients`. REQUIRES: the HTTP client did
-  /// not choose the chunk's client and function.
+  /// Admits a chunk that this program made, without the check of `netapi_enable_clients`. REQUIRES: the HTTP
+  /// client did not choose the chunk's client and function.
   [[nodiscard]] Result<master::Permit> admit_own(const lowstate::Chunk& chunk, SteadyTime deadline,
                                                  const master::Permit* before = nullptr) const;
 
@@ -54,7 +54,7 @@ class NetapiClient {
 
   /// Runs an admitted chunk. `gathered` counts the bytes of all chunks' results, and `max_reply_bytes` limits
   /// the sum. An error after some results is in `Reply::failure`. Errors, with the jid of a started job:
-  /// timeout; reply_too_large, and the job continues; unavailable; internal; those of `Master`.
+  /// timeout; reply_too_large, after which the job continues; unavailable; internal; those of `Master`.
   [[nodiscard]] Result<Reply> run(const master::Permit& permit,
                                   std::atomic<std::size_t>* gathered = nullptr) const;
 
@@ -62,7 +62,7 @@ class NetapiClient {
 
  private:
   Options options_;
-  // Each reload of the configuration makes a new master and a new NetapiClient.
+  // The master never changes. A reload of the configuration makes a new master and a new NetapiClient.
   std::shared_ptr<master::Master> master_;
   const Clock& clock_;
 };

@@ -20,9 +20,9 @@ struct Options {
   std::chrono::milliseconds syndic_wait{0};
   /// Salt's `rest_timeout`: the time limit of a runner without its own `timeout`.
   std::chrono::milliseconds rest_timeout{300000};
-  /// The time limit of a whole request, also for a longer `timeout` in a chunk.
+  /// The time limit of a whole request. A longer `timeout` in a chunk does not extend the limit.
   std::chrono::milliseconds request_timeout{300000};
-  /// `rest_fcgi: events: everybody`. If false, `external_auth` decides which events a user may see.
+  /// The option `events: everybody`. If false, `external_auth` decides which events a user may see.
   bool events_for_everybody = false;
   /// The largest size of all returns of a request, in bytes of JSON.
   std::size_t max_reply_bytes = std::size_t{128} << 20;
