@@ -31,15 +31,16 @@ using std::chrono::steady_clock;
 using wire::Reply;
 using How = Ended::How;
 
-constexpr int kReadsInARow = 32;  // limits the reads for a program that never stops writing
-// the longest wait until rest_fcgi_run reports the program as started
+constexpr int kReadsInARow = 32;  // The largest number of reads without a look at other files.
+// The longest wait until rest_fcgi_run reports that the program has started.
 constexpr std::chrono::seconds kStartPatience{60};
 
 Error cannot_start(const Program& program, std::string_view cause) {
   return {ErrorKind::internal, format("The program '{}' cannot be started: {}", program.argv[0], cause)};
 }
 
-/// Refuses NUL bytes in arguments, variables and the folder. The system would cut the text there.
+/// Refuses NUL bytes in arguments, variables and the folder, because the system would cut a text at a NUL
+/// byte.
 Result<void> check_texts(const Program& program) {
   const auto holds_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   if (std::any_of(program.argv.begin(), program.argv.end(), holds_nul) ||
@@ -55,7 +56,7 @@ struct Streams {
   UniqueFd output;
   UniqueFd errors;
   std::array<UniqueFd, 3> theirs;
-  UniqueFd wake;  ///< eventfd to which a stop request writes
+  UniqueFd wake;  ///< The eventfd to which a stop request writes.
 };
 
 /// Makes a pipe whose end `ours` does not block. Returns false and sets errno on failure.
@@ -65,7 +66,7 @@ bool make_pipe(UniqueFd& read, UniqueFd& write, const UniqueFd& ours) {
   read = UniqueFd(ends[0]);
   write = UniqueFd(ends[1]);
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-  // A program that runs as another user needs these permissions to open /dev/stdout.
+  // Lets every user open the pipe, because a program of another user may open /dev/stdout.
   return ::fchmod(ends[0], 0666) == 0;
 }
 
@@ -88,7 +89,7 @@ bool would_block() {
   return errno == EAGAIN || errno == EINTR;
 }
 
-/// One run of a program, from the order to rest_fcgi_run to the report of the end. Used by one thread.
+/// One run of a program. Sends the StartOrder, and waits for the report of the end. Used by one thread.
 class RunningProgram {
  public:
   RunningProgram(const Program& program, Streams streams, HelperProcess helper, milliseconds patience)
@@ -118,22 +119,22 @@ class RunningProgram {
   Streams streams_;
   HelperProcess helper_;
   const milliseconds patience_;
-  std::string order_;         // the part of the order that is not sent yet
-  Reply reply_;               // the latest reply, perhaps incomplete
-  std::size_t received_ = 0;  // number of received bytes of reply_
-  std::string answers_;       // results of on_line; sent after the input
-  std::size_t fed_ = 0;       // number of sent bytes of the input and of answers_
+  std::string order_;         // The bytes of the StartOrder that are not sent yet.
+  Reply reply_;               // The latest reply, which may be incomplete.
+  std::size_t received_ = 0;  // The number of received bytes of `reply_`.
+  std::string answers_;       // The results of `on_line`, which are sent after the input.
+  std::size_t fed_ = 0;       // The number of sent bytes of the input and of `answers_`.
   Ended ended_;
-  bool is_last_ = false;  // whether reply_ is the last reply
+  bool is_last_ = false;  // Whether `reply_` is the last reply.
   std::optional<SteadyTime> give_up_at_;
-  bool is_exited_ = false;  // whether the program has ended; its child processes may still run
+  bool is_exited_ = false;  // Whether the program has ended. Its child processes may still run.
   bool is_stopping_ = false;
-  bool is_closed_ = false;  // whether rest_fcgi_run closed the socket
+  bool is_closed_ = false;  // Whether rest_fcgi_run closed the socket.
   bool is_given_up_ = false;
 };
 
-/// Ends the program if an exception left it running. rest_fcgi_run gets time to end the program before it is
-/// killed.
+/// Ends the program if an exception left it running. Waits, so that rest_fcgi_run can end the program before
+/// rest_fcgi_run is killed.
 RunningProgram::~RunningProgram() {
   if (is_last_ || is_closed_ || is_given_up_) return;
   ::shutdown(helper_.socket(), SHUT_WR);
@@ -147,8 +148,8 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
   order_ = std::move(order);
   give_up_at_ = steady_clock::now() + kStartPatience;
   {
-    // The whole process may end before this thread wakes up, so the thread of the stop request calls
-    // shutdown(2).
+    // Calls shutdown(2) on the thread of the stop request, because the process may end before this thread
+    // wakes up.
     const std::stop_callback on_stop(stop, [this] {
       ::shutdown(helper_.socket(), SHUT_WR);
       ::eventfd_write(streams_.wake.get(), 1);
@@ -163,7 +164,7 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
 }
 
 void RunningProgram::poll_once() {
-  // poll(2) ignores the descriptor -1. A stop request is handled only once.
+  // A file that need not be watched has the descriptor -1, which poll(2) ignores.
   const short socket_events = order_.empty() || is_stopping_ ? POLLIN : POLLIN | POLLOUT;
   std::array<pollfd, 5> waited = {{{helper_.socket(), socket_events, 0},
                                    {unfed().empty() ? -1 : streams_.input.get(), POLLOUT, 0},
@@ -178,7 +179,7 @@ void RunningProgram::poll_once() {
   if (is_exited_ && !streams_.output.is_open() && !streams_.errors.is_open()) end_leftovers();
 }
 
-/// Sends the order. The program's descriptors go with the first byte and are then closed here.
+/// Sends the StartOrder. Sends the program's descriptors with the first byte, and closes them here.
 void RunningProgram::send_order() {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{order_.data(), order_.size()};
@@ -216,7 +217,7 @@ void RunningProgram::feed() {
   } else if (would_block()) {
     return;
   }
-  // The input is sent in full, or the program has closed its standard input.
+  // Closes the pipe if all input is sent or the program has closed its standard input.
   if (written < 0 || (unfed().empty() && !program_.on_line)) streams_.input.reset();
 }
 
@@ -258,8 +259,7 @@ void RunningProgram::take_replies() {
   received_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   if (received_ < sizeof reply_) return;
   received_ = 0;
-  is_closed_ =
-      reply_.version != wire::kVersion;  // a wrong version means that rest_fcgi_run is from another build
+  is_closed_ = reply_.version != wire::kVersion;  // Another build of rest_fcgi_run has another version.
   if (is_closed_) return;
   reply_.text.back() = '\0';
   if (reply_.kind == Reply::Kind::started) {
@@ -275,7 +275,7 @@ void RunningProgram::take_replies() {
   }
 }
 
-/// Ends the processes that the program left behind.
+/// Ends the child processes that still run after the program has ended.
 void RunningProgram::end_leftovers() {
   is_exited_ = false;
   ::shutdown(helper_.socket(), SHUT_WR);

@@ -6,8 +6,8 @@
 namespace rest_fcgi::process::wire {
 namespace {
 
-/// The first part of an order. The groups follow, then the folder, the arguments and the variables with a NUL
-/// byte after each text.
+/// The fixed head of a StartOrder in bytes. After the head come the groups. Then come the folder, the
+/// arguments and the variables, each ended by a NUL byte.
 struct OrderHead {
   std::uint32_t version = kVersion;
   std::uint32_t inherit = 0;
@@ -19,7 +19,7 @@ struct OrderHead {
   std::uint32_t arguments = 0;
   std::uint32_t variables = 0;
   std::uint32_t has_time_limit = 0;
-  std::int64_t time_limit = 0;  // the unit of time_limit and grace is milliseconds
+  std::int64_t time_limit = 0;  // The unit of `time_limit` and `grace` is milliseconds.
   std::int64_t grace = 0;
 };
 
@@ -28,7 +28,7 @@ void append(std::string& frame, const Plain& value) {
   frame.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// Reads a value from the front of a body. Returns false if the body is too short.
+/// Removes a value from the front of `body`. Returns false if `body` is too short.
 template <class Plain>
 bool take(std::string_view& body, Plain& value) {
   if (body.size() < sizeof value) return false;

@@ -17,39 +17,40 @@
 
 namespace rest_fcgi::process {
 
-/// Returns the ids of a user with all groups of the user, as after a login.
+/// Returns the ids of a user and of all groups of the user, as after a login.
 [[nodiscard]] inline Identity identity_of(const Account& account) {
   return {account.uid, account.gid, groups_of(account)};
 }
 
 struct Program : StartOrder {
-  std::string input;  ///< text for standard input; may be empty
+  std::string input;  ///< The text for standard input. May be empty.
   /// The number of bytes that are kept of each output. Further bytes are discarded.
   std::size_t output_limit = 8 << 20;
-  bool merge_errors = false;  ///< whether standard error goes to standard output
-  /// A function that handles each line of standard output, without the newline. Its result goes to standard
-  /// input, which stays open. Handled lines are not in `Ended::output`. After a line longer than
-  /// `output_limit`, all output is collected.
+  bool merge_errors = false;  ///< Whether standard error goes to standard output.
+  /// A function that gets each line of standard output, without the newline. Its result goes to standard
+  /// input, which stays open. Such lines are not in `Ended::output`. After a line longer than `output_limit`,
+  /// the function is not called again, and `Ended::output` gets all output.
   std::function<std::string(std::string_view line)> on_line = {};
 };
 
 struct Ended {
   enum class How {
     exited,
-    killed,     ///< a signal ended the program, but not a signal of this process
-    timed_out,  ///< the program exceeded its time limit and was ended
-    stopped,    ///< the program was ended because of a `stop` request
+    killed,     ///< A signal that this process did not send ended the program.
+    timed_out,  ///< The program exceeded its time limit and was ended.
+    stopped,    ///< The program was ended because of a `stop` request.
   };
   How how = How::exited;
-  int code = 0;  ///< exit status, or the negative number of the signal, as in Python
+  int code = 0;  ///< The exit status, or as in Python the negative number of the signal.
   pid_t pid = 0;
   std::string output;
   std::string errors;
-  bool output_cut = false;  ///< whether the output was longer than `output_limit` and was cut
+  bool output_cut = false;  ///< Whether `output` was longer than `output_limit` and was cut.
   bool errors_cut = false;
 };
 
-/// Starts each program through its own process of rest_fcgi_run. Immutable; thread-safe.
+/// Starts each program through its own process of rest_fcgi_run. A ProgramRunner is immutable and
+/// thread-safe.
 class ProgramRunner {
  public:
   /// Makes a runner. `helper` is the absolute path of rest_fcgi_run, or `unix:PATH` of a socket unit. `run`
@@ -57,8 +58,8 @@ class ProgramRunner {
   explicit ProgramRunner(std::string helper, std::chrono::milliseconds patience = std::chrono::seconds(15))
       : helper_(std::move(helper)), patience_(patience) {}
 
-  /// Returns whether this process starts rest_fcgi_run. Otherwise an init system starts rest_fcgi_run with
-  /// the users, folders and variables of its unit.
+  /// Returns whether this process starts rest_fcgi_run. If not, an init system starts rest_fcgi_run with the
+  /// user, folders and variables of a unit.
   [[nodiscard]] bool is_here() const noexcept { return !helper_.starts_with("unix:"); }
 
   /// Runs a program without a shell. Waits until the program has ended and its outputs are closed. The
