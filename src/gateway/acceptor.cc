@@ -28,7 +28,7 @@ void Acceptor::start() {
   wait();
 }
 
-/// REQUIRES: the caller holds `mutex_`.
+/// Waits for a connection without blocking. REQUIRES: the caller holds `mutex_`.
 void Acceptor::wait() {
   descriptor_.async_wait(asio::posix::descriptor_base::wait_read,
                          [this](const boost::system::error_code& error) {
@@ -56,7 +56,7 @@ void Acceptor::accept_next() {
   begin(std::move(connection));
 }
 
-/// Accepts a connection. The result may have no socket. REQUIRES: the caller holds `mutex_`.
+/// Accepts a connection. If this fails, the result has no socket. REQUIRES: the caller holds `mutex_`.
 Acceptor::Connection Acceptor::accept() {
   Connection made;
   socklen_t size = sizeof made.peer;
@@ -83,8 +83,8 @@ void Acceptor::begin(Connection connection) noexcept {
 void Acceptor::stop() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(is_stopping_, true)) return;
-  // On a unix socket, shutdown(2) refuses new connections and keeps the waiting connections. On TCP,
-  // shutdown(2) would reset the waiting connections.
+  // Refuses new connections to a unix socket and keeps the waiting connections. On TCP, shutdown(2) would
+  // reset waiting connections, so it is not called.
   if (listening_.file) ::shutdown(descriptor_.native_handle(), SHUT_RD);
   while (!listening_.is_shared) {
     Connection connection = accept();

@@ -15,22 +15,22 @@
 
 namespace rest_fcgi::gateway {
 
-/// Accepts the connections of one listening socket. Other threads may call `start` and `stop`.
+/// Accepts the connections of one listening socket. `start` and `stop` may be called by any thread.
 class Acceptor {
  public:
   /// The owner's callbacks. Several threads at a time may call `begin`, but only one thread calls `has_room`.
   struct Handlers {
-    /// Returns whether the acceptor may accept a connection now. After `false`, the acceptor asks again soon.
+    /// Returns whether the acceptor may accept a connection. If not, the acceptor asks again after a pause.
     std::function<bool()> has_room;
     std::function<void(UniqueFd, const sockaddr_storage&)> begin;
   };
 
-  /// `name` appears in log lines. REQUIRES: `socket` has a descriptor; `context` outlives the acceptor.
+  /// `name` is shown in log lines. REQUIRES: `socket` has a descriptor; `context` outlives the acceptor.
   Acceptor(asio::io_context& context, ListeningSocket socket, std::string name, Handlers handlers);
 
   void start();
 
-  /// Stops accepting and closes the socket. Accepts waiting connections first, unless the socket is shared.
+  /// Stops accepting and closes the socket. Unless the socket is shared, accepts all waiting connections.
   void stop();
 
  private:
@@ -46,7 +46,7 @@ class Acceptor {
   const std::string name_;
   const Handlers handlers_;
 
-  std::mutex mutex_;  // This mutex guards the members below.
+  std::mutex mutex_;  // `mutex_` guards the members below.
   ListeningSocket listening_;
   asio::posix::basic_stream_descriptor<Executor> descriptor_;
   Timer pause_timer_;

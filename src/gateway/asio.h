@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cstddef>
 #include <type_traits>
-#include <utility>  // Asio's coroutine headers of Boost 1.74 need <utility>.
+#include <utility>  // The coroutine headers of Asio in Boost 1.74 need <utility>.
 
 #include <boost/version.hpp>
-#if defined(__clang__) && BOOST_VERSION < 107700  // Boost 1.74 does not recognize clang's coroutines.
+#if defined(__clang__) && BOOST_VERSION < 107700  // Boost 1.74 does not know clang's coroutines.
 #ifndef BOOST_ASIO_HAS_CO_AWAIT
 #define BOOST_ASIO_HAS_CO_AWAIT
 #endif
@@ -27,7 +27,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-/// The types of Boost.Asio with the executor of io_context, which is faster than any_io_executor.
+/// Types of Boost.Asio that use io_context's executor, because any_io_executor is slower.
 namespace rest_fcgi::gateway {
 
 namespace asio = boost::asio;

@@ -11,7 +11,7 @@ class BodyBudget {
  public:
   explicit BodyBudget(std::size_t most) noexcept : most_(most) {}
 
-  /// Adds bytes, even beyond the limit. Returns whether the count is within the limit.
+  /// Adds bytes to the count, even beyond the limit. Returns whether the count is within the limit.
   [[nodiscard]] bool add(std::size_t bytes) noexcept { return taken_.fetch_add(bytes) + bytes <= most_; }
 
   void remove(std::size_t bytes) noexcept { taken_ -= bytes; }

@@ -11,15 +11,15 @@
 
 namespace rest_fcgi::gateway {
 
-/// Makes `context` ask clients for a certificate of a CA in `ssl_ca_certs`, on each connection. Errors:
+/// Makes `context` ask each client for a certificate that a CA in `ssl_ca_certs` has signed. Errors:
 /// configuration, with the port, the option and the file.
 [[nodiscard]] Result<void> ask_for_client_certificates(SSL_CTX& context, const HttpOptions& options);
 
-/// Returns the only common name (CN) in the client's certificate, or std::nullopt.
+/// Returns the common name (CN) in the client's certificate, or std::nullopt unless it has exactly one.
 [[nodiscard]] std::optional<std::string> common_name(const SSL& tls);
 
-/// Returns why a handshake that failed with OpenSSL's `error` refused the client's certificate. Returns an
-/// empty text if the handshake failed for another reason.
+/// Returns why the client's certificate was refused. `error` is OpenSSL's error of the failed handshake.
+/// Returns an empty text if the handshake failed for another reason.
 [[nodiscard]] std::string certificate_refusal(const SSL& tls, unsigned long error);
 
 }  // namespace rest_fcgi::gateway

@@ -11,33 +11,33 @@
 
 namespace rest_fcgi::gateway {
 
-/// The open connections and their deadlines. `sweep` ends a connection after its deadline. Thread-safe.
+/// The open connections with their deadlines. `sweep` ends late connections. Thread-safe.
 class Connections {
  public:
-  /// What a connection waits for. `make_room` closes connections in this order, but no connection in `work`.
+  /// The state of a connection. `make_room` closes connections in the order of this list, but not in `work`.
   enum class Stage {
-    request,  ///< the connection waits for the peer's next request
-    body,     ///< the connection waits for the rest of a request's body
-    reader,   ///< the connection waits until the peer reads the reply
-    work,     ///< this process works on the request
+    request,  ///< The connection waits for the peer's next request.
+    body,     ///< The connection waits for the rest of a request's body.
+    reader,   ///< The connection waits until the peer reads the reply.
+    work,     ///< This process works on the request.
   };
 
   /// One open connection. Used by one thread at a time.
   class Entry {
    public:
-    /// REQUIRES: `socket` stays open as long as the entry exists.
+    /// Registers the connection. REQUIRES: `socket` stays open as long as the entry exists.
     Entry(Connections& connections, int socket);
     ~Entry();
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
 
-    /// Notes that the connection waits for its peer until `deadline`.
+    /// Sets the stage and the deadline of a connection that waits for its peer.
     void wait(Stage stage, SteadyTime deadline) noexcept;
 
     /// Removes the deadline while this process works on the connection's request.
     void work() noexcept { wait(Stage::work, SteadyTime::max()); }
 
-    /// Returns whether `sweep` shut down the socket.
+    /// Returns whether `sweep` has shut down the socket.
     [[nodiscard]] bool is_late() const noexcept { return is_late_; }
 
    private:
@@ -50,23 +50,23 @@ class Connections {
     std::atomic<SteadyTime> since_;
     std::atomic<SteadyTime> deadline_ = SteadyTime::max();
     std::atomic<bool> is_late_ = false;
-    bool is_evicted_ = false;  ///< `make_room` closed the connection; `mutex_` guards this member
+    bool is_evicted_ = false;  ///< Whether `make_room` has closed the connection. `mutex_` guards it.
     std::list<Entry*>::iterator position_;
   };
 
   /// Shuts down the connections whose deadline has passed.
   void sweep(SteadyTime now);
 
-  /// Closes the connection with the earliest stage and the longest wait, if `most` connections are open.
-  /// Returns false if all connections are in `work`.
+  /// Makes space for a new connection if `most` connections are open: closes the connection with the earliest
+  /// stage and the longest wait. Returns false if all connections are in `work`.
   [[nodiscard]] bool make_room(std::size_t most);
 
-  /// Begins the shutdown. From now on `sweep` closes connections that wait longer than `kFarewell`.
+  /// Begins the shutdown: `sweep` closes connections that have waited longer than `kFarewell`.
   void stop(SteadyTime now);
 
   [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_; }
 
-  /// Waits at most for `patience` until all connections are closed. Returns whether all are closed.
+  /// Waits until all connections are closed, at most for `patience`. Returns whether all are closed.
   bool wait_until_empty(SteadyTime::duration patience);
 
   [[nodiscard]] std::size_t count() const {

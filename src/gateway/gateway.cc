@@ -37,7 +37,7 @@ void reread(const Reload& reload, Shared& shared) noexcept {
   }
 }
 
-/// The front ends and their shared objects. Each thread of the pool holds a reference to this struct.
+/// The front ends and the objects that they share. Each thread of the pool holds a reference to FrontEnds.
 struct FrontEnds {
   FrontEnds(const Options& options, std::vector<HttpServer::OpenPort> ports, ListeningSocket fastcgi_socket)
       : shared(options), http(shared, std::move(ports)) {
@@ -86,11 +86,11 @@ class ServingGateway final : public Gateway {
     front_ends_->stop_accepting();
     shared_.streams.close();
     wait_for_requests(deadline);
-    // The streams end before the pool stops, because TLS uses the pool's timers.
+    // Streams with TLS use the pool's timers, so the streams end before the pool stops.
     shared_.streams.wait_for_end(deadline);
     const std::size_t left = shared_.pool.stop(deadline);
     if (left != 0) log::warning(format("{} requests did not end within shutdown_timeout", left));
-    // Destroys the applications now, although the pool's threads may hold `Shared` for longer.
+    // Destroys the applications here, because the pool's threads may hold `Shared` for longer.
     if (left == 0) shared_.replace({});
     return Ended{deadline, left};
   }
@@ -152,7 +152,7 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (!sockets) return std::move(sockets).error();
   auto ports = HttpServer::open(options, *sockets);
   if (!ports) return std::move(ports).error();
-  // The FastCGI socket is opened last, so that the HTTP ports are open when the unix socket appears.
+  // The FastCGI socket is the last one that opens. When its unix socket appears, the HTTP ports are open.
   auto fastcgi = open_fastcgi_socket(options, *sockets);
   if (!fastcgi) return std::move(fastcgi).error();
   if (auto used = sockets->check_rest(); !used) return std::move(used).error();

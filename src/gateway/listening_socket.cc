@@ -23,7 +23,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// The length of the queue of waiting connections, which the kernel limits to net.core.somaxconn.
+/// The largest number of connections that wait for accept(2). The kernel limits it to net.core.somaxconn.
 constexpr int kBacklog = 65535;
 
 constexpr std::string_view kUnix = "unix:";
@@ -81,8 +81,8 @@ bool is_loopback(const sockaddr& address) {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-/// Listens on `address`, which is `HOST:PORT`. The host is an IP address or `localhost`. Addresses other than
-/// loopback need `allow_remote`. Errors: configuration, with only the reason.
+/// Listens on `address`, which is `HOST:PORT`. HOST is an IP address or `localhost`. If HOST is not a
+/// loopback address, `allow_remote` must be true. Errors: configuration, with only the reason.
 Result<UniqueFd> open_tcp_socket(std::string_view address, bool allow_remote) {
   auto where = split(address);
   if (!where) return std::move(where).error();
@@ -115,7 +115,7 @@ UniqueFd new_socket() {
   return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// Removes a left-over unix socket. Fails if a process listens on the socket, or if `path` is no socket.
+/// Removes the file of an unused unix socket. Fails if a process listens on it, or if it is no socket.
 Result<void> clear_path(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
@@ -126,7 +126,7 @@ Result<void> clear_path(const std::string& path) {
 
   const UniqueFd probe = new_socket();
   const UnixAddress address(path);
-  // EAGAIN means that a process listens and that its queue is full.
+  // EAGAIN means that a process listens, but that its queue is full.
   if (::connect(probe.get(), address.get(), UnixAddress::size()) == 0 || errno == EAGAIN) {
     return failure("another process is serving this socket");
   }
@@ -137,7 +137,7 @@ Result<void> clear_path(const std::string& path) {
   return {};
 }
 
-/// The owner and the group as numbers. The value -1 means unchanged, as in chown(2).
+/// The owner and the group as numbers. As in chown(2), -1 means no change.
 struct Ownership {
   uid_t user = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);
@@ -173,8 +173,8 @@ struct UnixSocket {
   std::unique_ptr<SocketFile> file;
 };
 
-/// Makes a listening socket on `path`, and replaces a left-over socket. Errors: configuration, the reason
-/// only.
+/// Makes a listening socket on `path`, and replaces the file of an unused socket. Errors: configuration, with
+/// only the reason.
 Result<UnixSocket> open_unix_socket(const std::string& path, const Options& options) {
   constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
   if (path.empty()) return failure("there is no path after 'unix:'");
@@ -194,13 +194,13 @@ Result<UnixSocket> open_unix_socket(const std::string& path, const Options& opti
   if (bound != 0) return failure(errno_text(bind_error));
   made.file = std::make_unique<SocketFile>(path);
 
-  // The access rights are set before listen(2), which allows the first connection.
+  // Sets the access rights before listen(2), because connections are possible from then on.
   if (auto set = set_access(path, *ownership, options.socket_mode); !set) return std::move(set).error();
   if (::listen(made.fd.get(), kBacklog) != 0) return failure(errno_text());
   return made;
 }
 
-/// Returns whether mod_fcgid made the socket. The socket's name is then PID.NUMBER (fcgid_proc_unix.c).
+/// Returns whether mod_fcgid made the socket. Its name is then PID.NUMBER (fcgid_proc_unix.c).
 bool is_of_mod_fcgid(int fd) {
   sockaddr_un address = {};
   socklen_t size = sizeof address;
@@ -238,7 +238,7 @@ Result<UniqueFd> listen_on(const addrinfo& address) {
   UniqueFd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return failure(errno_text());
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  // `::` has to include IPv4 for every value of net.ipv6.bindv6only.
+  // Makes `::` include IPv4 for every value of net.ipv6.bindv6only.
   if (address.ai_family == AF_INET6) set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0) return bind_failure();
   if (::listen(fd.get(), kBacklog) != 0) return failure(errno_text());
@@ -267,9 +267,9 @@ Result<UniqueFd> take_inherited_socket(int fd) {
   if (!taken) return failure(errno_text());
   const int flags = ::fcntl(taken.get(), F_GETFL);
   if (flags < 0 || ::fcntl(taken.get(), F_SETFL, flags | O_NONBLOCK) != 0) return failure(errno_text());
-  // The process that opened the socket may have set a short queue, and requests fail while the queue is full.
+  // Lengthens the queue, which another process may have made short. Requests fail while the queue is full.
   if (::listen(taken.get(), kBacklog) != 0) return failure(errno_text());
-  // Child processes must neither inherit the socket nor read it as standard input.
+  // Replaces `fd`, because child processes must neither inherit the socket nor read it as standard input.
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null || ::dup2(null.get(), fd) < 0) return failure(format("/dev/null: {}", errno_text()));
   return taken;
@@ -311,7 +311,7 @@ std::string name_of(const HttpOptions& options) {
   return v6 ? format("[{}]:{}", options.host, options.port) : format("{}:{}", options.host, options.port);
 }
 
-/// Returns the host to listen on, which is 0.0.0.0 in place of `::` if the kernel has no IPv6.
+/// Returns the host to listen on. If the host is `::` and the kernel has no IPv6, returns 0.0.0.0.
 std::string host_of(const HttpOptions& options) {
   const bool is_any = options.host == "::";
   return is_any && !UniqueFd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)) ? "0.0.0.0" : options.host;
@@ -321,14 +321,14 @@ std::string host_of(const HttpOptions& options) {
 
 Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActivation& sockets) {
   auto opened = open_wanted(options, sockets);
-  // Accepted connections inherit TCP_NODELAY. The call fails without harm on a unix socket.
+  // Accepted connections inherit TCP_NODELAY. On a unix socket the call fails without harm.
   if (opened) set_option(opened->fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   return opened;
 }
 
 Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActivation& sockets) {
   if (!options.unix_path.empty()) {
-    auto made = open_unix_socket(options.unix_path, Options{});  // mode 0660
+    auto made = open_unix_socket(options.unix_path, Options{});  // The socket has the mode 0660.
     if (made) return ListeningSocket{std::move(made->fd), false, true, std::move(made->file)};
     return failure(
         format("{}: cannot listen on unix:{}: {}", options.name, options.unix_path, made.error().message));

@@ -18,18 +18,18 @@ namespace rest_fcgi::gateway {
 
 [[nodiscard]] bool is_listening_stream(int fd);
 
-/// Returns the first address of `host`, an IP address or a name. Errors: configuration, with only the reason.
+/// Returns the first address of `host`, a name or an IP address. Errors: configuration, with only the reason.
 using FoundAddress = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 Result<FoundAddress> find_address(const std::string& host, in_port_t port);
 
 /// Opens a listening socket. Errors: configuration, with only the reason.
 Result<UniqueFd> listen_on(const addrinfo& address);
 
-/// Moves the inherited listening socket `fd` to another number, and opens /dev/null as `fd`. Lengthens the
-/// socket's queue. Errors: configuration, if `fd` is not a listening stream socket.
+/// Moves the inherited listening socket `fd` to another descriptor, and opens /dev/null as `fd`. Makes the
+/// queue of the socket longer. Errors: configuration, if `fd` is not a listening stream socket.
 Result<UniqueFd> take_inherited_socket(int fd);
 
-/// The file of a unix socket that this process made. The destructor removes this file, but not a replacement.
+/// The file of a unix socket that this process made. The destructor removes it, unless it was replaced.
 class SocketFile {
  public:
   explicit SocketFile(std::string path);
@@ -43,21 +43,21 @@ class SocketFile {
   ino_t inode_;
 };
 
-/// A listening socket. `file` is set if this process made a unix socket.
+/// A listening socket. `file` is set only if this process made a unix socket.
 struct ListeningSocket {
   UniqueFd fd;
   bool is_shared = false;
-  /// Whether event streams are possible. The value is false under mod_fcgid, which buffers replies.
+  /// Whether event streams are possible. False under mod_fcgid, because it buffers replies.
   bool carries_streams = true;
   std::unique_ptr<SocketFile> file{};
 };
 
-/// Opens the FastCGI socket of `Options::listen`. The result has no descriptor if the options have only HTTP.
-/// Errors: configuration, with the address and the reason.
+/// Opens the FastCGI socket of `Options::listen`. If the options have only HTTP, the result has no
+/// descriptor. Errors: configuration, with the address and the reason.
 Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActivation& sockets);
 
-/// Opens an HTTP port or unix socket, or takes the port's socket from `sockets`. Errors: configuration, with
-/// module and address.
+/// Opens an HTTP port or unix socket. Takes the socket from `sockets` if it is there. Errors: configuration,
+/// with the module and the address.
 Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActivation& sockets);
 
 }  // namespace rest_fcgi::gateway

@@ -8,13 +8,13 @@
 
 namespace rest_fcgi::gateway {
 
-/// Returns `text` without control characters, so that a header's value cannot add another header.
+/// Returns `text` without control characters, because they could add another header.
 [[nodiscard]] std::string without_control(std::string_view text);
 
-/// Appends a response's headers, with `Content-Length` if the body is a text and the status allows a body.
+/// Appends a response's headers. For a text body that the status allows, they have `Content-Length`.
 void append_headers(const http::Response& response, std::string& head);
 
-/// Returns the response of `application`. Logs an exception and returns status 500 in its place.
+/// Returns the response of `application`. If it throws, logs the exception and returns status 500.
 [[nodiscard]] http::Response answer_of(const http::Application& application, const http::Environ& environ);
 
 }  // namespace rest_fcgi::gateway

@@ -14,8 +14,8 @@
 
 namespace rest_fcgi::gateway {
 
-/// The objects that both front ends use. The pool's threads share these objects, because a thread inside a
-/// call can outlive the gateway. Thread-safe.
+/// The objects that the FastCGI and HTTP servers use. The pool's threads share their ownership, because a
+/// thread inside a call of an application can outlive the gateway. Thread-safe.
 class Shared {
  public:
   explicit Shared(const Options& its_options)
@@ -30,7 +30,7 @@ class Shared {
     applications_.swap(changed);
   }
 
-  /// Returns the current applications. The caller releases the applications after each request.
+  /// Returns the current applications. The caller must release the pointer after each request.
   [[nodiscard]] std::shared_ptr<const Applications> applications() const {
     const std::lock_guard lock(mutex_);
     return applications_;
@@ -42,7 +42,7 @@ class Shared {
   Connections fastcgi_connections;
   TrimWhenQuiet trim;
   ThreadPool pool;
-  Streams streams;  // TLS uses the pool's timers, so the streams are destroyed before the pool.
+  Streams streams;  // Streams with TLS use the pool's timers, so `streams` is destroyed before the pool.
 
  private:
   mutable std::mutex mutex_;

@@ -27,7 +27,7 @@ Error mistake(std::string_view why) {
   return {ErrorKind::configuration, format("LISTEN_FDS: {}", why), {}};
 }
 
-/// Returns LISTEN_FDS, or 0 if LISTEN_PID names another process.
+/// Returns LISTEN_FDS. Returns 0 if LISTEN_PID is the id of another process.
 Result<int> descriptor_count() {
   const char* const pid = std::getenv("LISTEN_PID");
   const char* const count = std::getenv("LISTEN_FDS");
@@ -38,8 +38,8 @@ Result<int> descriptor_count() {
 }
 
 struct Endpoint {
-  in_port_t port = 0;        ///< the TCP port; 0 if the address is not an IP address
-  std::string_view bytes{};  ///< the IP address in network byte order, as a part of the sockaddr
+  in_port_t port = 0;        ///< The TCP port. 0 if the address is not an IP address.
+  std::string_view bytes{};  ///< The bytes of the sockaddr with the IP address, in network byte order.
 };
 
 Endpoint endpoint_of(const sockaddr& address) {
@@ -74,7 +74,7 @@ Result<SocketActivation> SocketActivation::take() {
   const auto count = descriptor_count();
   if (!count) return count.error();
   const int end = kFirstDescriptor + *count;
-  // All descriptors are checked before the first copy, which could get the number of a missing descriptor.
+  // Checks all descriptors before it copies one, because a copy could get the number of a missing descriptor.
   for (int fd = kFirstDescriptor; fd < end; ++fd) {
     if (!is_listening_stream(fd))
       return mistake(format("file descriptor {} is not a listening stream socket", fd));
@@ -111,7 +111,7 @@ Result<UniqueFd> SocketActivation::on_port(const sockaddr& wanted) {
   if (UniqueFd fd = take_first(is_at)) return fd;
   const auto has_port = [&asked](const Socket& one) { return one.port == asked.port; };
   if (std::none_of(sockets_.begin(), sockets_.end(), has_port)) return UniqueFd();
-  // The address `::` includes all IPv4 addresses, but 0.0.0.0 does not include IPv6.
+  // The address `::` includes all IPv4 addresses. The address 0.0.0.0 does not include IPv6.
   const bool any = asked.bytes.find_first_not_of('\0') == std::string_view::npos;
   const auto is_within = [&](const Socket& one) {
     const sockaddr_storage name = address_of(one.fd.get());

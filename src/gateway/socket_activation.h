@@ -11,24 +11,24 @@
 
 namespace rest_fcgi::gateway {
 
-/// The listening sockets that a service manager passes from descriptor 3 on (sd_listen_fds(3)). A socket's
-/// address decides which server uses the socket. Used by one thread.
+/// The listening sockets that a service manager passes from descriptor 3 on (sd_listen_fds(3)). Each socket
+/// is used by the server with the same address. Used by one thread.
 class SocketActivation {
  public:
-  /// Takes over the sockets of LISTEN_FDS. Errors: configuration, if LISTEN_FDS is malformed, or if a
-  /// descriptor is not a listening TCP or unix stream socket.
+  /// Takes over the sockets of LISTEN_FDS. Errors: configuration, if LISTEN_FDS is malformed or a descriptor
+  /// is not a listening TCP or unix stream socket.
   static Result<SocketActivation> take();
 
-  /// Returns the unix socket for FastCGI, or an empty descriptor.
+  /// Returns the unix socket for FastCGI. Returns an empty descriptor if no unix socket was passed.
   [[nodiscard]] UniqueFd unix_socket() {
     return take_first([](const Socket& one) { return one.port == 0; });
   }
 
-  /// Returns the socket with the port of `wanted`, or an empty descriptor. Errors: configuration, if the
-  /// socket has another address.
+  /// Returns the socket with the port of `wanted`. Returns an empty descriptor if no such socket was passed.
+  /// Errors: configuration, if the socket has another address.
   [[nodiscard]] Result<UniqueFd> on_port(const sockaddr& wanted);
 
-  /// Checks that no socket is left. Logs a left unix socket. Errors: configuration, if a TCP socket is left.
+  /// Checks that no socket is left. Only logs a unix socket. Errors: configuration, if a TCP socket is left.
   [[nodiscard]] Result<void> check_rest() const;
 
  private:

@@ -29,7 +29,7 @@ sigset_t awaited_signals() {
   return signals;
 }
 
-/// Returns the type of the current exception. The exception's text might quote the request.
+/// Returns the type of the current exception, because its text might quote the request.
 std::string exception_name() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (type == nullptr) return "an exception";
@@ -48,9 +48,9 @@ void harden_process() {
   ::umask(077);
   const sigset_t signals = awaited_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // With the default action of SIGPIPE, a write to a closed connection would end the process.
+  // Without SIG_IGN, a write to a closed connection would end the process.
   ::signal(SIGPIPE, SIG_IGN);
-  // Detached threads may still use OpenSSL at exit, so OpenSSL must not clean up.
+  // Detached threads may use OpenSSL during the exit, so OpenSSL must not clean up.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 

@@ -21,14 +21,14 @@ bool set_option(int fd, int level, int name, const T& value) noexcept {
   return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
 
-/// Waits at most for `patience` for SIGHUP, SIGTERM, SIGINT or SIGUSR1. Returns the signal. REQUIRES: these
-/// signals are blocked in all threads.
+/// Waits for SIGHUP, SIGTERM, SIGINT or SIGUSR1, at most for `patience`. Returns the signal. REQUIRES: all
+/// threads block these signals.
 std::optional<int> wait_for_signal(std::chrono::milliseconds patience);
 
-/// Raises the limit of open files to `wanted`, or as far as the system allows.
+/// Raises the limit of open files to `wanted`, or to the largest value that the system allows.
 void raise_file_limit(std::size_t wanted);
 
-/// Logs `where` and the type of the current exception. The exception's text may quote a request.
+/// Logs `where` and the type of the current exception. Does not log its text, which may quote a request.
 void log_exception(std::string_view where) noexcept;
 
 }  // namespace rest_fcgi::gateway

@@ -15,23 +15,23 @@
 
 namespace rest_fcgi::gateway {
 
-/// An io_context that one thread at a time runs. The pool's mutex guards the other members.
+/// An io_context that at most one thread at a time runs. The pool's mutex guards the other members.
 struct ThreadPool::Loop {
   asio::io_context context{1};
   asio::executor_work_guard<Executor> work = asio::make_work_guard(context);
   bool has_thread = false;
-  std::uint64_t owner = 0;    ///< changes when another thread takes the loop
-  bool is_blocked = false;    ///< the loop's thread may block
-  std::uint64_t blocked = 0;  ///< how often threads of the loop began to block
-  std::uint64_t seen = 0;     ///< the value of `blocked` at the last tick
+  std::uint64_t owner = 0;    ///< A number that changes when another thread takes the loop.
+  bool is_blocked = false;    ///< Whether the loop's thread may block.
+  std::uint64_t blocked = 0;  ///< The number of times that a thread of the loop began to block.
+  std::uint64_t seen = 0;     ///< The value of `blocked` at the last tick.
 };
 
 namespace {
 
-/// The most calls for monitoring that may run beyond `max_calls`.
+/// The number of calls for monitoring that may run in addition to `max_calls`.
 constexpr std::size_t kMonitoringCalls = 8;
 
-/// The time for which `stop` waits for threads outside of calls.
+/// The longest wait of `stop` for threads outside of calls.
 constexpr std::chrono::seconds kEnd{5};
 
 /// The interval at which an idle thread looks for blocked loops.
@@ -40,10 +40,10 @@ constexpr std::chrono::milliseconds kTick{5};
 /// The number of ticks without a call after which idle threads stop looking for blocked loops.
 constexpr unsigned kQuietTicks = 20;
 
-/// The number of ticks after a slow call in which each call releases its loop at once.
+/// The number of ticks after a slow call in which each call releases the loop of its thread at once.
 constexpr unsigned kSlowTicks = 20;
 
-/// The loop that this thread runs, or nullptr, and the value of the loop's `owner`.
+/// The loop that this thread runs, or nullptr. `ownership` is the loop's `owner` at the time of the start.
 thread_local void* running_loop = nullptr;
 thread_local std::uint64_t ownership = 0;
 
@@ -53,7 +53,7 @@ ThreadLimits sane(ThreadLimits limits) {
   return limits;
 }
 
-/// Returns the number of loops, which leaves one thread without a loop if `min_threads` is more than 1.
+/// Returns the number of loops. If `min_threads` is more than 1, one thread has no loop.
 std::size_t loop_count(const ThreadLimits& limits) {
   const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
   return std::clamp<std::size_t>(limits.min_threads - 1, 1, processors);
@@ -96,7 +96,7 @@ void ThreadPool::add_thread_locked() {
   }
 }
 
-/// Starts a thread if a further blocking thread would leave a loop without a thread.
+/// Starts a thread if one more blocking thread would leave a loop without a thread.
 void ThreadPool::ensure_thread_locked() {
   if (blocking_ + loops_.size() >= threads_) add_thread_locked();
 }
@@ -139,12 +139,12 @@ void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexce
       log_exception("a connection was dropped");
     }
   }
-  // The posted handler wakes the loop's new thread for the operations that the old thread left.
+  // Wakes the new thread of the loop for operations that the old thread has left.
   log::safely([&loop] { asio::post(loop.context, [] {}); });
   lock.lock();
 }
 
-/// Waits until a loop may need a thread, or until a thread has to end.
+/// Waits until a loop may need a thread or a thread has to end.
 void ThreadPool::wait(std::unique_lock<std::mutex>& lock) {
   if (is_watched_ || quiet_ticks_ >= kQuietTicks) return wakeup_.wait(lock);
   is_watched_ = true;
@@ -153,7 +153,7 @@ void ThreadPool::wait(std::unique_lock<std::mutex>& lock) {
   if (status == std::cv_status::timeout) watch_locked();
 }
 
-/// Releases the loops whose threads have been blocked for a tick, so that other threads can run them.
+/// Releases each loop whose thread has been blocked for a whole tick, so that another thread can run it.
 void ThreadPool::watch_locked() {
   ++quiet_ticks_;
   if (slow_ticks_ != 0) --slow_ticks_;
@@ -196,15 +196,15 @@ void ThreadPool::end_blocking() noexcept {
   if (loop.has_thread && loop.owner == ownership) {
     loop.is_blocked = false;
   } else if (!loop.has_thread) {
-    loop.has_thread = true;  // Another thread has not yet taken the released loop.
+    loop.has_thread = true;  // No other thread has taken the released loop yet.
     ownership = ++loop.owner;
   } else {
     running_loop = nullptr;
   }
 }
 
-/// Begins a call, unless `max_calls` calls run or the call would block the last free thread. Returns whether
-/// the call began.
+/// Begins a call. Refuses the call if `max_calls` calls run, or if the call would block the last free thread.
+/// Returns whether the call began.
 bool ThreadPool::begin_call_locked(std::size_t max_calls) {
   if (calls_ >= max_calls) return false;
   ensure_thread_locked();
@@ -255,7 +255,7 @@ Task<> ThreadPool::wait_for_call() {
       use_task);
 }
 
-/// Ends a call and begins the call of the first waiting caller.
+/// Ends a call, and begins the call of the caller that has waited longest.
 void ThreadPool::end_call() noexcept {
   const std::lock_guard lock(mutex_);
   if (waiting_.empty() || calls_ > limits_.max_calls) {

@@ -22,14 +22,14 @@
 namespace rest_fcgi::gateway {
 
 struct ThreadLimits {
-  std::size_t min_threads = 1;  ///< the idle threads that stay, besides the threads inside calls
+  std::size_t min_threads = 1;  ///< The number of idle threads that stay.
   std::size_t max_calls = 1;
-  std::size_t max_waiting = 0;  ///< the calls that may wait while `max_calls` calls run
+  std::size_t max_waiting = 0;  ///< The number of calls that may wait while `max_calls` calls run.
   std::chrono::milliseconds idle_timeout{10000};
 };
 
-/// The threads and event loops of the gateway. A call of an application blocks its thread and the thread's
-/// loop. If a call lasts longer than a tick, an idle thread takes over the loop. Thread-safe.
+/// The threads and event loops of the gateway. A call of an application blocks its thread, and the loop that
+/// this thread runs. If a call takes longer than a tick, an idle thread takes over the loop. Thread-safe.
 class ThreadPool {
   struct Loop;
 
@@ -37,17 +37,17 @@ class ThreadPool {
   explicit ThreadPool(const ThreadLimits& limits);
   ~ThreadPool();
 
-  /// Returns the loop for a new connection, each loop in turn.
+  /// Returns the loop for a new connection. Each loop is returned in turn.
   [[nodiscard]] asio::io_context& context() noexcept;
   [[nodiscard]] const ThreadLimits& limits() const noexcept { return limits_; }
 
   [[nodiscard]] static bool is_in_loop() noexcept;
 
-  /// Starts `min_threads` threads. Each thread holds a reference to `owner`, because a thread may outlive the
-  /// gateway. Errors: internal, if no thread can be started.
+  /// Starts `min_threads` threads. Each thread holds a reference to `owner`, because the thread may outlive
+  /// the gateway. Errors: internal, if no thread can be started.
   Result<void> start(std::weak_ptr<void> owner);
 
-  /// A scope in which the calling thread may block. The same thread makes and destroys it.
+  /// A scope in which the thread that made it may block. The same thread destroys it.
   class Blocking {
    public:
     explicit Blocking(ThreadPool& pool) : pool_(pool) { pool_.begin_blocking(); }
@@ -59,7 +59,7 @@ class ThreadPool {
     ThreadPool& pool_;
   };
 
-  /// The right to call an application. The destructor gives the right back. Movable.
+  /// The right to call an application. The destructor returns the right to the pool. Movable.
   class Call {
    public:
     explicit Call(ThreadPool& pool) noexcept : pool_(&pool) {}
@@ -76,13 +76,13 @@ class ThreadPool {
     ThreadPool* pool_;
   };
 
-  /// Begins a call after all earlier callers. Returns std::nullopt if `max_waiting` callers wait already.
+  /// Waits for earlier callers and begins a call. Returns std::nullopt if `max_waiting` callers wait.
   Task<std::optional<Call>> begin_call();
 
   [[nodiscard]] std::optional<Call> try_begin_call();
 
-  /// Begins a call for monitoring, which may exceed `max_calls`. Returns std::nullopt if 8 calls exceed
-  /// `max_calls`.
+  /// Begins a call for monitoring, which may exceed `max_calls`. Returns std::nullopt if `max_calls` is
+  /// exceeded by 8 calls.
   [[nodiscard]] std::optional<Call> try_begin_monitoring_call();
 
   [[nodiscard]] bool has_free_call() const {
@@ -99,11 +99,11 @@ class ThreadPool {
     return {threads_, waiting_.size()};
   }
 
-  /// Ends the threads that were not needed in the last `idle_timeout`.
+  /// Ends threads that were not needed in the last `idle_timeout`.
   void shrink(SteadyTime now);
 
-  /// Ends all threads outside of calls, and waits until `deadline` for the threads inside calls. Returns the
-  /// number of threads that are still inside a call.
+  /// Ends all threads outside of calls, and waits for the threads inside calls until `deadline`. Returns the
+  /// number of threads that are inside a call after the wait.
   std::size_t stop(SteadyTime deadline);
 
  private:
@@ -128,21 +128,21 @@ class ThreadPool {
   std::atomic<std::size_t> turn_ = 0;
   std::weak_ptr<void> owner_;
 
-  mutable std::mutex mutex_;        // This mutex guards all members below.
-  std::condition_variable wakeup_;  ///< notified when a loop has no thread, or when the pool ends
+  mutable std::mutex mutex_;        // `mutex_` guards all members below.
+  std::condition_variable wakeup_;  ///< Notified when a loop has no thread, or when the pool ends.
   std::condition_variable thread_ended_;
-  std::deque<std::function<void()>> waiting_;  ///< the functions that resume coroutines after `begin_call`
+  std::deque<std::function<void()>> waiting_;  ///< Functions that resume coroutines in `begin_call`.
   std::size_t calls_ = 0;
-  std::size_t blocking_ = 0;       ///< the number of threads that may block
-  std::size_t most_blocking_ = 0;  ///< the highest value of `blocking_` since the last call of `shrink`
-  std::size_t threads_ = 0;        ///< the number of threads, without the threads that `shrink` ends
-  std::size_t running_ = 0;        ///< the number of threads, with the threads that `shrink` ends
+  std::size_t blocking_ = 0;       ///< The number of threads that may block.
+  std::size_t most_blocking_ = 0;  ///< The highest value of `blocking_` since the last call of `shrink`.
+  std::size_t threads_ = 0;        ///< The number of threads, without the threads that `shrink` ends.
+  std::size_t running_ = 0;        ///< The number of threads, including the threads that `shrink` ends.
   std::size_t surplus_ = 0;
-  std::size_t started_ = 0;  ///< the number of threads ever started, for the threads' names
+  std::size_t started_ = 0;  ///< The number of threads that were ever started, for their names.
   bool is_stopping_ = false;
-  bool is_watched_ = false;  ///< a thread waits for the next tick
+  bool is_watched_ = false;  ///< Whether a thread waits for the next tick.
   unsigned quiet_ticks_ = 0;
-  unsigned slow_ticks_ = 0;  ///< the number of ticks in which each call releases its loop at once
+  unsigned slow_ticks_ = 0;  ///< The number of ticks in which each call releases its loop at once.
   bool is_start_failing_ = false;
   bool is_exhaustion_logged_ = false;
   SteadyTime next_look_;

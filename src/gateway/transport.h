@@ -13,12 +13,12 @@
 
 namespace rest_fcgi::gateway {
 
-/// One connection with or without TLS (Asio's AsyncStream). Owns the socket. Used by one thread at a time.
+/// One connection, with or without TLS (Asio's AsyncStream). Owns the socket. Used by one thread at a time.
 class Transport {
  public:
   using executor_type = Executor;
 
-  /// Makes a connection that uses TLS unless `tls` is null. `tls` must outlive the transport.
+  /// Makes a connection. It uses TLS unless `tls` is null. `tls` must outlive the transport.
   Transport(Socket socket, asio::ssl::context* tls) : socket_(std::make_unique<Socket>(std::move(socket))) {
     if (tls != nullptr) tls_ = std::make_unique<Tls>(*socket_, *tls);
   }
@@ -46,10 +46,10 @@ class Transport {
     return tls_->async_handshake(asio::ssl::stream_base::server, std::forward<Token>(token));
   }
 
-  /// Continues without TLS, because the peer sent plain HTTP.
+  /// Continues without TLS. Called if the peer has sent plain HTTP.
   void drop_tls() noexcept { tls_.reset(); }
 
-  /// Closes this side for sending. With TLS, waits until the peer has closed its side of TLS.
+  /// Ends sending. With TLS, waits until the peer has ended its side of TLS.
   Task<> finish() {
     boost::system::error_code ignored;
     if (tls_) co_await tls_->async_shutdown(use_task_with(ignored));
@@ -66,7 +66,7 @@ class Transport {
  private:
   using Tls = boost::beast::ssl_stream<Socket&>;
 
-  std::unique_ptr<Socket> socket_;  // `tls_` refers to the socket, which must not move.
+  std::unique_ptr<Socket> socket_;  // `tls_` refers to the socket, so the socket must not move.
   std::unique_ptr<Tls> tls_;
 };
 

@@ -16,22 +16,22 @@
 /// process's threads, signals, shutdown and reload.
 namespace rest_fcgi::gateway {
 
-/// Disables core dumps and ptrace(2), sets the umask 077, and blocks the signals that `serve` waits for.
-/// REQUIRES: the process has one thread and has read no file.
+/// Protects the process: disables core dumps and ptrace(2), sets the umask 077, and blocks the signals that
+/// `serve` waits for. REQUIRES: the process has one thread and has read no file.
 void harden_process();
 
 struct Applications {
-  http::Application fastcgi;  ///< the application for FastCGI; empty if there is no FastCGI socket
+  http::Application fastcgi;  ///< The application for FastCGI. Empty if there is no FastCGI socket.
   /// The applications of the ports in `Options::http`, in the same order.
   std::vector<http::Application> http;
 };
 
-/// Reads the configuration again and makes new applications. After an error the old applications stay in use.
+/// Reads the configuration again and makes new applications. After an error the old applications are kept.
 using Reload = std::function<Result<Applications>()>;
 
 struct Ended {
-  SteadyTime deadline;    ///< the time of the signal plus `shutdown_timeout`
-  std::size_t in_flight;  ///< the number of requests that still run
+  SteadyTime deadline;    ///< The time of the signal plus `shutdown_timeout`.
+  std::size_t in_flight;  ///< The number of requests that still run.
 };
 
 struct Statistics {
@@ -49,17 +49,17 @@ Result<void> check_certificates(const Options& options);
 /// Owns the listening sockets and their threads. One thread makes, serves and destroys a Gateway.
 class Gateway {
  public:
-  /// Opens the listening sockets and reads the certificates. Replaces a unix socket on which no process
-  /// listens. Errors: configuration, with HOST:PORT or the file, and the reason.
+  /// Opens the listening sockets and reads the certificates. Replaces the file of a unix socket if no process
+  /// listens on it. Errors: configuration, with HOST:PORT or the file, and the reason.
   static Result<std::unique_ptr<Gateway>> open(const Options& options);
   virtual ~Gateway() = default;
 
-  /// Returns the current numbers. Thread-safe.
+  /// Returns the current numbers of connections, requests and threads. Thread-safe.
   [[nodiscard]] virtual Statistics statistics() const = 0;
 
   /// Answers requests until SIGTERM, SIGINT or SIGUSR1 (Apache's signal). On SIGHUP, calls `reload` and uses
-  /// the new applications. At the end, waits for running requests, at most for `shutdown_timeout`. Errors:
-  /// internal, if no thread can be started. REQUIRES: `harden_process` was called.
+  /// the new applications. Before it returns, waits for running requests, at most for `shutdown_timeout`.
+  /// Errors: internal, if no thread can be started. REQUIRES: `harden_process` was called.
   virtual Result<Ended> serve(Applications applications, const Reload& reload) = 0;
 };
 

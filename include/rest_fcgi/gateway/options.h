@@ -14,29 +14,29 @@ namespace rest_fcgi::gateway {
 /// Whether a port asks its clients for a TLS certificate (Salt's `ssl_cert_reqs`).
 enum class ClientCertificates {
   none,
-  optional,  ///< The port accepts a client without a certificate, but no invalid certificate.
+  optional,  ///< The port accepts a client without a certificate, and refuses an invalid certificate.
   required,  ///< The port refuses a client without a valid certificate.
 };
 
 /// A port or unix socket for HTTP/1.1, with TLS 1.2 and 1.3 if `ssl_crt` is set.
 struct HttpOptions {
-  std::string name;              ///< the name of the netapi module, such as `rest_cherrypy`
-  std::string host = "0.0.0.0";  ///< an IP address or a name of this host
+  std::string name;              ///< The name of the netapi module, such as `rest_cherrypy`.
+  std::string host = "0.0.0.0";  ///< An IP address or a name of this host.
   std::uint16_t port = 0;
-  std::string unix_path{};     ///< path of a unix socket to listen on instead of `host` and `port`
-  bool is_monitoring = false;  ///< the port answers even while `max_threads` requests run
-  std::string ssl_crt;    ///< the PEM file of the certificate and its chain; empty for a port without TLS
-  std::string ssl_key;    ///< the PEM file of the private key
-  std::string ssl_chain;  ///< the PEM file of further certificates of the chain; may be empty
+  std::string unix_path{};     ///< The path of a unix socket, which is used instead of `host` and `port`.
+  bool is_monitoring = false;  ///< Whether the port answers while `max_threads` requests run.
+  std::string ssl_crt;    ///< The PEM file of the certificate and its chain. Empty for a port without TLS.
+  std::string ssl_key;    ///< The PEM file of the private key.
+  std::string ssl_chain;  ///< The PEM file of further certificates of the chain, or empty.
   ClientCertificates client_certificates = ClientCertificates::none;
   /// The file or folder with the CA certificates that sign clients' certificates.
   std::string ssl_ca_certs;
   /// The common names (CN) that clients' certificates may have. An empty list allows all names.
   std::vector<std::string> ssl_allowed_cn;
-  /// The web servers whose X-Forwarded-For and X-Real-IP the port trusts.
+  /// The web servers whose headers X-Forwarded-For and X-Real-IP are trusted.
   std::vector<std::string> trusted_proxies;
-  std::size_t max_request_body_size = 1048576;  ///< the largest body in bytes; a larger body gets status 413
-  /// The largest size of request line and headers in bytes. A larger head gets status 431.
+  std::size_t max_request_body_size = 1048576;  ///< The largest body in bytes. A larger body gets status 413.
+  /// The largest size in bytes of the request line and the headers. A larger size gives status 431.
   std::size_t max_head_size = 65536;
   /// The time limit of the TLS handshake, and of reading a request's head.
   std::chrono::milliseconds head_timeout{10000};
@@ -50,26 +50,26 @@ struct HttpOptions {
 
 struct Options {
   /// The address for FastCGI: `unix:PATH`, `tcp:HOST:PORT`, or `fd:0` for file descriptor 0. An empty text
-  /// means `fd:0` if file descriptor 0 is a listening socket, and otherwise no FastCGI.
+  /// uses `fd:0` if this is a listening socket. Otherwise an empty text turns FastCGI off.
   std::string listen;
   mode_t socket_mode = 0660;
-  std::string socket_owner;   ///< empty if the owner does not change
-  std::string socket_group;   ///< empty if the group does not change
-  bool allow_remote = false;  ///< whether `tcp:` may bind an address other than loopback
+  std::string socket_owner;   ///< The owner of the unix socket. Empty for no change.
+  std::string socket_group;   ///< The group of the unix socket. Empty for no change.
+  bool allow_remote = false;  ///< Whether `tcp:` may bind an address other than loopback.
   std::vector<HttpOptions> http;
-  /// The largest number of open connections. A further connection closes the connection that waits longest.
+  /// The largest number of open connections. Beyond it, the connection that waits longest is closed.
   std::size_t max_http_connections = 4096;
-  /// The largest size of all bodies in memory, in bytes. A request beyond this limit gets status 503.
+  /// The largest size in bytes of all bodies in memory. A request beyond this limit gets status 503.
   std::size_t max_body_bytes = std::size_t{256} << 20;
   /// The largest number of open event streams.
   std::size_t max_streams = 2000;
-  std::size_t min_threads = 4;     ///< the number of threads that stay when they are idle
-  std::size_t max_threads = 1024;  ///< the largest number of requests that run at the same time
+  std::size_t min_threads = 4;     ///< The number of threads that stay when they are idle.
+  std::size_t max_threads = 1024;  ///< The largest number of requests that run at the same time.
   /// The largest number of requests that wait for a thread. A further request gets status 503.
   std::size_t max_waiting = 1024;
-  std::size_t max_request_body_size = 1048576;  ///< the largest body of a FastCGI request in bytes
+  std::size_t max_request_body_size = 1048576;  ///< The largest body of a FastCGI request in bytes.
   std::chrono::milliseconds receive_timeout{
-      30000};  ///< the longest wait for the next bytes of a FastCGI request
+      30000};  ///< The longest wait for the next bytes of a FastCGI request.
   /// The longest wait until the web server reads the next part of a reply.
   std::chrono::milliseconds send_timeout{30000};
   /// The idle time after which a thread beyond `min_threads` ends.

@@ -45,16 +45,16 @@ FastCgiRequest::~FastCgiRequest() {
 }
 
 bool FastCgiRequest::receive(http::Environ& environ) {
-  // Without a listening socket, FCGX_Accept_r fails and does not accept another connection.
+  // The socket -1 makes FCGX_Accept_r fail instead of accepting another connection.
   FCGX_InitRequest(&libfcgi_, -1, 0);
   libfcgi_.ipcFd = connection_.get();
-  libfcgi_.keepConnection = 1;  // With this flag, FCGX_Accept_r does not close the connection first.
-  libfcgi_.detached = 1;        // With this flag, libfcgi closes the connection without waiting for the peer.
+  libfcgi_.keepConnection = 1;  // FCGX_Accept_r must not close the connection.
+  libfcgi_.detached = 1;        // libfcgi must not wait for the peer when it closes the connection.
   if (FCGX_Accept_r(&libfcgi_) != 0) {
     connection_.release();  // libfcgi has closed the descriptor.
     return false;
   }
-  // libfcgi accepts a request whose connection ends between two variables. FCGX_GetError reports this end.
+  // libfcgi accepts a request that ends between two variables. FCGX_GetError reports this end.
   if (FCGX_GetError(libfcgi_.in) != 0 || libfcgi_.role != FCGI_RESPONDER) return false;
   is_kept_ = std::exchange(libfcgi_.keepConnection, 1) != 0;
   id_ = libfcgi_.requestId;
@@ -148,7 +148,7 @@ bool FastCgiRequest::put(std::string_view text) noexcept {
   return true;
 }
 
-/// Sends the parts of a stream. Returns false if the reply is incomplete.
+/// Sends the content of a stream in parts. Returns false if the reply is incomplete.
 bool FastCgiRequest::put_stream(http::Stream& stream) {
   for (;;) {
     const auto part = stream.next();
@@ -174,7 +174,7 @@ FastCgiRequest::End FastCgiRequest::reply(http::Response response, bool is_head)
 }
 
 FastCgiRequest::End FastCgiRequest::finish() {
-  // FCGX_Finish_r closes the output streams only if the request has input, and loses their errors.
+  // Closes the output streams here, because FCGX_Finish_r loses their errors.
   FCGX_FClose(libfcgi_.err);
   FCGX_FClose(libfcgi_.out);
   const int error = FCGX_GetError(libfcgi_.out);

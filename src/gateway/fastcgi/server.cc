@@ -53,7 +53,7 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
   set_timeouts(connection.get(), shared_.options.receive_timeout, shared_.options.send_timeout);
   auto entry = std::make_unique<Connections::Entry>(shared_.fastcgi_connections, connection.get());
   std::chrono::milliseconds patience = shared_.options.receive_timeout;
-  // Most requests arrive together with their connection, and a thread of the pool answers them here.
+  // Most connections arrive with a request, which a thread of the pool answers here at once.
   if (ThreadPool::is_in_loop() && has_bytes(connection.get())) {
     if (const auto call = shared_.pool.try_begin_call()) {
       const ThreadPool::Blocking blocking(shared_.pool);
@@ -69,7 +69,7 @@ void FastCgiServer::begin(UniqueFd connection, int family) {
 
 Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
                             std::chrono::milliseconds patience) {
-  // Each request gets a copy of this descriptor, because libfcgi may close the copy.
+  // `answer` gets copies of this descriptor, because libfcgi may close them.
   Socket socket(co_await asio::this_coro::executor, {family, 0}, connection.release());
   for (;;) {
     entry->wait(Stage::request, system_clock().steady() + patience);
@@ -87,7 +87,7 @@ Task<> FastCgiServer::serve(UniqueFd connection, int family, std::unique_ptr<Con
   }
 }
 
-/// Serves one request. Returns the connection if the web server keeps it open.
+/// Serves one request. Returns the connection if the web server wants to keep it open.
 UniqueFd FastCgiServer::answer(UniqueFd connection) {
   try {
     const Options& options = shared_.options;
@@ -119,7 +119,7 @@ UniqueFd FastCgiServer::refuse(UniqueFd connection) {
     FastCgiRequest request(std::move(connection));
     http::Environ environ;
     if (!request.receive(environ)) return {};
-    // A web server that is still sending does not read the reply, so the body is read first.
+    // The web server reads the reply only after it has sent the body, so the body is read before the reply.
     if (!request.read_body({}, {.max_size = 0, .discard_time = kRefusalTime}, shared_.bodies)) return {};
     const ThreadLimits& limits = shared_.pool.limits();
     environ.body =

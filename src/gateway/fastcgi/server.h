@@ -18,7 +18,7 @@ namespace rest_fcgi::gateway {
 /// server.
 class FastCgiServer {
  public:
-  /// REQUIRES: `shared` outlives the server; `socket` has a descriptor.
+  /// Makes the server. REQUIRES: `shared` outlives the server; `socket` has a descriptor.
   FastCgiServer(Shared& shared, ListeningSocket socket);
 
   void start() { acceptor_.start(); }
@@ -27,7 +27,7 @@ class FastCgiServer {
 
  private:
   void begin(UniqueFd connection, int family);
-  /// Serves the requests of a connection. `patience` is the time limit until the first request begins.
+  /// Serves the requests of a connection. `patience` limits the wait for the first of these requests.
   Task<> serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
                std::chrono::milliseconds patience);
   UniqueFd answer(UniqueFd connection);
@@ -35,7 +35,7 @@ class FastCgiServer {
   UniqueFd reply(FastCgiRequest& request, http::Environ& environ);
 
   Shared& shared_;
-  const bool is_shared_;  ///< other processes accept connections from the socket
+  const bool is_shared_;  ///< Whether other processes accept connections from the socket.
   const bool carries_streams_;
   Acceptor acceptor_;
 };

@@ -22,15 +22,15 @@ namespace {
 using boost::system::error_code;
 using Stage = Connections::Stage;
 
-/// The time for which the server reads and ignores the rest of a refused request.
+/// The time in which the server reads and ignores the rest of a refused request.
 constexpr std::chrono::milliseconds kLingerTime{2000};
 
 constexpr std::size_t kFirstRead = 4096;
 
-/// The buffer's space for a body in bytes, besides the space for the largest head.
+/// The size in bytes of the buffer's space for a body. The space for the head comes in addition.
 constexpr std::size_t kBodyBuffer = 65536;
 
-/// The size of the shortest chunked body, `0 CR LF CR LF`.
+/// The size in bytes of the shortest chunked body, `0 CR LF CR LF`.
 constexpr std::size_t kLeastChunked = 5;
 
 constexpr std::chrono::hours kBetweenProxyWarnings{1};
@@ -49,7 +49,7 @@ SteadyTime now() {
   return system_clock().steady();
 }
 
-/// Returns whether `error` means that the connection ended, and not that the request was malformed.
+/// Returns whether `error` is the end of the connection, and not a malformed request.
 bool is_end(const error_code& error) {
   return error.category() !=
              boost::beast::http::make_error_code(boost::beast::http::error::bad_method).category() ||
@@ -64,7 +64,7 @@ bool may_be_empty(const boost::beast::flat_buffer& buffer) {
 UpgradeRequest upgrade_request(const http::Environ& environ) {
   using boost::beast::http::field;
   UpgradeRequest request(boost::beast::http::verb::get, "/", 11);
-  request.set(field::host, "-");  // The parser has checked the real value.
+  request.set(field::host, "-");  // Beast needs a host. The parser has checked the real value.
   request.set(field::connection, "Upgrade");
   request.set(field::upgrade, "websocket");
   request.set(field::sec_websocket_version, "13");
@@ -88,7 +88,7 @@ Task<> HttpConnection::run() {
     const bool is_open = transport_.tls() == nullptr || co_await shake_hands();
     if (is_open) co_await serve();
   } catch (const boost::system::system_error&) {
-    // The peer closed the connection, or read its reply too slowly.
+    // The connection has failed: the peer closed it, or read the reply too slowly.
   } catch (...) {
     log_exception("a connection was dropped");
   }
@@ -149,12 +149,12 @@ Task<> HttpConnection::serve() {
   }
 }
 
-/// Waits for the first byte of a request. Returns false if the connection ends before the first byte.
+/// Waits for the first byte of a request. Returns false if the connection ends before that.
 Task<bool> HttpConnection::read_begin(bool is_first) {
   const HttpOptions& options = port_->options;
   entry_.wait(Stage::request, now() + (is_first ? options.head_timeout : options.idle_timeout));
   for (;;) {
-    // Some clients send an empty line after a body (RFC 9112, 2.2).
+    // Skips line ends: some clients send an empty line after a body (RFC 9112, 2.2).
     while (buffer_.size() != 0) {
       const char first = *static_cast<const char*>(buffer_.data().data());
       if (first != '\r' && first != '\n') {
@@ -171,7 +171,7 @@ Task<bool> HttpConnection::read_begin(bool is_first) {
   }
 }
 
-/// Reads a request. Returns a refusal if the request is refused. Throws if the connection ended.
+/// Reads a request. If it must be refused, returns the Refusal. Throws if the connection ended.
 Task<std::optional<Refusal>> HttpConnection::read_request(RequestParser& parser) {
   const char first = *static_cast<const char*>(buffer_.data().data());
   if (auto refusal = refusal_of_first_byte(first)) co_return refusal;
@@ -191,8 +191,8 @@ Task<error_code> HttpConnection::read_body(RequestParser& parser) {
   entry_.wait(Stage::body, since + timeout);
   if (parser.expects_continue() && !parser.is_done() && buffer_.size() == 0) co_await writer_.send_continue();
   error_code error;
-  // Beast before Boost 1.86 fails an assertion if an empty chunked body arrives byte by byte
-  // (https://github.com/boostorg/beast/pull/2861).
+  // Waits for the whole end of an empty chunked body. Beast before Boost 1.86 fails an assertion if it
+  // arrives byte by byte (https://github.com/boostorg/beast/pull/2861).
   while (parser.chunked() && buffer_.size() < kLeastChunked && may_be_empty(buffer_)) {
     const std::size_t size =
         co_await transport_.async_read_some(buffer_.prepare(kFirstRead), use_task_with(error));
@@ -208,7 +208,7 @@ Task<error_code> HttpConnection::read_body(RequestParser& parser) {
   co_return error;
 }
 
-/// Calls the application and sends its reply. Returns whether another request may follow.
+/// Calls the application and sends its reply. Returns whether the connection may have another request.
 Task<bool> HttpConnection::answer(std::optional<RequestParser>& parser) {
   auto call =
       port_->options.is_monitoring ? shared_.pool.try_begin_monitoring_call() : shared_.pool.try_begin_call();
@@ -264,8 +264,8 @@ Task<> HttpConnection::refuse(Refusal refusal) {
   co_await linger();
 }
 
-/// Closes this side for sending, and ignores the peer's remaining bytes. An immediate close would reset the
-/// connection, and the peer would lose the reply.
+/// Ends sending, and reads and ignores the peer's remaining bytes. An immediate close would reset the
+/// connection, and the peer could lose the reply.
 Task<> HttpConnection::linger() {
   entry_.wait(Stage::request, now() + kLingerTime);
   co_await transport_.finish();
@@ -274,7 +274,7 @@ Task<> HttpConnection::linger() {
   for (;;) co_await transport_.async_read_some(asio::buffer(ignored), use_task);
 }
 
-/// Returns the peer's address, or the client's address that a trusted proxy names.
+/// Returns the client's address that a trusted proxy names. Without such a proxy, returns the peer's address.
 std::string HttpConnection::find_client(const http::Environ& environ) const {
   const std::string_view forwarded_for = environ.get("HTTP_X_FORWARDED_FOR");
   const std::string_view real_ip = environ.get("HTTP_X_REAL_IP");
@@ -296,7 +296,7 @@ std::string HttpConnection::find_client(const http::Environ& environ) const {
   return client;
 }
 
-/// Logs a warning about this peer at most once an hour, because each request could cause the warning.
+/// Logs a warning about this peer at most once an hour. Otherwise each request could log the warning.
 void HttpConnection::warn_of_proxy(std::string_view text) const {
   SteadyTime due = port_->next_proxy_warning;
   if (now() < due || !port_->next_proxy_warning.compare_exchange_strong(due, now() + kBetweenProxyWarnings))

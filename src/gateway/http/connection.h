@@ -34,7 +34,7 @@ struct HttpPort {
 
   HttpOptions options;
   std::size_t index;
-  std::unique_ptr<boost::asio::ssl::context> tls;  ///< null for a port without TLS
+  std::unique_ptr<boost::asio::ssl::context> tls;  ///< The TLS settings. Null for a port without TLS.
   http::Addresses proxies;
   mutable std::atomic<SteadyTime> next_proxy_warning = SteadyTime::min();
 };
@@ -44,10 +44,10 @@ struct Peer {
   std::string port;
 };
 
-/// Serves the requests of one HTTP connection in turn. Owns the socket. Used by one thread at a time.
+/// Serves the requests of one HTTP connection in order. Owns the socket. Used by one thread at a time.
 class HttpConnection {
  public:
-  /// REQUIRES: `shared` outlives the connection.
+  /// Takes the socket. REQUIRES: `shared` outlives the connection.
   HttpConnection(Shared& shared, std::shared_ptr<const HttpPort> port, Socket socket, Peer peer);
 
   Task<> run();
@@ -76,7 +76,7 @@ class HttpConnection {
   Connections::Entry entry_;
   ResponseWriter writer_;
   boost::beast::flat_buffer buffer_;
-  bool is_allowed_ = true;  ///< `ssl_allowed_cn` is empty or contains the client's common name
+  bool is_allowed_ = true;  ///< Whether `ssl_allowed_cn` is empty or contains the client's common name.
 };
 
 }  // namespace rest_fcgi::gateway

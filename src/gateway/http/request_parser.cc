@@ -45,7 +45,7 @@ constexpr Refusal kBodies = {
     "The bodies of all requests together are larger than may be in memory (max_body_bytes)"};
 constexpr Refusal kFolded = {Status::bad_request, "A header must not continue in the next line"};
 
-/// The most bytes that are reserved for a body before the body arrives.
+/// The largest number of bytes that are reserved for a body before the body arrives.
 constexpr std::uint64_t kEarlyRoom = 65536;
 
 std::string_view view_of(beast::string_view text) noexcept {
@@ -56,7 +56,7 @@ char upper(char c) noexcept {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
 }
 
-/// Returns whether the first line of `bytes` ends with ` HTTP/` and a version number.
+/// Returns whether the first line in `bytes` ends with ` HTTP/` and a version number.
 bool names_version(std::string_view bytes) noexcept {
   const std::string_view line = bytes.substr(0, bytes.find("\r\n"));
   constexpr std::string_view kForm = " HTTP/d.d";
@@ -95,7 +95,7 @@ bool decode_path(std::string_view path, WipedBytes& decoded) {
   return true;
 }
 
-/// Returns the request's target without scheme and host (RFC 9112, 3.2.2).
+/// Returns the target of a request without scheme and host (RFC 9112, 3.2.2).
 std::string_view without_origin(std::string_view target) noexcept {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!equal_without_case(target.substr(0, scheme.size()), scheme)) continue;
@@ -106,7 +106,7 @@ std::string_view without_origin(std::string_view target) noexcept {
   return target;
 }
 
-/// Returns whether `text` has only characters of a host and a port (RFC 3986, 3.2).
+/// Returns whether each character of `text` is allowed in a host and port (RFC 3986, 3.2).
 bool is_host(std::string_view text) noexcept {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return is_letter(c) || is_digit(c) ||
@@ -123,7 +123,7 @@ std::string_view host_of(std::string_view host) noexcept {
 }
 
 /// Returns the CGI variable of a header (RFC 3875, 4.1.18). Returns an empty text if the variable could be
-/// mistaken for another header's variable or for a library's setting such as HTTP_PROXY.
+/// mistaken for the variable of another header, or for a setting of a library such as HTTP_PROXY.
 std::string variable_of(std::string_view header) {
   if (equal_without_case(header, "Content-Type")) return "CONTENT_TYPE";
   for (const std::string_view dropped : {"Proxy", "Transfer-Encoding", "Content-Length"}) {
@@ -187,7 +187,7 @@ void RequestParser::take_target(std::string_view target, beast::error_code& code
   const bool path = !target.empty() && target.front() == '/';
   if ((!path && !asterisk) || target.find('#') != std::string_view::npos) return refuse(kTarget, code);
   const std::size_t question = target.find('?');
-  WipedBytes decoded;  // The buffer is wiped, because a path can contain a token.
+  WipedBytes decoded;  // A path can contain a token, so the buffer is wiped.
   if (!decode_path(target.substr(0, question), decoded)) return refuse(kPath, code);
   environ_.set("REQUEST_URI", target);
   environ_.set("PATH_INFO", {decoded.data(), decoded.size()});
@@ -207,7 +207,7 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   } else if (header == field::transfer_encoding) {
     if (is_http_1_0_ || !equal_without_case(text, "chunked")) return refuse(kEncoding, code);
   } else if (header == field::content_length) {
-    // The parser refuses a list of lengths such as `2, 2`.
+    // Refuses a list of lengths such as `2, 2`.
     const bool number = text.find_first_not_of("0123456789") == std::string_view::npos;
     if (std::exchange(has_length_, true) || !number) return refuse(kLength, code);
   } else if (header == field::expect) {
@@ -216,8 +216,8 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   if (!add_variable(view_of(name), text)) refuse(kHeadTooLarge, code);
 }
 
-/// Returns whether a header is folded over several lines. Beast copies a joined value out of the input, but
-/// leaves a value in the input if all its other lines are empty.
+/// Returns whether a header is folded over several lines. Beast joins the lines in a copy outside of
+/// `input_`. But if all lines except one are empty, the value stays inside `input_`.
 bool RequestParser::is_folded(std::string_view header, std::string_view value) const {
   if (value.empty()) return false;
   const std::less<const char*> before;
@@ -227,8 +227,8 @@ bool RequestParser::is_folded(std::string_view header, std::string_view value) c
   return std::find(begin, value.data(), '\n') != value.data();
 }
 
-/// Adds a header's value to its variable. Joins repeated headers with a comma (RFC 9110, 5.3), and cookies
-/// with a semicolon (RFC 6265). Returns false if the variables become too large.
+/// Adds the value of a header to its variable. Joins repeated headers with a comma (RFC 9110, 5.3), and
+/// cookies with a semicolon (RFC 6265). Returns false if the variables become too large.
 bool RequestParser::add_variable(std::string_view header, std::string_view value) {
   const std::string name = variable_of(header);
   if (name.empty()) return true;

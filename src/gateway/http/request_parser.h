@@ -15,29 +15,29 @@
 
 namespace rest_fcgi::gateway {
 
-/// The reply to a refused request. The text never quotes the request.
+/// The reply to a refused request. Its text never quotes the request.
 struct Refusal {
   http::Status status = http::Status::bad_request;
   std::string_view sentence;
 };
 
-/// Returns a refusal if the first byte of a request shows that it is not HTTP but, for example, TLS.
+/// Returns a Refusal if the first byte of a connection is not HTTP but, for example, TLS.
 [[nodiscard]] std::optional<Refusal> refusal_of_first_byte(char first) noexcept;
 
 struct RequestLimits {
   std::size_t max_head_size = 65536;
   std::size_t max_body_size = 1048576;
   static constexpr std::size_t kMaxHeaders = 256;
-  /// The largest size of all CGI variables, in bytes.
+  /// The largest size in bytes of all CGI variables.
   static constexpr std::size_t kMaxVariables = 262144;
 };
 
 /// Parses one request of HTTP/1.1 or 1.0 (RFC 9112) into an `Environ`. Refuses requests that a proxy could
-/// read differently: a length beside `Transfer-Encoding`, two lengths, an encoding other than `chunked`, or a
-/// folded header. Wipes the request's text at the end. Used by one thread.
+/// read in another way: a length beside `Transfer-Encoding`, two lengths, an encoding other than `chunked`,
+/// or a folded header. The destructor wipes the request's text. Used by one thread.
 class RequestParser final : public boost::beast::http::basic_parser<true> {
  public:
-  /// Parses `input` and counts the body in `budget`. REQUIRES: `input` and `budget` outlive the parser.
+  /// Parses `input`. Counts the body in `budget`. REQUIRES: `input` and `budget` outlive the parser.
   RequestParser(const RequestLimits& limits, const boost::beast::flat_buffer& input, BodyBudget& budget);
   ~RequestParser() override;
   RequestParser(const RequestParser&) = delete;
@@ -51,7 +51,7 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
   [[nodiscard]] bool is_http_1_0() const noexcept { return is_http_1_0_; }
   [[nodiscard]] std::size_t body_size() const noexcept { return body_.size(); }
 
-  /// Returns the request, which lives as long as the parser. The caller adds the connection's variables.
+  /// Returns the request, which is valid as long as the parser. The caller adds the connection's variables.
   http::Environ& finish();
 
  private:
@@ -76,7 +76,7 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
 
   const boost::beast::flat_buffer& input_;
   BodyBudget& budget_;
-  std::optional<Refusal> refusal_;  ///< the result of checks that Beast does not make
+  std::optional<Refusal> refusal_;  ///< The refusal by checks that Beast does not make.
   bool expects_continue_ = false;
   bool is_http_1_0_ = false;
   bool has_host_ = false;

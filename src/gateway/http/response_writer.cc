@@ -22,7 +22,7 @@ namespace {
 
 using boost::beast::http::field;
 
-/// Returns the value of the header Date, which each thread formats at most once a second.
+/// Returns the value of the header Date. Each thread formats it at most once a second.
 std::string_view date_of_now() {
   using std::chrono::seconds;
   thread_local std::chrono::sys_seconds written;
@@ -82,7 +82,7 @@ Task<bool> ResponseWriter::send(http::Response response, ResponseOptions options
   if (text != nullptr && may_have_body) message.content_length(text->size());
   if (is_endless && !options.is_http_1_0 && may_have_body) message.set(field::transfer_encoding, "chunked");
   if (response.status == http::Status::upgrade_required) {
-    // A reply with status 426 has to name the protocol (RFC 9110, 15.5.22).
+    // The header names the protocol, which status 426 requires (RFC 9110, 15.5.22).
     message.set(field::upgrade, "websocket");
     message.insert(field::connection, "Upgrade");
   }
@@ -93,7 +93,7 @@ Task<bool> ResponseWriter::send(http::Response response, ResponseOptions options
   }
 
   if (has_feed && with_body) {
-    // `Connections::make_room` closes no connection in the stage `work`.
+    // In the stage `work`, `Connections::make_room` does not close the connection.
     co_await write_head(message, Connections::Stage::work);
   } else if (!with_body) {
     co_await write_head(message);
@@ -135,7 +135,7 @@ Task<> ResponseWriter::write_part(std::string_view part, bool is_chunked) {
   }
 }
 
-/// Sends the parts of a stream. Returns false if the reply is incomplete.
+/// Sends the content of a stream in parts. Returns false if the reply is incomplete.
 Task<bool> ResponseWriter::send_stream(http::Stream& stream, Message& message) {
   const bool is_chunked = message.chunked();
   auto promised = message.count(field::content_length) == 0

@@ -16,29 +16,29 @@
 
 namespace rest_fcgi::gateway {
 
-/// The least average rate, in bytes a second, at which a peer has to send a body or read a reply.
+/// The least average rate in bytes a second at which a peer has to send a body and to read a reply.
 inline constexpr std::size_t kLeastRate = 4096;
 
 struct ResponseOptions {
   bool is_http_1_0 = false;
   bool is_head = false;
-  bool keeps_connection = false;  ///< another request may follow on the connection
+  bool keeps_connection = false;  ///< Whether the connection may have another request.
 };
 
 /// Sends replies on one connection. Throws boost::system::system_error if the connection fails, or if the
 /// peer reads too slowly. Used by one thread at a time.
 class ResponseWriter {
  public:
-  /// REQUIRES: the arguments outlive the writer.
+  /// Makes a writer. REQUIRES: the arguments outlive the writer.
   ResponseWriter(Transport& transport, Connections::Entry& entry, std::chrono::milliseconds send_timeout)
       : transport_(transport), entry_(entry), send_timeout_(send_timeout) {}
 
-  /// Sends a reply, or only the head of a feed. Returns whether another request may follow on the connection.
+  /// Sends a reply. Of an event feed, sends only the head. Returns whether the connection stays usable.
   Task<bool> send(http::Response response, ResponseOptions options);
 
   Task<> refuse(Refusal refusal);
 
-  /// Sends `100 Continue`, so that the peer sends the body.
+  /// Sends `100 Continue`, which makes the peer send the body.
   Task<> send_continue();
 
  private:

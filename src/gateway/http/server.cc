@@ -17,8 +17,8 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// Returns the peer's address and port as text. Writes `::ffff:1.2.3.4` as `1.2.3.4`. The peer of a unix
-/// socket has no address.
+/// Returns the address and port of the peer as text. Writes `::ffff:1.2.3.4` as `1.2.3.4`. On a unix socket
+/// the peer has no address.
 Peer peer_of(const sockaddr_storage& storage) {
   if (storage.ss_family == AF_UNIX) return {"unix", ""};
   std::array<char, NI_MAXHOST> address = {};

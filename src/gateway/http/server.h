@@ -22,16 +22,16 @@ class HttpServer {
     ListeningSocket socket;
   };
 
-  /// Opens the listening sockets, or takes them from `sockets`. Reads the certificates. Errors:
-  /// configuration, with the module's name and either HOST:PORT or the file.
+  /// Opens the listening sockets or takes them from `sockets`. Reads the certificates. Errors: configuration,
+  /// with the module's name, and with HOST:PORT or the file.
   static Result<std::vector<OpenPort>> open(const Options& options, SocketActivation& sockets);
 
-  /// REQUIRES: `shared` outlives the server.
+  /// Makes the server. REQUIRES: `shared` outlives the server.
   HttpServer(Shared& shared, std::vector<OpenPort> ports);
 
   void start();
 
-  /// Reads the certificates again. A port with bad files keeps its certificate and logs the error.
+  /// Reads the certificates again. If files are bad, logs the error and keeps the port's old certificate.
   void reread_certificates();
 
   void stop();

@@ -11,7 +11,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-// The largest multiple of 8 that fits into the 16 bits of a record's length (FastCGI Specification 1.0, 3.3).
+// The largest multiple of 8 for the 16 bits of a record's length (FastCGI Specification 1.0, 3.3).
 constexpr std::size_t kMostInRecord = 65528;
 
 std::string record_header(unsigned type, unsigned request, std::size_t size) {
@@ -19,7 +19,7 @@ std::string record_header(unsigned type, unsigned request, std::size_t size) {
   return {FCGI_VERSION_1, byte(type), byte(request >> 8), byte(request), byte(size >> 8), byte(size), 0, 0};
 }
 
-/// Returns the header of an unmasked text frame that is a whole message (RFC 6455, 5.2).
+/// Returns the header of an unmasked WebSocket text frame that is a whole message (RFC 6455, 5.2).
 std::string frame_header(std::size_t payload) {
   constexpr char kText = '\x81';
   const std::size_t length_bytes = payload < 126 ? 0 : payload <= 0xFFFF ? 2 : 8;
@@ -36,7 +36,7 @@ void IovecBuffer::begin(std::size_t glue) {
   buffers_.clear();
   buffers_.reserve(2 * glue);
   glue_.clear();
-  glue_.reserve(glue * kMostGlue);  // The buffers point into `glue_`, so its memory must not move.
+  glue_.reserve(glue * kMostGlue);  // The memory of `glue_` must not move, because buffers point into it.
 }
 
 void IovecBuffer::add_glue(std::string_view bytes) {
@@ -49,7 +49,7 @@ void Framing::gather(std::span<const http::Feed::Part> parts, IovecBuffer& out) 
   std::size_t size = 0;
   for (const auto& part : parts) size += part.text.size();
   out.begin(parts.size() + size / kMostInRecord + 2);
-  // An empty chunk or record would end the stream.
+  // Adds no empty chunk or record, because it would end the stream.
   if (size == 0 && form_ != Form::messages) return;
   if (form_ == Form::records) return gather_records(parts, size, out);
   if (form_ == Form::chunks) out.add_glue(format("{:x}\r\n", size));

@@ -13,11 +13,11 @@
 
 namespace rest_fcgi::gateway {
 
-/// The buffers of one gathered write: borrowed texts, and copies of the few bytes between texts (`glue`).
-/// Used by one thread.
+/// The buffers of one gathered write: borrowed texts, and copies of the few bytes between them (`glue`). Used
+/// by one thread.
 class IovecBuffer {
  public:
-  /// The most bytes in one call of `add_glue`.
+  /// The largest number of bytes in one call of `add_glue`.
   static constexpr std::size_t kMostGlue = 24;
 
   void begin(std::size_t glue);
@@ -36,17 +36,17 @@ class IovecBuffer {
   std::string glue_;
 };
 
-/// How the parts of a feed are framed on a connection.
+/// The format in which a connection sends the parts of an event feed.
 class Framing {
  public:
   enum class Form {
-    bare,      ///< no frames, so that the end of the connection is the end of the stream
-    chunks,    ///< the chunks of HTTP/1.1
-    records,   ///< FCGI_STDOUT records, written without libfcgi, which needs blocking sockets
-    messages,  ///< a WebSocket text frame for each part
+    bare,      ///< No frames. The end of the connection ends the stream.
+    chunks,    ///< The chunks of HTTP/1.1.
+    records,   ///< FCGI_STDOUT records. They are written without libfcgi, which needs blocking sockets.
+    messages,  ///< A WebSocket text frame for each part.
   };
 
-  /// `request` is the id of the FastCGI request, for `Form::records`.
+  /// `request` is the id of the FastCGI request. Used only for `Form::records`.
   explicit Framing(Form form, int request = 0) noexcept
       : form_(form), request_(static_cast<unsigned>(request)) {}
 
@@ -55,7 +55,7 @@ class Framing {
   /// Fills `out` with the framed `parts`. `out` borrows the texts of the parts.
   void gather(std::span<const http::Feed::Part> parts, IovecBuffer& out) const;
 
-  /// Returns the bytes that end the stream. The text is empty for a WebSocket.
+  /// Returns the bytes that end the stream. Returns an empty text for a WebSocket.
   [[nodiscard]] std::string end() const;
 
  private:

@@ -18,8 +18,8 @@
 
 namespace rest_fcgi::gateway {
 
-/// The connection of an event stream. Beast writes a WebSocket's control frames, and the listener writes
-/// messages. Each write is complete before the next write begins. Used by the thread of the streams.
+/// The connection of an event stream. Beast writes the control frames of a WebSocket, and the listener writes
+/// its messages. A write begins only after the end of the last write. Used by the thread of the streams.
 class Link {
  public:
   using executor_type = Executor;
@@ -30,23 +30,23 @@ class Link {
   [[nodiscard]] executor_type get_executor() noexcept { return transport_.get_executor(); }
   [[nodiscard]] Transport& transport() noexcept { return transport_; }
 
-  /// Beast calls this function when it begins to end the connection.
+  /// A function that Beast calls when it begins to end the connection.
   std::function<void()> on_teardown;
 
-  /// The owner of this link. Beast's writes hold the owner, because they may wait longer than its coroutines.
+  /// The owner of this link. Beast's writes keep the owner alive, because they may end after its coroutines.
   std::weak_ptr<void> owner;
 
   /// The state of a pending write.
   struct Progress {
     SteadyTime began_at;
-    SteadyTime moved_at;  ///< when bytes were last written, or when the write began
+    SteadyTime moved_at;  ///< The time of the last written bytes, or of the write's beginning.
     std::size_t bytes = 0;
   };
   [[nodiscard]] const std::optional<Progress>& writing() const noexcept { return writing_; }
 
   [[nodiscard]] SteadyTime written_at() const noexcept { return written_at_; }
 
-  /// Waits for a pending write, then writes all of `buffers`.
+  /// Writes all of `buffers`. Waits for a pending write before.
   template <class Buffers>
   Task<> write(Buffers buffers) {
     co_await wait_until_free();

@@ -18,7 +18,7 @@ namespace {
 
 namespace websocket = boost::beast::websocket;
 
-/// The most bytes that a listener takes from its feed at a time.
+/// The largest number of bytes that a listener takes from its feed at a time.
 constexpr std::size_t kTurn = 64u << 10;
 
 constexpr std::size_t kMaxMessage = 64u << 10;
@@ -30,7 +30,7 @@ websocket::close_reason close_reason(const http::Feed::End& why) {
   websocket::close_reason reason(static_cast<websocket::close_code>(why.code));
   std::size_t size = std::min(why.reason.size(), reason.reason.max_size());
   while (!is_utf8(std::string_view(why.reason).substr(0, size)))
-    --size;  // The loop ends, because the empty text is valid.
+    --size;  // The loop ends at the empty text, which is valid.
   reason.reason.assign(why.reason.data(), size);
   return reason;
 }
@@ -74,7 +74,7 @@ void Listener::start() {
   asio::co_spawn(group_.context, talk(), [self = shared_from_this()](const std::exception_ptr& failure) {
     log_end(failure);
     if (failure)
-      self->drop();  // Without this call, `listen` would wait until the peer closes the connection.
+      self->drop();  // `drop` ends `listen`, which would wait until the peer closes the connection.
   });
 }
 
@@ -130,8 +130,7 @@ void Listener::begin_end() {
 Task<> Listener::accept() {
   websocket_ = std::make_unique<WebSocket>(link_);
   websocket::stream_base::timeout timeout{};
-  timeout.handshake_timeout =
-      websocket::stream_base::none();  // `sweep` checks the time limit of the handshake.
+  timeout.handshake_timeout = websocket::stream_base::none();  // `sweep` limits the time of the handshake.
   timeout.idle_timeout = group_.limits.silence;
   timeout.keep_alive_pings = true;
   websocket_->set_option(timeout);
@@ -154,7 +153,7 @@ Task<> Listener::listen() {
   std::array<char, 512> ignored_bytes;
   for (;;) {
     co_await link_.async_read_some(asio::buffer(ignored_bytes), use_task);
-    // At this time a web server sends only FCGI_ABORT_REQUEST.
+    // A web server sends only FCGI_ABORT_REQUEST during the reply, so the stream ends.
     if (framing_.form() == Framing::Form::records && !deadline_) co_return;
   }
 }
@@ -162,21 +161,21 @@ Task<> Listener::listen() {
 Task<> Listener::hear_messages() {
   boost::beast::flat_buffer message;
   for (;;) {
-    // The listener reads a message after the peer has read the answers to earlier messages.
+    // Waits until the peer has read the answers to earlier messages.
     co_await link_.wait_until_free();
     boost::system::error_code error;
     co_await websocket_->async_read(message, use_task_with(error));
     if (error) break;
     const std::string_view text(static_cast<const char*>(message.data().data()), message.size());
     if (websocket_->got_text() && !is_utf8(text)) {
-      // Beast does not report a text that ends inside a character if its last frame is empty.
+      // The text ends inside a character. Beast does not report this if the last frame is empty.
       feed_.reset();
       early_end_ = http::Feed::End{websocket::close_code::bad_payload, ""};
       group_.news.cancel();
     }
     if (feed_) {
       feed_->on_message(text, websocket_->got_text());
-      // The feed's answers are sent before Beast answers a close frame.
+      // Beast may answer a close frame in the next read, so the feed's answers are sent before it.
       has_heard_ = true;
       group_.news.cancel();
       while (has_heard_ && !deadline_) co_await answered_.async_wait(use_task_with(error));
@@ -205,7 +204,7 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
   if (now - writing.moved_at >= limits.blocked) return drop_late("its peer reads nothing");
   const auto patience = limits.blocked + std::chrono::seconds(writing.bytes / limits.rate);
   if (now - writing.began_at >= patience) return drop_late("its peer reads too slowly");
-  // The feed is asked even during a write, because its session may have ended and its events gather.
+  // Calls the feed during the write, because its session may have ended and its events gather.
   std::vector<http::Feed::Part> parts;
   early_end_ = feed_->take(parts, 0, group_.wake);
   for (auto& part : parts) {
@@ -219,7 +218,7 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
 void Listener::drop_late(std::string_view why) {
   ++group_.slow;
   log::info(format("a stream was closed: {}", why));
-  // This option makes the kernel discard the data that the peer has not read.
+  // Makes the kernel discard data that the peer has not read.
   set_option(link_.transport().socket().native_handle(), SOL_SOCKET, SO_LINGER, linger{1, 0});
   drop();
 }

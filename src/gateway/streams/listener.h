@@ -31,24 +31,24 @@ struct ListenerGroup {
 
   asio::io_context& context;
   const StreamLimits limits;
-  const http::Wake wake;  ///< a call of `wake` makes the thread of the streams cancel `news`
+  const http::Wake wake;  ///< Makes the thread of the streams cancel `news`. Callable from any thread.
   std::atomic<std::uint64_t>& slow;
-  Timer news;  ///< The cancelled timer makes all listeners ask their feeds for parts.
+  Timer news;  ///< A cancel of this timer makes each listener ask its feed for new parts.
   bool is_stopping = false;
 };
 
-/// One event stream, which sends a feed's parts to the peer and a WebSocket's messages to the feed. Owns the
-/// connection and the feed. Used by the thread of the streams.
+/// One event stream. It sends the parts of a feed to the peer, and passes the messages of a WebSocket to the
+/// feed. Owns the connection and the feed. Used by the thread of the streams.
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
-  /// REQUIRES: the group outlives the listener's coroutines.
+  /// Takes the stream. REQUIRES: `group` outlives the coroutines of the listener.
   Listener(ListenerGroup& group, NewStream stream);
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   void start();
 
-  /// Checks the time limits. After `true`, a keep-alive is due, and the caller cancels `ListenerGroup::news`.
+  /// Checks the time limits. Returns true if a keep-alive is due. The caller then cancels `news`.
   bool sweep(SteadyTime now);
 
   /// Closes the connection, which ends the coroutines.
@@ -73,7 +73,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
 
   ListenerGroup& group_;
   Link link_;
-  Timer answered_;  ///< The listener cancels this timer when it has sent the feed's answers to a message.
+  Timer answered_;  ///< The listener cancels this timer after it has sent the feed's answers to a message.
   const Framing framing_;
   std::unique_ptr<http::Feed> feed_;
   std::optional<UpgradeRequest> upgrade_;
@@ -81,11 +81,11 @@ class Listener : public std::enable_shared_from_this<Listener> {
   std::unique_ptr<WebSocket> websocket_;
 
   bool is_gone_ = false;
-  bool has_heard_ = false;  ///< the feed got a message whose answers have not been sent yet
+  bool has_heard_ = false;  ///< Whether the feed got a message whose answers are not sent yet.
   bool is_keep_alive_due_ = false;
-  std::vector<http::Feed::Part> backlog_;     ///< the parts that were taken from the feed during a write
-  std::optional<http::Feed::End> early_end_;  ///< the end of a feed that ended during a write
-  std::optional<SteadyTime> deadline_;        ///< the latest time at which an ending connection is closed
+  std::vector<http::Feed::Part> backlog_;     ///< The parts that were taken from the feed during a write.
+  std::optional<http::Feed::End> early_end_;  ///< The end of a feed that ended during a write.
+  std::optional<SteadyTime> deadline_;        ///< The time at which an ending connection is closed.
 };
 
 }  // namespace rest_fcgi::gateway

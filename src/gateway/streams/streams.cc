@@ -22,15 +22,15 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// The longest pass after which the next pass may follow at once.
+/// The longest pass over all feeds after which another pass may follow at once.
 constexpr std::chrono::microseconds kQuick{200};
 
-/// The longest pause after a pass.
+/// The longest pause between two passes over all feeds.
 constexpr std::chrono::milliseconds kMostRest{10};
 
 }  // namespace
 
-/// Posts `task` to the io_context, at most once until the task runs. Does nothing after `end`.
+/// Posts `task` to the io_context, but not twice before `task` runs. Does nothing after `end`.
 class Streams::Wakeup {
  public:
   Wakeup(asio::io_context& context, std::function<void()> task)
@@ -41,7 +41,7 @@ class Streams::Wakeup {
     const std::lock_guard lock(mutex_);
     if (context_ == nullptr) return;
     asio::post(*context_, [this] {
-      is_asked_ = false;  // The flag is reset before the task runs, so that a later call posts again.
+      is_asked_ = false;  // Resets the flag before the task runs, so that a call during the task posts again.
       task_();
     });
   }
@@ -58,7 +58,7 @@ class Streams::Wakeup {
   std::atomic<bool> is_asked_ = false;
 };
 
-/// The objects that exist from the first stream to the end of all streams.
+/// The objects that exist while there are streams.
 struct Streams::Loop {
   Loop(const StreamLimits& limits, std::function<void()> task, std::atomic<std::uint64_t>& slow)
       : wakeup(std::make_shared<Wakeup>(context, std::move(task))),
@@ -133,7 +133,7 @@ void Streams::begin(NewStream stream) {
   }
 }
 
-/// Makes all listeners ask their feeds. After a long pass, the loop pauses for an equal time, so that events
+/// Makes all listeners ask their feeds. After a long pass, pauses for the time of the pass, so that events
 /// gather.
 void Streams::pass() {
   const SteadyTime begun = system_clock().steady();
@@ -205,7 +205,7 @@ void Streams::wait_for_end(SteadyTime deadline) {
     loop_->group.news.cancel();
     loop_->work.reset();
   });
-  // TLS timers in the pool's context refer to the coroutines, so the coroutines have to end first.
+  // Waits for the end of the coroutines, because TLS timers in the pool's context refer to them.
   constexpr std::chrono::milliseconds kStep{2};
   constexpr std::chrono::seconds kEnd{1};
   const SteadyTime end = system_clock().steady() + kEnd;
