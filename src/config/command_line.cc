@@ -79,7 +79,7 @@ Error mistake(std::string_view text) {
   return {ErrorKind::configuration, format("command line: {}; --help lists the options", text)};
 }
 
-/// Returns the path of the master file. As in Salt, `--config` may also name the folder of the file.
+/// Returns the path of the master file. As in Salt, `--config` may name the folder of the file instead.
 std::string file_of(const std::string& config) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(config, ignored)) return config;
@@ -96,7 +96,7 @@ std::optional<std::string> text_of(const po::variables_map& values, const char* 
   return values[option].as<std::string>();
 }
 
-/// Reads `EAUTH:USER`, or `USER` if `eauth_is_optional`.
+/// Reads `EAUTH:USER`. If `eauth_is_optional` is true, `USER` alone is allowed.
 Result<void> read_user(const po::variables_map& values, const char* option, bool eauth_is_optional,
                        CommandLine& command_line) {
   const std::string text = *text_of(values, option);
@@ -146,7 +146,7 @@ Result<void> read_watch(const po::variables_map& values, CommandLine& command_li
   return {};
 }
 
-/// Sets the action that the options ask for. The last option in this function wins.
+/// Sets the action of the command line. If several options are given, the last one in this function wins.
 Result<void> read_action(const po::variables_map& values, CommandLine& command_line) {
   using Action = CommandLine::Action;
   if (values.count("mk-token") != 0) {
@@ -197,12 +197,12 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
   return command_line;
 }
 
-/// The longest accepted line. The limit exceeds the 1024 bytes of a password, so that the login refuses
+/// The longest line that is read. It is longer than a password of 1024 bytes, so that the login can refuse
 /// longer passwords.
 constexpr std::size_t kLongestLine = 4096;
 
-/// Turns off the terminal's echo for the lifetime of this object. Ignores Ctrl-C meanwhile, which would leave
-/// the echo off.
+/// Turns off the echo of the terminal, and turns it on in the destructor. Ignores Ctrl-C in this time,
+/// because it would leave the echo off.
 class MuteTerminal {
  public:
   MuteTerminal() {
@@ -233,8 +233,8 @@ class MuteTerminal {
 
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   try {
-    // The error message names the first positional argument. Abbreviated options are refused, because a new
-    // option could change their meaning.
+    // The error message names the first positional argument. Abbreviations of options are refused, because a
+    // new option could change their meaning.
     po::options_description all = options();
     all.add_options()("positional", po::value<std::vector<std::string>>());
     const po::positional_options_description positional =

@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kMinionForms = "ids, or maps such as web1: {grains: {role: web}, pillar: {}}";
 constexpr std::size_t kLongestId = 255;
 
-/// Returns whether the minion id is safe in a path, a target and a log line.
+/// Returns whether `id` can be a minion id, which is safe in a path, a target and a log line.
 bool is_minion_id(std::string_view id) {
   if (id.empty() || id.size() > kLongestId || id == "." || id == "..") return false;
   return std::none_of(id.begin(), id.end(), [](char c) {
@@ -30,13 +30,13 @@ bool is_minion_id(std::string_view id) {
   });
 }
 
-/// Returns grains or pillar as JSON. Reports a number that JSON cannot hold.
+/// Returns grains or pillar as JSON. Reports a mistake for a number that JSON cannot hold.
 Json json_of(Reader& reader, const Node& node, std::string_view key) {
   return yaml::to_json(
       node, [&](const Node& unfit) { reader.unexpected(unfit, key, "numbers that JSON can hold"); });
 }
 
-/// Reads the minions of one configuration. Borrows `findings`.
+/// Reads the minions of a configuration. Borrows `findings`.
 class MinionReader {
  public:
   MinionReader(std::string path, Findings& findings) : path_(std::move(path)), findings_(findings) {}
@@ -90,13 +90,13 @@ class MinionReader {
   std::vector<embedded::MinionOptions> minions_;
 };
 
-using Named = std::pair<std::string, std::string>;  // A configuration key and the path that it names.
+using Named = std::pair<std::string, std::string>;  // A key and its path.
 
 bool is_within(const std::string& path, const std::string& folder) {
   return path == folder || folder == "/" || path.starts_with(folder + "/");
 }
 
-/// Returns the configured folders for the administrator or this program alone, with their keys.
+/// Returns the folders that callers must not write to, with their configuration keys.
 std::vector<Named> own_folders(const Settings& settings) {
   std::vector<Named> folders;
   for (const std::string& folder : settings.embedded.modules.module_dirs) {
@@ -121,10 +121,10 @@ std::vector<Named> own_files(const Settings& settings) {
   return files;
 }
 
-/// The number of values of `host_number`. Each host can then make 15,000 job ids a second.
+/// The number of hosts that `host_number` can distinguish. Each host can make 15,000 job ids a second.
 constexpr std::int64_t kMostHosts = 64;
 
-/// Returns a number of host and user that stays the same at each start.
+/// Returns the default of `host_number`, which depends on the host and user and is the same at each start.
 std::int64_t default_number() {
   std::string name;
   if (!std::getline(std::ifstream("/etc/machine-id"), name)) {
@@ -141,7 +141,7 @@ bool uses_etcd(const returner::Options& options) {
          std::find(others.begin(), others.end(), "etcd") != others.end();
 }
 
-/// Reads a list or map of minions. `path` is the key for messages.
+/// Reads a list or map of minions. `path` is the key that messages show.
 std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std::string& path,
                                                   Findings& findings) {
   MinionReader reader(path, findings);
@@ -155,7 +155,7 @@ std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std
   return reader.take();
 }
 
-/// Reports a mistake if `file_root`, which callers can write to, overlaps a folder that this program trusts.
+/// Reports a mistake if `file_root` overlaps a trusted folder, because callers can write to `file_root`.
 void check_file_root(Reader& embedded, const Settings& settings) {
   const Node* node = embedded.value("file_root");
   if (node == nullptr || settings.embedded.modules.file_root.empty()) return;

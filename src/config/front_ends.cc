@@ -89,7 +89,7 @@ void read_addresses(Reader& section, std::string_view key, std::vector<std::stri
 constexpr std::string_view kProxies =
     "auto, [] for no web server, or addresses of web servers such as [127.0.0.1, 10.0.0.0/8], not '*'";
 
-/// Returns whether the value is an address or a list of addresses, which may be empty.
+/// Returns whether the value is an address or a list of addresses. The list may be empty.
 bool is_address_list(const Node& node) {
   const auto items = items_of(node);
   return std::all_of(items.begin(), items.end(), [](const Node& item) {
@@ -97,8 +97,8 @@ bool is_address_list(const Node& node) {
   });
 }
 
-/// Reads the trusted web servers: `auto` or a list. Refuses `*`, with which every client could claim any
-/// address, and an empty value, which is ambiguous.
+/// Reads the trusted web servers: `auto` or a list. Refuses `*`, because every client could claim any
+/// address. Refuses an empty value, because it is ambiguous.
 void read_proxies(Reader& section, FrontEnds& front_ends) {
   static constexpr std::string_view kKey = "trusted_proxies";
   const Node* node = section.value(kKey);
@@ -114,7 +114,7 @@ void read_proxies(Reader& section, FrontEnds& front_ends) {
 }
 
 /// Sets the web servers that each port trusts. With `auto`, a loopback port without TLS trusts the web
-/// servers of this host, and other ports trust no web server.
+/// servers of this host, and no other port trusts a web server.
 void resolve_proxies(Settings& settings) {
   const auto& named = settings.front_ends.trusted_proxies;
   for (gateway::HttpOptions& port : settings.gateway.http) {
@@ -131,7 +131,7 @@ void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
   Reader reader = section.section("api_acl");
   acl.emplace();
   if (const Node* users = reader.map("users")) {
-    // The lenient style would omit a user whose list of addresses is empty.
+    // `names` is a strict Reader, because a lenient Reader would leave out a user with an empty list.
     Reader names(users, reader.path_to("users"), section.findings());
     for (const Entry& entry : users->entries) {
       std::vector<std::string> addresses;
@@ -142,7 +142,7 @@ void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
   reader.refuse_unknown_keys();
 }
 
-/// Reads Salt's keys for client certificates. A combination that leaves clients unchecked is a mistake.
+/// Reads Salt's keys for client certificates. Reports a mistake if they would leave clients unchecked.
 void read_client_certificates(Reader& section, bool has_port, bool plain, gateway::HttpOptions& options) {
   using gateway::ClientCertificates;
   const Node* mode = section.value("ssl_cert_reqs");
@@ -155,8 +155,8 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
   section.absolute_path("ssl_ca_certs", options.ssl_ca_certs);
   section.texts("ssl_allowed_cn", options.ssl_allowed_cn, "a list of names");
   const bool is_asked = options.client_certificates != ClientCertificates::none;
-  // With checked certificates, an empty `ssl_allowed_cn` is a mistake, because it could mean all clients or
-  // no client.
+  // If certificates are checked, an empty `ssl_allowed_cn` is a mistake: it could mean all clients or no
+  // client.
   if (names != nullptr && is_empty(*names) && !is_asked) names = nullptr;
   if (names != nullptr && (options.ssl_allowed_cn.empty() || has_empty_item(*names)))
     section.unexpected(*names, "ssl_allowed_cn", "at least one name, and no empty one");
@@ -175,10 +175,10 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
                     "found no port, expected one: over FastCGI the web server checks");
 }
 
-/// Unknown keys with this prefix are refused, because they may ask for a check that this program lacks.
+/// The prefix of keys that are refused if they are unknown, because they may ask for a missing check.
 constexpr std::string_view kPrefixOfTls = "ssl_";
 
-/// Reads the port of a module, with the address in `host_key`. Returns whether the port has TLS.
+/// Reads the port of a module. `host_key` names the address's key. Returns whether the port has TLS.
 bool read_port(Reader& section, Module module, std::string_view host_key, gateway::HttpOptions options,
                Settings& settings) {
   std::size_t port = 0;
@@ -199,7 +199,7 @@ bool read_port(Reader& section, Module module, std::string_view host_key, gatewa
   options.name = name_of(module);
   options.port = static_cast<std::uint16_t>(port);
   if (plain) options.ssl_crt = options.ssl_key = options.ssl_chain = "";
-  // One file may have both the certificate and its key.
+  // One file may have the certificate and its key.
   if (options.ssl_key.empty()) options.ssl_key = options.ssl_crt;
   if (!plain && options.ssl_crt.empty()) {
     section.mistake(*given, "port",
@@ -229,7 +229,7 @@ void read_log_files(Reader& section, Settings& settings) {
   settings.rest_cherrypy.log_access = !settings.log.access_file.empty();
 }
 
-/// Reads the section of rest_wsgi, whose port is on loopback and has no TLS.
+/// Reads the section of rest_wsgi. Its port is on loopback and has no TLS.
 void read_rest_wsgi(Reader& top, Settings& settings) {
   Reader section = top.section("rest_wsgi");
   gateway::HttpOptions http;
@@ -248,7 +248,7 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   settings.front_ends.http.push_back(Module::rest_wsgi);
 }
 
-/// Reads the path of a URL. Warns of `/`, which salt-api accepts, but which is the API's page here.
+/// Reads the path of a URL. Warns of `/`: salt-api accepts it, but here it is the page of the API.
 void read_url_path(Reader& section, std::string_view key, std::string& path) {
   section.text(key, path);
   if (path.empty() || path.find_first_not_of('/') != std::string::npos) return;
@@ -265,7 +265,7 @@ void read_rest_cherrypy(Reader& top, Settings& settings) {
   read_addresses(section, "authorized_ips", options.authorized_ips);
   if (const Node* allowed = section.value("authorized_ips");
       allowed != nullptr && options.authorized_ips.empty()) {
-    // The list `[null]` is empty after reading, and must not mean all addresses.
+    // A list with only empty items is refused, because it would be empty and allow all addresses.
     section.unexpected(*allowed, "authorized_ips", kAddresses);
   }
   section.text("root_prefix", options.root_prefix);
@@ -312,7 +312,7 @@ void read_streams(Reader& section, Settings& settings) {
   section.count("max_streams_per_user", settings.streams.max_streams_per_user, {1, 100000});
 }
 
-/// Reads `HOST:PORT` or `unix:PATH`, the address of the metrics.
+/// Reads the address of the metrics port: `HOST:PORT` or `unix:PATH`.
 std::optional<gateway::HttpOptions> metrics_port(const Node& node) {
   static constexpr std::string_view kUnix = "unix:";
   const std::size_t colon = node.text.rfind(':');
@@ -349,7 +349,7 @@ bool is_reachable(const FrontEnds& front_ends, Module module) {
          std::any_of(front_ends.mounts.begin(), front_ends.mounts.end(), is_here);
 }
 
-/// Raises the limit of FastCGI bodies to the largest limit of the mounted modules.
+/// Raises the limit of FastCGI bodies to the largest limit of the modules with a FastCGI path.
 void raise_body_limit(Settings& settings) {
   std::size_t& most = settings.gateway.max_request_body_size;
   settings.netapi.max_request_body_size = most;

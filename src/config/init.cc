@@ -68,7 +68,7 @@ Error cannot_write(const std::string& path) {
   return init_error(format("{} cannot be written: {}", path, errno_text()));
 }
 
-/// Writes a complete file for root and `group` with mode 0640. Errors: configuration, if `path` exists.
+/// Writes a complete file for root and `group` with the mode 0640. Errors: configuration, if `path` exists.
 Result<void> write_new(const std::string& path, std::string_view text, gid_t group) {
   const std::string unfinished = path + ".new";
   ::unlink(unfinished.c_str());  // An interrupted run may have left this file.

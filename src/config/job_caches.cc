@@ -23,16 +23,16 @@ constexpr std::string_view kSqlite = "sqlite3";
 constexpr std::string_view kEtcd = "etcd";
 constexpr std::string_view kCacheNames = "local_cache, sqlite3, etcd or memory";
 
-/// Returns the job cache with that name, or an empty text. Salt's default `local_cache` means this program's
-/// default.
+/// Returns this program's name of the job cache that Salt calls `name`. `local_cache` is this program's
+/// default. Returns an empty text for an unknown name.
 std::string_view job_cache(std::string_view name) {
   if (name == kMemory) return kMemory;
   if (name == kEtcd) return kEtcd;
   return name == kSqlite || name == "sqlite" || name == "local_cache" ? kSqlite : std::string_view();
 }
 
-/// Reads the names of the job caches. Returns whether the file selects SQLite other than by Salt's default
-/// `local_cache`.
+/// Reads the names of the job caches. Returns whether the file names SQLite. Salt's default `local_cache` is
+/// SQLite, too, but does not count.
 bool read_names(Reader& top, returner::Options& options) {
   std::string master = "local_cache";
   top.text("master_job_cache", master);
@@ -72,7 +72,7 @@ struct Profile {
   bool encode_values = true;
 };
 
-/// Returns `HOST:PORT` for an entry of `etcd.host`, or std::nullopt for a malformed entry.
+/// Returns `HOST:PORT` for an entry of `etcd.host`. Returns std::nullopt for a malformed entry.
 std::optional<std::string> authority_of(std::string_view host, std::size_t port) {
   const bool is_bare_ipv6 = std::count(host.begin(), host.end(), ':') > 1 && !host.starts_with('[');
   const std::string text = is_bare_ipv6 ? format("[{}]", host) : std::string(host);
@@ -103,7 +103,7 @@ void read_endpoints(Reader& from, etcd::Options& options) {
   if (options.endpoints.empty()) from.unexpected(*hosts, "etcd.host", kForms);
 }
 
-/// Reports a mistake if the file has `key` but not `other`.
+/// Reports a mistake if the configuration has `key` but not `other`.
 void require(Reader& from, std::string_view key, std::string_view other) {
   const Node* found = from.value(key);
   if (found != nullptr && from.value(other) == nullptr)
@@ -147,8 +147,8 @@ Profile read_profile(Reader from) {
   return profile;
 }
 
-/// Returns the profile `name` at the top level, or the top level for an empty name. An unknown name, for
-/// which Salt uses 127.0.0.1, is a mistake.
+/// Returns the profile `name` at the top level. Returns the top level if `name` is empty. Reports a mistake
+/// for an unknown name, although Salt uses 127.0.0.1 for it.
 Reader profile_named(Reader& top, std::string_view key, const std::string& name) {
   if (name.empty()) return top;
   const Node* found = top.value_or_empty(name);
@@ -157,7 +157,7 @@ Reader profile_named(Reader& top, std::string_view key, const std::string& name)
   return {nullptr, name, top.findings(), Style::lenient};
 }
 
-/// Returns the name of a profile and its key, which is `key` or `etcd.returner`.
+/// Returns a key and the name of its profile. The key is `key` if it is set, and otherwise `etcd.returner`.
 std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_view key) {
   std::string name;
   top.text(key, name);
@@ -166,7 +166,7 @@ std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_v
   return {"etcd.returner", name};
 }
 
-/// Reads `etcd.ttl` from the profile for writing, or from the top level without a profile.
+/// Reads `etcd.ttl` from the profile for writing. Without this profile, reads it from the top level.
 void read_ttl(Reader& top, Reader& writing, bool has_profile, returner::EtcdOptions& options) {
   Reader& from = has_profile ? writing : top;
   from.whole_seconds("etcd.ttl", options.ttl, {0, kTenYears});
@@ -178,7 +178,7 @@ void read_ttl(Reader& top, Reader& writing, bool has_profile, returner::EtcdOpti
       "the top level, or into etcd.returner_write_profile");
 }
 
-/// Returns a text of all options for comparisons, with a hash of the password.
+/// Returns all options as a text for comparisons. The text has a hash of the password.
 std::string as_text(const etcd::Options& options) {
   const std::string_view password =
       options.password == nullptr ? std::string_view() : options.password->reveal().text;
@@ -186,7 +186,7 @@ std::string as_text(const etcd::Options& options) {
                 options.client_cert, options.client_key, std::hash<std::string_view>{}(password));
 }
 
-/// Reads where tokens are stored. Tokens in etcd always use API v3.
+/// Reads where tokens are stored. In etcd, tokens always use API v3.
 void read_place_of_tokens(Reader& top, auth::Options& options) {
   if (top.choice("eauth_tokens", {"localfs", kEtcd}) != kEtcd) return;
   std::string name;

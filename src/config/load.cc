@@ -16,8 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Returns the file mode of a node's octal digits, because YAML 1.1 and Salt read `0660` as different
-/// numbers.
+/// Returns the file mode of the octal digits of a node. The digits are not read as a YAML number, because
+/// YAML 1.1 and Salt read `0660` as different numbers.
 std::optional<mode_t> mode_in(const Node& node) {
   if (!node.is(Kind::integer) && !node.is(Kind::string)) return std::nullopt;
   std::string_view digits = node.text;
@@ -80,7 +80,7 @@ void read_engine(Reader& section, Settings& settings) {
   if (engine && *engine == "salt") settings.engine = Engine::salt;
 }
 
-/// Reads the section `rest_fcgi:`, without the keys that depend on other keys.
+/// Reads the section `rest_fcgi:`, except the keys that depend on other keys.
 void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
   read_socket(section, settings.gateway);
   read_threads(section, settings.gateway);
@@ -105,7 +105,7 @@ void read_rest_fcgi(Reader& section, Reader& top, Settings& settings) {
 
 constexpr std::size_t kPlaceDepth = 3;
 
-/// Adds the place of each key in the upper three levels of maps.
+/// Adds the places of the keys in the upper three levels of maps.
 void add_places(const Node& map, const std::string& above, Places& places, std::size_t depth = 1) {
   for (const Entry& entry : map.entries) {
     const std::string path = above + entry.key;
@@ -129,7 +129,7 @@ Settings read_settings(const Node& root, Findings& findings) {
   read_rest_fcgi(section, top, settings);
   if (settings.engine == Engine::embedded) warn_of_keys_of_masters(root, findings);
   note_etcd_returner(top, settings.returner.etcd);
-  // Salt has these keys, whose names are similar to keys of this program.
+  // These keys of Salt are similar to keys of this program, so they get no warning.
   top.warn_of_near_keys({"fips_mode", "master_type", "pillar_opts", "render_dirs"});
   return settings;
 }
@@ -159,7 +159,7 @@ Error with_place(Error error, const Settings& settings) {
   std::size_t longest = 0;
   for (const auto& [path, place] : settings.places) {
     const std::string whole = path + std::string(kBetween);
-    // A message may name a key without its sections, so shorter forms of each path are compared.
+    // A message may name a key without its sections, so each shorter form of a path is compared.
     for (std::string_view key = whole; !key.empty();
          key.remove_prefix(key.find(kBetween) + kBetween.size())) {
       if (key.size() <= longest || !error.message.starts_with(key)) continue;

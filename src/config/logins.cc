@@ -25,7 +25,7 @@ std::string place_of(const Node& node) {
   return format("{}:{}", *node.place.file, node.place.line);
 }
 
-/// Reads one rule. A rule that Salt would skip silently is a mistake. Borrows `findings`.
+/// Reads one rule. Reports a mistake if Salt would skip the rule silently. Borrows `findings`.
 class RuleReader {
  public:
   explicit RuleReader(Findings& findings) : findings_(findings) {}
@@ -49,7 +49,7 @@ class RuleReader {
   }
 
  private:
-  /// Reads each item of a list, or a single item. An empty list is a mistake.
+  /// Reads each item of a list. Reads another value as one item. An empty list is a mistake.
   template <class Part, class ReadOne>
   std::vector<Part> read_each(const Node& node, const std::string& path, std::string_view expected,
                               const ReadOne& read_one) {
@@ -60,7 +60,7 @@ class RuleReader {
     return parts;
   }
 
-  /// Reads functions. An empty list is a mistake, because it would allow all functions of an `@` scope.
+  /// Reads functions. An empty list is a mistake: in a scope such as `@runner` it would allow all functions.
   std::vector<auth::FunctionRule> read_functions(const Node& node, const std::string& path) {
     return read_each<auth::FunctionRule>(node, path, kFunctions,
                                          [&](const Node& item) { return read_function(item, path); });
@@ -77,7 +77,7 @@ class RuleReader {
     return {};
   }
 
-  /// Reads conditions. An empty list is a mistake, because it would allow any arguments.
+  /// Reads conditions. An empty list is a mistake, because it would allow all arguments.
   std::vector<auth::ArgumentCondition> read_conditions(const Node& node, const std::string& path) {
     return read_each<auth::ArgumentCondition>(node, path, "args and kwargs",
                                               [&](const Node& item) { return read_condition(item, path); });
@@ -115,8 +115,8 @@ class RuleReader {
   Findings& findings_;
 };
 
-/// Reads a back end with its users. Drops a rule with a mistake, because a part of the rule could allow more.
-/// Keeps the rule's user, so that `*` does not apply. Borrows `complain`.
+/// Reads a back end with its users. Drops a rule with a mistake, because the rest of the rule could allow
+/// more. Keeps the user without the rule, so that `*` does not apply. Borrows `complain`.
 class EauthReader {
  public:
   EauthReader(const Complain& complain, bool with_settings)
@@ -147,7 +147,7 @@ class EauthReader {
   }
 
  private:
-  /// Reads a setting of a back end, whose messages do not show the value.
+  /// Reads a setting of a back end. Messages do not show the value of the setting.
   std::string read_setting(const Node& node, const std::string& path) const {
     if (node.is(Kind::list) || node.is(Kind::map)) {
       unexpected(node, path, "one value");
@@ -191,7 +191,7 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   guard.refuse_unknown_keys();
 }
 
-/// Limits the threads on which logins wait, to a fifth of all threads for each reason.
+/// Limits the threads on which logins wait. For each reason to wait, a fifth of all threads may wait.
 void bound_waiting(Settings& settings) {
   const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 5);
   auth::Options& auth = settings.auth;

@@ -48,9 +48,9 @@ Result<void> check(const std::string& path, const struct stat& status) {
   return {};
 }
 
-/// Reads a configuration file into memory that is wiped after use.
+/// Reads a configuration file. The memory of the result is wiped after use.
 Result<WipedBytes> read_file(const std::string& path) {
-  // O_NONBLOCK keeps open(2) from waiting for a FIFO.
+  // With O_NONBLOCK, open(2) does not wait for a FIFO.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return cannot_read(path, errno);
   struct stat status {};
@@ -79,8 +79,8 @@ void set(Node& map, Entry entry) {
   }
 }
 
-/// Merges an included file, like Salt's `dictupdate.update` with `merge_lists`. Maps merge by key, lists get
-/// missing items, and other values are replaced. REQUIRES: both nodes are maps.
+/// Merges an included file, like Salt's `dictupdate.update` with `merge_lists`. Merges maps by key, adds
+/// missing items to lists, and replaces other values. REQUIRES: each node is a map.
 void merge_included(Node& into, Node file) {
   for (Entry& entry : file.entries) {
     Entry* old = into.find(entry.key);
@@ -94,8 +94,8 @@ void merge_included(Node& into, Node file) {
   }
 }
 
-/// Replaces the keys of `into` by the keys of `from`, as Salt does, but merges `rest_fcgi`. REQUIRES: both
-/// nodes are maps.
+/// Copies the keys of `from` into `into`. As in Salt, a key of `from` replaces the same key of `into`, but
+/// `rest_fcgi` is merged. REQUIRES: each node is a map.
 void replace_keys(Node& into, Node from) {
   for (Entry& entry : from.entries) {
     Entry* old = entry.key == kOwnSection ? into.find(entry.key) : nullptr;
@@ -114,14 +114,14 @@ Result<Node> read_map(const std::string& path) {
   if (!root) return std::move(root).error();
   if (root->is(Kind::null)) root->kind = Kind::map;  // The file is empty or has only comments.
   if (!root->is(Kind::map)) {
-    // The value may be a secret without a key, so the message does not show it.
+    // The message does not show the value, because it may be a secret without a key.
     return mistake_at(root->place, format("found {}, expected a map of keys such as timeout: 5",
                                           root->is(Kind::list) ? "a list" : "one value"));
   }
   return root;
 }
 
-/// The folders that the last `expand` on this thread could not read, with their error numbers.
+/// The folders that the last `expand` on this thread could not read. Each folder has its error number.
 thread_local std::vector<std::pair<std::string, int>> unread_folders;
 
 int note_unread_folder(const char* path, int error) {
@@ -142,7 +142,7 @@ std::vector<std::string> expand(const std::string& pattern) {
   return paths;
 }
 
-/// Returns the patterns of an `include`, which is one pattern or a list.
+/// Returns the patterns in an `include`: one pattern or a list of patterns.
 Result<std::vector<std::string>> patterns_of(const Node& include) {
   std::vector<std::string> patterns;
   if (is_empty(include)) return patterns;
@@ -162,7 +162,7 @@ class Includer {
  public:
   explicit Includer(std::vector<std::string>& warnings) : warnings_(warnings) {}
 
-  /// Reads and merges the files that match `patterns`, relative to the folder of `from`.
+  /// Reads and merges the files that match `patterns`. A pattern is relative to the folder of `from`.
   Result<Node> read(const std::vector<std::string>& patterns, const std::string& from, bool warn) {
     Node merged;
     merged.kind = Kind::map;
@@ -232,7 +232,7 @@ Result<MasterFile> read_master_file(const std::string& path) {
   if (!root) return std::move(root).error();
   master.root = *std::move(root);
 
-  // Both keys are read before the merge, because only the main file's keys count.
+  // Only the keys of the main file count, so `default_include` and `include` are read before the merge.
   auto by_default = default_patterns(master.root);
   if (!by_default) return std::move(by_default).error();
   const Entry* include = master.root.find("include");

@@ -13,7 +13,7 @@
 namespace rest_fcgi::config {
 namespace {
 
-/// Returns the bytes of the unit `K`, `M` or `G`, or 0 for another letter.
+/// Returns the number of bytes in the unit `K`, `M` or `G`. Returns 0 for another letter.
 std::int64_t unit_of(char suffix) {
   constexpr std::string_view kUnits = "kmg";
   const std::size_t at = kUnits.find(lower(suffix));
@@ -41,7 +41,7 @@ std::optional<std::int64_t> integer_in(const Node& node) {
   return node.is(Kind::integer) ? yaml::to_integer(node.text) : std::nullopt;
 }
 
-/// Returns the boolean of a text such as `'True'` or `on`, in any case, or of the number 0 or 1.
+/// Returns the boolean for a text such as `'True'` or `on`, in any case, or for the number 0 or 1.
 std::optional<bool> named_boolean(const Node& node) {
   if (!node.is(Kind::string) && !node.is(Kind::integer)) return std::nullopt;
   const std::string name = lower(trimmed(node.text));
@@ -65,7 +65,7 @@ std::optional<std::string> text_with(const Node& node, std::initializer_list<std
 
 constexpr std::size_t kMostNearNames = 3;
 
-/// Returns the distance of two words by optimal string alignment.
+/// Returns the distance between two words by optimal string alignment.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, above, row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -113,7 +113,7 @@ const Node* Reader::value(std::string_view key) {
   return node != nullptr && is_lenient() && is_empty(*node) ? nullptr : node;
 }
 
-/// Converts a text such as `'4506'` and a number such as `4506.0` in the lenient style.
+/// Converts a node in the lenient style: a text such as `'4506'`, or a number such as `4506.0`.
 Node Reader::as_number(const Node& node) const {
   Node number = node;
   if (!is_lenient()) return number;
@@ -223,7 +223,7 @@ void Reader::log_level(std::string_view key, log::Level& value) {
   if (level) {
     value = *level;
   } else {
-    // The word "off" is refused, because Salt logs everything for the boolean and only errors for the text.
+    // The word "off" is refused: Salt logs everything for the boolean, and only errors for the text.
     const bool is_off = is_false(*node) || named_boolean(*node) == false;
     unexpected(*node, key, format("{}{}", is_off ? "quiet for no log, or another of " : "", kLogLevels));
   }

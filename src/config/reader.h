@@ -28,15 +28,15 @@ using yaml::mistake_at;
 using yaml::Node;
 using yaml::Place;
 
-/// `strict` is for keys of `rest_fcgi:`, and `lenient` for Salt's keys. With `lenient`, an empty value counts
-/// as absent, and a text may stand for a boolean or a number.
+/// How values are read. `strict` is for keys of `rest_fcgi:`, and `lenient` is for Salt's keys. With
+/// `lenient`, an empty value counts as absent, and texts may stand for booleans and numbers.
 enum class Style { strict, lenient };
 
 /// The first mistake, the warnings, and the values of keys that take effect only at start. Used by one
 /// thread.
 class Findings {
  public:
-  /// Reports the mistake `FILE:LINE: key: text`, with a full `key` such as `rest_fcgi: max_threads`.
+  /// Reports the mistake `FILE:LINE: key: text`. `key` is a full name such as `rest_fcgi: max_threads`.
   void add(const Place& place, std::string_view key, std::string_view text) {
     add(mistake_at(place, format("{}: {}", key, text)));
   }
@@ -44,7 +44,7 @@ class Findings {
     if (!first_) first_ = std::move(mistake);
   }
 
-  /// Reports that the node `found` differs from the text `expected`.
+  /// Reports that the node `found` is not as the text `expected` says.
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {
     add(found.place, key, format("found {}, expected {}", describe(found), expected));
   }
@@ -56,7 +56,7 @@ class Findings {
     start_keys_.emplace_back(std::move(key), std::move(value));
   }
 
-  /// Records a key that a Reader looked up, for a test. `path` includes the keys above the key.
+  /// Records a key that a Reader looked up, for a test. `path` is the full name of the key.
   void add_key(std::string path) { read_keys_.push_back(std::move(path)); }
   [[nodiscard]] const std::vector<std::string>& read_keys() const noexcept { return read_keys_; }
 
@@ -76,7 +76,7 @@ inline constexpr std::chrono::seconds kHour{3600};
 inline constexpr std::chrono::seconds kDay{86400};
 inline constexpr std::int64_t kGiB = 1024 * 1024 * 1024;
 
-/// The accepted numbers, including both ends.
+/// The range of accepted numbers. Both ends are accepted.
 struct Range {
   std::int64_t least = 0;
   std::int64_t most = 0;
@@ -94,20 +94,20 @@ inline constexpr Range kPorts{1, 65535};
   return node.is(Kind::boolean) && !yaml::to_boolean(node.text);
 }
 
-/// Returns the items of a list, or another value as the only item. Borrows `node`.
+/// Returns the items of a list. For another value, returns the value as the only item. Borrows `node`.
 [[nodiscard]] inline std::span<const Node> items_of(const Node& node) {
   return node.is(Kind::list) ? std::span(node.items) : std::span(&node, 1);
 }
 
-/// Reads the entries of one map into options. An absent key leaves the option's default. Borrows the map and
-/// `findings`. Used by one thread.
+/// Reads the entries of one map into options. An absent key leaves the default of the option. Borrows the map
+/// and `findings`. Used by one thread.
 class Reader {
  public:
-  /// `path` has the keys above `map`. A null `map` has no entries.
+  /// `path` is the full name of `map`. A null `map` has no entries.
   Reader(const Node* map, std::string path, Findings& findings, Style style = Style::strict)
       : map_(map), path_(std::move(path)), findings_(findings), style_(style) {}
 
-  /// Marks the next key as a key that takes effect only at start.
+  /// Marks the key that is read next as a key that takes effect only at start.
   Reader& at_start() {
     at_start_ = true;
     return *this;
@@ -123,7 +123,7 @@ class Reader {
     note_start_key(key, value.count());
   }
 
-  /// Reads an option with `parse`, which returns std::nullopt unless the value is as `expected`.
+  /// Reads an option. `parse` returns std::nullopt for a wrong value, and the mistake then shows `expected`.
   template <class Value, class Parse>
   void read(std::string_view key, Value& value, std::string_view expected, const Parse& parse) {
     if (const Node* node = this->value(key)) {
@@ -139,7 +139,7 @@ class Reader {
   void text(std::string_view key, std::string& value);
   void absolute_path(std::string_view key, std::string& value);
 
-  /// Reads the path of a helper program, or its socket as `unix:PATH`.
+  /// Reads the path of a helper program. `unix:PATH` is the path of its socket.
   void program_or_socket(std::string_view key, std::string& value);
 
   void flag(std::string_view key, bool& value);
@@ -148,7 +148,7 @@ class Reader {
   /// Reads a number of bytes, such as `65536` or `64K`.
   void bytes(std::string_view key, std::size_t& value, Range range);
 
-  /// Reads seconds with a fraction. `least` is in milliseconds, `most` in seconds.
+  /// Reads seconds with a fraction. `least` is in milliseconds, and `most` is in seconds.
   void seconds(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
                std::chrono::seconds most);
   void whole_seconds(std::string_view key, std::chrono::seconds& value, Range range);
@@ -157,35 +157,35 @@ class Reader {
   /// Returns the value if it is one of `names`. Otherwise reports a mistake.
   std::optional<std::string> choice(std::string_view key, std::initializer_list<std::string_view> names);
 
-  /// Reads a list of texts, or one text. Leaves out empty items and `false`.
+  /// Reads a list of texts. One text counts as a list. Leaves out empty items and `false`.
   void texts(std::string_view key, std::vector<std::string>& values, std::string_view expected);
 
-  /// Reads a secret, which messages do not show.
+  /// Reads a secret. Messages do not show its value.
   void secret(std::string_view key, Secret& value);
 
-  /// Returns the map or list of that key, or null if the key is absent, or is empty in the lenient style.
+  /// Returns the map of `key`, or null if `key` is absent. In the lenient style, an empty map gives null.
   const Node* map(std::string_view key) { return container(key, Kind::map, "a map"); }
   const Node* list(std::string_view key) { return container(key, Kind::list, "a list"); }
   Reader section(std::string_view key) { return {map(key), path_to(key), findings_, style_}; }
 
-  /// Returns a strict Reader for a section, which may be empty.
+  /// Returns a strict Reader for a section. The section may be empty.
   Reader own_section(std::string_view key);
 
-  /// Returns the value of that key and marks the key as known. Returns null if the key is absent, or is empty
-  /// in the lenient style.
+  /// Returns the value of `key` and marks `key` as known. Returns null if `key` is absent. In the lenient
+  /// style, an empty value gives null, too.
   const Node* value(std::string_view key);
 
-  const Node* value_or_empty(std::string_view key);  ///< returns a value, even an empty value
+  const Node* value_or_empty(std::string_view key);  ///< Returns the value even if it is empty.
 
-  /// Warns of each of these keys in the map, which have no effect, and marks them as known.
+  /// Marks `keys` as known. Warns that they have no effect if the map has them.
   void warn_of_removed(std::initializer_list<std::string_view> keys);
 
-  /// Reports a mistake, or a warning, for each key that was not read. Keys that begin with `refused` are
-  /// mistakes.
+  /// Reports each key that was not read: as a mistake, or as a warning. Keys that begin with `refused` are
+  /// mistakes in each case.
   void refuse_unknown_keys() { report_unknown_keys(true, {}); }
   void warn_of_unknown_keys(std::string_view refused = {}) { report_unknown_keys(false, refused); }
 
-  /// Warns of each unread key that resembles a known key, except the keys in `others`.
+  /// Warns of unread keys that resemble a known key. Does not warn of the keys in `others`.
   void warn_of_near_keys(std::initializer_list<std::string_view> others);
 
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {
@@ -213,7 +213,7 @@ class Reader {
   bool at_start_ = false;
 };
 
-/// Returns up to three of `names` within `most` letters of `word`, the most similar first.
+/// Returns up to three of `names` that differ from `word` in at most `most` letters, the most similar first.
 [[nodiscard]] std::vector<std::string> near_names(std::string_view word,
                                                   const std::vector<std::string>& names,
                                                   std::size_t most = static_cast<std::size_t>(-1));
@@ -226,15 +226,15 @@ template <class Things>
   return names;
 }
 
-/// Returns the log level with this name in Salt, in any case.
+/// Returns the log level that Salt calls `name`, in any case.
 [[nodiscard]] std::optional<log::Level> level_of(std::string_view name);
 inline constexpr std::string_view kLogLevels =
     "all, garbage, trace, debug, profile, info, warning, error, critical or quiet";
 
-/// Returns ADDRESS for `[ADDRESS]`, and any other text unchanged.
+/// Returns ADDRESS for `[ADDRESS]`. Returns any other text unchanged.
 [[nodiscard]] std::string_view without_brackets(std::string_view host);
 
-/// Returns whether `host` is a host name or an address. An IPv6 address has no brackets.
+/// Returns whether `host` is a host name, an IPv4 address, or an IPv6 address without brackets.
 [[nodiscard]] bool is_host(std::string_view host);
 inline constexpr std::string_view kHostExpected =
     "an address such as 192.0.2.7 or ::1, or a name that has one";

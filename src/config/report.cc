@@ -82,7 +82,7 @@ std::string master_line(const salt::Options& options) {
   return format("{} port {}, events from {}", options.interface, options.ret_port, events);
 }
 
-/// The names have the order of `log::Level`.
+/// The names of the log levels, in the order of `log::Level`.
 constexpr std::string_view kLevelNames[] = {"debug", "info", "warning", "error", "quiet"};
 
 std::string log_line(const log::Options& options) {
@@ -107,7 +107,7 @@ std::string listen_line(const Settings& settings) {
   return format("the socket on file descriptor 0{}", has_ports ? ", if there is one" : "");
 }
 
-/// Returns the end of a sentence about the client certificates that a port with TLS accepts.
+/// Returns the end of a sentence that says which client certificates a port with TLS accepts.
 std::string client_certificates_text(const gateway::HttpOptions& options) {
   if (options.client_certificates == gateway::ClientCertificates::none) return "";
   const bool required = options.client_certificates == gateway::ClientCertificates::required;
@@ -117,7 +117,7 @@ std::string client_certificates_text(const gateway::HttpOptions& options) {
                 options.ssl_ca_certs, names);
 }
 
-/// Returns a line for each path and port of a module, or no lines without `rest_fcgi: netapi`.
+/// Returns a line for each path and port of a module. Returns no lines if `rest_fcgi: netapi` is not set.
 std::vector<std::string> served_lines(const Settings& settings) {
   const FrontEnds& front_ends = settings.front_ends;
   std::vector<std::string> lines;
@@ -255,8 +255,8 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   return text;
 }
 
-/// Writes each visible option by name, so that a new option stays hidden. SaltGUI shows errors if
-/// `saltgui_full_return` or `saltgui_templates` is missing.
+/// Writes the visible options, each by its name, so that a new option stays hidden. Without
+/// `saltgui_full_return` or `saltgui_templates`, SaltGUI shows errors.
 Json config_values(const Settings& settings, const Node& master_file) {
   std::string text;
   JsonWriter writer(text);

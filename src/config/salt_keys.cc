@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kNodegroupForms =
     "a compound target such as 'web* and G@os:Debian', or a list of its words";
 
-/// Returns whether Salt reads the node as one word of a nodegroup. Every scalar except null is a word.
+/// Returns whether Salt reads the node as one word of a nodegroup. Salt does so for every scalar except null.
 bool is_word(const Node& node) {
   return !node.is(Kind::list) && !node.is(Kind::map) && !node.is(Kind::null);
 }
@@ -75,8 +75,8 @@ std::string read_text(Reader& top, std::string_view key, std::string value) {
   return value;
 }
 
-/// Reads `token_expire_user_override`: a boolean, or a map from back ends to users. Other values are false,
-/// as in Salt.
+/// Reads `token_expire_user_override`: a boolean, or a map from back ends to users. As in Salt, other values
+/// count as false.
 void read_token_life_rule(Reader& top, auth::TokenLifeRule& rule) {
   static constexpr std::string_view kKey = "token_expire_user_override";
   const Node* node = top.value(kKey);
@@ -95,7 +95,7 @@ void read_tokens(Reader& top, auth::Options& options) {
   read_token_life_rule(top, options.token_expire_user_override);
 }
 
-/// Warns that `publisher_acl_blacklist` has no effect here.
+/// Warns that `publisher_acl_blacklist` has no effect in this program.
 void warn_of_blacklist(Reader& top) {
   const Node* blacklist = top.value("publisher_acl_blacklist");
   if (blacklist == nullptr || blacklist->entries.empty()) return;
@@ -103,7 +103,7 @@ void warn_of_blacklist(Reader& top) {
                       "publisher_acl_blacklist: is not enforced here; external_auth alone decides");
 }
 
-/// The keys for features of a Salt master that the embedded engine lacks.
+/// Keys for features of a Salt master that the engine `embedded` does not have.
 constexpr std::string_view kKeysOfMasters =
     "reactor engines schedule event_return peer peer_run publisher_acl client_acl ext_pillar master_tops "
     "external_nodes pillar_roots file_roots gitfs_remotes runner_dirs syndic_master client_acl_blacklist "
@@ -114,8 +114,8 @@ std::string read_cachedir(Reader& top) {
   return read_text(top, "cachedir", "/var/cache/salt/master");
 }
 
-/// Returns the store's folder for the engine `salt`: systemd's state directory, or a folder in the master's
-/// `cachedir`.
+/// Returns the folder of the store for the engine `salt`. It is systemd's state directory, or a folder in the
+/// master's `cachedir`.
 std::string state_folder(const std::string& cachedir) {
   const char* given = std::getenv("STATE_DIRECTORY");
   const std::string_view folders = given != nullptr ? given : "";
@@ -123,7 +123,7 @@ std::string state_folder(const std::string& cachedir) {
   return folder.starts_with('/') ? folder : cachedir + "/rest_fcgi";
 }
 
-/// Reads the keys that the engine `embedded` uses, and that a real master uses itself.
+/// Reads the keys that the engine `embedded` uses. With the engine `salt`, only the master uses them.
 void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings) {
   top.secret("sharedsecret", settings.auth.sharedsecret);
   top.text("auth.pam.service", settings.auth.pam.service);
@@ -135,7 +135,7 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   warn_of_blacklist(top);
 }
 
-/// Returns the address of the master, from `interface`, the address at which the master listens.
+/// Returns the address of the master. The key `interface` has the address on which the master listens.
 std::string read_master_address(Reader& top) {
   constexpr std::string_view kKey = "interface";
   const std::string interface(without_brackets(read_text(top, kKey, "0.0.0.0")));
@@ -146,7 +146,7 @@ std::string read_master_address(Reader& top) {
   return interface == "::" ? "::1" : interface;
 }
 
-/// Returns the event bus's folder, which is in `cachedir` if the path is too long, as in Salt's
+/// Returns the folder of the event bus. If its path is too long, the folder is in `cachedir`, as in Salt's
 /// `apply_master_config`.
 std::string read_sock_dir(Reader& top) {
   constexpr std::size_t kMostBeyond = 10;
@@ -161,7 +161,7 @@ void read_port(Reader& top, std::string_view key, unsigned& port) {
   port = static_cast<unsigned>(number);
 }
 
-/// Reads the number of workers from `worker_threads`, or from the pool `*` of `worker_pools` (Salt 3008).
+/// Reads the number of workers: `worker_threads`, or the size of the pool `*` in `worker_pools` (Salt 3008).
 void read_workers(Reader& top, std::size_t& workers) {
   constexpr Range kWorkers{1, 1024};
   top.count("worker_threads", workers, kWorkers);
@@ -184,7 +184,7 @@ void read_transport(Reader& top) {
   top.unexpected(*transport, "transport", "zeromq");
 }
 
-/// Returns the nodegroups of a map, which may be null. The engine checks the words of a group.
+/// Returns the nodegroups in a map. The map may be null. The words of a group are checked by the engine.
 std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Findings& findings) {
   std::vector<master::NodegroupOptions> groups;
   if (nodegroups == nullptr) return groups;
@@ -271,7 +271,7 @@ void make_cachedir(const Settings& settings) {
   std::error_code ignored;
   const bool was_there = std::filesystem::exists(above, ignored);
   const bool is_made = std::filesystem::create_directories(cachedir, ignored);
-  // Salt's own programs, which may run as another user, use this folder.
+  // Salt's programs use this folder and may run as another user.
   if (is_made && !was_there) std::filesystem::permissions(above, std::filesystem::perms(0755), ignored);
 }
 

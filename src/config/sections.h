@@ -13,37 +13,37 @@
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/master/salt/options.h"
 
-/// Functions that read parts of the master file into options, and add mistakes and warnings to the findings.
+/// Functions that read parts of the master file into options. They add mistakes and warnings to a Findings.
 namespace rest_fcgi::config {
 
 /// Salt's master file, merged with all files that it includes.
 struct MasterFile {
   Node root;
-  std::vector<std::string> warnings;  ///< warnings of one line each
+  std::vector<std::string> warnings;  ///< Warnings of one line each.
 };
 
-/// Reads and merges the file `path` and its `default_include` and `include`, as Salt does. Errors:
-/// configuration, for a file that is unreadable, writable by every user, or not a map.
+/// Reads the file `path`. Merges the files of its `default_include` and `include`, as Salt does. Errors:
+/// configuration, if a file is unreadable, writable by every user, or not a map.
 [[nodiscard]] Result<MasterFile> read_master_file(const std::string& path);
 
 [[nodiscard]] Settings read_settings(const Node& root, Findings& findings);
 
-/// Returns the path without `.`, `..` and superfluous slashes, for comparisons.
+/// Returns the path without `.`, `..` and superfluous slashes, so that paths can be compared.
 [[nodiscard]] std::string normal(const std::filesystem::path& path);
 
 void read_salt_keys(Reader& top, Settings& settings);
 
-/// Adds one warning that names the keys of `root` which only a real master uses.
+/// Adds one warning that lists the keys in `root` that only a real master uses.
 void warn_of_keys_of_masters(const Node& root, Findings& findings);
 
-/// Reads `external_auth`. With the engine `salt`, skips settings of back ends, and only warns of unknown
-/// rules. REQUIRES: the engine was read.
+/// Reads `external_auth`. With the engine `salt`, ignores the settings of back ends, and only warns of
+/// unknown rules. REQUIRES: the key `engine` was read.
 void read_external_auth(Reader& top, Settings& settings);
 
-/// The eauth back ends of the embedded engine.
+/// The eauth back ends of the engine `embedded`.
 inline constexpr std::string_view kOwnBackEnds[] = {"auto", "file", "pam", "sharedsecret"};
 
-/// Returns the back ends with which users can log in, which are all back ends with the engine `salt`.
+/// Returns the back ends with which users can log in. With the engine `salt`, these are all back ends.
 /// REQUIRES: `external_auth` and `allow_auto_eauth` were read.
 [[nodiscard]] std::vector<std::string> enabled_eauths(const Settings& settings);
 
@@ -53,18 +53,18 @@ void read_job_caches(Reader& top, Settings& settings);
 /// Reads the `etcd.*` keys of Salt's etcd returner.
 void read_etcd_returner(Reader& top, returner::EtcdOptions& options);
 
-/// Marks the `etcd.*` keys, including absent keys, as keys that take effect only at start.
+/// Marks all `etcd.*` keys as keys that take effect only at start, even if they are absent.
 void note_etcd_returner(Reader& top, const returner::EtcdOptions& options);
 
-/// Reads `rest_fcgi: ext_job_cache`, the job cache of this program for a real master's jobs. REQUIRES: the
-/// engine was read.
+/// Reads `rest_fcgi: ext_job_cache`: the job cache of this program for the jobs of a real master. REQUIRES:
+/// the key `engine` was read.
 void read_recorded_jobs(Reader& section, Reader& top, Settings& settings);
 
 /// Reads the keys of `rest_fcgi:` that the engine `salt` uses.
 void read_salt_section(Reader& section, Settings& settings);
 
-/// Returns the result of the wheel function `config.values`: the options that are not secret, and SaltGUI's
-/// options.
+/// Returns the result of the wheel function `config.values`: the options that are not secret, and the options
+/// of SaltGUI.
 [[nodiscard]] Json config_values(const Settings& settings, const Node& master_file);
 
 /// Reads `rest_fcgi: login_guard` and `pam_helper`. REQUIRES: the number of threads was read.

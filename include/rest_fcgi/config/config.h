@@ -41,17 +41,17 @@ struct CommandLine {
     show_help
   };
   Action action = Action::serve;
-  std::string config;                   ///< `--config`, else SALT_MASTER_CONFIG, else /etc/salt/master
-  std::optional<std::string> listen;    ///< `--listen`, which replaces the configured address
-  std::optional<log::Level> log_level;  ///< `--log-level`, which replaces the configured level
-  std::string eauth;  ///< the back end for make_token and revoke; empty revokes for all back ends
-  /// The user for make_token, revoke, explain and init. If empty, init asks for the name.
+  std::string config;  ///< The value of `--config`, or of SALT_MASTER_CONFIG, or /etc/salt/master.
+  std::optional<std::string> listen;    ///< The address in `--listen`, which replaces the configured address.
+  std::optional<log::Level> log_level;  ///< The level in `--log-level`, which replaces the configured level.
+  std::string eauth;  ///< The back end for make_token and revoke. If empty, revoke uses all back ends.
+  /// The user for make_token, revoke, explain and init. If it is empty, init asks for the name.
   std::string username;
   std::string fun;
   std::string tgt;
-  bool has_password_on_stdin = false;  ///< init reads the password from standard input
-  watch::Options watch;                ///< if `url` is empty, the configuration has the address
-  std::string token_file;              ///< the file with the token for watch; empty means SALTAPI_TOKEN
+  bool has_password_on_stdin = false;  ///< Whether `init` reads the password from standard input.
+  watch::Options watch;    ///< The options for watch. If `url` is empty, the configuration has the address.
+  std::string token_file;  ///< The file with the token for watch. If empty, SALTAPI_TOKEN has the token.
 };
 
 /// Parses the arguments of main(). Errors: configuration, with the name of the wrong option.
@@ -60,35 +60,35 @@ struct CommandLine {
 /// Returns the text of `--help`.
 [[nodiscard]] std::string help_text();
 
-/// `embedded` has minions in this process, and `salt` uses a real Salt master.
+/// The engine `embedded` has minions in this process. The engine `salt` uses a real Salt master.
 enum class Engine { embedded, salt };
 
 /// The netapi modules that answer requests, with their paths and ports.
 struct FrontEnds {
-  bool are_named = false;  ///< `rest_fcgi: netapi` is set, so that modules may have ports
+  bool are_named = false;  ///< Whether `rest_fcgi: netapi` is set, so that modules may have ports.
   std::vector<netapi::Module> served{netapi::Module::rest_wsgi};
   /// The module for each FastCGI path. Only the path `/` ends with a slash.
   std::vector<std::pair<std::string, netapi::Module>> mounts{{"/", netapi::Module::rest_wsgi}};
-  std::vector<netapi::Module> http;    ///< the module of each entry of `gateway::Options::http`
-  std::vector<netapi::Module> idle{};  ///< the modules that have a section but are not served
-  /// The trusted web servers, or std::nullopt for `auto`. `gateway::Options::http` has the resulting
-  /// addresses.
+  std::vector<netapi::Module> http;    ///< The module of each entry of `gateway::Options::http`.
+  std::vector<netapi::Module> idle{};  ///< The modules that have a section but are not served.
+  /// The trusted web servers, or std::nullopt for `auto`. `gateway::Options::http` has the addresses that
+  /// follow from this option.
   std::optional<std::vector<std::string>> trusted_proxies{};
-  /// The keys of salt-api that have no effect in this program.
+  /// The keys of salt-api that this program accepts and ignores.
   std::vector<std::string> inert{};
-  /// The port for Prometheus.
+  /// The port from which Prometheus reads the metrics.
   std::optional<gateway::HttpOptions> metrics{};
-  bool health = false;  ///< the modules' ports and paths also answer `/health` and `/ready`
+  bool health = false;  ///< Whether the modules' ports and paths answer `/health` and `/ready`.
 };
 
-/// The `FILE:LINE` of each configuration key, by the full name such as `rest_fcgi: listen`.
+/// The place `FILE:LINE` of each configuration key. The key has its full name, such as `rest_fcgi: listen`.
 using Places = std::map<std::string, std::string, std::less<>>;
 
 struct Settings {
   log::Options log;
   gateway::Options gateway;
   FrontEnds front_ends;
-  netapi::Options netapi;  ///< the options of rest_wsgi, which all modules share
+  netapi::Options netapi;  ///< The options of rest_wsgi. All modules have these options.
   netapi::RestCherrypyOptions rest_cherrypy;
   netapi::RestTornadoOptions rest_tornado;
   netapi::StreamLimits streams;
@@ -99,86 +99,86 @@ struct Settings {
   store::Options store;
   returner::Options returner;
   Engine engine = Engine::embedded;
-  std::string master_user = "root";  ///< Salt's `user`: the system user that the master runs as
-  /// Salt's default `cachedir`, if the engine `embedded` uses this folder; otherwise empty.
+  std::string master_user = "root";  ///< Salt's `user`: the system user that the master runs as.
+  /// The folder of Salt's default `cachedir`. Empty unless the engine `embedded` uses this folder.
   std::string default_cachedir;
-  std::vector<std::string> warnings;  ///< warnings of one line each
+  std::vector<std::string> warnings;  ///< Warnings of one line each.
   Places places;
   /// The keys that take effect only at start, with their values.
   std::vector<std::pair<std::string, std::string>> start_keys;
 
-  /// Returns settings that open no database, for `--check-config` and `--explain`, which any user may run.
+  /// Returns these settings without databases, for `--check-config` and `--explain`, which any user may run.
   [[nodiscard]] Settings without_files() &&;
 
-  /// Returns settings that store tokens and no jobs, for `--mk-token`.
+  /// Returns these settings without job caches, for `--mk-token`, which stores a token.
   [[nodiscard]] Settings without_jobs() &&;
 };
 
 /// Reads the master file with its includes. Ignores unknown keys at the top level, but not below
-/// `rest_fcgi:`. Errors: configuration, as one line `FILE:LINE: KEY: found X, expected Y`.
+/// `rest_fcgi:`. Errors: configuration, with the line `FILE:LINE: KEY: found X, expected Y`.
 [[nodiscard]] Result<Settings> load(const CommandLine& command_line);
 
-/// Returns the error with `FILE:LINE` in front, if its message begins with a configuration key.
+/// Returns the error. If its message begins with a configuration key, puts `FILE:LINE` in front.
 [[nodiscard]] Error with_place(Error error, const Settings& settings);
 
-/// Creates the folder `default_cachedir` with its parents. The store reports a failure when it opens its
-/// file.
+/// Creates the folder `default_cachedir` with its parents. Ignores a failure, because the store reports it
+/// when it opens its file.
 void make_cachedir(const Settings& settings);
 
 /// Adds a warning about a rule that only a real master understands. `mistake` is `FILE:LINE: KEY: TEXT`.
 void leave_to_master(std::string_view mistake, Settings& settings);
 
-/// Checks that this process can serve this host's Salt master. Errors: configuration, if `engine: salt` is
-/// missing or the master runs as another user, with advice.
+/// Checks that this process can serve the Salt master of this host. Errors: configuration with advice, if
+/// `engine: salt` is missing or the master runs as another user.
 [[nodiscard]] Result<void> check_salt(const Settings& settings, const CommandLine& command_line);
 
 using PasswordToHash = std::function<Result<std::string>(const Secret& password)>;
 
-/// Writes a first configuration to `command_line.config`, with a password file, and starts the services under
-/// systemd. Asks on the terminal for missing values. Returns a text for the user. Errors: configuration, if a
-/// file exists; internal; those of `hash`.
+/// Writes a first configuration to `command_line.config`, with a password file. Starts the services under
+/// systemd. Asks for missing values on the terminal. Returns a text for the user. Errors: configuration, if a
+/// file exists; internal; the errors of `hash`.
 [[nodiscard]] Result<std::string> init(const CommandLine& command_line, const PasswordToHash& hash);
 
 /// The two files of a first configuration, and the user that may log in.
 struct FirstSetup {
-  std::string config;  ///< the path of the master file
-  std::string users;   ///< the path of the password file
+  std::string config;  ///< The path of the master file.
+  std::string users;   ///< The path of the password file.
   std::string user;
-  std::string hash;  ///< the hash of the user's password, as Apache's htpasswd writes it
-  gid_t group = 0;   ///< the group that may read both files
+  std::string hash;  ///< The hash of the user's password, as Apache's htpasswd writes it.
+  gid_t group = 0;   ///< The group that may read both files.
 };
 
-/// Writes the two files of `init`, and replaces no existing file. Errors: those of `init`.
+/// Writes the two files of `init`. Replaces no existing file. Errors: the errors of `init`.
 Result<void> write_first_setup(const FirstSetup& setup);
 
 [[nodiscard]] bool takes_hooks(const Settings& settings);
 
-/// Returns the output of `--check-config`. The engine's texts `event_bus` and `hooks` say whether this
-/// process can read and fire the master's events, and may be empty.
+/// Returns the output of `--check-config`. `event_bus` and `hooks` are texts that say whether this process
+/// can read and fire the events of the master. They may be empty.
 [[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line,
                                   std::string_view event_bus = {}, std::string_view hooks = {});
 
-/// Returns the line of `--check-config` about a rule that matches nothing, with the most similar of `names`.
+/// Returns the line of `--check-config` about a rule that matches nothing. Shows the most similar of `names`.
 [[nodiscard]] std::string idle_rule_line(std::string_view place, std::string_view text, std::string_view what,
                                          const std::vector<std::string>& names);
 
-/// Returns the changed keys that need a restart, such as `rest_fcgi: listen`.
+/// Returns the changed keys that take effect only after a restart, such as `rest_fcgi: listen`.
 [[nodiscard]] std::vector<std::string> restart_keys(const Settings& running, const Settings& wanted);
 
-/// Reads a line of standard input as a password, without echo on a terminal. Errors: configuration, for a
-/// missing or too long line.
+/// Reads a line of standard input as a password, without echo on a terminal. Errors: configuration, if the
+/// line is missing or too long.
 [[nodiscard]] Result<Secret> read_password();
 
-/// Returns the token for `--watch`: the first line of `--token-file`, or the variable SALTAPI_TOKEN. Errors:
-/// configuration, if there is no token.
+/// Returns the token for `--watch`. It is the first line of `--token-file`, or the value of the variable
+/// SALTAPI_TOKEN. Errors: configuration, if there is no token.
 [[nodiscard]] Result<Secret> read_token(const CommandLine& command_line);
 
 /// Returns the URL of the first port of rest_cherrypy or rest_tornado, for requests from this host. Errors:
-/// configuration, if there is no such port or if it has TLS, because the name of its certificate is unknown.
+/// configuration, if there is no port, or if the port has TLS, because its certificate's name is unknown.
 [[nodiscard]] Result<std::string> local_events_url(const Settings& settings);
 
-/// Writes one line to standard output without stdio, whose buffers are not wiped. Returns false after a
-/// failure.
+/// Writes one line to standard output. Does not use stdio, because its buffers are not wiped. Returns false
+/// after a failure.
 [[nodiscard]] bool print_secret(const Secret& secret);
 
 }  // namespace rest_fcgi::config
