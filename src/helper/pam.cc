@@ -68,8 +68,8 @@ struct Talk {
   bool password_was_asked_for = false;
 };
 
-/// Answers the prompts of PAM's modules (pam_conv(3)): with the password without echo, and with the user name
-/// otherwise.
+/// Answers the prompts of PAM's modules (pam_conv(3)). A prompt without echo gets the password, and other
+/// prompts get the user name.
 int converse(int count, const pam_message** messages, pam_response** answers, void* data) {
   auto& given = *static_cast<Talk*>(data);
   if (count <= 0 || count > PAM_MAX_NUM_MSG) return PAM_CONV_ERR;
@@ -91,7 +91,7 @@ int converse(int count, const pam_message** messages, pam_response** answers, vo
   return PAM_SUCCESS;
 }
 
-/// Replaces PAM's delay after a failed login. The responder delays the answer instead.
+/// Replaces PAM's delay after a failed login, because the responder delays the answer.
 void no_delay(int, unsigned, void*) {}
 
 class Conversation {
@@ -180,7 +180,7 @@ std::string path_of(const std::string& service, const std::string& confdir) {
 
 /// Returns whether a service's file, or a file that it includes, names pam_unix in an `auth` line.
 bool uses_pam_unix(const std::string& service, const std::string& confdir, int depth = 0) {
-  constexpr int kMaxDepth = 16;  // libpam has the same limit
+  constexpr int kMaxDepth = 16;  // This is the limit of libpam.
   std::ifstream file(path_of(service, confdir));
   for (std::string line; depth < kMaxDepth && std::getline(file, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
@@ -203,7 +203,7 @@ bool uses_pam_unix(const std::string& service, const std::string& confdir, int d
 Answer verify(const Request& request, const std::string& confdir) {
   if (!auth::pam::is_username(request.username)) return {Outcome::refused, "the user name is malformed", {}};
   if (request.password.size() == 0) return {Outcome::refused, "the password is empty", {}};
-  // PAM's modules would see only the text before the NUL byte.
+  // Refuses a password with a NUL byte, because PAM's modules would see only the text before the NUL byte.
   if (request.password.reveal().find('\0') != std::string_view::npos) {
     return {Outcome::refused, "the password contains a NUL byte", {}};
   }
@@ -219,7 +219,7 @@ Answer verify(const Request& request, const std::string& confdir) {
   if (!conversation.step([](pam_handle_t* handle) { return ::pam_authenticate(handle, kFlags); })) {
     return refusal(conversation, "authentication");
   }
-  // In the services `su` and `chsh`, pam_rootok accepts a login by root without the password.
+  // Refuses services such as `su`, in which pam_rootok accepts a login by root without the password.
   if (!conversation.password_was_asked_for()) {
     return {Outcome::failed, "authentication: no module asked for the password: choose another service", {}};
   }
@@ -229,7 +229,7 @@ Answer verify(const Request& request, const std::string& confdir) {
   return {Outcome::good, {}, group_names_of(std::string(request.username))};
 }
 
-/// Returns why the process cannot check logins with a service, or an empty text.
+/// Returns why this process cannot check logins with the service `name`, or an empty text.
 std::string why_unusable(std::string_view name, const std::string& confdir) {
   const std::string service = file_name_of(name);
   const std::string path = path_of(service, confdir);
@@ -245,9 +245,9 @@ std::string why_unusable(std::string_view name, const std::string& confdir) {
   return {};
 }
 
-constexpr int kBurst = 5;  // the burst is the number of passwords for five seconds
+constexpr int kBurst = 5;  // The number of seconds whose wrong passwords may come in one burst.
 
-/// Returns the time since the boot. All processes see the same clock, which is never set back.
+/// Returns the time since the boot. This clock is the same for all processes and is never set back.
 std::chrono::nanoseconds now() {
   timespec time{};
   ::clock_gettime(CLOCK_BOOTTIME, &time);
@@ -255,10 +255,10 @@ std::chrono::nanoseconds now() {
 }
 
 /// Limits the wrong passwords of all helpers that share a folder to `each_second` a second. A burst may have
-/// five times as many. Not thread-safe.
+/// five times this number. Not thread-safe.
 class FailureRate {
  public:
-  /// Opens the shared count in a file in `folder`. Without a usable folder, the process counts for itself.
+  /// Opens the count of all helpers in a file in `folder`. Without a usable folder, counts only this helper.
   FailureRate(int each_second, const std::string& folder)
       : interval_(Time(std::chrono::seconds(1)) / each_second) {
     if (folder.empty()) return;
@@ -269,13 +269,13 @@ class FailureRate {
                    ::strerror(errno));
   }
 
-  /// Counts one password as wrong before it is checked. Returns false if there were too many wrong passwords.
+  /// Counts one password as wrong before its check. Returns false if there were too many wrong passwords.
   [[nodiscard]] bool enter() {
     bool has_room = false;
     change([&] {
       const Time time = now();
       const Time most = time + kBurst * std::chrono::seconds(1);
-      // Only a damaged file has a time outside these limits.
+      // Limits a wrong time from a damaged file.
       paid_ = std::clamp(paid_, time, most);
       has_room = paid_ + interval_ <= most;
       if (has_room) paid_ += interval_;
@@ -283,7 +283,7 @@ class FailureRate {
     return has_room;
   }
 
-  /// Takes back the count of one password that was good.
+  /// Takes back the count of a password that was right.
   void uncount() {
     change([this] { paid_ -= interval_; });
   }
@@ -306,10 +306,10 @@ class FailureRate {
 
   const Time interval_;
   UniqueFd file_;
-  Time paid_{0};  // the time at which all counted passwords have expired
+  Time paid_{0};  // The time at which all counted passwords have expired.
 };
 
-constexpr unsigned kLongestRequest = 60;  // seconds; the responder waits at most 30 seconds
+constexpr unsigned kLongestRequest = 60;  // The time limit in seconds. The responder waits up to 30 seconds.
 
 constexpr const char* kUsage =
     "Usage: rest_fcgi_pam [--confdir DIR] [--peer USER] [--rate N]\n"
@@ -362,13 +362,13 @@ void harden() {
   ::umask(077);
 }
 
-/// Returns a duplicate of a standard descriptor, which programs of PAM's modules do not inherit.
+/// Returns a duplicate of a standard descriptor. Programs that PAM's modules start do not inherit it.
 int take(int fd) {
   return ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-/// Protects the answers from PAM's modules: redirects standard input to /dev/null and standard output to the
-/// log.
+/// Redirects standard input to /dev/null and standard output to the log, so that PAM's modules do not disturb
+/// the protocol.
 bool redirect_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   return nothing >= 0 && ::dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&

@@ -51,7 +51,7 @@ using wire::Reply;
 using Streams = std::array<UniqueFd, 3>;
 using Time = steady_clock::time_point;
 
-constexpr milliseconds kKillPatience{5000};  // the longest wait for the end of killed processes
+constexpr milliseconds kKillPatience{5000};  // The longest wait for the end of killed processes.
 constexpr milliseconds kKillRound{10};
 
 std::string errno_text(int error) {
@@ -142,7 +142,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// The work of the child process until execve(2) replaces it by the program.
+/// What the child process does until execve(2) replaces it by the program.
 class Beginning {
  public:
   Beginning(const StartOrder& order, int report) : order_(order), report_(report) {}
@@ -152,14 +152,14 @@ class Beginning {
   /// `helper` ends.
   [[noreturn]] void become_program(const Streams& streams, pid_t helper) const {
     for (int signal = 1; signal < NSIG; ++signal)
-      ::signal(signal, SIG_DFL);  // the call fails for SIGKILL and SIGSTOP
-    ::setsid();                   // cannot fail, because a new process leads no group
+      ::signal(signal, SIG_DFL);  // The call fails for SIGKILL and SIGSTOP.
+    ::setsid();                   // The call cannot fail, because a new process leads no group.
     for (int fd = 0; fd < 3; ++fd) {
       if (::dup2(streams[static_cast<std::size_t>(fd)].get(), fd) < 0)
         give_up(StartFailure::Step::preparation);
     }
     if (order_.identity) take_on(*order_.identity);
-    // The change of the user resets the setting, so the setting comes after the change.
+    // Sets PR_SET_PDEATHSIG after the change of the user, which resets it.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != helper) ::_exit(127);
     ::umask(order_.umask);
@@ -174,7 +174,7 @@ class Beginning {
  private:
   [[noreturn]] void give_up(StartFailure::Step step, int error = errno) const {
     const StartFailure failure{step, error};
-    // The message is shorter than PIPE_BUF, so one write sends all or nothing.
+    // One write sends all or nothing, because the message is shorter than PIPE_BUF.
     [[maybe_unused]] const ssize_t written = ::write(report_, &failure, sizeof failure);
     ::_exit(127);
   }
@@ -204,7 +204,7 @@ class Beginning {
     int error = ENOENT;
     for (const std::string& path : candidates_for(order_.argv[0], environment)) {
       ::execve(path.c_str(), arguments.data(), variables.data());
-      // The error of a file that cannot be run is more useful than the error of a missing file.
+      // Prefers the error of a file that cannot be run to the error of a missing file.
       if (errno != ENOENT && errno != ENOTDIR) error = errno;
     }
     give_up(StartFailure::Step::program, error);
@@ -221,8 +221,8 @@ class Job {
   Job(const StartOrder& order, int socket) : order_(order), socket_(socket) {}
 
   /// Starts the program and reports its state. Waits until all processes have ended or cannot be ended. Ends
-  /// the program at its time limit and after a SIGTERM. Ends the program, too, when the responder closes the
-  /// socket or shuts it down for writing.
+  /// the program at its time limit, after a SIGTERM, and when the responder closes the socket or shuts it
+  /// down for writing.
   void run(Streams streams);
 
  private:
@@ -244,16 +244,16 @@ class Job {
   const StartOrder& order_;
   const int socket_;
   UniqueFd signals_;
-  UniqueFd report_;  // pipe from the child process, which a successful exec closes
+  UniqueFd report_;  // The pipe from the child process. A successful exec closes it.
   pid_t program_ = 0;
   std::optional<Time> term_at_;
   Time kill_at_{};
   std::optional<StartFailure> failure_;
   Reply::Kind how_ = Reply::Kind::ended;
   int code_ = 0;
-  bool is_closed_ = false;  // whether the responder closed its side of the socket
+  bool is_closed_ = false;  // Whether the responder closed its side of the socket.
   bool is_gone_ = false;
-  bool is_childless_ = false;  // whether all processes of the program have ended
+  bool is_childless_ = false;  // Whether all processes of the program have ended.
   bool is_time_to_kill_ = false;
 };
 
@@ -302,7 +302,7 @@ void Job::wait_for_something() {
   std::array<pollfd, 3> waited = {
       {{is_closed_ ? -1 : socket_, POLLIN, 0}, {report_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
   if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
-  if (waited[0].revents != 0) {  // the responder closed its side, because it sends nothing after the order
+  if (waited[0].revents != 0) {  // The responder sends no data here, so it closed its side.
     is_closed_ = true;
     if (!is_gone_) end(Reply::Kind::stopped);
   }
@@ -338,7 +338,7 @@ void Job::take_signals() {
 }
 
 void Job::reap() {
-  // The process group is killed while the program is a zombie. Until then, no other group can get its number.
+  // Kills the process group while the program is a zombie, because later another group may get the number.
   if (how_ != Reply::Kind::ended && !is_gone_) {
     siginfo_t zombie{};
     ::waitid(P_PID, static_cast<id_t>(program_), &zombie, WEXITED | WNOHANG | WNOWAIT);
@@ -361,7 +361,7 @@ void Job::reap() {
 void Job::end(Reply::Kind how) {
   how_ = how;
   kill_at_ = steady_clock::now() + order_.grace;
-  // The program may not have made its own process group yet.
+  // Signals only the program if it has not made its own process group yet.
   if (!is_gone_ && ::kill(-program_, SIGTERM) != 0) ::kill(program_, SIGTERM);
 }
 
@@ -384,10 +384,10 @@ std::vector<pid_t> children() {
 /// Kills all child processes. Returns false if a child process may not be killed.
 bool Job::kill_children() {
   const std::vector<pid_t> found = children();
-  // The kernel's list of children may be incomplete while processes start and end.
+  // Accepts an empty list, because the kernel's list of children may be incomplete for a moment.
   bool is_killed = found.empty();
   for (const pid_t child : found) {
-    // The child may have started another process in its group a moment ago.
+    // Kills the child's group, because the child may have started another process a moment ago.
     const pid_t group = ::getpgid(child);
     if (group > 0 && group != ::getpgrp()) is_killed = ::kill(-group, SIGKILL) == 0 || is_killed;
     is_killed = ::kill(child, SIGKILL) == 0 || is_killed;
@@ -416,7 +416,7 @@ int complain(const std::string& text, int status) {
   return status;
 }
 
-/// Reads the first bytes of the socket and the three descriptors that come with them.
+/// Reads the first bytes of the socket and the three descriptors that the server sends with the bytes.
 bool read_header(std::array<char, wire::kHeader>& header, Streams& streams) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{header.data(), header.size()};
@@ -457,7 +457,7 @@ int run(int argc, char** argv) {
                     EX_NOPERM);
   }
   for (int fd = 0; fd >= 0 && fd <= STDERR_FILENO;)
-    fd = ::open("/dev/null", O_RDWR);  // opens the missing ones of the descriptors 0, 1 and 2
+    fd = ::open("/dev/null", O_RDWR);  // Opens those of the descriptors 0, 1 and 2 that are closed.
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
   ::signal(SIGPIPE, SIG_IGN);
   Streams streams;

@@ -39,8 +39,7 @@ Error cannot_start(const Program& program, std::string_view cause) {
   return {ErrorKind::internal, format("The program '{}' cannot be started: {}", program.argv[0], cause)};
 }
 
-/// Refuses NUL bytes in arguments, variables and the folder, because the system would cut a text at a NUL
-/// byte.
+/// Refuses NUL bytes in arguments, variables and the folder, because the system cuts a text at a NUL.
 Result<void> check_texts(const Program& program) {
   const auto holds_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   if (std::any_of(program.argv.begin(), program.argv.end(), holds_nul) ||
