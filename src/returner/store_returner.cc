@@ -16,10 +16,9 @@ using store::Connection;
 using store::Row;
 using store::Store;
 
-constexpr std::int64_t kSlice = 500;  // the largest number of jobs that one transaction deletes
-constexpr std::int64_t kSliceInMemory =
-    8;                              // the largest number of jobs in memory that one transaction deletes
-constexpr std::size_t kChecks = 8;  // number of checks while new jobs of `max_bytes` arrive
+constexpr std::int64_t kSlice = 500;        // The largest number of jobs that one transaction deletes.
+constexpr std::int64_t kSliceInMemory = 8;  // The largest number in a database in memory.
+constexpr std::size_t kChecks = 8;          // The number of size checks for each `max_bytes` of new jobs.
 
 constexpr const char* kReserve = "INSERT INTO job (jid, saved) VALUES (?, ?) ON CONFLICT DO NOTHING";
 constexpr const char* kInsert =
@@ -102,7 +101,7 @@ class StoreReturner final : public Returner {
     const Result<std::int64_t> inserted = run(*store_, kInsert);
     note_added(load.arg.text().size() + all_returns.size());
     if (!inserted || *inserted > 0) return inserted ? Result<void>() : inserted.error();
-    // The job exists: `prep_jid` reserved the jid, or the job is saved again.
+    // Replaces an existing row. `prep_jid` has reserved the jid, or the caller saves the job a second time.
     return store_->transact([&](Connection& connection) -> Result<void> {
       const auto replaced = run(connection, kReplace);
       if (!replaced) return replaced.error();
@@ -185,7 +184,7 @@ class StoreReturner final : public Returner {
   Result<void> flush() override { return store_->sync(); }
 
  private:
-  /// Stores a return. `to` is the store, or a connection inside a transaction.
+  /// Stores a return by `to`, which is the store, or a connection inside a transaction.
   template <class Target>
   static Result<void> add(Target& to, const char* sql, JidKey key, const ReturnView& ret) {
     const auto added = to.execute(sql, key, ret.minion, ret.ret, ret.retcode, ret.success, ret.out);
@@ -203,7 +202,8 @@ class StoreReturner final : public Returner {
     drop_beyond_bound();
   }
 
-  /// Counts bytes of new jobs in memory, which can exceed the limit within a second.
+  /// Counts bytes of new jobs. Checks the size often for a database in memory, which can exceed its limit
+  /// within a second.
   void note_added(std::size_t bytes) {
     if (!store_->is_in_memory() || (unchecked_bytes_ += bytes) < max_bytes_ / kChecks) return;
     unchecked_bytes_ = 0;
@@ -233,9 +233,9 @@ class StoreReturner final : public Returner {
   const std::chrono::seconds keep_jobs_;
   const std::size_t max_bytes_;
   const Clock& clock_;
-  std::atomic<std::size_t> unchecked_bytes_ = 0;  // bytes of new jobs since the last check
+  std::atomic<std::size_t> unchecked_bytes_ = 0;  // The size in bytes of new jobs since the last check.
   std::atomic<bool> has_dropped_ = false;
-  Store::Registration cleaning_;  // the registration ends before the other members
+  Store::Registration cleaning_;  // The registered task ends before the other members are destroyed.
 };
 
 }  // namespace

@@ -12,21 +12,21 @@
 #include "rest_fcgi/core/result.h"
 #include "rest_fcgi/returner/returner.h"
 
-/// How the store's tables hold jids, minions and returns.
+/// Converts jids, minions and returns to their form in the store's tables.
 namespace rest_fcgi::returner {
 
-/// A jid as a 64-bit key: the number of 20 digits minus 20 * 10^18. Keys sort like their jids.
+/// A jid as a 64-bit key: the jid's number of 20 digits minus 20 * 10^18. Keys sort like their jids.
 using JidKey = std::int64_t;
 
-/// Returns the key of a jid with 20 digits and a year from 1100 to 2899, or absent for other texts.
+/// Returns the key of a jid with 20 digits and a year from 1100 to 2899. Returns absent for other texts.
 [[nodiscard]] std::optional<JidKey> key_of(std::string_view jid) noexcept;
 
-/// Returns the key of the first 20 digits of `jid`. A year out of range gives the nearest key.
+/// Returns the key of the first 20 digits of `jid`. For a year without a key, returns the nearest key.
 [[nodiscard]] JidKey nearest_key(std::string_view jid) noexcept;
 
 [[nodiscard]] std::string jid_of(JidKey key);
 
-/// Returns the key of the jid that stands for `time`.
+/// Returns the key of a jid that was made at `time`.
 [[nodiscard]] JidKey key_at(WallTime time) noexcept;
 
 /// Returns the error for a malformed jid. The message names the job cache.
@@ -38,7 +38,7 @@ struct JidKeys {
   JidKey greatest = 0;
 };
 
-/// Returns a range of keys that includes all jids of a query. `selects` checks each job in the range.
+/// Returns a range of keys with all jobs of a query. `selects` excludes other jobs in the range.
 [[nodiscard]] JidKeys keys_of(const JobQuery& query) noexcept;
 
 /// Returns whether a query selects the job. The jid need not have a key.
@@ -50,7 +50,7 @@ void add_minions(std::vector<std::string>& minions, const std::vector<std::strin
 [[nodiscard]] std::string strings_json(const std::vector<std::string>& strings);
 [[nodiscard]] std::vector<std::string> strings_in(std::string_view json);
 
-/// Returns a list of returns as JSON, without fields that have their usual value.
+/// Returns a list of returns as JSON. Leaves out fields that have their usual value.
 [[nodiscard]] std::string returns_json(std::span<const ReturnView> returns);
 [[nodiscard]] std::vector<JobReturn> returns_in(std::string_view json);
 

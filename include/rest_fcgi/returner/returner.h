@@ -20,7 +20,7 @@ namespace rest_fcgi::returner {
 /// Salt's load of a job: the function, the arguments and the target that a caller sent, without credentials.
 struct Load {
   std::string jid;
-  Json fun;  ///< the function's name, or a list of names for a compound call
+  Json fun;  ///< The function's name, or a list of names for a compound call.
   Json arg;
   Json tgt;
   std::string tgt_type;
@@ -35,13 +35,13 @@ struct JobReturn {
   int retcode = 0;
   bool success = true;
   std::string out;
-  /// Whether the return only stands for a minion that did not answer. A placeholder never replaces a return.
+  /// Whether this is a placeholder for a minion that did not answer. A placeholder never replaces a return.
   bool is_placeholder = false;
 };
 
 struct ReturnView {
   std::string_view minion;
-  std::string_view ret;  ///< the return as JSON text
+  std::string_view ret;  ///< The return as JSON text.
   int retcode = 0;
   bool success = true;
   std::string_view out;
@@ -54,23 +54,23 @@ struct ReturnView {
   return {ret.minion, ret.ret.text(), ret.retcode, ret.success, ret.out};
 }
 
-/// The failure that a stored load survives after the call has returned.
+/// What a stored load survives when `save_load` has returned.
 enum class Durability {
-  committed,  ///< the load survives the end of the process
-  durable,    ///< the load also survives a power cut
+  committed,  ///< The load survives the end of the process.
+  durable,    ///< The load survives the end of the process and a power cut.
 };
 
-/// A selection of jobs, sorted by jid and so by time. An empty text sets no condition.
+/// A selection of jobs, sorted by jid, which is the order of time. An empty text sets no condition.
 struct JobQuery {
-  std::string first{};        ///< the smallest selected jid
-  std::string last{};         ///< the greatest selected jid
-  std::string after{};        ///< the query selects only greater jids
-  std::string before{};       ///< the query selects only smaller jids
-  std::string fun{};          ///< the query selects only jobs with the single function `fun`
-  bool newest_first = false;  ///< whether the newest job comes first, and not the oldest
+  std::string first{};        ///< The smallest jid of the selection.
+  std::string last{};         ///< The greatest jid of the selection.
+  std::string after{};        ///< A jid. Only greater jids are selected.
+  std::string before{};       ///< A jid. Only smaller jids are selected.
+  std::string fun{};          ///< A function. Only jobs with this single function are selected.
+  bool newest_first = false;  ///< Whether the newest job comes first, and not the oldest.
 };
 
-/// A function that gets one load and returns whether it wants the next load. It must not call the returner.
+/// A function that gets one load and returns whether it wants the next load. It must not call the job cache.
 using LoadVisitor = std::function<bool(const Load&)>;
 
 /// The receiver of the jobs, returns and events of all hosts that share a job cache. The thread of a `Watch`
@@ -79,14 +79,14 @@ class ClusterListener {
  public:
   virtual ~ClusterListener() = default;
 
-  /// Returns whether the watch shall continue. The watch asks several times a second, from the fourth second
-  /// after `Watch::start` on.
+  /// Returns whether the watch must continue. The watch calls this several times a second, beginning three
+  /// seconds after `Watch::start`.
   [[nodiscard]] virtual bool wanted() = 0;
 
   /// Handles a new job. Any process on any host, or Salt itself, may have stored the load.
   virtual void job(const Load& load) = 0;
 
-  /// Handles a new or changed return after the call of `job` for its job. If the job is deleted, `load` has
+  /// Handles a new or changed return, after a call of `job` for its job. If the job was deleted, `load` has
   /// only the jid, function and arguments.
   virtual void returned(const Load& load, const JobReturn& ret) = 0;
 
@@ -96,14 +96,14 @@ class ClusterListener {
   virtual void lost(const std::string& reason) = 0;
 };
 
-/// A watch of one job cache, which passes the jobs, returns and events of all processes to its listener, in
-/// order and each once. A failed connection or member of the cluster causes no loss. The destructor waits for
-/// the thread of the watch. Thread-safe.
+/// A watch of one job cache. Passes the jobs, returns and events of all processes to its listener, in order
+/// and each once. A failed connection or a failed member of the cluster causes no loss. The destructor waits
+/// for the thread of the watch. Thread-safe.
 class Watch {
  public:
   virtual ~Watch() = default;
 
-  /// Starts the watch if it does not run. Events of the next second may be missing if no other process has a
+  /// Starts the watch if it does not run. Events of the first second may be missing if no other process has a
   /// listener. Fails with the errors of the job cache. Fails with `unavailable` after a second if another
   /// thread is starting the watch.
   [[nodiscard]] virtual Result<void> start(SteadyTime deadline) = 0;
@@ -127,11 +127,11 @@ class Returner {
 
   virtual Result<void> save_job(const Load& load, std::span<const ReturnView> returns) = 0;
 
-  /// Adds minions to the list of minions that are expected to return.
+  /// Adds minions to a job's list of minions that are expected to return.
   virtual Result<void> save_minions(std::string_view jid, const std::vector<std::string>& minions) = 0;
 
-  /// Stores a return, in place of an earlier return of the same minion. Drops a placeholder for a stored
-  /// return, and returns of jobs that are not stored.
+  /// Stores a return, in place of an earlier return of the same minion. Drops a placeholder if a return is
+  /// stored, and any return of a job that is not stored.
   virtual Result<void> returner(std::string_view jid, JobReturn ret) = 0;
 
   [[nodiscard]] virtual Result<std::optional<Load>> get_load(std::string_view jid) const = 0;
@@ -139,7 +139,7 @@ class Returner {
   /// Returns the stored returns of a job, sorted by minion. An unknown job has an empty list.
   [[nodiscard]] virtual Result<std::vector<JobReturn>> get_jid(std::string_view jid) const = 0;
 
-  /// Calls `visit` for each selected load. The cost depends on the number of visited jobs only.
+  /// Calls `visit` for each selected load. The cost depends only on the number of visited jobs.
   [[nodiscard]] virtual Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const = 0;
 
   /// Waits until the effects of all earlier calls survive a power cut.
@@ -152,11 +152,11 @@ class Returner {
 
 struct LoadPage {
   std::vector<Load> loads;
-  std::optional<JobQuery> rest;  ///< the query for the following pages; absent after the last page
+  std::optional<JobQuery> rest;  ///< The query for the following pages. Absent after the last page.
 };
 
-/// Returns a page with the first `most` selected loads. Fails with the errors of `get_jids`. REQUIRES: `most`
-/// is not 0.
+/// Returns a page with the first `most` loads that `query` selects. Fails with the errors of `get_jids`.
+/// REQUIRES: `most` is not 0.
 [[nodiscard]] Result<LoadPage> get_page(const Returner& cache, JobQuery query, std::size_t most);
 
 }  // namespace rest_fcgi::returner

@@ -23,11 +23,11 @@
 namespace rest_fcgi::returner {
 
 /// Asks an etcd cluster whether it has the API that `etcd.require_v2` selects. If the API is missing or a TLS
-/// file cannot be read, returns a message with a remedy. Returns absent if the API exists, etcd is not used,
-/// or no member answers in time.
+/// file cannot be read, returns a message that says what to do. Otherwise returns absent, even if etcd is not
+/// used or no member answers in time.
 [[nodiscard]] std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline);
 
-/// Asks the cluster of `eauth_tokens: etcd` for API v3, as `missing_etcd_api` does.
+/// Does what `missing_etcd_api` does, for API v3 of the cluster of `eauth_tokens: etcd`.
 [[nodiscard]] std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& options,
                                                                     SteadyTime deadline);
 
@@ -36,7 +36,7 @@ namespace rest_fcgi::returner {
 [[nodiscard]] std::function<Result<void>(SteadyTime deadline)> make_etcd_probe(etcd::Options options,
                                                                                bool uses_v2);
 
-/// Counts the writes of jobs and returns to the job caches of a process, for metrics. Thread-safe.
+/// Counts for the metrics how many jobs and returns a process writes to its job caches. Thread-safe.
 class WriteCounts {
  public:
   enum class What { job, one_return };
@@ -68,15 +68,15 @@ class Returners {
   /// Returns Salt's `master_job_cache`, which the `jobs` runners read.
   [[nodiscard]] Returner& master_job_cache() const noexcept { return *master_job_cache_; }
 
-  /// Returns the job caches of Salt's `ext_job_cache`, which also get all jobs and returns.
+  /// Returns the job caches of Salt's `ext_job_cache`, which get all jobs and returns as copies.
   [[nodiscard]] const std::vector<Returner*>& ext_job_caches() const noexcept { return ext_job_caches_; }
 
-  /// Returns the job cache with the name, or null for an unknown name. `sqlite` is another name of `sqlite3`.
+  /// Returns the job cache `name`, or null for an unknown name. `sqlite` is another name of `sqlite3`.
   [[nodiscard]] Returner* find(std::string_view name) const;
 
   [[nodiscard]] std::vector<std::string> names() const;
 
-  /// Returns the counters of writes. The callers of the job caches count their writes there.
+  /// Returns the counters of writes. Callers that write to a job cache count the write in these counters.
   [[nodiscard]] WriteCounts& writes() const noexcept { return *writes_; }
 
   [[nodiscard]] Result<void> flush() const;

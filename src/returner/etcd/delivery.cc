@@ -15,16 +15,16 @@
 namespace rest_fcgi::returner {
 namespace {
 
-constexpr std::size_t kMostSends = 8;  // largest number of simultaneous transactions
+constexpr std::size_t kMostSends = 8;  // The largest number of simultaneous transactions.
 constexpr std::size_t kMostPutsOfBatch = 32;
 constexpr std::size_t kMostBytesOfBatch = 512 * 1024;
-constexpr int kMostTries = 8;  // attempts to change a load that other processes change
+constexpr int kMostTries = 8;  // How often a change of a load is tried if other processes change it.
 
-/// A load or a return for etcd.
+/// The write of a load or a return into etcd.
 struct Item {
-  std::string what;              ///< the name of the item in the log
-  EtcdWrite write;               ///< puts the load, or the fields of the return
-  std::optional<EtcdPair> last;  ///< puts the jid of the minion's last job; only for a return
+  std::string what;              ///< The name of the item in the log.
+  EtcdWrite write;               ///< Puts the load, or the fields of the return.
+  std::optional<EtcdPair> last;  ///< Puts the jid of the minion's last job. Only for a return.
 
   /// Identifies the load or the return. Items with the same place must not be sent at the same time.
   [[nodiscard]] const std::string& place() const { return write.puts.front().key; }
@@ -38,7 +38,7 @@ struct Item {
 
 class Batch {
  public:
-  /// Adds an item. Returns false if the batch is full. An empty batch accepts any item.
+  /// Adds an item. Returns false if the batch is full. An empty batch accepts even a large item.
   bool add(Item& item) {
     const std::size_t puts = puts_ + item.puts();
     const std::size_t bytes = bytes_ + item.bytes();
@@ -101,7 +101,7 @@ class Delivery {
       : store_(store), layout_(options), lost_(std::move(lost)) {}
 
   [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
-    recent_.trim();  // a later trim could drop jobs that the delivery looks up
+    recent_.trim();  // Trims before the look-up, so that found jobs stay.
     if (Result<void> found = look_up_jobs(rows); !found) return found;
     Group group;
     for (const OutboxRow& row : rows) {
@@ -120,7 +120,7 @@ class Delivery {
   }
 
  private:
-  /// Reads the loads of returns from etcd, unless a load is among the rows or in `recent_`.
+  /// Reads the loads of returns from etcd. Skips loads that are in `rows` or in `recent_`.
   [[nodiscard]] Result<void> look_up_jobs(const std::vector<OutboxRow>& rows) {
     std::set<JidKey> here;
     std::set<JidKey> missing;
@@ -171,7 +171,7 @@ class Delivery {
     const std::string jid = jid_of(row.key);
     const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret.minion, name); };
     Item item{format("the return of {} to job {}", ret.minion, jid), {}, {}};
-    std::string stamp;  // a placeholder has no stamp, so any return counts as later
+    std::string stamp;  // Empty for a placeholder, so that any return counts as later.
     if (row.is_placeholder) {
       item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};
     } else {
@@ -220,7 +220,7 @@ class Delivery {
       note_refused(batch.items().front().what, written.error());
       return {};
     }
-    // etcd refuses at least one of the items. Each item is sent alone, so that the other items are written.
+    // Sends each item alone, because etcd refuses at least one, and the others have to be written.
     for (Item item : batch.items()) {
       Batch alone;
       alone.add(item);

@@ -174,7 +174,7 @@ Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const
   if (!read) return failure(read.error());
   for (auto& [minion, entry] : by_minion) {
     auto& [ret, is_whole] = entry;
-    if (!is_whole) continue;  // API v2 writes a return key by key, so a part may be missing
+    if (!is_whole) continue;  // With API v2, fields may not be written yet.
     ret.minion = minion;
     returns.push_back(std::move(ret));
   }
@@ -190,7 +190,7 @@ Result<std::optional<std::string>> load_or_returned(EtcdStore& store, const Etcd
   if (loads->front()) return std::move(loads->front());
   const std::string folder = layout.job(jid);
   std::vector<std::string> minions;
-  std::map<std::string, std::string, std::less<>> first;  // the fields of the first minion's return
+  std::map<std::string, std::string, std::less<>> first;  // The fields of the first minion's return.
   std::string first_minion;
   const Result<void> read = store.visit(folder, [&](const std::string& key, const std::string& value) {
     const auto field = field_in(std::string_view(key).substr(folder.size()));

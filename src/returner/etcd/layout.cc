@@ -54,7 +54,7 @@ constexpr std::string_view kMinions = "Minions";
 
 bool parse_stored(JsonDocument& document, std::string_view text) {
   if (document.parse(text, JsonLimits::none())) return true;
-  // `Json::string` replaces malformed UTF-8 by U+FFFD, so that the text can be parsed.
+  // Replaces malformed UTF-8 by U+FFFD with `Json::string`, so that the text can be parsed.
   if (!document.parse(Json::string(text).text(), JsonLimits::none())) return false;
   const std::string mended(document.root().text());
   return mended != text && document.parse(mended, JsonLimits::none()).ok();

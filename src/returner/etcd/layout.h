@@ -49,8 +49,8 @@ class EtcdLayout {
   bool msgpack_;
 };
 
-/// The minion and the field name in a key. `field_in` expects the key without the job's folder, and returns
-/// absent for other keys.
+/// The minion and the field name in the key of a return's field. `field_in` expects the key without the job's
+/// folder. It returns absent for other keys.
 struct EtcdField {
   std::string_view minion;
   std::string_view name;
@@ -69,7 +69,7 @@ struct EtcdField {
 /// Returns the text of a stored value, which is a msgpack `str` or the text itself.
 [[nodiscard]] std::string_view decoded(std::string_view stored);
 
-// The following functions use loads and returns as decoded JSON. Salt may have written the JSON.
+// The following functions take the JSON of loads and returns after `decoded`. Salt may have written the JSON.
 
 struct JobFacts {
   std::string fun;
@@ -83,8 +83,8 @@ struct JobFacts {
 /// defaults. Returns absent if `text` is not a JSON object.
 [[nodiscard]] std::optional<Load> load_in(std::string_view jid, std::string_view text);
 
-/// Returns a load for a job that has only returns, as after `salt --return etcd` or after the load expired.
-/// `fun` and `fun_args` are decoded fields of one return and may be empty.
+/// Returns a load for a job of which etcd has only returns, as after `salt --return etcd`. `fun` and
+/// `fun_args` are decoded fields of one return and may be empty.
 [[nodiscard]] std::string load_of_return(std::string_view jid, std::string_view fun,
                                          std::string_view fun_args, const std::vector<std::string>& minions);
 

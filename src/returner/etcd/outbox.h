@@ -21,23 +21,23 @@ namespace rest_fcgi::returner {
 
 /// One write call of the job cache etcd.
 struct OutboxRow {
-  WallTime stamp;  ///< the time of the write call
+  WallTime stamp;  ///< The time of the write call.
   JidKey key = 0;
-  std::string load{};     ///< the load of a saved job, made by `load_text`; empty for other calls
-  std::string returns{};  ///< a list of returns, made by `returns_json`; may be empty
-  std::string minions{};  ///< the minions of a `save_minions` call, as a JSON list; empty for other calls
+  std::string load{};     ///< The load of a saved job, made by `load_text`. May be empty.
+  std::string returns{};  ///< A list of returns, made by `returns_json`. May be empty.
+  std::string minions{};  ///< The minions of a `save_minions` call as a JSON list. May be empty.
   bool is_placeholder = false;
 };
 
 /// The writes that wait for etcd, in the table `outbox` of the store. All processes of the store share the
-/// table. The process with the lease delivers the rows in order and deletes delivered rows. The process
-/// renews the lease once a second. Three seconds after the process has died, another process takes the lease.
-/// A row may be delivered twice if a process dies. Thread-safe.
+/// table. The process with the lease delivers the rows in order and deletes delivered rows. It renews the
+/// lease once a second. If it dies, another process takes the lease after three seconds. A row may be
+/// delivered twice if a process dies. Thread-safe.
 class Outbox {
  public:
   struct Options {
-    std::string name;           ///< the name of the process that holds the lease
-    std::size_t max_bytes = 0;  ///< the largest size of all rows in bytes
+    std::string name;           ///< The name under which this process takes the lease.
+    std::size_t max_bytes = 0;  ///< The largest size of all rows in bytes.
     /// A function that is called on any thread for each row that is lost because the outbox is full.
     std::function<void()> lost;
     /// A function that writes rows into etcd in order. After an error, etcd may have some of the rows.
@@ -47,7 +47,7 @@ class Outbox {
   [[nodiscard]] static Result<std::unique_ptr<Outbox>> start(std::shared_ptr<store::Store> store,
                                                              Options options);
 
-  /// Delivers the rows unless etcd fails. Other rows wait for another process or for the next start.
+  /// Delivers the rows unless etcd fails. Rows that are left wait for another process or for the next start.
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -79,17 +79,17 @@ class Outbox {
 
   std::mutex mutex_;
   std::condition_variable work_;
-  std::condition_variable progress_;  // wakes callers of `flush`
+  std::condition_variable progress_;  // Wakes callers of `flush`.
   // mutex_ guards the members from `passes_` to `lost_`.
   std::uint64_t passes_ = 0;
-  bool is_idle_ = false;  // whether the thread waits for a row
+  bool is_idle_ = false;  // Whether the thread waits for a row.
   bool has_work_ = false;
-  bool is_urgent_ = false;  // whether a caller of `flush` waits
+  bool is_urgent_ = false;  // Whether a caller of `flush` waits.
   bool is_stopping_ = false;
-  std::uint64_t lost_ = 0;  // number of rows lost since the outbox became full
+  std::uint64_t lost_ = 0;  // The number of rows that were lost since the outbox became full.
 
   store::Store::Registration renewal_;
-  Thread thread_;  // the thread ends before the other members
+  Thread thread_;  // The thread ends before the other members are destroyed.
 };
 
 }  // namespace rest_fcgi::returner

@@ -34,11 +34,11 @@ struct EtcdPair {
 };
 
 struct EtcdWrite {
-  /// The condition under which the puts are skipped.
+  /// The condition under which the puts are not executed.
   enum class Unless {
     never,
-    exists,   ///< the puts are skipped if the key `guard` exists
-    greater,  ///< the puts are skipped if the value of `guard` is greater than `than`, compared as bytes
+    exists,   ///< The puts are skipped if the key `guard` exists.
+    greater,  ///< The puts are skipped if the value of `guard` is greater than `than` as bytes.
   };
   Unless unless = Unless::never;
   std::string guard{};
@@ -57,7 +57,7 @@ struct EtcdWalk {
 class EtcdStore {
  public:
   using Visitor = std::function<void(const std::string& key, const std::string& value)>;
-  /// A function that takes a jid and the stored load. It returns false to end the walk.
+  /// A function that takes a jid and the stored load. It returns false to get no more loads.
   using LoadVisitor = std::function<bool(const std::string& jid, const std::string& stored)>;
 
   virtual ~EtcdStore() = default;
@@ -73,12 +73,12 @@ class EtcdStore {
   [[nodiscard]] virtual Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
                                                 const LoadVisitor& visitor) = 0;
 
-  /// Executes all writes, with API v3 in one transaction. Written keys get the store's time to live.
+  /// Executes all writes. With API v3, uses one transaction. Written keys get the store's time to live.
   /// REQUIRES: the keys of the puts are different.
   [[nodiscard]] virtual Result<void> write(const std::vector<EtcdWrite>& writes) = 0;
 
-  /// Puts a pair with the time to live `ttl`, unless its key or the key `taken_by` exists. Returns whether
-  /// the key now has the value of the pair.
+  /// Puts a pair with the time to live `ttl`, unless the pair's key or the key `taken_by` exists. Returns
+  /// whether the pair is in etcd after the call.
   [[nodiscard]] virtual Result<bool> claim(const EtcdPair& claim, const std::string& taken_by,
                                            std::chrono::seconds ttl) = 0;
 
@@ -121,7 +121,7 @@ class EtcdStore {
 template <class Key, class Known>
 class RecentJobs {
  public:
-  /// Stores a job with the facts `known`, which have `bytes` bytes.
+  /// Stores what is `known` about a job, which has `bytes` bytes.
   const Known& put(const Key& key, Known known, std::size_t bytes) {
     Entry& entry = jobs_[key];
     bytes_ += bytes - entry.bytes;
@@ -151,8 +151,8 @@ class RecentJobs {
   std::size_t bytes_ = 0;
 };
 
-/// Calls `call(0)` to `call(count - 1)`, at most `most` of them at the same time. Waits until all calls have
-/// ended. After an error, no further call starts, and the first error is returned.
+/// Calls `call(0)` to `call(count - 1)` on several threads, at most `most` at the same time. Waits until all
+/// calls have ended. After an error, no further call starts, and the first error is returned.
 template <class Call>
 [[nodiscard]] Result<void> at_once(std::size_t count, std::size_t most, const Call& call) {
   std::atomic<std::size_t> next{0};

@@ -12,8 +12,8 @@ namespace {
 using etcd::NodeV2;
 using etcd::PutV2;
 
-constexpr int kMostPuts = 8;          // attempts to put a key that other processes change
-constexpr std::size_t kMostGets = 8;  // largest number of simultaneous requests
+constexpr int kMostPuts = 8;          // How often a put is tried if other processes change the key.
+constexpr std::size_t kMostGets = 8;  // The largest number of simultaneous requests.
 constexpr std::size_t kLoadsOfWalk = 64;
 
 etcd::Deadline soon_v2() {
@@ -30,7 +30,7 @@ void visit_leaves(const NodeV2& node, const EtcdStore::Visitor& visitor) {
   }
 }
 
-/// A store with API v2. Each put is a request of its own, so a reader may see a part of a return.
+/// A store with API v2. Each put is a separate request, and readers may see only some fields of a return.
 class StoreV2 : public EtcdStore {
  public:
   StoreV2(std::unique_ptr<etcd::Client> client, std::chrono::seconds ttl)
@@ -99,7 +99,7 @@ class StoreV2 : public EtcdStore {
     const PutV2 put{.key = claim.key, .value = claim.value, .ttl = ttl, .must_be_new = true};
     Result<bool> done = try_put(put);
     if (!done || *done) return done;
-    // An earlier attempt may have put the pair, although its answer was lost.
+    // Reads the key, because an earlier attempt whose answer was lost may have put the pair.
     const auto found = value_of(claim.key);
     return found ? Result<bool>(*found == claim.value) : found.error();
   }
@@ -137,7 +137,7 @@ class StoreV2 : public EtcdStore {
     return {};
   }
 
-  /// Puts a pair if the key has the value `before`, or does not exist. Returns whether the pair was put.
+  /// Puts a pair if the value of the key is `before`, which may be absent. Returns whether the pair was put.
   [[nodiscard]] Result<bool> put_unless_changed(const EtcdPair& pair,
                                                 const std::optional<std::string>& before) {
     PutV2 put{.key = pair.key, .value = pair.value, .ttl = ttl_};

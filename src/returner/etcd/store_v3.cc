@@ -21,17 +21,17 @@ using etcd::TxnRequest;
 using std::chrono::seconds;
 
 constexpr seconds kLongestShared{60};
-constexpr std::size_t kMostRanges = 128;  // etcd allows 128 operations in one transaction
-constexpr std::size_t kMostReads = 4;     // largest number of simultaneous transactions
-constexpr std::int64_t kFirstPage = 128;  // number of keys in the first page
-// A busy member can read 4096 keys in time.
+constexpr std::size_t kMostRanges = 128;  // The number of operations that etcd allows in a transaction.
+constexpr std::size_t kMostReads = 4;     // The largest number of simultaneous transactions.
+constexpr std::int64_t kFirstPage = 128;  // The number of keys in the first page.
+// The largest number of keys in a page, which a busy member can read in time.
 constexpr std::int64_t kLargestPage = 4096;
 constexpr std::size_t kBytesOfPage = 1024 * 1024;
 // A folder's name plus `kAfterSlash` sorts after all keys in the folder.
 constexpr char kAfterSlash = '/' + 1;
 // A jid plus `kAfterSuffix` sorts after the jid with any suffix of `unique_jid`.
 constexpr char kAfterSuffix = '~';
-constexpr std::string_view kNext{"\0", 1};  // a key plus `kNext` is the next possible key
+constexpr std::string_view kNext{"\0", 1};  // A key plus `kNext` is the next possible key.
 
 etcd::Deadline read_deadline() {
   return std::chrono::steady_clock::now() + seconds(5);
@@ -58,7 +58,7 @@ RequestOp put(const EtcdPair& pair, std::int64_t lease) {
   return {etcd::PutRequest{.key = pair.key, .value = pair.value, .lease = lease}};
 }
 
-/// Returns a nested transaction whose puts run unless the condition holds. A missing key fails the condition.
+/// Returns a nested transaction for `write`. If the key `guard` is missing, the puts are not skipped.
 RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   TxnRequest txn;
   if (write.unless == EtcdWrite::Unless::exists) {
@@ -71,10 +71,10 @@ RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   return {std::move(txn)};
 }
 
-/// A key or folder directly below a folder.
+/// A key or a folder directly below another folder.
 struct Child {
   std::string name;
-  std::string next;  ///< the first key after the key or folder
+  std::string next;  ///< The first key after the key, or after the folder.
 };
 
 Child child_in(const std::string& folder, const std::string& key) {
@@ -84,8 +84,8 @@ Child child_in(const std::string& folder, const std::string& key) {
 }
 
 /// The lease of keys with a time to live. Writes share a lease for a tenth of the time to live, between 1 s
-/// and 60 s. The lease lives so much longer that no key expires early. The client must outlive the object.
-/// Thread-safe.
+/// and 60 s. The lease lives longer by this time, so that no key expires early. The client must outlive the
+/// object. Thread-safe.
 class SharedLease {
  public:
   SharedLease(etcd::Client& client, seconds ttl)
@@ -104,7 +104,7 @@ class SharedLease {
     return id_;
   }
 
-  /// Makes the next call of `current` grant a new lease, unless `id` is already replaced.
+  /// Makes the next call of `current` grant a new lease. Does nothing if `id` is not the current lease.
   void forget(std::int64_t id) {
     const std::lock_guard lock(mutex_);
     if (id_ == id) id_ = 0;
@@ -115,8 +115,8 @@ class SharedLease {
   const seconds ttl_;
   const seconds shared_;
   std::mutex mutex_;
-  std::int64_t id_ = 0;  // guarded by mutex_
-  SteadyTime use_by_;    // guarded by mutex_
+  std::int64_t id_ = 0;  // `mutex_` guards this member.
+  SteadyTime use_by_;    // `mutex_` guards this member.
 };
 
 class StoreV3 : public EtcdStore {
@@ -141,7 +141,8 @@ class StoreV3 : public EtcdStore {
     RangeRequest request{.key = folder, .range_end = etcd::prefix_end(folder), .limit = kFirstPage};
     for (bool more = true; more;) {
       const Result<etcd::RangeReply> page = client_->range(request, read_deadline());
-      if (!page && page.error().kind == ErrorKind::internal && request.limit > 1) {  // the reply is too large
+      if (!page && page.error().kind == ErrorKind::internal &&
+          request.limit > 1) {  // The reply is too large.
         request.limit = std::max<std::int64_t>(1, request.limit / 8);
         continue;
       }
@@ -154,7 +155,7 @@ class StoreV3 : public EtcdStore {
       more = page->more && !page->kvs.empty();
       if (!more) break;
       request.key = page->kvs.back().key + std::string(kNext);
-      request.revision = page->header.revision;  // all pages show the same moment
+      request.revision = page->header.revision;  // All pages show the same revision.
       const auto fit = static_cast<std::int64_t>(page->kvs.size() * kBytesOfPage / bytes);
       request.limit = std::clamp<std::int64_t>(fit, 1, std::min(kLargestPage, request.limit * 8));
     }
@@ -168,8 +169,8 @@ class StoreV3 : public EtcdStore {
     const Result<etcd::TxnReply> reply = leased([&](std::int64_t lease) {
       TxnRequest txn;
       for (const EtcdWrite& write : writes) txn.success.push_back(guarded(write, lease));
-      // etcd's quota counts only puts of the outer transaction, in both branches (`costTxn` in etcd). The
-      // failure branch never runs, and its put makes etcd check the quota.
+      // Adds a put to the failure branch, which never runs. Without this put, etcd does not check its quota,
+      // because etcd counts only puts of the outer transaction (`costTxn` in etcd).
       if (!writes.empty()) txn.failure.push_back(put({writes.front().puts.front().key, {}}, 0));
       return txn;
     });
@@ -186,7 +187,7 @@ class StoreV3 : public EtcdStore {
     const Result<etcd::TxnReply> reply = client_->txn(txn, write_deadline());
     if (!reply) return reply.error();
     if (reply->succeeded) return true;
-    // An earlier attempt may have put the pair, although its answer was lost.
+    // Compares the value, because an earlier attempt whose answer was lost may have put the pair.
     const std::vector<etcd::KeyValue>& found = reply->responses.front()->kvs;
     const bool is_ours = !found.empty() && found.front().value == claim.value;
     if (!is_ours) static_cast<void>(client_->lease_revoke(*lease, write_deadline()));
@@ -214,8 +215,8 @@ class StoreV3 : public EtcdStore {
   }
 
  private:
-  /// Reads the ranges from `begin` to before `end` in one transaction. Reads each half separately if the
-  /// reply is too large.
+  /// Reads the ranges with index `begin` to `end - 1` in one transaction. If the reply is too large, reads
+  /// each half separately.
   [[nodiscard]] Result<void> read(const std::vector<RangeRequest>& requests, std::size_t begin,
                                   std::size_t end, std::vector<etcd::RangeReply>& replies) {
     TxnRequest txn;
@@ -231,7 +232,7 @@ class StoreV3 : public EtcdStore {
     return {};
   }
 
-  /// Sends a transaction with a lease, and again with a new lease if the lease has ended.
+  /// Sends a transaction with a lease. If the lease has ended, sends the transaction again with a new lease.
   template <class MakeTxn>
   Result<etcd::TxnReply> leased(const MakeTxn& make_txn) {
     Result<etcd::TxnReply> reply = Error{};
@@ -255,11 +256,11 @@ std::uint64_t distance(JidKey from, JidKey to) {
 
 constexpr std::uint64_t kFirstWidth = 1'000'000;  // one second in microseconds
 constexpr std::uint64_t kMostWidth = std::numeric_limits<JidKey>::max();
-constexpr std::size_t kMostLoads = 512;  // largest number of loads in a stretch
+constexpr std::size_t kMostLoads = 512;  // The largest number of loads in a time span.
 
-/// Visits loads in stretches of time. The number of jobs found before determines the width of a stretch. One
-/// request reads the first key of each part of a stretch, usually the load of a job. Then the rest of each
-/// part is divided. Parts are small, because old etcd reads the whole range for limit 1.
+/// Visits loads, one time span after another. The number of found jobs determines the length of the next time
+/// span. A time span is divided into parts. One request reads the first key of each part, usually the load of
+/// a job. Parts are small, because old etcd reads the whole range even with limit 1.
 class LoadWalk {
  public:
   LoadWalk(StoreV3& store, const EtcdLayout& layout, const EtcdWalk& walk,
@@ -268,7 +269,7 @@ class LoadWalk {
 
   Result<void> run() {
     const auto [from, to] = walk_.keys;
-    // A jid after tomorrow exists only if the clock of a host is ahead.
+    // Visits jids after tomorrow separately. They exist only if the clock of a host is ahead.
     const JidKey tomorrow = key_at(walk_.now + std::chrono::hours(24));
     if (!walk_.newest_first || to <= tomorrow) return stretches(from, to, kFirstWidth);
     Result<void> walked = stretches(std::max(from, tomorrow + 1), to, kMostWidth);
@@ -352,7 +353,7 @@ class LoadWalk {
     }
   }
 
-  /// Returns the distance from `end` within which the nearest eighth of the loads lies.
+  /// Returns the distance from `end` in which an eighth of the loads lies.
   [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, JidKey end) const {
     const auto rank = static_cast<std::ptrdiff_t>(loads.size() / 8);
     if (!walk_.newest_first) {
@@ -363,7 +364,7 @@ class LoadWalk {
 
   [[nodiscard]] std::string end_of(JidKey last) const { return jobs_ + jid_of(last) + kAfterSuffix; }
 
-  /// Visits the loads. Sets `done_` if the visitor ends the walk.
+  /// Visits the loads. Sets `done_` if the visitor wants no more loads.
   [[nodiscard]] Result<void> show(Loads& loads) {
     std::vector<Loads::iterator> missing;
     for (auto at = loads.begin(); at != loads.end(); ++at) {

@@ -23,20 +23,20 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr std::size_t kMostWaiting = 1024 * 1024;  // bytes; etcd accepts requests of 1.5 MiB
+constexpr std::size_t kMostWaiting = 1024 * 1024;  // The limit in bytes. etcd accepts requests of 1.5 MiB.
 constexpr milliseconds kEventsGroupTime{10};
-constexpr milliseconds kEventsPause{1000};  // pause of the events thread after a failure
-constexpr milliseconds kLookEvery{1000};    // interval at which the events thread looks for listeners
+constexpr milliseconds kEventsPause{1000};  // The pause of the events thread after a failure.
+constexpr milliseconds kLookEvery{1000};    // The interval at which the events thread looks for listeners.
 
-constexpr milliseconds kSlice{200};   // longest time until the watch notices a stop request
-constexpr seconds kMinimumLife{3};    // shortest life of a watch that the listener does not need
-constexpr seconds kReconnectTime{2};  // time limit to connect to a busy member
+constexpr milliseconds kSlice{200};   // The longest time until the watch notices a stop request.
+constexpr seconds kMinimumLife{3};    // The shortest life of a watch that the listener does not need.
+constexpr seconds kReconnectTime{2};  // The time limit for a connection to a busy member.
 constexpr seconds kBeginTime{2};
 // The longest wait for another thread that starts the watch, and the pause after a failed start.
 constexpr seconds kStartWait{1};
-constexpr seconds kLookUpTime{5};        // time limit to read all job loads of one transaction
-constexpr seconds kListenEvery{20};      // interval at which the listener writes its key again
-constexpr seconds kListenAgainAfter{2};  // pause after a failed write of the listener's key
+constexpr seconds kLookUpTime{5};        // The time limit to read all job loads of one transaction.
+constexpr seconds kListenEvery{20};      // The interval at which the listener writes its key again.
+constexpr seconds kListenAgainAfter{2};  // The pause after a failed write of the listener's key.
 
 class ChangesV3 : public EtcdChanges {
  public:
@@ -44,7 +44,7 @@ class ChangesV3 : public EtcdChanges {
       : client_(std::move(client)), folder_(std::move(folder)) {}
 
   Result<void> begin(etcd::Deadline deadline) override {
-    // The read checks the permission now. Otherwise etcd would refuse the watch later.
+    // Reads a key to find a missing permission now. Otherwise etcd would refuse the watch later.
     const std::string end = etcd::prefix_end(folder_);
     const auto now = client_->range({.key = folder_, .range_end = end, .limit = 1}, deadline);
     if (!now) return now.error();
@@ -100,7 +100,7 @@ class EtcdEvents {
 
   [[nodiscard]] const std::string& key() const noexcept { return key_; }
 
-  /// Queues an event without waiting. Calls `lost` of the listeners if the event cannot be sent.
+  /// Queues an event without waiting. If the event cannot be sent, listeners get a call of `lost`.
   void publish(std::string_view tag, const Json& data, std::string_view user) {
     std::string text;
     JsonWriter writer(text);
@@ -115,14 +115,14 @@ class EtcdEvents {
     start();
   }
 
-  /// Makes other hosts call `lost` of their listeners.
+  /// Makes other hosts report a loss to their listeners.
   void drop() {
     const std::lock_guard lock(mutex_);
     dropped_ = true;
     start();
   }
 
-  /// Puts the key that tells other processes about the listener of this process.
+  /// Puts the key by which other processes know that this process has a listener.
   [[nodiscard]] Result<void> listen() { return put(own_listener_, numbered({})); }
 
  private:
@@ -150,8 +150,8 @@ class EtcdEvents {
     }
   }
 
-  /// Sends the waiting events. After an error, the next call sends the same events again. Listeners ignore an
-  /// unchanged value.
+  /// Sends the waiting events. After an error, the next call sends the same events again, and listeners
+  /// ignore an unchanged value.
   [[nodiscard]] Result<void> send() {
     const Result<bool> heard = has_listeners();
     if (!heard) return heard.error();
@@ -183,12 +183,12 @@ class EtcdEvents {
     return found;
   }
 
-  /// Returns a JSON object with a number. As bytes, the object is greater than all earlier objects.
+  /// Returns a JSON object with a number. Compared as bytes, each object is greater than earlier objects.
   [[nodiscard]] std::string numbered(std::string_view rest_of_object) {
     return format(R"({{"number": "{:020}"{}}})", ++puts_, rest_of_object);
   }
 
-  /// Puts a numbered value unless the key has a later value. etcd may execute an earlier put late.
+  /// Puts a numbered value unless the key has a greater value, because etcd may execute an earlier put late.
   [[nodiscard]] Result<void> put(const std::string& key, const std::string& value) {
     return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
   }
@@ -198,12 +198,11 @@ class EtcdEvents {
   const std::string own_listener_;
   const std::string key_;
   std::mutex mutex_;
-  std::string waiting_;   // the waiting events as JSON, separated by commas; guarded by mutex_
-  bool dropped_ = false;  // whether events were lost since the last batch; guarded by mutex_
+  std::string waiting_;   // The waiting events as JSON with commas, guarded by `mutex_`.
+  bool dropped_ = false;  // Whether events were lost since the last batch, guarded by `mutex_`.
   std::atomic<std::uint64_t> puts_{0};
-  std::string batch_;  // the events that the thread sends; used by the thread only
-  std::optional<SteadyTime>
-      none_at_;  // the time at which the thread found no listener; used by the thread only
+  std::string batch_;                  // The events that the thread sends. Only the thread uses it.
+  std::optional<SteadyTime> none_at_;  // When the thread found no listener. Only the thread uses this member.
   std::condition_variable_any came_;
   std::stop_source ending_;
   Thread thread_;  // guarded by mutex_
@@ -266,7 +265,7 @@ class EtcdWatch : public Watch {
       auto thread = Thread::start("etcd-watch", [this] { run(); });
       if (!thread) return std::move(thread).error();
       is_running_ = true;
-      thread_ = *std::move(thread);  // joins the earlier thread, which does not need the lock any more
+      thread_ = *std::move(thread);  // Joins the earlier thread, which does not need `mutex_`.
     }
     started_at_ = steady_clock::now();
     return {};
@@ -308,7 +307,7 @@ class EtcdWatch : public Watch {
     const SteadyTime now = steady_clock::now();
     jobs_.settle(now);
     if (now >= listen_at_ && !ending_) listen();
-    // After an error `next` may return at once. The pause prevents a busy loop.
+    // Waits after an error, because `next` may return at once and the loop would be busy.
     if (failing_ || !lost_.empty()) std::this_thread::sleep_until(until);
   }
 
@@ -370,10 +369,10 @@ class EtcdWatch : public Watch {
   std::atomic<bool> own_loss_{false};
   std::atomic<bool> ending_{false};
 
-  // The thread uses the following members. Before the thread starts, the caller of `start` uses them.
+  // The members from `changes_` to `listen_at_` belong to the thread, and before its start to `start`.
   const std::unique_ptr<EtcdChanges> changes_;
   WatchedJobs jobs_;
-  std::string lost_;  // the reason of missing changes, or empty
+  std::string lost_;  // The reason for missing changes, or empty.
   bool failing_ = false;
   SteadyTime look_up_until_{};
   SteadyTime listened_at_{};
@@ -384,8 +383,8 @@ class EtcdWatch : public Watch {
   // mutex_ guards the members from `is_beginning_` to `failed_`.
   bool is_beginning_ = false;
   bool is_running_ = false;
-  SteadyTime started_at_{};      // the time of the last start, even if the start failed
-  std::optional<Error> failed_;  // the error of the last start
+  SteadyTime started_at_{};      // The time of the last start, even if the start failed.
+  std::optional<Error> failed_;  // The error of the last start.
   Thread thread_;
 };
 

@@ -23,14 +23,14 @@
 
 namespace rest_fcgi::returner {
 
-/// The time to live of a listener's key and of the key with a process's events.
+/// The time to live of a listener's key in etcd, and of the key with the events of a process.
 inline constexpr std::chrono::seconds kListeningTtl{120};
 
 struct EtcdChange {
   std::string key;
   std::string value;
-  bool is_new = false;   ///< whether the key did not exist before the put
-  bool is_same = false;  ///< whether the key had the same value before the put
+  bool is_new = false;   ///< Whether the key did not exist before the put.
+  bool is_same = false;  ///< Whether the key had the same value before the put.
   std::int64_t revision = 0;
 };
 
@@ -40,11 +40,11 @@ class EtcdChanges {
  public:
   virtual ~EtcdChanges() = default;
 
-  /// Begins to receive changes. The first change is the next put in etcd.
+  /// Begins to receive changes. Puts before this call are not received.
   [[nodiscard]] virtual Result<void> begin(etcd::Deadline deadline) = 0;
 
   /// Returns all changes of the next transaction, or an empty list at the deadline. Fails with `invocation`
-  /// if etcd compacted the changes, and then the caller has to call `begin` again. After other errors, the
+  /// if etcd has compacted the changes. The caller then has to call `begin` again. After other errors, the
   /// next call continues without loss. REQUIRES: `begin` succeeded.
   [[nodiscard]] virtual Result<std::vector<EtcdChange>> next(etcd::Deadline deadline) = 0;
 
@@ -59,9 +59,9 @@ class EtcdChanges {
 [[nodiscard]] Result<std::unique_ptr<EtcdChanges>> make_etcd_changes(const etcd::Options& options,
                                                                      std::string folder);
 
-/// Turns changes in etcd into jobs and returns, and passes them to a listener. Salt writes a return key by
-/// key. A return is passed on when all its fields have arrived, or a second after the last field. A return
-/// that arrives before its load waits for the load. Not synchronized.
+/// Turns changes in etcd into jobs and returns, and passes them to a listener. Salt writes each field of a
+/// return to its own key. A return is passed on when all fields have arrived, or a second after the last
+/// field. A return that arrives before its load waits for the load. Not synchronized.
 class WatchedJobs {
  public:
   /// A function that returns the value of a key at a revision. Revision 0 means the present value.
@@ -73,18 +73,18 @@ class WatchedJobs {
   /// Processes the changes of one transaction. If a load cannot be read, `settle` tries again.
   void take(const std::vector<EtcdChange>& changes, SteadyTime now);
 
-  /// Passes on the returns that have waited long enough. Calls `lost` of the listener if reading a load
-  /// failed.
+  /// Passes returns that have waited long enough to the listener. Calls the listener's `lost` if a load
+  /// cannot be read.
   void settle(SteadyTime now);
 
   /// Forgets incomplete returns after a loss of changes.
   void forget() { pending_.clear(); }
 
  private:
-  using Place = std::pair<std::string, std::string>;  // the jid and the minion
+  using Place = std::pair<std::string, std::string>;  // The jid and the minion.
   struct Pending {
     std::map<std::string, std::string, std::less<>> fields{};
-    bool differs = false;  // whether at least one put changed a value
+    bool differs = false;  // Whether at least one put changed a value.
     bool is_whole = false;
     std::int64_t revision = 0;
     SteadyTime first{};
@@ -93,8 +93,8 @@ class WatchedJobs {
   using Returns = std::map<Place, Pending>;
 
   void take_load(const std::string& jid, const EtcdChange& change);
-  /// Passes a return on and returns an iterator to the next pending return. A return without a load stays
-  /// pending, unless `needs_no_load` is set.
+  /// Passes a return to the listener. Returns an iterator to the next pending return. A return without a load
+  /// stays pending, unless `needs_no_load` is set.
   Returns::iterator pass_on(Returns::iterator pending, bool needs_no_load);
   /// Returns the load of a job, or null if etcd has no load of the job.
   Result<const Load*> find(const std::string& jid, std::int64_t revision);
@@ -104,18 +104,18 @@ class WatchedJobs {
   const LookUp look_up_;
   Returns pending_;
   RecentJobs<std::string, Load> jobs_;
-  std::string look_up_error_;  // error of the last load that could not be read
+  std::string look_up_error_;  // The error of the last load that could not be read.
   SteadyTime settled_at_{};
 };
 
-/// Reports the loss of a job or a return in the job cache to the watch. Thread-safe.
+/// Tells the watch that the job cache lost a job or a return. Thread-safe.
 class EtcdLosses {
  public:
   void report() {
     const std::lock_guard lock(mutex_);
     if (callback_) callback_();
   }
-  /// Replaces the callback. After the return of the function, the earlier callback is not called any more.
+  /// Replaces the callback. When this function has returned, the earlier callback is not called.
   void set_callback(std::function<void()> callback) {
     const std::lock_guard lock(mutex_);
     callback_ = std::move(callback);
@@ -123,7 +123,7 @@ class EtcdLosses {
 
  private:
   std::mutex mutex_;
-  std::function<void()> callback_;  // guarded by mutex_
+  std::function<void()> callback_;  // A function, guarded by `mutex_`.
 };
 
 /// Makes a watch without starting it. `events` has the time to live `kListeningTtl`. The listener must
