@@ -428,7 +428,7 @@ TextKind kind_of_body(std::string_view content_type) {
 std::optional<std::string> without_secrets(std::string_view text, TextKind kind) {
   auto shown = Redactor(text, kind).run();
   if (text.find('%') == std::string_view::npos) return shown;
-  // A form may contain JSON or another form, as in `payload=%7B%22token%22%3A...`, so it is searched decoded.
+  // Searches the decoded form, too, because it may contain JSON or another form: `payload=%7B%22token%22%3A`.
   auto decoded = Redactor(percent_decoded(shown ? *shown : text), kind).run();
   return decoded ? std::move(decoded) : std::move(shown);
 }

@@ -112,7 +112,7 @@ namespace {
 struct Work {
   std::shared_ptr<const Minions> minions;
   std::shared_ptr<const Modules> modules;
-  std::vector<std::size_t> positions;  ///< Positions of the job's minions in `minions`.
+  std::vector<std::size_t> positions;  ///< The positions of the job's minions in `minions`.
   std::shared_ptr<Jobs> jobs;
   Jobs::ExtraReturners extra;
   std::shared_ptr<const LocalJob> job;

@@ -22,9 +22,9 @@ namespace rest_fcgi::embedded {
 
 /// A function or target in a rule of `external_auth` that matches no function or minion.
 struct UnmatchedRulePart {
-  std::string place;               ///< Place of the rule: `FILE:LINE: external_auth: BACK END: USER`.
+  std::string place;               ///< The place of the rule: `FILE:LINE: external_auth: BACK END: USER`.
   std::string text;                ///< The function or target of the rule, as in the file.
-  std::string what;                ///< Words for the message that say what does not exist.
+  std::string what;                ///< The words for the message that say what does not exist.
   std::vector<std::string> names;  ///< Existing names that the rule may have meant.
 };
 

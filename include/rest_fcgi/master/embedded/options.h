@@ -12,16 +12,16 @@
 namespace rest_fcgi::embedded {
 
 struct MinionOptions {
-  std::string id;                      ///< Id of the minion, without slash and NUL, and not `.` or `..`.
-  Json grains = Json::empty_object();  ///< Grains as an object, which is merged over the host's own grains.
-  Json pillar = Json::empty_object();  ///< Pillar of the minion as an object.
+  std::string id;                      ///< The id of the minion, without slash and NUL, and not `.` or `..`.
+  Json grains = Json::empty_object();  ///< The grains, which are merged over the host's own grains.
+  Json pillar = Json::empty_object();  ///< The pillar of the minion as an object.
 };
 
 struct ModuleOptions {
   std::vector<std::string> module_dirs;  ///< Absolute paths of folders with execution modules.
   std::chrono::milliseconds script_timeout{60'000};
-  std::string run_helper;  ///< Path of rest_fcgi_run, or `unix:PATH` of its socket; empty means the installed
-                           ///< program.
+  /// The path of rest_fcgi_run, or `unix:PATH` of its socket. Empty means the installed program.
+  std::string run_helper;
   std::string script_user;         ///< The user that scripts run as; empty means the server's user.
   std::string python = "python3";  ///< The program that runs Python modules: a path, or a name in PATH.
   std::string python_key;          ///< The file, line and key of the setting `python`. Empty for the default.
@@ -36,9 +36,9 @@ struct Options {
   std::vector<MinionOptions> minions;
   std::vector<master::NodegroupOptions> nodegroups;
   ModuleOptions modules;
-  std::size_t max_workers = 256;  ///< Largest number of threads for slow functions and asynchronous jobs.
-  std::size_t max_queued =
-      10000;                   ///< Largest number of waiting calls; a further call fails with `unavailable`.
+  std::size_t max_workers = 256;  ///< The largest number of threads for slow functions and asynchronous jobs.
+  /// The largest number of waiting calls. A further call fails with `unavailable`.
+  std::size_t max_queued = 10000;
   master::JidShare jid_share;  ///< The host's part of the job ids, if several hosts share a job cache.
   /// The largest size in bytes of the JSON texts of the loads of all running and waiting jobs.
   std::size_t max_queued_bytes = 64 << 20;

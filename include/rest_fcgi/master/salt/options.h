@@ -11,23 +11,23 @@
 namespace rest_fcgi::salt {
 
 struct SshOptions {
-  std::string program;     ///< The absolute path of salt-ssh. Empty means a search in PATH.
-  std::string run_helper;  ///< Absolute path of rest_fcgi_run, or `unix:PATH` of its socket; empty means the
-                           ///< installed program
+  std::string program;  ///< The absolute path of salt-ssh. Empty means a search in PATH.
+  /// The absolute path of rest_fcgi_run, or `unix:PATH` of its socket. Empty means the installed program.
+  std::string run_helper;
   /// The largest number of simultaneous calls. Each call is a process of about 100 MB.
   std::size_t max_running = 4;
 };
 
 /// Options for a real Salt master. A member with the name of a Salt setting has the master's value.
 struct Options {
-  std::string conf_file;  ///< Path of the master file, for salt-ssh and for Salt's own messages.
-  std::string interface = "127.0.0.1";  ///< Address on which the master listens.
+  std::string conf_file;  ///< The path of the master file, for salt-ssh and for Salt's own messages.
+  std::string interface = "127.0.0.1";  ///< The address on which the master listens.
   unsigned ret_port = 4506;
   std::string sock_dir = "/var/run/salt/master";
-  std::string token_dir;      ///< Folder of the master's tokens, where a logout deletes the token, or empty.
+  std::string token_dir;      ///< The folder from which a logout deletes tokens. May be empty.
   bool ipc_mode_tcp = false;  ///< Whether the event bus uses TCP (`ipc_mode: tcp`).
   unsigned tcp_master_pub_port = 4512;
-  unsigned tcp_master_pull_port = 4513;  ///< Port that accepts events with `ipc_mode: tcp`.
+  unsigned tcp_master_pull_port = 4513;  ///< The port that accepts events with `ipc_mode: tcp`.
   /// The number of the master's worker processes that serve this program. Salt's default is 5, and Salt 3008
   /// reserves a process for minions.
   std::size_t worker_threads = 4;
@@ -36,7 +36,7 @@ struct Options {
   bool order_masters = false;  ///< Whether the master has syndics.
   std::string ext_job_cache;   ///< A returner that also gets the returns of all jobs.
   std::vector<master::NodegroupOptions> nodegroups;
-  std::size_t master_connections = 16;  ///< Largest number of connections to `ret_port`.
+  std::size_t master_connections = 16;  ///< The largest number of connections to `ret_port`.
   /// The largest number of threads that wait until the master has checked a login.
   std::size_t max_waiting_logins = 64;
   /// The longest wait for the start of a runner, if the master does not say whether the runner exists.

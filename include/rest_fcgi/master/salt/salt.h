@@ -32,7 +32,7 @@ class Runtime {
   /// the first request that waits for returns joins the event bus.
   virtual void join_event_bus() = 0;
 
-  /// Fails with `unavailable` if the process has not joined the event bus.
+  /// Checks that the process has joined the event bus. Fails with `unavailable`.
   [[nodiscard]] virtual Result<void> check_event_bus() = 0;
 
   /// Sends a message without effect to the master and waits for the reply. Fails with `unavailable` or

@@ -17,7 +17,7 @@ struct CmdResult {
 };
 
 std::string text_of(std::string text, bool is_cut, const CmdProgram& cmd) {
-  // Python's rstrip() strips the same ASCII characters.
+  // Strips the same ASCII characters as Python's rstrip().
   if (cmd.strip_end) text.resize(text.find_last_not_of(" \t\n\v\f\r\x1c\x1d\x1e\x1f") + 1);
   if (is_cut) text += format("\n[Cut here: there is more than {} bytes.]", cmd.program.output_limit);
   return text;

@@ -91,7 +91,7 @@ struct LoadedFunction {
 };
 
 using LoadedFunctions = std::vector<LoadedFunction>;
-using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< Functions by name.
+using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< The functions by name.
 using StringMap = std::map<std::string, std::string, std::less<>>;
 
 /// All execution functions of one configuration. Of several functions with the same name, a function in a

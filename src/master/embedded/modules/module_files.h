@@ -39,7 +39,7 @@ void log_errors(std::string_view function, const Ended& ended);
 struct PythonFile {
   std::string module;
   std::string path;
-  std::string refused;  ///< Reason why the file must not be used, or empty.
+  std::string refused;  ///< The reason why the file must not be used, or empty.
 };
 
 /// Returns the sorted paths of the entries in a folder. If the folder cannot be read to its end, returns the
@@ -61,7 +61,7 @@ struct ModuleFolder {
 struct PythonIndex {
   std::map<std::string, LoadedFunctions> functions;  ///< The functions by the path of their file.
   StringMap broken;     ///< The reasons why modules could not be loaded, by module name.
-  std::string why_not;  ///< Reason why Python did not start, or empty.
+  std::string why_not;  ///< The reason why Python did not start, or empty.
 };
 
 /// Runs Python modules with deploy/module_loader.py. Borrows `programs`. Thread-safe after `set_functions`.

@@ -35,7 +35,7 @@ struct Function {
 [[nodiscard]] std::span<const Function> cmd_functions();
 [[nodiscard]] std::span<const Function> data_functions();  ///< The functions of config, grains and pillar.
 [[nodiscard]] std::span<const Function> engine_functions();
-/// the functions of beacons, mine and schedule, and the other functions of saltutil
+/// The functions of beacons, mine and schedule, and the other functions of saltutil.
 [[nodiscard]] std::span<const Function> stub_functions();
 [[nodiscard]] std::span<const Function> test_functions();
 

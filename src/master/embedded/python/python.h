@@ -59,8 +59,8 @@ struct Signature {
   std::string_view name;  ///< The name of the function in Python's error messages.
   /// The names of all parameters. Parameters without a default come before the others.
   std::vector<std::string_view> parameters;
-  std::vector<std::string_view> defaults;  ///< Defaults of the last parameters, as Python writes them.
-  std::size_t required = 0;                ///< Number of parameters without a default.
+  std::vector<std::string_view> defaults;  ///< The defaults of the last parameters, as Python writes them.
+  std::size_t required = 0;                ///< The number of parameters without a default.
   bool takes_varargs = false;
   bool takes_keywords = false;
 };

@@ -33,7 +33,7 @@ class EventBus {
   /// Stops the thread. Reports the loss of the bus to the remaining listeners.
   ~EventBus();
 
-  /// Waits until the bus is joined, at most until half a second or `deadline` has passed. Fails with
+  /// Waits until the bus is joined, at most for half a second, and not after `deadline`. Fails with
   /// `unavailable`. The message is Salt's message or names the missing permission.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime deadline);
 
@@ -65,7 +65,7 @@ class EventBus {
   std::mutex file_mutex_;
   std::optional<SocketFile> file_;  // The file of the joined socket. `file_mutex_` guards it.
 
-  // Only the thread uses the following members.
+  // Only the thread of the bus uses the following members.
   BusLog log_;
   std::optional<ErrorKind> not_joined_;  // The last logged reason why the bus is not joined.
   std::chrono::steady_clock::time_point sweep_due_;

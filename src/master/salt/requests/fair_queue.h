@@ -99,7 +99,7 @@ class FairQueue {
   };
   struct ClassState {
     std::size_t limit = 0;
-    bool is_slow = false;      ///< Whether the class counts for the common limit of slow classes.
+    bool is_slow = false;      ///< Whether requests of the class count for `slow_limit`.
     bool keeps_place = false;  ///< Whether a stalled request still counts for the limit of its class.
     std::size_t under_way = 0;
     std::list<Waiter*> waiters{};
