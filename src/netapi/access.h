@@ -38,7 +38,7 @@ struct PresentedToken {
   bool is_cookie = false;  ///< Whether the token is from a cookie, which other pages can send.
 };
 
-/// Returns the token of X-Auth-Token. Without it, returns the token of the cookie `session_id`. Borrows.
+/// Returns the token of X-Auth-Token or of the cookie `session_id`. Borrows from the Environ.
 [[nodiscard]] PresentedToken presented_token(const http::Environ& environ);
 
 [[nodiscard]] bool looks_like_token(std::string_view text);

@@ -14,7 +14,7 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
-// The handlers of URLs of which each makes one call, such as /minions and /jobs.
+// The handlers of URLs such as /minions and /jobs. Each handler makes one call.
 
 namespace rest_fcgi::netapi {
 namespace {

@@ -142,7 +142,7 @@ RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<
   std::vector<Thread> others;
   others.reserve(kThreads);
   while (others.size() + 1 < std::min(kThreads, permits.size())) {
-    if (!helper_places.try_acquire()) break;  // Running threads run the remaining chunks.
+    if (!helper_places.try_acquire()) break;  // Without a place, fewer threads run the chunks.
     auto thread = Thread::start(
         "lowstate", [&work, held = HelperPlace(&helper_places)] { work(); }, kSmallStack);
     if (!thread) break;
