@@ -168,7 +168,7 @@ Task<> Listener::hear_messages() {
     if (error) break;
     const std::string_view text(static_cast<const char*>(message.data().data()), message.size());
     if (websocket_->got_text() && !is_utf8(text)) {
-      // The text ends inside a character. Beast does not report this if the last frame is empty.
+      // Ends the stream, because the text is not UTF-8. Beast misses this if the last frame is empty.
       feed_.reset();
       early_end_ = http::Feed::End{websocket::close_code::bad_payload, ""};
       group_.news.cancel();
