@@ -205,7 +205,7 @@ void EventCounter::run() {
 }
 
 void EventCounter::read(master::EventReader& reader) {
-  // The most bytes of one read.
+  // The largest number of bytes in one read.
   constexpr std::size_t kBytes = std::size_t{1} << 20;
   const master::Wake wake = std::make_shared<const std::function<void()>>([signal = signal_] {
     const std::lock_guard lock(signal->mutex);

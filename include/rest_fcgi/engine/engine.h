@@ -24,7 +24,7 @@ namespace rest_fcgi::engine {
 struct SaltEngine {
   std::shared_ptr<salt::Runtime> runtime;
   std::shared_ptr<auth::RevocationList> revocations;
-  /// Stores jobs in job caches of this program. Null if only the master stores jobs.
+  /// The Recorder that stores jobs in job caches of this program. Null if only the master stores jobs.
   std::shared_ptr<recording::Recorder> recorder;
 };
 
