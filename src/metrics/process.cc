@@ -45,7 +45,7 @@ double count_open_files() {
   };
   const std::unique_ptr<DIR, Close> folder(::opendir("/proc/self/fd"));
   if (!folder) return 0;
-  double count = -1;  // -1, because the open folder itself is counted below.
+  double count = -1;  // The count begins with -1, because `folder` is an open file, too.
   while (const dirent* entry = ::readdir(folder.get())) {
     if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) != 0) ++count;
   }
