@@ -227,8 +227,8 @@ Result<void> open_log(const config::Settings& settings) {
   return {};
 }
 
-/// Changes `wanted` to use the open ports. Errors: configuration, if `wanted` no longer serves the module of
-/// an open port.
+/// Sets the ports in `wanted` to the open ports. Errors: configuration, if `wanted` does not serve the module
+/// of an open port.
 Result<void> keep_ports(const config::Settings& at_start, config::Settings& wanted) {
   const auto& served = wanted.front_ends.served;
   for (const netapi::Module module : at_start.front_ends.http) {
