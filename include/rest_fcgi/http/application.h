@@ -91,8 +91,8 @@ class Stream {
  public:
   virtual ~Stream() = default;
 
-  /// Returns the next part, or an empty text at the end. The part is valid until the next call. An Error
-  /// makes the front end close the connection.
+  /// Returns the next part of the body, or an empty text at the end. The text is valid until the next call.
+  /// An Error makes the front end close the connection.
   virtual Result<std::string_view> next() = 0;
 };
 
