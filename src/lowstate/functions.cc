@@ -34,8 +34,8 @@ std::string_view read_function_name(ChunkReader& reader, JsonValue fun) {
 
 using Members = std::vector<JsonMember>;
 
-/// Reports arguments `name=value` with a YAML alias. If `as_command_line` is true, also reports arguments
-/// whose values JSON cannot represent.
+/// Reports arguments `name=value` with a YAML alias. If `as_command_line` is true, reports any argument whose
+/// value JSON cannot represent.
 void check_yaml(ChunkReader& reader, const Function& function, bool as_command_line) {
   if (function.args.size() > kMaxKeywordTexts) {
     const auto is_keyword = [](JsonValue arg) {
