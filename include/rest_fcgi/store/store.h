@@ -26,7 +26,7 @@ namespace rest_fcgi::store {
 class Store {
  public:
   /// Opens or creates the database. Errors: configuration, if the file cannot be used, is corrupt, or belongs
-  /// to another application or version. The file is then not changed.
+  /// to another application or version. After such an error, the file is unchanged.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const Options& options);
   ~Store();
   Store(const Store&) = delete;
@@ -68,8 +68,7 @@ class Store {
   /// A function that gets the time of each commit, and whether the commit waited for an fsync.
   using CommitObserver = std::function<void(std::chrono::nanoseconds time, bool is_durable)>;
 
-  /// Calls `observer` after each commit from now on. The observer must return quickly and must not call the
-  /// store.
+  /// Calls `observer` after each later commit. The observer must return quickly and must not call the store.
   void observe_commits(CommitObserver observer);
 
   using Task = std::function<void()>;
@@ -110,7 +109,7 @@ class Store {
   explicit Store(std::string path) : path_(std::move(path)) {}
   [[nodiscard]] Result<void> connect();
   void commit_with_others(Write& write) noexcept;
-  /// Commits these writes and measures the time. A `durable` write uses synchronous=FULL, which also syncs
+  /// Commits `writes` and measures the time. A `durable` write uses synchronous=FULL, which also syncs
   /// earlier commits.
   void commit(const std::vector<Write*>& writes);
   /// REQUIRES: the caller holds write_mutex_.
