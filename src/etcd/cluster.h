@@ -84,7 +84,7 @@ class Cluster {
 
   std::mutex mutex_;
   Token token_;  // The token of all calls, guarded by `mutex_`.
-  // The login that a thread makes now. Not valid if no thread logs in. `mutex_` guards this member.
+  // The running login of a thread, guarded by `mutex_`. Not valid if no login runs.
   std::shared_future<Tried<Token>> login_;
 };
 
