@@ -75,8 +75,8 @@ Result<Eauth> make_pam_eauth(const PamOptions& options);
 
 Eauth make_auto_eauth();
 
-/// Returns the enabled back ends of `external_auth`, and logs the names of the others. Errors: configuration,
-/// for a back end that cannot work with its settings.
+/// Returns the enabled back ends of `external_auth`, and logs the names of other back ends. Errors:
+/// configuration, for a back end that cannot work with its settings.
 Result<std::vector<Eauth>> make_eauths(const Options& options,
                                        const std::shared_ptr<PasswordHashLimiter>& limiter);
 

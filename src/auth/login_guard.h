@@ -55,8 +55,8 @@ class LoginGuard {
     Attempt& operator=(Attempt&&) = delete;
     ~Attempt() { leave(); }
 
-    /// Counts a failure and delays the return. Errors: throttled, if too many threads wait; unavailable, if
-    /// the store cannot count the failure.
+    /// Counts a failure, and sleeps before the caller may answer. Errors: throttled, if too many threads
+    /// wait; unavailable, if the store cannot count the failure.
     [[nodiscard]] Result<void> failed();
 
     void succeeded();

@@ -213,7 +213,7 @@ Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& 
       return Error{ErrorKind::timeout,
                    "Another request has these credentials checked, and the check did not end in time."};
     }
-    // Checks again if the other thread's check ended with a timeout, because this thread may have more time.
+    // Checks again after a timeout of another thread's check, because this thread may have more time.
     const Outcome& outcome = flight.get();
     const bool may_check = !outcome && outcome.error().kind == ErrorKind::timeout;
     if (!may_check || clock_.steady() >= deadline) return outcome;
@@ -228,7 +228,7 @@ void GuardedLogins::make_room(SteadyTime now) {
 }
 
 /// Checks the credentials and gives the outcome to the waiting threads, even after an exception. Stores the
-/// grant and removes the check from `flights_` under one lock, so that each thread finds one of them.
+/// grant and removes the check from `flights_` under one lock, so that each thread finds one of these.
 Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                                      SteadyTime deadline, Flight& flight) {
   const auto land = [&](const Outcome& outcome) {

@@ -51,7 +51,7 @@ PasswordHashLimiter::Waiters::iterator PasswordHashLimiter::next() {
                       [this](const Waiter* waiter) { return may_enter(waiter->network); });
 }
 
-/// Returns the round of a new waiting thread: the current round, or the round after its network's last.
+/// Returns `Waiter::round` for a new thread. The threads of a network get increasing numbers.
 std::uint64_t PasswordHashLimiter::round_of(std::string_view network) const {
   std::uint64_t round = round_;
   for (const Waiter* waiter : waiters_) {
