@@ -156,7 +156,7 @@ class EtcdReturner : public Returner {
   const std::shared_ptr<EtcdLosses> losses_ = std::make_shared<EtcdLosses>();
   const std::unique_ptr<EtcdStore> writing_;
   const std::unique_ptr<EtcdStore> reading_;
-  std::unique_ptr<Outbox> outbox_;  // the outbox uses writing_
+  std::unique_ptr<Outbox> outbox_;  // The outbox uses `writing_`.
 };
 
 Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const {

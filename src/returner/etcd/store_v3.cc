@@ -254,7 +254,7 @@ std::uint64_t distance(JidKey from, JidKey to) {
   return static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
 }
 
-constexpr std::uint64_t kFirstWidth = 1'000'000;  // one second in microseconds
+constexpr std::uint64_t kFirstWidth = 1'000'000;  // One second in microseconds.
 constexpr std::uint64_t kMostWidth = std::numeric_limits<JidKey>::max();
 constexpr std::size_t kMostLoads = 512;  // The largest number of loads in a time span.
 

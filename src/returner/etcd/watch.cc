@@ -44,7 +44,7 @@ class ChangesV3 : public EtcdChanges {
       : client_(std::move(client)), folder_(std::move(folder)) {}
 
   Result<void> begin(etcd::Deadline deadline) override {
-    // Reads a key to find a missing permission now. Otherwise etcd would refuse the watch later.
+    // Reads a key, so that a missing permission is an error of `begin` and not of the watch.
     const std::string end = etcd::prefix_end(folder_);
     const auto now = client_->range({.key = folder_, .range_end = end, .limit = 1}, deadline);
     if (!now) return now.error();
@@ -205,7 +205,7 @@ class EtcdEvents {
   std::optional<SteadyTime> none_at_;  // When the thread found no listener. Only the thread uses this member.
   std::condition_variable_any came_;
   std::stop_source ending_;
-  Thread thread_;  // guarded by mutex_
+  Thread thread_;  // The thread, guarded by `mutex_`.
 };
 
 void pass_events_on(std::string_view value, ClusterListener& listener) {
