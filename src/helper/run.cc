@@ -338,7 +338,7 @@ void Job::take_signals() {
 }
 
 void Job::reap() {
-  // Kills the process group while the program is a zombie, because later another group may get the number.
+  // Kills the process group while the program is a zombie, because another group may get its number later.
   if (how_ != Reply::Kind::ended && !is_gone_) {
     siginfo_t zombie{};
     ::waitid(P_PID, static_cast<id_t>(program_), &zombie, WEXITED | WNOHANG | WNOWAIT);
