@@ -54,8 +54,7 @@ class FailureTable {
   const std::shared_ptr<store::Store> store_;
   const Clock& clock_;
   std::atomic<WallTime> active_until_{};
-  store::Store::Registration
-      maintaining_;  // The registered task ends before the other members are destroyed.
+  store::Store::Registration maintaining_;  // The registered task ends before other members are destroyed.
 };
 
 }  // namespace rest_fcgi::auth
