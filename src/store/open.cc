@@ -27,7 +27,7 @@ constexpr std::int64_t kVersion = 1;
 // revoked_user: this program refuses the tokens of the user that were made until made_until.
 // running_job: start is field 22 of /proc/PID/stat. job has the load and `ret`.
 // outbox, outbox_lease: load, returns and minions are JSON. failure says why etcd cannot be written.
-// meta: jid is the microsecond of the newest jid. synced counts FULL commits. outbox_bytes is the size of outbox.
+// meta: jid is the time of the last jid. synced counts FULL commits. outbox_bytes is the size of outbox.
 constexpr const char* kTables =
     "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT, arg TEXT, tgt TEXT,"
     " tgt_type TEXT, user TEXT, metadata TEXT, minions TEXT, returns TEXT) STRICT;"
