@@ -141,8 +141,7 @@ class StoreV3 : public EtcdStore {
     RangeRequest request{.key = folder, .range_end = etcd::prefix_end(folder), .limit = kFirstPage};
     for (bool more = true; more;) {
       const Result<etcd::RangeReply> page = client_->range(request, read_deadline());
-      if (!page && page.error().kind == ErrorKind::internal &&
-          request.limit > 1) {  // The reply is too large.
+      if (!page && page.error().kind == ErrorKind::internal && request.limit > 1) {  // The reply is too big.
         request.limit = std::max<std::int64_t>(1, request.limit / 8);
         continue;
       }
