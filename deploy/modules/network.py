@@ -107,7 +107,7 @@ def ip_in_subnet(ip_addr, cidr):
 
 
 def is_private(ip_addr):
-    """Return whether an address is private."""
+    """Return whether an address is in a private network."""
     return ipaddress.ip_address(ip_addr).is_private
 
 

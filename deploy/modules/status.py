@@ -163,7 +163,7 @@ def time_(format="%A, %d. %B %Y %I:%M%p"):
 
 
 def version():
-    """Return the version of the kernel."""
+    """Return the version of the running kernel, as text."""
     return _read("version").strip()
 
 
