@@ -103,20 +103,18 @@ TEST_CASE("empty credentials beside a token count as absent") {
   }
 }
 
-TEST_CASE("an empty eauth counts as absent") {
-  const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "", "username": "u", "password": "p"})");
-  CHECK(read.chunk().credentials.kind == Credentials::Kind::none);
+TEST_CASE("a chunk without an eauth, or with an empty one, has no credentials") {
+  for (const std::string eauth : {"", R"("eauth": "", )"}) {
+    const Read read(R"({"client": "runner", )" + eauth +
+                    R"("fun": "a.b", "username": "u", "password": "p"})");
+    CHECK(read.chunk().credentials.kind == Credentials::Kind::none);
+  }
 }
 
 TEST_CASE("eauth without user and password means an empty user and an empty password") {
   const Read read(R"({"client": "runner", "fun": "a.b", "eauth": "pam"})");
   CHECK(read.chunk().credentials.kind == Credentials::Kind::eauth);
   CHECK(read.chunk().credentials.username.empty());
-}
-
-TEST_CASE("a chunk may have no credentials") {
-  const Read read(R"({"client": "runner", "fun": "a.b", "username": "u", "password": "p"})");
-  CHECK(read.chunk().credentials.kind == Credentials::Kind::none);
 }
 
 TEST_CASE("credentials of another type are refused without showing them") {

@@ -29,48 +29,47 @@ http::Application events(const std::shared_ptr<FeedSource>& source) {
 const std::string kUpgrade =
     "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA==\r\n";
 
-TEST_CASE("HTTP/1.1 sends the parts of a feed in chunks, and the last chunk at its end") {
-  const auto source = FeedSource::make();
+/// A gateway that sends the feeds of `source` on an HTTP port, and a client.
+struct Served {
+  const std::shared_ptr<FeedSource> source = FeedSource::make();
   const Options options = with_http();
-  RunningGateway server(events(source), options);
-  HttpPeer peer(port_of(options));
-  peer.send(http_get("/events"));
-  const HttpReply head = peer.head();
+  RunningGateway server{events(source), options};
+  HttpPeer peer{port_of(options)};
+};
+
+TEST_CASE("HTTP/1.1 sends the parts of a feed in chunks, and the last chunk at its end") {
+  Served served;
+  served.peer.send(http_get("/events"));
+  const HttpReply head = served.peer.head();
   CHECK(head.status == 200);
   CHECK(head.header("Transfer-Encoding") == "chunked");
   CHECK(head.header("Content-Length").empty());
-  source->publish("one\n\n");
-  CHECK(peer.chunk() == "one\n\n");
-  source->publish("two\n\n");
-  CHECK(peer.chunk() == "two\n\n");
-  source->end();
-  CHECK(peer.chunk().empty());
-  CHECK(peer.closed_within(kSoon));
-  CHECK(eventually([&] { return source->open_feeds() == 0; }));
+  served.source->publish("one\n\n");
+  CHECK(served.peer.chunk() == "one\n\n");
+  served.source->publish("two\n\n");
+  CHECK(served.peer.chunk() == "two\n\n");
+  served.source->end();
+  CHECK(served.peer.chunk().empty());
+  CHECK(served.peer.closed_within(kSoon));
+  CHECK(eventually([&] { return served.source->open_feeds() == 0; }));
 }
 
 TEST_CASE("HTTP/1.0 sends the parts of a feed unframed, and closes the connection at its end") {
-  const auto source = FeedSource::make();
-  const Options options = with_http();
-  RunningGateway server(events(source), options);
-  HttpPeer peer(port_of(options));
-  peer.send("GET /events HTTP/1.0\r\n\r\n");
-  CHECK(peer.head().header("Transfer-Encoding").empty());
-  source->publish("one\n\n");
-  CHECK(peer.bytes(5) == "one\n\n");
-  source->end();
-  CHECK(peer.closed_within(kSoon));
+  Served served;
+  served.peer.send("GET /events HTTP/1.0\r\n\r\n");
+  CHECK(served.peer.head().header("Transfer-Encoding").empty());
+  served.source->publish("one\n\n");
+  CHECK(served.peer.bytes(5) == "one\n\n");
+  served.source->end();
+  CHECK(served.peer.closed_within(kSoon));
 }
 
 TEST_CASE("HEAD returns the head of a feed, and opens no stream") {
-  const auto source = FeedSource::make();
-  const Options options = with_http();
-  RunningGateway server(events(source), options);
-  HttpPeer peer(port_of(options));
-  peer.send("HEAD /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  CHECK(peer.head().status == 200);
-  CHECK(peer.closed_within(kSoon));
-  CHECK(source->open_feeds() == 0);
+  Served served;
+  served.peer.send("HEAD /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK(served.peer.head().status == 200);
+  CHECK(served.peer.closed_within(kSoon));
+  CHECK(served.source->open_feeds() == 0);
 }
 
 TEST_CASE("FastCGI sends the parts of a feed in records") {
@@ -105,42 +104,36 @@ TEST_CASE("a web server ends its feed by closing the connection or by FCGI_ABORT
 }
 
 TEST_CASE("a WebSocket starts with the handshake of RFC 6455, and carries frames in both directions") {
-  const auto source = FeedSource::make();
-  source->answers_messages = true;
-  const Options options = with_http();
-  RunningGateway server(events(source), options);
-  HttpPeer peer(port_of(options));
-  peer.send(http_get("/ws", kUpgrade));
-  const HttpReply head = peer.reply(true);
-  peer.send(client_frame(kText, "ready"));
+  Served served;
+  served.source->answers_messages = true;
+  served.peer.send(http_get("/ws", kUpgrade));
+  const HttpReply head = served.peer.reply(true);
+  served.peer.send(client_frame(kText, "ready"));
   CHECK(head.status == 101);
   CHECK(head.header("Upgrade") == "websocket");
   CHECK(head.header("Connection") == "upgrade");
   CHECK(head.header("Sec-WebSocket-Accept") == "mWZjBV9FCglzn1rIKJAxrTFlnJE=");
-  CHECK(peer.bytes(7) == "\x81\x05heard");
-  CHECK(source->messages() == std::vector<std::string>{"text:ready"});
-  source->publish(std::string(200, 'x'));
-  CHECK(peer.bytes(204) == std::string("\x81\x7e\x00\xc8", 4) + std::string(200, 'x'));
-  peer.send(client_frame(kPing, "are you there"));
-  CHECK(peer.bytes(15) ==
+  CHECK(served.peer.bytes(7) == "\x81\x05heard");
+  CHECK(served.source->messages() == std::vector<std::string>{"text:ready"});
+  served.source->publish(std::string(200, 'x'));
+  CHECK(served.peer.bytes(204) == std::string("\x81\x7e\x00\xc8", 4) + std::string(200, 'x'));
+  served.peer.send(client_frame(kPing, "are you there"));
+  CHECK(served.peer.bytes(15) ==
         "\x8a\x0d"
         "are you there");
-  source->end(1013, "fell behind");
-  CHECK(peer.bytes(15) ==
+  served.source->end(1013, "fell behind");
+  CHECK(served.peer.bytes(15) ==
         "\x88\x0d\x03\xf5"
         "fell behind");
-  peer.send(client_frame(kClose, close_payload(1013)));
-  CHECK(peer.closed_within(kSoon));
+  served.peer.send(client_frame(kClose, close_payload(1013)));
+  CHECK(served.peer.closed_within(kSoon));
 }
 
 TEST_CASE("a WebSocket frame before the reply to the handshake is refused") {
-  const auto source = FeedSource::make();
-  const Options options = with_http();
-  RunningGateway server(events(source), options);
-  HttpPeer peer(port_of(options));
-  peer.send(http_get("/ws", kUpgrade) + client_frame(kText, "early"));
-  CHECK(peer.reply().status == 400);
-  CHECK(source->messages().empty());
+  Served served;
+  served.peer.send(http_get("/ws", kUpgrade) + client_frame(kText, "early"));
+  CHECK(served.peer.reply().status == 400);
+  CHECK(served.source->messages().empty());
 }
 
 TEST_CASE("feeds are sent over TLS, also to a late reader, and survive a reload") {

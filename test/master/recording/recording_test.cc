@@ -203,32 +203,21 @@ TEST_CASE("the minions that a syndic names are expected, the syndic is not") {
   CHECK(recorded.returned_to(job->jid) == Strings{"below-0", "below-1"});
 }
 
-TEST_CASE("beyond the limit the oldest job is dropped") {
-  const Recorded recorded(2);
-  std::vector<std::weak_ptr<master::Addressee>> kept;
-  recorded.fake->minions = {"ms-0"};
-  recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
-                                 const FakeMaster::Returns& returns) { kept.push_back(returns); };
-  const Admitted admitted(*recorded.fake, R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
-  for (int i = 0; i < 3; ++i) REQUIRE(recorded.master->publish_async(admitted.permit()));
-  CHECK(kept.at(0).expired());
-  CHECK_FALSE(kept.at(1).expired());
-  CHECK_FALSE(kept.at(2).expired());
-}
-
-TEST_CASE("finished jobs do not count for the limit") {
-  const Recorded recorded(2);
-  std::vector<std::weak_ptr<master::Addressee>> kept;
-  recorded.fake->minions = {"ms-0"};
-  recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
-                                 const FakeMaster::Returns& returns) { kept.push_back(returns); };
-  const Admitted admitted(*recorded.fake, R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
-  for (int i = 0; i < 2; ++i) REQUIRE(recorded.master->publish_async(admitted.permit()));
-  kept.at(1).lock()->put(returned("ms-0"));
-  REQUIRE(recorded.master->publish_async(admitted.permit()));
-  CHECK_FALSE(kept.at(0).expired());
-  CHECK(kept.at(1).expired());
-  CHECK_FALSE(kept.at(2).expired());
+TEST_CASE("beyond the limit the oldest unfinished job is dropped") {
+  for (const bool finishes : {false, true}) {
+    const Recorded recorded(2);
+    std::vector<std::weak_ptr<master::Addressee>> kept;
+    recorded.fake->minions = {"ms-0"};
+    recorded.fake->on_minion = [&](const std::string&, const Publication&, const std::string&,
+                                   const FakeMaster::Returns& returns) { kept.push_back(returns); };
+    const Admitted admitted(*recorded.fake, R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
+    for (int i = 0; i < 2; ++i) REQUIRE(recorded.master->publish_async(admitted.permit()));
+    if (finishes) kept.at(1).lock()->put(returned("ms-0"));
+    REQUIRE(recorded.master->publish_async(admitted.permit()));
+    CHECK(kept.at(0).expired() != finishes);
+    CHECK(kept.at(1).expired() == finishes);
+    CHECK_FALSE(kept.at(2).expired());
+  }
 }
 
 TEST_CASE("a job is recorded further after a loss of the event bus") {

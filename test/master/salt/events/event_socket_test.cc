@@ -96,51 +96,45 @@ class Unanswering {
   std::vector<UniqueFd> fillers_;
 };
 
-TEST_CASE("bytes of a unix socket are read") {
+/// A socket that is connected to an event bus.
+struct Connected {
   const TempDir dir;
-  FakeEventBus bus(dir / "bus.ipc");
+  FakeEventBus bus{dir / "bus.ipc"};
   const Stop stop;
-  auto socket = EventSocket::connect({.path = dir / "bus.ipc"}, stop.fd.get());
-  REQUIRE(socket);
-  bus.send_bytes("abc");
-  const auto bytes = socket->read(kPatience);
+  Result<EventSocket> socket = EventSocket::connect({.path = dir / "bus.ipc"}, stop.fd.get());
+
+  Connected() { REQUIRE(socket); }
+};
+
+TEST_CASE("bytes of a unix socket are read") {
+  Connected connected;
+  connected.bus.send_bytes("abc");
+  const auto bytes = connected.socket->read(kPatience);
   REQUIRE(bytes);
   CHECK(*bytes == "abc");
 }
 
 TEST_CASE("read returns nothing after the timeout") {
-  const TempDir dir;
-  const FakeEventBus bus(dir / "bus.ipc");
-  const Stop stop;
-  auto socket = EventSocket::connect({.path = dir / "bus.ipc"}, stop.fd.get());
-  REQUIRE(socket);
-  const auto bytes = socket->read(std::chrono::milliseconds(1));
+  Connected connected;
+  const auto bytes = connected.socket->read(std::chrono::milliseconds(1));
   REQUIRE(bytes);
   CHECK(bytes->empty());
 }
 
 TEST_CASE("read stops when the stop descriptor is readable") {
-  const TempDir dir;
-  const FakeEventBus bus(dir / "bus.ipc");
-  const Stop stop;
-  auto socket = EventSocket::connect({.path = dir / "bus.ipc"}, stop.fd.get());
-  REQUIRE(socket);
-  stop.now();
+  Connected connected;
+  connected.stop.now();
   const auto begun = std::chrono::steady_clock::now();
-  CHECK(socket->read(kPatience));
+  CHECK(connected.socket->read(kPatience));
   CHECK(std::chrono::steady_clock::now() - begun < kPatience);
 }
 
 TEST_CASE("a closed connection is an error after its last bytes") {
-  const TempDir dir;
-  FakeEventBus bus(dir / "bus.ipc");
-  const Stop stop;
-  auto socket = EventSocket::connect({.path = dir / "bus.ipc"}, stop.fd.get());
-  REQUIRE(socket);
-  bus.send_bytes("abc");
-  bus.stop();
-  CHECK(socket->read(kPatience));
-  const auto end = socket->read(kPatience);
+  Connected connected;
+  connected.bus.send_bytes("abc");
+  connected.bus.stop();
+  CHECK(connected.socket->read(kPatience));
+  const auto end = connected.socket->read(kPatience);
   REQUIRE_FALSE(end);
   CHECK(end.error().kind == ErrorKind::unavailable);
   CHECK(end.error().message == "the master closed it");

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <latch>
 #include <mutex>
 #include <optional>
@@ -55,14 +56,31 @@ struct Client {
   }
 };
 
+struct OpenClient : Client {
+  explicit OpenClient(const std::string& uri) : Client(uri) { REQUIRE(connection->wait_until_open(late())); }
+};
+
 std::optional<std::string> echo(std::string body) {
   return body;
 }
 
+/// A client whose request has arrived at a master that does not answer.
+struct Waiting {
+  std::latch arrived{1};
+  FakeRetPort master{[this](const std::string&) -> std::optional<std::string> {
+    arrived.count_down();
+    return std::nullopt;
+  }};
+  OpenClient client{master.uri()};
+  std::future<Result<WipedBytes>> answer = std::async(
+      std::launch::async, [this] { return send_and_receive(*client.connection, bytes("question"), late()); });
+
+  Waiting() { arrived.wait(); }
+};
+
 Result<WipedBytes> answered_with(const Frames& frames) {
   FakeRetPort master([&](const Frames&) { return frames; });
-  Client client(master.uri());
-  REQUIRE(client.connection->wait_until_open(late()));
+  OpenClient client(master.uri());
   return send_and_receive(*client.connection, bytes("question"), late());
 }
 
@@ -84,8 +102,7 @@ TEST_CASE("request and reply are an empty frame and a body") {
     seen.push_back(frames);
     return Frames{"", "answer"};
   });
-  Client client(master.uri());
-  REQUIRE(client.connection->wait_until_open(late()));
+  OpenClient client(master.uri());
   CHECK(client.ask("question") == "answer");
   CHECK(client.ask("") == "answer");
   const std::scoped_lock lock(mutex);
@@ -113,23 +130,14 @@ TEST_CASE("a peer without ZeroMQ gets no request") {
 }
 
 TEST_CASE("a lost connection ends a waiting request at once") {
-  std::latch arrived(1);
-  FakeRetPort master([&](const std::string&) -> std::optional<std::string> {
-    arrived.count_down();
-    return std::nullopt;
-  });
-  Client client(master.uri());
-  REQUIRE(client.connection->wait_until_open(late()));
-  std::optional<Result<WipedBytes>> answer;
-  std::thread asking([&] { answer = send_and_receive(*client.connection, bytes("question"), late()); });
-  arrived.wait();
+  Waiting waiting;
   const SteadyTime before = std::chrono::steady_clock::now();
-  master.stop();
-  asking.join();
+  waiting.master.stop();
+  const auto answer = waiting.answer.get();
   CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds(30));
-  REQUIRE(!*answer);
-  CHECK(answer->error().kind == ErrorKind::unavailable);
-  CHECK(answer->error().message ==
+  REQUIRE(!answer);
+  CHECK(answer.error().kind == ErrorKind::unavailable);
+  CHECK(answer.error().message ==
         "Salt Master: the connection broke before the answer came; whether the master carried out the "
         "request is not "
         "known.");
@@ -137,19 +145,17 @@ TEST_CASE("a lost connection ends a waiting request at once") {
 
 TEST_CASE("a reply before the loss of the connection counts") {
   FakeRetPort master(echo);
-  Client client(master.uri());
-  REQUIRE(client.connection->wait_until_open(late()));
+  OpenClient client(master.uri());
   for (int i = 0; i < 20; ++i) CHECK(client.ask("question") == "question");
   master.stop();
-  CHECK(test::soon([&] { return !client.connection->is_open(); }));
+  CHECK(test::eventually([&] { return !client.connection->is_open(); }));
 }
 
 TEST_CASE("a connection never reconnects") {
   FakeRetPort master(echo);
-  Client client(master.uri());
-  REQUIRE(client.connection->wait_until_open(late()));
+  OpenClient client(master.uri());
   master.stop();
-  REQUIRE(test::soon([&] { return !client.connection->is_open(); }));
+  REQUIRE(test::eventually([&] { return !client.connection->is_open(); }));
   master.start();
   const auto answer = send_and_receive(*client.connection, bytes("question"), late());
   REQUIRE(!answer);
@@ -160,8 +166,7 @@ TEST_CASE("a connection never reconnects") {
 
 TEST_CASE("a request without a reply ends at its deadline") {
   FakeRetPort master([](const std::string&) -> std::optional<std::string> { return std::nullopt; });
-  Client client(master.uri());
-  REQUIRE(client.connection->wait_until_open(late()));
+  OpenClient client(master.uri());
   const SteadyTime deadline = test::in(milliseconds(50));
   const auto answer = send_and_receive(*client.connection, bytes("question"), deadline);
   CHECK(std::chrono::steady_clock::now() >= deadline);
@@ -175,8 +180,7 @@ TEST_CASE("a late reply can be waited for again") {
     may_answer.wait();
     return std::optional(std::move(body));
   });
-  Client client(port.uri());
-  REQUIRE(client.connection->wait_until_open(late()));
+  OpenClient client(port.uri());
   REQUIRE(client.connection->send(bytes("question")));
   CHECK(client.connection->receive(std::chrono::steady_clock::now()).error().kind == ErrorKind::timeout);
   may_answer.count_down();
@@ -207,8 +211,7 @@ TEST_CASE("a connection with unexpected bytes is not open") {
   zmq::context_t context;
   zmq::socket_t master(context, zmq::socket_type::router);
   master.bind("tcp://127.0.0.1:*");
-  Client client(master.get(zmq::sockopt::last_endpoint));
-  REQUIRE(client.connection->wait_until_open(late()));
+  OpenClient client(master.get(zmq::sockopt::last_endpoint));
   std::thread asking([&] { CHECK(client.ask("question") == "first"); });
   zmq::message_t name, empty, body;
   for (zmq::message_t* frame : {&name, &empty, &body}) REQUIRE(master.recv(*frame));
@@ -218,24 +221,16 @@ TEST_CASE("a connection with unexpected bytes is not open") {
     master.send(zmq::buffer(std::string(answer)), zmq::send_flags::none);
   }
   asking.join();
-  CHECK(test::soon([&] { return !client.connection->is_open(); }));
+  CHECK(test::eventually([&] { return !client.connection->is_open(); }));
 }
 
 TEST_CASE("the end of the context ends waiting requests") {
-  std::latch arrived(1);
-  FakeRetPort master([&](const std::string&) -> std::optional<std::string> {
-    arrived.count_down();
-    return std::nullopt;
-  });
-  Client client(master.uri());
-  REQUIRE(client.connection->wait_until_open(late()));
-  std::optional<Result<WipedBytes>> answer;
-  std::thread asking([&] { answer = send_and_receive(*client.connection, bytes("question"), late()); });
-  arrived.wait();
+  Waiting waiting;
+  Client& client = waiting.client;
   client.context.shutdown();
-  asking.join();
-  REQUIRE(!*answer);
-  CHECK(answer->error().kind == ErrorKind::unavailable);
+  const auto answer = waiting.answer.get();
+  REQUIRE(!answer);
+  CHECK(answer.error().kind == ErrorKind::unavailable);
   CHECK(!client.connection->is_open());
   CHECK(!client.connection->wait_until_open(late()));
   CHECK(send_and_receive(*client.connection, bytes("question"), late()).error().kind ==
@@ -260,14 +255,12 @@ TEST_CASE("connections work over IPv6") {
     MESSAGE("skipped: no IPv6 on loopback: " << error.what());
     return;
   }
-  Client client(master.get(zmq::sockopt::last_endpoint));
-  REQUIRE(client.connection->wait_until_open(late()));
+  OpenClient client(master.get(zmq::sockopt::last_endpoint));
 }
 
 TEST_CASE("child processes inherit no connection") {
   FakeRetPort master(echo);
-  Client first(master.uri());
-  REQUIRE(first.connection->wait_until_open(late()));
+  OpenClient first(master.uri());
   CHECK(first.ask("question") == "question");
   const auto before = open_files();
   {
@@ -281,13 +274,12 @@ TEST_CASE("child processes inherit no connection") {
     }
     CHECK(open_files().size() > before.size());
   }
-  CHECK(test::soon([&] { return open_files().size() <= before.size(); }));
+  CHECK(test::eventually([&] { return open_files().size() <= before.size(); }));
 }
 
 TEST_CASE("ZeroMQ's threads block signals") {
   FakeRetPort master(echo);
-  Client client(master.uri());
-  REQUIRE(client.connection->wait_until_open(late()));
+  OpenClient client(master.uri());
   int threads = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
