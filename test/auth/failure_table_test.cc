@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/eventually.h"
 #include "../support/manual_clock.h"
-#include "../support/soon.h"
 #include "../support/temp_dir.h"
 #include "auth/login_guard.h"
 
@@ -98,7 +98,7 @@ TEST_CASE("a process knows its own failures at once and those of others within a
   CHECK(fixture.table.is_quiet());
   fixture.add("a");
   CHECK_FALSE(fixture.table.is_quiet());
-  CHECK(test::holds_soon([&] { return !other.is_quiet(); }));
+  CHECK(test::eventually([&] { return !other.is_quiet(); }));
   CHECK_FALSE(FailureTable(fixture.open(), fixture.clock).is_quiet());
   fixture.clock.advance(seconds(60));
   CHECK(fixture.table.is_quiet());
@@ -111,13 +111,13 @@ TEST_CASE("expired rows are removed, and too many rows lose those that expire fi
   fixture.add("short");
   for (int i = 0; i < 3; ++i) fixture.add("long");
   fixture.clock.advance(seconds(60));
-  CHECK(test::holds_soon([&] { return number(*fixture.store, kRows) == 1; }));
+  CHECK(test::eventually([&] { return number(*fixture.store, kRows) == 1; }));
   const std::int64_t now = fixture.clock.wall().time_since_epoch().count();
   constexpr const char* kFill =
       "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100001)"
       " INSERT INTO login_failure SELECT 'key' || i, 1, ?1 + 1000000 + i FROM n";
   REQUIRE(fixture.store->execute(kFill, now));
-  CHECK(test::holds_soon([&] { return number(*fixture.store, kRows) == 100'000; }));
+  CHECK(test::eventually([&] { return number(*fixture.store, kRows) == 100'000; }));
   CHECK(fixture.find("long").failures == 3);
   CHECK(fixture.find("key1").failures == 0);
   CHECK(fixture.find("key100001").failures == 1);

@@ -10,8 +10,8 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/eventually.h"
 #include "../support/manual_clock.h"
-#include "../support/soon.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/core/format.h"
 
@@ -305,7 +305,7 @@ TEST_CASE("failures that cannot be counted are answered late with 503, and then 
   const auto third = fixture.guard->begin(kFredElsewhere);
   if (!store->is_writable()) CHECK(third.error().kind == ErrorKind::unavailable);
   REQUIRE(store->execute("DROP TRIGGER full"));
-  CHECK(test::holds_soon([&] { return fixture.guard->begin(kFredElsewhere).ok(); }));
+  CHECK(test::eventually([&] { return fixture.guard->begin(kFredElsewhere).ok(); }));
 }
 
 }  // namespace rest_fcgi::auth

@@ -6,8 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/eventually.h"
 #include "../support/manual_clock.h"
-#include "../support/soon.h"
 #include "../support/temp_dir.h"
 
 namespace rest_fcgi::auth {
@@ -70,7 +70,7 @@ TEST_CASE("a revocation is removed when its token would have expired") {
   REQUIRE(list.add(SecretView(kRevokedToken), host.clock.wall() + seconds(60)));
   REQUIRE(list.add(SecretView(kOtherRevoked), host.clock.wall() + seconds(90)));
   host.clock.advance(seconds(60));
-  CHECK(test::holds_soon([&] { return rows(*store, kTokenRows) == 1; }));
+  CHECK(test::eventually([&] { return rows(*store, kTokenRows) == 1; }));
   CHECK(*list.has(SecretView(kOtherRevoked)));
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("repeated revocations of a user take one row, which is removed after t
   host.clock.advance(hours(24 * 365));
   CHECK(*list.has_user("pam", "fred", host.clock.wall() - hours(24 * 365)));
   host.clock.advance(hours(25));
-  CHECK(test::holds_soon([&] { return rows(*store, kUserRows) == 0; }));
+  CHECK(test::eventually([&] { return rows(*store, kUserRows) == 0; }));
 }
 
 }  // namespace rest_fcgi::auth

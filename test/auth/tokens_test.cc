@@ -7,8 +7,8 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/eventually.h"
 #include "../support/manual_clock.h"
-#include "../support/soon.h"
 #include "../support/temp_dir.h"
 #include "auth/digest.h"
 
@@ -85,7 +85,7 @@ TEST_CASE("an expired token is refused, and its row is removed") {
   CHECK(fixture.find(token) == "of fred");
   fixture.clock.advance(seconds(1));
   CHECK(fixture.find(token) != "of fred");
-  CHECK(test::holds_soon([&] { return fixture.find(token) == kUnknown; }));
+  CHECK(test::eventually([&] { return fixture.find(token) == kUnknown; }));
 }
 
 TEST_CASE("a revoked token is unknown, and revoking an unknown token is no error") {

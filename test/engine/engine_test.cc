@@ -16,8 +16,8 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/eventually.h"
 #include "../support/fork_alone.h"
-#include "../support/soon.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/auth/revocation_list.h"
 #include "rest_fcgi/core/format.h"

@@ -19,6 +19,7 @@
 
 #include "../support/captured_log.h"
 #include "../support/door.h"
+#include "../support/eventually.h"
 #include "../support/fcgi_client.h"
 #include "../support/loopback_http.h"
 #include "../support/temp_dir.h"
@@ -71,14 +72,7 @@ class StreamOfParts final : public http::Stream {
   std::size_t at_ = 0;
 };
 
-inline bool eventually(const std::function<bool()>& holds, milliseconds patience = milliseconds(30000)) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  return true;
-}
+using rest_fcgi::test::eventually;
 
 inline std::ptrdiff_t open_files() {
   const std::filesystem::directory_iterator begin("/proc/self/fd");

@@ -56,7 +56,7 @@ class Listener {
 
   std::vector<std::string> next() {
     std::vector<std::string> texts;
-    CHECK(EmbeddedEngine::eventually([&] { return !(texts = parts()).empty() || end_; }));
+    CHECK(test::eventually([&] { return !(texts = parts()).empty() || end_; }));
     return texts;
   }
 
@@ -70,7 +70,7 @@ class Listener {
 
   /// Waits for the end of the feed. Returns its code and reason, such as `1013 You read too slowly...`.
   std::string end() {
-    CHECK(EmbeddedEngine::eventually([&] { return parts().empty() && end_; }));
+    CHECK(test::eventually([&] { return parts().empty() && end_; }));
     return std::to_string(end_->code) + " " + end_->reason;
   }
 
@@ -259,7 +259,7 @@ TEST_CASE("a stream shows the events that the rules allow") {
   CHECK(listener.text().starts_with("tag: c\n"));
   master->scope = auth::EventScope::all;
   rest.streams().use(rest.client(), {});
-  CHECK(EmbeddedEngine::eventually([&] {
+  CHECK(test::eventually([&] {
     master->log->append("d", Json::empty_object(), "joe");
     return listener.text().find("tag: d\n") != std::string::npos;
   }));
@@ -474,7 +474,7 @@ TEST_CASE("the formatted view requests unknown grains from minions") {
   Listener listener(rest.call({"GET /formatted_events/" + token, kUpgrade, "", 101, ""}));
   listener.say("websocket client ready");
   const auto was_queried = [&](std::size_t times) {
-    return EmbeddedEngine::eventually([&] { return master->started().size() == times; });
+    return test::eventually([&] { return master->started().size() == times; });
   };
   CHECK(was_queried(1));
   master->log->append("salt/presence/present", Json::trusted(R"({"present": ["ms-7"]})"), "");

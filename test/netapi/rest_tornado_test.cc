@@ -221,7 +221,7 @@ TEST_CASE("rest_tornado runs chunks in parallel and returns them in order") {
   // Each runner call waits until two calls have started.
   master->on_runner = [&waiting](std::shared_ptr<master::RunnerReturns> returns) {
     const int mine = ++waiting;
-    REQUIRE(EmbeddedEngine::eventually([&] { return waiting == 2; }));
+    REQUIRE(test::eventually([&] { return waiting == 2; }));
     returns->put(master::RunnerReturn{Json::integer(mine), Json()});
   };
   const std::string runner = R"({"client": "runner", "fun": "test.sleep", "timeout": 20})";
@@ -247,7 +247,7 @@ TEST_CASE("additional threads for chunks are limited in the whole process") {
     const int now = ++running;
     for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
     }
-    EmbeddedEngine::eventually([&] { return go_on.load(); });
+    test::eventually([&] { return go_on.load(); });
     --running;
     returns->put(master::RunnerReturn{Json::integer(1), Json()});
   };
@@ -260,7 +260,7 @@ TEST_CASE("additional threads for chunks are limited in the whole process") {
   for (int i = 0; i < kRequests; ++i) {
     requests.emplace_back([&] { good += rest.call(row).status == http::Status::ok ? 1 : 0; });
   }
-  CHECK(EmbeddedEngine::eventually([&] { return running == kRequests + kHelpers; }));
+  CHECK(test::eventually([&] { return running == kRequests + kHelpers; }));
   // Without a limit of threads, another thread would start during this sleep.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   go_on = true;
@@ -287,7 +287,7 @@ TEST_CASE("an exception on an additional thread fails only its chunk") {
   std::atomic<int> waiting = 0;
   master->on_runner = [&waiting](std::shared_ptr<master::RunnerReturns> returns) {
     ++waiting;
-    EmbeddedEngine::eventually([&] { return waiting == 2; });
+    test::eventually([&] { return waiting == 2; });
     returns->put(master::RunnerReturn{Json::integer(1), Json()});
   };
   const Broken clock;

@@ -52,7 +52,7 @@ StreamRegistry::Subscription::Update next_update(StreamRegistry::Subscription& s
   const auto wake = std::make_shared<const std::function<void()>>([woken] { ++*woken; });
   auto poll = subscription.poll(wake);
   if (!poll.permit && poll.end_reason.empty()) {
-    CHECK(EmbeddedEngine::eventually([&] { return *woken > 0; }));
+    CHECK(test::eventually([&] { return *woken > 0; }));
     poll = subscription.poll(nullptr);
   }
   return poll;
@@ -133,7 +133,7 @@ TEST_CASE("streams survive a silent master until the token expires") {
   const auto session = table.log_in();
   const auto subscription = table.open(session);
   away = true;
-  CHECK(EmbeddedEngine::eventually([&] { return checks > 0; }));
+  CHECK(test::eventually([&] { return checks > 0; }));
   CHECK((*subscription)->poll(nullptr).end_reason.empty());
   CHECK(next_update(**subscription).end_reason == "The session has ended.");
   CHECK(system_clock().wall() >= session.expire);
@@ -181,7 +181,7 @@ struct Slow {
     };
   }
   [[nodiscard]] bool begun() const {
-    return EmbeddedEngine::eventually([this] { return checks == 1; });
+    return test::eventually([this] { return checks == 1; });
   }
 
   std::atomic<bool> go = false;
@@ -213,7 +213,7 @@ TEST_CASE("equal calls of one token run once, and the queue is limited") {
   for (int i = 0; i < 200; ++i) (*two)->call(std::to_string(i), slow.call());
   CHECK(log.text().find("views are incomplete") != std::string::npos);
   slow.go = true;
-  CHECK(EmbeddedEngine::eventually([&] { return slow.checks == 100; }));
+  CHECK(test::eventually([&] { return slow.checks == 100; }));
   CHECK(received_by(**one) == 1);
   CHECK(received_by(**two) == 200);
   CHECK(received_by(**two) == 0);
@@ -228,11 +228,10 @@ TEST_CASE("an exception in wake does not stop later calls") {
   const auto failing = std::make_shared<const std::function<void()>>([] { throw std::bad_alloc(); });
   static_cast<void>((*subscription)->poll(failing));
   (*subscription)->call("q", slow.call(), "it");
-  CHECK(EmbeddedEngine::eventually(
-      [&] { return log.has("an answer of the master was lost: std::bad_alloc"); }));
+  CHECK(test::eventually([&] { return log.has("an answer of the master was lost: std::bad_alloc"); }));
   CHECK(received_by(**subscription) == 1);
   (*subscription)->call("q", slow.call(), "it");
-  CHECK(EmbeddedEngine::eventually([&] { return received_by(**subscription) == 1; }));
+  CHECK(test::eventually([&] { return received_by(**subscription) == 1; }));
 }
 
 TEST_CASE("a slow call does not delay a logout") {
@@ -247,5 +246,5 @@ TEST_CASE("a slow call does not delay a logout") {
   CHECK(next_update(**other).end_reason == "The session has ended.");
   slow.go = true;
   (*mine)->call("last", slow.call());
-  CHECK(EmbeddedEngine::eventually([&] { return slow.checks == 2; }));
+  CHECK(test::eventually([&] { return slow.checks == 2; }));
 }

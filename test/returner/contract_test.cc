@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "../support/captured_log.h"
-#include "../support/within.h"
+#include "../support/eventually.h"
 #include "caches.h"
 #include "real_etcd.h"
 
@@ -292,7 +292,7 @@ TEST_CASE_TEMPLATE("jobs older than keep_jobs_seconds are deleted with their ret
   cache.clock.advance(std::chrono::hours(23));
   REQUIRE(cache->save_load(load_of("20231115211320000000"), Durability::committed));
   cache.clock.advance(std::chrono::hours(2));
-  CHECK(test::within(std::chrono::seconds(20), [&] { return jids_of(*cache).size() == 1; }));
+  CHECK(test::eventually([&] { return jids_of(*cache).size() == 1; }));
   CHECK(jids_of(*cache) == Jids{"20231115211320000000"});
   CHECK(cache->get_jid(jid_number(2))->empty());
   REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::committed));

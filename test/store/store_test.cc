@@ -14,8 +14,8 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/eventually.h"
 #include "../support/temp_dir.h"
-#include "../support/within.h"
 
 namespace rest_fcgi::store {
 namespace {
@@ -264,7 +264,7 @@ TEST_CASE("after a failed write, the store becomes writable by a write of its ow
   REQUIRE_FALSE(store->execute("INSERT INTO nosuch VALUES (1)"));
   REQUIRE(store->execute("DELETE FROM meta WHERE name = 'nosuch'"));
   CHECK_FALSE(store->is_writable());
-  CHECK(test::within(std::chrono::seconds(20), [&] { return store->is_writable(); }));
+  CHECK(test::eventually([&] { return store->is_writable(); }));
 }
 
 TEST_CASE("a removed file is created again, and the log says so") {
@@ -273,8 +273,8 @@ TEST_CASE("a removed file is created again, and the log says so") {
   const auto store = file.open();
   REQUIRE(store->execute(kAdd, "a", 1));
   for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(file.path + end);
-  CHECK(test::within(std::chrono::seconds(20), [&] { return std::filesystem::exists(file.path); }));
-  CHECK(test::within(std::chrono::seconds(20), [&] { return log.has("removed or replaced"); }));
+  CHECK(test::eventually([&] { return std::filesystem::exists(file.path); }));
+  CHECK(test::eventually([&] { return log.has("removed or replaced"); }));
   REQUIRE(store->execute(kAdd, "b", 1));
   CHECK(value_of(*file.open(), "b") == 1);
 }
@@ -285,10 +285,10 @@ TEST_CASE("a store whose removed file cannot be created again refuses writes") {
   const auto store = file.open();
   std::filesystem::rename(file.dir / "state", file.dir / "moved");
   file.dir.write("state", "");
-  CHECK(test::within(std::chrono::seconds(20), [&] { return !store->is_writable(); }));
+  CHECK(test::eventually([&] { return !store->is_writable(); }));
   CHECK_FALSE(store->execute(kAdd, "a", 1).ok());
   std::filesystem::remove(file.dir / "state");
-  CHECK(test::within(std::chrono::seconds(20), [&] { return store->execute(kAdd, "a", 1).ok(); }));
+  CHECK(test::eventually([&] { return store->execute(kAdd, "a", 1).ok(); }));
   CHECK(value_of(*file.open(), "a") == 1);
   CHECK(count(log, "it cannot be written") == 1);
 }
@@ -317,11 +317,11 @@ TEST_CASE("a task runs once a second until its registration ends") {
   std::atomic<int> second = 0;
   auto registration = store->every_second([&] { ++first; });
   const auto other = store->every_second([&] { ++second; });
-  CHECK(test::within(std::chrono::seconds(20), [&] { return first >= 2 && second >= 2; }));
+  CHECK(test::eventually([&] { return first >= 2 && second >= 2; }));
   registration.reset();
   const int before = first;
   const int seen = second;
-  CHECK(test::within(std::chrono::seconds(20), [&] { return second >= seen + 2; }));
+  CHECK(test::eventually([&] { return second >= seen + 2; }));
   CHECK(first == before);
 }
 

@@ -7,12 +7,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "eventually.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/master/embedded/embedded.h"
@@ -135,16 +135,6 @@ class EmbeddedEngine {
   }
   [[nodiscard]] Result<master::Started> wheel_async(const master::Permit& permit) const {
     return begun(master->wheel_async(permit));
-  }
-
-  template <class Done>
-  static bool eventually(const Done& done) {
-    const SteadyTime deadline = soon();
-    while (!done()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    return true;
   }
 
   template <class Accepted>

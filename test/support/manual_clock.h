@@ -12,7 +12,7 @@ namespace rest_fcgi::test {
 class ManualClock final : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override {
-    return WallTime(std::chrono::seconds(1700000000)) + passed_.load() - set_back_.load();
+    return WallTime(std::chrono::seconds(1700000000)) + passed_.load();
   }
   [[nodiscard]] SteadyTime steady() const override {
     return SteadyTime(std::chrono::hours(1)) + passed_.load();
@@ -20,11 +20,8 @@ class ManualClock final : public Clock {
 
   void advance(std::chrono::microseconds time) { passed_ = passed_.load() + time; }
 
-  void set_back(std::chrono::microseconds time) { set_back_ = set_back_.load() + time; }
-
  private:
   std::atomic<std::chrono::microseconds> passed_{std::chrono::microseconds(0)};
-  std::atomic<std::chrono::microseconds> set_back_{std::chrono::microseconds(0)};
 };
 
 }  // namespace rest_fcgi::test

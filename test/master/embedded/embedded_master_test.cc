@@ -344,7 +344,7 @@ TEST_CASE("an asynchronous job outlives its request and its master") {
   }
   engine.master = engine.reloaded();
   const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", jid);
-  CHECK(EmbeddedEngine::eventually([&] {
+  CHECK(test::eventually([&] {
     const std::string one = R"({"test.sleep": true, "test.echo": {"a": "some longer text"}})";
     return engine.runner(lookup).ret.text() == format(R"({{"ms-0": {0}, "ms-1": {0}, "ms-2": {0}}})", one);
   }));

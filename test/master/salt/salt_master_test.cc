@@ -29,7 +29,7 @@ std::optional<master::Delivery> first_delivery(SaltWorld& world, const master::P
   auto delivery = returns->take(SaltWorld::soon());
   // All jobs of this test have the same id. The next job starts only after the event bus has removed this
   // job.
-  CHECK(SaltWorld::eventually([&] { return returns.use_count() == 1; }));
+  CHECK(test::eventually([&] { return returns.use_count() == 1; }));
   return delivery;
 }
 
@@ -260,7 +260,7 @@ TEST_CASE("a refused asynchronous wheel is logged") {
     return R"({"error": {"name": "TokenAuthenticationError", "message": "no rights for user fred."}})";
   });
   REQUIRE(world.master().wheel_async(permit));
-  CHECK(test::SaltWorld::eventually([&] { return world.loads("wheel").size() == 1; }));
+  CHECK(test::eventually([&] { return world.loads("wheel").size() == 1; }));
   world.on("wheel", [](const std::string&) { return R"("bad load")"; });
   REQUIRE(world.master().wheel_async(permit));
   CHECK(world.runtime().shutdown(SaltWorld::soon()) == 0);
@@ -360,7 +360,7 @@ TEST_CASE("a runner that has started before is not checked") {
     world.begin_runner();
     return format(R"({{"tag": "salt/run/{0}", "jid": "{0}"}})", SaltWorld::kJid);
   });
-  SaltWorld::eventually(
+  test::eventually(
       [&] { return world.master().runner(permit, std::make_shared<master::RunnerReturns>()).ok(); });
   only_runner(world, false);
   CHECK(world.master().runner(permit, std::make_shared<master::RunnerReturns>()));
@@ -385,7 +385,7 @@ TEST_CASE("an event stream gets all events once the bus is joined") {
   REQUIRE_MESSAGE(reader, reader.error().message);
   world.bus().send("salt/auth", test::packed(R"({"id": "ms-0"})"));
   std::vector<master::EventPtr> events;
-  CHECK(SaltWorld::eventually([&] {
+  CHECK(test::eventually([&] {
     REQUIRE((*reader)->read(events, 1 << 20, nullptr));
     return !events.empty();
   }));

@@ -9,11 +9,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "../../support/eventually.h"
 #include "../../support/fake_event_bus.h"
 #include "../../support/fake_event_pull.h"
 #include "../../support/fake_ret_port.h"
@@ -101,16 +101,6 @@ class SaltWorld {
 
   void begin_runner(const std::string& jid = kJid) {
     bus_.send(format("salt/run/{}/new", jid), packed(format(R"({{"jid": "{}"}})", jid)));
-  }
-
-  template <class Done>
-  static bool eventually(const Done& done) {
-    const SteadyTime deadline = soon();
-    while (!done()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    return true;
   }
 
   static SteadyTime soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(20); }

@@ -49,7 +49,7 @@ TEST_CASE("a token without permissions sends the password with each call") {
   REQUIRE(world.master().runner_async(world.permit(kActiveJobs)));
   REQUIRE(world.master().wheel(world.permit(R"("client": "wheel", "fun": "key.list_all")")));
   REQUIRE(world.master().wheel_async(world.permit(R"("client": "wheel_async", "fun": "key.list_all")")));
-  REQUIRE(SaltWorld::eventually([&] { return world.loads("wheel").size() == 2; }));
+  REQUIRE(test::eventually([&] { return world.loads("wheel").size() == 2; }));
   for (const std::string cmd : {"publish", "runner", "wheel"}) {
     for (const std::string& load : world.loads(cmd)) {
       CHECK(holds(load, R"("password": "secret")"));

@@ -14,7 +14,7 @@ inline const master::EventPermit kAll{auth::EventScope::all, "fred"};
 
 inline std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count) {
   std::vector<master::EventPtr> events;
-  CHECK(EmbeddedEngine::eventually([&] {
+  CHECK(test::eventually([&] {
     const auto done = reader.read(events, 1 << 20, nullptr);
     if (!done) FAIL(done.error().message);
     return events.size() >= count;

@@ -306,7 +306,7 @@ TEST_CASE("a kill request of another process stops a call") {
   REQUIRE(jobs.start(job, returner::Durability::committed, {}));
   CHECK(running_in(store) == 1);
   REQUIRE(RunningTable(store).request_kill(kJid, "ms-1"));
-  CHECK(test::EmbeddedEngine::eventually([&] { return job->stop_token(1).stop_requested(); }));
+  CHECK(test::eventually([&] { return job->stop_token(1).stop_requested(); }));
   CHECK_FALSE(job->stop_token(0).stop_requested());
   jobs.finish(*job, 0);
   CHECK(running_in(store) == 1);

@@ -60,7 +60,7 @@ TEST_CASE("saltutil.running does not list its own job") {
   const auto job = engine.publish_async(
       engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "saltutil.running")"));
   REQUIRE(job);
-  REQUIRE(EmbeddedEngine::eventually([&] { return lookup(engine, job->jid) != "{}"; }));
+  REQUIRE(test::eventually([&] { return lookup(engine, job->jid) != "{}"; }));
   CHECK(lookup(engine, job->jid) == on_first("[]"));
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("saltutil.kill_job ends a job on one minion only") {
   const std::string jid = start_sleep(engine, "ms-[01]");
   CHECK(ask(engine, "saltutil.kill_job", "\"" + jid + "\"") ==
         on_first(format("\"Signal 9 sent to job {} at pid {}\"", jid, ::getpid())));
-  REQUIRE(EmbeddedEngine::eventually([&] { return lookup(engine, jid) != "{}"; }));
+  REQUIRE(test::eventually([&] { return lookup(engine, jid) != "{}"; }));
   CHECK(lookup(engine, jid) == on_first(kTerminatedText));
   const std::string stored = engine.runner(format(R"("fun": "jobs.list_job", "jid": "{}")", jid)).ret.text();
   CHECK(stored.find(R"("retcode": 1, "success": false)") != std::string::npos);
@@ -86,7 +86,7 @@ TEST_CASE("saltutil.term_job ends a call that waits for a worker") {
   ask(engine, "saltutil.term_job", "\"" + second + "\"");
   CHECK(lookup(engine, second) == "{}");
   ask(engine, "saltutil.term_job", "\"" + first + "\"");
-  REQUIRE(EmbeddedEngine::eventually([&] { return lookup(engine, second) != "{}"; }));
+  REQUIRE(test::eventually([&] { return lookup(engine, second) != "{}"; }));
   CHECK(lookup(engine, second) == on_first(kTerminatedText));
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("saltutil.term_all_jobs and kill_all_jobs end all jobs on the minion")
           on_first(
               format(R"(["Signal {0} sent to job {1} at pid {3}", "Signal {0} sent to job {2} at pid {3}"])",
                      number, a, b, ::getpid())));
-    REQUIRE(EmbeddedEngine::eventually([&] { return ask(engine, "saltutil.running") == on_first("[]"); }));
+    REQUIRE(test::eventually([&] { return ask(engine, "saltutil.running") == on_first("[]"); }));
   }
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("a job on a worker is in the table of running jobs without credentials
   CHECK(row().find("\"fun\": \"test.sleep\"") != std::string::npos);
   CHECK(row().find("secret") == std::string::npos);
   ask(engine, "saltutil.kill_job", "\"" + jid + "\"");
-  CHECK(EmbeddedEngine::eventually([&] { return row().empty(); }));
+  CHECK(test::eventually([&] { return row().empty(); }));
   CHECK(engine.runtime->shutdown(EmbeddedEngine::soon()) == 0);
 }
 

@@ -208,7 +208,7 @@ TEST_CASE("an asynchronous runner returns to the job cache, and is not in jobs.a
   REQUIRE(started);
   CHECK(started->tag == "salt/run/" + started->jid);
   const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", started->jid);
-  REQUIRE(EmbeddedEngine::eventually([&] { return ret(engine, lookup) != "{}"; }));
+  REQUIRE(test::eventually([&] { return ret(engine, lookup) != "{}"; }));
   const std::string found = ret(engine, lookup);
   CHECK(holds(found, "_master\": {\"fun\": \"runner.manage.up\", \"jid\": \"" + started->jid));
   CHECK(holds(found, R"("return": ["ms-0", "ms-1", "ms-2"], "success": true)"));

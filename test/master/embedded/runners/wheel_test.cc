@@ -99,7 +99,7 @@ TEST_CASE("an asynchronous wheel returns to the job cache") {
   REQUIRE(started);
   CHECK(started->tag == "salt/wheel/" + started->jid);
   const std::string lookup = format(R"("fun": "jobs.lookup_jid", "jid": "{}")", started->jid);
-  CHECK(EmbeddedEngine::eventually([&] {
+  CHECK(test::eventually([&] {
     return engine.runner(lookup).ret.text().find(
                R"("return": {"minions": ["ms-0", "ms-1", "ms-2"]}, "success": true)") != std::string::npos;
   }));

@@ -49,7 +49,7 @@ class Queue {
       const std::scoped_lock lock(mutex_);
       order_ += place ? std::string(1, name) : to_string(place.error().kind);
     });
-    REQUIRE(test::soon([&] { return fair_queue_.waiting() == before + 1; }));
+    REQUIRE(test::eventually([&] { return fair_queue_.waiting() == before + 1; }));
   }
 
   [[nodiscard]] std::string order() const {
@@ -174,7 +174,7 @@ TEST_CASE("waiting requests start in the order of arrival") {
   queue.add(PriorityClass::publish, 'f');
   CHECK(queue.order().empty());
   only.reset();
-  CHECK(test::soon([&] { return queue.order() == "abcdef"; }));
+  CHECK(test::eventually([&] { return queue.order() == "abcdef"; }));
 }
 
 TEST_CASE("a request of a full class starts when its class has a place") {
@@ -187,9 +187,9 @@ TEST_CASE("a request of a full class starts when its class has a place") {
   queue.add(PriorityClass::login, 'b');
   queue.add(PriorityClass::publish, 'c');
   publish.reset();
-  CHECK(test::soon([&] { return queue.order() == "c"; }));
+  CHECK(test::eventually([&] { return queue.order() == "c"; }));
   login.reset();
-  CHECK(test::soon([&] { return queue.order() == "cab"; }));
+  CHECK(test::eventually([&] { return queue.order() == "cab"; }));
 }
 
 TEST_CASE("waiting for a place ends at the deadline") {
@@ -203,7 +203,7 @@ TEST_CASE("waiting for a place ends at the deadline") {
   Queue queue(fair_queue);
   queue.add(PriorityClass::publish, 'a');
   only.reset();
-  CHECK(test::soon([&] { return queue.order() == "a"; }));
+  CHECK(test::eventually([&] { return queue.order() == "a"; }));
 }
 
 TEST_CASE("the number of waiting requests is limited") {
@@ -218,7 +218,7 @@ TEST_CASE("the number of waiting requests is limited") {
   CHECK(third.error().message == "Too many requests wait for the Salt Master: 2, which is the limit.");
   CHECK(fair_queue.take(PriorityClass::publish, late()));
   login.reset();
-  CHECK(test::soon([&] { return queue.order() == "ab"; }));
+  CHECK(test::eventually([&] { return queue.order() == "ab"; }));
 }
 
 TEST_CASE("close wakes waiting requests and waits for running requests") {
@@ -228,7 +228,7 @@ TEST_CASE("close wakes waiting requests and waits for running requests") {
   queue.add(PriorityClass::publish, 'a');
   queue.add(PriorityClass::wheel, 'b');
   auto close = std::async(std::launch::async, [&] { fair_queue.close(); });
-  CHECK(test::soon([&] { return queue.order() == "!!"; }));
+  CHECK(test::eventually([&] { return queue.order() == "!!"; }));
   const auto after = fair_queue.take(PriorityClass::question, late());
   REQUIRE(!after);
   CHECK(after.error().kind == ErrorKind::unavailable);

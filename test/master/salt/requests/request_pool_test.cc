@@ -142,7 +142,7 @@ TEST_CASE("idle connections of an earlier master are replaced") {
     for (auto& answer : answers) CHECK(answer.get());
     master.stop();
     master.start();
-    CHECK(test::soon([&] { return ask(*pool, "back").ok(); }));
+    CHECK(test::eventually([&] { return ask(*pool, "back").ok(); }));
   }
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("running requests end with the master and are not repeated") {
   const auto pool = pool_of({.uri = master->uri()});
   std::vector<std::future<Result<WipedBytes>>> answers;
   for (int i = 0; i < 4; ++i) answers.push_back(send_request(*pool, "slow"));
-  CHECK(test::soon([&] { return master.inside() == 4; }));
+  CHECK(test::eventually([&] { return master.inside() == 4; }));
   master.open(false);
   master->stop();
   for (auto& answer : answers) {
@@ -172,10 +172,10 @@ TEST_CASE("CVE-2024-38823: a late reply never reaches another request") {
   const auto slow = pool->request(PriorityClass::publish, bytes("slow"), test::in(seconds(3)));
   REQUIRE(!slow);
   CHECK(slow.error().kind == ErrorKind::timeout);
-  CHECK(test::soon([&] { return master.inside() == 1; }));
+  CHECK(test::eventually([&] { return master.inside() == 1; }));
   for (int i = 0; i < 3; ++i) CHECK(text(*ask(*pool, "quick")) == "re: quick");
   master.open();
-  CHECK(test::soon([&] { return master.inside() == 0; }));
+  CHECK(test::eventually([&] { return master.inside() == 0; }));
   for (int i = 0; i < 20; ++i) CHECK(text(*ask(*pool, "quick")) == "re: quick");
   CHECK(master->connections() == 2);
 }
@@ -206,7 +206,7 @@ TEST_CASE("a dead worker delays only its own requests") {
       if ((*pool)->request(priority, bytes("x"), end)) ++answered;
     });
   }
-  CHECK(test::soon([&] { return answered == 10; }));
+  CHECK(test::eventually([&] { return answered == 10; }));
   CHECK(std::chrono::steady_clock::now() < end);
   for (auto& thread : lost) thread.join();
   CHECK(answered == 10);
@@ -216,7 +216,7 @@ TEST_CASE("before is called when the request is sent") {
   GatedMaster master(2);
   const auto pool = pool_of({.uri = master->uri(), .connections = 1, .slow_after = seconds(60)});
   auto first = send_request(*pool, "slow");
-  CHECK(test::soon([&] { return master.inside() == 1; }));
+  CHECK(test::eventually([&] { return master.inside() == 1; }));
   std::atomic<bool> made = false;
   const RequestPool::Before before = [&] {
     made = true;
@@ -245,7 +245,7 @@ TEST_CASE("the number of waiting logins and tokens is limited") {
                                .max_waiting_logins = 0,
                                .slow_after = seconds(60)});
     auto first = send_request(*pool, "slow", priority);
-    CHECK(test::soon([&] { return master.inside() == 1; }));
+    CHECK(test::eventually([&] { return master.inside() == 1; }));
     const auto second = ask(*pool, "quick", priority);
     REQUIRE(!second);
     CHECK(second.error().kind == ErrorKind::unavailable);
@@ -301,13 +301,13 @@ TEST_CASE("destroying the pool ends all requests") {
   auto pool = pool_of({.uri = master->uri(), .connections = 2, .max_waiting = 4, .slow_after = seconds(60)});
   std::vector<std::future<Result<WipedBytes>>> answers;
   for (int i = 0; i < 2; ++i) answers.push_back(send_request(*pool, "slow"));
-  CHECK(test::soon([&] { return master.inside() == 2; }));
+  CHECK(test::eventually([&] { return master.inside() == 2; }));
   // Four more requests may wait, so the pool refuses one of these five requests.
   for (int i = 0; i < 5; ++i) answers.push_back(send_request(*pool, "slow"));
   const auto is_ready = [](const auto& answer) {
     return answer.wait_for(seconds(0)) == std::future_status::ready;
   };
-  CHECK(test::soon([&] { return std::any_of(answers.begin(), answers.end(), is_ready); }));
+  CHECK(test::eventually([&] { return std::any_of(answers.begin(), answers.end(), is_ready); }));
   pool.reset();
   for (auto& answer : answers) {
     const auto result = answer.get();

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <string>
 #include <string_view>
-#include <thread>
 
+#include "../../../support/eventually.h"
 #include "rest_fcgi/core/clock.h"
 #include "rest_fcgi/core/secret.h"
 
@@ -28,13 +27,6 @@ inline std::string text(const WipedBytes& bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-inline bool soon(const std::function<bool()>& holds) {
-  const SteadyTime end = in(std::chrono::seconds(30));
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
+using rest_fcgi::test::eventually;
 
 }  // namespace rest_fcgi::salt::test
