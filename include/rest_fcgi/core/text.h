@@ -13,7 +13,6 @@
 
 namespace rest_fcgi {
 
-inline constexpr std::string_view kDecimalDigits = "0123456789";
 inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
 
 /// Returns whether the text is not empty and has only these characters.
