@@ -109,6 +109,13 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
   gateway::Applications applications{netapi::mount(std::move(mounts)), {}};
   for (const netapi::Module module : settings.front_ends.http) applications.http.push_back(made[module]);
   if (monitor == nullptr) return applications;
+  if (settings.front_ends.has_metrics_on_api) {
+    const std::shared_ptr<master::Master> master{client,
+                                                 &client->master()};  // shares ownership of the client
+    applications.fastcgi = monitor->with_metrics(master, std::move(applications.fastcgi));
+    for (http::Application& application : applications.http)
+      application = monitor->with_metrics(master, std::move(application));
+  }
   if (settings.front_ends.health) {
     applications.fastcgi = monitor->with_health(std::move(applications.fastcgi));
     for (http::Application& application : applications.http)
@@ -319,7 +326,8 @@ std::unique_ptr<engine::Monitor> make_monitor(const config::Settings& settings,
     monitor->on_collect(
         [options = settings.gateway](metrics::Writer& writer) { write_certificates(writer, options); });
     // The pointer to the master keeps the client alive, because the client owns the master.
-    if (settings.front_ends.metrics) monitor->observe({client, &client->master()});
+    if (settings.front_ends.metrics || settings.front_ends.has_metrics_on_api)
+      monitor->observe({client, &client->master()});
   }
   return monitor;
 }

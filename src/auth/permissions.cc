@@ -290,6 +290,12 @@ EventScope Permissions::event_scope(const Subject& subject) const {
   return rules.empty() ? EventScope::nothing : EventScope::own;
 }
 
+bool Permissions::can_read_metrics(const Subject& subject) const {
+  const Rules rules = compiled_->rules_of(subject);
+  return std::any_of(rules.begin(), rules.end(),
+                     [](const Applying& one) { return one.rule->scope() == "@metrics"; });
+}
+
 Json Permissions::shown(const Subject& subject) const {
   if (compiled_->rules_of(subject).empty()) return Json::empty_object();
   std::vector<std::string_view> entries;

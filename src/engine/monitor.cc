@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "rest_fcgi/core/text.h"
 #include "rest_fcgi/core/version.h"
 #include "rest_fcgi/returner/returners.h"
 
@@ -87,10 +88,22 @@ void write_store(metrics::Writer& writer, store::Store& store) {
   }
 }
 
+/// Returns the token of a request: `X-Auth-Token: TOKEN`, or `Authorization: Bearer TOKEN`, which Prometheus
+/// sends.
+SecretView token_of(const http::Environ& environ) {
+  static constexpr std::string_view kBearer = "Bearer ";
+  std::string_view token = environ.get("HTTP_X_AUTH_TOKEN");
+  const std::string_view authorization = environ.get("HTTP_AUTHORIZATION");
+  if (token.empty() && authorization.starts_with(kBearer)) token = authorization.substr(kBearer.size());
+  constexpr std::size_t kMost = 256;
+  return SecretView(token.size() <= kMost && only_of(token, kHexDigits) ? token : std::string_view());
+}
+
 }  // namespace
 
 std::unique_ptr<Monitor> Monitor::make(const config::Settings& settings, const Runtime& runtime) {
-  if (!settings.front_ends.metrics && !settings.front_ends.health) return nullptr;
+  const config::FrontEnds& front_ends = settings.front_ends;
+  if (!front_ends.metrics && !front_ends.has_metrics_on_api && !front_ends.health) return nullptr;
   return std::unique_ptr<Monitor>(new Monitor(settings, runtime));
 }
 
@@ -122,6 +135,20 @@ void Monitor::observe(std::shared_ptr<master::Master> master) {
   } else {
     events_ = std::make_unique<EventCounter>(std::move(master), salt_);
   }
+}
+
+http::Application Monitor::with_metrics(std::shared_ptr<master::Master> master,
+                                        http::Application application) {
+  const auto check = [master = std::move(master)](const http::Environ& environ) {
+    const SecretView token = token_of(environ);
+    if (token.size() == 0) return http::Status::unauthorized;
+    constexpr std::chrono::seconds kTimeout{5};
+    const auto session = master->session(token, system_clock().steady() + kTimeout);
+    if (session) return session->can_read_metrics ? http::Status::ok : http::Status::unauthorized;
+    const bool is_refused = session.error().kind == ErrorKind::authentication;
+    return is_refused ? http::Status::unauthorized : http::Status::service_unavailable;
+  };
+  return metrics::with_metrics(registry_, check, std::move(application));
 }
 
 void Monitor::add_engine_checks(const config::Settings& settings) {

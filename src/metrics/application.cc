@@ -84,6 +84,20 @@ http::Application with_health(Health& health, http::Application application) {
   };
 }
 
+http::Application with_metrics(std::shared_ptr<const Registry> registry, MetricsCheck check,
+                               http::Application application) {
+  return [registry = std::move(registry), check = std::move(check),
+          application = std::move(application)](const Environ& environ) {
+    if (!reads(environ) || http::path_of(environ).below != "/metrics") return application(environ);
+    const Status status = check(environ);
+    if (status == Status::ok) return show_metrics(*registry, environ);
+    return text_reply(status, "text/plain",
+                      status == Status::unauthorized
+                          ? "Found no valid token, or a user without the rule @metrics in external_auth.\n"
+                          : "The token cannot be checked now.\n");
+  };
+}
+
 RequestMetrics::RequestMetrics(Registry& registry)
     : requests_(registry.counters({"rest_fcgi_requests_total",
                                    "Requests that were answered. client: of the first lowstate chunk.",

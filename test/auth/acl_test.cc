@@ -484,4 +484,15 @@ TEST_CASE("event_scope follows from the user's permissions") {
   CHECK(scope({anywhere(".*"), on("@wheel")}) == EventScope::own);
 }
 
+TEST_CASE("only the rule @metrics lets a user read the metrics") {
+  const auto permissions = Permissions::make(
+      {{"pam",
+        {},
+        {{"prometheus", {on("@metrics")}}, {"fred", {anywhere(".*"), on("@runner"), on("@wheel")}}}}});
+  REQUIRE(permissions);
+  CHECK((*permissions)->can_read_metrics({"pam", "prometheus"}));
+  CHECK_FALSE((*permissions)->can_read_metrics({"file", "prometheus"}));
+  CHECK_FALSE((*permissions)->can_read_metrics({"pam", "fred"}));
+}
+
 }  // namespace rest_fcgi::auth

@@ -307,5 +307,6 @@ TEST_CASE("metrics have a port of their own") {
     check_message(error_of(std::string("rest_fcgi: {metrics: {listen: ") + wrong + "}}\n"),
                   "master:1: rest_fcgi: metrics: listen: ", {"HOST:PORT or unix:PATH"});
   }
+  CHECK(settings_of("rest_fcgi: {metrics: {on_api: true}}\n").front_ends.has_metrics_on_api);
   check_message(error_of("rest_fcgi: {metrics: {port: 1}}\n"), "master:1: rest_fcgi: metrics: \"port\"");
 }

@@ -55,6 +55,22 @@ TEST_CASE("the listener for metrics answers no other path and no other method") 
   CHECK(application(request("/metrics", "", "POST")).status == Status::method_not_allowed);
 }
 
+TEST_CASE("beside the modules, metrics need a user who may read them") {
+  auto status = Status::unauthorized;
+  const auto application = with_metrics(
+      std::make_shared<Registry>(), [&status](const http::Environ&) { return status; },
+      [](const http::Environ&) {
+        return http::Response{Status::ok, {}, std::string("module")};
+      });
+  CHECK(application(request("/metrics")).status == Status::unauthorized);
+  CHECK(application(request("/")).text() == "module");
+  CHECK(application(request("/metrics", "", "POST")).text() == "module");
+  status = Status::service_unavailable;
+  CHECK(application(request("/metrics")).status == Status::service_unavailable);
+  status = Status::ok;
+  CHECK(header(application(request("/metrics")), "Content-Type").starts_with("text/plain; version=0.0.4"));
+}
+
 TEST_CASE("requests are counted by module, status and client") {
   Registry registry;
   RequestMetrics requests(registry);

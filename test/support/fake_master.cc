@@ -193,7 +193,8 @@ Result<master::Session> FakeMaster::session(SecretView token, SteadyTime deadlin
                          found->second.first,
                          found->second.second,
                          Json::trusted(R"([".*", "@jobs", "@runner", "@wheel"])"),
-                         scope};
+                         scope,
+                         false};
 }
 
 Result<void> FakeMaster::logout(SecretView token, SteadyTime) {

@@ -19,7 +19,7 @@ from support.api import CRED, JSON, Api, chunk, local
 from support.daemon import merge
 from support.pki import EC, openssl
 from support.process import TIMEOUT, connect, free_port, wait_until
-from support.rest import api_of, serving
+from support.rest import api_of, login, serving, session
 
 SAMPLE = re.compile(r'^([a-z_]+)(\{.*\})? (\S+)$', re.MULTILINE)
 
@@ -124,6 +124,26 @@ def test_metrics_and_health_answer_while_all_threads_are_busy(start):
         assert samples(metrics)["rest_fcgi_requests_in_flight"] == 1
         assert metrics.request("GET", "/health").status == 200 and ready(metrics)[0] == 200
         assert time.monotonic() - begun < 1
+
+
+def test_the_port_of_the_api_has_metrics_for_users_with_the_rule_metrics(start):
+    serves = serving()
+    rules = {"saltdev": [".*"], "prometheus": ["@metrics"]}
+    start(merge(serves, {"rest_fcgi": {"metrics": {"on_api": True}}, "external_auth": {"file": rules}}))
+    api = api_of(serves)
+
+    def scrape(headers=None):
+        return api.request("GET", "/metrics", headers=headers or {})
+
+    token = login(api, username="prometheus")
+    for headers in (session(token), {"Authorization": f"Bearer {token}"}):
+        reply = scrape(headers)
+        assert reply.status == 200 and "rest_fcgi_build_info" in reply.text, reply
+    for headers in ({}, session("0" * 40), session(login(api))):
+        reply = scrape(headers)
+        assert reply.status == 401 and "rest_fcgi_" not in reply.text, reply
+    assert api.request("POST", "/logout", headers=session(token)).status == 200
+    assert scrape(session(token)).status == 401
 
 
 def ready(api):

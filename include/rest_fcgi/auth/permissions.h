@@ -101,6 +101,9 @@ class Permissions {
   /// gives `own`.
   [[nodiscard]] EventScope event_scope(const Subject& subject) const;
 
+  /// Returns whether the user has the rule `@metrics`.
+  [[nodiscard]] bool can_read_metrics(const Subject& subject) const;
+
   [[nodiscard]] std::vector<RuleTarget> targets() const;
 
  private:

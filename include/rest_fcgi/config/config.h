@@ -78,7 +78,8 @@ struct FrontEnds {
   std::vector<std::string> inert{};
   /// The port from which Prometheus reads the metrics.
   std::optional<gateway::HttpOptions> metrics{};
-  bool health = false;  ///< Whether the modules' ports and paths answer `/health` and `/ready`.
+  bool has_metrics_on_api = false;  ///< Whether the modules' ports and paths answer `/metrics`.
+  bool health = false;              ///< Whether the modules' ports and paths answer `/health` and `/ready`.
 };
 
 /// The place `FILE:LINE` of each configuration key. The key has its full name, such as `rest_fcgi: listen`.

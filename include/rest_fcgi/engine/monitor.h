@@ -42,6 +42,10 @@ class Monitor {
   /// Returns the application for the port that Prometheus reads.
   [[nodiscard]] http::Application application() { return metrics::make_application(registry_, health_); }
 
+  /// Returns `application` with replies to `GET /metrics` for users of `master` with the rule `@metrics`.
+  [[nodiscard]] http::Application with_metrics(std::shared_ptr<master::Master> master,
+                                               http::Application application);
+
   /// Returns `application` with replies to `/health` and `/ready`.
   [[nodiscard]] http::Application with_health(http::Application application) {
     return metrics::with_health(health_, std::move(application));

@@ -155,6 +155,7 @@ struct Session {
   std::string eauth;
   Json perms;  ///< The user's entries of `external_auth` in the form of Salt's login, or `{}`.
   auth::EventScope events = auth::EventScope::nothing;
+  bool can_read_metrics = false;
 };
 
 /// The interface of the engines, which Salt's clients use. The engine `embedded` has minions in this process.

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,13 @@ namespace rest_fcgi::metrics {
 /// Returns `application` with replies to `/health` and `/ready`, which do not name the checks. `health` must
 /// outlive the returned application.
 [[nodiscard]] http::Application with_health(Health& health, http::Application application);
+
+/// Returns the status for a request of `GET /metrics`: `ok` if its user may read the metrics.
+using MetricsCheck = std::function<http::Status(const http::Environ&)>;
+
+/// Returns `application` with replies to `GET /metrics`, which `check` has to allow.
+[[nodiscard]] http::Application with_metrics(std::shared_ptr<const Registry> registry, MetricsCheck check,
+                                             http::Application application);
 
 /// Counts requests by module, status and client, and measures their times. Must outlive the counted
 /// applications. Thread-safe.

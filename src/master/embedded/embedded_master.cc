@@ -231,7 +231,8 @@ class EmbeddedMaster : public master::Master {
                            identity.name(),
                            identity.eauth(),
                            permissions_->shown(subject),
-                           permissions_->event_scope(subject)};
+                           permissions_->event_scope(subject),
+                           permissions_->can_read_metrics(subject)};
   }
 
   using Admission = Result<std::shared_ptr<const master::Admitted>>;

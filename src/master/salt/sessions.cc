@@ -43,9 +43,14 @@ Result<master::Session> SaltMaster::session_of(const Result<MasterClient::GrantP
   const auth::Permissions& rules = of_token ? *of_token : *permissions_;
   Json perms = of_token ? *given.auth_list : rules.shown(subject);
   if (perms == Json::trusted("[]")) perms = Json::empty_object();
-  return master::Session{
-      given.token.copy(),        given.start, given.expire, given.name, given.eauth, std::move(perms),
-      rules.event_scope(subject)};
+  return master::Session{given.token.copy(),
+                         given.start,
+                         given.expire,
+                         given.name,
+                         given.eauth,
+                         std::move(perms),
+                         rules.event_scope(subject),
+                         rules.can_read_metrics(subject)};
 }
 
 Result<void> remove_token_file(const std::string& token_dir, std::string_view token) {

@@ -24,7 +24,8 @@ constexpr std::string_view kSettings =
     R"("netapi_enable_clients": ["local", "runner", "wheel"], "master_job_cache": "memory", "rest_fcgi": )"
     R"({"listen": "fd:0", "allow_auto_eauth": true, "login_guard": {"tries": 0}, "embedded": )";
 
-/// Makes a token for each combination of a user and groups. Only a token can give groups to a user in this program.
+/// Makes a token for each combination of a user and groups. Only a token can give groups to a user in this
+/// program.
 class Tokens {
  public:
   explicit Tokens(const std::shared_ptr<store::Store>& store)
