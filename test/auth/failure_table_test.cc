@@ -63,7 +63,7 @@ TEST_CASE("the failure that reaches the limit makes a key refused for its time")
   CHECK(fixture.find("b").failures == 0);
   CHECK(fixture.add("a").refused_for == seconds(300));
   fixture.clock.advance(seconds(100));
-  CHECK(fixture.add("a").refused_for == seconds(200));  // a refused login is not a failure
+  CHECK(fixture.add("a").refused_for == seconds(200));  // a refused login does not count as a failure
   CHECK(fixture.find("a").failures == 3);
   fixture.clock.advance(seconds(200));
   CHECK(fixture.find("a").failures == 0);

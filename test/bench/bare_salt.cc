@@ -137,7 +137,7 @@ class EventBus {
   EventBus& operator=(const EventBus&) = delete;
   ~EventBus() { ::close(socket_); }
 
-  /// Reads until the bytes contain the text. Drops the bytes up to the end of the text.
+  /// Reads until `text` arrives. Drops all bytes up to the end of `text`.
   void wait_for(std::string_view text) {
     std::size_t at = 0;
     while ((at = seen_.find(text)) == std::string::npos) {

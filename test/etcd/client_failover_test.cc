@@ -26,7 +26,7 @@ TEST_CASE("a lease whose member is killed during the grant is granted once") {
   killer.join();
   REQUIRE(granted);
   const std::string expected = R"("leases":[{"ID":")" + std::to_string(*granted) + R"("}])";
-  const auto has_one_lease = [&] {  // a member may learn of the lease later than its leader
+  const auto has_one_lease = [&] {  // another member can learn of the lease later than the leader
     return etcd.post("/v3/lease/leases", "{}", leader == 0 ? 1 : 0).find(expected) != std::string::npos;
   };
   const auto end = std::chrono::steady_clock::now() + 10s;

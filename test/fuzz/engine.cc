@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view kSecret = "hunter2x";
 
-/// Returns whether each `kSecret` in the text is the value of one of two keys with secret values. Returns
-/// false if quotes or brackets could make the key part of another value.
+/// Returns whether each `kSecret` in the text is the value of `sharedsecret` or `etcd.password`. Returns
+/// false for a text with quotes or brackets, because such a key can then be part of another value.
 bool is_kept_secret(std::string_view text) {
   if (text.substr(0, text.rfind(kSecret)).find_first_of("'\"[{|>") != std::string_view::npos) return false;
   std::size_t places = 0;
@@ -100,7 +100,7 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
     require(does == matcher->matches(minion), "a target matches now and then");
     if (target.type != lowstate::TargetType::compound) continue;
     const std::string bracketed = "( " + std::string(text) + " )";
-    // Skips a text that exceeds the matcher's limits with these additional brackets and words.
+    // Skips an expression that exceeds the matcher's limits after brackets and words are added.
     if (!TargetMatcher::compile(embedded::compound_target(bracketed + " or a or a"), {})) continue;
     require(matches(bracketed, minion) == does, "brackets change a target");
     require(matches("not " + bracketed, minion) != does, "what is not so is so");

@@ -37,8 +37,8 @@ void bus(std::string_view input);
 /// Reads a master file with the options of Salt and of rest_fcgi. Skips a file with `include`.
 void config(std::string_view input);
 
-/// Matches a minion with an expression, as a target of each type and as a pattern in a rule. The first line
-/// of the input is the expression. The other lines are the grains of the minion.
+/// Uses an expression as a target of each type and as a pattern in a rule. The first line of the input is the
+/// expression. The other lines are the grains of a minion, which the target and the pattern can match.
 void expression(std::string_view input);
 
 /// Reads replies of etcd, both as a stream of objects and as single replies.

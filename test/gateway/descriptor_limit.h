@@ -53,7 +53,7 @@ class DescriptorLimit {
       if (::fcntl(fd, F_GETFD) >= 0) highest = fd;
     }
     rlimit limit = old_limit_;
-    // Other threads may open up to 64 files before the loop below, which takes all descriptors that are left.
+    // Allows 64 more descriptors, because other threads can open files before the loop takes all the rest.
     limit.rlim_cur = static_cast<rlim_t>(highest) + 1 + free + 64;
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
     for (UniqueFd file(::dup(0)); file; file.reset(::dup(0))) files_.push_back(std::move(file));

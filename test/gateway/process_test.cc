@@ -40,7 +40,7 @@ constexpr std::size_t kRounds = 100;
 class Child {
  public:
   explicit Child(const std::function<int()>& body) {
-    // Without this flush, both processes would write the text in the buffers.
+    // Without this flush, the child would write the parent's buffered text again.
     std::cout << std::flush;
     std::fflush(nullptr);
     pid_ = rest_fcgi::test::fork_alone();

@@ -83,7 +83,7 @@ inline std::ptrdiff_t open_files() {
 inline std::size_t worker_threads() {
   std::size_t count = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string name;  // the name stays empty if the thread has ended
+    std::string name;
     std::getline(std::ifstream(task.path() / "comm"), name);
     count += name.rfind("worker-", 0) == 0;
   }

@@ -23,8 +23,8 @@ class HandClock : public Clock {
   WallTime now{};
 };
 
-/// A fake of a store in which several processes reserve ranges of jids. All jids before `end` are reserved,
-/// in microseconds.
+/// A fake of a store in which several processes reserve ranges of jids. All jids before the time
+/// `end` are reserved. `end` is in microseconds.
 struct Ranges {
   std::int64_t end = 0;
   int reserved = 0;

@@ -106,7 +106,7 @@ TEST_CASE("ready is 503 and names the failed check while one fails") {
       bad.text() ==
       R"({"ready": false, "checks": {"store": {"ok": true}, "master": {"ok": false, "text": "no \"answer\""}}})");
   fails = false;
-  // The application uses the result of the last check again.
+  // The application keeps the result of a check for one second.
   CHECK(application(request("/ready")).status == Status::service_unavailable);
   clock.advance(std::chrono::seconds(1));
   CHECK(application(request("/ready")).status == Status::ok);

@@ -39,7 +39,7 @@ class Listener {
   Feed& feed() { return *std::get<std::unique_ptr<Feed>>(response_.body); }
   [[nodiscard]] const http::Response& response() const { return response_; }
 
-  /// Returns the parts that the feed sends now. Joins an event block with its id if they are separate parts.
+  /// Takes the available parts of the feed. Appends a part with only an event's id to the part before it.
   std::vector<std::string> parts() {
     std::vector<Feed::Part> parts;
     if (auto end = feed().take(parts, kMuch, wake_)) end_ = *std::move(end);
@@ -68,7 +68,7 @@ class Listener {
 
   void say(std::string_view message, bool is_text = true) { feed().on_message(message, is_text); }
 
-  /// Waits for the end of the feed. Returns its code and reason, such as `1013 You read too slowly...`.
+  /// Waits until the feed ends. Returns the code and the reason, such as `1013 You read too slowly...`.
   std::string end() {
     CHECK(test::eventually([&] { return parts().empty() && end_; }));
     return std::to_string(end_->code) + " " + end_->reason;
@@ -124,7 +124,7 @@ TEST_CASE("/events of rest_cherrypy needs a session and returns an event stream"
       {"GET /events?salt_token=TOKEN", "", "", 400, ""},
       {"GET /events?x", kWith, "", 400, ""},
       {"GET /events/TOKEN", kWith, "", 404, R"({"status": 404, "return": "Nothing matches the given URI"})"},
-      {"GET /events/TOKEN", "", "", 404, ""},  // salt-api accepts no token in this URL
+      {"GET /events/TOKEN", "", "", 404, ""},  // salt-api accepts no token in the path
       {"POST /events", kWith, "{}", 405, "", "Allow: GET, HEAD"},
       {"OPTIONS /events", "Origin: https://a | Access-Control-Request-Method: GET", "", 200, "",
        "Access-Control-Allow-Headers: Content-Type, X-Auth-Token, X-Requested-With"},

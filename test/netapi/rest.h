@@ -26,13 +26,13 @@ namespace rest_fcgi::test {
 /// members.
 struct Row {
   std::string request;  ///< method and URL, for example `GET /minions?mid=ms-0`
-  std::string headers;  ///< `Name: value | Name: value`; the default Content-Type is JSON
+  std::string headers;  ///< the headers as `Name: value | Name: value`; the default Content-Type is JSON
   std::string body;
   int status;
   /// The expected body, if not empty. The order of JSON keys does not matter. `check` replaces words such as
   /// "<any>", "<jid>" and "<has>TEXT". If the value is not JSON, the body must contain it.
   std::string value;
-  std::string shows{};  ///< expected headers, `Name: value | Name: value`; a header `-Name` must be missing
+  std::string shows{};  ///< the expected headers as `Name: value | Name: value`; `-Name` must be missing
 };
 
 inline constexpr const char* kWith = "X-Auth-Token: TOKEN";

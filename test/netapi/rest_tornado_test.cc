@@ -261,7 +261,7 @@ TEST_CASE("additional threads for chunks are limited in the whole process") {
     requests.emplace_back([&] { good += rest.call(row).status == http::Status::ok ? 1 : 0; });
   }
   CHECK(test::eventually([&] { return running == kRequests + kHelpers; }));
-  // Without a limit of threads, another thread would start during this sleep.
+  // If the limit failed, more threads would start during this sleep.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   go_on = true;
   for (std::thread& request : requests) request.join();

@@ -188,7 +188,7 @@ struct Slow {
   std::atomic<int> checks = 0;
 };
 
-/// Returns the number of new answers. Checks that each has the subject `it` and the content `q`.
+/// Returns the number of new answers. Checks that each answer is `q` for the subject `it`.
 std::size_t received_by(StreamRegistry::Subscription& subscription) {
   const auto answers = subscription.poll(nullptr).answers;
   for (const auto& [subject, answer] : answers) CHECK((subject == "it" && answer == Json::string("q")));

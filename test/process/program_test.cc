@@ -202,7 +202,7 @@ TEST_CASE("a program leads a new session, with default signals and the given uma
   std::uint64_t ignored = 1;
   signals >> name >> std::hex >> in_mask >> name >> ignored;
   CHECK(in_mask == 0);
-  CHECK((ignored & 0x7fffffffU) == 0);  // the higher bits are signals that glibc reserves
+  CHECK((ignored & 0x7fffffffU) == 0);  // the signals 1 to 31; glibc reserves some higher signals
   const Ended ids = run(shell("cut -d' ' -f1,5,6,7 /proc/$$/stat; umask"));
   CHECK(ids.output == format("{0} {0} {0} 0\n0022\n", ids.pid));
   Program masked = shell("umask");

@@ -119,7 +119,7 @@ TEST_CASE_TEMPLATE("a placeholder replaces no return, and every return replaces 
   REQUIRE(cache->returner(jid, stand_in));
   CHECK(kept() == "\"came\"");
   CHECK(cache->get_jid(jid)->size() == 1);
-  // The placeholder does not replace a return that was saved together with its load.
+  // A placeholder never replaces a return, even if the return was saved together with its load.
   REQUIRE(cache->save_load(load_of(jid_number(2)), Durability::committed));
   REQUIRE(cache->returner(jid_number(2), return_of("ms-0", "soon")));
   REQUIRE(cache->returner(jid_number(2), stand_in));

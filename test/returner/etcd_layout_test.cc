@@ -14,7 +14,7 @@ EtcdOptions v3() {
   return options;
 }
 
-/// Checks that `encoded` puts this header before a text, and that `decoded` removes the header.
+/// Checks that `encoded` puts `header` before `text`, and that `decoded` removes `header`.
 void check_coded(std::string_view text, std::string_view header) {
   CAPTURE(text.size());
   const std::string stored = EtcdLayout(v3()).encoded(text);

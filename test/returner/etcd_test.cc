@@ -91,7 +91,7 @@ TEST_CASE("a job with many minions is written in few parallel transactions withi
   const Etcd etcd;
   etcd.in.etcd->door = &door;
   REQUIRE(etcd->save_load(load_of(kJid), Durability::committed));
-  CHECK(door.waiting(1) == 1);  // later writes are grouped while this write waits
+  CHECK(door.waiting(1) == 1);  // the cache groups later writes while this write waits
   for (int i = 0; i < 60; ++i) {
     REQUIRE(etcd->returner(kJid, return_of("m" + std::to_string(i), "x")));
   }
@@ -156,7 +156,7 @@ TEST_CASE("the last job of a minion is never replaced by an older job") {
     REQUIRE(etcd->returner(jid_number(number), return_of(minion, "x")));
   };
   run(2, "m1");
-  run(1, "m1");  // one transaction may contain jobs 1 and 2
+  run(1, "m1");  // the cache can write jobs 1 and 2 in one transaction
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
   run(0, "m1");
   CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));

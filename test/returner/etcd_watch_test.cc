@@ -91,7 +91,7 @@ TEST_CASE("all hosts get jobs and returns of one host, in order and once") {
   for (int number = 0; number < 100; ++number) one.run(number);
   check_all(two.heard, 100);
   check_all(three.heard, 100);
-  // Adding minions does not announce a job again. The return of a job from before `start` has the job's load.
+  // `save_minions` does not announce a job again. A return of a job from before `start` comes with its load.
   REQUIRE(one.cache->save_minions(jid_number(3), {"m1", "m2"}));
   REQUIRE(one.cache->returner(jid_number(1000), return_of("m7", "y")));
   CHECK(line(two.heard, 201) == "ret " + jid_number(1000) + " \"test.ping\" fred m7 \"y\"");

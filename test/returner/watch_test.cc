@@ -27,7 +27,7 @@ struct Script {
   std::optional<Error> no_begin;
   milliseconds begin_time{0};
   int begun = 0;
-  std::vector<SteadyTime> looked_up;  // the deadlines of the look-ups
+  std::vector<SteadyTime> looked_up;  // the deadline of each call of `value_at`
 
   void say(Result<std::vector<EtcdChange>> one) {
     const std::lock_guard lock(mutex);

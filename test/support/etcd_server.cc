@@ -235,7 +235,7 @@ void EtcdCluster::set_up_auth() {
       {"role/add", R"({"name":"root"})"},
       {"user/grant", R"({"user":"root","role":"root"})"},
       {"role/add", R"({"name":"salt"})"},
-      // The permission applies to all keys from "/salt/" to "/salt0", in base64.
+      // Permits all keys from "/salt/" to "/salt0". The JSON has these two keys in base64.
       {"role/grant",
        R"({"name":"salt","perm":{"permType":"READWRITE","key":"L3NhbHQv","range_end":"L3NhbHQw"}})"},
       {"user/add", R"({"name":"larry","password":"123pass"})"},

@@ -32,7 +32,7 @@ class FakeMaster final : public master::Master {
   std::vector<std::string>
       below_syndic;               ///< minions that a job reports as missing, because they are below a syndic
   std::vector<std::string> gone;  ///< minions that answer a ping but get no call
-  std::vector<std::string> at_once;  ///< returns of the first minions as JSON, which come with the job
+  std::vector<std::string> at_once;  ///< returns of the first minions as JSON, which `publish` gives at once
   What at_once_to = What::call;      ///< the kind of publication that `at_once` applies to
   /// Called for each minion of a publication, with the jid. The function passes the minion's return to the
   /// last parameter.
@@ -41,7 +41,7 @@ class FakeMaster final : public master::Master {
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
   bool has_ssh = true;
-  bool says_at_once = true;  ///< whether `wheel_async` has authorized the caller (`is_accepted`)
+  bool says_at_once = true;  ///< the value of `is_accepted` in the result of `wheel_async`
   /// Called for each check of a session, with its deadline. If the function returns an error, the check
   /// fails.
   std::function<std::optional<Error>(SteadyTime deadline)> on_session;
@@ -86,7 +86,7 @@ class FakeMaster final : public master::Master {
                                                       std::string_view after) override;
 
   const std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock());
-  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< the events that all sessions may see
+  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< the event scope of each session
   /// The time at which all sessions expire, 12 hours after the first time of a ManualClock.
   WallTime expire{std::chrono::seconds(1700000000) + std::chrono::hours(12)};
 

@@ -24,13 +24,13 @@ namespace rest_fcgi::test {
 
 inline constexpr int kHighDescriptor = 200;  // This number is higher than all passed descriptors.
 
-/// Returns the result of `body` in a child process. Its descriptors from 3 on are copies of `given`, and -1
-/// leaves a descriptor closed. `count` is LISTEN_FDS, and `pid` is LISTEN_PID or nullptr for the child's pid.
+/// Returns the result of `body` in a child process. The child's descriptors from 3 on are copies of `given`.
+/// -1 is a closed descriptor. `count` is LISTEN_FDS. `pid` is LISTEN_PID, or nullptr for the child's pid.
 inline std::string run_with_sockets(const std::vector<int>& given, const std::string& count, const char* pid,
                                     const std::function<std::string()>& body) {
   std::array<int, 2> ends = {};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-  // Without this flush, both processes would write the text in the buffers.
+  // Without this flush, the child would write the parent's buffered text again.
   std::cout << std::flush;
   std::fflush(nullptr);
   const pid_t child = fork_alone();

@@ -51,7 +51,7 @@ TEST_CASE("a line has the tag and the main fields of the data") {
 }
 
 TEST_CASE("the time of an event is local time") {
-  ::setenv("TZ", "XXX-2", 1);  // two hours east of Greenwich
+  ::setenv("TZ", "XXX-2", 1);  // the time zone is two hours east of Greenwich
   ::tzset();
   CHECK(line_of(R"({"tag": "t", "data": {"_stamp": "2026-11-26T23:13:14.5", "id": "m"}})", {}) ==
         "01:13:14 t id=m\n");

@@ -301,7 +301,7 @@ def test_a_responder_out_of_memory_restarts_without_a_wrong_or_lost_answer(short
                 before = deaths()
                 list(pool.map(large, range(11)))
                 wait_until(lambda before=before: deaths() > before, "the service was restarted")
-                # Repeats the request, because an earlier request may kill the restarted service.
+                # Repeats the request until it succeeds, because earlier requests can kill the restarted service.
                 wait_until(lambda: large() == 200, "a single large reply fits")
         finally:
             over.set()

@@ -21,7 +21,7 @@ RULES = {
     "open": [{"*": [{"cmd.run": {**ONE_COMMAND, "others": True}}]}],
     "named": [{"*": [{"cmd.run": {"kwargs": {"cmd": COMMAND}}}]}],
 }
-# A caller can give these first parameters of cmd.run as positional arguments.
+# The first parameters of cmd.run. A caller can give them as positional arguments.
 PARAMETERS = ["cmd", "cwd", "stdin", "runas", "group", "shell", "python_shell", "env", "clean_env", "template"]
 
 

@@ -19,7 +19,7 @@ POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 
-# Each entry has the bytes to send and the expected statuses. The server then closes the connection, except after KEPT.
+# Each entry has the bytes to send and the expected statuses. KEPT means that the server does not close the connection.
 KEPT = "kept"
 RUDE = {
     "garbage": (bytes(range(256)) * 20, [400]),

@@ -179,7 +179,7 @@ def test_each_unit_explains_its_exposure(installed, unit):
         assert known in reasons, row
 
 
-# systemd 252 prints this exposure for each service. A service without protection has about 10.
+# The exposure of each service that systemd 252 prints. A service without protection has about 10.
 EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.6"}
 
 

@@ -12,7 +12,7 @@ struct ClientFrame {
   int first = 0x81;  ///< the first byte with FIN and the opcode; 0x81 is a whole text message
   std::string payload{};
   bool masked = true;
-  int length_bytes = -1;  ///< number of bytes of the extended length; -1 stands for the smallest number
+  int length_bytes = -1;  ///< the size of the extended length in bytes; -1 chooses the smallest size
 
   [[nodiscard]] std::string bytes() const {
     const std::size_t size = payload.size();

@@ -166,7 +166,7 @@ TEST_CASE("feeds are sent over TLS, also to a late reader, and survive a reload"
   std::string got;
   for (std::string part = chunks.chunk(); !part.empty(); part = chunks.chunk()) got += part;
   CHECK(got == all);
-  // The size includes 500 frames, each with a header of four bytes, and the close frame.
+  // The client gets 500 frames, each with a header of four bytes, and a close frame.
   const std::string frames = websocket.bytes(all.size() + 500 * 4 + 4);
   CHECK(frames.ends_with("x\x88\x02\x03\xe8"));
   websocket.send(client_frame(kPing) + client_frame(kClose, close_payload(1000)));

@@ -57,7 +57,7 @@ class Peer {
 /// Returns the io_context of the front end. Sockets belong to this context until the streams take them over.
 asio::io_context& front_end_context() {
   static asio::io_context context;
-  static const Socket socket(context);  // the socket makes the context open its descriptors
+  static const Socket socket(context);  // the first socket opens the descriptors of `context`
   return context;
 }
 

@@ -57,7 +57,7 @@ struct Fixture {
   auth::Options auth;
 };
 
-/// Returns the texts of the parts of fred's rule that match nothing. A space precedes each text.
+/// Gives fred one rule. Returns the parts of the rule that match nothing, each after a space.
 std::string unmatched_in(const EmbeddedEngine& engine, Rule rule) {
   std::string texts;
   for (const UnmatchedRulePart& part :

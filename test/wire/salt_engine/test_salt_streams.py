@@ -236,8 +236,8 @@ def minions_of(socket):
     return next(found["minions"] for found in iter(socket.event, None) if "minions" in found)
 
 
-# For each module of salt-api: the seconds to wait for a view, and the number of tries.
-# Both modules of salt-api sometimes lose events.
+# For each module of salt-api, the seconds to wait for a formatted view, and the number of tries.
+# One try is not always enough, because salt-api sometimes loses events.
 TRIES = {"rest_cherrypy": (3, 20), "rest_tornado": (20, 5)}
 TRIES_3006 = {**TRIES, "rest_tornado": (3, 1)}
 

@@ -49,7 +49,7 @@ class Judge {
     if (!document.parse(line)) return "\"no JSON\"";
     auto settings = settings_of(*document.root().find("master"));
     if (!settings) return Json::string(settings.error().message).text();
-    settings->embedded.modules.python = "/nosuch";  // this program runs no functions
+    settings->embedded.modules.python = "/nosuch";  // judge runs no functions, so it needs no Python
     if (!runtime_) {
       runtime_ = *engine::make_runtime(*settings);
       tokens_.emplace(runtime_->store);

@@ -104,7 +104,7 @@ std::string times(std::size_t n, std::string_view text) {
   return all;
 }
 
-/// Runs a match that must fail. Returns how much work the match may still do.
+/// Runs a match that must fail. Returns the rest of the work limit.
 int work_left_by(const std::string& expression, std::string_view delimiter, target::DataMatcher::How how,
                  const std::string& data) {
   JsonDocument document;

@@ -112,7 +112,7 @@ TEST_CASE("asynchronous wheels leave places for other classes") {
   CHECK(is_full(fair_queue, PriorityClass::login));
   fair_queue.stall(slow);
   CHECK_FALSE(is_full(fair_queue, PriorityClass::login));
-  // The stalled wheel `slow` counts in its class, because it may still occupy a worker.
+  // The stalled wheel still counts as an asynchronous wheel, because it can still occupy a worker.
   CHECK(is_full(fair_queue, PriorityClass::wheel_async));
   slow.reset();
   CHECK_FALSE(is_full(fair_queue, PriorityClass::wheel_async));
@@ -137,7 +137,7 @@ TEST_CASE("a stalled request frees its place") {
   Place third = take(fair_queue, PriorityClass::publish);
   fair_queue.stall(third);
   Place fourth = take(fair_queue, PriorityClass::publish);
-  // The queue ignores this call, because three requests for each connection are already stalled.
+  // This call has no effect, because at most three requests of a connection can be stalled.
   fair_queue.stall(fourth);
   CHECK(is_full(fair_queue, PriorityClass::publish));
   stuck.reset();
