@@ -67,8 +67,8 @@ help:
 WARNINGS  := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast \
              -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wundef \
              -Wno-missing-field-initializers # the other fields of a designated initializer have defaults
-# Two warnings are off, because g++ 12 with sanitizers gives them wrongly (GCC bug 105562; Asio's fences). The check `vptr` is off,
-# because it opens a pipe, which fails in tests that leave no free descriptors.
+# Two warnings are off, because g++ 12 with sanitizers gives them wrongly (GCC bug 105562, and fences in Asio).
+# The check `vptr` is off, because it opens a pipe, which fails in tests that leave no free descriptors.
 SANITIZE  := $(if $(SAN),-fsanitize=$(SAN) $(if $(findstring undefined,$(SAN)),-fno-sanitize=vptr) \
              -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-tsan)
 # With `-z now` and `-fno-plt`, calls into libraries need no stubs. A ping then takes 6 % less CPU.
