@@ -13,7 +13,7 @@
 namespace rest_fcgi::auth {
 namespace {
 
-constexpr SteadyTime kNow{};  // this deadline is in the past, so `enter` does not wait
+constexpr SteadyTime kNow{};  // a deadline in the past, with which `enter` does not wait
 constexpr SteadyTime kEver = SteadyTime::max();
 
 ErrorKind refusal(PasswordHashLimiter& limiter, const std::string& network) {

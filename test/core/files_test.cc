@@ -102,7 +102,7 @@ TEST_CASE("why_untrusted checks owner and mode") {
 }
 
 TEST_CASE("changeable_part finds the part of a path that others may change") {
-  const TempDir dir;  // the parent folder is sticky
+  const TempDir dir;  // the parent folder of `dir` is sticky, as /tmp is
   std::filesystem::create_directories(dir / "a/b");
   const std::string file = dir.write("a/b/file", "");
   CHECK(changeable_part(file) == std::nullopt);
@@ -110,7 +110,7 @@ TEST_CASE("changeable_part finds the part of a path that others may change") {
   CHECK(changeable_part(file) == dir / "a");
   REQUIRE(::chmod((dir / "a").c_str(), 01777) == 0);
   CHECK(changeable_part(file) == std::nullopt);
-  CHECK(changeable_part(dir / "a") == dir / "a");  // any user may create files in the sticky folder
+  CHECK(changeable_part(dir / "a") == dir / "a");  // any user can create files in the sticky folder `a`
   CHECK(changeable_part(dir / "none") == dir / "none");
 }
 

@@ -124,7 +124,7 @@ void websocket(std::string_view input) {
 
 void fastcgi(std::string_view input) {
   // libfcgi ends the process if it cannot allocate memory for a variable (`Malloc` in fcgiapp.c). The test
-  // skips inputs that may announce a length of 64 MiB or more, because a web server sends no such length. The
+  // skips inputs that can announce a length of 64 MiB or more, because a web server sends no such length. The
   // first byte of such a length is 0x84 or more.
   const auto announces_much = [](char byte) { return static_cast<unsigned char>(byte) >= 0x84; };
   if (std::any_of(input.begin(), input.end(), announces_much)) return;

@@ -42,7 +42,7 @@ Heard events_in(std::string_view bytes, std::size_t step) {
   return received;
 }
 
-/// Returns whether the event may be the return of a minion. The server shows passwords in returns unchanged.
+/// Returns whether the event can be the return of a minion. The server shows passwords in returns unchanged.
 bool may_return(std::string_view tag) {
   return lowstate::is_jid(tag) || tag.find("/ret/") != std::string_view::npos ||
          tag.find("/prog/") != std::string_view::npos;

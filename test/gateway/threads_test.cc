@@ -194,7 +194,7 @@ TEST_CASE("accepting without free descriptors is logged once and succeeds later"
   ReadableLog log;
   std::vector<FcgiClient> clients;
   {
-    DescriptorLimit limit(1);  // the client needs one descriptor
+    DescriptorLimit limit(1);  // leaves one descriptor, for the client's socket
     clients.push_back(server.connect());
     CHECK(clients.back().connected());
     CHECK(eventually(

@@ -211,7 +211,7 @@ TEST_CASE("a program leads a new session, with default signals and the given uma
 }
 
 TEST_CASE("a program has only the three standard descriptors") {
-  const int leaked = ::open("/dev/null", O_RDONLY);  // this descriptor is not close-on-exec on purpose
+  const int leaked = ::open("/dev/null", O_RDONLY);  // a child process would inherit this open file
   REQUIRE(leaked > 2);
   Program ls = program({"ls", "/proc/self/fd"});
   ls.input = "x";
@@ -264,7 +264,7 @@ TEST_CASE("CVE-2013-6617: a program of another user has only that user's groups"
   CHECK(run(id).output ==
         format("{}\n{}\n{}\nCapEff:\t0000000000000000\n", nobody->uid, nobody->gid, nobody->gid));
   const test::TempDir dir;
-  id.cwd = dir.path();  // the directory has mode 0700
+  id.cwd = dir.path();  // a directory of mode 0700, which `nobody` cannot enter
   CHECK(failure(id).message == format("[Errno 13] Permission denied: '{}'", dir.path().string()));
 }
 

@@ -223,7 +223,7 @@ TEST_CASE("jobs for a full etcd wait in the outbox, and are refused beyond its b
   const std::string status = cluster.post("/v3/maintenance/status", "{}");
   const std::size_t size = status.find(R"("dbSize":")");
   REQUIRE(size != std::string::npos);
-  // When the quota is reached, up to eight transactions of 512 KB may still run.
+  // When the quota is reached, up to eight transactions of 512 KB can still run.
   CHECK(std::stoul(status.substr(size + 10)) < kQuota + (std::size_t{4} << 20));
 }
 

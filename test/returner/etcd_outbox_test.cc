@@ -75,7 +75,7 @@ TEST_CASE("writes wait in the outbox until etcd is back") {
         failing.cache->get_jids({.newest_first = newest_first}, [](const Load&) { return true; });
     CHECK(walked.error().message == why);
   }
-  CHECK(failing.cache->flush());  // `flush` of the job cache syncs only the store
+  CHECK(failing.cache->flush());  // `flush` syncs only the local store, not etcd
   CHECK(failing.rows() == 10);
   CHECK(failing.bytes() > 10 * 100);
   failing.recover();

@@ -67,7 +67,7 @@ TEST_CASE("a job with returns only is listed and looked up") {
   etcd.put(job + "/m2/return",
            "\xa5"
            "false");
-  etcd.put(job + "/m3/fun", "\xab\"test.ping\"");  // the field `return` of m3 is still missing
+  etcd.put(job + "/m3/fun", "\xab\"test.ping\"");  // m3 has no field `return` yet
   const auto load = etcd->get_load(kJid);
   REQUIRE(load);
   REQUIRE(*load);

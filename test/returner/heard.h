@@ -21,7 +21,7 @@ class Heard : public ClusterListener {
   using Lines = std::vector<std::string>;
 
   std::atomic<bool> is_wanted{true};
-  std::mutex gate;                     ///< while a test holds the mutex, calls of the listener block
+  std::mutex gate;                     ///< while a test holds `gate`, calls of the listener block
   std::atomic<bool> is_called{false};  ///< whether the listener was called, even if `gate` blocks the call
 
   bool wanted() override { return is_wanted; }

@@ -68,7 +68,7 @@ class EtcdCluster {
   struct Member {
     std::uint16_t client = 0;
     std::uint16_t peer = 0;
-    std::uint16_t plain = 0;  ///< port for requests of the test, without TLS
+    std::uint16_t plain = 0;  ///< the port without TLS, for requests of the test
     bool frozen = false;
     std::unique_ptr<Child> process{};
   };

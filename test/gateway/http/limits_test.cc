@@ -289,7 +289,7 @@ TEST_CASE("each of 16 HTTP clients gets its own replies") {
 TEST_CASE("accepting HTTP without free descriptors is logged once and succeeds later") {
   const Options options = with_http(1);
   const RunningGateway server(echo, options);
-  HttpPeer first(port_of(options));  // this connection keeps its descriptor
+  HttpPeer first(port_of(options));  // `first` keeps its descriptor
   REQUIRE(first.request(http_post("x")).body == "x");
   ReadableLog log;
   std::vector<HttpPeer> peers;

@@ -203,7 +203,7 @@ TEST_CASE("a compound return has the worst retcode") {
 }
 
 TEST_CASE("read_return ignores other events") {
-  // A minion may fire an event with any tag. The master then sets `cmd` to another value than `_return`, and
+  // A minion can fire an event with any tag. The master then sets `cmd` to another value than `_return`, and
   // `id` to the sender's id.
   for (const char* json :
        {R"({"cmd": "_minion_event", "id": "ms-0", "jid": "20261121000000000001", "return": 1})",

@@ -127,7 +127,7 @@ TEST_CASE("a changed byte causes no large allocation") {
         std::string wrong = stream;
         wrong[place] = static_cast<char>(static_cast<unsigned char>(wrong[place]) ^ mask);
         const Read whole = read_all(wrong);
-        // If the length of a frame is damaged, the bytes of the frame may look like several short frames.
+        // If the length of a frame is damaged, the bytes of the frame can look like several short frames.
         CHECK(whole.events.size() <= stream.size() / 16);
         CHECK(read_all(wrong, 61) == whole);
       }

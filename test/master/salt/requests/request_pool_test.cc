@@ -302,7 +302,7 @@ TEST_CASE("destroying the pool ends all requests") {
   std::vector<std::future<Result<WipedBytes>>> answers;
   for (int i = 0; i < 2; ++i) answers.push_back(send_request(*pool, "slow"));
   CHECK(test::eventually([&] { return master.inside() == 2; }));
-  // Four more requests may wait, so the pool refuses one of these five requests.
+  // Sends five more requests. The pool lets four of them wait and refuses one.
   for (int i = 0; i < 5; ++i) answers.push_back(send_request(*pool, "slow"));
   const auto is_ready = [](const auto& answer) {
     return answer.wait_for(seconds(0)) == std::future_status::ready;
