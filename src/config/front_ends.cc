@@ -199,7 +199,7 @@ bool read_port(Reader& section, Module module, std::string_view host_key, gatewa
   options.name = name_of(module);
   options.port = static_cast<std::uint16_t>(port);
   if (plain) options.ssl_crt = options.ssl_key = options.ssl_chain = "";
-  // One file may have the certificate and its key.
+  // If `ssl_key` is missing, the file of the certificate has the key, too.
   if (options.ssl_key.empty()) options.ssl_key = options.ssl_crt;
   if (!plain && options.ssl_crt.empty()) {
     section.mistake(*given, "port",

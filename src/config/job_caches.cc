@@ -31,8 +31,8 @@ std::string_view job_cache(std::string_view name) {
   return name == kSqlite || name == "sqlite" || name == "local_cache" ? kSqlite : std::string_view();
 }
 
-/// Reads the names of the job caches. Returns whether the file names SQLite. Salt's default `local_cache` is
-/// SQLite, too, but does not count.
+/// Reads the names of the job caches. Returns whether the file names SQLite, and not only Salt's default
+/// `local_cache`, which stands for SQLite.
 bool read_names(Reader& top, returner::Options& options) {
   std::string master = "local_cache";
   top.text("master_job_cache", master);
@@ -125,7 +125,7 @@ void read_tls(Reader& from, etcd::Options& options) {
   from.absolute_path("etcd.client_key", options.client_key);
   require(from, "etcd.client_cert", "etcd.client_key");
   require(from, "etcd.client_key", "etcd.client_cert");
-  require(from, "etcd.client_cert", "etcd.ca");  // Without `etcd.ca`, Salt would connect without TLS.
+  require(from, "etcd.client_cert", "etcd.ca");  // Salt connects without TLS if `etcd.ca` is missing.
 }
 
 void read_encoding(Reader& from, Profile& profile) {
@@ -157,7 +157,7 @@ Reader profile_named(Reader& top, std::string_view key, const std::string& name)
   return {nullptr, name, top.findings(), Style::lenient};
 }
 
-/// Returns a key and the name of its profile. The key is `key` if it is set, and otherwise `etcd.returner`.
+/// Returns a key and its value, the name of a profile. The key is `etcd.returner` if `key` is not set.
 std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_view key) {
   std::string name;
   top.text(key, name);

@@ -191,7 +191,7 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   guard.refuse_unknown_keys();
 }
 
-/// Limits the threads on which logins wait. For each reason to wait, a fifth of all threads may wait.
+/// Limits the threads on which logins wait: at most a fifth of all threads for each cause, such as PAM.
 void bound_waiting(Settings& settings) {
   const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 5);
   auth::Options& auth = settings.auth;

@@ -126,7 +126,7 @@ thread_local std::vector<std::pair<std::string, int>> unread_folders;
 
 int note_unread_folder(const char* path, int error) {
   if (error == EACCES) unread_folders.emplace_back(path, error);
-  return 0;  // glob(3) continues with the other folders.
+  return 0;  // The value 0 makes glob(3) continue with the other folders.
 }
 
 /// Returns the files that match `pattern`, sorted by name. Sets `unread_folders`.

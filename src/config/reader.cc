@@ -223,7 +223,7 @@ void Reader::log_level(std::string_view key, log::Level& value) {
   if (level) {
     value = *level;
   } else {
-    // The word "off" is refused: Salt logs everything for the boolean, and only errors for the text.
+    // Refuses "off". Salt logs everything if it is a boolean, and only errors if it is a text.
     const bool is_off = is_false(*node) || named_boolean(*node) == false;
     unexpected(*node, key, format("{}{}", is_off ? "quiet for no log, or another of " : "", kLogLevels));
   }
