@@ -54,7 +54,7 @@ master::JidReserve jid_reserve(std::shared_ptr<store::Store> store) {
   if (store->is_in_memory()) return nullptr;
   return [store = std::move(store)](std::int64_t now, std::int64_t length) {
     std::optional<std::int64_t> first;
-    // After a failed write, the next write may take seconds. This request gets no reserved job ids.
+    // Reserves no job ids after a failed write, because the next write may take seconds.
     if (!store->is_writable()) return first;
     const Result<void> reserved = store->transact([&](store::Connection& connection) {
       const auto take = [&](const store::Row& row) {

@@ -67,7 +67,7 @@ void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
   const std::vector<std::string> names = passed_names();
   if (names.empty()) return;
   int fd = SD_LISTEN_FDS_START;
-  int next = SD_LISTEN_FDS_START;  // The ports that stay get consecutive descriptors.
+  int next = SD_LISTEN_FDS_START;  // The kept ports get consecutive descriptors.
   for (const std::string& name : names) {
     const auto has_name = [&name](const gateway::HttpOptions& options) { return name_of(options) == name; };
     const bool is_wanted = !name.starts_with(kPrefix) || std::any_of(http.begin(), http.end(), has_name);
@@ -76,7 +76,7 @@ void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
     if (is_wanted) {
       ++next;
     } else {
-      // Without this message systemd keeps the port open, and clients that connect get no reply.
+      // Makes systemd close the port. Otherwise clients could connect, but would get no reply.
       ::sd_notify(0, format("FDSTOREREMOVE=1\nFDNAME={}", name).c_str());
     }
     ++fd;

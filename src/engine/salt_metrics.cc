@@ -143,7 +143,7 @@ void SaltMetrics::on_return(std::string_view minion, std::string_view fun, const
   const std::string state = state_of(fun, data);
   bool success = is_true(data, "success");
   if (!text_at(data, "schedule").empty()) {
-    // For a scheduled job, `success` is true even if its states failed.
+    // Checks the states, too, because `success` of a scheduled job is true even if its states failed.
     const auto retcode = data.find("retcode").value_or(JsonValue()).integer();
     success = success && retcode.value_or(0) == 0 && has_good_states(data);
     scheduled_.with({label(fun), label(state), word(success)}).add();
@@ -159,7 +159,7 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   if (tag == "salt/key" && text_at(data, "act") == "delete") return minion_gone(text_at(data, "id"));
   if (take_part(tag) != "salt") return;
   const std::string_view kind = take_part(tag);
-  const std::string_view id = take_part(tag);  // The id is a jid or the id of a minion.
+  const std::string_view id = take_part(tag);  // The id of the job, or of the minion.
   const std::string_view what = take_part(tag);
   if (kind == "beacon" && what == "status") return minion_start(id);
   if (kind == "minion" && what == "start") return minion_start(id);
@@ -172,7 +172,7 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   } else if (what == "ret") {
     const std::string_view minion = text_at(data, "id");
     if (kind == "job") add_minion(minion);
-    on_return(minion.empty() ? "master" : minion, fun, data);  // Events of runners have no minion.
+    on_return(minion.empty() ? "master" : minion, fun, data);  // A runner's return counts for `master`.
   }
 }
 

@@ -31,7 +31,7 @@ class Monitor {
     health_.add(std::move(name), std::move(probe));
   }
 
-  /// Starts to count the jobs of `master`, the first master. REQUIRES: the gateway serves no request yet.
+  /// Starts to count the jobs of `master`. Called once. REQUIRES: the gateway serves no request yet.
   void observe(std::shared_ptr<master::Master> master);
 
   /// Returns `application`, but counts its requests. The counters have the label `module`.
@@ -62,7 +62,7 @@ class Monitor {
   std::unique_ptr<EventCounter>
       events_;  // The counter of a real master's events, or null for the engine `embedded`.
   metrics::Health health_{
-      system_clock()};  // This member is destroyed first, so that checks end before the other members.
+      system_clock()};  // This member is destroyed first, so the checks end while the other members exist.
 };
 
 }  // namespace rest_fcgi::engine

@@ -73,7 +73,7 @@ class EventCounter {
   const std::shared_ptr<master::Master> master_;
   const std::shared_ptr<SaltMetrics> metrics_;
   const std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
-  Thread thread_;  // This member is destroyed first, so that the thread ends before the other members.
+  Thread thread_;  // This member is destroyed first, so the thread ends while the other members exist.
 };
 
 }  // namespace rest_fcgi::engine
