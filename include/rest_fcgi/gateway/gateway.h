@@ -30,7 +30,7 @@ struct Applications {
 using Reload = std::function<Result<Applications>()>;
 
 struct Ended {
-  SteadyTime deadline;    ///< The time of the signal plus `shutdown_timeout`.
+  SteadyTime deadline;    ///< The time of the stop signal plus `shutdown_timeout`.
   std::size_t in_flight;  ///< The number of requests that still run.
 };
 

@@ -51,10 +51,10 @@ bool FastCgiRequest::receive(http::Environ& environ) {
   libfcgi_.keepConnection = 1;  // FCGX_Accept_r must not close the connection.
   libfcgi_.detached = 1;        // libfcgi must not wait for the peer when it closes the connection.
   if (FCGX_Accept_r(&libfcgi_) != 0) {
-    connection_.release();  // libfcgi has closed the descriptor.
+    connection_.release();  // libfcgi has already closed the descriptor.
     return false;
   }
-  // libfcgi accepts a request that ends between two variables. FCGX_GetError reports this end.
+  // Refuses a request that ends between two variables. libfcgi accepts it, but FCGX_GetError reports the end.
   if (FCGX_GetError(libfcgi_.in) != 0 || libfcgi_.role != FCGI_RESPONDER) return false;
   is_kept_ = std::exchange(libfcgi_.keepConnection, 1) != 0;
   id_ = libfcgi_.requestId;

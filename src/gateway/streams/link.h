@@ -46,7 +46,7 @@ class Link {
 
   [[nodiscard]] SteadyTime written_at() const noexcept { return written_at_; }
 
-  /// Writes all of `buffers`. Waits for a pending write before.
+  /// Waits for the end of a pending write, and then writes all of `buffers`.
   template <class Buffers>
   Task<> write(Buffers buffers) {
     co_await wait_until_free();

@@ -30,7 +30,7 @@ websocket::close_reason close_reason(const http::Feed::End& why) {
   websocket::close_reason reason(static_cast<websocket::close_code>(why.code));
   std::size_t size = std::min(why.reason.size(), reason.reason.max_size());
   while (!is_utf8(std::string_view(why.reason).substr(0, size)))
-    --size;  // The loop ends at the empty text, which is valid.
+    --size;  // The loop ends, because an empty text is valid UTF-8.
   reason.reason.assign(why.reason.data(), size);
   return reason;
 }
@@ -204,7 +204,7 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
   if (now - writing.moved_at >= limits.blocked) return drop_late("its peer reads nothing");
   const auto patience = limits.blocked + std::chrono::seconds(writing.bytes / limits.rate);
   if (now - writing.began_at >= patience) return drop_late("its peer reads too slowly");
-  // Calls the feed during the write, because its session may have ended and its events gather.
+  // Calls the feed although a write is pending, to notice the end of the session and to take new events.
   std::vector<http::Feed::Part> parts;
   early_end_ = feed_->take(parts, 0, group_.wake);
   for (auto& part : parts) {

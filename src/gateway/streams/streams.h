@@ -24,13 +24,13 @@
 namespace rest_fcgi::gateway {
 
 struct StreamLimits {
-  std::chrono::milliseconds blocked{30000};  ///< The longest time without reading by the peer.
+  std::chrono::milliseconds blocked{30000};  ///< The longest time in which the peer reads nothing.
   std::size_t rate = 4096;  ///< The least average rate at which the peer reads, in bytes a second.
   std::chrono::milliseconds keep_alive{
       15000};  ///< The time without a write before `Feed::keep_alive` is sent.
   /// The longest time in which a WebSocket's peer sends nothing. The listener sends a ping after half of it.
   std::chrono::milliseconds silence{60000};
-  std::chrono::milliseconds end{2000};   ///< The time for the peer to read the rest and to close its side.
+  std::chrono::milliseconds end{2000};   ///< The time in which the peer must close an ending connection.
   std::chrono::milliseconds sweep{500};  ///< The interval at which these limits are checked.
 };
 
