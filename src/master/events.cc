@@ -146,7 +146,7 @@ bool EventLog::wanted() noexcept {
 }
 
 void EventLog::forget_all() {
-  // Events are not kept until a listener comes. The skipped number prevents a reader from continuing here.
+  // Skips an event number. The log misses events until the next listener, so no reader may continue here.
   first_ = next_number() + 1;
   events_.clear();
   events_.shrink_to_fit();

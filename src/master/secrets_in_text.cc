@@ -384,7 +384,7 @@ class Redactor {
     } else if (value == "null" || value == "true" || value == "false") {
       out_.append(value);
     } else {
-      out_.append("\"").append(kHidden).append("\"");  // The quotation marks keep the text valid JSON.
+      out_.append("\"").append(kHidden).append("\"");  // In quotation marks, the mask is valid JSON.
     }
     copied_ = end;
     return end;

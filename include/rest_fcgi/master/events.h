@@ -142,7 +142,7 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   const EventLimits limits_;
   const std::string epoch_;  ///< The random part of the ids of all events in this log.
 
-  /// Written under `mutex_`. Read without `mutex_`, so that the check is cheap.
+  /// Whether the log keeps events. Written under `mutex_`. `wanted` reads it without `mutex_` for speed.
   std::atomic<bool> wanted_{false};
 
   std::mutex mutex_;  // `mutex_` guards the following members.

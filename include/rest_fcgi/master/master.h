@@ -73,8 +73,8 @@ struct Return {
   std::optional<Json> event{};  ///< The whole data of the event. Set for a `raw` call with a real master.
 };
 
-/// A message that syndics passed a job on to the minions below them. Returns are expected from these minions
-/// and not from the syndics.
+/// Tells the Addressee that syndics passed a job on to the minions below them. The Addressee then expects
+/// returns from these minions and not from the syndics.
 struct MoreMinions {
   std::vector<std::string> minions;
   std::vector<std::string> syndics{};
@@ -114,8 +114,8 @@ struct Publication {
   std::string_view jid;  ///< The id of the job to find, for `find_job`.
 };
 
-/// Delays the start of an asynchronous job until its last copy is destroyed. The HTTP server destroys it
-/// after the reply, so that the client knows the jid before the first return. Null means no delay.
+/// Delays the start of an asynchronous job until the last copy of the StartGate is destroyed. The HTTP server
+/// destroys it after the reply, so the client knows the jid before the first return. Null means no delay.
 using StartGate = std::shared_ptr<const void>;
 
 struct Job {
@@ -124,13 +124,13 @@ struct Job {
   std::vector<std::string> missing;  ///< The ids in a list target that no minion has.
   /// The known returns of the first minions in `minions`. The Addressee does not get these returns.
   std::vector<Return> returned{};
-  StartGate gate{};  ///< The StartGate of the job. Set only by `publish_async`.
+  StartGate gate{};  ///< Delays the start of the job. Set only by `publish_async`.
 };
 
 struct Started {
   std::string jid;
   std::string tag;          ///< The tag of the events: `salt/run/<jid>` or `salt/wheel/<jid>`.
-  StartGate gate{};         ///< The StartGate. Set only by `runner_async` and `wheel_async`.
+  StartGate gate{};         ///< Delays the runner or wheel. Set only by `runner_async` and `wheel_async`.
   bool is_accepted = true;  ///< Whether the master has authorized the caller.
 };
 
@@ -219,8 +219,8 @@ class Master {
                                                 SteadyTime deadline) = 0;
 
   /// Returns a reader of the events that `permit` allows after the event `after`. If `after` is empty, the
-  /// reader gets only new events. It stays valid after a reload. Fails with `unavailable` and the errors of
-  /// `EventLog::reader`.
+  /// reader gets only new events. The reader stays valid after a reload. Fails with `unavailable` and the
+  /// errors of `EventLog::reader`.
   [[nodiscard]] virtual Result<std::unique_ptr<EventReader>> events(const EventPermit& permit,
                                                                     std::string_view after) = 0;
 

@@ -13,7 +13,7 @@ inline constexpr std::string_view kHidden = "[hidden]";
 
 enum class Secrecy : std::uint8_t {
   shown,
-  hidden_but_count,  ///< Hidden unless the value is a number. For plural names such as `tokens`.
+  hidden_but_count,  ///< The value of a plural name such as `tokens` is hidden unless it is a number.
   hidden,
 };
 

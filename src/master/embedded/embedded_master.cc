@@ -238,7 +238,7 @@ class EmbeddedMaster : public master::Master {
   using Admission = Result<std::shared_ptr<const master::Admitted>>;
   [[nodiscard]] Admission admit_local(const auth::Identity& identity, const lowstate::Chunk& chunk) const {
     const lowstate::LocalCall& call = chunk.local();
-    // The target is resolved only if a rule needs the minions. A refused caller costs little time.
+    // Resolves the target only if a rule needs the minions, so that a refused caller costs little time.
     std::optional<Result<Selection>> selection;
     const auto selected = [&]() -> Result<Selection>& {
       if (!selection) {
@@ -282,7 +282,7 @@ class EmbeddedMaster : public master::Master {
   [[nodiscard]] Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
                                                  const lowstate::MasterArguments& arguments) const {
     const Result<BoundArguments> bound = runner.bind(arguments);
-    if (!bound || !takes_target(*bound)) return {};  // The runner itself fails for wrong arguments.
+    if (!bound || !takes_target(*bound)) return {};  // The runner itself refuses wrong arguments.
     const Result<lowstate::Target> target = target_of(*bound);
     if (!target) return {};
     const Result<Selection> visible = select_visible(*minions_, *target, pillar_check(identity));

@@ -47,7 +47,7 @@ class LocalJob {
                                                       const Minion& minion,
                                                       const std::stop_token& stop) const {
     std::vector<master::Return> returns;
-    // The position of the last call of each function.
+    // For each function name, the index of its last call in `functions_`.
     std::unordered_map<std::string_view, std::size_t> last;
     master::Return all{minion.id, {}, 0, true, ""};
     for (std::size_t i = 0; i < functions_->size(); ++i) {

@@ -48,8 +48,7 @@ class Caches {
 
  private:
   struct State;
-  static constexpr std::size_t kFlushes =
-      64;  // The places in the queue for `flush`. Calls have other places.
+  static constexpr std::size_t kFlushes = 64;  // The places in the queue that only `flush` uses.
 
   const Limits limits_;
   const std::shared_ptr<State> state_;  // The queued calls share the state and may outlive the Caches.
@@ -78,7 +77,7 @@ class RecordedJob final : public master::Addressee {
 
   const std::shared_ptr<Caches> caches_;
   const std::weak_ptr<master::Addressee> listener_;
-  // Guards the following members. Held while a delivery is recorded, to keep the records in order.
+  // `mutex_` guards the following members. A thread holds it while it records a delivery, to keep the order.
   mutable std::mutex mutex_;
   std::string jid_;                           // The jid. It is empty before `begin`.
   std::vector<master::Delivery> early_;       // The deliveries before `begin`.

@@ -151,7 +151,7 @@ Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::S
 Result<void> SaltMaster::check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                    const auth::Permissions& rules, SteadyTime deadline) const {
   if (chunk.credentials.kind == auth::Credentials::Kind::token) {
-    // The master does not see calls of `ssh`. It is asked about the token even if the token is in the cache.
+    // Asks the master even about a cached token, because the master does not see calls of `ssh`.
     const auto held = client_.ask(chunk.credentials, deadline);
     if (!held && !is_refusal(held.error())) return held.error();
     if (!held) return Error{ErrorKind::authentication, "Authorization error occurred."};

@@ -27,8 +27,8 @@ inline constexpr SendOptions kPublish{PriorityClass::publish,
                                       std::chrono::seconds(15)};  // The timeout of Salt's client.
 inline constexpr SendOptions kQuestion{PriorityClass::question, std::chrono::seconds(15)};
 inline constexpr SendOptions kRunner{PriorityClass::runner, std::chrono::seconds(60)};
-inline constexpr SendOptions kWheel{PriorityClass::wheel,
-                                    std::chrono::hours(24)};  // The reply comes when the wheel has ended.
+inline constexpr SendOptions kWheel{
+    PriorityClass::wheel, std::chrono::hours(24)};  // A wheel may run long, and its reply comes at the end.
 
 /// Sends loads for callers. The master exchanges credentials for a token once, and each load has this token.
 /// A load has the credentials with `inline_login`, or if the token has no permissions. Thread-safe.
@@ -60,7 +60,7 @@ class MasterClient {
   /// `publisher_acl_blacklist`. REQUIRES: `login` returns null for the credentials.
   [[nodiscard]] Result<void> confirm(const auth::Credentials& credentials, SteadyTime deadline) const;
 
-  /// Like `login`, returns the token. Asks the master whether it still accepts the token.
+  /// Logs in like `login`. Asks the master whether it accepts a cached token, and replaces a refused token.
   [[nodiscard]] Result<GrantPtr> confirmed_login(const auth::Credentials& credentials,
                                                  SteadyTime deadline) const;
 

@@ -120,7 +120,7 @@ Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
 MasterClient::Before expecting(EventBus& bus, std::string_view jid,
                                std::optional<EventBus::Expectation>& made) {
   return [&bus, jid, &made]() -> Result<void> {
-    if (made) return {};  // The load is sent again with a new token, and `made` is still valid.
+    if (made) return {};  // In a second call, for a load that is sent again, `made` is still valid.
     auto expectation = bus.expect(jid);
     if (!expectation) return std::move(expectation).error();
     made.emplace(*std::move(expectation));
@@ -229,7 +229,7 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
   }
   if (seen == Seen::ended) return {};
   if (there == false) return Error{ErrorKind::invocation, format("'{}' is not available.", runner)};
-  if (system_clock().steady() >= permit.deadline()) return {};  // The caller reports a timeout.
+  if (system_clock().steady() >= permit.deadline()) return {};  // The caller reports the timeout.
   return Error{ErrorKind::timeout,
                format("The Salt Master did not begin '{}' within {} seconds: it may not have such a runner.",
                       runner, std::chrono::duration<double>(options_.runner_start_time).count())};

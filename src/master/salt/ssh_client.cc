@@ -24,8 +24,8 @@ namespace {
 using process::Ended;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kEnvelope = 64;     // The number of bytes of output around the result.
-constexpr std::size_t kFirstLine = 4096;  // The number of bytes that are read of a script.
+constexpr std::size_t kEnvelope = 64;     // The largest number of bytes around the script's result.
+constexpr std::size_t kFirstLine = 4096;  // The largest size of a script's first line in bytes.
 
 Error unavailable(std::string sentence) {
   return {ErrorKind::unavailable, std::move(sentence)};

@@ -24,7 +24,7 @@ namespace rest_fcgi::embedded {
 struct UnmatchedRulePart {
   std::string place;               ///< The place of the rule: `FILE:LINE: external_auth: BACK END: USER`.
   std::string text;                ///< The function or target of the rule, as in the file.
-  std::string what;                ///< The words for the message that say what does not exist.
+  std::string what;                ///< The problem, such as `no function has such a name`.
   std::vector<std::string> names;  ///< Existing names that the rule may have meant.
 };
 

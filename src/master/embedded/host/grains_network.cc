@@ -62,7 +62,7 @@ std::string hw_addr_of(const sockaddr& address) {
   return text;
 }
 
-/// Writes the addresses of the IP version. Version 0 means all addresses.
+/// Writes the addresses of the IP version `version`, or all addresses if `version` is 0.
 template <class Addresses>
 void write_addresses(JsonWriter& writer, std::string_view key, const Addresses& addresses, int version) {
   writer.key(key).begin_array();

@@ -38,7 +38,7 @@ std::int64_t start_of(std::int64_t pid) {
   if (name_end == std::string::npos) return 0;
   const std::vector<std::string_view> fields = split_words(std::string_view(text).substr(name_end + 1));
   constexpr std::size_t kState = 0;
-  constexpr std::size_t kStart = 19;  // The index of field 22, without pid and name.
+  constexpr std::size_t kStart = 19;  // The index of field 22 in `fields`, which begins with field 3.
   if (fields.size() <= kStart) return 0;
   if (fields[kState] == "Z") return -1;
   return parse_number<std::int64_t>(fields[kStart]).value_or(0);

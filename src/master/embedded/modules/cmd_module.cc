@@ -10,7 +10,7 @@ namespace {
 
 struct CmdResult {
   pid_t pid = 0;
-  int retcode = 0;  ///< 0 for every success, the negative number of a signal, or 1 after a timeout.
+  int retcode = 0;  ///< The return code: 0 for every success, a negative signal number, or 1 after a timeout.
   bool timed_out = false;
   std::string output;
   std::string errors;

@@ -9,7 +9,7 @@ namespace {
 
 using Steps = std::vector<std::string_view>;
 
-/// A value; absent for a missing key; an error for a wrong key or delimiter.
+/// The result of a lookup: a value, absent for a missing key, or an error for a wrong key or delimiter.
 using Traversed = std::variant<std::optional<JsonValue>, Raised>;
 
 /// Returns the steps of a key, which is a text such as `pkg:apache` or a list of steps. Without `delimiter`,
@@ -80,7 +80,7 @@ std::optional<Raised> check_name(const JsonValue& name) {
 /// numbers and booleans as keys become texts.
 template <class Write>
 Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
-  constexpr std::size_t kMaxSize = 4 << 20;  // The largest size in bytes: each key may get the default.
+  constexpr std::size_t kMaxSize = 4 << 20;  // The largest size of the object in bytes.
   const std::optional<JsonValue> delimiter = keyword(call, "delimiter");
   std::set<std::string> done;
   std::string text;

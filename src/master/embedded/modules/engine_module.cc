@@ -127,7 +127,7 @@ Functions by_any_name(const Modules& modules, std::string_view name) {
 
 using Found = std::map<std::string_view, const LoadedFunction*>;
 
-/// Calls `use` with the functions that `by_name` finds for the call's names, or with all without names.
+/// Calls `use` with the functions that `by_name` finds for `names`. No names stand for all functions.
 template <class Use>
 Reply with_found(const Call& call, const std::vector<JsonValue>& names,
                  Functions (*by_name)(const Modules& modules, std::string_view name), const Use& use) {

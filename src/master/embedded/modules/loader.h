@@ -83,8 +83,8 @@ struct LoadedFunction {
   /// Runs the function in a job. If empty, `call` runs with arguments sorted by lowstate::sort_arguments.
   Call run = {};
   bool is_quick = false;
-  /// Whether the module's `__virtual__` accepted the host. A function that is not listed can still be called
-  /// on minions with other grains.
+  /// Whether lists of functions show this function: the module's `__virtual__` accepted the host. Minions
+  /// with other grains may run a function that is not shown.
   bool is_listed = true;
 
   [[nodiscard]] std::string_view module() const { return std::string_view(name).substr(0, name.find('.')); }

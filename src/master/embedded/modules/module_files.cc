@@ -66,7 +66,7 @@ unsigned escaped_unit(std::string_view text) {
   return parse_number<unsigned>(text.substr(2, 4), 16).value_or(0);
 }
 
-/// Returns how many bytes of the escape at the start of the text are copied. Returns 0 for a lone surrogate.
+/// Returns how many bytes of the escape at the start of the text are kept. Returns 0 for a lone surrogate.
 std::size_t escape_length(std::string_view text) {
   const auto is_between = [](unsigned unit, unsigned low, unsigned high) {
     return unit >= low && unit <= high;
@@ -251,7 +251,7 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   ScriptSettings settings{options.script_timeout, {}};
   std::string user = options.script_user;
   const bool is_here = ProgramRunner(options.run_helper).is_here();
-  if (user.empty() && !is_here) {  // rest_fcgi_run sets its own user's variables.
+  if (user.empty() && !is_here) {  // rest_fcgi_run sets the variables of its own user.
     settings.program.environment = {kPath, "LANG=C.UTF-8"};
     settings.program.inherit = true;
     return settings;

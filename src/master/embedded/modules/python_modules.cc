@@ -93,7 +93,7 @@ class PythonRunner::LoaderOutput {
 
   [[nodiscard]] bool is_list() const { return document_.root().is(JsonValue::Kind::array); }
 
-  /// Returns the last line. Returns null if the line is malformed.
+  /// Returns the last output line as JSON, or null if the line is malformed.
   [[nodiscard]] const JsonDocument* last() const { return is_valid_ ? &document_ : nullptr; }
 
  private:
@@ -218,7 +218,7 @@ PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
 
 void PythonRunner::add_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const {
   const std::string path(member_of(module, "path").text());
-  if (!modules.contains(path)) return;  // A module may have printed a line with another path.
+  if (!modules.contains(path)) return;  // A module may print a line with an unknown path.
   if (const auto broken = module.find("broken")) {
     const auto line = member_of(module, "line").integer();
     index.broken[modules.at(path)] = broken->text();

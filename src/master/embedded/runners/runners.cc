@@ -196,7 +196,7 @@ constexpr std::string_view kPresent = "List the minions.";
 constexpr std::string_view kNoStates = "Show the states of an orchestration: none.";
 constexpr std::string_view kNotPresent = "List the minions that are absent: none.";
 
-// Salt's `manage` has several functions for the stages of a minion's connection.
+// Several functions of Salt's `manage` have the same result here, because minions are always connected.
 constexpr MasterFunction kRunners[] = {
     {"cache.grains(tgt, tgt_type='glob')", "Show the grains of minions.", cached_grains},
     {"cache.mine(tgt=None, tgt_type='glob')", "Show the mines of minions: empty.", cached_mine},

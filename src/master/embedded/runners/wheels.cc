@@ -165,7 +165,7 @@ Result<Json> delete_keys(const MasterContext& context, const BoundArguments& arg
 /// Reads the size of a key in bits. The size must not be below Salt's default. Fails with `invocation`.
 Result<int> read_key_size(JsonValue given) {
   constexpr std::int64_t kDefault = 2048;
-  constexpr std::int64_t kMax = 4096;  // A larger key takes many seconds.
+  constexpr std::int64_t kMax = 4096;  // Making a larger key takes many seconds.
   if (given.is(JsonValue::Kind::null)) return int{kDefault};
   const auto bits = given.integer();
   if (bits && *bits <= kMax) return static_cast<int>(std::max(*bits, kDefault));

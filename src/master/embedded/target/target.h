@@ -114,7 +114,7 @@ class TargetMatcher {
   /// Returns whether the target compares pillar data, itself or in a nodegroup.
   [[nodiscard]] bool looks_into_pillar() const;
 
-  /// Returns whether the target matches the minion for any pillar data. Absent if the pillar data matters.
+  /// Returns whether the target matches the minion. Returns absent if the result depends on pillar data.
   [[nodiscard]] std::optional<bool> matches_without_pillar(const Minion& minion) const;
 
  private:

@@ -96,7 +96,7 @@ class DataMatcher::Match {
 
   bool text(std::string_view text, std::string_view pattern) {
     const bool pcre = matcher_.how_ == How::pcre;
-    // The matcher may read the whole text once for each star in the glob.
+    // The work is the product of the lengths, because a glob may read the text once for each of its stars.
     const std::size_t lengths = pattern.size() / kShort * (1 + text.size() / kShort) + text.size() / kShort;
     if (!spend((pcre ? kPcreWork : 1) + lengths)) return false;
     if (pcre) {

@@ -236,7 +236,7 @@ Error said(std::string_view text) {
 std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view message) {
   if (name == "AuthorizationError") return ErrorKind::authorization;
   if (name == "TokenAuthenticationError") {
-    // The message names a user unless the token is invalid.
+    // If the message names a user, the token is valid and a permission is missing.
     const bool names_user = message.find(" for user ") != std::string_view::npos;
     return names_user ? ErrorKind::authorization : ErrorKind::authentication;
   }

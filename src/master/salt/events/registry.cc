@@ -127,7 +127,7 @@ void Registry::not_joined(ErrorKind why) {
     const std::lock_guard lock(mutex_);
     why_ = why;
     if (!joined_) return;
-    affected.reserve(jobs_.size());  // `reserve` may throw before anything has changed.
+    affected.reserve(jobs_.size());  // Allocates before the first change, because it may throw.
     joined_ = false;
     ++losses_;
     early_.clear();

@@ -57,11 +57,11 @@ class EarlyEvents {
   /// may include the new event.
   std::size_t keep(Kept event);
 
-  /// Returns whether an event of the job with the number `since` or later was dropped. Returns true if the
+  /// Returns whether one of the job's events from the number `since` on was dropped. Returns true if the
   /// losses of single jobs are too many to be recorded.
   [[nodiscard]] bool has_lost(std::string_view jid, std::uint64_t since) const;
 
-  /// Removes and returns the events of a job with the number `since` or later.
+  /// Removes and returns the job's events from the number `since` on.
   [[nodiscard]] std::list<Kept> take(std::string_view jid, std::uint64_t since);
 
   void drop_before(std::uint64_t number);
@@ -75,7 +75,7 @@ class EarlyEvents {
   const std::size_t max_bytes_;
   std::list<Kept> events_;
   std::multimap<std::pair<std::string_view, std::uint64_t>, std::list<Kept>::iterator>
-      by_job_;  // The events by job id, borrowed from `events_`, and event number.
+      by_job_;  // The events by job id and event number. Borrows the job ids from `events_`.
   std::size_t bytes_ = 0;
   std::map<std::string, std::uint64_t, std::less<>> losses_;
   std::uint64_t all_lost_ = 0;  // Events up to this number count as dropped for every job.

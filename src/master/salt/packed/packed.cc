@@ -102,8 +102,8 @@ Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind 
                format("Expected msgpack of {}, found {}", type_name(expected), type_name(found->kind))};
 }
 
-/// Returns whether a value is a `bin`. In Python, a minion's key `b"cmd"` differs from the master's key
-/// `"cmd"`.
+/// Returns whether a value is a `bin`. A `bin` is not the name of a member: in Python, the key `b"cmd"`
+/// differs from the key `"cmd"`.
 bool is_bin(std::string_view packed) noexcept {
   const auto first = static_cast<unsigned char>(packed.front());
   return first >= 0xc4 && first <= 0xc6;

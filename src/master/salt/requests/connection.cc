@@ -114,7 +114,7 @@ Connection::Seen Connection::wait(short events, SteadyTime until) {
     zmq::pollitem_t items[] = {{socket_.handle(), 0, events, 0}, {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
     const int count = zmq_poll(items, 2, time);
     if (count < 0 && zmq_errno() == EINTR) continue;
-    if (count < 0) return Seen::broken;  // The context was shut down.
+    if (count < 0) return Seen::broken;  // The ZeroMQ context was shut down.
     if (items[1].revents != 0) return Seen::broken;
     if (items[0].revents != 0) return Seen::ready;
     if (time == 0) return Seen::time_up;
@@ -154,7 +154,7 @@ Result<WipedBytes> Connection::receive(SteadyTime deadline) {
 }
 
 bool Connection::send_frames(WipedBytes message) {
-  // A message has two frames. If the connection ends after the first frame, ZeroMQ drops this frame.
+  // A message is two frames. If the connection ends between them, ZeroMQ drops the first one.
   return socket_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait) &&
          socket_.send(message_of(std::move(message)), zmq::send_flags::dontwait);
 }

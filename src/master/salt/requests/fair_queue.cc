@@ -67,7 +67,7 @@ FairQueue::FairQueue(const PoolOptions& options)
 Result<FairQueue::Place> FairQueue::take(PriorityClass priority, SteadyTime deadline) {
   std::unique_lock lock(mutex_);
   if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
-  // Requests of a class wait only while the class has no free place.
+  // If the class has a free place, no request of the class waits, so the new request begins at once.
   if (has_free_place(state(priority))) {
     begin(state(priority));
     return Place(this, {.priority = priority});
