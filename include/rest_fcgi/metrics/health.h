@@ -62,7 +62,7 @@ class Health {
   std::optional<SteadyTime> checked_at_;
   bool is_checking_ = false;
   std::list<State>
-      states_;  // This member is destroyed first, so that the threads end before the other members.
+      states_;  // This member is destroyed first, so the threads end while the other members exist.
 };
 
 [[nodiscard]] bool is_ready(const std::vector<Check>& checks);
