@@ -105,7 +105,7 @@ std::string salt_text_of(const Chunk& chunk, const Error& error) {
   const Credentials& credentials = chunk.credentials;
   const bool denied = error.kind == ErrorKind::authorization;
   if (credentials.kind == Credentials::Kind::none) return error.message;
-  // For `ssh`, Salt's netapi checks the credentials without asking the master.
+  // Calls of `ssh` have other texts, because Salt's netapi checks their credentials without the master.
   const bool ssh = chunk.client == Client::ssh;
   if (denied && chunk.is_local()) return "Authorization error occurred.";
   if (chunk.is_local() && !ssh) return "Authentication error occurred.";
@@ -179,7 +179,7 @@ std::variant<std::vector<Completed>, Response> run_chunks(RequestContext& contex
   if (!chunks->empty()) context.client = name_of(chunks->front().client);
   AdmissionOptions options{context.deadline};
   options.own = call.own;
-  // With a session, the session's check has already checked the client's address.
+  // The check of a session includes the client's address, so only calls without a session need this check.
   if (context.app.options.api_acl && call.token.size() == 0) {
     options.check_address = [&](std::string_view user) {
       return context.app.acl.check(user, context.remote());

@@ -155,7 +155,7 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
 
 void EventFeed::begin() {
   ready_ = true;
-  // A resuming client needs older events. A view with grains from the handshake needs the events after it.
+  // Keeps older events if the client resumes, or if the view got its grains during the handshake.
   if (!resumes_ && setup_.grains == Json()) reader_->skip_to_end();
   if (!view_) return;
   if (setup_.refused) {

@@ -18,7 +18,7 @@
 
 namespace rest_fcgi::netapi {
 
-/// Runs a JSON chunk of this program for the owner of the token, on any thread. A failure gives JSON null.
+/// Runs a JSON chunk with the rights of a token's owner. Returns JSON null after a failure. Thread-safe.
 using CallMaster = StreamRegistry::Subscription::Call;
 
 struct FeedFormat {

@@ -34,8 +34,8 @@ struct FormattedLimits {
 };
 
 /// Salt's formatted view of events for one listener, with all minions and jobs. Each change makes a frame
-/// with all minions or all jobs. Jobs are removed after `keep_finished`, and the oldest jobs at a limit. Used
-/// by one thread.
+/// with all minions or all jobs. Removes jobs that finished more than `keep_finished` ago, and the oldest
+/// jobs if there are too many. Used by one thread.
 class FormattedEvents {
  public:
   FormattedEvents(const FormattedStyle& style, const Clock& clock, FormattedLimits limits = {})

@@ -142,14 +142,14 @@ RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<
   std::vector<Thread> others;
   others.reserve(kThreads);
   while (others.size() + 1 < std::min(kThreads, permits.size())) {
-    if (!helper_places.try_acquire()) break;  // Without a place, fewer threads run the chunks.
+    if (!helper_places.try_acquire()) break;  // No helper thread is left, so fewer threads run the chunks.
     auto thread = Thread::start(
         "lowstate", [&work, held = HelperPlace(&helper_places)] { work(); }, kSmallStack);
     if (!thread) break;
     others.push_back(*std::move(thread));
   }
   work();
-  others.clear();  // This waits until the other threads have ended.
+  others.clear();  // The destructors wait for the end of the other threads.
   RunResult ran;
   std::optional<Completed> partial;  // The results that the failed chunk returned before its failure.
   for (std::size_t i = 0; i < permits.size(); ++i) {

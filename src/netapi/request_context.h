@@ -71,7 +71,7 @@ struct Route {
   bool post_below = true;       ///< Whether POST is allowed below the path.
   bool reads_body = true;       ///< Whether the body of POST is read.
   bool takes_lowstate = true;   ///< The value of `BodyRules::forms_are_lowstate`.
-  std::string_view no_session{};  ///< The text for a request without a session, if not the dialect's.
+  std::string_view no_session{};  ///< The text that replaces `Dialect::no_session`, or empty.
   std::string_view cache{};       ///< The value of Cache-Control for all users.
 };
 

@@ -96,7 +96,7 @@ Result<std::unique_ptr<StreamRegistry::Subscription>> StreamRegistry::open(
   if (auto started = start_threads(); !started) return std::move(started).error();
   const auto group = group_of(session, permit);
   std::unique_ptr<Subscription> subscription(new Subscription(shared_from_this(), group));
-  // An existing group may have a newer permit. The lower number makes the first `poll` return it.
+  // If the group exists, its permit may be newer. `changes - 1` makes the first `poll` return this permit.
   subscription->changes_ = group->subscriptions.empty() ? group->changes.load() : group->changes - 1;
   group->subscriptions.push_back(subscription.get());
   ++open_;
@@ -133,7 +133,7 @@ StreamRegistry::Subscription::~Subscription() {
 }
 
 StreamRegistry::Subscription::Update StreamRegistry::Subscription::poll(const http::Wake& wake) {
-  // The session may have expired since the last check of its token.
+  // The session may have expired since `check_loop` checked its token.
   if (streams_->clock_.wall() >= group_->expire) return {std::nullopt, kLoggedOut};
   if (wake == wake_ && group_->changes.load() == changes_) return {};
   const std::lock_guard lock(streams_->mutex_);
@@ -210,7 +210,7 @@ void StreamRegistry::check_all(const client::NetapiClient& client) {
   if (unanswered != groups.end()) std::rotate(groups.begin(), std::next(unanswered), groups.end());
   bool patient = true;
   for (const std::shared_ptr<TokenGroup>& group : groups) {
-    // After one timeout, the checks of the remaining tokens do not wait for the master until the next time.
+    // After one timeout, the checks of the other tokens in this loop do not wait for the master.
     const SteadyTime now = clock_.steady();
     if (check(client, *group, patient ? now + kQuestionTimeout : now) || !patient) continue;
     patient = false;

@@ -84,12 +84,12 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
 
     const std::shared_ptr<StreamRegistry> streams_;
     const std::shared_ptr<TokenGroup> group_;
-    unsigned changes_ = 0;         ///< The number of changes of the token group that this stream has seen.
+    unsigned changes_ = 0;         ///< The number of changes of `group_` that `poll` has returned.
     http::Wake wake_;              // The mutex of `streams_` guards this member.
     std::vector<Answer> answers_;  // The mutex of `streams_` guards this member.
   };
 
-  /// Registers a stream. Errors: unavailable, if too many streams exist; internal, without a thread.
+  /// Registers a stream. Errors: unavailable, if too many streams exist; internal, if no thread can start.
   [[nodiscard]] Result<std::unique_ptr<Subscription>> open(const master::Session& session,
                                                            const master::EventPermit& permit);
 
