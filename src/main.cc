@@ -111,7 +111,7 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
   if (monitor == nullptr) return applications;
   if (settings.front_ends.has_metrics_on_api) {
     const std::shared_ptr<master::Master> master{client,
-                                                 &client->master()};  // shares ownership of the client
+                                                 &client->master()};  // This pointer keeps the client alive.
     applications.fastcgi = monitor->with_metrics(master, std::move(applications.fastcgi));
     for (http::Application& application : applications.http)
       application = monitor->with_metrics(master, std::move(application));
