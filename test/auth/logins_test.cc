@@ -70,7 +70,7 @@ TEST_CASE("a grant is remembered no longer than its own bound") {
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.next_end()));
   CHECK(logins.asked == 2);
   logins.clock.advance(seconds(5));
-  // This request begins after the earlier requests, although its deadline is before their deadlines.
+  // The last request has the earliest deadline, although it begins after the others.
   REQUIRE(logins.login(with_password("fred", "sesame"), logins.clock.steady() + seconds(2)));
   CHECK(logins.asked == 3);
 }

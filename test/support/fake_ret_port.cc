@@ -49,7 +49,7 @@ FakeRetPort::FramesHandler with_frames(FakeRetPort::Handler handler) {
 
 }  // namespace
 
-/// A started port, until `stop`. The first frame of each message is the ZeroMQ identity of the
+/// The sockets and threads of a started port. The first frame of each message is the ZeroMQ identity of the
 /// client's connection.
 class FakeRetPort::Running {
  public:

@@ -30,7 +30,7 @@ def in_background(function, *args):
     return wait
 
 
-# This timeout is longer than a test may run. A test fails if the responder waits for the whole timeout.
+# An hour is longer than a test may run, so a test fails if the responder waits for the whole timeout.
 LONG_SHUTDOWN = {"rest_fcgi": {"shutdown_timeout": 3600}}
 
 

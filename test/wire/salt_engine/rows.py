@@ -221,7 +221,7 @@ def rows_of_async_and_batch():
         local("test.ping", client="local_batch", batch="some"),
         ours=(400, "found 'some'"),
     )
-    # These rows are slow, because the client local_subset first asks each minion for its functions.
+    # Rows of local_subset are slow, because this client asks each minion for its functions before the call.
     yield Row("subset", local("test.ping", "role:web", tgt_type="grain", client="local_subset", subset=1), slow=True)
     yield Row("subset, nobody matches", local("test.ping", "nosuch*", client="local_subset", subset=2), slow=True)
     yield Row("subset, a function that is not there", local("nosuch.fun", "ms-1", client="local_subset"), slow=True)
@@ -294,7 +294,7 @@ BAD = {
     "no credentials": {},
     "no eauth": {"username": "admin", "password": SECRET},
 }
-# Only these clients have a row for every kind of bad credentials. All clients use the same checks of credentials.
+# The clients with a row for every kind of bad credentials. Other clients use the same checks, so they have fewer rows.
 EVERY_REFUSAL = ("local", "runner", "wheel")
 
 

@@ -17,7 +17,7 @@ OVER_APACHE = ["proxy_unix.conf", "proxy_tcp.conf", "proxy_http.conf", "fcgid.co
 FOLDER = "/usr/lib/apache2/modules"
 MODULES = "mpm_event authz_core alias headers env reqtimeout proxy proxy_fcgi proxy_http fcgid socache_shmcb ssl".split()
 
-# Apache refuses to run its workers as root. If root runs the tests, Apache runs as this user.
+# Apache refuses to run its workers as root. If root runs the tests, Apache runs as `USER`.
 USER = "www-data"
 AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"] if os.geteuid() == 0 else []
 
