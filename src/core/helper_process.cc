@@ -118,7 +118,7 @@ Result<HelperProcess> HelperProcess::connect(const std::string& path, std::chron
 
 HelperProcess::~HelperProcess() {
   if (process_ == 0) return;
-  // Closes the socket, because a child that kill(2) may not kill ends at the end of its input.
+  // Closes the socket. A child that this process has no right to kill ends at the end of its input.
   socket_.reset();
   ::kill(-process_, SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {

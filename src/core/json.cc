@@ -33,7 +33,7 @@ bool is_plain(char c) {
   return code >= 0x20 && code < 0x80 && c != '"' && c != '\\';
 }
 
-/// Returns whether all eight bytes are ASCII and need no escape in JSON. Otherwise a high bit is set.
+/// Returns whether all eight bytes are ASCII and need no escape in JSON.
 bool all_plain(std::uint64_t bytes) {
   constexpr std::uint64_t each = 0x0101010101010101;
   const std::uint64_t quotes = bytes ^ (each * '"');

@@ -20,7 +20,7 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-/// The largest buffers that `clear` keeps for the next text.
+/// The largest buffers that `clear` keeps for the next text, in bytes and in nodes.
 constexpr std::size_t kKeptBytes = 64 * 1024;
 constexpr std::size_t kKeptNodes = 4096;
 

@@ -26,7 +26,7 @@ std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) 
   if (negated) ++i;
   const std::size_t first = i;
   std::size_t close = first;
-  if (close < pattern.size() && pattern[close] == ']') ++close;  // A `]` right after `[` is a member.
+  if (close < pattern.size() && pattern[close] == ']') ++close;  // A `]` at the start belongs to the set.
   close = pattern.find(']', close);
   if (close == std::string_view::npos) return std::nullopt;
   bool found = false;
@@ -42,7 +42,7 @@ std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) 
   return Bracket{found != negated, close + 1};
 }
 
-/// Returns the length of the part of the pattern that matches the character, or 0 if no part matches.
+/// Returns the length of the first `?`, bracket or character of the pattern, or 0 if `c` does not match.
 std::size_t match_one(std::string_view pattern, char c) {
   if (pattern.empty()) return 0;
   if (pattern[0] == '?') return 1;
@@ -59,7 +59,7 @@ std::size_t match_one(std::string_view pattern, char c) {
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  // Only the last star is tried again, because the pattern before it matched as early as possible.
+  // Tries only the last `*` again, because the pattern before this `*` matched as early as possible.
   std::size_t star = std::string_view::npos;
   std::size_t star_text = 0;
   while (t < text.size()) {

@@ -15,7 +15,7 @@ void wipe(void* data, std::size_t size) noexcept {
 void append(WipedBytes& to, std::string_view bytes) {
   const std::size_t before = to.size();
   if (to.capacity() - before < bytes.size()) {
-    // Copies the bytes in words. A growing vector with this allocator would copy byte by byte.
+    // Copies eight bytes at a time. A growing vector with this allocator would copy byte by byte.
     WipedBytes larger;
     larger.reserve(std::max(2 * before, before + bytes.size()));
     append(larger, {to.data(), before});

@@ -64,7 +64,7 @@ std::vector<gid_t> groups_of(const Account& account) {
     int count = static_cast<int>(ids.size());
     const bool fits = ::getgrouplist(account.name.c_str(), account.gid, ids.data(), &count) >= 0;
     const auto found = static_cast<std::size_t>(std::max(count, 0));
-    // If memory is short, getgrouplist(3) gives wrong ids, and fails although the buffer is large enough.
+    // Ignores the ids if getgrouplist(3) fails although they fit: memory is short, and they are wrong.
     if (!fits && (found <= ids.size() || count > kMostGroups)) return {account.gid};
     ids.resize(found);
     if (fits) return ids;

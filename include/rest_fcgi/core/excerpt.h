@@ -22,7 +22,7 @@ namespace rest_fcgi {
 /// Returns `text`. If `text` has more than `most` bytes, cuts it between two characters and adds three dots.
 [[nodiscard]] std::string excerpt(std::string_view text, std::size_t most);
 
-/// Returns the first 64 bytes of the text in single quotes, for messages.
+/// Returns an excerpt of at most 64 bytes of `text`, in single quotes, for messages.
 [[nodiscard]] std::string quoted_excerpt(std::string_view text);
 
 }  // namespace rest_fcgi

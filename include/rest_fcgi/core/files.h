@@ -19,8 +19,7 @@ namespace rest_fcgi {
 /// Returns the system's message for an error number.
 [[nodiscard]] std::string errno_text(int error = errno);
 
-/// Returns the kind of an error number: unavailable for temporary errors such as a full disk, otherwise
-/// internal.
+/// Returns `unavailable` for temporary errors such as a full disk, and `internal` for all others.
 [[nodiscard]] ErrorKind errno_kind(int error = errno) noexcept;
 
 /// Writes all bytes. Errors: the kind that `errno_kind` returns. A failure leaves the error number in errno.
@@ -44,8 +43,8 @@ Result<WipedBytes> read_to_end(int fd, std::size_t most);
 /// parent with mode 0700. Errors: configuration. The message continues a sentence that begins with the path.
 [[nodiscard]] Result<UniqueFd> open_private_folder(const std::string& path);
 
-/// Returns the first part of the path that other users can change, from the end up to the root. Accepts a
-/// parent folder with the sticky bit. REQUIRES: the path has no symbolic links.
+/// Goes from the end of `path` up to the root. Returns the first file or folder that other users can change.
+/// Accepts a parent folder with the sticky bit. REQUIRES: the path has no symbolic links.
 [[nodiscard]] std::optional<std::string> changeable_part(const std::filesystem::path& path);
 
 }  // namespace rest_fcgi

@@ -78,8 +78,8 @@ class JsonValue {
     [[nodiscard]] Iterator end() const { return last; }
   };
   [[nodiscard]] Range<ElementIterator> elements()
-      const noexcept;  ///< The elements in order. For other kinds there are none.
-  /// The members in order. Empty for other kinds.
+      const noexcept;  ///< The elements of an array. Empty for other kinds.
+  /// The members of an object in order. Empty for other kinds.
   [[nodiscard]] Range<MemberIterator> members() const noexcept;
 
   void write(JsonWriter& writer) const;

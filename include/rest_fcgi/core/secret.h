@@ -34,8 +34,8 @@ struct WipingAllocator {
   }
 };
 
-/// Bytes that may contain a secret. A std::string would keep short texts in memory that the allocator does
-/// not wipe.
+/// Bytes that may contain a secret. A std::vector keeps all bytes in memory that the allocator wipes. A
+/// std::string does not.
 using WipedBytes = std::vector<char, WipingAllocator<char>>;
 
 /// Appends bytes without memcpy(3), which leaves copies in vector registers. REQUIRES: `bytes` is not a part

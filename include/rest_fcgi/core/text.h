@@ -15,7 +15,7 @@ namespace rest_fcgi {
 
 inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
 
-/// Returns whether the text is not empty and has only these characters.
+/// Returns whether `text` is not empty and consists of characters in `characters`.
 [[nodiscard]] constexpr bool only_of(std::string_view text, std::string_view characters) noexcept {
   return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
 }
@@ -60,8 +60,8 @@ inline constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
 /// Returns the words between white space, as Python's `split()`. The words borrow from `text`.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
 
-/// Removes the first `separator` and the text before it from `rest`, and returns that text. If there is no
-/// separator, takes the whole text.
+/// Returns the text before the first `separator`. Removes the text and the separator from `rest`. Without a
+/// separator, takes all of `rest`.
 inline std::string_view next_token(std::string_view& rest, char separator) noexcept {
   const std::string_view part = rest.substr(0, rest.find(separator));
   rest.remove_prefix(std::min(part.size() + 1, rest.size()));
