@@ -29,7 +29,7 @@ constexpr Reason kReasons[] = {
     {Status::not_acceptable, "Not Acceptable"},
     {Status::request_timeout, "Request Timeout"},
     {Status::conflict, "Conflict"},
-    // RFC 9110 has the phrase "Content Too Large". rest_cherrypy sends an older phrase.
+    // Sends the phrase of rest_cherrypy, which is older than "Content Too Large" of RFC 9110.
     {Status::content_too_large, "Request Entity Too Large"},
     {Status::unsupported_media_type, "Unsupported Media Type"},
     {Status::range_not_satisfiable, "Range Not Satisfiable"},
