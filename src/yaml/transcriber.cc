@@ -48,7 +48,7 @@ class Transcriber {
     std::size_t entries = 0;
   };
 
-  /// The position in `json_` of a key of an open map.
+  /// The place in `json_` of a key whose map has not ended.
   struct Key {
     std::uint32_t begin;
     std::uint32_t size;
@@ -228,7 +228,7 @@ class Transcriber {
   std::string json_;
   JsonWriter writer_{json_};
   std::vector<Open> open_;
-  std::deque<Key> keys_;  ///< The keys of all open maps.
+  std::deque<Key> keys_;  ///< The keys of all maps that have not ended.
   std::size_t values_ = 0;
   std::optional<Mistake> refused_;
   Kind root_kind_ = Kind::null;
