@@ -132,7 +132,7 @@ std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::
   if (end == text.size() || text[end] != '=') return std::nullopt;
   std::string_view value = text.substr(end + 1);
   if (value.starts_with('=')) return std::nullopt;
-  if (value.ends_with('\n')) value.remove_suffix(1);  // Python's `$` matches before a final line feed.
+  if (value.ends_with('\n')) value.remove_suffix(1);  // Salt's pattern ends before a final line feed.
   if (value.find('\n') != std::string_view::npos) return std::nullopt;
   return std::pair(text.substr(0, end), value);
 }
@@ -171,7 +171,7 @@ Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMe
 
 std::vector<JsonMember> merge_equal_keys(const std::vector<JsonMember>& members) {
   std::vector<JsonMember> kept;
-  // A tree is fast for all keys. A caller could choose keys that make a hash table slow.
+  // Uses a tree, because a caller could choose keys that make a hash table slow.
   std::map<std::string_view, std::size_t> places;
   for (const JsonMember& member : members) {
     const auto [place, is_new] = places.try_emplace(member.key, kept.size());
