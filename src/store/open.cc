@@ -21,13 +21,13 @@ constexpr std::int64_t kApplicationId = 1919312742;  // The letters "rfcf" in AS
 constexpr std::int64_t kVersion = 1;
 
 // All times are microseconds since 1970. src/README.md describes the tables.
-// job: jid is a key of src/returner/stored.h. fun is NULL if only the jid is reserved.
-// job_return: a row replaces the return of the same minion in `returns` of job.
-// token, login_failure: hash is the SHA-256 of the token. key is a hash of user and address.
-// revoked_user: this program refuses the tokens of the user that were made until made_until.
-// running_job: start is field 22 of /proc/PID/stat. job has the load and `ret`.
-// outbox, outbox_lease: load, returns and minions are JSON. failure says why etcd cannot be written.
-// meta: jid is the time of the last jid. synced counts FULL commits. outbox_bytes is the size of outbox.
+// job: `jid` is a key of src/returner/stored.h. `fun` is NULL if the jid is only reserved.
+// job_return: a row replaces the return of its minion in the column `returns` of `job`.
+// token: `hash` is the SHA-256 of the token. login_failure: `key` is a hash of user and address.
+// revoked_user: this program refuses the tokens of the user that were made until `made_until`.
+// running_job: `start` is field 22 of /proc/PID/stat. `job` has the load and `ret`.
+// outbox: `load`, `returns` and `minions` are JSON. outbox_lease: `failure` says why etcd cannot be written.
+// meta: `jid` is the time of the last jid. `synced` counts FULL commits. `outbox_bytes` is the outbox's size.
 constexpr const char* kTables =
     "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT, arg TEXT, tgt TEXT,"
     " tgt_type TEXT, user TEXT, metadata TEXT, minions TEXT, returns TEXT) STRICT;"
@@ -140,7 +140,7 @@ bool may_exist(const std::string& path) {
 Result<void> use_write_ahead_log(Connection& connection) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   for (;;) {
-    // Small pages suit small rows, because a commit writes whole pages. Only a new database takes the size.
+    // Sets small pages, because a commit writes whole pages. An existing database keeps its page size.
     Result<void> set = connection.run("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL");
     if (set || std::chrono::steady_clock::now() >= deadline) return set;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

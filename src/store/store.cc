@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-// The length in pages from which on the store restarts the write-ahead log.
+// If the write-ahead log has at least this number of pages, the store restarts the log.
 constexpr std::int64_t kLongLog = 32'768;
 
 }  // namespace
@@ -76,7 +76,7 @@ void Store::commit(const std::vector<Write*>& writes) {
 }
 
 void Store::commit_on(Connection& connection, const std::vector<Write*>& writes) {
-  bool is_touched = false;  // Whether a durable write has run. One is enough for a FULL commit.
+  bool is_touched = false;  // Whether a durable write has run. Further durable writes need not run.
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
     return write.run(write.inside, connection);
@@ -148,7 +148,7 @@ Result<std::int64_t> Store::used_bytes() {
 }
 
 void Store::note_outcome(const Result<void>& outcome) {
-  // Ignores other kinds of errors, which come from the caller's function in a transaction.
+  // Ignores errors of another kind than `unavailable`, because the caller's function returned them.
   if (!outcome && outcome.error().kind != ErrorKind::unavailable) return;
   if (is_writable_.exchange(outcome.ok()) == outcome.ok()) return;
   // After a failure, calls do not wait for a database that another process has locked.

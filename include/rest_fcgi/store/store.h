@@ -33,8 +33,8 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   /// Runs `inside(connection)` in one transaction. If `inside` returns an error, rolls its changes back.
-  /// REQUIRES: `inside` does not call the store. If `inside` runs twice, the second run overwrites all
-  /// results.
+  /// REQUIRES: `inside` does not call the store. `inside` may run twice, and the second run must overwrite
+  /// all results of the first run.
   template <class Inside>
   [[nodiscard]] Result<void> transact(const Inside& inside) {
     return write(inside, Kind::transaction);
