@@ -100,7 +100,7 @@ Result<std::int64_t> Client::lease_grant(std::chrono::seconds ttl, Deadline dead
     write_int64(writer, "ID", id);
   });
   const auto answer = cluster_->call("/lease/grant", body.text(), Effect::writes, deadline);
-  // An existing lease is a success: its answer to an earlier attempt was lost.
+  // The lease exists if etcd executed an earlier attempt whose answer was lost.
   const bool is_granted = answer || answer.error().message.find("lease already exists") != std::string::npos;
   return is_granted ? Result(id) : answer.error();
 }
@@ -114,7 +114,7 @@ Result<void> Client::lease_revoke(std::int64_t id, Deadline deadline) {
 std::string prefix_end(std::string_view prefix) {
   std::string end(prefix);
   while (!end.empty() && end.back() == '\xff') end.pop_back();
-  if (end.empty()) return std::string(1, '\0');  // A zero byte as the end means no end.
+  if (end.empty()) return std::string(1, '\0');  // A zero byte means a range without an end.
   end.back() = static_cast<char>(end.back() + 1);
   return end;
 }

@@ -12,7 +12,7 @@ namespace rest_fcgi::etcd {
 namespace {
 
 constexpr long kAny = -1;
-constexpr long kNotJson = -2;  // Stands for the gRPC code if the answer is not from etcd's gateway.
+constexpr long kNotJson = -2;  // The value of `code` for an answer that is not from etcd's gateway.
 
 struct Row {
   long status;

@@ -134,7 +134,7 @@ class Transfer {
 
   void set_limits() {
     set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_QUICK_EXIT, 1L);  // Ends without waiting for libcurl's thread that resolves a name.
+    set(CURLOPT_QUICK_EXIT, 1L);  // Does not wait for libcurl's resolver thread when a transfer ends.
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_PROXY, "");
     set(CURLOPT_FOLLOWLOCATION, 0L);
@@ -163,7 +163,7 @@ class Transfer {
     if (method == HttpRequest::Method::get) return set(CURLOPT_HTTPGET, 1L);
     set(CURLOPT_POST, 1L);
     if (method == HttpRequest::Method::put) set(CURLOPT_CUSTOMREQUEST, "PUT");
-    // Gives the body by a function, because libcurl cannot repeat a request whose body it cannot read again.
+    // Passes the body by a callback, because libcurl then cannot send the request a second time by itself.
     set(CURLOPT_READFUNCTION, &Transfer::on_read);
     set(CURLOPT_READDATA, this);
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_.size()));

@@ -86,7 +86,7 @@ class HttpStream {
   HttpStream& operator=(const HttpStream&) = delete;
 
   /// Waits for bytes until the deadline. Returns all bytes that have arrived. Errors: those of
-  /// `Transport::exchange`, and timeout at the end of the reply.
+  /// `Transport::exchange`; timeout, if the reply has ended.
   [[nodiscard]] Result<std::string> read(Deadline deadline);
 
   /// Returns the HTTP status, or 0 before the first bytes.

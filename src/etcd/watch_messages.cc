@@ -81,7 +81,7 @@ std::string watch_body(const WatchRequest& request, std::int64_t start_revision,
            write_bytes(writer, "range_end", request.range_end);
            write_int64(writer, "start_revision", start_revision);
            write_flag(writer, "prev_kv", true);
-           // Progress notifications advance `next_revision_` without events, ahead of etcd's compaction.
+           // Progress notifications keep `next_revision_` ahead of compaction while no events come.
            write_flag(writer, "progress_notify", true);
            write_flag(writer, "fragment", fragment);
            writer.end_object().end_object();
@@ -125,7 +125,7 @@ void WatchBacklog::add(WatchReply reply) {
     revisions_.back().push_back(std::move(event));
   }
   if (is_last_open_ && !reply.fragment) close_last();
-  // Uses only the revision of progress notifications. Other replies may come before earlier events.
+  // Uses the revision of progress notifications only. Another reply may arrive before earlier events.
   const bool is_progress = reply.events.empty() && !reply.created;
   if (is_progress) next_revision_ = std::max(next_revision_, reply.header.revision + 1);
 }

@@ -54,7 +54,7 @@ class WatchConnection {
       return split(*bytes);
     }
     if (steady_clock::now() >= suspicious_at) {
-      // Fails without a confirmation of the watch, which a member sends at once.
+      // Fails if the member did not confirm the watch. A working member confirms a watch at once.
       if (!has_answered_) {
         return Failure{{ErrorKind::unavailable, format("etcd: {}: no answer to a watch", stream_.url)},
                        RetryAction::next_member};
@@ -97,7 +97,7 @@ class WatchConnection {
   }
 
   [[nodiscard]] std::optional<Failure> ask_member(Deadline deadline) {
-    // Applies `try_timeout` to several calls together, because their deadlines may be short.
+    // Several calls share one `try_timeout`, because the deadline of one call may be shorter.
     const SteadyTime start = steady_clock::now();
     const SteadyTime end = std::min(deadline, start + cluster_.try_timeout() - asked_);
     if (start >= end) return std::nullopt;
@@ -117,8 +117,8 @@ class WatchConnection {
   Cluster::Stream stream_;
   bool has_answered_ = false;
   LineReader lines_;
-  SteadyTime heard_at_;    // When the member last answered, on any connection.
-  milliseconds asked_{0};  // The total wait of status requests without an answer since `heard_at_`.
+  SteadyTime heard_at_;    // The time of the last answer of the member.
+  milliseconds asked_{0};  // The total wait for answers to status requests since `heard_at_`.
 };
 
 /// A watch that opens a new connection after a break.

@@ -81,7 +81,7 @@ struct RequestOp {
 struct TxnReply {
   Header header;
   bool succeeded = false;
-  /// One element for each operation. Absent for operations other than a range.
+  /// The replies in the order of the operations. The reply to a put or a transaction is std::nullopt.
   std::vector<std::optional<RangeReply>> responses;
 };
 
