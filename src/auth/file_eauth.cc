@@ -158,7 +158,7 @@ Result<Verdict> FileEauth::verify(const Login& login) {
   {
     const auto pass = limiter_->enter(login.remote, login.deadline);
     if (!pass) return pass.error();
-    begun = std::chrono::steady_clock::now();  // The wait before this point does not depend on the user name.
+    begun = std::chrono::steady_clock::now();  // The measured time excludes the wait for the limiter.
     if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
   }
   refusals_.wait(begun);

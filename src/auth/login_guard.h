@@ -34,8 +34,8 @@ class LoginGuard {
     std::string_view remote;
   };
 
-  /// The kinds of logins. A login begins only if logins occupy less than its share of the process's threads,
-  /// in tenths. With fewer than five threads there is no limit.
+  /// The kinds of logins, each with a share of the process's threads in tenths. A login begins only if logins
+  /// occupy less than the share of its kind. With fewer than five threads there is no limit.
   enum class Share {
     others_check = 7,  ///< The login waits for another thread's check of the same credentials.
     password = 8,
@@ -126,7 +126,7 @@ class LoginGuard {
 /// texts unchanged.
 [[nodiscard]] std::string network_of(std::string_view remote);
 
-/// Returns the first part of a client's text, cut for a log line.
+/// Returns the start of a client's text, short enough for a log line.
 [[nodiscard]] std::string_view for_log(std::string_view input);
 
 [[nodiscard]] Error refused(std::string_view stage, std::string_view cause, const Credentials& credentials);

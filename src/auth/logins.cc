@@ -129,8 +129,8 @@ class GuardedLogins final : public Logins {
   Table<std::shared_future<Outcome>> flights_;  // The member is guarded by `mutex_`.
 };
 
-/// Checks whether the guard admits these credentials. Runs before remembered grants could show that a
-/// password is right. Returns whether the user has failures to reset.
+/// Checks whether the guard admits these credentials, and returns whether the user has failures to reset.
+/// Callers look for a remembered grant only afterwards, because it shows that the password is right.
 Result<bool> GuardedLogins::admit(const Credentials& credentials) {
   const std::string_view beyond = beyond_limits(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
@@ -213,7 +213,7 @@ Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& 
       return Error{ErrorKind::timeout,
                    "Another request has these credentials checked, and the check did not end in time."};
     }
-    // Checks again after a timeout of another thread's check, because this thread may have more time.
+    // Checks the credentials again if another thread's check timed out, because `deadline` may be later.
     const Outcome& outcome = flight.get();
     const bool may_check = !outcome && outcome.error().kind == ErrorKind::timeout;
     if (!may_check || clock_.steady() >= deadline) return outcome;
@@ -228,7 +228,7 @@ void GuardedLogins::make_room(SteadyTime now) {
 }
 
 /// Checks the credentials and gives the outcome to the waiting threads, even after an exception. Stores the
-/// grant and removes the check from `flights_` under one lock, so that each thread finds one of these.
+/// grant and removes the check from `flights_` under one lock, so that each thread finds one of the two.
 Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                                      SteadyTime deadline, Flight& flight) {
   const auto land = [&](const Outcome& outcome) {
@@ -288,7 +288,7 @@ Result<void> GuardedLogins::guarded(const Credentials& credentials,
   auto begun = guard_.begin(who_of(credentials), deadline);
   if (!begun) return std::move(begun).error();
   Result<void> done = attempt();
-  // Counts no other error as a wrong password. A failed back end says nothing about the credentials.
+  // Counts only an authentication error as a wrong password. Other errors say nothing about the password.
   if (done) begun->succeeded();
   if (done || done.error().kind != ErrorKind::authentication) return done;
   return failed(*begun, std::move(done).error(), credentials);

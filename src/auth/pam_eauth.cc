@@ -36,7 +36,7 @@ Error ended(ErrorKind kind) {
 
 void bound_next_call(int socket, SteadyTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
-  const std::int64_t count = std::max<std::int64_t>(left.count(), 1);  // A value of 0 would mean no timeout.
+  const std::int64_t count = std::max<std::int64_t>(left.count(), 1);  // 0 would turn the timeout off.
   const timeval time{count / 1'000'000, count % 1'000'000};
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
   ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
@@ -166,8 +166,8 @@ class PamEauth {
   }
 
  private:
-  /// Asks PAM about a login. Sets `asked` to the time when the helper gets the request. Earlier waits do not
-  /// depend on the user name.
+  /// Asks PAM about a login. Sets `asked` to the time when the helper gets the request, because waits before
+  /// this time do not depend on the user name.
   Result<Verdict> ask(const Login& login, SteadyTime& asked) {
     const SteadyTime latest = std::chrono::steady_clock::now() + options_.timeout;
     const auto pass = limiter_.enter(login.remote, std::min(login.deadline, latest));

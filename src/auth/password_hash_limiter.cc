@@ -92,7 +92,7 @@ void PasswordHashLimiter::admit() {
 }
 
 std::shared_ptr<PasswordHashLimiter> make_hash_limiter(const LoginGuardOptions& options) {
-  constexpr unsigned kMostHashes = 8;  // Each hash needs up to 16 MiB of memory.
+  constexpr unsigned kMostHashes = 8;  // Limits the memory, because a hash needs up to 16 MiB.
   return std::make_shared<PasswordHashLimiter>(
       PasswordHashLimiter::Limits{.at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMostHashes),
                                   .waiting = options.max_queued});

@@ -103,7 +103,7 @@ class LoginPattern {
   explicit LoginPattern(std::string_view name)
       : name_(name), start_(name.substr(0, name.find_first_of(kSpecial))) {
     if (start_ == name || has_bad_escape(name)) return;
-    // Salt's anchors apply only to the first and the last branch of a pattern such as `a|b|c`.
+    // Does not compile `a|b|c`, because Salt's anchors apply only to the first and the last branch.
     const bool has_branches = name.find('|') != std::string_view::npos;
     auto regex = has_branches ? Error{} : compile_python_regex(name);
     is_certain_ = regex.ok();

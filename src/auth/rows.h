@@ -20,7 +20,6 @@ inline WallTime time_at(std::int64_t microseconds) {
 /// Keeps the rows if the store cannot be written.
 inline void remove_ended(store::Store& store, const char* sql, WallTime end) {
   constexpr std::int64_t kSlice = 500;
-  // Does nothing while writes fail. A DELETE of no rows would succeed and count as a write.
   if (!store.is_writable()) return;
   Result<std::int64_t> removed = kSlice;
   while (removed && *removed == kSlice) removed = store.execute(sql, row_time(end), kSlice);

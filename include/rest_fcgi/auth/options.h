@@ -18,7 +18,7 @@ namespace rest_fcgi::auth {
 struct ArgumentCondition {
   std::vector<std::optional<std::string>> args;
   std::vector<std::pair<std::string, std::optional<std::string>>> kwargs;
-  bool others = false;  ///< Whether a call may have further arguments, as in Salt.
+  bool others = false;  ///< Whether a call may have arguments without a condition, as in Salt.
 };
 
 /// A function name or pattern with conditions. At least one condition has to hold.

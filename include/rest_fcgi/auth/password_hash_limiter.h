@@ -55,7 +55,7 @@ class PasswordHashLimiter {
   };
   using Waiters = std::list<Waiter*>;
 
-  // REQUIRES: the caller of `may_enter` and of the functions up to `admit` holds `mutex_`.
+  // REQUIRES: callers of the functions from `may_enter` to `admit` hold `mutex_`.
   [[nodiscard]] bool may_enter(const std::string& network) const;
   [[nodiscard]] Waiters::iterator next();
   [[nodiscard]] std::uint64_t round_of(std::string_view network) const;
@@ -69,7 +69,7 @@ class PasswordHashLimiter {
   mutable std::mutex mutex_;
   std::size_t inside_ = 0;  // The number of running checks. `mutex_` guards this and all members below.
   std::unordered_map<std::string, std::size_t> of_network_;
-  std::uint64_t round_ = 0;  // The highest number `Waiter::round` of an admitted thread.
+  std::uint64_t round_ = 0;  // The highest `Waiter::round` of all admitted threads.
   Waiters waiters_;
 };
 
