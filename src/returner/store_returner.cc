@@ -101,7 +101,7 @@ class StoreReturner final : public Returner {
     const Result<std::int64_t> inserted = run(*store_, kInsert);
     note_added(load.arg.text().size() + all_returns.size());
     if (!inserted || *inserted > 0) return inserted ? Result<void>() : inserted.error();
-    // Replaces an existing row. `prep_jid` has reserved the jid, or the caller saves the job a second time.
+    // Replaces the row, which exists if `prep_jid` reserved the jid or the caller saves the job again.
     return store_->transact([&](Connection& connection) -> Result<void> {
       const auto replaced = run(connection, kReplace);
       if (!replaced) return replaced.error();

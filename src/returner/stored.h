@@ -21,7 +21,7 @@ using JidKey = std::int64_t;
 /// Returns the key of a jid with 20 digits and a year from 1100 to 2899. Returns absent for other texts.
 [[nodiscard]] std::optional<JidKey> key_of(std::string_view jid) noexcept;
 
-/// Returns the key of the first 20 digits of `jid`. For a year without a key, returns the nearest key.
+/// Returns the key of the first 20 digits of `jid`. A year out of range gives the smallest or largest key.
 [[nodiscard]] JidKey nearest_key(std::string_view jid) noexcept;
 
 [[nodiscard]] std::string jid_of(JidKey key);

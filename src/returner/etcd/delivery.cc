@@ -26,7 +26,7 @@ struct Item {
   EtcdWrite write;               ///< Puts the load, or the fields of the return.
   std::optional<EtcdPair> last;  ///< Puts the jid of the minion's last job. Only for a return.
 
-  /// Identifies the load or the return. Items with the same place must not be sent at the same time.
+  /// Returns the first key, which identifies the item. Items with the same first key are not sent together.
   [[nodiscard]] const std::string& place() const { return write.puts.front().key; }
   [[nodiscard]] std::size_t puts() const noexcept { return write.puts.size() + (last ? 1 : 0); }
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -82,7 +82,7 @@ class Batch {
 
 class Group {
  public:
-  /// Adds an item. Returns false if the group already has an item with the same place.
+  /// Adds an item. Returns false if the group already has an item with the same `Item::place`.
   bool add(Item& item) {
     if (!places_.insert(item.place()).second) return false;
     if (batches_.empty() || !batches_.back().add(item)) batches_.emplace_back().add(item);
@@ -101,7 +101,7 @@ class Delivery {
       : store_(store), layout_(options), lost_(std::move(lost)) {}
 
   [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
-    recent_.trim();  // Trims before the look-up, so that found jobs stay.
+    recent_.trim();  // Runs before `look_up_jobs`, because a later trim could remove its jobs.
     if (Result<void> found = look_up_jobs(rows); !found) return found;
     Group group;
     for (const OutboxRow& row : rows) {
@@ -171,7 +171,7 @@ class Delivery {
     const std::string jid = jid_of(row.key);
     const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret.minion, name); };
     Item item{format("the return of {} to job {}", ret.minion, jid), {}, {}};
-    std::string stamp;  // Empty for a placeholder, so that any return counts as later.
+    std::string stamp;  // The stamp of a placeholder is empty, so that any return is later.
     if (row.is_placeholder) {
       item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};
     } else {

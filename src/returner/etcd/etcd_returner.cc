@@ -174,7 +174,7 @@ Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const
   if (!read) return failure(read.error());
   for (auto& [minion, entry] : by_minion) {
     auto& [ret, is_whole] = entry;
-    if (!is_whole) continue;  // With API v2, fields may not be written yet.
+    if (!is_whole) continue;  // With API v2, a return may still lack fields.
     ret.minion = minion;
     returns.push_back(std::move(ret));
   }

@@ -121,7 +121,7 @@ class EtcdStore {
 template <class Key, class Known>
 class RecentJobs {
  public:
-  /// Stores what is `known` about a job, which has `bytes` bytes.
+  /// Stores the facts `known` about a job. Their size is `bytes`.
   const Known& put(const Key& key, Known known, std::size_t bytes) {
     Entry& entry = jobs_[key];
     bytes_ += bytes - entry.bytes;

@@ -154,7 +154,7 @@ class StoreV3 : public EtcdStore {
       more = page->more && !page->kvs.empty();
       if (!more) break;
       request.key = page->kvs.back().key + std::string(kNext);
-      request.revision = page->header.revision;  // All pages show the same revision.
+      request.revision = page->header.revision;  // Reads all pages at the same revision.
       const auto fit = static_cast<std::int64_t>(page->kvs.size() * kBytesOfPage / bytes);
       request.limit = std::clamp<std::int64_t>(fit, 1, std::min(kLargestPage, request.limit * 8));
     }
@@ -352,7 +352,7 @@ class LoadWalk {
     }
   }
 
-  /// Returns the distance from `end` in which an eighth of the loads lies.
+  /// Returns the length of the time span from `end` that has an eighth of the loads.
   [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, JidKey end) const {
     const auto rank = static_cast<std::ptrdiff_t>(loads.size() / 8);
     if (!walk_.newest_first) {

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr std::size_t kMostWaiting = 1024 * 1024;  // The limit in bytes. etcd accepts requests of 1.5 MiB.
+constexpr std::size_t kMostWaiting = 1024 * 1024;  // The limit in bytes of `waiting_`. etcd accepts 1.5 MiB.
 constexpr milliseconds kEventsGroupTime{10};
 constexpr milliseconds kEventsPause{1000};  // The pause of the events thread after a failure.
 constexpr milliseconds kLookEvery{1000};    // The interval at which the events thread looks for listeners.
@@ -202,7 +202,7 @@ class EtcdEvents {
   bool dropped_ = false;  // Whether events were lost since the last batch, guarded by `mutex_`.
   std::atomic<std::uint64_t> puts_{0};
   std::string batch_;                  // The events that the thread sends. Only the thread uses it.
-  std::optional<SteadyTime> none_at_;  // When the thread found no listener. Only the thread uses this member.
+  std::optional<SteadyTime> none_at_;  // The time at which no listener existed. Only for the thread.
   std::condition_variable_any came_;
   std::stop_source ending_;
   Thread thread_;  // The thread, guarded by `mutex_`.
@@ -369,7 +369,7 @@ class EtcdWatch : public Watch {
   std::atomic<bool> own_loss_{false};
   std::atomic<bool> ending_{false};
 
-  // The members from `changes_` to `listen_at_` belong to the thread, and before its start to `start`.
+  // Only `thread_` uses the members from `changes_` to `listen_at_`. Before it starts, `start` uses them.
   const std::unique_ptr<EtcdChanges> changes_;
   WatchedJobs jobs_;
   std::string lost_;  // The reason for missing changes, or empty.
