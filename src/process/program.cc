@@ -147,8 +147,8 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
   order_ = std::move(order);
   give_up_at_ = steady_clock::now() + kStartPatience;
   {
-    // Calls shutdown(2) on the thread of the stop request, because the process may end before this thread
-    // wakes up.
+    // The thread that requests the stop calls shutdown(2), because the process may end before `poll_once`
+    // returns.
     const std::stop_callback on_stop(stop, [this] {
       ::shutdown(helper_.socket(), SHUT_WR);
       ::eventfd_write(streams_.wake.get(), 1);
@@ -258,7 +258,7 @@ void RunningProgram::take_replies() {
   received_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   if (received_ < sizeof reply_) return;
   received_ = 0;
-  is_closed_ = reply_.version != wire::kVersion;  // Another build of rest_fcgi_run has another version.
+  is_closed_ = reply_.version != wire::kVersion;  // Ends the run if rest_fcgi_run is of another build.
   if (is_closed_) return;
   reply_.text.back() = '\0';
   if (reply_.kind == Reply::Kind::started) {

@@ -46,7 +46,7 @@ inline constexpr std::size_t kHeader = 4;  ///< The size of the length field in 
 /// The largest StartOrder in bytes. Linux allows at most 6 MiB of arguments and environment (execve(2)).
 inline constexpr std::size_t kMaxOrder = 8 << 20;
 
-/// A reply of rest_fcgi_run. Its bytes in memory are sent.
+/// A reply of rest_fcgi_run. The socket carries the bytes of this struct.
 struct Reply {
   enum class Kind : std::uint32_t {
     started = 1,  ///< The program runs, and `number` is its pid.
@@ -70,10 +70,10 @@ struct Reply {
 /// Returns a StartOrder as bytes with the length in front, or an empty text if it is too long.
 [[nodiscard]] std::string to_bytes(const StartOrder& order);
 
-/// Returns a StartOrder's length, which the first `kHeader` bytes hold. Absent if above `kMaxOrder`.
+/// Returns a StartOrder's length, which the first `kHeader` bytes hold. Absent for more than `kMaxOrder`.
 [[nodiscard]] std::optional<std::size_t> length_in(std::string_view header);
 
-/// Reads a StartOrder from the bytes after the length. Absent for malformed bytes and for another version.
+/// Reads a StartOrder from the bytes after the length. Absent if they are malformed or of another version.
 [[nodiscard]] std::optional<StartOrder> read_order(std::string_view body);
 
 }  // namespace wire
