@@ -180,7 +180,7 @@ std::string path_of(const std::string& service, const std::string& confdir) {
 
 /// Returns whether a service's file, or a file that it includes, names pam_unix in an `auth` line.
 bool uses_pam_unix(const std::string& service, const std::string& confdir, int depth = 0) {
-  constexpr int kMaxDepth = 16;  // This is the limit of libpam.
+  constexpr int kMaxDepth = 16;  // The deepest nesting of included files, as in libpam.
   std::ifstream file(path_of(service, confdir));
   for (std::string line; depth < kMaxDepth && std::getline(file, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
@@ -245,7 +245,7 @@ std::string why_unusable(std::string_view name, const std::string& confdir) {
   return {};
 }
 
-constexpr int kBurst = 5;  // The number of seconds whose wrong passwords may come in one burst.
+constexpr int kBurst = 5;  // A burst can have the wrong passwords of this number of seconds.
 
 /// Returns the time since the boot. This clock is the same for all processes and is never set back.
 std::chrono::nanoseconds now() {
