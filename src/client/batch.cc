@@ -75,7 +75,7 @@ class Batch {
   std::size_t started_ = 0;                  ///< The number of started minions at the front of `minions_`.
   std::unordered_set<std::string> at_work_;  ///< The minions that have started and not returned.
   std::size_t window_ = 1;
-  std::deque<SteadyTime> kept_places_;  ///< When new minions may replace returned minions (`batch_wait`).
+  std::deque<SteadyTime> kept_places_;  ///< The times at which more minions can start (`batch_wait`).
   bool failed_ = false;                 ///< Whether a minion failed with `failhard`. No more minions start.
   Reply reply_;
 };
@@ -131,7 +131,7 @@ Result<void> Batch::fill_window() {
 }
 
 void Batch::take_in(const Arrival& arrival) {
-  if (at_work_.erase(std::string(arrival.minion)) == 0) return;  // The batch does not wait for it.
+  if (at_work_.erase(std::string(arrival.minion)) == 0) return;  // The batch does not wait for this minion.
   if (local_.batch_wait.count() > 0) kept_places_.push_back(call_.clock.steady() + local_.batch_wait);
   if (arrival.ret == nullptr) return take_silent(arrival.minion);
   if (local_.failhard && arrival.ret->retcode > 0) failed_ = true;

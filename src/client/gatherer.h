@@ -88,7 +88,7 @@ class JobWait {
   /// The time limit of each minion that has not returned.
   std::unordered_map<std::string_view, SteadyTime> limits_;
   SteadyTime settled_;   ///< The time after which syndics name no more minions.
-  SteadyTime deadline_;  ///< The end of `timeout`, or of the wait for answers.
+  SteadyTime deadline_;  ///< The end of `timeout` or, after a `find_job`, of the wait for its answers.
   bool ask_ = true;      ///< Whether minions are asked after `deadline_`.
 };
 
@@ -126,10 +126,10 @@ class Gatherer {
 
     master::Job job;
     JobWait wait;
-    std::optional<std::size_t> question{};  ///< The index in `rounds_` of the last question.
+    std::optional<std::size_t> question{};  ///< The index in `rounds_` of the last `find_job`.
     bool is_over = false;                   ///< Whether no minion of the job is waited for.
   };
-  /// One publication of a job, or of a question about a job.
+  /// A published job, or a published `find_job` about a job.
   struct Round {
     Active* about;
     bool is_question;                            ///< True for `find_job`, false for a job.

@@ -24,7 +24,7 @@ struct Reply {
   std::string jid;
   std::optional<Error> failure{};  ///< The error because of which results are missing.
   master::StartGate gate{};        ///< An asynchronous job starts when this member is destroyed.
-  bool is_accepted = true;         ///< The value from `master::Started`.
+  bool is_accepted = true;         ///< Whether the master has authorized the caller.
 };
 
 /// Salt's NetapiClient, which authorizes chunks and runs each with its client interface. Thread-safe.
@@ -33,8 +33,8 @@ class NetapiClient {
  public:
   NetapiClient(Options options, std::shared_ptr<master::Master> master, const Clock& clock = system_clock());
 
-  /// Checks the chunk's client and credentials, and asks the master. Calls with the permit end by `deadline`.
-  /// `before` is the permit of another chunk of the same request, or null. Errors: invocation and
+  /// Checks the chunk's client and credentials, and the master's rules. Calls with the permit end by
+  /// `deadline`. `before` is the permit of another chunk of the same request, or null. Errors: invocation and
   /// authentication, with Salt's texts; those of `Master::admit`.
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before = nullptr) const;
