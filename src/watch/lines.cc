@@ -15,7 +15,7 @@ namespace {
 /// The fields of an event's data that a line shows, in this order.
 constexpr std::string_view kFields[] = {"id", "fun", "tgt", "user", "success", "retcode", "act", "result"};
 
-/// The most bytes of a value, and of the data of an event that has none of `kFields`.
+/// The size limits in bytes of a value, and of the data of an event without any of `kFields`.
 constexpr std::size_t kMostOfValue = 64;
 constexpr std::size_t kMostOfData = 120;
 
@@ -38,7 +38,7 @@ bool is_control(char32_t character) {
          is_in(0x2066, 0x2069);
 }
 
-/// Returns the value as a word: a text without spaces as it is, else JSON.
+/// Returns a string without blanks unchanged, and any other value as JSON. Cuts a long result.
 std::string word_of(const JsonValue& value) {
   const std::string_view text = value.is(JsonValue::Kind::string) ? value.text() : std::string_view();
   const bool is_plain = !text.empty() && text.find_first_of(" \t\n\r\"") == std::string_view::npos;

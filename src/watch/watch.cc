@@ -59,8 +59,8 @@ struct Stream {
   CURL* handle;
   const Options& options;
   DataReader reader{};
-  std::string refusal{};          ///< the beginning of a reply that is no event stream
-  std::optional<Error> failed{};  ///< why `on_bytes` ended the transfer
+  std::string refusal{};          ///< The beginning of a reply that is not an event stream.
+  std::optional<Error> failed{};  ///< The reason why `on_bytes` ended the transfer.
 };
 
 bool is_event_stream(CURL* handle) {
@@ -95,7 +95,7 @@ std::size_t on_bytes(const char* data, std::size_t size, std::size_t count, void
   return stream.failed ? 0 : bytes.size();
 }
 
-/// Returns the URL of the event stream. The service filters by tag as well, so that it sends less.
+/// Returns the URL of the event stream. The URL has the tag filter, so that the service sends less.
 std::string events_url(CURL* handle, const Options& options) {
   std::string url = options.url;
   while (url.ends_with('/')) url.pop_back();
@@ -117,8 +117,8 @@ void configure(CURL* handle, const std::string& url, const TokenHeader& header, 
   curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_PROXY, "");  // a proxy would see the token
-  // libcurl itself does not read this variable, which the programs curl and openssl read.
+  curl_easy_setopt(handle, CURLOPT_PROXY, "");  // A proxy would see the token.
+  // Reads SSL_CERT_FILE, which the programs curl and openssl read, but libcurl does not.
   if (const char* file = std::getenv("SSL_CERT_FILE"); file != nullptr && *file != '\0')
     curl_easy_setopt(handle, CURLOPT_CAINFO, file);
 }

@@ -23,7 +23,7 @@ class DataReader {
   Result<void> read(std::string_view bytes, const std::function<void(std::string_view)>& take);
 
  private:
-  std::string line_;  ///< the beginning of a line whose end has not arrived
+  std::string line_;  ///< The beginning of a line whose end has not arrived.
 };
 
 /// Returns the text for a terminal. Control characters get the form `\u001b`, which is also valid inside a
