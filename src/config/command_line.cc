@@ -233,8 +233,8 @@ class MuteTerminal {
 
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   try {
-    // The error message names the first positional argument. Abbreviations of options are refused, because a
-    // new option could change their meaning.
+    // Accepts positional arguments, so that the error message can name the first of them. Refuses
+    // abbreviations of options, because a new option could change their meaning.
     po::options_description all = options();
     all.add_options()("positional", po::value<std::vector<std::string>>());
     const po::positional_options_description positional =

@@ -18,7 +18,7 @@ constexpr std::string_view kFunctions =
     "functions such as test.*, or maps such as test.arg: {args: [a], kwargs: {b: c}}";
 constexpr std::string_view kPattern = "text, or nothing for any value";
 
-/// A function that receives each mistake.
+/// A function that receives each mistake in `external_auth`.
 using Complain = std::function<void(const Error&)>;
 
 std::string place_of(const Node& node) {

@@ -232,7 +232,7 @@ Result<MasterFile> read_master_file(const std::string& path) {
   if (!root) return std::move(root).error();
   master.root = *std::move(root);
 
-  // Only the keys of the main file count, so `default_include` and `include` are read before the merge.
+  // Reads `default_include` and `include` before the merge, because only those of the main file are used.
   auto by_default = default_patterns(master.root);
   if (!by_default) return std::move(by_default).error();
   const Entry* include = master.root.find("include");

@@ -262,7 +262,7 @@ void Reader::report_unknown_keys(bool refuses_all, std::string_view refused) {
   if (map_ == nullptr) return;
   for (const Entry& entry : map_->entries) {
     if (is_known(entry.key)) continue;
-    // YAML reads `{port:8000}` as a key `port:8000` without a value.
+    // Recognizes a missing blank: YAML reads `{port:8000}` as a key `port:8000` without a value.
     const std::string before_colon = entry.key.substr(0, entry.key.find(':'));
     const bool lacks_space =
         before_colon.size() < entry.key.size() && is_empty(entry.value) && is_known(before_colon);

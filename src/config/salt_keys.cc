@@ -271,7 +271,7 @@ void make_cachedir(const Settings& settings) {
   std::error_code ignored;
   const bool was_there = std::filesystem::exists(above, ignored);
   const bool is_made = std::filesystem::create_directories(cachedir, ignored);
-  // Salt's programs use this folder and may run as another user.
+  // Lets other users enter the folder, because Salt's programs may run as another user.
   if (is_made && !was_there) std::filesystem::permissions(above, std::filesystem::perms(0755), ignored);
 }
 
