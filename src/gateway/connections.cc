@@ -48,7 +48,7 @@ void Connections::sweep(SteadyTime now) {
       set_option(entry->socket_, SOL_SOCKET, SO_LINGER, linger{1, 0});
       entry->shut(SHUT_RDWR);
     } else {
-      entry->shut(SHUT_RD);  // The connection can still send a reply.
+      entry->shut(SHUT_RD);  // Ends only reading, so that a reply can still be sent.
     }
   }
 }

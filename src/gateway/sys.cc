@@ -29,7 +29,7 @@ sigset_t awaited_signals() {
   return signals;
 }
 
-/// Returns the type of the current exception, because its text might quote the request.
+/// Returns the type of the current exception for the log. The text of the exception might quote the request.
 std::string exception_name() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (type == nullptr) return "an exception";
@@ -50,7 +50,7 @@ void harden_process() {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   // Without SIG_IGN, a write to a closed connection would end the process.
   ::signal(SIGPIPE, SIG_IGN);
-  // Detached threads may use OpenSSL during the exit, so OpenSSL must not clean up.
+  // OpenSSL must not clean up at exit, because detached threads may still use it.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 

@@ -138,7 +138,7 @@ class ThreadPool {
   std::size_t threads_ = 0;        ///< The number of threads, without the threads that `shrink` ends.
   std::size_t running_ = 0;        ///< The number of threads, including the threads that `shrink` ends.
   std::size_t surplus_ = 0;
-  std::size_t started_ = 0;  ///< The number of threads that were ever started, for their names.
+  std::size_t started_ = 0;  ///< The number of all threads started so far, used in their names.
   bool is_stopping_ = false;
   bool is_watched_ = false;  ///< Whether a thread waits for the next tick.
   unsigned quiet_ticks_ = 0;
