@@ -122,7 +122,7 @@ class ValueFinder {
     return {begin + user_end + 1, begin + at_sign};
   }
 
-  /// Returns the end of the XML start tag with the name. Returns absent if no start tag has the name.
+  /// Returns the end of the XML start tag that `name` begins. Returns absent if `name` begins no start tag.
   [[nodiscard]] std::optional<std::size_t> behind_start_tag(const Span& name) const {
     if (name.begin == 0 || (text_[name.begin - 1] != '<' && text_[name.begin - 1] != ':'))
       return std::nullopt;
@@ -142,7 +142,7 @@ class ValueFinder {
     return std::string_view::npos;
   }
 
-  /// Returns the content of the multipart part (RFC 7578) with the name. Without it, returns an empty Span.
+  /// Returns the content of the multipart part (RFC 7578) called `name`. Returns an empty Span without it.
   [[nodiscard]] Span part_of(const Span& name) const {
     if (!text_.substr(0, name.begin).ends_with("name=\"")) return {};
     const std::string_view headers = text_.substr(name.end, kMostOfTag);
@@ -158,7 +158,7 @@ class ValueFinder {
   }
 
  private:
-  /// Returns the quotation mark of the quoted text that begins with the name, as in `'X-Auth-Token: x'`.
+  /// Returns the quotation mark before the name at `at`, as in `'X-Auth-Token: x'`. The mark may be missing.
   [[nodiscard]] Quote quote_around(std::size_t at) const {
     if (at == 0 || !is_quote(text_[at - 1])) return {is_json_ ? '"' : char(0)};
     Quote quote{text_[at - 1]};
@@ -247,7 +247,7 @@ class ValueFinder {
     return line_end;
   }
 
-  /// Returns the beginning of the line whose first word is the name. Returns absent for any other name.
+  /// Returns the beginning of the line of `name`. Returns absent if `name` is not the line's first word.
   [[nodiscard]] std::optional<std::size_t> line_of(const Span& name) const {
     std::size_t line = name.begin;
     while (line > 0 && std::string_view(" -\"'").find(text_[line - 1]) != std::string_view::npos) --line;

@@ -155,7 +155,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
     }
     if (!woken) woken = state->work.wait_for(lock, kIdle - kQuiet, has_work);
     if (state->queue.empty()) {
-      // While a place is reserved, a thread stays for its task.
+      // A thread does not end while a place is reserved, because a task for this place will come.
       if (woken || state->reserved == 0) break;
       continue;
     }

@@ -33,7 +33,7 @@ struct Options {
   std::size_t worker_threads = 4;
   std::chrono::milliseconds timeout{5000};  ///< The timeout of a job that sets no timeout.
   bool order_masters = false;               ///< Whether the master has syndics.
-  std::string ext_job_cache;                ///< A returner that also gets the returns of all jobs.
+  std::string ext_job_cache;  ///< Salt's `ext_job_cache`, a returner that gets the returns of all jobs.
   std::vector<master::NodegroupOptions> nodegroups;
   std::size_t master_connections = 16;  ///< The largest number of connections to `ret_port`.
   /// The largest number of threads that wait until the master has checked a login.

@@ -141,7 +141,7 @@ std::vector<std::string> environment_of(const Account& account) {
 /// Adds a Python file to the folder. `file` is `path` with symbolic links resolved.
 void read_python(const fs::path& path, const fs::path& file, ModuleFolder& folder) {
   const std::string module = path.stem();
-  if (module.starts_with('_')) return;  // Salt's loader ignores such files.
+  if (module.starts_with('_')) return;  // Salt's loader ignores files whose names begin with `_`.
   if (!is_word(module)) {
     log_left_out(path, "expected a name of letters, digits and underscores");
     return;

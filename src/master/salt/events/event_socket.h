@@ -85,8 +85,8 @@ class EventPusher {
   // std::timed_mutex is not used, because the thread sanitizer of g++ 12 does not fully support it.
   std::mutex mutex_;
   std::condition_variable freed_;
-  bool taken_ = false;              // Whether a `Turn` exists. `mutex_` guards it.
-  UniqueFd connection_;             // Only the owner of the `Turn` uses this member.
+  bool taken_ = false;              // Whether a thread uses the connection (`Turn`). `mutex_` guards it.
+  UniqueFd connection_;             // Only the thread with the `Turn` uses it.
   std::optional<SocketFile> file_;  // The file of the socket of `connection_`.
 };
 

@@ -133,7 +133,7 @@ void Registry::not_joined(ErrorKind why) {
     early_.clear();
     dropping_early_ = false;
     for (const auto& [jid, job] : jobs_) {
-      if (!job->replaying) affected.push_back(job);  // `replay` reports the loss to the other listeners.
+      if (!job->replaying) affected.push_back(job);  // `replay` reports it to listeners in a replay.
     }
   }
   for (const JobPtr& job : affected) job->listener->on_loss(error);

@@ -75,7 +75,7 @@ Packer& Packer::unsigned_integer(std::uint64_t value) {
 }
 
 Packer& Packer::real(double value) {
-  // msgpack-cxx's `pack_double` would write 1.0 as an integer.
+  // Does not use msgpack-cxx's `pack_double`, because it would write 1.0 as an integer.
   const auto bits = std::bit_cast<std::uint64_t>(value);
   out_.push_back('\xCB');
   for (int shift = 56; shift >= 0; shift -= 8) out_.push_back(static_cast<char>((bits >> shift) & 0xFFU));

@@ -179,7 +179,7 @@ bool JsonVisitor::close() {
 }
 
 bool JsonVisitor::visit_ext(const char* data, std::uint32_t size) {
-  // msgpack-cxx includes the type byte in the size.
+  // The first byte is the type, which msgpack-cxx includes in `size`.
   const int type = static_cast<signed char>(data[0]);
   const std::string_view payload(data + 1, size - 1);
   if (type == kConstant) return constant(payload);
