@@ -68,7 +68,7 @@ class Form {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {
       if (name == "arg" && values.size() == 1 && values.front().empty())
-        continue;  // Clients send an empty `arg` for "no arguments".
+        continue;  // Ignores an empty `arg`, which clients send for "no arguments".
       writer.key(name);
       write_values(writer, values);
     }

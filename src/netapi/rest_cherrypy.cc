@@ -84,7 +84,7 @@ std::vector<Route> routes_of(const RestCherrypyOptions& options) {
   }
   routes.push_back({.path = {"token"}, .get = greet, .post = make_tokens, .cache = "no-store"});
   routes.push_back({.path = {"run"}, .get = greet, .post = run_by_credentials, .cache = "no-store"});
-  // POST /keys needs no session, because its body has the credentials.
+  // POST /keys needs no session, because the body of the request has the credentials.
   routes.push_back({.path = {"keys"},
                     .get = show_keys,
                     .post = make_keys,

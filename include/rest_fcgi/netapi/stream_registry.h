@@ -124,9 +124,9 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   bool has_dropped_calls_ = false;  ///< Whether calls were dropped since the queue was last empty.
   SteadyTime last_check_{};
   bool check_now_ = false;
-  bool has_new_stream_ = false;  ///< Whether a stream was opened since the last check.
+  bool has_new_stream_ = false;  ///< Whether a stream was opened since the last check of all tokens.
   bool stopping_ = false;
-  /// The group whose last check got no answer. Used by `check_loop` only.
+  /// The group whose token the master did not confirm or refuse in time. Used by `check_loop` only.
   std::weak_ptr<const TokenGroup> unanswered_;
   Thread check_thread_;
   Thread call_thread_;
