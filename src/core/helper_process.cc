@@ -39,7 +39,7 @@ class SpawnAttributes {
     ::sigfillset(&all);
     ::posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, socket, STDOUT_FILENO);
-    // Closes all other files in the child, because some libraries open files without O_CLOEXEC.
+    // The child keeps only its three standard files. Some libraries open files without O_CLOEXEC.
     ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);

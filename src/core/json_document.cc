@@ -317,7 +317,7 @@ class JsonDocument::Builder {
   [[gnu::cold]] bool fail(std::string_view what, std::size_t at) {
     problem_ = Error{ErrorKind::malformed, format("{}: byte {}", what, at)};
     const std::string_view found(document_.text_.data() + at, size_ - at);
-    // Python's json module writes `NaN` and `Infinity`, which JSON does not have.
+    // The message names `NaN` and `Infinity`, because Python's json module writes these words.
     for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
       if (!found.starts_with(word)) continue;
       problem_->message =

@@ -72,7 +72,7 @@ bool is_finite_number(std::string_view text) {
       text.find('e') != std::string_view::npos || text.find('E') != std::string_view::npos;
   if (!has_exponent && text.size() <= std::numeric_limits<double>::max_exponent10) return true;
   if (parse_number<double>(text)) return true;
-  // Python and strtod(3) read a number that is too small for a double as 0.
+  // Uses strtod(3), which like Python reads a number that is too small for a double as 0.
   return std::isfinite(std::strtod(std::string(text).c_str(), nullptr));
 }
 
