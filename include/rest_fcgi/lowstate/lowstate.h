@@ -103,7 +103,7 @@ struct LocalCall {
   std::string_view roster_file;  ///< For ssh, a file name without a path. Empty for the master's roster.
 };
 
-/// A call of Salt's RunnerClient or WheelClient. Other keys of the chunk are keyword arguments and replace
+/// A call of Salt's RunnerClient or WheelClient. Unknown keys of the chunk are keyword arguments and replace
 /// members of `kwarg` with the same name.
 struct MasterCall {
   Function function;
