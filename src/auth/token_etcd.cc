@@ -89,7 +89,7 @@ class TokensInCluster final : public TokenBackend {
     const auto done =
         client_->put({.key = folder_ + hash, .value = to_json(record), .lease = *lease}, deadline);
     if (done) return {};
-    // Revokes the lease, which removes the key if etcd stored it in spite of the error.
+    // Revokes the lease after an error of the put, because etcd may have stored the key nevertheless.
     static_cast<void>(client_->lease_revoke(*lease, soon()));
     return failure(done.error());
   }
@@ -119,7 +119,7 @@ class TokensInCluster final : public TokenBackend {
   Result<void> remove_key(const std::string& key) const {
     const auto done = client_->delete_key(key, soon());
     if (!done) return failure(done.error());
-    // Ignores an error, because the lease expires later.
+    // Ignores an error of the revocation, because the lease expires by itself.
     const bool has_lease = *done && (*done)->lease != 0;
     if (has_lease) static_cast<void>(client_->lease_revoke((*done)->lease, soon()));
     return {};
