@@ -17,7 +17,7 @@ using store::Row;
 using store::Store;
 
 constexpr std::int64_t kSlice = 500;        // The largest number of jobs that one transaction deletes.
-constexpr std::int64_t kSliceInMemory = 8;  // The largest number in a database in memory.
+constexpr std::int64_t kSliceInMemory = 8;  // The largest number of these jobs in a database in memory.
 constexpr std::size_t kChecks = 8;          // The number of size checks for each `max_bytes` of new jobs.
 
 constexpr const char* kReserve = "INSERT INTO job (jid, saved) VALUES (?, ?) ON CONFLICT DO NOTHING";

@@ -18,13 +18,13 @@ namespace {
 constexpr std::size_t kMostSends = 8;  // The largest number of simultaneous transactions.
 constexpr std::size_t kMostPutsOfBatch = 32;
 constexpr std::size_t kMostBytesOfBatch = 512 * 1024;
-constexpr int kMostTries = 8;  // How often a change of a load is tried if other processes change it.
+constexpr int kMostTries = 8;  // The limit of attempts to change a load that other processes change.
 
 /// The write of a load or a return into etcd.
 struct Item {
   std::string what;              ///< The name of the item in the log.
-  EtcdWrite write;               ///< Puts the load, or the fields of the return.
-  std::optional<EtcdPair> last;  ///< Puts the jid of the minion's last job. Only for a return.
+  EtcdWrite write;               ///< The puts of the load, or of the fields of the return.
+  std::optional<EtcdPair> last;  ///< The put for the minion's last job. Only for a return.
 
   /// Returns the first key, which identifies the item. Items with the same first key are not sent together.
   [[nodiscard]] const std::string& place() const { return write.puts.front().key; }

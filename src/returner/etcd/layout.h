@@ -50,7 +50,7 @@ class EtcdLayout {
 };
 
 /// The minion and the field name in the key of a return's field. `field_in` expects the key without the job's
-/// folder. It returns absent for other keys.
+/// folder. It returns absent for a key of another form.
 struct EtcdField {
   std::string_view minion;
   std::string_view name;

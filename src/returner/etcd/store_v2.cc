@@ -12,7 +12,7 @@ namespace {
 using etcd::NodeV2;
 using etcd::PutV2;
 
-constexpr int kMostPuts = 8;          // How often a put is tried if other processes change the key.
+constexpr int kMostPuts = 8;          // The limit of attempts to put a key that other processes change.
 constexpr std::size_t kMostGets = 8;  // The largest number of simultaneous requests.
 constexpr std::size_t kLoadsOfWalk = 64;
 
