@@ -31,7 +31,7 @@ using std::chrono::steady_clock;
 using wire::Reply;
 using How = Ended::How;
 
-constexpr int kReadsInARow = 32;  // The largest number of reads without a look at other files.
+constexpr int kReadsInARow = 32;  // The largest number of reads from a pipe without a call of poll(2).
 // The longest wait until rest_fcgi_run reports that the program has started.
 constexpr std::chrono::seconds kStartPatience{60};
 
