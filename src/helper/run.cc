@@ -302,7 +302,7 @@ void Job::wait_for_something() {
   std::array<pollfd, 3> waited = {
       {{is_closed_ ? -1 : socket_, POLLIN, 0}, {report_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
   if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
-  if (waited[0].revents != 0) {  // The responder sends no data here, so it closed its side.
+  if (waited[0].revents != 0) {  // The responder sends no further data, so it closed its side.
     is_closed_ = true;
     if (!is_gone_) end(Reply::Kind::stopped);
   }
@@ -381,7 +381,7 @@ std::vector<pid_t> children() {
   return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
 }
 
-/// Kills all child processes. Returns false if a child process may not be killed.
+/// Kills all child processes. Returns false if child processes exist but none can be killed.
 bool Job::kill_children() {
   const std::vector<pid_t> found = children();
   // Accepts an empty list, because the kernel's list of children may be incomplete for a moment.
