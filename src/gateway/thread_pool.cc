@@ -40,7 +40,7 @@ constexpr std::chrono::milliseconds kTick{5};
 /// The number of ticks without a call after which idle threads stop looking for blocked loops.
 constexpr unsigned kQuietTicks = 20;
 
-/// The number of ticks after a slow call in which each call releases the loop of its thread at once.
+/// For this number of ticks after a slow call, each call releases the loop of its thread at once.
 constexpr unsigned kSlowTicks = 20;
 
 /// The loop that this thread runs, or nullptr. `ownership` is the loop's `owner` at the time of the start.

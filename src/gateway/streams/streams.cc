@@ -22,7 +22,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// The longest pass over all feeds after which another pass may follow at once.
+/// If a pass over all feeds takes at most this time, the next pass may follow at once.
 constexpr std::chrono::microseconds kQuick{200};
 
 /// The longest pause between two passes over all feeds.
