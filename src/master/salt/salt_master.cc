@@ -204,8 +204,8 @@ Result<master::Started> SaltMaster::send_runner(const Permit& permit, const lows
       before);
 }
 
-/// Waits until a runner has started. In Salt 3008, an unknown runner sends no events. If a runner without
-/// known starts does not start soon, asks the master for the names of its runners, with the caller's
+/// Waits until a runner has started. In Salt 3008, an unknown runner sends no events. If a runner that
+/// never started before does not start soon, asks the master for the names of its runners, with the caller's
 /// credentials. If the caller has no permission for this question, waits longer.
 Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener& listener) {
   using Seen = RunnerListener::Seen;

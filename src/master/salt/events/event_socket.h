@@ -37,8 +37,8 @@ struct SocketFile {
 /// Returns the file at a path. Returns absent for a missing file, and for an empty path (TCP).
 [[nodiscard]] std::optional<SocketFile> socket_file_at(const std::string& path);
 
-/// Returns whether the file at the path has changed since the connection was made, so that the connection
-/// leads to an earlier master. Returns false for a missing file: the connection may still work.
+/// Returns whether the file at the path has changed since the connection was made. The connection then leads
+/// to an earlier master. Returns false for a missing file, because the connection may still work.
 [[nodiscard]] bool is_replaced(const std::string& path, const std::optional<SocketFile>& connected);
 
 /// A connection to the socket on which a master publishes events. A wait ends if the descriptor `stop`
