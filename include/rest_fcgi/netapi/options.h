@@ -58,7 +58,7 @@ struct RestCherrypyOptions {
   std::string root_prefix = "/";
   std::string webhook_url = "/hook";
   bool webhook_disable_auth = false;
-  bool enable_sessions = true;  ///< False removes the URLs /login, /logout, /minions and /jobs.
+  bool enable_sessions = true;  ///< Whether the URLs /login, /logout, /minions and /jobs exist.
   std::string static_root;      ///< Salt's `static`: the folder of served files. Empty for no folder.
   std::string static_path = "/static";
   std::string app;  ///< The HTML file that replaces this program's own page, or empty.

@@ -72,8 +72,8 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
 
     using Call =
         std::function<Json(const client::NetapiClient& client, SecretView token, std::string_view chunk)>;
-    /// Queues `call(client, token, chunk)` for the second thread. If `subject` is not empty, a later `poll`
-    /// returns the result as an Answer. Equal queued calls run once. If the queue is full, the call is
+    /// Queues `call(client, token, chunk)` for a thread of the registry. If `subject` is not empty, a later
+    /// `poll` returns the result as an Answer. Equal queued calls run once. If the queue is full, the call is
     /// dropped. After the session's end, the result is JSON null.
     void call(std::string chunk, Call call, std::string subject = {});
 
