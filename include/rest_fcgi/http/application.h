@@ -31,7 +31,7 @@ class Environ {
   /// Sets a variable. `get` returns the last value that was set for a name.
   void set(std::string_view name, std::string_view value);
 
-  /// Sets a variable from a text `NAME=VALUE` with the equals sign at `equals`.
+  /// Sets a variable from a text `NAME=VALUE`. `equals` is the offset of the equals sign.
   void set(std::string_view variable, std::size_t equals);
 
   /// The body, or the Error that the application has to answer. Errors: too_large, if the body exceeds
@@ -47,7 +47,7 @@ class Environ {
 };
 
 enum class Status {
-  /// The start of a WebSocket. The body must be a `Feed`.
+  /// The status that starts a WebSocket. The body must be a `Feed`.
   switching_protocols = 101,
   ok = 200,
   accepted = 202,
