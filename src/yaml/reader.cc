@@ -67,9 +67,9 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
   if (name == "?" || name == "int" || name == "float" || name == "bool" || name == "null") {
     return kind_of_plain(text);
   }
-  // The tag "!" is yaml-cpp's mark of a text in quotes. Salt reads timestamps as text.
+  // yaml-cpp gives a scalar in quotes the tag "!". Salt reads timestamps as text.
   if (name == "!" || name == "str" || name == "timestamp" || name == "binary") return Kind::string;
-  // PyYAML for Python 2 wrote strings with the tags `python/unicode` and `python/str`.
+  // Accepts the tags `python/unicode` and `python/str`, with which PyYAML for Python 2 wrote strings.
   if (name == "python/unicode" || name == "python/str") return Kind::string;
   refuse(mark, tag);
 }
@@ -170,7 +170,7 @@ class TreeBuilder : public YAML::EventHandler {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
     const Size size = size_of(found->second);
-    count(mark, size.values - 1);  // Counts only the descendants. `add` counts the value itself.
+    count(mark, size.values - 1);  // Counts the descendants. `add` counts the value itself.
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {
       fail(mark, format("aliases stand for more than {} bytes of text", kMaxCopiedBytes));
@@ -183,7 +183,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     const bool is_plain = tag == "?";
     const bool is_key = !open_.empty() && open_.back().node.is(Kind::map) && !open_.back().expects_value;
-    // YAML 1.1 allows `=` and `<<` without quotes only as keys.
+    // Refuses `=` and `<<` without quotes, which YAML 1.1 allows only as keys.
     if (is_plain && !is_key && (value == "=" || value == "<<")) {
       fail(mark, format("found {} without quotes, expected a value", value));
     }
@@ -236,7 +236,7 @@ class TreeBuilder : public YAML::EventHandler {
     line = line.substr(0, line.find('\n'));
     const std::size_t key = last.place.column - 1;
     const bool has_colon = line.find(':', key + last.key.size()) != std::string_view::npos;
-    // YAML allows a key in the form `? key`.
+    // Accepts the form `? key`, in which a key needs no colon.
     const bool is_explicit = line.substr(0, key).find('?') != std::string_view::npos;
     if (has_colon || is_explicit) return;
     fail(last.place, describe_missing_colon(last.key));
