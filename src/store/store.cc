@@ -76,7 +76,7 @@ void Store::commit(const std::vector<Write*>& writes) {
 }
 
 void Store::commit_on(Connection& connection, const std::vector<Write*>& writes) {
-  bool is_touched = false;  // Whether a durable write has run. Further durable writes need not run.
+  bool is_touched = false;  // Whether a durable write has run. All durable writes run the same statement.
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
     return write.run(write.inside, connection);
