@@ -100,7 +100,7 @@ Result<std::int64_t> Client::lease_grant(std::chrono::seconds ttl, Deadline dead
     write_int64(writer, "ID", id);
   });
   const auto answer = cluster_->call("/lease/grant", body.text(), Effect::writes, deadline);
-  // The lease exists if etcd executed an earlier attempt whose answer was lost.
+  // Accepts an existing lease, because an earlier attempt may have made it and lost its answer.
   const bool is_granted = answer || answer.error().message.find("lease already exists") != std::string::npos;
   return is_granted ? Result(id) : answer.error();
 }
