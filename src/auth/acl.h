@@ -61,7 +61,7 @@ class AclRule {
   /// REQUIRES: is_for_minions().
   [[nodiscard]] RuleMatch match(const FunctionCall& call) const { return match_as(call.name, call); }
 
-  /// Matches a call of a runner or wheel. The rule's scope is a form (`@runner`) or a module (`@jobs`).
+  /// Matches a call of a runner or wheel. The scope is `@runner`, `@wheel` or a module such as `@jobs`.
   [[nodiscard]] RuleMatch match_master(Form form, const FunctionCall& call) const;
 
   [[nodiscard]] bool allows_all() const;

@@ -59,7 +59,7 @@ class RefusalTime {
 
  private:
   const std::chrono::milliseconds step_;
-  std::atomic<std::int64_t> longest_{1};  // The longest refusal in steps.
+  std::atomic<std::int64_t> longest_{1};  // The duration of the longest refusal, in steps.
 };
 
 /// Makes Salt's back end `file`: users in a text, htpasswd or htdigest file. A change of the file counts at

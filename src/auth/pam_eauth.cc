@@ -54,7 +54,7 @@ Result<void> transfer(int socket, Byte* bytes, std::size_t size, SteadyTime dead
     } else if (errno == EAGAIN) {
       return Error{ErrorKind::timeout, "the helper did not answer in time"};
     } else if (errno == EPIPE || errno == ECONNRESET) {
-      // The helper closed the socket before it read all bytes of the request.
+      // EPIPE and ECONNRESET mean that the helper closed the socket before it read the whole request.
       return ended(ErrorKind::not_found);
     } else if (errno != EINTR) {
       return Error{ErrorKind::internal, format("the helper cannot be reached: {}", errno_text())};

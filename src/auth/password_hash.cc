@@ -60,7 +60,7 @@ bool crypt_matches(std::string_view /*username*/, SecretView password, std::stri
   // Allocates the 32 KiB of crypt_data on the heap, because threads for requests have small stacks.
   const auto work = std::make_unique<crypt_data>();
   const char* const found = ::crypt_r(phrase.reveal().text.data(), setting.c_str(), work.get());
-  // For an unknown method, libxcrypt returns `*0` or `*1`.
+  // Refuses `*0` and `*1`, which libxcrypt returns for an unknown method.
   return found != nullptr && found[0] != '*' && equal_in_constant_time(found, stored);
 }
 

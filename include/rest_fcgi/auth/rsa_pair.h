@@ -9,7 +9,7 @@
 
 namespace rest_fcgi::auth {
 
-/// Keys in the formats of Salt's minions.
+/// A pair of RSA keys in the formats of Salt's minions.
 struct RsaPair {
   Secret priv;
   std::string pub;
