@@ -84,8 +84,8 @@ Child child_in(const std::string& folder, const std::string& key) {
 }
 
 /// The lease of keys with a time to live. Writes share a lease for a tenth of the time to live, between 1 s
-/// and 60 s. The lease lives longer by this time, so that no key expires early. The client must outlive the
-/// object. Thread-safe.
+/// and 60 s. The lease lives longer by the same time, so that no key expires early. The client must outlive
+/// the object. Thread-safe.
 class SharedLease {
  public:
   SharedLease(etcd::Client& client, seconds ttl)

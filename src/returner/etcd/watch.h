@@ -81,7 +81,7 @@ class WatchedJobs {
   void forget() { pending_.clear(); }
 
  private:
-  using Place = std::pair<std::string, std::string>;  // The jid and the minion.
+  using Place = std::pair<std::string, std::string>;  // The jid and the minion of a return.
   struct Pending {
     std::map<std::string, std::string, std::less<>> fields{};
     bool differs = false;  // Whether at least one put changed a value.
