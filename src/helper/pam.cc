@@ -275,7 +275,7 @@ class FailureRate {
     change([&] {
       const Time time = now();
       const Time most = time + kBurst * std::chrono::seconds(1);
-      // Limits a wrong time from a damaged file.
+      // Corrects a wrong time from a damaged file.
       paid_ = std::clamp(paid_, time, most);
       has_room = paid_ + interval_ <= most;
       if (has_room) paid_ += interval_;
