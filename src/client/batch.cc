@@ -76,7 +76,7 @@ class Batch {
   std::unordered_set<std::string> at_work_;  ///< The minions that have started and not returned.
   std::size_t window_ = 1;
   std::deque<SteadyTime> kept_places_;  ///< The times at which more minions can start (`batch_wait`).
-  bool failed_ = false;                 ///< Whether a minion failed with `failhard`. No more minions start.
+  bool failed_ = false;                 ///< Whether a failure stops the start of further minions.
   Reply reply_;
 };
 

@@ -25,7 +25,7 @@ namespace rest_fcgi::client {
 /// return in order of arrival, and `{}` for a minion without a return. Errors: those of `cmd`, with all jids.
 [[nodiscard]] Result<Reply> cmd_batch(const Call& call);
 
-/// Returns how many minions of a batch work at a time. Rounds a percentage down, but at least to 1.
+/// Returns how many minions of a batch work at a time. Rounds a percentage down, but returns at least 1.
 [[nodiscard]] std::size_t window_size(const lowstate::BatchSize& batch, std::size_t minions);
 
 /// Writes the return code. For a compound call, writes a map from function to return code.

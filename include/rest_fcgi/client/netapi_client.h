@@ -22,7 +22,7 @@ struct Reply {
   std::vector<Json> items;  ///< The items. There is one, or for local_batch one for each return.
   /// The job id, or all ids of local_batch, joined by commas. Empty if no job was started.
   std::string jid;
-  std::optional<Error> failure{};  ///< The error because of which results are missing.
+  std::optional<Error> failure{};  ///< The error that ended the results too early.
   master::StartGate gate{};        ///< An asynchronous job starts when this member is destroyed.
   bool is_accepted = true;         ///< Whether the master has authorized the caller.
 };
