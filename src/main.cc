@@ -291,7 +291,7 @@ void write_certificates(metrics::Writer& writer, const gateway::Options& options
   }
 }
 
-/// Adds a hint to the error that salt-api may use the port.
+/// If the error is that a port is in use, adds the hint that salt-api may use this port.
 Error with_hint(Error error, const config::Settings& settings) {
   const bool is_taken = error.message.find("Address already in use") != std::string::npos;
   if (is_taken && settings.engine == config::Engine::salt) {

@@ -12,8 +12,8 @@
 
 namespace rest_fcgi::auth {
 
-/// Failed logins by key in a bounded table of the store, which all processes share. A FailureTable is
-/// thread-safe. Errors of all calls: unavailable.
+/// Counts the failed logins of each key in a bounded table of the store. All processes share the table.
+/// Thread-safe. Errors of all calls: unavailable.
 class FailureTable {
  public:
   /// The number of failures within `window` after which logins with the key are refused for the time

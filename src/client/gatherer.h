@@ -50,7 +50,7 @@ class JobWait {
  public:
   JobWait(std::span<const std::string> minions, Timeouts timeouts, SteadyTime now);
 
-  /// Reports the minions that syndics have named. A syndic is waited for only if it is one of them.
+  /// Reports the minions that syndics have named. A syndic is waited for only if `minions` has its id.
   void expect(const std::vector<std::string>& minions, const std::vector<std::string>& syndics,
               SteadyTime now);
 

@@ -79,7 +79,7 @@ class ReturnMap {
 
   [[nodiscard]] bool empty() const noexcept { return text_.size() == 1; }
 
-  /// Returns the map. May be called once.
+  /// Completes the map and moves it out of this object. May be called once.
   [[nodiscard]] Json take() {
     writer_.end_object();
     return Json::trusted(std::move(text_));

@@ -41,7 +41,7 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
   });
 }
 
-// Functions for clients are not inlined, so that waiting threads have small stacks.
+// The function of each Salt client is not inlined, so that `run_call` has a small stack frame.
 
 /// Runs `runner` and gives its return, or with `full_return` its event. A timeout ends only the wait.
 [[gnu::noinline]] Result<Reply> runner(const Call& call) {

@@ -202,7 +202,7 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
 constexpr std::size_t kLongestLine = 4096;
 
 /// Turns off the echo of the terminal, and turns it on in the destructor. Ignores Ctrl-C in this time,
-/// because it would leave the echo off.
+/// because Ctrl-C would leave the echo off.
 class MuteTerminal {
  public:
   MuteTerminal() {

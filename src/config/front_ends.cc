@@ -142,7 +142,7 @@ void read_api_acl(Reader& section, std::optional<netapi::ApiAcl>& acl) {
   reader.refuse_unknown_keys();
 }
 
-/// Reads Salt's keys for client certificates. Reports a mistake if they would leave clients unchecked.
+/// Reads Salt's keys for client certificates. Reports a mistake if these keys would leave clients unchecked.
 void read_client_certificates(Reader& section, bool has_port, bool plain, gateway::HttpOptions& options) {
   using gateway::ClientCertificates;
   const Node* mode = section.value("ssl_cert_reqs");
@@ -175,7 +175,7 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
                     "found no port, expected one: over FastCGI the web server checks");
 }
 
-/// The prefix of keys that are refused if they are unknown, because they may ask for a missing check.
+/// Unknown keys with this prefix are refused, because such a key may ask for a missing check.
 constexpr std::string_view kPrefixOfTls = "ssl_";
 
 /// Reads the port of a module. `host_key` names the address's key. Returns whether the port has TLS.
@@ -248,7 +248,7 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   settings.front_ends.http.push_back(Module::rest_wsgi);
 }
 
-/// Reads the path of a URL. Warns of `/`: salt-api accepts it, but here it is the page of the API.
+/// Reads the path of a URL. Warns of `/`: salt-api accepts this path, but here `/` is the page of the API.
 void read_url_path(Reader& section, std::string_view key, std::string& path) {
   section.text(key, path);
   if (path.empty() || path.find_first_not_of('/') != std::string::npos) return;
@@ -265,7 +265,7 @@ void read_rest_cherrypy(Reader& top, Settings& settings) {
   read_addresses(section, "authorized_ips", options.authorized_ips);
   if (const Node* allowed = section.value("authorized_ips");
       allowed != nullptr && options.authorized_ips.empty()) {
-    // A list with only empty items is refused, because it would be empty and allow all addresses.
+    // A list with only empty items is refused, because an empty list would allow all addresses.
     section.unexpected(*allowed, "authorized_ips", kAddresses);
   }
   section.text("root_prefix", options.root_prefix);

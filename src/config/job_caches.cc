@@ -31,8 +31,8 @@ std::string_view job_cache(std::string_view name) {
   return name == kSqlite || name == "sqlite" || name == "local_cache" ? kSqlite : std::string_view();
 }
 
-/// Reads the names of the job caches. Returns whether the file names SQLite, and not only Salt's default
-/// `local_cache`, which stands for SQLite.
+/// Reads the names of the job caches. Returns whether the configuration file chooses SQLite. A
+/// `master_job_cache: local_cache` is Salt's default and means SQLite, but does not count as a choice.
 bool read_names(Reader& top, returner::Options& options) {
   std::string master = "local_cache";
   top.text("master_job_cache", master);
@@ -148,7 +148,7 @@ Profile read_profile(Reader from) {
 }
 
 /// Returns the profile `name` at the top level. Returns the top level if `name` is empty. Reports a mistake
-/// for an unknown name, although Salt uses 127.0.0.1 for it.
+/// for an unknown name, although Salt uses 127.0.0.1 in this case.
 Reader profile_named(Reader& top, std::string_view key, const std::string& name) {
   if (name.empty()) return top;
   const Node* found = top.value_or_empty(name);

@@ -65,7 +65,7 @@ std::optional<std::string> text_with(const Node& node, std::initializer_list<std
 
 constexpr std::size_t kMostNearNames = 3;
 
-/// Returns the distance between two words by optimal string alignment.
+/// Returns the optimal string alignment distance between two words.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, above, row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -223,7 +223,7 @@ void Reader::log_level(std::string_view key, log::Level& value) {
   if (level) {
     value = *level;
   } else {
-    // Refuses "off". Salt logs everything if it is a boolean, and only errors if it is a text.
+    // Refuses "off". Salt logs everything for the boolean `off`, and only errors for the text.
     const bool is_off = is_false(*node) || named_boolean(*node) == false;
     unexpected(*node, key, format("{}{}", is_off ? "quiet for no log, or another of " : "", kLogLevels));
   }

@@ -175,9 +175,9 @@ class Reader {
   /// style, an empty value gives null, too.
   const Node* value(std::string_view key);
 
-  const Node* value_or_empty(std::string_view key);  ///< Returns the value even if it is empty.
+  const Node* value_or_empty(std::string_view key);  ///< Returns also an empty value.
 
-  /// Marks `keys` as known. Warns that they have no effect if the map has them.
+  /// Marks `keys` as known. If the map has one of these keys, warns that the key has no effect.
   void warn_of_removed(std::initializer_list<std::string_view> keys);
 
   /// Reports each key that was not read: as a mistake, or as a warning. Keys that begin with `refused` are

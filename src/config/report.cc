@@ -255,8 +255,8 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   return text;
 }
 
-/// Writes the visible options, each by its name, so that a new option stays hidden. Without
-/// `saltgui_full_return` or `saltgui_templates`, SaltGUI shows errors.
+/// Names each visible option, so that a new option stays hidden. Without `saltgui_full_return`
+/// or `saltgui_templates`, SaltGUI shows errors.
 Json config_values(const Settings& settings, const Node& master_file) {
   std::string text;
   JsonWriter writer(text);

@@ -383,7 +383,7 @@ void JsonDocument::clear() noexcept {
   wipe(text_.data(), text_.size());
   wipe(strings_.data(), strings_.size());
   nodes_.clear();
-  // Assigns new objects to free the memory. An assigned `{}` would keep it.
+  // Assigns new objects to free the memory. An assigned `{}` would keep the memory.
   if (text_.capacity() > kKeptBytes) {
     text_ = WipedBytes();
     strings_ = WipedBytes();

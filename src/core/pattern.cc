@@ -42,7 +42,7 @@ std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) 
   return Bracket{found != negated, close + 1};
 }
 
-/// Returns the length of the first `?`, bracket or character of the pattern, or 0 if `c` does not match.
+/// Returns the length of the pattern's first `?`, `[...]` or character if this element matches `c`, else 0.
 std::size_t match_one(std::string_view pattern, char c) {
   if (pattern.empty()) return 0;
   if (pattern[0] == '?') return 1;

@@ -64,7 +64,7 @@ std::vector<gid_t> groups_of(const Account& account) {
     int count = static_cast<int>(ids.size());
     const bool fits = ::getgrouplist(account.name.c_str(), account.gid, ids.data(), &count) >= 0;
     const auto found = static_cast<std::size_t>(std::max(count, 0));
-    // Ignores the ids if getgrouplist(3) fails although they fit: memory is short, and they are wrong.
+    // If getgrouplist(3) fails although the ids fit, memory is short and the ids are wrong.
     if (!fits && (found <= ids.size() || count > kMostGroups)) return {account.gid};
     ids.resize(found);
     if (fits) return ids;

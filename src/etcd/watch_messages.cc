@@ -125,7 +125,7 @@ void WatchBacklog::add(WatchReply reply) {
     revisions_.back().push_back(std::move(event));
   }
   if (is_last_open_ && !reply.fragment) close_last();
-  // Uses the revision of progress notifications only. Another reply may arrive before earlier events.
+  // Only a progress notification shows that all events up to its revision have arrived.
   const bool is_progress = reply.events.empty() && !reply.created;
   if (is_progress) next_revision_ = std::max(next_revision_, reply.header.revision + 1);
 }

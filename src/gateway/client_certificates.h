@@ -15,7 +15,7 @@ namespace rest_fcgi::gateway {
 /// configuration, with the port, the option and the file.
 [[nodiscard]] Result<void> ask_for_client_certificates(SSL_CTX& context, const HttpOptions& options);
 
-/// Returns the common name (CN) in the client's certificate, or std::nullopt unless it has exactly one.
+/// Returns the common name (CN) of the client's certificate. Returns std::nullopt for no or several names.
 [[nodiscard]] std::optional<std::string> common_name(const SSL& tls);
 
 /// Returns why the client's certificate was refused. `error` is OpenSSL's error of the failed handshake.

@@ -23,7 +23,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// The largest number of connections that wait for accept(2). The kernel limits it to net.core.somaxconn.
+/// The largest number of connections that wait for accept(2). The kernel's limit is net.core.somaxconn.
 constexpr int kBacklog = 65535;
 
 constexpr std::string_view kUnix = "unix:";
@@ -115,7 +115,7 @@ UniqueFd new_socket() {
   return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// Removes the file of an unused unix socket. Fails if a process listens on it, or if it is no socket.
+/// Removes the file of an unused unix socket. Fails if the socket is used or the file is no socket.
 Result<void> clear_path(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
@@ -126,7 +126,7 @@ Result<void> clear_path(const std::string& path) {
 
   const UniqueFd probe = new_socket();
   const UnixAddress address(path);
-  // EAGAIN means that a process listens, but that its queue is full.
+  // EAGAIN means that a process listens, but the socket's queue is full.
   if (::connect(probe.get(), address.get(), UnixAddress::size()) == 0 || errno == EAGAIN) {
     return failure("another process is serving this socket");
   }
@@ -200,7 +200,7 @@ Result<UnixSocket> open_unix_socket(const std::string& path, const Options& opti
   return made;
 }
 
-/// Returns whether mod_fcgid made the socket. Its name is then PID.NUMBER (fcgid_proc_unix.c).
+/// Returns whether mod_fcgid made the socket. mod_fcgid names sockets PID.NUMBER (fcgid_proc_unix.c).
 bool is_of_mod_fcgid(int fd) {
   sockaddr_un address = {};
   socklen_t size = sizeof address;

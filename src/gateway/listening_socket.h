@@ -29,7 +29,7 @@ Result<UniqueFd> listen_on(const addrinfo& address);
 /// queue of the socket longer. Errors: configuration, if `fd` is not a listening stream socket.
 Result<UniqueFd> take_inherited_socket(int fd);
 
-/// The file of a unix socket that this process made. The destructor removes it, unless it was replaced.
+/// The file of a unix socket that this process made. The destructor removes the file unless it was replaced.
 class SocketFile {
  public:
   explicit SocketFile(std::string path);
@@ -47,7 +47,7 @@ class SocketFile {
 struct ListeningSocket {
   UniqueFd fd;
   bool is_shared = false;
-  /// Whether event streams are possible. False under mod_fcgid, because it buffers replies.
+  /// Whether event streams are possible. False under mod_fcgid, which buffers replies.
   bool carries_streams = true;
   std::unique_ptr<SocketFile> file{};
 };
@@ -56,7 +56,7 @@ struct ListeningSocket {
 /// descriptor. Errors: configuration, with the address and the reason.
 Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActivation& sockets);
 
-/// Opens an HTTP port or unix socket. Takes the socket from `sockets` if it is there. Errors: configuration,
+/// Opens an HTTP port or unix socket. Takes the socket from `sockets` if possible. Errors: configuration,
 /// with the module and the address.
 Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActivation& sockets);
 

@@ -11,10 +11,10 @@ namespace rest_fcgi::gateway {
 /// Returns `text` without control characters, because they could add another header.
 [[nodiscard]] std::string without_control(std::string_view text);
 
-/// Appends a response's headers. For a text body that the status allows, they have `Content-Length`.
+/// Appends a response's headers, with `Content-Length` for a text body that the status allows.
 void append_headers(const http::Response& response, std::string& head);
 
-/// Returns the response of `application`. If it throws, logs the exception and returns status 500.
+/// Returns the response of `application`. Logs an exception of `application` and returns status 500.
 [[nodiscard]] http::Response answer_of(const http::Application& application, const http::Environ& environ);
 
 }  // namespace rest_fcgi::gateway

@@ -59,7 +59,7 @@ class ThreadPool {
     ThreadPool& pool_;
   };
 
-  /// The right to call an application. The destructor returns the right to the pool. Movable.
+  /// The right to call an application. The destructor gives the right back to the pool. Movable.
   class Call {
    public:
     explicit Call(ThreadPool& pool) noexcept : pool_(&pool) {}
@@ -81,8 +81,8 @@ class ThreadPool {
 
   [[nodiscard]] std::optional<Call> try_begin_call();
 
-  /// Begins a call for monitoring, which may exceed `max_calls`. Returns std::nullopt if `max_calls` is
-  /// exceeded by 8 calls.
+  /// Begins a call for monitoring. Returns std::nullopt if `max_calls` + 8 calls are
+  /// running.
   [[nodiscard]] std::optional<Call> try_begin_monitoring_call();
 
   [[nodiscard]] bool has_free_call() const {

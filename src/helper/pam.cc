@@ -258,7 +258,7 @@ std::chrono::nanoseconds now() {
 /// five times this number. Not thread-safe.
 class FailureRate {
  public:
-  /// Opens the count of all helpers in a file in `folder`. Without a usable folder, counts only this helper.
+  /// Opens the file of the shared count in `folder`. Without a usable folder, this helper counts alone.
   FailureRate(int each_second, const std::string& folder)
       : interval_(Time(std::chrono::seconds(1)) / each_second) {
     if (folder.empty()) return;

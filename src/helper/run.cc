@@ -159,7 +159,7 @@ class Beginning {
         give_up(StartFailure::Step::preparation);
     }
     if (order_.identity) take_on(*order_.identity);
-    // Sets PR_SET_PDEATHSIG after the change of the user, which resets it.
+    // Comes after the change of the user, because this change resets PR_SET_PDEATHSIG.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != helper) ::_exit(127);
     ::umask(order_.umask);
@@ -204,7 +204,7 @@ class Beginning {
     int error = ENOENT;
     for (const std::string& path : candidates_for(order_.argv[0], environment)) {
       ::execve(path.c_str(), arguments.data(), variables.data());
-      // Prefers the error of a file that cannot be run to the error of a missing file.
+      // A missing file is reported only if all candidates are missing.
       if (errno != ENOENT && errno != ENOTDIR) error = errno;
     }
     give_up(StartFailure::Step::program, error);
@@ -302,7 +302,7 @@ void Job::wait_for_something() {
   std::array<pollfd, 3> waited = {
       {{is_closed_ ? -1 : socket_, POLLIN, 0}, {report_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
   if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
-  if (waited[0].revents != 0) {  // The responder sends no further data, so it closed its side.
+  if (waited[0].revents != 0) {  // An event can only mean that the responder closed its side.
     is_closed_ = true;
     if (!is_gone_) end(Reply::Kind::stopped);
   }

@@ -146,7 +146,7 @@ bool EventLog::wanted() noexcept {
 }
 
 void EventLog::forget_all() {
-  // Skips an event number. The log misses events until the next listener, so no reader may continue here.
+  // Skips an event number, so that a client that reconnects gets an error about the missed events.
   first_ = next_number() + 1;
   events_.clear();
   events_.shrink_to_fit();

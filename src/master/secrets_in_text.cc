@@ -179,7 +179,7 @@ class ValueFinder {
          mark = text_.find(quote.mark, mark + 1)) {
       std::size_t run = 0;
       while (mark - run > at && text_[mark - run - 1] == '\\') ++run;
-      // Additional backslashes belong to the value. An odd number of them escapes the mark.
+      // One backslash of the value is `unit` backslashes in the text. An odd number escapes the mark.
       const bool closes = run <= quote.backslashes || (run - quote.backslashes) / unit % 2 == 0;
       if (closes) return mark - std::min(run, quote.backslashes);
     }

@@ -43,8 +43,8 @@ std::string chunk_of(std::string_view client, std::string_view fun,
   return json;
 }
 
-/// Returns the grains of a minion or of several minions. If a target contains `*`, `?` or `[`, it is looked
-/// up as a minion id, and if this fails, as a glob.
+/// Returns the grains of a minion or of several minions. A target with `*`, `?` or `[` is first looked up
+/// as a minion id, and if this fails, as a glob.
 std::variant<client::Reply, Response> grains_of(RequestContext& context, const std::string& target) {
   if (target != "*" && target.find_first_of("*?[") != std::string::npos) {
     std::string exact;

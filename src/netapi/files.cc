@@ -257,7 +257,7 @@ Response serve_static(RequestContext& context) {
     found = opened_file(open_below(root, path), path);
     if (found && context.target.path.back() != '/') {
       // Redirects to a URL with a slash at its end, which relative links of the page need. The URL must not
-      // begin with two slashes, because it would name another host.
+      // begin with two slashes, because such a URL would name another host.
       std::string place = context.base + path_text(*context.route);
       for (const std::string& part : parts) place.append("/").append(part);
       return {Status::moved_permanently, {{"Location", percent_encoded(place) + "/"}}, std::string()};

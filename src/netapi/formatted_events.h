@@ -63,7 +63,7 @@ class FormattedEvents {
     std::string jid;
     std::string start_time{"null"}, fun{"null"}, tgt{"null"}, tgt_type{"null"};  ///< JSON values.
     std::map<std::string, std::string, std::less<>>
-        minions{};  ///< The returns as JSON by minion id. Empty before the return.
+        minions{};  ///< Maps minion ids to returns in JSON. Empty before the return.
     std::size_t bytes = 0;
     std::optional<SteadyTime> finished{};
   };
@@ -90,7 +90,7 @@ class FormattedEvents {
   std::list<Job> jobs_;  ///< All jobs. The oldest job is at the front.
   std::size_t job_bytes_ = 0;
   std::map<std::string, std::string, std::less<>>
-      minions_;  ///< The grains as JSON by minion id. Empty for unknown grains.
+      minions_;  ///< Maps minion ids to grains in JSON. Empty for unknown grains.
   std::size_t grain_bytes_ = 0;
   std::vector<std::string> new_minions_;
   std::vector<std::string> unknown_jobs_;

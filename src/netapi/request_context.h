@@ -81,7 +81,7 @@ struct RequestCounters {
   WallTime since;
   std::atomic<std::uint64_t> requests{0}, current{0}, bytes_read{0}, bytes_written{0}, errors{0};
   std::mutex mutex;
-  // The numbers of requests by the path of the route. `mutex` guards this member.
+  // Maps the path of a route to the number of its requests. `mutex` guards this member.
   std::map<std::string, std::uint64_t> by_url;
 };
 

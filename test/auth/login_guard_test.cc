@@ -223,7 +223,7 @@ TEST_CASE("concurrent logins have the same limit of failures as sequential login
   GuardFixture fixture({.tries = 3, .max_delayed = 1000});
   std::atomic<int> looked_at = 0;
   std::vector<std::thread> threads;
-  std::mutex mutex;  // guards the fixture, which is not thread-safe
+  std::mutex mutex;  // Guards the fixture, which is not thread-safe.
   for (int i = 0; i < 16; ++i) {
     threads.emplace_back([&] {
       auto attempt = fixture.guard->begin(kFred);

@@ -110,7 +110,7 @@ TEST_CASE_TEMPLATE("a placeholder replaces no return, and every return replaces 
   const JobReturn stand_in{"ms-0", Json::string("interrupted"), 1, false, "", true};
   const auto kept = [&] { return cache->get_jid(jid)->at(0).ret.text(); };
   REQUIRE(cache->returner(jid, stand_in));
-  CHECK(cache->get_jid(jid)->empty());  // without a job, the cache drops the return
+  CHECK(cache->get_jid(jid)->empty());  // Without a job, the cache drops the return.
   REQUIRE(cache->save_load(load_of(jid), Durability::committed));
   REQUIRE(cache->returner(jid, stand_in));
   CHECK(kept() == "\"interrupted\"");

@@ -166,11 +166,11 @@ TEST_CASE("a second delivery of the same rows changes nothing in etcd") {
   CHECK(once.size() == 1 + 9 + 8 + 1);
   REQUIRE(deliver(rows));
   CHECK(in.etcd->map() == once);
-  // Another process delivers a return that replaces the placeholder of m2, and a later return of m1.
+  // Another process delivers two returns. The return of m2 replaces the placeholder.
   REQUIRE(deliver({{.stamp = later(5), .key = key, .returns = ret("m2", "came")},
                    {.stamp = later(6), .key = key, .returns = ret("m1", "third")}}));
   const FakeEtcd::Map all = in.etcd->map();
-  rows.erase(rows.begin());  // without the row of the load, the delivery reads the load from etcd
+  rows.erase(rows.begin());  // Without the row of the load, the delivery reads the load from etcd.
   const auto another = make_etcd_delivery(writing, in.options.etcd, [] {});
   REQUIRE(another(rows));
   CHECK(in.etcd->map() == all);

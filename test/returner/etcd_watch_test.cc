@@ -84,7 +84,7 @@ TEST_CASE("all hosts get jobs and returns of one host, in order and once") {
   const Host one(options);
   Host two(options);
   Host three(options);
-  one.run(1000);  // runs a job before the first listener starts
+  one.run(1000);  // This job runs before the first listener starts.
   REQUIRE(one.cache->get_jid(kJid));
   two.start();
   three.start();

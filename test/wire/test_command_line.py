@@ -89,7 +89,7 @@ def event_socket(directory, mode=0o600, name="master_event_pub.ipc"):
 
 
 def summary_of(path):
-    """Returns the lines of --check-config by their names."""
+    """Returns a map from the name of each line of --check-config to the line."""
     result = daemons.run("--config", path, "--check-config")
     assert (result.returncode, result.stderr) == (0, ""), result
     lines = {}

@@ -95,7 +95,7 @@ def call(*arg, user="confined", **more):
 
 
 def ran(trap):
-    """Returns whether another program ran, and removes the mark."""
+    """Returns whether another program ran. Removes the file that such a program creates."""
     marker = trap / "ran"
     found = marker.exists()
     marker.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ PING = {"client": "local_async", "tgt": "*", "fun": "test.ping"}
 
 
 class Listener:
-    """Reads /events of a host in a thread. `seen` counts the events by tag."""
+    """Reads /events of a host in a thread. `seen` maps a tag to the number of its events."""
 
     def __init__(self, stream):
         self.tags, self.seen, self._stream = [], collections.Counter(), stream

@@ -38,7 +38,7 @@ def kill(pid):
 
 
 def own_copy(name, directory):
-    """Copies a helper, so that the test can find its own processes by path."""
+    """Copies a helper, so that the test finds the processes of this copy by their path."""
     shutil.copy(BUILT / name, directory)
     return directory / name
 

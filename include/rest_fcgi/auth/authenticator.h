@@ -34,7 +34,7 @@ struct TokenLogin {
 /// time. `Logins` limits password guesses and remembers correct passwords for `auth_cache_ttl`.
 class Authenticator {
  public:
-  /// Makes an authenticator, which borrows `clock`. If `store` is null, the authenticator keeps tokens in
+  /// Makes an authenticator that borrows `clock`. If `store` is null, the authenticator keeps tokens in
   /// memory. Errors: configuration, for a back end that cannot work with its settings.
   static Result<std::unique_ptr<Authenticator>> make(const Options& options, const Clock& clock,
                                                      std::shared_ptr<store::Store> store = nullptr,

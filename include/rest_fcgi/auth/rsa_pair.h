@@ -14,7 +14,7 @@ struct RsaPair {
   Secret priv;
   std::string pub;
 
-  /// Makes a new pair, which takes up to a second. Errors: internal.
+  /// Makes a new pair. The call takes up to a second. Errors: internal.
   static Result<RsaPair> make(int bits);
 };
 

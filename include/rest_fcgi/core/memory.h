@@ -8,22 +8,22 @@
 
 namespace rest_fcgi {
 
-/// Time without work after which the process returns free memory to the system.
+/// Time without work after which the process gives free memory back to the kernel.
 inline constexpr std::chrono::seconds kQuiet{1};
 
 /// Makes malloc(3) keep some free memory for the next large request. REQUIRES: no other thread runs yet.
 void keep_memory() noexcept;
 
-/// Returns free memory of malloc(3) to the system.
+/// Gives free memory of malloc(3) back to the kernel.
 void trim_memory() noexcept;
 
-/// Returns free memory to the system once after each period of work. Only one thread may call `look`.
+/// Gives free memory back to the kernel once after each period of work. Only one thread may call `look`.
 /// `note_work` is thread-safe.
 class TrimWhenQuiet {
  public:
   void note_work() noexcept { worked_.store(true, std::memory_order_relaxed); }
 
-  /// Returns free memory if `kQuiet` has passed without work. One thread calls `look` periodically.
+  /// Calls `trim_memory` if `kQuiet` has passed without work. One thread calls `look` periodically.
   void look(SteadyTime now) noexcept {
     if (worked_.exchange(false, std::memory_order_relaxed)) {
       worked_at_ = now;

@@ -47,7 +47,7 @@ class Event {
   /// Returns a block of server-sent events (HTML standard, 9.2) in Salt's form: `tag: T`, `data: {"data":
   /// {...}, "tag": "T"}` and a blank line.
   [[nodiscard]] std::string_view block() const noexcept { return all().substr(0, id_at_); }
-  /// Returns the block with a line `id: ID` before its blank line, as two pieces.
+  /// Returns two pieces: the block without its blank line, and a line `id: ID` with a blank line.
   [[nodiscard]] std::array<std::string_view, 2> block_with_id() const noexcept {
     return {all().substr(0, id_at_ - 1), all().substr(id_at_)};
   }

@@ -52,7 +52,7 @@ class JidSource {
   [[nodiscard]] std::string next();
 
  private:
-  /// Returns the first microsecond of the host's share that is not before `least`.
+  /// Returns the first microsecond from `least` on that belongs to the JidShare of this host.
   [[nodiscard]] std::int64_t of_share(std::int64_t least) const;
 
   const Clock& clock_;

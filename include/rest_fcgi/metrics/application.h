@@ -24,7 +24,7 @@ namespace rest_fcgi::metrics {
 /// Returns the status for a request of `GET /metrics`: `ok` if its user may read the metrics.
 using MetricsCheck = std::function<http::Status(const http::Environ&)>;
 
-/// Returns `application` with replies to `GET /metrics`, which `check` has to allow.
+/// Returns `application` with replies to `GET /metrics`. `check` allows or refuses each such request.
 [[nodiscard]] http::Application with_metrics(std::shared_ptr<const Registry> registry, MetricsCheck check,
                                              http::Application application);
 

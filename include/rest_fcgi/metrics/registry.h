@@ -129,7 +129,7 @@ class Family {
   const Description description_;
   mutable std::mutex mutex_;
   std::unordered_map<std::vector<std::string>, std::unique_ptr<Metric>, Hash, Equal>
-      series_;  // The series by label values. `mutex_` guards them.
+      series_;  // Maps label values to series. `mutex_` guards them.
   Metric other_;
   Counter dropped_;
 };

@@ -73,7 +73,7 @@ struct Reply {
 /// Returns a StartOrder's length, which the first `kHeader` bytes hold. Absent for more than `kMaxOrder`.
 [[nodiscard]] std::optional<std::size_t> length_in(std::string_view header);
 
-/// Reads a StartOrder from the bytes after the length. Absent if they are malformed or of another version.
+/// Reads a StartOrder from the bytes after the length. Absent for malformed bytes or another version.
 [[nodiscard]] std::optional<StartOrder> read_order(std::string_view body);
 
 }  // namespace wire

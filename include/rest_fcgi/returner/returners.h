@@ -54,7 +54,7 @@ class WriteCounts {
   std::array<std::atomic<std::uint64_t>, 4> counts_{};
 };
 
-/// The job caches of a process by name. Thread-safe.
+/// All job caches of a process, found by their names. Thread-safe.
 class Returners {
  public:
   /// Opens the job caches that the options name, and `sqlite3` in `store`. Fails with `configuration` if a

@@ -116,7 +116,7 @@ class Connection {
   void roll_back();
 
   std::unique_ptr<sqlite3, Close> handle_;
-  // The prepared statements by the address of the SQL. They are destroyed before `handle_`.
+  // The prepared statements, which are destroyed before `handle_`. The key is the address of the SQL text.
   std::unordered_map<const char*, std::unique_ptr<sqlite3_stmt, Finalize>> prepared_;
 };
 

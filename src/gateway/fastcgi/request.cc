@@ -54,7 +54,7 @@ bool FastCgiRequest::receive(http::Environ& environ) {
     connection_.release();  // libfcgi has already closed the descriptor.
     return false;
   }
-  // Refuses a request that ends between two variables. libfcgi accepts it, but FCGX_GetError reports the end.
+  // Refuses a request that ends between two variables. libfcgi only reports the end in FCGX_GetError.
   if (FCGX_GetError(libfcgi_.in) != 0 || libfcgi_.role != FCGI_RESPONDER) return false;
   is_kept_ = std::exchange(libfcgi_.keepConnection, 1) != 0;
   id_ = libfcgi_.requestId;

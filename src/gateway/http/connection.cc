@@ -64,7 +64,7 @@ bool may_be_empty(const boost::beast::flat_buffer& buffer) {
 UpgradeRequest upgrade_request(const http::Environ& environ) {
   using boost::beast::http::field;
   UpgradeRequest request(boost::beast::http::verb::get, "/", 11);
-  request.set(field::host, "-");  // Beast requires a host. The parser has checked the client's.
+  request.set(field::host, "-");  // Beast requires a host. The parser has checked the client's Host header.
   request.set(field::connection, "Upgrade");
   request.set(field::upgrade, "websocket");
   request.set(field::sec_websocket_version, "13");

@@ -22,7 +22,7 @@ namespace {
 
 using boost::beast::http::field;
 
-/// Returns the value of the header Date. Each thread formats it at most once a second.
+/// Returns the value of the header Date. Each thread formats the date at most once a second.
 std::string_view date_of_now() {
   using std::chrono::seconds;
   thread_local std::chrono::sys_seconds written;

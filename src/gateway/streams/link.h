@@ -30,10 +30,10 @@ class Link {
   [[nodiscard]] executor_type get_executor() noexcept { return transport_.get_executor(); }
   [[nodiscard]] Transport& transport() noexcept { return transport_; }
 
-  /// A function that Beast calls when it begins to end the connection.
+  /// Called when Beast begins to end the connection.
   std::function<void()> on_teardown;
 
-  /// The owner of this link. Beast's writes keep the owner alive, because they may end after its coroutines.
+  /// The owner of this link. A write keeps the owner alive, and may outlast the owner's coroutines.
   std::weak_ptr<void> owner;
 
   /// The state of a pending write.

@@ -55,7 +55,7 @@ std::string_view function_of(What what) {
   return {};
 }
 
-/// Returns the load for a publication, which borrows from the chunk. Fails with the errors of
+/// Returns the load for a publication. The load borrows from the chunk. Fails with the errors of
 /// `Nodegroups::expand`.
 Result<PublishLoad> load_of(const master::Permit& permit, const Publication& publication,
                             const Options& options, const Nodegroups& nodegroups) {
@@ -108,7 +108,7 @@ void send_wheel(RequestPool& requests, WipedBytes load, const std::string& jid) 
                       is_refusal(answer.error()) ? "the master refused it: " : "", answer.error().message));
 }
 
-/// Returns the event bus after it is joined. Fails with `unavailable`.
+/// Waits until the event bus is joined, and returns the bus. Fails with `unavailable`.
 Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
   auto bus = runtime.bus();
   if (!bus) return bus;

@@ -276,7 +276,7 @@ class LoadWalk {
   }
 
  private:
-  // The loads by jid. A load is absent until it is read.
+  // Maps jids to loads. A load is absent until it is read.
   using Loads = std::map<std::string, std::optional<std::string>>;
   /// The keys from `from` to the last key of the jid `last`.
   struct Part {

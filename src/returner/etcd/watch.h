@@ -55,7 +55,7 @@ class EtcdChanges {
                                                                     etcd::Deadline deadline) = 0;
 };
 
-/// Makes a receiver of the changes below `folder`, which ends with a slash. Opens no connection.
+/// Makes a receiver of the changes below `folder`. `folder` ends with a slash. Opens no connection.
 [[nodiscard]] Result<std::unique_ptr<EtcdChanges>> make_etcd_changes(const etcd::Options& options,
                                                                      std::string folder);
 
@@ -73,7 +73,7 @@ class WatchedJobs {
   /// Processes the changes of one transaction. If a load cannot be read, `settle` tries again.
   void take(const std::vector<EtcdChange>& changes, SteadyTime now);
 
-  /// Passes returns that have waited long enough to the listener. Calls the listener's `lost` if a load
+  /// Gives the listener the returns that have waited long enough. Calls the listener's `lost` if a load
   /// cannot be read.
   void settle(SteadyTime now);
 
@@ -123,7 +123,7 @@ class EtcdLosses {
 
  private:
   std::mutex mutex_;
-  std::function<void()> callback_;  // A function, guarded by `mutex_`.
+  std::function<void()> callback_;  // Called after each loss. Guarded by `mutex_`.
 };
 
 /// Makes a watch without starting it. `events` has the time to live `kListeningTtl`. The listener must

@@ -113,7 +113,7 @@ TEST_CASE("the thread of the streams starts with the first stream and ends with 
   const auto source = FeedSource::make();
   // The ending threads of earlier tests close descriptors, so the test waits for them.
   REQUIRE(eventually([] { return stream_threads() == 0; }));
-  front_end_context();  // opens the descriptors of the io_context
+  front_end_context();  // This call opens the descriptors of the io_context.
   const auto before = open_files();
   {
     Streams streams(quick_limits());
@@ -426,7 +426,7 @@ TEST_CASE("close ends all streams, and streams that are added later") {
 TEST_CASE("a thousand streams send all events in order while other streams open and close") {
   const auto source = FeedSource::make();
   REQUIRE(eventually([] { return stream_threads() == 0; }));
-  front_end_context();  // opens the descriptors of the io_context
+  front_end_context();  // This call opens the descriptors of the io_context.
   const auto before = open_files();
   {
     Streams streams(quick_limits());

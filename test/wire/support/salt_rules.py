@@ -44,7 +44,7 @@ USERS += ["fre?", "f.ed", "*", ".*", "a|b", "eve"]
 ATOMS = ". .* .+ \\. \\w \\W \\d \\D \\s \\S [a-z]+ [^.]* [\\w.]+ [^\\w] [.-] ( (?: (?! (?= ) | ? + * *? {2} {1,3} ^ $".split()
 ATOMS += ["\\A", "\\Z", "\\b", "\\x41", "[\\s]", "é", "\n", "_"]
 CLASSES = ". \\w \\W \\d \\D \\s \\S [\\w] [^\\w] [\\d] [^\\d] [\\s] [^\\s] [^x] [.-] [a-z]".split()
-# Regular expression libraries put these characters into different classes, such as \w.
+# Regular expression libraries disagree on which of these characters match a class such as \w.
 CHARACTERS = "._-1xX\u00e9\u00aa\u00b2\u00bd\u0301\u0663\u2160\u4e00\t\n\v\r \x1c\x1f\x7f\x85\xa0\u1680\u180e\u200b\u2028\u3000\ufeff"
 REASONS = ["whole match", "conditions confine", "named exactly", "each of a list", "nobody reached", "find_job"]
 WHOLE, CONDITIONS, NAMED, LISTS, NOBODY, FIND_JOB = REASONS

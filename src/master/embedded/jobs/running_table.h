@@ -43,7 +43,7 @@ class RunningTable {
   /// Returns the jobs of other processes, sorted by jid. Returns an empty list if the store cannot be read.
   [[nodiscard]] std::vector<Entry> others() const;
 
-  /// Removes the job of an ended process. If several callers try this, only one of them gets true.
+  /// Removes the job of an ended process. If several callers remove the same job, only one gets true.
   [[nodiscard]] Result<bool> drop(const Entry& entry);
 
   /// Asks the process that runs the job to stop it on a minion.

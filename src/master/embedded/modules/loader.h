@@ -91,7 +91,7 @@ struct LoadedFunction {
 };
 
 using LoadedFunctions = std::vector<LoadedFunction>;
-using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< The functions by name.
+using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< Maps names to functions.
 using StringMap = std::map<std::string, std::string, std::less<>>;
 
 /// All execution functions of one configuration. Of several functions with the same name, a function in a
@@ -138,8 +138,8 @@ class Modules {
   const ProgramRunner programs_;
   std::unique_ptr<PythonRunner> python_;
   FunctionTable functions_;      // All functions except the functions of installed modules.
-  StringMap broken_;             // The reasons why modules could not be loaded, by module name.
-  StringMap installed_modules_;  // The paths of the installed modules, by module name.
+  StringMap broken_;             // Maps module names to the reasons of their load failures.
+  StringMap installed_modules_;  // Maps module names to the paths of installed modules.
 
   mutable std::mutex mutex_;         // `mutex_` guards the following members.
   mutable bool are_listed_ = false;  // Whether Python has listed the installed modules.

@@ -59,8 +59,8 @@ struct ModuleFolder {
                                                                     const ScriptSettings& settings);
 
 struct PythonIndex {
-  std::map<std::string, LoadedFunctions> functions;  ///< The functions by the path of their file.
-  StringMap broken;     ///< The reasons why modules could not be loaded, by module name.
+  std::map<std::string, LoadedFunctions> functions;  ///< Maps the path of a file to its functions.
+  StringMap broken;     ///< Maps module names to the reasons of their load failures.
   std::string why_not;  ///< The reason why Python did not start, or empty.
 };
 
@@ -74,8 +74,8 @@ class PythonRunner {
   /// Python cannot be started.
   [[nodiscard]] Result<void> check() const;
 
-  /// Lists the functions in the files with one Python program. The functions borrow the PythonRunner. Adds a
-  /// module that cannot be loaded to `broken` and logs a warning.
+  /// Starts one Python program that lists the functions in all files. The functions borrow the PythonRunner.
+  /// If a module cannot be loaded, adds its name to `broken` and logs a warning.
   [[nodiscard]] PythonIndex index(const std::vector<PythonFile>& files) const;
 
   /// Adds functions to `__salt__` in the Python modules.

@@ -179,7 +179,7 @@ Result<void> PythonRunner::check() const {
 
 PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
   PythonIndex index;
-  StringMap modules;  // The names of modules by path.
+  StringMap modules;  // Maps paths to module names.
   for (const PythonFile& file : files) {
     if (file.refused.empty()) {
       modules[file.path] = file.module;

@@ -32,7 +32,7 @@ class GeneratedKeys {
  public:
   static constexpr std::size_t kMaxKeys = 1000;
 
-  using Keys = std::map<std::string, std::string, std::less<>>;  ///< The public keys in PEM, by minion id.
+  using Keys = std::map<std::string, std::string, std::less<>>;  ///< Maps minion ids to public keys in PEM.
 
   enum class Added { yes, exists, full };
 

@@ -56,7 +56,7 @@ class DataMatcher {
   std::string_view expression_;
   std::string_view delimiter_;
   How how_;
-  // The patterns by their offset in the expression.
+  // Maps the offset of a pattern in the expression to the pattern.
   std::map<std::size_t, Regex> patterns_;
 };
 

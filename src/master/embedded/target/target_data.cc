@@ -34,7 +34,7 @@ std::vector<std::size_t> ends_of(std::string_view text, std::string_view delimit
 
 }  // namespace
 
-/// One match of an expression with data, which counts the remaining work. Each pattern is a suffix of the
+/// One match of an expression with data. Counts down `work_left`. Each pattern is a suffix of the
 /// expression.
 class DataMatcher::Match {
  public:

@@ -79,7 +79,7 @@ void pack_arguments(Packer& packer, const lowstate::Function& function) {
   for (const JsonMember& member : function.kwargs) packer.text(member.key).value(member.value);
 }
 
-/// Appends `fun` and `arg`. In a compound call each function needs a list of arguments, or it never returns.
+/// Appends `fun` and `arg`. Minions never return a compound call in which a function has no argument list.
 void pack_functions(Packer& packer, const lowstate::LocalCall& call) {
   if (!call.compound) {
     packer.text("fun").text(call.functions.front().name).text("arg");
@@ -296,7 +296,7 @@ Result<master::Job> read_job(const Fields& load) {
   const bool names_minions = load.find("minions") != nullptr;
   const std::string_view jid = load.text("jid");
   const std::string_view error = load.text("error");
-  // Only if no minion matches, the reply has an error and a list of minions, which is empty.
+  // Only if no minion matches, the reply has an error and an empty list of minions.
   if (jid.empty() && names_minions && !error.empty()) return master::Job();
   if (!error.empty()) return said(error);
   if (jid.empty()) return unknown_reply("it has no 'jid'");

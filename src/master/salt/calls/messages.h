@@ -69,7 +69,7 @@ struct PublishLoad {
 /// are of the kind eauth or token.
 [[nodiscard]] WipedBytes token_load(const auth::Credentials& credentials);
 
-/// Returns the load of a ping, which the master sends back unchanged.
+/// Returns the load of a ping. The master sends this load back unchanged.
 [[nodiscard]] WipedBytes ping_load();
 
 /// Packs the data of an event with Salt's `_stamp`. REQUIRES: `data` is an object.

@@ -127,13 +127,13 @@ void Registry::not_joined(ErrorKind why) {
     const std::lock_guard lock(mutex_);
     why_ = why;
     if (!joined_) return;
-    affected.reserve(jobs_.size());  // Allocates before the first change, because it may throw.
+    affected.reserve(jobs_.size());  // Before the first change, because `reserve` may throw.
     joined_ = false;
     ++losses_;
     early_.clear();
     dropping_early_ = false;
     for (const auto& [jid, job] : jobs_) {
-      if (!job->replaying) affected.push_back(job);  // `replay` reports it to listeners in a replay.
+      if (!job->replaying) affected.push_back(job);  // In a replay, `replay` reports the loss.
     }
   }
   for (const JobPtr& job : affected) job->listener->on_loss(error);

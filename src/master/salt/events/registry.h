@@ -75,7 +75,7 @@ class EarlyEvents {
   const std::size_t max_bytes_;
   std::list<Kept> events_;
   std::multimap<std::pair<std::string_view, std::uint64_t>, std::list<Kept>::iterator>
-      by_job_;  // The events by job id and event number. Borrows the job ids from `events_`.
+      by_job_;  // The key is the job id and the event number. Borrows the job ids from `events_`.
   std::size_t bytes_ = 0;
   std::map<std::string, std::uint64_t, std::less<>> losses_;
   std::uint64_t all_lost_ = 0;  // Events up to this number count as dropped for every job.
@@ -100,8 +100,8 @@ class Registry {
   /// Waits until the bus is joined, at most until `until`. Fails with `unavailable`.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime until);
 
-  /// Keeps events of jobs without a listener while it exists, because a return may come before the reply with
-  /// the job id. Used by one thread. The registry must outlive the Expectation.
+  /// While an Expectation exists, the registry keeps events of jobs without a listener, because a return may
+  /// come before the reply with the job id. Used by one thread. The registry must outlive the Expectation.
   class Expectation {
    public:
     Expectation(Expectation&& other) noexcept

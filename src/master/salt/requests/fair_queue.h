@@ -16,8 +16,8 @@
 
 namespace rest_fcgi::salt {
 
-/// The cost of a request for the master, which limits how many requests of a class run at once. The master
-/// distributes requests round robin, so slow requests must never occupy all its workers.
+/// The cost of a request for the master. The cost limits how many requests of a class run at once. The
+/// master distributes requests round robin, so slow requests must never occupy all its workers.
 enum class PriorityClass {
   publish,      ///< A publish takes some milliseconds.
   question,     ///< A publish of `saltutil.find_job` has a low priority.

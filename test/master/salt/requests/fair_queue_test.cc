@@ -112,7 +112,7 @@ TEST_CASE("asynchronous wheels leave places for other classes") {
   CHECK(is_full(fair_queue, PriorityClass::login));
   fair_queue.stall(slow);
   CHECK_FALSE(is_full(fair_queue, PriorityClass::login));
-  // The stalled wheel still counts as an asynchronous wheel, because it can still occupy a worker.
+  // The stalled wheel still counts as an asynchronous wheel, because this wheel can still occupy a worker.
   CHECK(is_full(fair_queue, PriorityClass::wheel_async));
   slow.reset();
   CHECK_FALSE(is_full(fair_queue, PriorityClass::wheel_async));

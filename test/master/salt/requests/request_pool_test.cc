@@ -168,7 +168,7 @@ TEST_CASE("running requests end with the master and are not repeated") {
 TEST_CASE("CVE-2024-38823: a late reply never reaches another request") {
   GatedMaster master(2);
   const auto pool = pool_of({.uri = master->uri()});
-  CHECK(text(*ask(*pool, "quick")) == "re: quick");  // opens a connection before the slow request
+  CHECK(text(*ask(*pool, "quick")) == "re: quick");  // This request opens the connection.
   const auto slow = pool->request(PriorityClass::publish, bytes("slow"), test::in(seconds(3)));
   REQUIRE(!slow);
   CHECK(slow.error().kind == ErrorKind::timeout);
