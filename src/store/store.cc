@@ -69,13 +69,7 @@ void Store::commit(const std::vector<Write*>& writes) {
   const bool is_durable =
       std::any_of(writes.begin(), writes.end(), [](const Write* one) { return one->kind == Kind::durable; });
   Connection& connection = is_durable ? *syncer_ : *writer_;
-  if (!commit_observer_) return commit_on(connection, writes);
   const auto start = std::chrono::steady_clock::now();
-  commit_on(connection, writes);
-  commit_observer_(std::chrono::steady_clock::now() - start, is_durable);
-}
-
-void Store::commit_on(Connection& connection, const std::vector<Write*>& writes) {
   bool is_touched = false;  // Whether a durable write has run. All durable writes run the same statement.
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
@@ -106,6 +100,7 @@ void Store::commit_on(Connection& connection, const std::vector<Write*>& writes)
   }
   // Ignores a success that changed no row, because it does not show that the database is writable.
   if (!outcome || connection.total_changes() != changes) note_outcome(outcome);
+  if (commit_observer_) commit_observer_(std::chrono::steady_clock::now() - start, is_durable);
 }
 
 Result<void> Store::read(const std::function<Result<void>(Connection&)>& read) {

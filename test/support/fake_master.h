@@ -29,9 +29,8 @@ class FakeMaster final : public master::Master {
 
   std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< the minions that every target matches
   std::vector<std::string> missing;
-  std::vector<std::string>
-      below_syndic;               ///< minions below a syndic; a job reports these minions as missing
-  std::vector<std::string> gone;  ///< minions that answer a ping but get no call
+  std::vector<std::string> below_syndic;  ///< minions below a syndic; a job reports these minions as missing
+  std::vector<std::string> gone;          ///< minions that answer a ping but get no call
   std::vector<std::string> at_once;  ///< returns of the first minions as JSON, which `publish` gives at once
   What at_once_to = What::call;      ///< the kind of publication that `at_once` applies to
   /// Called for each minion of a publication, with the jid. The function passes the minion's return to the

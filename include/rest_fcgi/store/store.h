@@ -112,8 +112,6 @@ class Store {
   /// Commits `writes` and measures the time. A `durable` write uses synchronous=FULL, which also syncs
   /// earlier commits.
   void commit(const std::vector<Write*>& writes);
-  /// REQUIRES: the caller holds write_mutex_.
-  void commit_on(Connection& connection, const std::vector<Write*>& writes);
   void note_outcome(const Result<void>& outcome);
   void maintain();
   void reopen_if_moved();
