@@ -30,6 +30,7 @@
 #include "rest_fcgi/engine/service.h"
 #include "rest_fcgi/gateway/certificates.h"
 #include "rest_fcgi/gateway/gateway.h"
+#include "rest_fcgi/http/addresses.h"
 #include "rest_fcgi/master/embedded/embedded.h"
 #include "rest_fcgi/master/salt/salt.h"
 #include "rest_fcgi/metrics/writer.h"
@@ -112,9 +113,15 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
   if (settings.front_ends.has_metrics_on_api) {
     const std::shared_ptr<master::Master> master{client,
                                                  &client->master()};  // This pointer keeps the client alive.
-    applications.fastcgi = monitor->with_metrics(master, std::move(applications.fastcgi));
+    std::optional<http::Addresses> authorized;
+    if (const auto& ips = settings.rest_cherrypy.authorized_ips; !ips.empty()) {
+      auto addresses = http::Addresses::make(ips);
+      if (!addresses) return std::move(addresses).error();
+      authorized = *std::move(addresses);
+    }
+    applications.fastcgi = monitor->with_metrics(master, authorized, std::move(applications.fastcgi));
     for (http::Application& application : applications.http)
-      application = monitor->with_metrics(master, std::move(application));
+      application = monitor->with_metrics(master, authorized, std::move(application));
   }
   if (settings.front_ends.health) {
     applications.fastcgi = monitor->with_health(std::move(applications.fastcgi));

@@ -138,8 +138,11 @@ void Monitor::observe(std::shared_ptr<master::Master> master) {
 }
 
 http::Application Monitor::with_metrics(std::shared_ptr<master::Master> master,
+                                        std::optional<http::Addresses> authorized,
                                         http::Application application) {
-  const auto check = [master = std::move(master)](const http::Environ& environ) {
+  const auto check = [master = std::move(master),
+                      authorized = std::move(authorized)](const http::Environ& environ) {
+    if (authorized && !authorized->has(environ.get("REMOTE_ADDR"))) return http::Status::forbidden;
     const SecretView token = token_of(environ);
     if (token.size() == 0) return http::Status::unauthorized;
     constexpr std::chrono::seconds kTimeout{5};

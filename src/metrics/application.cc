@@ -62,6 +62,13 @@ std::string_view digits_of(Status status) {
   return all[static_cast<std::size_t>(status)];
 }
 
+const char* refusal_of(Status status) {
+  if (status == Status::forbidden) return "The client's address is not in authorized_ips.\n";
+  if (status == Status::unauthorized)
+    return "Found no valid token, or a user without the rule @metrics in external_auth.\n";
+  return "The token cannot be checked now.\n";
+}
+
 }  // namespace
 
 http::Application make_application(std::shared_ptr<const Registry> registry, Health& health) {
@@ -91,10 +98,7 @@ http::Application with_metrics(std::shared_ptr<const Registry> registry, Metrics
     if (!reads(environ) || http::path_of(environ).below != "/metrics") return application(environ);
     const Status status = check(environ);
     if (status == Status::ok) return show_metrics(*registry, environ);
-    return text_reply(status, "text/plain",
-                      status == Status::unauthorized
-                          ? "Found no valid token, or a user without the rule @metrics in external_auth.\n"
-                          : "The token cannot be checked now.\n");
+    return text_reply(status, "text/plain", refusal_of(status));
   };
 }
 

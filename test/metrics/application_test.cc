@@ -55,7 +55,7 @@ TEST_CASE("the listener for metrics answers no other path and no other method") 
   CHECK(application(request("/metrics", "", "POST")).status == Status::method_not_allowed);
 }
 
-TEST_CASE("beside the modules, metrics need a user who may read them") {
+TEST_CASE("metrics beside the modules need the rule @metrics") {
   auto status = Status::unauthorized;
   const auto application = with_metrics(
       std::make_shared<Registry>(), [&status](const http::Environ&) { return status; },

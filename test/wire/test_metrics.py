@@ -146,6 +146,13 @@ def test_the_port_of_the_api_has_metrics_for_users_with_the_rule_metrics(start):
     assert scrape(session(token)).status == 401
 
 
+def test_authorized_ips_also_limit_metrics_on_the_port_of_the_api(start):
+    serves = merge(serving(), {"rest_cherrypy": {"authorized_ips": ["192.0.2.1"]}})
+    start(merge(serves, {"rest_fcgi": {"metrics": {"on_api": True}}}))
+    reply = api_of(serves).request("GET", "/metrics")
+    assert reply.status == 403 and "authorized_ips" in reply.text, reply
+
+
 def ready(api):
     reply = api.request("GET", "/ready")
     return reply.status, reply.json

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "rest_fcgi/config/config.h"
 #include "rest_fcgi/engine/engine.h"
 #include "rest_fcgi/engine/salt_metrics.h"
+#include "rest_fcgi/http/addresses.h"
 #include "rest_fcgi/http/application.h"
 #include "rest_fcgi/metrics/application.h"
 #include "rest_fcgi/metrics/registry.h"
@@ -17,7 +19,7 @@ namespace rest_fcgi::engine {
 /// The metrics and health checks of this process. Must outlive the applications that it returns. Thread-safe.
 class Monitor {
  public:
-  /// Makes a monitor, or returns null if neither `rest_fcgi: metrics: listen` nor `rest_fcgi: health` is set.
+  /// Makes a monitor, or returns null if the configuration turns on neither metrics nor health checks.
   [[nodiscard]] static std::unique_ptr<Monitor> make(const config::Settings& settings,
                                                      const Runtime& runtime);
 
@@ -43,7 +45,9 @@ class Monitor {
   [[nodiscard]] http::Application application() { return metrics::make_application(registry_, health_); }
 
   /// Returns `application` with replies to `GET /metrics` for users of `master` with the rule `@metrics`.
+  /// `authorized` has the only addresses that get replies. If `authorized` is absent, all addresses do.
   [[nodiscard]] http::Application with_metrics(std::shared_ptr<master::Master> master,
+                                               std::optional<http::Addresses> authorized,
                                                http::Application application);
 
   /// Returns `application` with replies to `/health` and `/ready`.
