@@ -62,9 +62,14 @@ TEST_CASE("further tasks wait, and run in order") {
 
 TEST_CASE("users take turns in the queue") {
   Workers workers({1, 100});
+  std::latch started(1);
   std::latch all_wait(1);
   std::string order;
-  submit(workers, [&](const std::stop_token&) { all_wait.wait(); });
+  submit(workers, [&](const std::stop_token&) {
+    started.count_down();
+    all_wait.wait();
+  });
+  started.wait();
   for (const char user : {'b', 'b', 'b', 'b', 'a', 'c', 'c'}) {
     auto room = workers.reserve(std::string(1, user), 1);
     REQUIRE(room);
