@@ -45,7 +45,8 @@ Error not_done(std::string_view what, const Error& error) {
 
 Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& options, const Clock& clock,
                                                            std::shared_ptr<store::Store> store,
-                                                           std::shared_ptr<PasswordHashLimiter> limiter) {
+                                                           std::shared_ptr<PasswordHashLimiter> limiter,
+                                                           std::shared_ptr<LoginCounts> counts) {
   if (store == nullptr) {
     auto in_memory = store::Store::open({});
     if (!in_memory) return std::move(in_memory).error();
@@ -60,7 +61,8 @@ Result<std::unique_ptr<Authenticator>> Authenticator::make(const Options& option
   made->eauths_ = *std::move(eauths);
   made->token_life_rule_ = options.token_expire_user_override;
   made->tokens_ = *std::move(tokens);
-  made->logins_ = Logins::make(options.login_guard, options.auth_cache_ttl, clock, std::move(store));
+  made->logins_ = Logins::make(options.login_guard, options.auth_cache_ttl, clock, std::move(store), nullptr,
+                               std::move(counts));
   return made;
 }
 

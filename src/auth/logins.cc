@@ -62,6 +62,13 @@ LoginGuard::Who who_of(const Credentials& credentials) {
   return {credentials.username, credentials.remote};
 }
 
+template <class Done>
+LoginCounts::What count_of(const Done& done) {
+  if (done) return LoginCounts::What::accepted;
+  if (done.error().kind == ErrorKind::authentication) return LoginCounts::What::refused;
+  return done.error().kind == ErrorKind::throttled ? LoginCounts::What::throttled : LoginCounts::What::failed;
+}
+
 template <class Value>
 using Table = std::unordered_map<Key, Value, DigestHash>;
 
@@ -83,12 +90,14 @@ struct Remembered {
 class GuardedLogins final : public Logins {
  public:
   GuardedLogins(const LoginGuardOptions& guard, std::chrono::seconds ttl, const Clock& clock,
-                std::shared_ptr<store::Store> store, std::shared_ptr<RevocationList> revocations)
+                std::shared_ptr<store::Store> store, std::shared_ptr<RevocationList> revocations,
+                std::shared_ptr<LoginCounts> counts)
       : guard_(guard, std::move(store), clock,
                [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }),
         ttl_(ttl),
         clock_(clock),
-        revocations_(std::move(revocations)) {}
+        revocations_(std::move(revocations)),
+        counts_(std::move(counts)) {}
 
   Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
                 std::string_view stamp) override;
@@ -102,6 +111,13 @@ class GuardedLogins final : public Logins {
   /// The result of a check that one thread makes and for which other threads wait.
   using Flight = std::promise<Outcome>;
 
+  /// Counts a login if it brought a password, and returns its result.
+  template <class Done>
+  Done counted(const Credentials& credentials, Done done);
+  Outcome login_uncounted(const Credentials& credentials, const Check& check, SteadyTime deadline,
+                          std::string_view stamp);
+  Result<void> guarded_uncounted(const Credentials& credentials, const std::function<Result<void>()>& attempt,
+                                 SteadyTime deadline);
   [[nodiscard]] Result<bool> admit(const Credentials& credentials);
   Outcome find_unrevoked(const Credentials& credentials, const Key& key, const Check& check,
                          SteadyTime deadline);
@@ -124,6 +140,7 @@ class GuardedLogins final : public Logins {
   const std::chrono::seconds ttl_;
   const Clock& clock_;
   const std::shared_ptr<RevocationList> revocations_;
+  const std::shared_ptr<LoginCounts> counts_;
   std::mutex mutex_;
   Table<Remembered> grants_;                    // The member is guarded by `mutex_`.
   Table<std::shared_future<Outcome>> flights_;  // The member is guarded by `mutex_`.
@@ -138,8 +155,19 @@ Result<bool> GuardedLogins::admit(const Credentials& credentials) {
   return is_user ? guard_.check(who_of(credentials)) : false;
 }
 
+template <class Done>
+Done GuardedLogins::counted(const Credentials& credentials, Done done) {
+  if (counts_ != nullptr && credentials.kind == Credentials::Kind::eauth) counts_->note(count_of(done));
+  return done;
+}
+
 Outcome GuardedLogins::login(const Credentials& credentials, const Check& check, SteadyTime deadline,
                              std::string_view stamp) {
+  return counted(credentials, login_uncounted(credentials, check, deadline, stamp));
+}
+
+Outcome GuardedLogins::login_uncounted(const Credentials& credentials, const Check& check,
+                                       SteadyTime deadline, std::string_view stamp) {
   const Result<bool> has_failed = admit(credentials);
   if (!has_failed) return has_failed.error();
   Outcome grant = find_unrevoked(credentials, key_of(credentials, stamp), check, deadline);
@@ -166,8 +194,9 @@ Outcome GuardedLogins::find_unrevoked(const Credentials& credentials, const Key&
 }
 
 Outcome GuardedLogins::login_anew(const Credentials& credentials, const Check& check, SteadyTime deadline) {
-  if (auto admitted = admit(credentials); !admitted) return std::move(admitted).error();
-  return check_user(credentials, check, deadline);
+  const Result<bool> admitted = admit(credentials);
+  return counted(credentials,
+                 admitted ? check_user(credentials, check, deadline) : Outcome(admitted.error()));
 }
 
 Key GuardedLogins::key_of(const Credentials& credentials, std::string_view stamp) const {
@@ -284,6 +313,12 @@ Error GuardedLogins::failed(LoginGuard::Attempt& attempt, Error error, const Cre
 
 Result<void> GuardedLogins::guarded(const Credentials& credentials,
                                     const std::function<Result<void>()>& attempt, SteadyTime deadline) {
+  return counted(credentials, guarded_uncounted(credentials, attempt, deadline));
+}
+
+Result<void> GuardedLogins::guarded_uncounted(const Credentials& credentials,
+                                              const std::function<Result<void>()>& attempt,
+                                              SteadyTime deadline) {
   if (auto admitted = admit(credentials); !admitted) return std::move(admitted).error();
   auto begun = guard_.begin(who_of(credentials), deadline);
   if (!begun) return std::move(begun).error();
@@ -305,8 +340,10 @@ void GuardedLogins::forget(const Credentials& credentials, const Grant& grant) {
 
 std::unique_ptr<Logins> Logins::make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
                                      const Clock& clock, std::shared_ptr<store::Store> store,
-                                     std::shared_ptr<RevocationList> revocations) {
-  return std::make_unique<GuardedLogins>(guard, ttl, clock, std::move(store), std::move(revocations));
+                                     std::shared_ptr<RevocationList> revocations,
+                                     std::shared_ptr<LoginCounts> counts) {
+  return std::make_unique<GuardedLogins>(guard, ttl, clock, std::move(store), std::move(revocations),
+                                         std::move(counts));
 }
 
 }  // namespace rest_fcgi::auth

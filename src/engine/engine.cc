@@ -33,10 +33,9 @@ Result<SaltEngine> make_salt_engine(const config::Settings& settings,
 
 Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings& settings,
                                                          std::unique_ptr<auth::Permissions> permissions,
-                                                         const SaltEngine& salt,
-                                                         const std::shared_ptr<store::Store>& store) {
+                                                         const SaltEngine& salt, const Runtime& runtime) {
   auto logins = auth::Logins::make(settings.auth.login_guard, settings.auth.auth_cache_ttl, system_clock(),
-                                   store, salt.revocations);
+                                   runtime.store, salt.revocations, runtime.logins);
   auto master = salt::make_master(settings.salt, std::move(logins), std::move(permissions), salt.runtime);
   if (!master || !salt.recorder) return master;
   return recording::make_master(*std::move(master), salt.recorder);
@@ -89,10 +88,10 @@ Result<std::shared_ptr<master::Master>> make_master(const config::Settings& sett
   auto permissions = auth::Permissions::make(settings.auth.external_auth);
   if (!permissions) return std::move(permissions).error();
   if (const auto* salt = std::get_if<SaltEngine>(&runtime.engine)) {
-    return make_salt_master(settings, *std::move(permissions), *salt, runtime.store);
+    return make_salt_master(settings, *std::move(permissions), *salt, runtime);
   }
-  auto authenticator =
-      auth::Authenticator::make(settings.auth, system_clock(), runtime.store, runtime.hash_limiter);
+  auto authenticator = auth::Authenticator::make(settings.auth, system_clock(), runtime.store,
+                                                 runtime.hash_limiter, runtime.logins);
   if (!authenticator) return std::move(authenticator).error();
   return embedded::make_master(settings.embedded, *std::move(authenticator), *std::move(permissions),
                                std::get<std::shared_ptr<embedded::Runtime>>(runtime.engine));

@@ -34,6 +34,18 @@ void write_job_counts(metrics::Writer& writer, const WriteCounts& writes) {
         writes.failed(What::job) + writes.failed(What::one_return));
 }
 
+void write_logins(metrics::Writer& writer, const auth::LoginCounts& counts) {
+  using What = auth::LoginCounts::What;
+  writer.metric(metrics::Type::counter, "rest_fcgi_logins_total", "Logins with a password, by result.");
+  const auto count = [&](std::string_view result, What what) {
+    writer.sample({{"result", result}}, static_cast<double>(counts.count(what)));
+  };
+  count("accepted", What::accepted);
+  count("refused", What::refused);
+  count("throttled", What::throttled);
+  count("failed", What::failed);
+}
+
 void write_master(metrics::Writer& writer, salt::Runtime& master) {
   writer.gauge("rest_fcgi_event_bus_joined", "Whether the event bus of the Salt master is joined.",
                master.check_event_bus() ? 1 : 0);
@@ -115,6 +127,7 @@ Monitor::Monitor(const config::Settings& settings, Runtime runtime) : runtime_(s
   });
   registry_->on_collect([this](metrics::Writer& writer) {
     write_store(writer, *runtime_.store);
+    write_logins(writer, *runtime_.logins);
     if (const WriteCounts* writes = writes_of(runtime_)) write_job_counts(writer, *writes);
     if (const auto* salt = std::get_if<SaltEngine>(&runtime_.engine)) write_master(writer, *salt->runtime);
   });

@@ -37,7 +37,7 @@ class LoginsFixture {
   explicit LoginsFixture(LoginGuardOptions guard = {.tries = 0},
                          std::chrono::seconds ttl = std::chrono::seconds(30),
                          std::shared_ptr<RevocationList> revocations = nullptr) {
-    remote = Logins::make(guard, ttl, clock, *store::Store::open({}), std::move(revocations));
+    remote = Logins::make(guard, ttl, clock, *store::Store::open({}), std::move(revocations), counts);
   }
 
   Result<std::shared_ptr<const Grant>> login(const Credentials& credentials) {
@@ -60,6 +60,7 @@ class LoginsFixture {
   }
 
   test::ManualClock clock;
+  const std::shared_ptr<LoginCounts> counts = std::make_shared<LoginCounts>();
   std::unique_ptr<Logins> remote;
   std::atomic<int> asked = 0;
   std::chrono::seconds lasts{std::chrono::hours(12)};

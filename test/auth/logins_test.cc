@@ -34,6 +34,22 @@ void refuses(LoginsFixture& logins, const Credentials& credentials, std::string_
 
 }  // namespace
 
+TEST_CASE("logins with a password are counted by their result") {
+  using What = LoginCounts::What;
+  LoginsFixture logins({.tries = 1});
+  CHECK(logins.login(with_password("ann", "sesame")));
+  CHECK(logins.login(with_password("ann", "sesame")));  // The grant is remembered.
+  CHECK(logins.login(with_token(kToken)));
+  CHECK_FALSE(logins.login(with_password("bob", "wrong")));
+  CHECK_FALSE(logins.login_anew(with_password("bob", "sesame")));  // The login guard refuses bob.
+  logins.answer = [](const Credentials&) { return Error{ErrorKind::unavailable, "no answer"}; };
+  CHECK_FALSE(logins.login(with_password("cid", "sesame")));
+  CHECK(logins.counts->count(What::accepted) == 2);
+  CHECK(logins.counts->count(What::refused) == 1);
+  CHECK(logins.counts->count(What::throttled) == 1);
+  CHECK(logins.counts->count(What::failed) == 1);
+}
+
 TEST_CASE("good credentials are checked once, and remembered for the ttl") {
   LoginsFixture logins;
   const auto first = logins.login(with_password("fred", "sesame"));

@@ -54,6 +54,7 @@ def test_requests_are_counted_by_module_status_and_client(started):
     api.request("POST", "/login", json.dumps({**CRED, "password": "wrong"}), JSON)
     found = samples(metrics)
     assert found['rest_fcgi_requests_total{module="rest_cherrypy",status="401",client="login"}'] == 1
+    assert found['rest_fcgi_logins_total{result="refused"}'] == 1 and found['rest_fcgi_logins_total{result="accepted"}'] == 3
     assert found["rest_fcgi_login_failures"] >= 1 and found["rest_fcgi_store_writable"] == 1
     assert found['rest_fcgi_requests_total{module="rest_cherrypy",status="200",client="local"}'] == 3
     assert found['rest_fcgi_requests_total{module="rest_cherrypy",status="404",client="none"}'] == 1

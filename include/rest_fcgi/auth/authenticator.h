@@ -15,6 +15,7 @@
 
 namespace rest_fcgi::auth {
 
+class LoginCounts;
 class Logins;
 class PasswordHashLimiter;
 class Tokens;
@@ -38,7 +39,8 @@ class Authenticator {
   /// memory. Errors: configuration, for a back end that cannot work with its settings.
   static Result<std::unique_ptr<Authenticator>> make(const Options& options, const Clock& clock,
                                                      std::shared_ptr<store::Store> store = nullptr,
-                                                     std::shared_ptr<PasswordHashLimiter> limiter = nullptr);
+                                                     std::shared_ptr<PasswordHashLimiter> limiter = nullptr,
+                                                     std::shared_ptr<LoginCounts> counts = nullptr);
   ~Authenticator();
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;

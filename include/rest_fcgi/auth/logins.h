@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,6 +40,24 @@ struct Grant {
   std::optional<Json> auth_list{};
 };
 
+/// Counts for the metrics the logins with a password, by their result. Thread-safe.
+class LoginCounts {
+ public:
+  enum class What : std::size_t {
+    accepted,
+    refused,    ///< The credentials are wrong.
+    throttled,  ///< The login guard refused the login.
+    failed,     ///< The credentials could not be checked.
+  };
+
+  void note(What what) noexcept { counts_[index(what)].fetch_add(1, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t count(What what) const noexcept { return counts_[index(what)]; }
+
+ private:
+  static std::size_t index(What what) noexcept { return static_cast<std::size_t>(what); }
+  std::array<std::atomic<std::uint64_t>, 4> counts_{};
+};
+
 /// Checks credentials with a back end or with a Salt master, limits password guesses, and remembers correct
 /// credentials. Threads with the same credentials share one check. Logins keeps keyed digests instead of
 /// passwords, and its memory is bounded. Logins is thread-safe.
@@ -49,10 +71,11 @@ class Logins {
   using Check = std::function<Result<Grant>(const Credentials&)>;
 
   /// Makes Logins that remember a grant for `ttl`. If `ttl` is 0, only chunks of one request share a grant.
-  /// `clock` must outlive the object. `revocations` may be null.
+  /// `clock` must outlive the object. `revocations` and `counts` may be null.
   static std::unique_ptr<Logins> make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
                                       const Clock& clock, std::shared_ptr<store::Store> store,
-                                      std::shared_ptr<RevocationList> revocations = nullptr);
+                                      std::shared_ptr<RevocationList> revocations = nullptr,
+                                      std::shared_ptr<LoginCounts> counts = nullptr);
   virtual ~Logins() = default;
 
   /// Returns a remembered grant of these credentials, or the result of `check`. Another thread may call

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <variant>
 
+#include "rest_fcgi/auth/logins.h"
 #include "rest_fcgi/auth/password_hash_limiter.h"
 #include "rest_fcgi/auth/revocation_list.h"
 #include "rest_fcgi/config/config.h"
@@ -33,6 +34,7 @@ struct Runtime {
   std::shared_ptr<store::Store> store;
   std::shared_ptr<auth::PasswordHashLimiter> hash_limiter;
   std::variant<std::shared_ptr<embedded::Runtime>, SaltEngine> engine;
+  std::shared_ptr<auth::LoginCounts> logins = std::make_shared<auth::LoginCounts>();
 };
 
 /// Returns a function that reserves microseconds for this process's job ids, so that other processes do not
