@@ -30,7 +30,8 @@ class Acceptor {
 
   void start();
 
-  /// Stops accepting and closes the socket. Unless the socket is shared, accepts all waiting connections.
+  /// Closes the listening socket. Before that, accepts all waiting connections, unless other processes share
+  /// the socket.
   void stop();
 
  private:

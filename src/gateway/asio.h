@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <type_traits>
-#include <utility>  // The coroutine headers of Asio in Boost 1.74 need <utility>.
+#include <utility>  // The coroutine headers of Asio in Boost 1.74 need <utility>, but do not include it.
 
 #include <boost/version.hpp>
 #if defined(__clang__) && BOOST_VERSION < 107700  // Boost 1.74 does not detect clang's coroutines.

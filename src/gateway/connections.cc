@@ -44,7 +44,7 @@ void Connections::sweep(SteadyTime now) {
       deadline = std::min(deadline, entry->since_.load() + kFarewell);
     if (now < deadline) continue;
     if (stage == Stage::reader || stage == Stage::work) {
-      // Makes the kernel discard data that the peer has not read.
+      // Makes close(2) discard data that the peer has not read.
       set_option(entry->socket_, SOL_SOCKET, SO_LINGER, linger{1, 0});
       entry->shut(SHUT_RDWR);
     } else {

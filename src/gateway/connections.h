@@ -11,10 +11,12 @@
 
 namespace rest_fcgi::gateway {
 
-/// The open connections with their deadlines. `sweep` ends late connections. Thread-safe.
+/// The open connections with their deadlines. `sweep` shuts down each connection whose deadline has passed.
+/// Thread-safe.
 class Connections {
  public:
-  /// The state of a connection. `make_room` closes connections in the order of this list, but not in `work`.
+  /// The state of a connection. `make_room` first closes connections in an earlier stage of this list. It
+  /// closes no connection in the stage `work`.
   enum class Stage {
     request,  ///< The connection waits for the peer's next request.
     body,     ///< The connection waits for the rest of a request's body.

@@ -90,7 +90,7 @@ class ServingGateway final : public Gateway {
     shared_.streams.wait_for_end(deadline);
     const std::size_t left = shared_.pool.stop(deadline);
     if (left != 0) log::warning(format("{} requests did not end within shutdown_timeout", left));
-    // Destroys the applications here, because the pool's threads may hold `Shared` for longer.
+    // Destroys the applications here, because a thread of the pool may keep `Shared` alive for longer.
     if (left == 0) shared_.replace({});
     return Ended{deadline, left};
   }

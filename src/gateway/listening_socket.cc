@@ -267,7 +267,8 @@ Result<UniqueFd> take_inherited_socket(int fd) {
   if (!taken) return failure(errno_text());
   const int flags = ::fcntl(taken.get(), F_GETFL);
   if (flags < 0 || ::fcntl(taken.get(), F_SETFL, flags | O_NONBLOCK) != 0) return failure(errno_text());
-  // Lengthens the queue, which another process may have made short. Requests fail while the queue is full.
+  // Lengthens the accept queue, because the creator of the socket may have set a short queue. Connections
+  // fail while the accept queue is full.
   if (::listen(taken.get(), kBacklog) != 0) return failure(errno_text());
   // Replaces `fd`, because child processes must neither inherit the socket nor read it as standard input.
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -328,7 +329,8 @@ Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActiva
 
 Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActivation& sockets) {
   if (!options.unix_path.empty()) {
-    auto made = open_unix_socket(options.unix_path, Options{});  // The socket has the mode 0660.
+    // The default Options give the socket file the mode 0660.
+    auto made = open_unix_socket(options.unix_path, Options{});
     if (made) return ListeningSocket{std::move(made->fd), false, true, std::move(made->file)};
     return failure(
         format("{}: cannot listen on unix:{}: {}", options.name, options.unix_path, made.error().message));
@@ -343,7 +345,7 @@ Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActiv
   const bool is_shared = given->is_open();
   auto fd = is_shared ? std::move(given) : listen_on(**address);
   if (!fd) return refusal(fd.error().message);
-  set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // Accepted connections inherit this option.
+  set_option(fd->get(), IPPROTO_TCP, TCP_NODELAY, 1);  // Accepted connections inherit TCP_NODELAY.
   return ListeningSocket{*std::move(fd), is_shared};
 }
 

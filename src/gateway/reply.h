@@ -11,7 +11,8 @@ namespace rest_fcgi::gateway {
 /// Returns `text` without control characters, because they could add another header.
 [[nodiscard]] std::string without_control(std::string_view text);
 
-/// Appends a response's headers, with `Content-Length` for a text body that the status allows.
+/// Appends the headers of a response to `head`. Adds `Content-Length` for a text body, if a response with
+/// this status can have a body.
 void append_headers(const http::Response& response, std::string& head);
 
 /// Returns the response of `application`. Logs an exception of `application` and returns status 500.

@@ -11,8 +11,8 @@
 
 namespace rest_fcgi::gateway {
 
-/// The listening sockets that a service manager passes from descriptor 3 on (sd_listen_fds(3)). Each socket
-/// is used by the server with the same address. Used by one thread.
+/// The listening sockets that a service manager passes as descriptors 3 and up (sd_listen_fds(3)). A server
+/// takes the socket that has the server's configured address. Used by one thread.
 class SocketActivation {
  public:
   /// Takes over the sockets of LISTEN_FDS. Errors: configuration, if LISTEN_FDS is malformed or a descriptor
@@ -28,7 +28,8 @@ class SocketActivation {
   /// Errors: configuration, if the socket has another address.
   [[nodiscard]] Result<UniqueFd> on_port(const sockaddr& wanted);
 
-  /// Checks that no socket is left. Only logs a unix socket. Errors: configuration, if a TCP socket is left.
+  /// Checks that the servers have taken all sockets. Logs a unix socket that no server has taken. Errors:
+  /// configuration, for such a TCP socket.
   [[nodiscard]] Result<void> check_rest() const;
 
  private:

@@ -20,9 +20,9 @@ struct ThreadPool::Loop {
   asio::io_context context{1};
   asio::executor_work_guard<Executor> work = asio::make_work_guard(context);
   bool has_thread = false;
-  std::uint64_t owner = 0;    ///< A number that changes when another thread takes the loop.
+  std::uint64_t owner = 0;    ///< A number that changes whenever a thread takes the loop.
   bool is_blocked = false;    ///< Whether the loop's thread may block.
-  std::uint64_t blocked = 0;  ///< The number of times that a thread of the loop began to block.
+  std::uint64_t blocked = 0;  ///< How often threads of this loop have begun to block.
   std::uint64_t seen = 0;     ///< The value of `blocked` at the last tick.
 };
 
@@ -40,10 +40,11 @@ constexpr std::chrono::milliseconds kTick{5};
 /// The number of ticks without a call after which idle threads stop looking for blocked loops.
 constexpr unsigned kQuietTicks = 20;
 
-/// For this number of ticks after a slow call, each call releases the loop of its thread at once.
+/// The number of ticks after a slow call in which each call immediately releases the loop of its thread.
 constexpr unsigned kSlowTicks = 20;
 
-/// The loop that this thread runs, or nullptr. `ownership` is the loop's `owner` at the time of the start.
+/// The loop that this thread runs, or nullptr. `ownership` is the value that the loop's `owner` got when this
+/// thread took the loop.
 thread_local void* running_loop = nullptr;
 thread_local std::uint64_t ownership = 0;
 
@@ -96,7 +97,7 @@ void ThreadPool::add_thread_locked() {
   }
 }
 
-/// Starts a thread if one more blocking thread would leave a loop without a thread.
+/// Starts a thread if another blocked thread would leave a loop without a thread.
 void ThreadPool::ensure_thread_locked() {
   if (blocking_ + loops_.size() >= threads_) add_thread_locked();
 }
@@ -196,7 +197,8 @@ void ThreadPool::end_blocking() noexcept {
   if (loop.has_thread && loop.owner == ownership) {
     loop.is_blocked = false;
   } else if (!loop.has_thread) {
-    loop.has_thread = true;  // No other thread has taken the released loop yet.
+    // No other thread has taken the released loop, so this thread takes the loop back.
+    loop.has_thread = true;
     ownership = ++loop.owner;
   } else {
     running_loop = nullptr;

@@ -47,7 +47,7 @@ class ThreadPool {
   /// the gateway. Errors: internal, if no thread can be started.
   Result<void> start(std::weak_ptr<void> owner);
 
-  /// A scope in which the thread that made it may block. The same thread destroys it.
+  /// A scope in which its thread may block. REQUIRES: one thread makes and destroys the object.
   class Blocking {
    public:
     explicit Blocking(ThreadPool& pool) : pool_(pool) { pool_.begin_blocking(); }
@@ -135,14 +135,15 @@ class ThreadPool {
   std::size_t calls_ = 0;
   std::size_t blocking_ = 0;       ///< The number of threads that may block.
   std::size_t most_blocking_ = 0;  ///< The highest value of `blocking_` since the last call of `shrink`.
-  std::size_t threads_ = 0;        ///< The number of threads, without the threads that `shrink` ends.
-  std::size_t running_ = 0;        ///< The number of threads, including the threads that `shrink` ends.
+  std::size_t threads_ = 0;  ///< The number of threads, without the threads that `shrink` has asked to end.
+  std::size_t running_ = 0;  ///< The number of threads that have not ended yet.
   std::size_t surplus_ = 0;
   std::size_t started_ = 0;  ///< The number of all threads started so far, used in their names.
   bool is_stopping_ = false;
   bool is_watched_ = false;  ///< Whether a thread waits for the next tick.
   unsigned quiet_ticks_ = 0;
-  unsigned slow_ticks_ = 0;  ///< The number of ticks in which each call releases its loop at once.
+  /// The number of further ticks in which each call immediately releases the loop of its thread.
+  unsigned slow_ticks_ = 0;
   bool is_start_failing_ = false;
   bool is_exhaustion_logged_ = false;
   SteadyTime next_look_;

@@ -54,7 +54,8 @@ bool FastCgiRequest::receive(http::Environ& environ) {
     connection_.release();  // libfcgi has already closed the descriptor.
     return false;
   }
-  // Refuses a request that ends between two variables. libfcgi only reports the end in FCGX_GetError.
+  // Refuses a request whose variables are incomplete. If they end between two variables, FCGX_Accept_r
+  // succeeds, and only FCGX_GetError reports the mistake.
   if (FCGX_GetError(libfcgi_.in) != 0 || libfcgi_.role != FCGI_RESPONDER) return false;
   is_kept_ = std::exchange(libfcgi_.keepConnection, 1) != 0;
   id_ = libfcgi_.requestId;

@@ -18,7 +18,7 @@
 
 namespace rest_fcgi::gateway {
 
-/// Initializes libfcgi, and restores the replaced signal handlers. Errors: internal. Thread-safe.
+/// Initializes libfcgi. Restores the signal handlers that libfcgi replaces. Errors: internal. Thread-safe.
 Result<void> init_libfcgi();
 
 /// The limits of a request's body. The server reads a refused body, too, because the web server reads the

@@ -27,7 +27,7 @@ class FastCgiServer {
 
  private:
   void begin(UniqueFd connection, int family);
-  /// Serves the requests of a connection. `patience` limits the wait for the first of these requests.
+  /// Serves all requests of a connection. `patience` is the longest wait for the first request.
   Task<> serve(UniqueFd connection, int family, std::unique_ptr<Connections::Entry> entry,
                std::chrono::milliseconds patience);
   UniqueFd answer(UniqueFd connection);

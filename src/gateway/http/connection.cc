@@ -191,7 +191,7 @@ Task<error_code> HttpConnection::read_body(RequestParser& parser) {
   entry_.wait(Stage::body, since + timeout);
   if (parser.expects_continue() && !parser.is_done() && buffer_.size() == 0) co_await writer_.send_continue();
   error_code error;
-  // Waits for the whole end of an empty chunked body. Beast before Boost 1.86 fails an assertion if it
+  // Waits until an empty chunked body is complete. Beast before Boost 1.86 fails an assertion if such a body
   // arrives byte by byte (https://github.com/boostorg/beast/pull/2861).
   while (parser.chunked() && buffer_.size() < kLeastChunked && may_be_empty(buffer_)) {
     const std::size_t size =

@@ -47,7 +47,7 @@ struct Peer {
 /// Serves the requests of one HTTP connection in order. Owns the socket. Used by one thread at a time.
 class HttpConnection {
  public:
-  /// Takes the socket. REQUIRES: `shared` outlives the connection.
+  /// Takes ownership of the socket. REQUIRES: `shared` outlives the connection.
   HttpConnection(Shared& shared, std::shared_ptr<const HttpPort> port, Socket socket, Peer peer);
 
   Task<> run();

@@ -49,7 +49,7 @@ void Framing::gather(std::span<const http::Feed::Part> parts, IovecBuffer& out) 
   std::size_t size = 0;
   for (const auto& part : parts) size += part.text.size();
   out.begin(parts.size() + size / kMostInRecord + 2);
-  // An empty chunk or record would end the stream, so none is added.
+  // Skips parts without bytes, because an empty chunk or record would end the stream.
   if (size == 0 && form_ != Form::messages) return;
   if (form_ == Form::records) return gather_records(parts, size, out);
   if (form_ == Form::chunks) out.add_glue(format("{:x}\r\n", size));

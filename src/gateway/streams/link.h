@@ -19,7 +19,7 @@
 namespace rest_fcgi::gateway {
 
 /// The connection of an event stream. Beast writes the control frames of a WebSocket, and the listener writes
-/// its messages. A write begins only after the end of the last write. Used by the thread of the streams.
+/// its messages. Each write waits for the end of the previous write. Used by the thread of the streams.
 class Link {
  public:
   using executor_type = Executor;

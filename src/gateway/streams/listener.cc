@@ -30,7 +30,7 @@ websocket::close_reason close_reason(const http::Feed::End& why) {
   websocket::close_reason reason(static_cast<websocket::close_code>(why.code));
   std::size_t size = std::min(why.reason.size(), reason.reason.max_size());
   while (!is_utf8(std::string_view(why.reason).substr(0, size)))
-    --size;  // The loop ends, because an empty text is valid UTF-8.
+    --size;  // The loop ends at size 0, because the empty text is valid UTF-8.
   reason.reason.assign(why.reason.data(), size);
   return reason;
 }
@@ -153,7 +153,8 @@ Task<> Listener::listen() {
   std::array<char, 512> ignored_bytes;
   for (;;) {
     co_await link_.async_read_some(asio::buffer(ignored_bytes), use_task);
-    // A web server sends only FCGI_ABORT_REQUEST during the reply, so the stream ends.
+    // During a FastCGI reply, the web server sends only FCGI_ABORT_REQUEST. Received bytes therefore end the
+    // stream.
     if (framing_.form() == Framing::Form::records && !deadline_) co_return;
   }
 }
@@ -168,14 +169,16 @@ Task<> Listener::hear_messages() {
     if (error) break;
     const std::string_view text(static_cast<const char*>(message.data().data()), message.size());
     if (websocket_->got_text() && !is_utf8(text)) {
-      // Ends the stream, because the text is not UTF-8. Beast misses this if the last frame is empty.
+      // Ends the stream, because the text is not UTF-8. Beast does not notice malformed UTF-8 if the last
+      // frame of a message is empty.
       feed_.reset();
       early_end_ = http::Feed::End{websocket::close_code::bad_payload, ""};
       group_.news.cancel();
     }
     if (feed_) {
       feed_->on_message(text, websocket_->got_text());
-      // Beast may answer a close frame in the next read, so the feed's answers are sent before it.
+      // Sends the feed's answers before the next read, because this read may answer a close frame and so end
+      // the WebSocket.
       has_heard_ = true;
       group_.news.cancel();
       while (has_heard_ && !deadline_) co_await answered_.async_wait(use_task_with(error));
@@ -218,7 +221,7 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
 void Listener::drop_late(std::string_view why) {
   ++group_.slow;
   log::info(format("a stream was closed: {}", why));
-  // Makes the kernel discard data that the peer has not read.
+  // Makes close(2) discard data that the peer has not read.
   set_option(link_.transport().socket().native_handle(), SOL_SOCKET, SO_LINGER, linger{1, 0});
   drop();
 }

@@ -31,7 +31,8 @@ struct ListenerGroup {
 
   asio::io_context& context;
   const StreamLimits limits;
-  const http::Wake wake;  ///< Makes the thread of the streams cancel `news`. Callable from any thread.
+  /// Makes the thread of the streams cancel the timer `news`. Callable from any thread.
+  const http::Wake wake;
   std::atomic<std::uint64_t>& slow;
   Timer news;  ///< A cancel of this timer makes each listener ask its feed for new parts.
   bool is_stopping = false;
@@ -41,7 +42,8 @@ struct ListenerGroup {
 /// feed. Owns the connection and the feed. Used by the thread of the streams.
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
-  /// Takes the stream. REQUIRES: `group` outlives the coroutines of the listener.
+  /// Takes ownership of the connection and the feed in `stream`. REQUIRES: `group` outlives the coroutines of
+  /// the listener.
   Listener(ListenerGroup& group, NewStream stream);
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -51,7 +53,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   /// Checks the time limits. Returns true if a keep-alive is due. The caller then cancels `news`.
   bool sweep(SteadyTime now);
 
-  /// Closes the connection, which ends the coroutines.
+  /// Closes the connection. This ends the listener's coroutines.
   void drop();
 
   [[nodiscard]] bool is_gone() const noexcept { return is_gone_; }
@@ -83,8 +85,9 @@ class Listener : public std::enable_shared_from_this<Listener> {
   bool is_gone_ = false;
   bool has_heard_ = false;  ///< Whether the feed got a message whose answers are not sent yet.
   bool is_keep_alive_due_ = false;
-  std::vector<http::Feed::Part> backlog_;     ///< The parts that were taken from the feed during a write.
-  std::optional<http::Feed::End> early_end_;  ///< The end of a feed that ended during a write.
+  /// The parts that were taken from the feed while a write was pending.
+  std::vector<http::Feed::Part> backlog_;
+  std::optional<http::Feed::End> early_end_;  ///< The end that the feed reported while a write was pending.
   std::optional<SteadyTime> deadline_;        ///< The time at which an ending connection is closed.
 };
 

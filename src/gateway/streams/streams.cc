@@ -22,7 +22,7 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-/// If a pass over all feeds takes at most this time, the next pass may follow at once.
+/// If a pass over all feeds takes at most this time, the next pass may follow immediately.
 constexpr std::chrono::microseconds kQuick{200};
 
 /// The longest pause between two passes over all feeds.
@@ -58,7 +58,7 @@ class Streams::Wakeup {
   std::atomic<bool> is_asked_ = false;
 };
 
-/// The objects that exist while there are streams.
+/// The event loop of the streams and its objects. They exist while at least one stream is open.
 struct Streams::Loop {
   Loop(const StreamLimits& limits, std::function<void()> task, std::atomic<std::uint64_t>& slow)
       : wakeup(std::make_shared<Wakeup>(context, std::move(task))),
@@ -148,7 +148,8 @@ void Streams::pass() {
   }
   loop_->trim.note_work();
   loop_->group.news.cancel();
-  asio::post(loop_->context, [this, begun] {  // This task runs after the listeners that waited for `news`.
+  // This task runs after all listeners that the cancel of `news` has resumed.
+  asio::post(loop_->context, [this, begun] {
     const SteadyTime ended = system_clock().steady();
     if (ended - begun > kQuick) {
       loop_->next_pass = ended + std::min<SteadyTime::duration>(ended - begun, kMostRest);

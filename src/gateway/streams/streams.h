@@ -28,10 +28,11 @@ struct StreamLimits {
   std::size_t rate = 4096;  ///< The least average rate at which the peer reads, in bytes a second.
   std::chrono::milliseconds keep_alive{
       15000};  ///< The time without a write before `Feed::keep_alive` is sent.
-  /// The longest time in which a WebSocket's peer sends nothing. The listener sends a ping after half of it.
+  /// The longest time in which a WebSocket's peer sends nothing. After half of this time, the listener sends
+  /// a ping.
   std::chrono::milliseconds silence{60000};
   std::chrono::milliseconds end{2000};   ///< The time in which the peer must close an ending connection.
-  std::chrono::milliseconds sweep{500};  ///< The interval at which these limits are checked.
+  std::chrono::milliseconds sweep{500};  ///< The interval at which the limits of the streams are checked.
 };
 
 using UpgradeRequest = boost::beast::http::request<boost::beast::http::empty_body>;
@@ -62,7 +63,8 @@ class Streams {
   /// Ends all streams. Streams that are added later end at once.
   void close();
 
-  /// Waits until all streams have ended. At `deadline`, closes the others. REQUIRES: `close` was called.
+  /// Waits until all streams have ended. At `deadline`, closes the streams that are still open. REQUIRES:
+  /// `close` was called.
   void wait_for_end(SteadyTime deadline);
 
   [[nodiscard]] std::size_t count() const {
