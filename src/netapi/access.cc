@@ -36,8 +36,8 @@ std::string_view host_of(std::string_view origin) {
   return host.find_first_of("/?# \t") == std::string_view::npos ? host : std::string_view();
 }
 
-/// Returns the scheme of the client's URL, or an empty text if a proxy sends no X-Forwarded-Proto. The header
-/// is safe: if a page added it to a request with a cookie, the browser would send a CORS preflight.
+/// Returns the scheme of the client's URL. Returns an empty text if a proxy sends no X-Forwarded-Proto. A
+/// page cannot forge X-Forwarded-Proto, because the browser would first send a CORS preflight.
 std::string_view scheme_of(const Environ& environ) {
   if (is_encrypted(environ)) return "https";
   for (const char* const name : {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_REAL_IP"}) {

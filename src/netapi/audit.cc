@@ -24,7 +24,7 @@ struct Field {
   [[nodiscard]] std::string_view name() const { return label.substr(1, label.size() - 2); }
 };
 
-/// Whether a character needs no quotes, for each character.
+/// For each character, whether a value with this character needs no quotes.
 constexpr auto kNeedsNoQuotes = [] {
   std::array<bool, 256> plain{};
   for (int c = '!'; c <= '~'; ++c) plain[static_cast<std::size_t>(c)] = c != '"' && c != '\\' && c != '=';
@@ -64,7 +64,7 @@ std::string iso_time(WallTime time) {
 using auth::Credentials;
 
 constexpr std::size_t kMaxJoined =
-    512;  // The largest size of joined names in bytes. An audit line shows fewer bytes.
+    512;  // The size in bytes after which no more names are joined. An audit line shows fewer bytes.
 
 template <class List, class Name>
 std::string joined(const List& list, Name name) {

@@ -20,7 +20,7 @@ using http::Status;
 using lowstate::Chunk;
 using lowstate::Client;
 
-/// Checks the form of all tokens. The error has Salt's text.
+/// Checks that the tokens in all chunks have the form of a token. The error has Salt's text.
 Result<void> check_tokens(JsonValue chunks) {
   const auto is_bad = [](JsonValue chunk) {
     const auto token = lowstate::find_nonempty(chunk, "token");
@@ -105,7 +105,8 @@ std::string salt_text_of(const Chunk& chunk, const Error& error) {
   const Credentials& credentials = chunk.credentials;
   const bool denied = error.kind == ErrorKind::authorization;
   if (credentials.kind == Credentials::Kind::none) return error.message;
-  // Calls of `ssh` have other texts, because Salt's netapi checks their credentials without the master.
+  // For wrong credentials, `ssh` has another text than `local`, because Salt's netapi checks the credentials
+  // of `ssh` without the master.
   const bool ssh = chunk.client == Client::ssh;
   if (denied && chunk.is_local()) return "Authorization error occurred.";
   if (chunk.is_local() && !ssh) return "Authentication error occurred.";
@@ -150,7 +151,7 @@ Response refused(const RequestContext& context, Error error, const Chunk& chunk,
   return fail(context, error, completed);
 }
 
-/// Replaces results without minions by the sentence of rest_tornado.
+/// If the target of a chunk matched no minion, replaces its result by rest_tornado's text for this case.
 void set_no_minions_text(std::vector<Completed>& completed) {
   for (Completed& one : completed) {
     const bool waits = one.client == Client::local || one.client == Client::local_subset;

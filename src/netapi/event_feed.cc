@@ -84,7 +84,7 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     if (events.empty() || !parts.empty()) return std::nullopt;
     opened_file += events.size();
     if (opened_file < kMaxEventsPerTurn) continue;
-    // Ends the call, so that other streams can run. The wakeup makes the server call again.
+    // Ends this call, so that other streams can run. `wake` makes the server call `take` again.
     if (wake) (*wake)();
     return std::nullopt;
   }
@@ -96,7 +96,7 @@ void EventFeed::add_own_messages(std::vector<Part>& parts) {
   for (; replies_ > 0; --replies_) parts.push_back({nullptr, kReceived});
   if (!ready_ || !lost_events_ || view_) return;
   const EventPtr loss = std::exchange(lost_events_, nullptr);
-  // The message about the loss has no id, so a reconnecting client continues after the last event.
+  // The message about lost events has no id, so a reconnecting client continues after the last event.
   parts.push_back({loss, is_socket ? message_of(*loss) : loss->block()});
 }
 
@@ -155,7 +155,8 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
 
 void EventFeed::begin() {
   ready_ = true;
-  // Keeps older events if the client resumes, or if the view got its grains during the handshake.
+  // Skips events that are older than the client's ready message. Keeps these events if the client resumes, or
+  // if the formatted view got its grains during the handshake.
   if (!resumes_ && setup_.grains == Json()) reader_->skip_to_end();
   if (!view_) return;
   if (setup_.refused) {

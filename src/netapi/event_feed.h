@@ -23,7 +23,7 @@ using CallMaster = StreamRegistry::Subscription::Call;
 
 struct FeedFormat {
   enum class Shows {
-    blocks,     ///< Blocks of server-sent events, from the start.
+    blocks,     ///< Server-sent events. The stream does not wait for a message of the client.
     lines,      ///< WebSocket messages `data: {...}`.
     json,       ///< WebSocket messages with JSON.
     formatted,  ///< WebSocket messages with Salt's formatted view.
@@ -37,13 +37,14 @@ struct FeedFormat {
 
 /// The data that the formatted view needs besides events.
 struct FormattedSetup {
-  std::optional<std::string> refused{};  ///< Why the user may not have the view. Absent if allowed.
-  Json grains;                           ///< An object from minion id to grains. Null requests the grains.
+  /// The reason why the user may not have the view. Absent if the user may.
+  std::optional<std::string> refused{};
+  Json grains;  ///< An object from minion id to grains. If null, the stream requests the grains.
   CallMaster call;
 };
 
-/// The event stream of one listener. On a WebSocket, events are sent after the client's message `websocket
-/// client ready`. The stream ends with the session, or if the reader has an error.
+/// The event stream of one client. A WebSocket gets events only after the client has sent `websocket client
+/// ready`. The stream ends when the session ends, or when the reader of events fails.
 class EventFeed final : public http::Feed {
  public:
   EventFeed(FeedFormat form, std::unique_ptr<StreamRegistry::Subscription> subscription,
@@ -51,7 +52,8 @@ class EventFeed final : public http::Feed {
 
   /// Begins the stream with a message that events after the event `last_event_id` are lost.
   void report_lost_events(std::string_view last_event_id);
-  /// Continues after the listener's last event and sends events older than `websocket client ready`, too.
+  /// Continues after the last event that the client got. A WebSocket then also gets events from before its
+  /// message `websocket client ready`.
   void resume() { resumes_ = true; }
   /// Sets the data for the formatted view. REQUIRES: the stream shows the formatted view.
   void set_formatted_setup(FormattedSetup needs) { setup_ = std::move(needs); }

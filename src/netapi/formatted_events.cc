@@ -174,7 +174,8 @@ void FormattedEvents::fill_in_job(const std::string& jid, JsonValue listed) {
   update_totals(job);
 }
 
-/// Removes jobs that finished more than `keep_finished` ago, and the oldest jobs if there are too many.
+/// Removes jobs that finished more than `keep_finished` ago. While the jobs exceed a limit, removes the
+/// oldest jobs.
 void FormattedEvents::drop_old_jobs() {
   const SteadyTime now = clock_.steady();
   const auto forget = [this](std::list<Job>::iterator at) {
@@ -228,7 +229,7 @@ void FormattedEvents::key_event(JsonValue data) {
   minions_changed_ = minions_changed_ || changed;
 }
 
-/// Handles the start of a minion. From this time the minion can return its grains.
+/// Handles the start of a minion. A started minion can return its grains.
 void FormattedEvents::minion_start(const std::string& id) {
   const auto found = minions_.find(id);
   if (found != minions_.end() && found->second.empty()) new_minions_.push_back(id);

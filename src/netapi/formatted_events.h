@@ -34,8 +34,8 @@ struct FormattedLimits {
 };
 
 /// Salt's formatted view of events for one listener, with all minions and jobs. Each change makes a frame
-/// with all minions or all jobs. Removes jobs that finished more than `keep_finished` ago, and the oldest
-/// jobs if there are too many. Used by one thread.
+/// with all minions or all jobs. Removes jobs that finished more than `keep_finished` ago. While the jobs
+/// exceed a limit, removes the oldest jobs. Used by one thread.
 class FormattedEvents {
  public:
   FormattedEvents(const FormattedStyle& style, const Clock& clock, FormattedLimits limits = {})
@@ -63,7 +63,7 @@ class FormattedEvents {
     std::string jid;
     std::string start_time{"null"}, fun{"null"}, tgt{"null"}, tgt_type{"null"};  ///< JSON values.
     std::map<std::string, std::string, std::less<>>
-        minions{};  ///< Maps minion ids to returns in JSON. Empty before the return.
+        minions{};  ///< Maps minion ids to returns in JSON. The text is empty until the minion returns.
     std::size_t bytes = 0;
     std::optional<SteadyTime> finished{};
   };

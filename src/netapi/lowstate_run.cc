@@ -142,14 +142,15 @@ RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<
   std::vector<Thread> others;
   others.reserve(kThreads);
   while (others.size() + 1 < std::min(kThreads, permits.size())) {
-    if (!helper_places.try_acquire()) break;  // No helper thread is left, so fewer threads run the chunks.
+    // Other requests use all additional threads, so fewer threads run these chunks.
+    if (!helper_places.try_acquire()) break;
     auto thread = Thread::start(
         "lowstate", [&work, held = HelperPlace(&helper_places)] { work(); }, kSmallStack);
     if (!thread) break;
     others.push_back(*std::move(thread));
   }
   work();
-  others.clear();  // The destructors wait for the end of the other threads.
+  others.clear();  // The destructor of each Thread waits until the thread ends.
   RunResult ran;
   std::optional<Completed> partial;  // The results that the failed chunk returned before its failure.
   for (std::size_t i = 0; i < permits.size(); ++i) {

@@ -45,8 +45,9 @@ auto guarded(const Call& call) -> decltype(call()) {
 
 struct AdmissionOptions {
   SteadyTime deadline;
-  bool own = false;  ///< Whether this program chose the client, so `netapi_enable_clients` does not apply.
-  /// Checks that `user` may send requests from the client's address. If empty, every user may.
+  bool own = false;  ///< Whether this program chose the client. `netapi_enable_clients` then does not apply.
+  /// Checks that `user` may send requests from the client's address. Without a function, all addresses are
+  /// allowed.
   std::function<Result<void>(std::string_view user)> check_address{};
 };
 

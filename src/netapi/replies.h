@@ -26,13 +26,13 @@ struct ErrorRow {
 /// Returns the row of an error kind. The statuses of all errors come from this table.
 [[nodiscard]] const ErrorRow& row_for(ErrorKind kind) noexcept;
 
-/// A chunk that ran, with its results. In a list, only the last chunk can be a failed chunk.
+/// A chunk that ran, with its results. In a list of these objects, only the last chunk can have failed.
 struct Completed {
   lowstate::Client client;
   client::Reply reply;
 };
 
-/// Moves the start gates of asynchronous jobs out of the replies.
+/// Moves the start gates out of the replies. An asynchronous job starts when its start gate is destroyed.
 [[nodiscard]] std::vector<master::StartGate> take_gates(std::vector<Completed>& completed);
 
 [[nodiscard]] http::Response json_reply(http::Status status, std::string text);

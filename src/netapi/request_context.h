@@ -110,13 +110,15 @@ struct RequestContext {
   SteadyTime deadline;
   const Route* route = nullptr;
   std::vector<std::string> below;  ///< The parts of the request's path below the route's path.
-  std::string base;  ///< The path above all URLs of the application, without a slash at its end.
-  std::optional<Media> media = Media::json;  ///< The media type of the reply. std::nullopt if not acceptable.
+  std::string base;  ///< The URL path of the application's page `/`, without a slash at its end.
+  /// The media type of the reply. std::nullopt if the Accept header allows none of the types.
+  std::optional<Media> media = Media::json;
   Media error_media = Media::json;
   std::optional<master::Session> session;
   Body body;
-  std::vector<master::StartGate> gates{};  ///< The start gates of the asynchronous jobs of this request.
-  std::string_view client{};               ///< The client of the first chunk. Empty without chunks.
+  /// The start gates of this request's asynchronous jobs. A job starts when its gate is destroyed.
+  std::vector<master::StartGate> gates{};
+  std::string_view client{};  ///< The client of the first chunk. Empty if the request has no chunks.
 
   [[nodiscard]] std::string_view remote() const { return environ.get("REMOTE_ADDR"); }
 };

@@ -256,7 +256,8 @@ bool has_default_path(const Route& route) {
 /// Refuses two routes with the same path. The error names the configuration key.
 Result<void> check_paths(const std::vector<Route>& routes) {
   for (const Route& route : routes) {
-    if (route.option.empty() || route.path.empty()) continue;  // The path `/` is allowed, as in salt-api.
+    // As in salt-api, several routes may have the path `/`.
+    if (route.option.empty() || route.path.empty()) continue;
     if (has_default_path(route)) continue;
     const auto other = std::find_if(routes.begin(), routes.end(), [&](const Route& one) {
       return &one != &route && one.path == route.path;

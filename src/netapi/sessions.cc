@@ -74,7 +74,8 @@ Credentials credentials_in(const RequestContext& context, JsonValue object) {
 }
 
 /// Logs in with the credentials of `object` and writes an audit line. A malformed `token_expire` is an error
-/// only for users who may choose the lifetime of the token. As in Salt, it is ignored for other users.
+/// only for users who may choose the lifetime of the token. For other users, `token_expire` is ignored, as in
+/// Salt.
 Result<Session> log_in_with(const RequestContext& context, JsonValue object, std::string_view what) {
   const Credentials credentials = credentials_in(context, object);
   const auto refused = [&](Error error) {

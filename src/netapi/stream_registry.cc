@@ -32,7 +32,8 @@ struct StreamRegistry::TokenGroup {
   master::EventPermit permit;
   std::string end_reason{};
   std::vector<Subscription*> subscriptions{};
-  std::atomic<unsigned> changes{0};  ///< The number of changes of the group and of checks of its token.
+  /// The number of changes of the group, plus the number of checks of the token.
+  std::atomic<unsigned> changes{0};
 };
 
 StreamRegistry::~StreamRegistry() {
@@ -62,7 +63,7 @@ void StreamRegistry::end_streams(SecretView token) {
   if (group) change_and_wake(*group, [&group] { group->end_reason = kLoggedOut; });
 }
 
-/// Returns the group of the token, or null. REQUIRES: the caller holds `mutex_`.
+/// Returns the group of streams with this token, or null. REQUIRES: the caller holds `mutex_`.
 std::shared_ptr<StreamRegistry::TokenGroup> StreamRegistry::find(SecretView token) const {
   for (const std::shared_ptr<TokenGroup>& group : groups_) {
     if (group->end_reason.empty() && equal_in_constant_time(group->token.reveal().text, token.reveal()))
@@ -96,7 +97,8 @@ Result<std::unique_ptr<StreamRegistry::Subscription>> StreamRegistry::open(
   if (auto started = start_threads(); !started) return std::move(started).error();
   const auto group = group_of(session, permit);
   std::unique_ptr<Subscription> subscription(new Subscription(shared_from_this(), group));
-  // If the group exists, its permit may be newer. `changes - 1` makes the first `poll` return this permit.
+  // An existing group may have a newer permit than this session. `changes - 1` makes the first `poll` return
+  // the permit of the group.
   subscription->changes_ = group->subscriptions.empty() ? group->changes.load() : group->changes - 1;
   group->subscriptions.push_back(subscription.get());
   ++open_;
@@ -160,7 +162,8 @@ void StreamRegistry::Subscription::call(std::string chunk, Call call, std::strin
   streams_->changed_.notify_all();
 }
 
-/// Applies `change` to the group and wakes its streams. REQUIRES: the caller does not hold `mutex_`.
+/// Calls `change`, which changes the group, and wakes the streams of the group. REQUIRES: the caller does not
+/// hold `mutex_`.
 void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void()>& change) {
   std::vector<http::Wake> wakes;
   {
@@ -175,8 +178,8 @@ void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void
   for (const http::Wake& wake : wakes) (*wake)();
 }
 
-/// Checks a group's token. If the session has ended, ends the group's streams. Returns false if the master
-/// did not answer.
+/// Checks the token of a group of streams. If the session has ended, ends these streams. Returns false if the
+/// master did not answer.
 bool StreamRegistry::check(const client::NetapiClient& client, TokenGroup& group, SteadyTime deadline) {
   const auto end = [&group](const std::string& why) { return [&group, why] { group.end_reason = why; }; };
   if (clock_.wall() >= group.expire) {

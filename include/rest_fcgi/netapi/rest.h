@@ -35,7 +35,7 @@ namespace rest_fcgi::netapi {
 
 /// Makes Salt's `rest_wsgi`, which answers a POST of lowstate to `/` with `{"return": [...]}`. All chunks are
 /// checked before one of them runs. If a chunk fails, `completed` has the results of earlier chunks, and
-/// `partial` has its own results. Without PATH_INFO, the path comes from REQUEST_URI.
+/// `partial` has the results of the failed chunk. Without PATH_INFO, the path comes from REQUEST_URI.
 [[nodiscard]] http::Application make_rest_wsgi(const Options& options,
                                                std::shared_ptr<const client::NetapiClient> client,
                                                const Clock& clock);

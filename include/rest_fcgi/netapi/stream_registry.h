@@ -84,7 +84,7 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
 
     const std::shared_ptr<StreamRegistry> streams_;
     const std::shared_ptr<TokenGroup> group_;
-    unsigned changes_ = 0;         ///< The number of changes of `group_` that `poll` has returned.
+    unsigned changes_ = 0;         ///< The value of `TokenGroup::changes` at the last `poll`.
     http::Wake wake_;              // The mutex of `streams_` guards this member.
     std::vector<Answer> answers_;  // The mutex of `streams_` guards this member.
   };
@@ -120,8 +120,9 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
   StreamLimits limits_;
   std::vector<std::shared_ptr<TokenGroup>> groups_;
   std::size_t open_ = 0;
-  std::deque<QueuedCall> queue_;    ///< The waiting calls. The running call is at the front.
-  bool has_dropped_calls_ = false;  ///< Whether calls were dropped since the queue was last empty.
+  std::deque<QueuedCall> queue_;  ///< The queued calls. The running call stays at the front.
+  /// Whether a full queue has dropped a call since the queue was last empty.
+  bool has_dropped_calls_ = false;
   SteadyTime last_check_{};
   bool check_now_ = false;
   bool has_new_stream_ = false;  ///< Whether a stream was opened since the last check of all tokens.
