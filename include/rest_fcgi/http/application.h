@@ -47,7 +47,7 @@ class Environ {
 };
 
 enum class Status {
-  /// The status that starts a WebSocket. The body must be a `Feed`.
+  /// Starts a WebSocket. REQUIRES: the body of the response is a `Feed`.
   switching_protocols = 101,
   ok = 200,
   accepted = 202,
