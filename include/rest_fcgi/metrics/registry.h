@@ -54,8 +54,8 @@ class Histogram {
     nanoseconds_.add(static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0)));
   }
 
-  /// Returns the number of durations in this bucket, without lower buckets. The last bucket,
-  /// `kBounds.size()`, has no upper bound.
+  /// Returns the number of durations in this bucket alone. The last bucket, `kBounds.size()`, has no upper
+  /// bound.
   [[nodiscard]] std::uint64_t count(std::size_t bucket) const noexcept { return counts_[bucket].value(); }
   [[nodiscard]] double sum() const noexcept { return static_cast<double>(nanoseconds_.value()) / 1e9; }
 
