@@ -117,8 +117,9 @@ void configure(CURL* handle, const std::string& url, const TokenHeader& header, 
   curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_PROXY, "");  // A proxy would see the token.
-  // Reads SSL_CERT_FILE, which the programs curl and openssl read, but libcurl does not.
+  curl_easy_setopt(handle, CURLOPT_PROXY, "");  // Uses no proxy, because a proxy would see the token.
+  // Trusts the certificates in SSL_CERT_FILE. The programs curl and openssl read this variable, but libcurl
+  // does not.
   if (const char* file = std::getenv("SSL_CERT_FILE"); file != nullptr && *file != '\0')
     curl_easy_setopt(handle, CURLOPT_CAINFO, file);
 }
