@@ -131,7 +131,8 @@ Result<void> Batch::fill_window() {
 }
 
 void Batch::take_in(const Arrival& arrival) {
-  if (at_work_.erase(std::string(arrival.minion)) == 0) return;  // The batch has not asked `arrival.minion`.
+  // The batch has not started this minion, so the return is ignored.
+  if (at_work_.erase(std::string(arrival.minion)) == 0) return;
   if (local_.batch_wait.count() > 0) kept_places_.push_back(call_.clock.steady() + local_.batch_wait);
   if (arrival.ret == nullptr) return take_silent(arrival.minion);
   if (local_.failhard && arrival.ret->retcode > 0) failed_ = true;

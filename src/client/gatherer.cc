@@ -154,7 +154,8 @@ Result<const master::Job*> Gatherer::publish(const Publication& publication) {
   Result<master::Job> job = call_.master.publish(call_.permit, publication, returns);
   if (!job) return std::move(job).error();
   const SteadyTime now = call_.clock.steady();
-  // Waits for all chosen minions, because a master reports minions below its syndics as missing.
+  // Waits for all minions in `publication.only`. A master reports minions below its syndics as missing,
+  // although these minions can return.
   const bool may_be_below = timeouts_.syndic_wait.count() > 0 && !job->jid.empty() && job->returned.empty();
   if (publication.only && may_be_below) job->minions = *publication.only;
   Active& active = jobs_.emplace_back(*std::move(job), timeouts_, now);
@@ -182,7 +183,8 @@ Result<std::optional<Arrival>> Gatherer::next(SteadyTime until) {
     ready_.clear();
     handed_out_ = 0;
     if (active_.empty() && until == SteadyTime::max()) return std::optional<Arrival>();
-    // Reads the mailbox before the clock, so that a slow host still takes a received return.
+    // Reads the mailbox before it checks the deadline, so that a slow host still accepts a return that has
+    // arrived in time.
     message_ = inbox_->messages.take(std::min({until, call_.permit.deadline(), due(call_.clock.steady())}));
     if (message_) {
       auto opened = open(*message_);

@@ -63,7 +63,7 @@ class JobWait {
   enum class Step {
     wait,     ///< The caller waits until `due()`.
     ask,      ///< The caller asks all minions in `waiting()`, and then calls `asked`.
-    give_up,  ///< The caller gives up all minions in `waiting()`.
+    give_up,  ///< The caller stops waiting for the minions in `waiting()`.
   };
   [[nodiscard]] Step step(SteadyTime now) const;
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
@@ -72,7 +72,7 @@ class JobWait {
   /// Returns whether the wait is over: no minion is missing, and syndics can name no more minions.
   [[nodiscard]] bool done(SteadyTime now) const noexcept { return limits_.empty() && now >= settled_; }
 
-  /// Returns the minions that have not returned and are not given up, in the order of the job.
+  /// Returns the minions for which the caller still waits, in the order of the job.
   [[nodiscard]] std::vector<std::string> waiting() const;
 
  private:
@@ -82,38 +82,38 @@ class JobWait {
 
   std::list<std::string> minions_;  // All minions of the job. The other members point into this list.
   std::unordered_set<std::string_view> known_;  ///< The ids in `minions_`.
-  /// The ids of syndics that are not waited for.
+  /// The ids of syndics. A syndic itself is not waited for.
   std::unordered_set<std::string_view> syndics_;
   Timeouts timeouts_;
   /// The time limit of each minion that has not returned.
   std::unordered_map<std::string_view, SteadyTime> limits_;
   SteadyTime settled_;   ///< The time after which syndics name no more minions.
-  SteadyTime deadline_;  ///< The end of `timeout` or, after a `find_job`, of the wait for its answers.
-  bool ask_ = true;      ///< Whether minions are asked after `deadline_`.
+  SteadyTime deadline_;  ///< The end of `timeout`. After a `find_job`, the end of the wait for the answers.
+  bool ask_ = true;      ///< Whether the next step after `deadline_` is to ask the minions (`find_job`).
 };
 
 /// The result of one minion. Borrows from the Gatherer until its next call.
 struct Arrival {
   std::string_view minion;
-  const master::Return* ret;  ///< The return. Null if the minion was given up.
+  const master::Return* ret;  ///< The return. Null if the wait for the minion was given up.
   std::string_view jid;
 };
 
-/// Publishes the jobs of one call and waits for their returns by Salt's rules (`JobWait`), at most until the
-/// permit's deadline. Drops repeated returns and returns of other minions. Used by one thread, with
-/// deliveries from any thread.
+/// Publishes the jobs of one call and waits for their returns. The wait follows Salt's rules (`JobWait`) and
+/// ends at the latest at the deadline of the call's permit. Drops repeated returns, and returns of minions
+/// that are not in the job. Used by one thread, but any thread may deliver returns.
 class Gatherer {
  public:
   explicit Gatherer(const Call& call);
   Gatherer(const Gatherer&) = delete;
   Gatherer& operator=(const Gatherer&) = delete;
 
-  /// Publishes a job and owns it. After the call, `next` returns a result for each minion. Errors: those of
-  /// `Master::publish`.
+  /// Publishes a job and owns it. After the call, `next` returns a result for each minion. Errors: the errors
+  /// of `Master::publish`.
   Result<const master::Job*> publish(const master::Publication& publication);
 
   /// Waits for the next result. Returns std::nullopt at the time `until`, and after the last result. Errors:
-  /// timeout at the permit's deadline, with the unfinished jobs; reply_too_large; those of the master.
+  /// timeout at the permit's deadline, with the unfinished jobs; reply_too_large; the errors of the master.
   Result<std::optional<Arrival>> next(SteadyTime until = SteadyTime::max());
 
   /// Returns the size of all received returns, in bytes.
@@ -126,14 +126,15 @@ class Gatherer {
 
     master::Job job;
     JobWait wait;
-    std::optional<std::size_t> question{};  ///< The index in `rounds_` of the last `find_job`.
-    bool is_over = false;                   ///< Whether no minion of the job is waited for.
+    std::optional<std::size_t> question{};  ///< The index in `rounds_` of the job's last `find_job`.
+    bool is_over = false;                   ///< Whether the wait for the job's minions is over.
   };
   /// A published job, or a published `find_job` about a job.
   struct Round {
     Active* about;
-    bool is_question;                            ///< True for `find_job`, false for a job.
-    std::shared_ptr<master::Addressee> returns;  ///< The receiver. The master delivers while this exists.
+    bool is_question;  ///< True for `find_job`, false for a job.
+    /// Receives the returns. The master delivers returns while this object exists.
+    std::shared_ptr<master::Addressee> returns;
   };
   struct Message {
     std::size_t round;
@@ -143,11 +144,11 @@ class Gatherer {
   struct Inbox {
     Inbox(std::size_t most_here, std::size_t most_in_all) : room(most_here), max_reply_bytes(most_in_all) {}
 
-    /// Counts the bytes of a return. Returns false if too few bytes are left.
+    /// Subtracts the size of a return from `room`. Returns false if `room` is too small.
     bool take(const master::Return& ret);
 
     master::Mailbox<Message> messages;
-    std::atomic<std::size_t> room;  ///< The number of bytes that are left for returns.
+    std::atomic<std::size_t> room;  ///< The number of bytes that further returns may have.
     std::atomic<bool> full = false;
     const std::size_t max_reply_bytes;
   };
@@ -168,15 +169,15 @@ class Gatherer {
   const std::shared_ptr<Inbox> inbox_;
   std::vector<Round> rounds_;
   std::list<Active> jobs_;
-  std::vector<Active*> active_;     ///< The jobs with minions that are waited for.
+  std::vector<Active*> active_;     ///< The jobs whose minions the Gatherer still waits for.
   std::optional<Message> message_;  ///< The last message. A result may point into it.
   std::vector<Arrival> ready_;      ///< The received results.
-  std::size_t handed_out_ = 0;      ///< The number of results in `ready_` that `next` has returned.
+  std::size_t handed_out_ = 0;  ///< How many results in `ready_` the function `next` has already returned.
   std::optional<Error> too_large_;  ///< The error that follows the results in `ready_`.
 };
 
 /// Sends the question `what` to all minions of a call. Returns the minions that answer yes, in the order of
-/// the answers. Errors: those of `Gatherer`.
+/// the answers. Errors: the errors of `Gatherer`.
 [[nodiscard]] Result<std::vector<std::string>> find_answering(const Call& call,
                                                               master::Publication::What what,
                                                               bool (*is_yes)(const master::Return& ret));

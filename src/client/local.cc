@@ -102,7 +102,8 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
   const master::Job& job = **published;
   if (job.jid.empty()) return nobody();
   ReturnMap map(job, call.permit.chunk().local().full_return);
-  std::vector<std::string> missing = job.missing;  // The missing minions include those below syndics.
+  // The master also counts minions below its syndics as missing.
+  std::vector<std::string> missing = job.missing;
   std::vector<std::string_view> silent;
   std::optional<Error> failure;
   while (true) {

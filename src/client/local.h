@@ -10,9 +10,9 @@
 /// The methods of Salt's LocalClient under Salt's names. They run execution functions on minions.
 namespace rest_fcgi::client {
 
-/// Runs `local` and returns a map from minion to return. Minions without a return come last, with Salt's
-/// sentence. An error after some returns is in `Reply::failure`. Errors: timeout and reply_too_large, with
-/// the jid; those of the master.
+/// Runs `local` and returns a map from minion to return. Minions without a return come last, with Salt's text
+/// for this case. If an error follows some returns, `Reply::failure` has the error. Errors: timeout and
+/// reply_too_large, with the jid; the errors of the master.
 [[nodiscard]] Result<Reply> cmd(const Call& call);
 
 /// Runs `local_async`. Returns the jid and the minions of the job.
@@ -22,13 +22,15 @@ namespace rest_fcgi::client {
 [[nodiscard]] Result<Reply> cmd_subset(const Call& call);
 
 /// Runs `local_batch` on the minions that answer a ping, a limited number at a time. Returns an item for each
-/// return in order of arrival, and `{}` for a minion without a return. Errors: those of `cmd`, with all jids.
+/// return in order of arrival, and `{}` for a minion without a return. Errors: the errors of `cmd`, with all
+/// jids.
 [[nodiscard]] Result<Reply> cmd_batch(const Call& call);
 
 /// Returns how many minions of a batch work at a time. Rounds a percentage down, but returns at least 1.
 [[nodiscard]] std::size_t window_size(const lowstate::BatchSize& batch, std::size_t minions);
 
-/// Writes the return code. For a compound call, writes a map from function to return code.
+/// Writes the return code of a return. For a call with several functions, writes a map from function to
+/// return code.
 void write_retcode(JsonWriter& writer, const master::Return& ret);
 
 }  // namespace rest_fcgi::client

@@ -19,12 +19,13 @@ namespace rest_fcgi::client {
 
 /// The results of a chunk, up to a failure.
 struct Reply {
-  std::vector<Json> items;  ///< The items. There is one, or for local_batch one for each return.
-  /// The job id, or all ids of local_batch, joined by commas. Empty if no job was started.
+  /// For local_batch, one item for each return. For other clients, exactly one item.
+  std::vector<Json> items;
+  /// The job id. For local_batch, all job ids, joined by commas. Empty if no job was started.
   std::string jid;
-  std::optional<Error> failure{};  ///< The error that ended the results too early.
-  master::StartGate gate{};        ///< An asynchronous job starts when this member is destroyed.
-  bool is_accepted = true;         ///< Whether the master has authorized the caller.
+  std::optional<Error> failure{};  ///< The error that ended the chunk after these results.
+  master::StartGate gate{};  ///< The start gate. An asynchronous job starts when its start gate is destroyed.
+  bool is_accepted = true;   ///< Whether the master has authorized the caller.
 };
 
 /// Salt's NetapiClient, which authorizes chunks and runs each with its client interface. Thread-safe.
@@ -35,7 +36,7 @@ class NetapiClient {
 
   /// Checks the chunk's client and credentials, and the master's rules. Calls with the permit end by
   /// `deadline`. `before` is the permit of another chunk of the same request, or null. Errors: invocation and
-  /// authentication, with Salt's texts; those of `Master::admit`.
+  /// authentication, with Salt's texts; the errors of `Master::admit`.
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before = nullptr) const;
 
@@ -52,9 +53,10 @@ class NetapiClient {
   /// Returns the deadline of a request that begins now.
   [[nodiscard]] SteadyTime deadline() const;
 
-  /// Runs an admitted chunk. `gathered` counts the bytes of all chunks' results, and `max_reply_bytes` limits
-  /// the sum. An error after some results is in `Reply::failure`. Errors, with the jid of a started job:
-  /// timeout; reply_too_large, after which the job continues; unavailable; internal; those of `Master`.
+  /// Runs an admitted chunk. `gathered` counts the bytes of the results of all chunks in the request.
+  /// `max_reply_bytes` limits this count. If an error follows some results, `Reply::failure` has the error.
+  /// Errors, with the jid of a started job: timeout; reply_too_large (the job continues); unavailable;
+  /// internal; the errors of `Master`.
   [[nodiscard]] Result<Reply> run(const master::Permit& permit,
                                   std::atomic<std::size_t>* gathered = nullptr) const;
 
