@@ -60,7 +60,7 @@ void write_value(JsonWriter& writer, JsonValue value) {
   }
 }
 
-/// Returns the YAML value of a text. REQUIRES: the text passed the checks when the chunk was read.
+/// Returns the YAML value of a text. REQUIRES: the text was checked when its chunk was read.
 Json as_argument(std::string_view text) {
   Result<Json> value = yamlify_scalar(text);
   return value ? *std::move(value) : Json::string(text);
@@ -132,7 +132,8 @@ std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::
   if (end == text.size() || text[end] != '=') return std::nullopt;
   std::string_view value = text.substr(end + 1);
   if (value.starts_with('=')) return std::nullopt;
-  if (value.ends_with('\n')) value.remove_suffix(1);  // Salt's pattern ends before a final line feed.
+  // The `$` in Salt's pattern also matches before a final line feed, so the value ends there.
+  if (value.ends_with('\n')) value.remove_suffix(1);
   if (value.find('\n') != std::string_view::npos) return std::nullopt;
   return std::pair(text.substr(0, end), value);
 }

@@ -45,7 +45,7 @@ void check_target_type(ChunkReader& reader, TargetType type) {
                        quoted_excerpt(name_of(type))));
 }
 
-/// Checks that the name looks like `test.ping`.
+/// Checks that `fun` is one function with a name such as `test.ping`.
 void check_function(ChunkReader& reader, const LocalCall& call) {
   if (call.compound) return reader.report("'fun' is a list; the client ssh runs one function.");
   if (call.functions.empty()) return;

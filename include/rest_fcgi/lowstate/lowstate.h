@@ -86,7 +86,8 @@ struct LocalCall {
   Target target;
   /// The functions to run. There are several only if `fun` is a list.
   std::vector<Function> functions;
-  bool compound = false;  ///< Whether `fun` is a list. Then a minion returns a map with function names.
+  /// Whether `fun` is a list. A minion then returns a map from function name to return.
+  bool compound = false;
   std::optional<std::chrono::milliseconds> timeout;
   std::optional<std::chrono::milliseconds> gather_job_timeout;
   bool full_return = false;
