@@ -118,7 +118,8 @@ Result<HelperProcess> HelperProcess::connect(const std::string& path, std::chron
 
 HelperProcess::~HelperProcess() {
   if (process_ == 0) return;
-  // Closes the socket. A child that this process has no right to kill ends at the end of its input.
+  // Closes the socket first. A child process of another user cannot be killed by this process, but ends at
+  // the end of its input.
   socket_.reset();
   ::kill(-process_, SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {

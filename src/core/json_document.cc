@@ -334,7 +334,7 @@ class JsonDocument::Builder {
   std::vector<std::uint32_t> keys_;
   std::size_t size_ = 0;
   std::size_t depth_ = 0;
-  std::size_t last_ = 0;  ///< The start of the latest value. Errors without a position use it.
+  std::size_t last_ = 0;  ///< The offset of the latest value. An error without a position gets this offset.
   std::optional<Error> problem_;
 };
 
@@ -383,7 +383,7 @@ void JsonDocument::clear() noexcept {
   wipe(text_.data(), text_.size());
   wipe(strings_.data(), strings_.size());
   nodes_.clear();
-  // Assigns new objects to free the memory. An assigned `{}` would keep the memory.
+  // Assigns new objects, which frees the memory. The assignment of `{}` would keep the memory.
   if (text_.capacity() > kKeptBytes) {
     text_ = WipedBytes();
     strings_ = WipedBytes();

@@ -23,8 +23,8 @@ struct Options {
   std::string error_file;
 };
 
-/// Returns the level for a name of Salt's, such as `profile` or `quiet`. Returns std::nullopt for an unknown
-/// name.
+/// Returns the log level that Salt calls `name`, such as `profile` or `quiet`. Returns std::nullopt for an
+/// unknown name.
 [[nodiscard]] std::optional<Level> level_named(std::string_view name);
 
 /// Opens the log files. Call `open` again after a log rotation. Errors: configuration, if a file cannot be

@@ -11,7 +11,7 @@ namespace rest_fcgi {
 
 /// The kinds of failures. A table in `netapi` has the HTTP status of each kind.
 enum class ErrorKind {
-  malformed,        ///< The body is not JSON, or the body exceeds a limit.
+  malformed,        ///< The body is not JSON, or its JSON exceeds a limit.
   invocation,       ///< The request is valid JSON but cannot run (Salt's SaltInvocationError).
   authentication,   ///< Credentials are missing or wrong.
   authorization,    ///< The user lacks permission.
