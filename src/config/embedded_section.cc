@@ -96,7 +96,8 @@ bool is_within(const std::string& path, const std::string& folder) {
   return path == folder || folder == "/" || path.starts_with(folder + "/");
 }
 
-/// Returns the folders that callers must not write to, with their configuration keys.
+/// Returns the trusted folders, each with its configuration key. Users of the API must not be able to write
+/// to a trusted folder.
 std::vector<Named> own_folders(const Settings& settings) {
   std::vector<Named> folders;
   for (const std::string& folder : settings.embedded.modules.module_dirs) {
@@ -155,7 +156,8 @@ std::vector<embedded::MinionOptions> read_minions(const Node& minions, const std
   return reader.take();
 }
 
-/// Reports a mistake if `file_root` overlaps a trusted folder, because callers can write to `file_root`.
+/// Reports a mistake if `file_root` overlaps a trusted folder, because users of the API can write to
+/// `file_root`.
 void check_file_root(Reader& embedded, const Settings& settings) {
   const Node* node = embedded.value("file_root");
   if (node == nullptr || settings.embedded.modules.file_root.empty()) return;

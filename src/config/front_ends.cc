@@ -178,7 +178,8 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
 /// Unknown keys with this prefix are refused, because such a key may ask for a missing check.
 constexpr std::string_view kPrefixOfTls = "ssl_";
 
-/// Reads the port of a module. `host_key` names the address's key. Returns whether the port has TLS.
+/// Reads the port of a module. `host_key` is the configuration key of the address. Returns whether the port
+/// has TLS.
 bool read_port(Reader& section, Module module, std::string_view host_key, gateway::HttpOptions options,
                Settings& settings) {
   std::size_t port = 0;

@@ -71,7 +71,7 @@ Error cannot_write(const std::string& path) {
 /// Writes a complete file for root and `group` with the mode 0640. Errors: configuration, if `path` exists.
 Result<void> write_new(const std::string& path, std::string_view text, gid_t group) {
   const std::string unfinished = path + ".new";
-  ::unlink(unfinished.c_str());  // An interrupted `init` may have left an unfinished file.
+  ::unlink(unfinished.c_str());  // Removes the unfinished file that an interrupted `init` may have left.
   const UniqueFd file(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   const bool is_written = file.is_open() && write_all(file.get(), text).ok() &&
                           ::fchown(file.get(), static_cast<uid_t>(-1), group) == 0 &&

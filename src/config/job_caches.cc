@@ -31,8 +31,9 @@ std::string_view job_cache(std::string_view name) {
   return name == kSqlite || name == "sqlite" || name == "local_cache" ? kSqlite : std::string_view();
 }
 
-/// Reads the names of the job caches. Returns whether the configuration file chooses SQLite. A
-/// `master_job_cache: local_cache` is Salt's default and means SQLite, but does not count as a choice.
+/// Reads the names of the job caches. Returns whether the configuration chooses SQLite explicitly.
+/// `master_job_cache: local_cache` also means SQLite, but is no explicit choice, because it is Salt's
+/// default.
 bool read_names(Reader& top, returner::Options& options) {
   std::string master = "local_cache";
   top.text("master_job_cache", master);
@@ -157,7 +158,8 @@ Reader profile_named(Reader& top, std::string_view key, const std::string& name)
   return {nullptr, name, top.findings(), Style::lenient};
 }
 
-/// Returns a key and its value, the name of a profile. The key is `etcd.returner` if `key` is not set.
+/// Returns the name of an etcd profile, and the key that has the name. If `key` is not set, uses the key
+/// `etcd.returner`.
 std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_view key) {
   std::string name;
   top.text(key, name);

@@ -115,8 +115,9 @@ class RuleReader {
   Findings& findings_;
 };
 
-/// Reads a back end with its users. Drops a rule with a mistake, because the rest of the rule could allow
-/// more. Keeps the user without the rule, so that `*` does not apply. Borrows `complain`.
+/// Reads an eauth back end with the rules of its users. If a part of a rule is wrong, drops the whole rule,
+/// because the rest of the rule could allow more calls. Keeps the user of a dropped rule, because otherwise
+/// the rules of the user `*` would apply to this user. Borrows `complain`.
 class EauthReader {
  public:
   EauthReader(const Complain& complain, bool with_settings)
@@ -191,7 +192,8 @@ void read_login_guard(Reader guard, auth::LoginGuardOptions& options) {
   guard.refuse_unknown_keys();
 }
 
-/// Limits the threads on which logins wait: at most a fifth of all threads for each cause, such as PAM.
+/// Limits the number of threads that wait because of logins. Each cause of waiting, such as PAM, may block at
+/// most a fifth of all threads.
 void bound_waiting(Settings& settings) {
   const std::size_t most = std::max<std::size_t>(1, settings.gateway.max_threads / 5);
   auth::Options& auth = settings.auth;

@@ -32,8 +32,8 @@ using yaml::Place;
 /// `lenient`, an empty value counts as absent, and texts may stand for booleans and numbers.
 enum class Style { strict, lenient };
 
-/// The first mistake, the warnings, and the values of keys that take effect only at start. Used by one
-/// thread.
+/// The results of reading a configuration: the first mistake, the warnings, and the values of keys that take
+/// effect only at start. Used by one thread.
 class Findings {
  public:
   /// Reports the mistake `FILE:LINE: key: text`. `key` is a full name such as `rest_fcgi: max_threads`.
@@ -76,7 +76,7 @@ inline constexpr std::chrono::seconds kHour{3600};
 inline constexpr std::chrono::seconds kDay{86400};
 inline constexpr std::int64_t kGiB = 1024 * 1024 * 1024;
 
-/// The range of accepted numbers. Both ends are accepted.
+/// The smallest and the largest accepted number.
 struct Range {
   std::int64_t least = 0;
   std::int64_t most = 0;
@@ -175,14 +175,14 @@ class Reader {
   /// style, an empty value gives null, too.
   const Node* value(std::string_view key);
 
-  const Node* value_or_empty(std::string_view key);  ///< Returns also an empty value.
+  const Node* value_or_empty(std::string_view key);  ///< Like `value`, but also returns an empty value.
 
   /// Marks `keys` as known. If the map has one of these keys, warns that the key has no effect.
   void warn_of_removed(std::initializer_list<std::string_view> keys);
 
-  /// Reports each key that was not read: as a mistake, or as a warning. Keys that begin with `refused` are
-  /// mistakes in each case.
+  /// Reports a mistake for each key that was not read.
   void refuse_unknown_keys() { report_unknown_keys(true, {}); }
+  /// Warns of each key that was not read. Reports a mistake instead if the key begins with `refused`.
   void warn_of_unknown_keys(std::string_view refused = {}) { report_unknown_keys(false, refused); }
 
   /// Warns of unread keys that resemble a known key. Does not warn of the keys in `others`.

@@ -71,8 +71,8 @@ struct FrontEnds {
   std::vector<std::pair<std::string, netapi::Module>> mounts{{"/", netapi::Module::rest_wsgi}};
   std::vector<netapi::Module> http;    ///< The module of each entry of `gateway::Options::http`.
   std::vector<netapi::Module> idle{};  ///< The modules that have a section but are not served.
-  /// The trusted web servers, or std::nullopt for `auto`. `gateway::Options::http` has the addresses that
-  /// follow from this option.
+  /// The option `trusted_proxies`: the trusted web servers, or std::nullopt for `auto`.
+  /// `gateway::Options::http` has the resulting addresses of each port.
   std::optional<std::vector<std::string>> trusted_proxies{};
   /// The keys of salt-api that this program accepts and ignores.
   std::vector<std::string> inert{};
@@ -140,7 +140,7 @@ using PasswordToHash = std::function<Result<std::string>(const Secret& password)
 /// file exists; internal; the errors of `hash`.
 [[nodiscard]] Result<std::string> init(const CommandLine& command_line, const PasswordToHash& hash);
 
-/// The two files of a first configuration, and the user that may log in.
+/// The two files that `init` writes, and the user that may log in with them.
 struct FirstSetup {
   std::string config;  ///< The path of the master file.
   std::string users;   ///< The path of the password file.
