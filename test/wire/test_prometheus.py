@@ -10,7 +10,7 @@ import pytest
 
 from support.api import JSON, Api, local
 from support.daemon import ROOT, merge
-from support.pki import EC, openssl
+from support.nginx import certificate
 from support.process import Process, free_port, wait_until
 from support.rest import login, serving
 
@@ -30,13 +30,11 @@ def expressions():
 
 @pytest.fixture
 def prometheus(start, directory):
-    file = directory / "tls.pem"
-    openssl("req", "-x509", *EC, "-subj", "/CN=localhost", "-days", 2, "-keyout", file, "-out", directory / "crt.pem")
-    file.write_text(file.read_text() + (directory / "crt.pem").read_text())
-    serves = serving(disable_ssl=False, ssl_crt=str(file), ssl_key=str(file))
+    certificate(directory)
+    serves = serving(disable_ssl=False, ssl_crt=str(directory / "cert.pem"), ssl_key=str(directory / "key.pem"))
     metrics, port = f"127.0.0.1:{free_port()}", free_port()
     start(merge(serves, {"rest_fcgi": {"metrics": {"listen": metrics}}}))
-    api = Api("127.0.0.1", serves["rest_cherrypy"]["port"], ca=directory / "crt.pem")
+    api = Api("127.0.0.1", serves["rest_cherrypy"]["port"], ca=directory / "cert.pem")
     login(api)
     api.request("POST", "/run", json.dumps(local("test.ping")), JSON)
     scrape = {"job_name": "rest_fcgi", "scrape_interval": "1s", "static_configs": [{"targets": [metrics]}]}
