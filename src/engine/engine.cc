@@ -102,7 +102,7 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
   const std::string& path = settings.store.path;
   std::shared_ptr<store::Store> store;
   if (settings.engine == config::Engine::salt || !settings.auth.tokens_in_etcd) {
-    // Fails for a missing store, because the service would not read a new store.
+    // A missing store is an error. The service would not read a store that this function makes.
     if (::access(path.c_str(), F_OK) != 0) {
       return Error{
           ErrorKind::configuration,

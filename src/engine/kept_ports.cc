@@ -67,7 +67,8 @@ void drop_stale_ports(const std::vector<gateway::HttpOptions>& http) {
   const std::vector<std::string> names = passed_names();
   if (names.empty()) return;
   int fd = SD_LISTEN_FDS_START;
-  int next = SD_LISTEN_FDS_START;  // The kept ports get consecutive descriptors.
+  // The descriptor for the next kept port. The kept ports get consecutive descriptors.
+  int next = SD_LISTEN_FDS_START;
   for (const std::string& name : names) {
     const auto has_name = [&name](const gateway::HttpOptions& options) { return name_of(options) == name; };
     const bool is_wanted = !name.starts_with(kPrefix) || std::any_of(http.begin(), http.end(), has_name);

@@ -57,7 +57,8 @@ void write_master(metrics::Writer& writer, salt::Runtime& master) {
                static_cast<double>(numbers.waiting));
 }
 
-/// Writes a row to the store. The write fails if the disk is full or the database is locked.
+/// Writes a row to the store, to check that the store can be written. The write fails if the disk is full or
+/// the database is locked.
 Result<void> write_to(store::Store& store) {
   const auto done = store.execute(
       "INSERT INTO meta (name, value) VALUES ('health', 1) ON CONFLICT DO UPDATE SET value = value % 1000 + "

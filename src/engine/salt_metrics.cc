@@ -57,7 +57,8 @@ bool is_true(const JsonValue& data, std::string_view key) {
   return found && found->is(JsonValue::Kind::boolean) && found->boolean();
 }
 
-/// Returns the value of a label. A text of more than 128 bytes becomes `other`, because callers choose it.
+/// Returns the text as the value of a label. Callers choose the text, so a text of more than 128 bytes
+/// becomes `other`.
 std::string_view label(std::string_view text) {
   constexpr std::size_t kLongest = 128;
   return text.size() > kLongest ? "other" : text;
@@ -172,7 +173,8 @@ void SaltMetrics::on_event(std::string_view tag, const JsonValue& data) {
   } else if (what == "ret") {
     const std::string_view minion = text_at(data, "id");
     if (kind == "job") add_minion(minion);
-    on_return(minion.empty() ? "master" : minion, fun, data);  // A runner's return counts for `master`.
+    // The return of a runner names no minion. It counts for the minion `master`.
+    on_return(minion.empty() ? "master" : minion, fun, data);
   }
 }
 

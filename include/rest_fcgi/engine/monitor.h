@@ -36,7 +36,8 @@ class Monitor {
   /// Starts to count the jobs of `master`. Called once. REQUIRES: the gateway serves no request yet.
   void observe(std::shared_ptr<master::Master> master);
 
-  /// Returns `application`, but counts its requests. The counters have the label `module`.
+  /// Returns an application that passes requests to `application` and counts them. The counters have the
+  /// label `module` with the value `module`.
   [[nodiscard]] http::Application counted(std::string_view module, http::Application application) {
     return requests_.counted(std::string(module), std::move(application));
   }
@@ -45,7 +46,8 @@ class Monitor {
   [[nodiscard]] http::Application application() { return metrics::make_application(registry_, health_); }
 
   /// Returns `application` with replies to `GET /metrics` for users of `master` with the rule `@metrics`.
-  /// `authorized` has the only addresses that get replies. If `authorized` is absent, all addresses do.
+  /// Only clients with an address in `authorized` get replies. If `authorized` is absent, clients with any
+  /// address get replies.
   [[nodiscard]] http::Application with_metrics(std::shared_ptr<master::Master> master,
                                                std::optional<http::Addresses> authorized,
                                                http::Application application);

@@ -66,8 +66,8 @@ class EventCounter {
   struct Signal {
     std::mutex mutex;
     std::condition_variable changed;
-    bool has_events = false;   // `mutex` guards this member.
-    bool is_stopping = false;  // `mutex` guards this member.
+    bool has_events = false;   // Whether the log has new events. `mutex` guards this member.
+    bool is_stopping = false;  // Whether the thread has to end. `mutex` guards this member.
   };
 
   const std::shared_ptr<master::Master> master_;

@@ -23,7 +23,7 @@ void notify_systemd(const std::string& lines);
 /// hangs, systemd restarts the service.
 class Watchdog {
  public:
-  /// Starts the messages. `store` must outlive the Watchdog.
+  /// Starts to send messages to systemd's watchdog. `store` must outlive the Watchdog.
   explicit Watchdog(store::Store& store);
 
  private:
