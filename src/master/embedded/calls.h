@@ -96,8 +96,8 @@ class MasterCaller {
   master::Workers& workers_;
 };
 
-/// Delays an asynchronous job if events have listeners. The caller gets the reply before the job's first
-/// event.
+/// Delays an asynchronous job if events have listeners, so that the caller gets the reply before a listener
+/// gets the job's first event.
 inline void delay_for_listeners(const Jobs& jobs, const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kDelay{100};
   if (jobs.announcer().has_listeners()) static_cast<void>(pause(kDelay, stop));

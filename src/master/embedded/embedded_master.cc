@@ -22,7 +22,7 @@ struct Admitted final : master::Admitted {
         arguments(std::move(its_arguments)) {}
   auth::Identity caller;
   Selection selection;  ///< The selected minions of a local call.
-  /// The arguments of a runner or wheel, in the form in which the rules were checked.
+  /// The arguments of a runner or wheel. The rules of `external_auth` were checked with these arguments.
   std::shared_ptr<const lowstate::MasterArguments> arguments;
 };
 
@@ -143,7 +143,8 @@ class EmbeddedMaster : public master::Master {
 
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before) override {
-    // Wrong credentials fail at once, so that the error reveals nothing about targets and functions.
+    // The credentials are checked first. The error for wrong credentials then reveals nothing about targets
+    // and functions.
     const bool is_known = before != nullptr && chunk.credentials.same_as(before->chunk().credentials);
     Result<auth::Identity> identity =
         is_known ? admitted(*before).caller : authenticator_->authenticate(chunk.credentials, deadline);
@@ -282,7 +283,8 @@ class EmbeddedMaster : public master::Master {
   [[nodiscard]] Result<void> check_runner_target(const auth::Identity& identity, const MasterFunction& runner,
                                                  const lowstate::MasterArguments& arguments) const {
     const Result<BoundArguments> bound = runner.bind(arguments);
-    if (!bound || !takes_target(*bound)) return {};  // The runner itself refuses wrong arguments.
+    // This check accepts wrong arguments, because the runner itself refuses them.
+    if (!bound || !takes_target(*bound)) return {};
     const Result<lowstate::Target> target = target_of(*bound);
     if (!target) return {};
     const Result<Selection> visible = select_visible(*minions_, *target, pillar_check(identity));

@@ -102,8 +102,10 @@ class LocalJob {
   const std::string ret_;
   const bool compound_;
   JsonDocument document_;
-  std::vector<lowstate::Function> copies_;            // Copies of functions that borrow `document_`.
-  const std::vector<lowstate::Function>* functions_;  // The functions of the chunk, or `copies_`.
+  // Copies of the chunk's functions. Their arguments borrow from `document_`.
+  std::vector<lowstate::Function> copies_;
+  // Points to the functions of the chunk, or to `copies_`.
+  const std::vector<lowstate::Function>* functions_;
 };
 
 namespace {

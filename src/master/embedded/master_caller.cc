@@ -34,10 +34,11 @@ class MasterJob {
 
   [[nodiscard]] std::string tag() const { return format("salt/{}/{}", is_runner() ? "run" : "wheel", jid_); }
 
-  /// Returns whether the request's own thread may run the function. An unknown function is refused at once.
+  /// Returns whether the request's own thread may run the function. An unknown function counts as quick,
+  /// because it is refused at once.
   [[nodiscard]] bool is_quick() const noexcept { return function_ == nullptr || function_->is_quick; }
 
-  /// Returns the load for the job cache. Its only minion is the master.
+  /// Returns the load for the job cache. The load's only minion is the master.
   [[nodiscard]] returner::Load load() const {
     returner::Load load;
     load.jid = jid_;

@@ -12,7 +12,7 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-constexpr std::size_t kMaxIdLength = 255;  // A file name's limit, because Salt uses ids as file names.
+constexpr std::size_t kMaxIdLength = 255;  // The largest size of an id in bytes. Salt uses ids as file names.
 
 Error configuration(std::string message) {
   return {ErrorKind::configuration, std::move(message)};

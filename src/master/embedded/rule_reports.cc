@@ -70,7 +70,8 @@ class Search {
                                    [&](const Minion& minion) { return matcher->matches(minion); });
   }
 
-  /// Returns the functions that a rule of `scope` may name. In a module's scope, the names lack the module.
+  /// Returns the names that a rule of `scope` may use for functions. For the scope `@runner` or `@wheel`, the
+  /// names have the form `MODULE.FUNCTION`. For the scope `@MODULE`, the names have the form `FUNCTION`.
   [[nodiscard]] Names names_in(std::string_view scope) const {
     if (scope == "@runner" || scope == "@runners") return runners_;
     if (scope == "@wheel" || scope == "@wheels") return wheels_;

@@ -14,8 +14,8 @@
 
 namespace rest_fcgi::embedded {
 
-/// Writes the arguments of a call as two members of a JSON object that is begun: an array of positional
-/// arguments, and an object of keyword arguments.
+/// Writes the arguments of a call as two members of a JSON object that the caller has begun. The first member
+/// is an array of positional arguments, and the second member is an object of keyword arguments.
 template <class Values, class Members>
 void write_arguments(JsonWriter& writer, std::string_view args_key, const Values& args,
                      std::string_view kwargs_key, const Members& kwargs) {

@@ -75,7 +75,7 @@ struct Question {
 };
 
 struct Explanation {
-  bool allowed = false;  ///< Whether at least one back end allows the call without arguments.
+  bool allowed = false;  ///< Whether at least one back end allows the call if it has no arguments.
   std::string text;
 };
 

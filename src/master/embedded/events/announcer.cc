@@ -219,7 +219,8 @@ EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now)
 
 bool is_master_call(const returner::Load& load) {
   const bool is_named = load.fun.text().starts_with("\"runner.") || load.fun.text().starts_with(kWheel);
-  if (!is_named || load.minions.empty()) return is_named;  // Other programs may save loads without minions.
+  // Other programs may save loads without minions. For such a load, only the name of the function counts.
+  if (!is_named || load.minions.empty()) return is_named;
   return load.minions.size() == 1 && load.minions.front().ends_with("_master");
 }
 

@@ -15,7 +15,7 @@
 #include "rest_fcgi/master/master.h"
 #include "rest_fcgi/returner/returner.h"
 
-/// The events of a Salt master of the release series 3008 (salt/master.py, salt/minion.py,
+/// Makes the same events as a Salt master of the release series 3008 (salt/master.py, salt/minion.py,
 /// salt/client/mixins.py). Secrets are hidden, except in the returns of minions.
 namespace rest_fcgi::embedded {
 
@@ -50,7 +50,7 @@ class Announcer {
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> reader(const master::EventPermit& permit,
                                                                     std::string_view after);
 
-  /// Returns whether an observer exists, or a listener may exist on any host.
+  /// Returns whether this process has an observer, or events may have a listener on any host.
   [[nodiscard]] bool has_listeners() { return observer_ || needs_events(); }
 
   /// Announces a new job. `missing` lists the ids in the job's target that no minion has.
@@ -72,7 +72,8 @@ class Announcer {
 
   const std::shared_ptr<master::EventLog> log_;
   const Clock& clock_;
-  const std::unique_ptr<ClusterEvents> cluster_events_;  // The thread of `watch_` uses this member.
+  // The thread of `watch_` uses this member, so this member is destroyed after `watch_`.
+  const std::unique_ptr<ClusterEvents> cluster_events_;
   std::unique_ptr<returner::Watch> watch_{};
   std::shared_ptr<master::JobObserver> observer_{};
 };

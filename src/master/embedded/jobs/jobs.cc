@@ -228,7 +228,8 @@ Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durab
     return Error{ErrorKind::unavailable,
                  "The jobs that run or wait are too large (max_queued_bytes). Try again later."};
   }
-  // The job is added to the table before it runs. If this process is killed, another process records its end.
+  // The job is added to the table before it runs. If this process is killed, another process finds the job in
+  // the table and records the end of the job.
   const Result<void> added = table_.add(load, job->ret());
   const bool is_refused = !added && durability == returner::Durability::durable;
   Result<void> saved = is_refused ? not_started(added.error()) : save(load, durability, extra);
@@ -278,7 +279,8 @@ std::vector<RunningTable::Entry> Jobs::running_elsewhere() {
     if (!entry.is_gone) continue;
     const Result<void> settled = settle(entry);
     log_failure(settled, format("the end of process {}", entry.job.pid), entry.job.load.jid);
-    // After a failed read of the job cache, the loop stops, because each further read may take seconds.
+    // If the job cache cannot be read, the loop over the jobs stops, because each further read may take
+    // seconds.
     if (!settled) break;
   }
   std::erase_if(entries, [](const RunningTable::Entry& entry) { return entry.is_gone; });

@@ -69,7 +69,8 @@ class RunningJob {
   /// Asks the job's call on a minion to stop. Returns false if the job does not run there.
   bool stop_on(std::string_view minion);
 
-  /// Interrupts the calls that have not claimed their return. Returns the number of interrupted calls.
+  /// Claims each call without a claimed return, and passes it to the Interrupt function. Returns the number
+  /// of these calls.
   std::size_t interrupt();
 
  private:
@@ -91,10 +92,10 @@ class RunningJob {
 /// store has the jobs of other processes. Thread-safe.
 class Jobs {
  public:
-  /// Returners that get a job in addition to the job cache. They live as long as the Jobs.
+  /// Returners that get a job in addition to the job cache. The Jobs object owns the returners.
   using ExtraReturners = std::vector<returner::Returner*>;
 
-  /// Records the end of jobs whose processes died. `clock` must outlive the object.
+  /// Makes the object, and records the end of jobs whose processes died. `clock` must outlive the object.
   Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr<store::Store>& store,
        const Clock& clock, const Options& options = {}, std::shared_ptr<Announcer> announcer = nullptr,
        master::JidReserve reserve_jids = nullptr);
@@ -113,8 +114,8 @@ class Jobs {
   /// Returns the returners of Salt's `ext_job_cache` and the returners in `ret`.
   [[nodiscard]] ExtraReturners extra_returners(std::string_view ret) const;
 
-  /// Saves a load. Fails with `unavailable` if a durable load cannot be saved. Other failures are only
-  /// logged.
+  /// Saves a load in the job cache and in `extra`. With `Durability::durable`, fails with `unavailable` if
+  /// the load cannot be saved. Other failures are only logged.
   Result<void> save(const returner::Load& load, returner::Durability durability, const ExtraReturners& extra);
 
   /// Announces a saved job. `missing` lists the ids in the job's target that no minion has.
@@ -127,18 +128,20 @@ class Jobs {
 
   void add_return(const returner::Load& load, const master::Return& ret, const ExtraReturners& extra);
 
-  /// Saves a job for the worker threads in the job cache and in the table of running jobs. Does not announce
-  /// the job. Fails with `unavailable` if too many loads wait or a durable job cannot be saved. After an
-  /// error the job must not run.
+  /// Prepares a job that worker threads will run: saves its load in the job cache, and adds the job to the
+  /// table of running jobs. Does not announce the job. Fails with `unavailable` if the loads of running and
+  /// waiting jobs are too large, or if a durable load cannot be saved. After an error the caller must not run
+  /// the job.
   Result<void> start(const std::shared_ptr<RunningJob>& job, returner::Durability durability,
                      const ExtraReturners& extra);
 
   void finish(RunningJob& job, std::size_t call);
 
-  /// Interrupts all calls without a return and removes their jobs. Returns the number of interrupted calls.
+  /// Interrupts all calls without a claimed return, and removes all running jobs. Returns the number of
+  /// interrupted calls.
   std::size_t interrupt_all();
 
-  /// Returns a job on worker threads of this process, or null if the job does not run.
+  /// Returns a job that runs on worker threads of this process, or null if no such job runs.
   [[nodiscard]] std::shared_ptr<RunningJob> find_running(std::string_view jid) const;
 
   /// Returns the running jobs of all processes, sorted by jid. Records the end of jobs whose processes died.
@@ -153,7 +156,7 @@ class Jobs {
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
   [[nodiscard]] Announcer& announcer() const noexcept { return *announcer_; }
 
-  /// Returns the id in Salt's form that runners and wheels have as their minion in the job cache.
+  /// Returns the minion id that the jobs of runners and wheels have in the job cache, such as `HOST_master`.
   [[nodiscard]] const std::string& master_id() const noexcept { return master_id_; }
 
  private:
@@ -181,7 +184,8 @@ class Jobs {
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<RunningJob>, std::less<>> running_;  // `mutex_` guards `running_`.
   master::JidSource jids_;
-  store::Store::Registration kill_watch_;  // The registration is destroyed before the other members.
+  // The store's thread calls this object, so this member is destroyed first.
+  store::Store::Registration kill_watch_;
 };
 
 }  // namespace rest_fcgi::embedded

@@ -43,10 +43,11 @@ class RunningTable {
   /// Returns the jobs of other processes, sorted by jid. Returns an empty list if the store cannot be read.
   [[nodiscard]] std::vector<Entry> others() const;
 
-  /// Removes the job of an ended process. If several callers remove the same job, only one gets true.
+  /// Removes the job of an ended process from the table. If several callers remove the same job, only one
+  /// caller gets true.
   [[nodiscard]] Result<bool> drop(const Entry& entry);
 
-  /// Asks the process that runs the job to stop it on a minion.
+  /// Asks the process that runs the job to stop the job on a minion.
   [[nodiscard]] Result<void> request_kill(std::string_view jid, std::string_view minion);
 
   struct KillRequest {
@@ -54,7 +55,8 @@ class RunningTable {
     std::string minion;
   };
 
-  /// Returns the requests to stop jobs of this process. A request stays until its job is removed.
+  /// Returns the requests to stop jobs of this process. A request stays in the table until its job is
+  /// removed.
   [[nodiscard]] std::vector<KillRequest> kill_requests() const;
 
  private:

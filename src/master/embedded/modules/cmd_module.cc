@@ -118,8 +118,8 @@ Reply retcode(const Call& call) {
   return run_cmd(call, options, show_retcode);
 }
 
-/// A shell script that writes code to a temporary file of the command's user. The script then runs the
-/// program with the file's name and the arguments.
+/// A shell script that writes its first argument, which is code, to a temporary file of the command's user.
+/// The script then runs its second argument, which is a program, with the file and the further arguments.
 constexpr std::string_view kRunCode =
     "umask 077; file=$(mktemp) || exit; trap 'rm -f \"$file\"' 0; trap 'exit 143' 15; "
     "printf %s \"$1\" > \"$file\" || exit; program=$2; shift 2; \"$program\" \"$file\" \"$@\"";

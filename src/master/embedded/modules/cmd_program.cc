@@ -45,7 +45,8 @@ constexpr std::string_view kLocaleVariables =
     "LC_CTYPE LC_NUMERIC LC_TIME LC_COLLATE LC_MONETARY LC_MESSAGES LC_PAPER LC_NAME LC_ADDRESS LC_TELEPHONE "
     "LC_MEASUREMENT LC_IDENTIFICATION LANGUAGE";
 
-/// The variable PATH of a program that an init system starts, because its own PATH is unknown here.
+/// The variable PATH for a program that an init system starts. This process does not know the PATH of the
+/// init system.
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 StringMap inherited_variables() {
@@ -59,7 +60,7 @@ StringMap inherited_variables() {
   return variables;
 }
 
-/// Adds variables. `env` is an object or a list of objects.
+/// Adds environment variables. `env` is an object or a list of objects.
 std::optional<Raised> add_variables(const JsonValue& env, StringMap& variables) {
   if (!python_bool(env)) return std::nullopt;
   std::vector<JsonValue> objects;
@@ -123,7 +124,8 @@ class CmdParser {
   }
 
   const CmdOptions& options_;
-  // Whether this process starts the program. An init system would use its own users, folders and variables.
+  // Whether this process starts the program. Otherwise an init system starts the program, with users, folders
+  // and variables of its own.
   const bool is_here_;
   CmdProgram parsed_;
   Program& program_ = parsed_.program;

@@ -36,8 +36,8 @@ struct CmdProgram {
   std::string timeout;  ///< The timeout in seconds, as the caller wrote it.
   bool strip_end = true;
   bool ignore_retcode = false;
-  // A command succeeds if its exit status is in `success_retcodes`, or if its standard output or standard
-  // error contains a text of the other lists.
+  // A command succeeds in three cases: its exit status is in `success_retcodes`, its standard output contains
+  // a text of `success_stdout`, or its standard error contains a text of `success_stderr`.
   std::vector<std::int64_t> success_retcodes = {0};
   std::vector<std::string> success_stdout;
   std::vector<std::string> success_stderr;

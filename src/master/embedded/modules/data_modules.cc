@@ -33,8 +33,8 @@ std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<J
       format("delimiter is a text that is not empty, or null; found {}", delimiter->python_repr()));
 }
 
-/// Looks up a key, as salt.utils.data.traverse_dict_and_list does. A number finds nothing, because the keys
-/// of objects are texts. The result borrows `data`.
+/// Looks up a key, as salt.utils.data.traverse_dict_and_list does. Finds nothing for a number, because the
+/// keys of JSON objects are texts. The result borrows `data`.
 Traversed traverse(const JsonValue& data, const JsonValue& key, const std::optional<JsonValue>& delimiter) {
   if (key.number() || key.is(JsonValue::Kind::boolean)) return std::optional<JsonValue>();
   auto steps = steps_of(key, delimiter);
@@ -80,7 +80,7 @@ std::optional<Raised> check_name(const JsonValue& name) {
 /// numbers and booleans as keys become texts.
 template <class Write>
 Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
-  constexpr std::size_t kMaxSize = 4 << 20;  // The largest size of the object in bytes.
+  constexpr std::size_t kMaxSize = 4 << 20;  // The largest size of the returned object in bytes.
   const std::optional<JsonValue> delimiter = keyword(call, "delimiter");
   std::set<std::string> done;
   std::string text;

@@ -51,7 +51,8 @@ Reply is_running(const Call& call) {
   })};
 }
 
-/// Asks a job to stop and returns Salt's sentence about the signal. Jobs are threads and get no signal.
+/// Asks a job to stop, and returns Salt's sentence about a sent signal. The job runs on threads of this
+/// server, so no signal is sent.
 Result<Json> send(const Call& call, std::string_view jid, std::int64_t signal) {
   const Context& context = call.context;
   const Result<std::optional<pid_t>> process = context.engine.jobs.stop(jid, context.minion.id);
@@ -127,7 +128,8 @@ Functions by_any_name(const Modules& modules, std::string_view name) {
 
 using Found = std::map<std::string_view, const LoadedFunction*>;
 
-/// Calls `use` with the functions that `by_name` finds for `names`. No names stand for all functions.
+/// Calls `use` with the functions that `by_name` finds for `names`. If `names` is empty, calls `use` with all
+/// functions.
 template <class Use>
 Reply with_found(const Call& call, const std::vector<JsonValue>& names,
                  Functions (*by_name)(const Modules& modules, std::string_view name), const Use& use) {

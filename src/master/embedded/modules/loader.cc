@@ -43,8 +43,8 @@ StringMap find_installed_modules(const std::string& folder) {
   return files;
 }
 
-/// Returns whether the function failed: like Salt, reads a false `result` or `success` in an object as
-/// failure.
+/// Returns whether a value reports the failure of its function. As in Salt, this is an object with a false
+/// `result` or `success`.
 bool reports_failure(const Json& value) {
   const std::string& text = value.text();
   if (!text.starts_with('{')) return false;

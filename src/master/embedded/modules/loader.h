@@ -79,12 +79,13 @@ struct LoadedFunction {
   std::string name;
   std::string doc;  ///< The documentation that `sys.doc` shows.
   Json argspec;     ///< The arguments that `sys.argspec` shows.
-  Call call;        ///< Runs the function for another function. Keeps the arguments unchanged.
-  /// Runs the function in a job. If empty, `call` runs with arguments sorted by lowstate::sort_arguments.
+  Call call;        ///< Another function calls this function through `call`, with unchanged arguments.
+  /// A job calls this function through `run`. If `run` is empty, the job uses `call`, with arguments sorted
+  /// by `lowstate::sort_arguments`.
   Call run = {};
   bool is_quick = false;
-  /// Whether lists of functions show this function: the module's `__virtual__` accepted the host. Minions
-  /// with other grains may run a function that is not shown.
+  /// Whether lists of functions show this function. It is false if the module's `__virtual__` refused the
+  /// host. Minions with other grains may still run the function.
   bool is_listed = true;
 
   [[nodiscard]] std::string_view module() const { return std::string_view(name).substr(0, name.find('.')); }
@@ -105,7 +106,7 @@ class Modules {
 
   ~Modules();
 
-  /// Returns the listed functions, sorted by name. The first call of `all` starts Python.
+  /// Returns the functions with `is_listed`, sorted by name. The first call of `all` starts Python.
   [[nodiscard]] std::vector<const LoadedFunction*> all() const;
 
   /// Returns the function, or null for an unknown name. The first call for an installed module starts Python.
@@ -147,8 +148,8 @@ class Modules {
   mutable FunctionTable installed_functions_;  // This map does not change once `are_listed_` is true.
 };
 
-/// Runs a function on a minion. A failure returns the text of a Salt minion. A slow function ends early after
-/// a stop request. Thread-safe.
+/// Runs a function on a minion. If the function fails, the return has the same text as from a Salt minion. A
+/// slow function ends early after a stop request. Thread-safe.
 [[nodiscard]] master::Return execute(const Engine& engine, const Minion& minion, std::string_view fun,
                                      std::span<const JsonValue> args, std::span<const JsonMember> kwargs,
                                      const JobContext& job, const std::stop_token& stop);

@@ -251,7 +251,7 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   ScriptSettings settings{options.script_timeout, {}};
   std::string user = options.script_user;
   const bool is_here = ProgramRunner(options.run_helper).is_here();
-  if (user.empty() && !is_here) {  // rest_fcgi_run sets the variables of its own user.
+  if (user.empty() && !is_here) {  // rest_fcgi_run starts the script, and sets the variables of its own user.
     settings.program.environment = {kPath, "LANG=C.UTF-8"};
     settings.program.inherit = true;
     return settings;

@@ -19,7 +19,9 @@ namespace rest_fcgi::embedded {
 
 struct ScriptSettings {
   std::chrono::milliseconds timeout{};
-  Program program;  ///< The program without arguments and time limit.
+  /// The settings of the program that runs a script. The arguments and the time limit are added for each
+  /// call.
+  Program program;
 };
 
 /// Returns the settings for scripts. Fails with `configuration` for an unknown user.

@@ -64,7 +64,8 @@ struct Native {
   const Function& function;
   const Signature signature;
   const JsonDocument default_values;
-  std::vector<JsonValue> defaults;  // The defaults of the last parameters. Borrows default_values.
+  // The default values of the last parameters. They borrow from `default_values`.
+  std::vector<JsonValue> defaults;
 };
 
 Reply Native::run(const Context& context, std::span<const JsonValue> args,

@@ -43,12 +43,12 @@ struct Function {
 
 [[nodiscard]] std::vector<std::string> native_names(std::string_view module);
 
-/// Writes the job as `__pub_fun`, `__pub_arg`, ... into a JSON object that is begun.
+/// Writes the job as `__pub_fun`, `__pub_arg`, ... into a JSON object that the caller has begun.
 void write_publication(JsonWriter& writer, const JobContext& job);
 
-/// Writes a minion's options as members of a JSON object that is begun. The options are Salt's defaults,
-/// because the server's configuration has secrets. `config.get` searches the options, and Python modules get
-/// them as `__opts__`.
+/// Writes a minion's options as members of a JSON object that the caller has begun. The options are Salt's
+/// defaults, because the server's configuration has secrets. `config.get` searches the options, and Python
+/// modules get them as `__opts__`.
 void write_minion_options(JsonWriter& writer, std::string_view id);
 
 [[nodiscard]] inline Raised terminated() {

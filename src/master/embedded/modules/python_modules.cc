@@ -218,7 +218,8 @@ PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
 
 void PythonRunner::add_module(const JsonValue& module, const StringMap& modules, PythonIndex& index) const {
   const std::string path(member_of(module, "path").text());
-  if (!modules.contains(path)) return;  // A module may print a line with an unknown path.
+  // A line with an unknown path is ignored, because the code of a module may have printed it.
+  if (!modules.contains(path)) return;
   if (const auto broken = module.find("broken")) {
     const auto line = member_of(module, "line").integer();
     index.broken[modules.at(path)] = broken->text();

@@ -140,7 +140,7 @@ class JobFilter {
   const Clock& clock_;
   const SteadyTime deadline_;
   bool skips_find_job_ = false;
-  std::optional<JsonValue> metadata_;  // An object with the wanted members.
+  std::optional<JsonValue> metadata_;  // The metadata to search for: an object with names and values.
   std::optional<Globs> functions_;
   std::optional<Globs> targets_;
   std::optional<WallTime> start_;

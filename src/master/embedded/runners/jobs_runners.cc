@@ -19,7 +19,7 @@ void write_result(JsonWriter& writer, const std::vector<returner::JobReturn>& re
   writer.end_object();
 }
 
-/// Writes a job as members of a JSON object that is begun. `job` is absent for an unknown job.
+/// Writes a job as members of a JSON object that the caller has begun. `job` is absent for an unknown job.
 void write_job(JsonWriter& writer, const std::string& jid, const std::optional<StoredJob>& job) {
   if (job) {
     write_description(writer, job->load);
@@ -75,8 +75,8 @@ Result<Json> lookup_jid(const MasterContext& context, const BoundArguments& argu
   return with_outputter(job->returns.empty() ? std::string() : job->returns.front().out, std::move(data));
 }
 
-/// Returns for each minion whether its return is a success. Like Salt, counts every return that Python takes
-/// for true.
+/// Returns an object that says for each minion whether its return is a success. As in Salt, a return is a
+/// success if it is true in Python.
 Result<Json> exit_success(const MasterContext& context, const BoundArguments& arguments) {
   const auto found = find_job(context, arguments);
   if (!found) return found.error();

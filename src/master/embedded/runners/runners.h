@@ -67,7 +67,7 @@ struct MasterData {
   std::shared_ptr<const Minions> minions;
   std::shared_ptr<const Modules> modules;
   Json config_values;                   ///< The return of the wheel `config.values`.
-  std::shared_ptr<GeneratedKeys> keys;  ///< The keys, which all configurations share.
+  std::shared_ptr<GeneratedKeys> keys;  ///< The generated keys. All configurations share them.
 };
 
 /// The data and the stop token for the call of a runner or wheel. Borrows them.
@@ -108,8 +108,9 @@ using MasterFunctions = std::span<const MasterFunction>;
 
 [[nodiscard]] bool takes_target(const BoundArguments& arguments);
 
-/// Returns the target in the arguments `tgt` and `tgt_type`. Without them, returns a target of all minions.
-/// Borrows the arguments. Fails with `invocation` for a wrong type. REQUIRES: `takes_target` returns true.
+/// Returns the target that the arguments `tgt` and `tgt_type` describe. Without these arguments, returns a
+/// target of all minions. The target borrows the arguments. Fails with `invocation` for a wrong type.
+/// REQUIRES: `takes_target` returns true.
 [[nodiscard]] Result<lowstate::Target> target_of(const BoundArguments& arguments);
 
 struct StoredJob {
@@ -125,7 +126,7 @@ struct StoredJob {
 /// Returns the texts of a list, or the items of a comma-separated text.
 [[nodiscard]] std::vector<std::string> texts_in(JsonValue value);
 
-/// Writes the members that all runners show about a job into a JSON object that is begun.
+/// Writes the members that all runners show about a job into a JSON object that the caller has begun.
 void write_description(JsonWriter& writer, const returner::Load& load);
 void write_start_time(JsonWriter& writer, std::string_view jid);
 

@@ -44,7 +44,8 @@ class DataMatcher {
   [[nodiscard]] static Result<DataMatcher> compile(std::string_view expression, std::string_view delimiter,
                                                    How how);
 
-  /// Returns whether `data` matches. Subtracts the cost from `work_left`. Returns false if nothing is left.
+  /// Returns whether `data` matches. Subtracts the work of the match from `work_left`. Returns false if no
+  /// work is left.
   [[nodiscard]] bool matches(JsonValue data, int& work_left) const;
 
  private:
@@ -154,15 +155,15 @@ class RuleTargets {
   [[nodiscard]] static Result<RuleTargets> make(const std::vector<auth::RuleTarget>& targets,
                                                 const Minions& minions);
 
-  /// Returns whether `compound` matches all selected minions and the selection is not empty. REQUIRES:
-  /// `compound` was given to `make`.
+  /// Returns whether `compound` matches all minions of `selection`. Returns false for an empty selection.
+  /// REQUIRES: `compound` was given to `make`.
   [[nodiscard]] bool match_all(std::string_view compound, const Minions& minions,
                                const Selection& selection) const {
     return !selection.positions.empty() && minions_outside(compound, minions, selection).empty();
   }
 
-  /// Returns the ids of the selected minions that `compound` does not match. REQUIRES: `compound` was given
-  /// to `make`.
+  /// Returns the ids of the minions in `selection` that `compound` does not match. REQUIRES: `compound` was
+  /// given to `make`.
   [[nodiscard]] std::vector<std::string> minions_outside(std::string_view compound, const Minions& minions,
                                                          const Selection& selection) const;
 
@@ -170,7 +171,8 @@ class RuleTargets {
   std::map<std::string_view, TargetMatcher> matchers_;
 };
 
-/// A function that returns whether a rule allows a call. `within` tells which targets contain the minions.
+/// A function that returns whether a rule allows a call on some minions. `within` tells for the target of a
+/// rule whether the target contains all these minions.
 using AllowsCall = std::function<bool(const auth::FunctionCall& call, const auth::TargetsWithin& within)>;
 
 /// Makes the CanReadPillar for `select_visible`. A caller may read the pillar of the minions on which a rule

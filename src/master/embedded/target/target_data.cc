@@ -34,8 +34,8 @@ std::vector<std::size_t> ends_of(std::string_view text, std::string_view delimit
 
 }  // namespace
 
-/// One match of an expression with data. Counts down `work_left`. Each pattern is a suffix of the
-/// expression.
+/// One match of an expression with data. Each comparison subtracts its work from `work_left`. A pattern is
+/// always a suffix of the expression.
 class DataMatcher::Match {
  public:
   Match(const DataMatcher& matcher, int& work_left) : matcher_(matcher), work_left_(work_left) {}
