@@ -151,7 +151,8 @@ Result<void> SaltMaster::check_local(const lowstate::Chunk& chunk, const auth::S
 Result<void> SaltMaster::check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                    const auth::Permissions& rules, SteadyTime deadline) const {
   if (chunk.credentials.kind == auth::Credentials::Kind::token) {
-    // Asks the master even about a cached token, because the master does not see calls of `ssh`.
+    // Calls of `ssh` do not reach the master. The master is therefore asked about each token, even about a
+    // cached token.
     const auto held = client_.ask(chunk.credentials, deadline);
     if (!held && !is_refusal(held.error())) return held.error();
     if (!held) return Error{ErrorKind::authentication, "Authorization error occurred."};

@@ -51,8 +51,8 @@ bool is_of(const Fields& fields, const PublishedCall& own) {
   return names && are(*names, own.functions);
 }
 
-/// Returns the ids of the syndics that passed an event on. The syndic nearest to the master comes first. Each
-/// syndic puts `syndic/<its id>` in front of the tag.
+/// Returns the ids of the syndics that passed an event on to the master. The syndic nearest to the master
+/// comes first. Each syndic puts `syndic/<its id>` in front of the event's tag.
 std::vector<std::string> syndics_in(std::string_view who) {
   constexpr std::string_view between = "/syndic/";
   std::vector<std::string> syndics;
@@ -145,7 +145,8 @@ void JobListener::on_event(const Topic& topic, std::string_view data) {
 }
 
 void JobListener::on_return(master::Addressee& returns, const Topic& topic, std::string_view data) {
-  // With syndics, the first return of any minion is expected. It may precede the syndic's message.
+  // With syndics, the minions below a syndic may be unknown when they return. The first return of any minion
+  // is therefore accepted.
   const bool expected = options_.syndics ? returned_.count(std::string(topic.who)) == 0
                                          : minions_.count(std::string(topic.who)) > 0;
   if (!expected) return;

@@ -16,8 +16,9 @@
 #include "rest_fcgi/master/master.h"
 
 /// Converts events of the bus. A minion may fire an event with any tag, so the tag alone is not trusted. The
-/// data must have the `id` and `jid` of the tag, and the `cmd` that the master adds: `_return`, or
-/// `_minion_event` for an event of a minion. A minion can choose all fields of events in a list.
+/// data must have the `id` and `jid` of the tag, and the `cmd` that the master adds: `_return` for a return,
+/// or `_minion_event` for any other event of a minion. This check does not cover a list of events, because a
+/// minion chooses all fields of events in a list.
 namespace rest_fcgi::salt {
 
 /// The functions and the user of a published job. The events of its returns repeat them.
@@ -54,10 +55,10 @@ class JobListener final : public Listener {
   struct Options {
     bool whole_events = false;  ///< Whether returns include their events.
     bool has_function =
-        /// Whether the job is `sys.list_functions`. The result of a minion then says whether its list has a
-        /// function.
+        /// Whether the job is `sys.list_functions` for one function. Each return then becomes a boolean:
+        /// whether the minion listed the function.
         false;
-    /// Whether minions below syndics return. Their returns may come before the syndic's list of minions.
+    /// Whether minions below syndics may return. A return may come before its syndic's list of minions.
     bool syndics = false;
   };
 
@@ -102,7 +103,8 @@ class RunnerListener final : public Listener {
   const bool whole_event_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  Seen seen_ = Seen::nothing;  // The last seen event. `mutex_` guards it.
+  // The last event of the runner that was passed to this listener. `mutex_` guards this member.
+  Seen seen_ = Seen::nothing;
 };
 
 }  // namespace rest_fcgi::salt

@@ -26,8 +26,8 @@ SteadyTime until(const SendOptions& options, SteadyTime deadline) {
   return std::min(deadline, system_clock().steady() + options.timeout);
 }
 
-/// Gives refusals the text that all engines use. If a permission is missing, adds the user for the audit
-/// line. Returns other errors unchanged.
+/// Gives a refusal the text that all engines use. If a permission is missing, adds the user to the error, for
+/// the audit log. Returns any other error unchanged.
 Error shown_refusal(const Error& error, std::string_view user, std::string_view eauth) {
   if (!is_refusal(error)) return error;
   Error refusal{error.kind, kRefused};
@@ -88,8 +88,8 @@ Result<void> MasterClient::confirm(const Credentials& credentials, SteadyTime de
     if (!reply) return reply.error();
     const auto answer = read_publish_reply({reply->data(), reply->size()});
     if (answer) return {};
-    // Every user may run this function, so an error about permissions means that a setting names the refused
-    // user.
+    // Every user may run the function of this load. An error about permissions therefore means that a setting
+    // of the master refuses the user.
     return shown_refusal(answer.error(), credentials.username, credentials.eauth);
   };
   return logins_->guarded(credentials, try_credentials, deadline);

@@ -38,7 +38,8 @@ class LiveRuntime final : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override;
 
  private:
-  std::shared_ptr<RequestPool> requests_;  // Asynchronous wheels share the ownership of the pool.
+  // The threads of asynchronous wheels share the ownership of the pool.
+  std::shared_ptr<RequestPool> requests_;
   const std::shared_ptr<master::EventLog> events_;
   const BusOptions bus_options_;
   std::mutex bus_mutex_;

@@ -116,11 +116,13 @@ Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
   return bus;
 }
 
-/// Returns a function for `before` that prepares for the events of a job. Borrows the arguments.
+/// Returns a function that MasterClient calls before it sends a load. The function prepares the bus for the
+/// events of the load's job. Borrows the arguments.
 MasterClient::Before expecting(EventBus& bus, std::string_view jid,
                                std::optional<EventBus::Expectation>& made) {
   return [&bus, jid, &made]() -> Result<void> {
-    if (made) return {};  // In a second call, for a load that is sent again, `made` is still valid.
+    // A load may be sent a second time. The Expectation of the first time is then still valid.
+    if (made) return {};
     auto expectation = bus.expect(jid);
     if (!expectation) return std::move(expectation).error();
     made.emplace(*std::move(expectation));
@@ -229,14 +231,16 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
   }
   if (seen == Seen::ended) return {};
   if (there == false) return Error{ErrorKind::invocation, format("'{}' is not available.", runner)};
-  if (system_clock().steady() >= permit.deadline()) return {};  // The caller reports the timeout.
+  // After the deadline, the caller of this function reports the timeout.
+  if (system_clock().steady() >= permit.deadline()) return {};
   return Error{ErrorKind::timeout,
                format("The Salt Master did not begin '{}' within {} seconds: it may not have such a runner.",
                       runner, std::chrono::duration<double>(options_.runner_start_time).count())};
 }
 
-/// Returns whether the master has the runner. Returns absent without permission for `doc.runner`. Returns
-/// absent for inline credentials, because a missing permission would count as a failed login.
+/// Returns whether the master has the runner. Returns absent if the caller has no permission for
+/// `doc.runner`. Returns absent if each load has the credentials, because a missing permission would count as
+/// a failed login.
 std::optional<bool> SaltMaster::has_runner(const Permit& permit, std::string_view runner) {
   const bool by_token = permit.chunk().credentials.kind == auth::Credentials::Kind::token;
   if (options_.inline_login && !by_token) return std::nullopt;
@@ -296,7 +300,7 @@ Result<std::unique_ptr<master::EventReader>> SaltMaster::events(const master::Ev
                                                                 std::string_view after) {
   auto bus = runtime_->bus();
   if (!bus) return std::move(bus).error();
-  // The reader is made before the check of the bus, so that it notices a loss after the check.
+  // The reader is made before the check of the bus, so that the reader notices a loss after the check.
   auto reader = runtime_->events()->reader(permit, after);
   if (!reader) return reader;
   if (auto joined = (*bus)->wait_until_joined(SteadyTime::max()); !joined) return std::move(joined).error();

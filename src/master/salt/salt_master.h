@@ -51,8 +51,8 @@ class SaltMaster final : public master::Master {
   /// before this function. Fails with `invocation` or `authorization`.
   [[nodiscard]] Result<void> check_local(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                          const auth::Permissions& rules, bool goes_inline) const;
-  /// Checks a chunk for the client ssh, which does not use the master. Fails with `authentication` for a
-  /// refused token, with `authorization`, or with `unavailable` without salt-ssh.
+  /// Checks a chunk for the client ssh. Such a chunk runs without the master. Fails with `authentication` for
+  /// a refused token, with `authorization`, or with `unavailable` if salt-ssh is missing.
   [[nodiscard]] Result<void> check_ssh(const lowstate::Chunk& chunk, const auth::Subject& subject,
                                        const auth::Permissions& rules, SteadyTime deadline) const;
   [[nodiscard]] Result<master::Job> send(const master::Permit& permit, const master::Publication& publication,
@@ -82,7 +82,7 @@ class SaltMaster final : public master::Master {
   const std::shared_ptr<LiveRuntime> runtime_;
   std::mutex mutex_;
   std::set<std::string, std::less<>>
-      known_runners_;  ///< The runners that have started before. `mutex_` guards them.
+      known_runners_;  ///< The names of runners that have started at least once. `mutex_` guards this member.
 };
 
 /// Checks by the master's `external_auth` whether a user may run each function of a compound call. The master
@@ -93,8 +93,9 @@ class SaltMaster final : public master::Master {
                                                const auth::Subject& subject, const lowstate::LocalCall& call);
 
 /// Checks whether a user may run a function on hosts of a roster. Only rules without a target count. Salt's
-/// netapi compares a rule's target with the master's minions, not with the roster (`_authorize_ssh`). A
-/// target that matches no minion would allow every call (compare CVE-2022-22941). Fails with `authorization`.
+/// netapi (`_authorize_ssh`) compares the target of a rule with the master's minions, not with the roster.
+/// For a target that matches no minion, Salt would therefore allow every call (compare CVE-2022-22941). Fails
+/// with `authorization`.
 [[nodiscard]] Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
                                            const lowstate::LocalCall& call);
 

@@ -26,7 +26,8 @@ Result<master::Session> SaltMaster::session(SecretView token, SteadyTime deadlin
 Result<void> SaltMaster::logout(SecretView token, SteadyTime deadline) {
   const auto held = client_.holder(token, deadline);
   if (!held) return held.error();
-  // The revocation comes before the removal of the file. After a failed revocation the caller may try again.
+  // The token is revoked before its file is removed. If the revocation fails, the token keeps its file, so
+  // the caller may try again.
   if (auto ended = client_.log_out(token, **held); !ended) return ended;
   if (const auto removed = remove_token_file(options_.token_dir, token.reveal()); !removed) {
     log::info(format("a token of user \"{}\" was logged out here; the Salt master's file of it stays: {}",

@@ -24,7 +24,8 @@ namespace {
 using process::Ended;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kEnvelope = 64;     // The largest number of bytes around the script's result.
+// The script prints at most this number of bytes in addition to its result.
+constexpr std::size_t kEnvelope = 64;
 constexpr std::size_t kFirstLine = 4096;  // The largest size of a script's first line in bytes.
 
 Error unavailable(std::string sentence) {

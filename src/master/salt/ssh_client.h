@@ -22,7 +22,7 @@ class SshClient {
  public:
   SshClient(SshOptions options, const std::string& conf_file);
 
-  /// Searches the Python of the host's salt-ssh and returns its path. Fails with `unavailable`.
+  /// Finds the Python of the host's salt-ssh and returns its path. Fails with `unavailable`.
   [[nodiscard]] Result<std::string> python() const;
 
   /// Runs a call. At `deadline` the call is killed with its child processes. Fails with `timeout`, with
@@ -41,8 +41,8 @@ class SshClient {
 
 [[nodiscard]] Json ssh_request(const lowstate::LocalCall& call, std::string_view jid);
 
-/// Returns the Python for a script such as salt-ssh: the Python in the script's first line, or `python3` or
-/// `bin/python3` in the script's folder. Fails with `unavailable`.
+/// Returns the path of the Python that runs a script such as salt-ssh: the Python in the script's first line,
+/// or `python3` or `bin/python3` in the script's folder. Fails with `unavailable`.
 [[nodiscard]] Result<std::string> python_of(const std::string& script);
 
 }  // namespace rest_fcgi::salt

@@ -236,7 +236,7 @@ Error said(std::string_view text) {
 std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view message) {
   if (name == "AuthorizationError") return ErrorKind::authorization;
   if (name == "TokenAuthenticationError") {
-    // If the message names a user, the token is valid and a permission is missing.
+    // A message with the name of a user means that the token is valid, but a permission is missing.
     const bool names_user = message.find(" for user ") != std::string_view::npos;
     return names_user ? ErrorKind::authorization : ErrorKind::authentication;
   }
@@ -245,7 +245,7 @@ std::optional<ErrorKind> refusal_of(std::string_view name, std::string_view mess
   return is_login ? std::optional(ErrorKind::authentication) : std::nullopt;
 }
 
-/// Returns the error for an exception of Salt. `error` is a map with its name and message.
+/// Returns the error for an exception of Salt. `error` is a map with the name and message of the exception.
 Error raised(const PackedValue& error) {
   const auto fields = Fields::read(error.packed, {"name", "message"});
   if (!fields) return fields.error();
@@ -296,7 +296,8 @@ Result<master::Job> read_job(const Fields& load) {
   const bool names_minions = load.find("minions") != nullptr;
   const std::string_view jid = load.text("jid");
   const std::string_view error = load.text("error");
-  // Only if no minion matches, the reply has an error and an empty list of minions.
+  // A reply with an error and a list of minions means that no minion matches. Other errors come without a
+  // list.
   if (jid.empty() && names_minions && !error.empty()) return master::Job();
   if (!error.empty()) return said(error);
   if (jid.empty()) return unknown_reply("it has no 'jid'");

@@ -85,7 +85,7 @@ struct PublishLoad {
 [[nodiscard]] Result<master::Started> read_runner_reply(std::string_view bytes);
 [[nodiscard]] Result<master::WheelReply> read_wheel_reply(std::string_view bytes);
 
-/// Reads a reply with a token. Only the Grant gets a copy of the token.
+/// Reads a reply with a token. Copies the token from the reply only to the returned Grant.
 [[nodiscard]] Result<auth::Grant> read_mk_token_reply(std::string_view bytes);
 [[nodiscard]] Result<auth::Grant> read_get_token_reply(std::string_view bytes);
 

@@ -15,8 +15,8 @@ std::string key_of(const JobTag& job) {
   return format("{}{}", static_cast<int>(job.of), job.jid);
 }
 
-/// Returns the TextKind for the texts in an event: `argument` for a job, and the kind of the body for a hook,
-/// which the Content-Type tells.
+/// Returns the TextKind for the texts in an event. For an event about a job, this is `argument`. For the
+/// event of a hook, the Content-Type of the hook's body decides.
 master::TextKind texts_of(std::string_view tag, std::string_view data) {
   if (tag == "_salt_error" || tag == "salt/job/error" || job_tag(tag)) return master::TextKind::argument;
   if (!tag.starts_with("salt/netapi/")) return master::TextKind::plain;

@@ -44,19 +44,21 @@ class EventRedactor final : public Redactor {
   const master::TextKind texts_;
 };
 
-/// Remembers the owner of each job: the `user` in `salt/job/J/new`, `salt/run/J/new` or `salt/wheel/J/new`. A
-/// minion may fire an event with any tag, to change the owner of a job. An event with a minion's `cmd`,
-/// `_minion_event`, does not change the owner. In a list of events a minion chooses all fields, but the
-/// minion learns a job id only after the master's `new`. Therefore the earliest `new` sets the owner, and
-/// another `new` with another user removes the owner. An event whose `user` is not the owner has no owner. Of
-/// a minion's single events, only `salt/job/J/prog/M/...` with the minion's own id belongs to the job. A
-/// minion can choose the owner of progress events without `user` if the `new` was missed, or if `most` other
-/// jobs are newer. Used by one thread.
+/// Remembers the owner of each job. The owner is the `user` in the event `new` of the job: `salt/job/J/new`,
+/// `salt/run/J/new` or `salt/wheel/J/new`. A minion may fire events with any tag, so rules must stop it from
+/// changing the owner. The master adds a `cmd` to each single event of a minion, and `note` ignores an event
+/// `new` with a `cmd`. In a list of events a minion chooses all fields, but the minion learns the job id only
+/// after the master's `new`. Therefore the first `new` sets the owner, and a later `new` with another user
+/// removes the owner. An event whose `user` is not the owner has no owner. A single event of a minion has an
+/// owner only if its tag is `salt/job/J/prog/M/...` with the minion's own id `M`. These rules fail if the
+/// master's `new` was missed, or if the job was forgotten because `most` jobs are newer. A minion can then
+/// choose the owner of progress events without `user`. Used by one thread.
 class JobOwners {
  public:
   explicit JobOwners(std::size_t most = 50'000) : most_(most) {}
 
-  /// Reads the owner from an event `new`. REQUIRES: the caller passes each event before `owner_of`.
+  /// Remembers the owner if the event is the `new` of a job. REQUIRES: the caller passes each event to `note`
+  /// before `owner_of`.
   void note(const Event& event);
 
   [[nodiscard]] std::string owner_of(const Event& event) const;

@@ -29,7 +29,7 @@ struct Topic {
   };
   Kind kind;
   std::string_view jid;
-  std::string_view who;  ///< The id of the minion or syndic, which may have dots and slashes.
+  std::string_view who;  ///< The id of the minion or syndic. The id may contain dots and slashes.
 };
 
 [[nodiscard]] std::optional<Topic> topic_of(std::string_view tag) noexcept;

@@ -90,7 +90,7 @@ void EventBus::run() {
   while (!stopping_) {
     const auto begun = SteadyClock::now();
     join_and_read();
-    // A connection that is soon lost counts as a failed attempt, so the delays grow.
+    // A connection that is lost soon counts as a failed attempt, so the pauses between attempts grow.
     if (SteadyClock::now() - begun > longest_pause) next_pause = options_.rejoin_pause;
     if (!stopping_) pause(next_pause);
     next_pause = std::min(2 * next_pause, longest_pause);
@@ -98,7 +98,8 @@ void EventBus::run() {
 }
 
 void EventBus::join_and_read() {
-  // `is_orphaned` must notice a change of the file, so the file is read before connecting.
+  // The identity of the socket's file is read before connecting, so that `is_orphaned` notices each later
+  // change of the file.
   const auto file = socket_file_at(options_.path);
   auto socket = EventSocket::connect(options_, wake_.get());
   set_file(socket ? file : std::nullopt);
@@ -164,7 +165,8 @@ void EventBus::tell_joined() {
 void EventBus::tell_lost() {
   not_joined_ = ErrorKind::unavailable;
   registry_.not_joined(ErrorKind::unavailable);
-  // `registry_` is told before `log_`, because a reader that starts between the calls must see the loss.
+  // `registry_` learns of the loss before `log_`. A reader that starts between the two calls must see the
+  // loss.
   log_.on_loss();
   set_file(std::nullopt);
 }

@@ -54,7 +54,8 @@ class EventBus {
   void tell_joined();
   void tell_lost();
   void pause(std::chrono::milliseconds time) const;
-  /// Returns whether the connection leads to a process of an earlier master; see `is_replaced`.
+  /// Returns whether the connection leads to an earlier master, which another master has replaced; see
+  /// `is_replaced`.
   [[nodiscard]] bool is_orphaned();
   void set_file(const std::optional<SocketFile>& file);
 
@@ -63,7 +64,7 @@ class EventBus {
   const UniqueFd wake_;  // The eventfd that wakes the thread, to stop or to check its connection.
   std::atomic<bool> stopping_ = false;
   std::mutex file_mutex_;
-  std::optional<SocketFile> file_;  // The file of the joined socket. `file_mutex_` guards it.
+  std::optional<SocketFile> file_;  // The identity of the file of the joined socket. `file_mutex_` guards it.
 
   // Only the thread of the bus uses the following members.
   BusLog log_;

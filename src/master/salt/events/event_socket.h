@@ -34,11 +34,13 @@ struct SocketFile {
   bool operator==(const SocketFile&) const = default;
 };
 
-/// Returns the file at a path. Returns absent for a missing file, and for an empty path (TCP).
+/// Returns the device and inode of the file at `path`. Returns absent for a missing file, and for an empty
+/// path (TCP).
 [[nodiscard]] std::optional<SocketFile> socket_file_at(const std::string& path);
 
-/// Returns whether the file at the path has changed since the connection was made. The connection then leads
-/// to an earlier master. Returns false for a missing file, because the connection may still work.
+/// Returns whether the file at `path` differs from `connected`, the file at the time of the connection. If it
+/// differs, the connection leads to an earlier master. Returns false for a missing file, because the
+/// connection may still work.
 [[nodiscard]] bool is_replaced(const std::string& path, const std::optional<SocketFile>& connected);
 
 /// A connection to the socket on which a master publishes events. A wait ends if the descriptor `stop`
@@ -85,9 +87,9 @@ class EventPusher {
   // std::timed_mutex is not used, because the thread sanitizer of g++ 12 does not fully support it.
   std::mutex mutex_;
   std::condition_variable freed_;
-  bool taken_ = false;              // Whether a thread uses the connection (`Turn`). `mutex_` guards it.
-  UniqueFd connection_;             // Only the thread with the `Turn` uses it.
-  std::optional<SocketFile> file_;  // The file of the socket of `connection_`.
+  bool taken_ = false;              // Whether a `Turn` owns the connection. `mutex_` guards this member.
+  UniqueFd connection_;             // The connection. Only the thread with the `Turn` uses it.
+  std::optional<SocketFile> file_;  // The identity of the socket's file at the time of the connection.
 };
 
 /// Returns an event in the master's format. The bytes are wiped, because they may contain secrets.
@@ -97,7 +99,7 @@ class EventPusher {
 /// missing permission. May query the sources in nsswitch.conf. Thread-safe.
 [[nodiscard]] std::string refused_path(const std::string& path);
 
-/// Returns the text of `refused_path` for a socket with a known owner, group and mode.
+/// Returns the text of `refused_path` for the unix socket at `path`. `status` is the socket's stat(2).
 [[nodiscard]] std::string refused_socket(const std::string& path, const struct stat& status);
 
 }  // namespace rest_fcgi::salt

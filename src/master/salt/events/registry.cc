@@ -127,13 +127,15 @@ void Registry::not_joined(ErrorKind why) {
     const std::lock_guard lock(mutex_);
     why_ = why;
     if (!joined_) return;
-    affected.reserve(jobs_.size());  // Before the first change, because `reserve` may throw.
+    // `reserve` may throw, so it is called before the first change of a member.
+    affected.reserve(jobs_.size());
     joined_ = false;
     ++losses_;
     early_.clear();
     dropping_early_ = false;
     for (const auto& [jid, job] : jobs_) {
-      if (!job->replaying) affected.push_back(job);  // In a replay, `replay` reports the loss.
+      // While `replay` passes kept events to a listener, `replay` reports the loss to this listener.
+      if (!job->replaying) affected.push_back(job);
     }
   }
   for (const JobPtr& job : affected) job->listener->on_loss(error);
@@ -152,11 +154,11 @@ void Registry::close() {
 void Registry::on_event(const Event& event) {
   const auto topic = topic_of(event.tag);
   if (!topic) return;
-  JobPtr dropped;  // The dropped job is destroyed after the lock is released.
+  JobPtr dropped;  // The removed job. Its destructor runs after the lock is released.
   JobPtr job;
   {
     std::unique_lock lock(mutex_);
-    // Removes an unneeded listener of the job, because the event may be for the job's next listener.
+    // The event may be for the next listener of the job, so an unneeded listener is removed first.
     dropped = take_unneeded(topic->jid);
     const auto found = jobs_.find(topic->jid);
     if (found == jobs_.end() || found->second->replaying) return keep(*topic, event, lock);
@@ -184,7 +186,7 @@ void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std
 }
 
 void Registry::sweep() {
-  std::vector<JobPtr> dropped;  // The dropped jobs are destroyed after the lock is released.
+  std::vector<JobPtr> dropped;  // The removed jobs. Their destructors run after the lock is released.
   const std::lock_guard lock(mutex_);
   dropped = take_unneeded();
 }
@@ -220,7 +222,7 @@ Result<void> Registry::wait_until_joined(SteadyTime until) {
 }
 
 Result<Registry::Expectation> Registry::expect(std::string_view jid) {
-  std::vector<JobPtr> dropped;  // The dropped jobs are destroyed after the lock is released.
+  std::vector<JobPtr> dropped;  // The removed jobs. Their destructors run after the lock is released.
   const std::lock_guard lock(mutex_);
   if (closed_ || !joined_) return for_callers(why_);
   const auto is_full = [this] { return jobs_.size() + expectations_.size() >= max_jobs_; };
@@ -245,7 +247,7 @@ void Registry::forget(const Ticket& ticket) {
 }
 
 Result<void> Registry::listen(Ticket ticket, std::string_view jid, std::shared_ptr<Listener> listener) {
-  JobPtr dropped;  // The dropped job is destroyed after the lock is released.
+  JobPtr dropped;  // The removed job. Its destructor runs after the lock is released.
   std::unique_lock lock(mutex_);
   dropped = take_unneeded(jid);
   const auto job = std::make_shared<Job>(Job{std::string(jid), std::move(listener)});

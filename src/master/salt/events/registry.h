@@ -100,7 +100,7 @@ class Registry {
   /// Waits until the bus is joined, at most until `until`. Fails with `unavailable`.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime until);
 
-  /// While an Expectation exists, the registry keeps events of jobs without a listener, because a return may
+  /// Makes the registry keep events of jobs without a listener. These events are needed, because a return may
   /// come before the reply with the job id. Used by one thread. The registry must outlive the Expectation.
   class Expectation {
    public:
@@ -121,8 +121,8 @@ class Registry {
    private:
     friend class Registry;
     struct Ticket {
-      std::uint64_t number;  // The number of the earliest event that may be needed.
-      std::uint64_t losses;  // The number of losses of the bus before the start.
+      std::uint64_t number;  // The number of the earliest event that the caller may need.
+      std::uint64_t losses;  // The number of losses of the bus before the Expectation was made.
       std::string jid;       // The job id that the caller chose, or empty.
     };
     Expectation(Registry& registry, Ticket ticket) : registry_(&registry), ticket_(std::move(ticket)) {}
@@ -130,8 +130,9 @@ class Registry {
     Ticket ticket_;
   };
 
-  /// Begins to keep events, and reserves a place for a listener. `jid` is empty if the job id is unknown.
-  /// Fails with `unavailable` if the bus is not joined, too many listeners exist, or another call uses `jid`.
+  /// Makes an Expectation: begins to keep events for the caller's job, and reserves a place for its listener.
+  /// `jid` is empty if the job id is unknown. Fails with `unavailable` if the bus is not joined, too many
+  /// listeners exist, or another call uses `jid`.
   [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:

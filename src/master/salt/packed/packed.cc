@@ -90,7 +90,8 @@ Result<PackedValue> take(std::string_view bytes, std::size_t& at, std::size_t de
   return value;
 }
 
-/// Returns the number of elements or members that the header announces. Moves `at` to the first element.
+/// Reads the header of an array or map. Returns the number of elements or members. Moves `at` to the first
+/// element or member.
 Result<std::uint32_t> take_header(std::string_view bytes, std::size_t& at, Kind expected) {
   HeaderVisitor header;
   // The visitor stops parsing after the header. `parse_one` reports this stop as an error, which is ignored.

@@ -26,9 +26,10 @@ struct PackedValue {
 
   Kind kind = Kind::nil;
   bool boolean = false;
-  std::int64_t integer = 0;  ///< The integer. A too large value becomes the largest value.
+  /// The value of an integer. An integer above the largest `int64_t` is read as the largest.
+  std::int64_t integer = 0;
   double real = 0;
-  std::string_view text{};           ///< The content of a `str` or `bin`. It may not be UTF-8.
+  std::string_view text{};           ///< The content of a `str` or `bin`, which can be invalid UTF-8.
   std::string_view packed = "\xC0";  ///< All bytes of the value.
 
   /// Reads the outermost value. Fails with `internal` unless the bytes are exactly one value.
@@ -42,13 +43,13 @@ struct PackedValue {
 /// Returns a type's name with its article for messages, such as `a str`.
 [[nodiscard]] std::string_view type_name(PackedValue::Kind kind) noexcept;
 
-/// Calls `show` with each element of an array, up to the first error. Fails with `internal` unless the bytes
-/// are exactly one array.
+/// Calls `show` with each element of an array, until an element is malformed. Fails with `internal` unless
+/// the bytes are exactly one array.
 Result<void> each_element(std::string_view array_bytes,
                           const std::function<void(const PackedValue& element)>& show);
 
-/// Calls `show` with each member of a map, up to the first error. Fails with `internal` unless the bytes are
-/// exactly one map.
+/// Calls `show` with each member of a map, until a member is malformed. Fails with `internal` unless the
+/// bytes are exactly one map.
 Result<void> each_member(std::string_view map_bytes,
                          const std::function<void(const PackedValue& key, const PackedValue& value)>& show);
 
@@ -84,15 +85,15 @@ class Fields {
 class Redactor {
  public:
   enum class Verdict : std::uint8_t {
-    look_inside,     ///< Shows the value and decides about members and texts inside.
+    look_inside,     ///< Shows the value, but asks again for each member and text inside.
     show,            ///< Shows the whole value.
     hide,            ///< Replaces the value by `master::kHidden`, unless it is nil or a boolean.
     hide_but_count,  ///< Hides the value, unless it is a number or a text of few digits (`master::is_count`).
   };
   virtual ~Redactor() = default;
 
-  /// Returns the verdict about the value of a member. `depth` is the number of maps and arrays around the
-  /// value, at least 1.
+  /// Returns how to show the value of a member. `depth` is the number of maps and arrays around the value, at
+  /// least 1.
   [[nodiscard]] virtual Verdict of_member(std::string_view key, std::size_t depth) const = 0;
 
   /// Returns the replacement for a text. Returns absent if the text is shown unchanged.

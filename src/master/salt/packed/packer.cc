@@ -29,8 +29,8 @@ std::uint32_t length(std::size_t size) {
   return static_cast<std::uint32_t>(size);
 }
 
-/// Returns an integer that is too large for a signed 64-bit integer. Returns absent if it needs more than 64
-/// bits.
+/// Reads an integer that is too large for a signed 64-bit integer. Returns absent for 20 or more digits,
+/// because Salt takes an integer of 20 digits for a job id.
 std::optional<std::uint64_t> read_unsigned(std::string_view digits) {
   return digits.size() < lowstate::kJidDigits ? parse_number<std::uint64_t>(digits) : std::nullopt;
 }

@@ -90,11 +90,11 @@ class JsonVisitor : public BoundedVisitor {
 
   JsonWriter& writer() { return key_writer_ ? *key_writer_ : out_; }
 
-  /// Returns whether the current value is a key, and resets this state.
+  /// Returns whether the current value is the key of a member. The next value then counts as no key.
   bool take_key() { return std::exchange(at_key_, false); }
 
-  /// Returns the verdict about the current value. `is_count` says whether the value is a number or a text of
-  /// few digits.
+  /// Returns how to show the current value. `is_count` says whether the value is a number or a text of few
+  /// digits.
   Verdict verdict(bool is_count = false) {
     Verdict of_this = std::exchange(next_, Verdict::look_inside);
     if (of_this == Verdict::hide_but_count) of_this = is_count ? Verdict::show : Verdict::hide;
@@ -103,7 +103,8 @@ class JsonVisitor : public BoundedVisitor {
 
   bool key(std::string_view name) {
     const bool looks_inside = redactor_ != nullptr && inside_ == Verdict::look_inside;
-    // JSON with the Content-Type of a form becomes one long key, so keys may contain secrets.
+    // Keys may contain secrets. For example, JSON that a client sends with the Content-Type of a form becomes
+    // one long key.
     const auto shown = looks_inside ? redactor_->shown(name) : std::nullopt;
     writer().key(shown ? std::string_view(*shown) : name);
     if (looks_inside) next_ = redactor_->of_member(name, depth());
@@ -140,12 +141,12 @@ class JsonVisitor : public BoundedVisitor {
   JsonWriter out_;
   const Redactor* const redactor_;  // The redactor. Null shows everything.
   bool at_key_ = false;
-  Verdict next_ = Verdict::look_inside;  ///< The verdict about the next value.
-  /// The verdict about all values until the end of the level `since_`.
+  Verdict next_ = Verdict::look_inside;  ///< How to show the next value.
+  /// How to show all values until the end of the level `since_`.
   Verdict inside_ = Verdict::look_inside;
   std::size_t since_ = 0;
 
-  /// The JSON of a key that is an array or map, before it becomes a key.
+  /// The JSON text of an array or map that is a key. At its end, the text becomes the key.
   std::string key_text_;
   std::optional<JsonWriter> key_writer_;
   std::size_t key_depth_ = 0;
@@ -179,7 +180,7 @@ bool JsonVisitor::close() {
 }
 
 bool JsonVisitor::visit_ext(const char* data, std::uint32_t size) {
-  // The first byte is the type, which msgpack-cxx includes in `size`.
+  // The first byte of an extension is its type. msgpack-cxx counts this byte in `size`.
   const int type = static_cast<signed char>(data[0]);
   const std::string_view payload(data + 1, size - 1);
   if (type == kConstant) return constant(payload);
@@ -187,7 +188,8 @@ bool JsonVisitor::visit_ext(const char* data, std::uint32_t size) {
   return text(date ? *date : payload);
 }
 
-/// Writes the value of a named constant. The payload is an array of name and value.
+/// Writes a named constant (extension 79) as its value. The payload is an array of the constant's name and
+/// value.
 bool JsonVisitor::constant(std::string_view payload) {
   constexpr std::string_view array_of_two = "\x92";
   if (!enter()) return false;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-// Without this macro, msgpack-cxx needs Boost.
+// Without MSGPACK_NO_BOOST, msgpack-cxx needs Boost.
 #define MSGPACK_NO_BOOST
 #include <msgpack/null_visitor.hpp>
 #include <msgpack/unpack.hpp>

@@ -49,7 +49,8 @@ void set_options(zmq::socket_t& socket, const Connection::Options& options) {
   socket.set(zmq::sockopt::ipv6, options.uri.find('[') != std::string::npos);
 }
 
-/// Returns a socket for the events that end `socket`. REQUIRES: `socket` is not connected yet.
+/// Returns a monitor socket (zmq_socket_monitor(3)), which gets an event when the connection of `socket`
+/// ends. REQUIRES: `socket` is not connected yet.
 zmq::socket_t monitor_of(zmq::context_t& context, zmq::socket_t& socket) {
   static std::atomic<std::uint64_t> number = 0;
   const std::string name = format("inproc://ended-{}", ++number);
@@ -104,7 +105,8 @@ Result<std::unique_ptr<Connection>> Connection::make(zmq::context_t& context, co
 }
 
 Connection::~Connection() {
-  // Stops the monitor. Otherwise ZeroMQ's I/O thread would block until its next event is read.
+  // Stops the monitor socket. Otherwise ZeroMQ's I/O thread would block until the monitor's next event is
+  // read.
   zmq_socket_monitor(socket_.handle(), nullptr, 0);
 }
 
@@ -154,13 +156,13 @@ Result<WipedBytes> Connection::receive(SteadyTime deadline) {
 }
 
 bool Connection::send_frames(WipedBytes message) {
-  // A message is two frames. If the connection ends between them, ZeroMQ drops the first one.
+  // A message is two frames. If the connection ends between the frames, ZeroMQ drops the first frame.
   return socket_.send(zmq::message_t(), zmq::send_flags::sndmore | zmq::send_flags::dontwait) &&
          socket_.send(message_of(std::move(message)), zmq::send_flags::dontwait);
 }
 
 Result<WipedBytes> Connection::receive_frames() {
-  // A reply may have come before the connection ended, so the frames are read in any case.
+  // The frames are read even if the connection has ended, because the reply may have come before the end.
   zmq::message_t first;
   if (!socket_.recv(first, zmq::recv_flags::dontwait)) {
     return Error{

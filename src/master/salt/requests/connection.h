@@ -58,7 +58,7 @@ class Connection {
   bool send_frames(WipedBytes message);
   Result<WipedBytes> receive_frames();
 
-  zmq::socket_t monitor_;  ///< Receives the events that end the connection.
+  zmq::socket_t monitor_;  ///< Gets an event when the connection ends.
   zmq::socket_t socket_;
 };
 
@@ -73,7 +73,7 @@ Result<void> check_endpoint(std::string_view uri);
 /// and the other requests fail at once. Thread-safe.
 class Outage {
  public:
-  /// The time without attempts after a failure. Requests fail in this time even if the master runs.
+  /// The pause after a failed connection. Requests in this pause fail at once, even if the master runs again.
   static constexpr std::chrono::milliseconds kPause{100};
 
   explicit Outage(std::chrono::milliseconds connect_timeout) : connect_timeout_(connect_timeout) {}
@@ -106,8 +106,8 @@ class Outage {
   SteadyTime next_try_;
 };
 
-/// The idle connections. `take` returns the newest connection, so that surplus connections become old.
-/// Thread-safe.
+/// The idle connections. `take` returns the newest connection, so that surplus connections become old and are
+/// closed. Thread-safe.
 class IdleConnections {
  public:
   /// The age at which `put` closes a connection.

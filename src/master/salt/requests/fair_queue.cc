@@ -67,7 +67,8 @@ FairQueue::FairQueue(const PoolOptions& options)
 Result<FairQueue::Place> FairQueue::take(PriorityClass priority, SteadyTime deadline) {
   std::unique_lock lock(mutex_);
   if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
-  // If the class has a free place, no request of the class waits, so the new request begins at once.
+  // A class with a free place has no waiting requests. The new request of this class therefore begins at
+  // once.
   if (has_free_place(state(priority))) {
     begin(state(priority));
     return Place(this, {.priority = priority});

@@ -19,7 +19,7 @@ namespace rest_fcgi::salt {
 /// The cost of a request for the master. The cost limits how many requests of a class run at once. The
 /// master distributes requests round robin, so slow requests must never occupy all its workers.
 enum class PriorityClass {
-  publish,      ///< A publish takes some milliseconds.
+  publish,      ///< A publish takes some milliseconds of a worker of the master.
   question,     ///< A publish of `saltutil.find_job` has a low priority.
   runner,       ///< A runner starts a process, which takes about ten milliseconds.
   wheel,        ///< A wheel runs in the master's worker until it ends.
@@ -57,7 +57,8 @@ struct PoolOptions {
 /// Returns how many requests of a class may run at once, at least 1.
 std::size_t class_limit(PriorityClass priority, const PoolOptions& options);
 
-/// Returns how many logins and wheels may run together. The limit keeps one of several workers free.
+/// Returns how many logins and wheels may run together. The limit leaves one worker of the master to other
+/// requests, if the master has several workers.
 std::size_t slow_limit(const PoolOptions& options);
 
 /// Limits the running requests to `connections` in total, and to the limit of each class. Requests wait in

@@ -23,7 +23,8 @@ class RequestPool {
   /// Ends all requests with the error `unavailable`. REQUIRES: no new request starts.
   virtual ~RequestPool() = default;
 
-  /// A function that is called just before a request is sent. If it fails, the request is not sent.
+  /// A function that the pool calls just before it sends a request. If the function fails, the request is not
+  /// sent.
   using Before = std::function<Result<void>()>;
 
   /// Sends a message and waits for the reply. Wipes the message and the reply. Fails with `unavailable`,
