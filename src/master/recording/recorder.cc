@@ -240,7 +240,7 @@ void RecordedJob::record_more(const master::MoreMinions& more) {
 void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
   if (job->done()) return;
   const SteadyTime now = clock_.steady();
-  Entry oldest;  // The dropped job is destroyed after the lock is released.
+  Entry oldest;  // The job that is dropped. Its destructor runs after the lock is released.
   const std::scoped_lock lock(mutex_);
   sweep(now);
   if (jobs_.size() >= max_jobs_) {

@@ -48,15 +48,15 @@ class Caches {
 
  private:
   struct State;
-  static constexpr std::size_t kFlushes = 64;  // The places in the queue that only `flush` uses.
+  static constexpr std::size_t kFlushes = 64;  // The number of places in the queue that only `flush` uses.
 
   const Limits limits_;
   const std::shared_ptr<State> state_;  // The queued calls share the state and may outlive the Caches.
   master::Workers workers_;
 };
 
-/// Records one job and passes its returns on to the caller. Deliveries before `begin` wait in `early_`.
-/// Returns during a loss of the event bus are missed. Thread-safe.
+/// Records one job and passes its returns on to the caller. Keeps deliveries before `begin` in `early_`.
+/// Misses the returns that minions send while the event bus is lost. Thread-safe.
 class RecordedJob final : public master::Addressee {
  public:
   /// `listener` is the addressee of the caller, or null. The RecordedJob holds a weak pointer, so that the
@@ -77,7 +77,8 @@ class RecordedJob final : public master::Addressee {
 
   const std::shared_ptr<Caches> caches_;
   const std::weak_ptr<master::Addressee> listener_;
-  // `mutex_` guards the following members. A thread holds it while it records a delivery, to keep the order.
+  // `mutex_` guards the following members. A thread holds `mutex_` while it records a delivery, so that
+  // deliveries are recorded in order.
   mutable std::mutex mutex_;
   std::string jid_;                           // The jid. It is empty before `begin`.
   std::vector<master::Delivery> early_;       // The deliveries before `begin`.
@@ -85,7 +86,8 @@ class RecordedJob final : public master::Addressee {
   std::unordered_set<std::string> returned_;
 };
 
-/// Keeps the RecordedJob of each running job alive, because a master delivers only to existing addressees.
+/// Keeps the RecordedJob of each running job alive. A master delivers returns only to an Addressee that still
+/// exists.
 class JobRecorder final : public Recorder {
  public:
   JobRecorder(std::shared_ptr<Caches> caches, const Clock& clock, std::size_t max_jobs)
