@@ -90,7 +90,7 @@ Event::Event(std::string_view id, std::string_view tag, const Json& data, std::s
 
 std::string_view Event::json() const noexcept {
   constexpr std::string_view kBefore = "data: ";
-  constexpr std::size_t kBehind = 2;  // The number of line ends after the JSON text.
+  constexpr std::size_t kBehind = 2;  // The number of line ends that follow the JSON text in `data_lines()`.
   const std::string_view lines = data_lines();
   return lines.substr(kBefore.size(), lines.size() - kBefore.size() - kBehind);
 }
@@ -189,7 +189,8 @@ Result<std::unique_ptr<EventReader>> EventLog::reader(const EventPermit& permit,
   std::uint64_t next = next_number();
   if (!after.empty()) {
     const auto number = number_of(after, epoch_);
-    // The number comes from the client and may be wrong. A reader cannot continue after lost events.
+    // The client sends this number, so it may be wrong. If later events were dropped or lost, a reader cannot
+    // continue from this number.
     const bool known = number && *number < next && *number + 1 >= first_ && *number >= lost_at_;
     if (!known)
       return Error{ErrorKind::not_found, "The log does not have all events since the last one that you had."};

@@ -18,7 +18,7 @@ constexpr std::string_view kSecrets[] = {
     "sshkey", "secretkey", "sharedkey",  "token",
 };
 
-/// Last words of secrets that may be joined to the word before them: `api_key` or `apikey`.
+/// Words such as `key` make a secret only with the word before them: `api_key` or `apikey`.
 constexpr std::string_view kSecondWords[] = {"code", "key", "phrase", "word"};
 
 /// English words that end with `pass` but do not name a secret.
@@ -28,7 +28,7 @@ constexpr std::string_view kHarmless[] = {"bandpass", "bypass",  "compass",  "hi
 /// Words that are ignored at the end of a name: `password_confirmation` is a secret like `password`.
 constexpr std::string_view kTails[] = {"confirm", "confirmation", "new", "old", "value"};
 
-constexpr std::size_t kMaxName = 128;  // The number of bytes at the end of a name that are read.
+constexpr std::size_t kMaxName = 128;  // Only this number of bytes at the end of a name is read.
 
 template <class Words>
 bool ends_with_one(std::string_view word, const Words& words) {

@@ -32,7 +32,7 @@ constexpr std::string_view kLineEnds = "\r\n";
 /// The characters that end a value without quotation marks in a plain text.
 constexpr std::string_view kPlainEnds = "&;, \t\r\n";
 
-/// The characters of which one must follow a quotation mark that ends a value.
+/// A quotation mark ends a value only if one of these characters follows it.
 constexpr std::string_view kBehindQuote = "&;, \t\r\n)]}>/?:";
 
 /// Returns whether the value of the header may contain blanks and `;`.
@@ -142,7 +142,8 @@ class ValueFinder {
     return std::string_view::npos;
   }
 
-  /// Returns the content of the multipart part (RFC 7578) called `name`. Returns an empty Span without it.
+  /// Returns the content of the part of a multipart body (RFC 7578) whose headers contain `name`. Returns an
+  /// empty Span if `name` is not in the headers of a part.
   [[nodiscard]] Span part_of(const Span& name) const {
     if (!text_.substr(0, name.begin).ends_with("name=\"")) return {};
     const std::string_view headers = text_.substr(name.end, kMostOfTag);
@@ -179,7 +180,8 @@ class ValueFinder {
          mark = text_.find(quote.mark, mark + 1)) {
       std::size_t run = 0;
       while (mark - run > at && text_[mark - run - 1] == '\\') ++run;
-      // One backslash of the value is `unit` backslashes in the text. An odd number escapes the mark.
+      // One backslash of the value is `unit` backslashes in the text. An odd number of backslashes before the
+      // quotation mark makes the mark a part of the value.
       const bool closes = run <= quote.backslashes || (run - quote.backslashes) / unit % 2 == 0;
       if (closes) return mark - std::min(run, quote.backslashes);
     }
@@ -330,9 +332,12 @@ class Redactor {
 
   std::optional<std::string> run() {
     constexpr std::string_view between = " \t\"'\\]";
-    // The last name. Only blanks and quotation marks separate `name` from `at`.
+    // The last name before `at`. Only blanks, quotation marks, backslashes and `]` stand between the name and
+    // `at`.
     Span name;
-    bool is_asked = false;  // Whether the name was checked as an option when its first blank was read.
+    // Whether a blank has followed the name. Only the first blank after an option such as `--password` is
+    // tried as its end.
+    bool is_asked = false;
     for (std::size_t at = 0; at < text_.size(); ++at) {
       const char byte = text_[at];
       if (is_of_name(byte)) {
@@ -384,7 +389,8 @@ class Redactor {
     } else if (value == "null" || value == "true" || value == "false") {
       out_.append(value);
     } else {
-      out_.append("\"").append(kHidden).append("\"");  // In quotation marks, the mask is valid JSON.
+      // The quotation marks keep the JSON valid, because `kHidden` is a text.
+      out_.append("\"").append(kHidden).append("\"");
     }
     copied_ = end;
     return end;
@@ -413,7 +419,7 @@ class Redactor {
 
   std::string_view text_;
   ValueFinder values_;
-  bool has_end_tags_ = true;  ///< Whether the rest of the text may have an end tag.
+  bool has_end_tags_ = true;  ///< Whether the rest of the text may contain an XML end tag.
   std::string out_;
   std::size_t copied_ = 0;
 };
@@ -428,7 +434,7 @@ TextKind kind_of_body(std::string_view content_type) {
 std::optional<std::string> without_secrets(std::string_view text, TextKind kind) {
   auto shown = Redactor(text, kind).run();
   if (text.find('%') == std::string_view::npos) return shown;
-  // Searches the decoded form, too, because it may contain JSON or another form: `payload=%7B%22token%22%3A`.
+  // Searches the percent-decoded text, too. It may contain JSON or another form: `payload=%7B%22token%22%3A`.
   auto decoded = Redactor(percent_decoded(shown ? *shown : text), kind).run();
   return decoded ? std::move(decoded) : std::move(shown);
 }

@@ -20,7 +20,8 @@ namespace rest_fcgi::master {
 
 namespace {
 
-constexpr std::chrono::seconds kIdle{10};  // The idle time after which a thread ends. It includes `kQuiet`.
+// A thread ends after this idle time. The time includes the first pause of `kQuiet`.
+constexpr std::chrono::seconds kIdle{10};
 constexpr std::chrono::seconds kGrace{1};  // The longest time for which the destructor waits for threads.
 
 Error unavailable(std::string message) {
@@ -63,8 +64,9 @@ class FairQueue {
   }
 
  private:
-  std::map<std::string, std::deque<Workers::Task>> tasks_;  // A user without tasks has no queue.
-  std::string latest_;                                      // The user whose task was taken last.
+  // The tasks of each user. A user without tasks has no entry.
+  std::map<std::string, std::deque<Workers::Task>> tasks_;
+  std::string latest_;  // The user whose task was taken last.
   std::size_t size_ = 0;
 };
 
@@ -125,7 +127,7 @@ bool Workers::close(SteadyTime deadline) {
 }
 
 void Workers::stop() {
-  FairQueue dropped;  // The tasks are destroyed after the lock is released.
+  FairQueue dropped;  // The waiting tasks. Their destructors run after the lock is released.
   {
     const std::lock_guard lock(state_->mutex);
     std::swap(dropped, state_->queue);
@@ -164,7 +166,7 @@ void Workers::run(const std::shared_ptr<State>& state) {
     ++state->busy;
     lock.unlock();
     run_task(task, state->stop.get_token());
-    // The task may own other objects, so it is destroyed before `ended` is notified.
+    // A thread that waits for `ended` may rely on the destruction of the task's objects.
     task = nullptr;
     lock.lock();
     --state->busy;

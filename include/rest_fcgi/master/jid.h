@@ -29,8 +29,8 @@ inline constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar"
 /// text for a malformed jid.
 [[nodiscard]] std::string jid_start_time(std::string_view jid);
 
-/// Checks a jid that a caller chose. Fails with `invocation` unless the jid has 20 digits, because jids are
-/// sorted.
+/// Checks a jid that a caller chose. Fails with `invocation` unless the jid has 20 digits, because jids of
+/// different lengths cannot be sorted as texts.
 [[nodiscard]] Result<void> check_own_jid(const lowstate::Chunk& chunk);
 
 /// Returns a time in UTC in the form of `_stamp` in Salt 3006 and 3007: `2026-11-20T23:06:17.380290`. Some
@@ -46,7 +46,7 @@ using JidReserve = std::function<std::optional<std::int64_t>(std::int64_t now, s
 /// JidShare. Thread-safe.
 class JidSource {
  public:
-  /// Makes a source. Without a working `reserve`, jids are unique only in this process.
+  /// Makes a source of jids. Without a working `reserve`, jids are unique only in this process.
   explicit JidSource(const Clock& clock, JidReserve reserve = nullptr, JidShare share = {});
 
   [[nodiscard]] std::string next();

@@ -100,7 +100,7 @@ struct RunnerReturn {
 /// The queue for a runner's return. An Error means that the return may have been missed.
 using RunnerReturns = Mailbox<Result<RunnerReturn>>;
 
-/// A message to the minions of a permit's chunk.
+/// A message to the minions that the chunk of a permit targets.
 struct Publication {
   enum class What {
     call,          ///< Each minion runs the chunk's functions.
@@ -176,8 +176,8 @@ class Master {
                                              const Permit* before = nullptr) = 0;
 
   /// Starts functions on minions. Some returns may be in the Job. Other returns are put into `returns` from
-  /// any thread while the caller owns `returns`. They may come twice, and before `publish` returns. REQUIRES:
-  /// the permit's chunk has a local client.
+  /// any thread while the caller owns `returns`. A return may be put twice, and before `publish` returns.
+  /// REQUIRES: the permit's chunk has a local client.
   [[nodiscard]] virtual Result<Job> publish(const Permit& permit, const Publication& publication,
                                             std::shared_ptr<Addressee> returns) = 0;
 

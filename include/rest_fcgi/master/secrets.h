@@ -32,9 +32,12 @@ enum class Secrecy : std::uint8_t {
 
 /// The format of a text, which determines where the value of a secret ends.
 enum class TextKind : std::uint8_t {
-  plain,     ///< A value in `password=x` ends at a blank, `,`, `;`, `&`, a quotation mark or a line end.
-  form,      ///< A value ends at `&` or the end of the line.
-  argument,  ///< Like `plain`, but a text that begins with `password=` is one value, as in Salt's arguments.
+  /// In a plain text, a value in `password=x` ends at a blank, `,`, `;`, `&`, a quotation mark or a line end.
+  plain,
+  form,  ///< In the body of an HTML form, a value ends at `&` or a line end.
+  /// An argument of a Salt function is like `plain`, but if it begins with `password=`, the rest is one
+  /// value.
+  argument,
 };
 
 [[nodiscard]] TextKind kind_of_body(std::string_view content_type);
