@@ -129,7 +129,13 @@ Error reason(const Stream& stream, CURLcode code, const char* message) {
   if (stream.failed) return *stream.failed;
   long status = 0;
   curl_easy_getinfo(stream.handle, CURLINFO_RESPONSE_CODE, &status);
-  if (status == 0) return {ErrorKind::unavailable, *message != '\0' ? message : curl_easy_strerror(code)};
+  if (status == 0) {
+    const char* mend = code == CURLE_PEER_FAILED_VERIFICATION
+                           ? "; set SSL_CERT_FILE to a file with its authority or with the certificate itself"
+                           : "";
+    return {ErrorKind::unavailable,
+            format("{}{}", *message != '\0' ? message : curl_easy_strerror(code), mend)};
+  }
   if (status == 401) {
     return {ErrorKind::authentication,
             "the service refuses the token (status 401): make a new one with rest_fcgi --mk-token"};
