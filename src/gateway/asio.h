@@ -43,7 +43,8 @@ using Socket = asio::basic_stream_socket<asio::generic::stream_protocol, Executo
 using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                          asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
-/// The completion token for `co_await`. If the operation fails, it throws boost::system::system_error.
+/// The completion token for `co_await`. If the operation fails, `co_await` throws
+/// boost::system::system_error.
 inline constexpr asio::use_awaitable_t<Executor> use_task{};
 
 /// Returns a completion token for `co_await` that stores an operation's error in `error`.

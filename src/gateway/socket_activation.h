@@ -29,7 +29,7 @@ class SocketActivation {
   [[nodiscard]] Result<UniqueFd> on_port(const sockaddr& wanted);
 
   /// Checks that the servers have taken all sockets. Logs a unix socket that no server has taken. Errors:
-  /// configuration, for such a TCP socket.
+  /// configuration, for a TCP socket that no server has taken.
   [[nodiscard]] Result<void> check_rest() const;
 
  private:

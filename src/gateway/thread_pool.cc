@@ -140,7 +140,7 @@ void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexce
       log_exception("a connection was dropped");
     }
   }
-  // Wakes the new thread of the loop for operations that the old thread has left.
+  // Wakes the thread that now runs the loop, so that it continues the operations that this thread has left.
   log::safely([&loop] { asio::post(loop.context, [] {}); });
   lock.lock();
 }

@@ -22,14 +22,15 @@
 namespace rest_fcgi::gateway {
 
 struct ThreadLimits {
-  std::size_t min_threads = 1;  ///< The number of idle threads that stay.
+  std::size_t min_threads = 1;  ///< The number of threads that stay when they are idle.
   std::size_t max_calls = 1;
   std::size_t max_waiting = 0;  ///< The number of calls that may wait while `max_calls` calls run.
   std::chrono::milliseconds idle_timeout{10000};
 };
 
 /// The threads and event loops of the gateway. A call of an application blocks its thread, and the loop that
-/// this thread runs. If a call takes longer than a tick, an idle thread takes over the loop. Thread-safe.
+/// this thread runs. If a call takes longer than a tick (5 ms), an idle thread takes over the loop.
+/// Thread-safe.
 class ThreadPool {
   struct Loop;
 
@@ -131,7 +132,8 @@ class ThreadPool {
   mutable std::mutex mutex_;        // `mutex_` guards all members below.
   std::condition_variable wakeup_;  ///< Notified when a loop has no thread, or when the pool ends.
   std::condition_variable thread_ended_;
-  std::deque<std::function<void()>> waiting_;  ///< Functions that resume coroutines in `begin_call`.
+  /// Each function resumes a coroutine that waits in `begin_call`.
+  std::deque<std::function<void()>> waiting_;
   std::size_t calls_ = 0;
   std::size_t blocking_ = 0;       ///< The number of threads that may block.
   std::size_t most_blocking_ = 0;  ///< The highest value of `blocking_` since the last call of `shrink`.

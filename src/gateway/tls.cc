@@ -102,7 +102,8 @@ Result<std::unique_ptr<asio::ssl::context>> make_tls_context(const HttpOptions& 
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_CLEANSE_PLAINTEXT | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context,
-                   SSL_MODE_RELEASE_BUFFERS);  // OpenSSL frees the buffers of idle connections in this mode.
+                   // With SSL_MODE_RELEASE_BUFFERS, OpenSSL frees the buffers of idle connections.
+                   SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   for (const auto load : {&Files::load_certificate, &Files::load_key, &Files::load_chain}) {
     if (auto loaded = (files.*load)(*context); !loaded) return std::move(loaded).error();

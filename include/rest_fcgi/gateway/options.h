@@ -50,14 +50,15 @@ struct HttpOptions {
 
 struct Options {
   /// The address for FastCGI: `unix:PATH`, `tcp:HOST:PORT`, or `fd:0` for file descriptor 0. An empty text
-  /// uses `fd:0` if this is a listening socket. Otherwise an empty text turns FastCGI off.
+  /// means `fd:0` if descriptor 0 is a listening socket, and no FastCGI if it is not.
   std::string listen;
   mode_t socket_mode = 0660;
   std::string socket_owner;   ///< The owner of the unix socket. Empty for no change.
   std::string socket_group;   ///< The group of the unix socket. Empty for no change.
   bool allow_remote = false;  ///< Whether `tcp:` may bind an address other than loopback.
   std::vector<HttpOptions> http;
-  /// The largest number of open connections. Beyond it, the connection that waits longest is closed.
+  /// The largest number of open connections. For a further connection, the connection that has waited longest
+  /// is closed.
   std::size_t max_http_connections = 4096;
   /// The largest size in bytes of all bodies in memory. A request beyond this limit gets status 503.
   std::size_t max_body_bytes = std::size_t{256} << 20;

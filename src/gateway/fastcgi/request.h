@@ -29,9 +29,9 @@ struct BodyLimits {
   std::chrono::milliseconds discard_time{0};  ///< The longest time for reading a refused body.
 };
 
-/// One FastCGI request, from FCGX_Accept_r to FCGX_Finish_r. Owns the connection until its end. Reads and
-/// writes block. Used by one thread at a time. On a connection, libfcgi serves one request at a time and
-/// refuses a second FCGI_BEGIN_REQUEST with FCGI_CANT_MPX_CONN.
+/// One FastCGI request, from FCGX_Accept_r to FCGX_Finish_r. Owns the connection until the request ends.
+/// Reads and writes block. Used by one thread at a time. On a connection, libfcgi serves one request at a
+/// time and refuses a second FCGI_BEGIN_REQUEST with FCGI_CANT_MPX_CONN.
 class FastCgiRequest {
  public:
   enum class End {
@@ -40,7 +40,8 @@ class FastCgiRequest {
     feed,    ///< The head of an event feed was sent. `Streams` has to send the events.
   };
 
-  /// Takes the connection. REQUIRES: `connection` is blocking and has SO_RCVTIMEO and SO_SNDTIMEO.
+  /// Takes ownership of the connection. REQUIRES: `connection` is blocking and has SO_RCVTIMEO and
+  /// SO_SNDTIMEO.
   explicit FastCgiRequest(UniqueFd connection) : connection_(std::move(connection)) {}
   ~FastCgiRequest();
   FastCgiRequest(const FastCgiRequest&) = delete;

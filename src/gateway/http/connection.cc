@@ -64,7 +64,8 @@ bool may_be_empty(const boost::beast::flat_buffer& buffer) {
 UpgradeRequest upgrade_request(const http::Environ& environ) {
   using boost::beast::http::field;
   UpgradeRequest request(boost::beast::http::verb::get, "/", 11);
-  request.set(field::host, "-");  // Beast requires a host. The parser has checked the client's Host header.
+  // Any host, because Beast requires one. The parser has already checked the client's Host header.
+  request.set(field::host, "-");
   request.set(field::connection, "Upgrade");
   request.set(field::upgrade, "websocket");
   request.set(field::sec_websocket_version, "13");
@@ -171,7 +172,7 @@ Task<bool> HttpConnection::read_begin(bool is_first) {
   }
 }
 
-/// Reads a request. If it must be refused, returns the Refusal. Throws if the connection ended.
+/// Reads a request. Returns a Refusal if the request must be refused. Throws if the connection ended.
 Task<std::optional<Refusal>> HttpConnection::read_request(RequestParser& parser) {
   const char first = *static_cast<const char*>(buffer_.data().data());
   if (auto refusal = refusal_of_first_byte(first)) co_return refusal;

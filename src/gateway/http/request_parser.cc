@@ -207,7 +207,7 @@ void RequestParser::on_field_impl(beast::http::field header, Text name, Text val
   } else if (header == field::transfer_encoding) {
     if (is_http_1_0_ || !equal_without_case(text, "chunked")) return refuse(kEncoding, code);
   } else if (header == field::content_length) {
-    // Refuses a list of lengths such as `2, 2`.
+    // Refuses a Content-Length with several numbers, such as `2, 2`.
     const bool number = text.find_first_not_of("0123456789") == std::string_view::npos;
     if (std::exchange(has_length_, true) || !number) return refuse(kLength, code);
   } else if (header == field::expect) {

@@ -82,7 +82,7 @@ Task<bool> ResponseWriter::send(http::Response response, ResponseOptions options
   if (text != nullptr && may_have_body) message.content_length(text->size());
   if (is_endless && !options.is_http_1_0 && may_have_body) message.set(field::transfer_encoding, "chunked");
   if (response.status == http::Status::upgrade_required) {
-    // The header names the protocol, which status 426 requires (RFC 9110, 15.5.22).
+    // With status 426, the header Upgrade has to name the protocol (RFC 9110, 15.5.22).
     message.set(field::upgrade, "websocket");
     message.insert(field::connection, "Upgrade");
   }

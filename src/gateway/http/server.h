@@ -31,7 +31,8 @@ class HttpServer {
 
   void start();
 
-  /// Reads the certificates again. If files are bad, logs the error and keeps the port's old certificate.
+  /// Reads the certificates again. If the files of a port are unreadable or not valid, logs the error and
+  /// keeps the port's old certificate.
   void reread_certificates();
 
   void stop();

@@ -39,7 +39,8 @@ class Link {
   /// The state of a pending write.
   struct Progress {
     SteadyTime began_at;
-    SteadyTime moved_at;  ///< The time of the last written bytes, or of the write's beginning.
+    /// The time at which the write last sent bytes. Before that, the time at which the write began.
+    SteadyTime moved_at;
     std::size_t bytes = 0;
   };
   [[nodiscard]] const std::optional<Progress>& writing() const noexcept { return writing_; }
@@ -100,7 +101,7 @@ class Link {
 
  private:
   Transport transport_;
-  Timer freed_;  ///< The end of a write cancels this timer.
+  Timer freed_;  ///< Waits for the end of a write, which cancels this timer.
   std::optional<Progress> writing_;
   SteadyTime written_at_ = system_clock().steady();
 };

@@ -133,8 +133,8 @@ void Streams::begin(NewStream stream) {
   }
 }
 
-/// Makes all listeners ask their feeds. After a long pass, pauses for the time of the pass, so that events
-/// gather.
+/// Makes each listener ask its feed for new parts (a pass). After a long pass, waits as long as the pass
+/// took, so that the next pass sends more events together.
 void Streams::pass() {
   const SteadyTime begun = system_clock().steady();
   if (begun < loop_->next_pass) {

@@ -60,7 +60,7 @@ class Streams {
   /// If the thread cannot be started, logs the error and closes the connection.
   void add(NewStream stream);
 
-  /// Ends all streams. Streams that are added later end at once.
+  /// Ends all streams. Streams that are added later end immediately.
   void close();
 
   /// Waits until all streams have ended. At `deadline`, closes the streams that are still open. REQUIRES:
