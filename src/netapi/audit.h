@@ -25,9 +25,9 @@ struct AuditEntry {
   std::string_view fun;  ///< The function, or comma-separated functions.
   std::string_view tgt;  ///< The target. The items of a list are comma-separated.
   std::string_view jid;
-  std::string_view outcome;  ///< `ok`, `sent`, `denied`, `throttled`, `invalid`, `failed`, `timeout`,
-                             ///< `unavailable`, `not-run`.
-  std::string_view reason;   ///< The setting that denied the request, such as `api_acl`, or empty.
+  /// One of `ok`, `sent`, `denied`, `throttled`, `invalid`, `failed`, `timeout`, `unavailable`, `not-run`.
+  std::string_view outcome;
+  std::string_view reason;  ///< The setting that denied the request, such as `api_acl`, or empty.
   std::chrono::microseconds took{0};
 };
 

@@ -72,7 +72,8 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     const auto read = reader_->read(events, most_bytes, wake);
     for (const EventPtr& event : events) {
       add(event, parts);
-      // Each frame has the whole view. After `most_bytes` of frames, the remaining events share one frame.
+      // Each frame has the whole view, and may be large. When the frames have `most_bytes`, the remaining
+      // events together make one frame.
       if (frame_bytes < most_bytes) frame_bytes += add_frames(parts);
     }
     add_frames(parts);

@@ -130,8 +130,8 @@ Response start(const RequestContext& context, const Session& session, Result<std
   return head;
 }
 
-/// Opens a WebSocket. Calls `make_setup` only when the stream collects events, because events during the call
-/// must not be missed.
+/// Opens a WebSocket. Calls `make_setup` only after the stream has begun to collect events, so that the
+/// stream gets the events during the call.
 Response start_socket(const RequestContext& context, const Session& session, const FeedFormat& form,
                       const std::function<FormattedSetup()>& make_setup = {}) {
   auto feed = open_feed(context, session, form, in_query(context.target, "last_event_id"));

@@ -186,7 +186,7 @@ void FormattedEvents::drop_old_jobs() {
     const bool old = at->finished && now - *at->finished >= limits_.keep_finished;
     at = old ? forget(at) : std::next(at);
   }
-  // The last job has just changed. It is kept even if it exceeds the limits.
+  // Keeps the last job even if the job exceeds the limits, because the job has just changed.
   const auto too_much = [this] {
     return jobs_.size() > 1 && (jobs_.size() > limits_.max_jobs || job_bytes_ > limits_.max_job_bytes);
   };

@@ -67,7 +67,8 @@ std::optional<std::string> packed(std::string& text) {
 
 void compress_if_accepted(std::string_view accept_encoding, http::Response& response) {
   auto* text = std::get_if<std::string>(&response.body);
-  constexpr std::size_t kZlibLimit = 0x7fffffff;  // The largest size in bytes: zlib counts in 32 bits.
+  // The largest text that is compressed, in bytes. zlib counts bytes in 32 bits.
+  constexpr std::size_t kZlibLimit = 0x7fffffff;
   if (text == nullptr || text->size() < kMinSize || text->size() > kZlibLimit) return;
   if (!takes_gzip(accept_encoding) || !is_text(response)) return;
   auto shorter = packed(*text);

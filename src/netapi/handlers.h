@@ -49,7 +49,7 @@ struct Call {
 [[nodiscard]] std::variant<std::vector<Completed>, http::Response> run_chunks(RequestContext& context,
                                                                               JsonValue chunks,
                                                                               const Call& call);
-/// Runs a JSON chunk of this program that returns exactly one item.
+/// Runs a chunk that this program has written as JSON. REQUIRES: the chunk returns exactly one item.
 [[nodiscard]] std::variant<client::Reply, http::Response> run_own(RequestContext& context,
                                                                   std::string_view chunk, const Call& call);
 

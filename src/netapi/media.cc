@@ -16,7 +16,7 @@ struct Name {
   Media media;
 };
 
-/// The names of each media type. Replies use its first name.
+/// The names of each media type. Replies use the first name of a type.
 constexpr std::array kNames{Name{"application/json", Media::json},
                             Name{"application/x-yaml", Media::yaml},
                             Name{"application/yaml", Media::yaml},

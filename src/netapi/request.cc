@@ -156,7 +156,8 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
   if (rules.forms_are_lowstate) form.drop_empty();
   static constexpr std::string_view kMaps[] = {"kwarg", "metadata"};
   const auto maps =
-      std::span(kMaps).first(rules.forms_are_lowstate ? 2 : 1);  // The `metadata` of a hook is plain text.
+      // In the form of a hook, `metadata` is plain text.
+      std::span(kMaps).first(rules.forms_are_lowstate ? 2 : 1);
   std::string json;
   JsonWriter writer(json);
   if (!rules.typed_forms) {

@@ -48,7 +48,8 @@ struct Target {
   [[nodiscard]] bool reads() const noexcept { return method == "GET" || method == "HEAD"; }
 };
 
-/// Reads the Target. Errors: malformed, for control characters in the path or too many fields in the query.
+/// Reads the method, path and query of a request. Errors: malformed, for control characters in the path or
+/// too many fields in the query.
 [[nodiscard]] Result<Target> read_target(const http::Environ& environ);
 
 /// Returns the parts of a path between slashes, without empty parts.

@@ -32,7 +32,8 @@ bool is_spelled_as(const Route& route, std::string_view path) {
   return route.max_parts_below == 0 ? path == spelled : path.starts_with(spelled);
 }
 
-/// Sets the route with the longest matching path. Returns false if the path is outside of `root_prefix`.
+/// Finds the route of the request: the route with the longest matching path. Returns false if the request's
+/// path is outside of `root_prefix`.
 bool place(RequestContext& context) {
   const App& app = context.app;
   context.base = context.target.above;

@@ -213,7 +213,7 @@ void StreamRegistry::check_all(const client::NetapiClient& client) {
   if (unanswered != groups.end()) std::rotate(groups.begin(), std::next(unanswered), groups.end());
   bool patient = true;
   for (const std::shared_ptr<TokenGroup>& group : groups) {
-    // After one timeout, the checks of the other tokens in this loop do not wait for the master.
+    // After one timeout, this loop does not wait for the master when it checks the remaining tokens.
     const SteadyTime now = clock_.steady();
     if (check(client, *group, patient ? now + kQuestionTimeout : now) || !patient) continue;
     patient = false;

@@ -28,8 +28,8 @@
 namespace rest_fcgi::netapi {
 
 /// The open event streams of all applications. Every half second, a thread asks the master about the token of
-/// each stream. It ends a stream whose token was revoked or whose user may no longer see events. If the
-/// master does not answer, a stream continues until its token expires. A second thread runs
+/// each stream. The thread ends a stream if its token was revoked or if its user may no longer see events. If
+/// the master does not answer, a stream continues until its token expires. A second thread runs
 /// `Subscription::call`. The registry outlives a reload of the configuration. Thread-safe.
 class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
  public:
