@@ -40,7 +40,8 @@ class Environ {
 
  private:
   struct Variable {
-    std::uint32_t name, name_size, value, value_size;  // Offsets and sizes of parts of `text_`.
+    // The offsets and sizes of the name and the value in `text_`.
+    std::uint32_t name, name_size, value, value_size;
   };
   WipedBytes text_;
   std::vector<Variable> variables_;
@@ -101,7 +102,8 @@ class Stream {
 using Wake = std::shared_ptr<const std::function<void()>>;
 
 /// A body without a fixed end, such as a stream of events or a WebSocket (RFC 6455). The front end owns the
-/// Feed and calls its functions in an event loop, on one thread at a time. They must not block.
+/// Feed and calls its functions in an event loop, on one thread at a time. The functions of a Feed must not
+/// block.
 class Feed {
  public:
   virtual ~Feed() = default;
