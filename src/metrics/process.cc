@@ -24,7 +24,7 @@ Stat read_stat() {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const std::size_t end_of_name = text.rfind(')');
   if (end_of_name == std::string::npos) return {};
-  std::istringstream fields(text.substr(end_of_name + 4));  // The text from field 4 on.
+  std::istringstream fields(text.substr(end_of_name + 4));  // The fields of the file from field 4 on.
   std::array<double, 21> values{};                          // The values of field 4 and the following fields.
   for (double& value : values) fields >> value;
   return {values[10] + values[11], values[16], values[18], values[19], values[20]};
@@ -45,7 +45,7 @@ double count_open_files() {
   };
   const std::unique_ptr<DIR, Close> folder(::opendir("/proc/self/fd"));
   if (!folder) return 0;
-  double count = -1;  // The count begins with -1, because `folder` is an open file, too.
+  double count = -1;  // The count of open files begins with -1, because `folder` itself is an open file.
   while (const dirent* entry = ::readdir(folder.get())) {
     if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) != 0) ++count;
   }

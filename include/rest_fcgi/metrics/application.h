@@ -35,7 +35,8 @@ class RequestMetrics {
   /// Adds the metrics to `registry`, which must outlive this object.
   explicit RequestMetrics(Registry& registry);
 
-  /// Returns `application` with counters. The label `client` has the value of `Response::metric_label`.
+  /// Returns an application that calls `application` and counts its requests. The label `client` has the
+  /// value of `Response::metric_label`.
   [[nodiscard]] http::Application counted(std::string module, http::Application application);
 
  private:

@@ -106,7 +106,8 @@ class Family {
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.value(); }
 
  private:
-  // Each request calls `with` several times, so `with` finds a series by a hash and copies no text.
+  // Finds a series by a hash and without a copy of texts, because `with` is called several times for each
+  // request.
   struct Hash {
     using is_transparent = void;
     template <class Values>
@@ -151,7 +152,7 @@ class Registry {
   [[nodiscard]] std::string text(Format wanted) const;
 
  private:
-  /// A family without its metric type.
+  /// A metric family whose metric type is hidden, so that one list can hold all families.
   struct Entry {
     std::shared_ptr<void> family;
     std::function<void(Writer&)> write;
