@@ -15,8 +15,8 @@ namespace {
 /// The fields of an event's data that a line shows, in this order.
 constexpr std::string_view kFields[] = {"id", "fun", "tgt", "user", "success", "retcode", "act", "result"};
 
-/// Size limits in bytes. A line shows the whole data of an event only if the data has none of the fields in
-/// `kFields`.
+/// Size limits in bytes: `kMostOfValue` for one shown field, and `kMostOfData` for the whole data of an
+/// event. A line shows the whole data only if the data has none of the fields in `kFields`.
 constexpr std::size_t kMostOfValue = 64;
 constexpr std::size_t kMostOfData = 120;
 
