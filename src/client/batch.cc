@@ -119,7 +119,8 @@ Result<void> Batch::fill_window() {
   const std::vector<std::string>& expected = (*published)->minions;
   if (!jid.empty()) reply_.jid.append(reply_.jid.empty() ? "" : ",").append(jid);
   for (const std::string& minion : next) {
-    // A minion that disconnected after its ping is not in the job.
+    // A minion that has disconnected after its ping is not in the job, and counts as a minion without a
+    // return.
     const bool there = !jid.empty() && std::find(expected.begin(), expected.end(), minion) != expected.end();
     if (there) {
       at_work_.insert(minion);

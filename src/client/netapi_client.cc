@@ -43,7 +43,8 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
 
 // The function of each Salt client is not inlined, so that `run_call` has a small stack frame.
 
-/// Runs `runner` and gives its return, or with `full_return` its event. A timeout ends only the wait.
+/// Runs a chunk of the client `runner`. Returns the function's return, or with `full_return` the event of the
+/// return. A timeout ends the wait, but not the function.
 [[gnu::noinline]] Result<Reply> runner(const Call& call) {
   const lowstate::MasterCall& asked = call.permit.chunk().master();
   const SteadyTime until = call.clock.steady() + asked.timeout.value_or(call.options.rest_timeout);
@@ -60,7 +61,7 @@ Json whole_event(const RunnerReturn& ret, std::string_view tag) {
                     std::move(started->jid));
 }
 
-/// Runs `wheel`. Returns the master's whole reply, even if the wheel function failed.
+/// Runs a chunk of the client `wheel`. Returns the master's whole reply, even if the wheel function failed.
 [[gnu::noinline]] Result<Reply> wheel(const Call& call) {
   Result<master::WheelReply> wheel = call.master.wheel(call.permit);
   if (!wheel) return std::move(wheel).error();
