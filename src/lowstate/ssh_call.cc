@@ -58,7 +58,8 @@ void check_function(ChunkReader& reader, const LocalCall& call) {
         format("'fun' must be a function's name such as test.ping; found {}.", quoted_excerpt(name)));
 }
 
-/// Reads the name of a file in the folders of the master's setting `rosters`.
+/// Reads `roster` and `roster_file`. `roster_file` is the name of a file in a folder of the master's setting
+/// `rosters`.
 void read_roster(ChunkReader& reader, LocalCall& call) {
   call.roster = reader.text("roster");
   if (!call.roster.empty() && call.roster != "flat") {

@@ -55,7 +55,7 @@ enum class TargetType {
 [[nodiscard]] std::string_view name_of(TargetType type) noexcept;
 [[nodiscard]] std::optional<TargetType> target_type_named(std::string_view name) noexcept;
 
-/// The target minions of a call: `list` for a list of ids, otherwise `expression`.
+/// The target minions of a call. A list of ids is in `list`, and any other target is in `expression`.
 struct Target {
   TargetType type = TargetType::glob;
   std::string_view expression;
@@ -100,8 +100,9 @@ struct LocalCall {
   bool failhard = false;  ///< For local_batch, whether a failure stops the start of further minions.
   bool raw = false;       ///< For local_batch, whether the results are whole events.
   std::size_t subset = 3;
-  std::string_view roster;       ///< For ssh, the kind of roster. Empty for the master's setting.
-  std::string_view roster_file;  ///< For ssh, a file name without a path. Empty for the master's roster.
+  std::string_view roster;  ///< For ssh, the type of the roster. If empty, the master's setting applies.
+  /// For ssh, the name of the roster's file, without a path. If empty, the master's setting applies.
+  std::string_view roster_file;
 };
 
 /// A call of Salt's RunnerClient or WheelClient. Unknown keys of the chunk are keyword arguments and replace
