@@ -60,7 +60,7 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-/// Adds simdjson's values to the document. A Builder serves one `parse`.
+/// Adds the values that simdjson finds in a text to the document. Each call of `parse` makes a Builder.
 class JsonDocument::Builder {
   /// A parser of simdjson, which the process keeps for the next text. A new parser is expensive.
   class Parser {
@@ -250,7 +250,7 @@ class JsonDocument::Builder {
     return true;
   }
 
-  /// Marks each key that occurs again later in the object. Returns the number of marked keys.
+  /// Marks each key whose object has an equal key later. Returns the number of marked keys.
   std::uint32_t shadow_duplicates(std::uint32_t object, std::uint32_t count) {
     if (count < 2) return 0;
     auto& nodes = document_.nodes_;

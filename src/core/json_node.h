@@ -9,14 +9,15 @@
 
 namespace rest_fcgi {
 
-/// A value or key of a document. The descendants of a value are the nodes after it, up to the index `end`.
+/// A value or key of a document. The descendants of a value are the nodes after it and before the index
+/// `end`.
 struct JsonDocument::Node {
   const char* text = nullptr;  ///< The text of a string, key or number.
   std::uint32_t text_size = 0;
   std::uint32_t end = 0;    ///< The index of the first node after this value and its descendants.
   std::uint32_t count = 0;  ///< The number of elements or members.
   JsonValue::Kind kind = JsonValue::Kind::null;
-  bool flag = false;  ///< The value of a boolean. For a key, whether an equal key follows in the object.
+  bool flag = false;  ///< The value of a boolean. For a key, whether the object has an equal key later.
 };
 
 /// Returns the kind `integer` or `real` of a number (RFC 8259, section 6). Returns std::nullopt for a

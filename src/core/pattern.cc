@@ -26,7 +26,8 @@ std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) 
   if (negated) ++i;
   const std::size_t first = i;
   std::size_t close = first;
-  if (close < pattern.size() && pattern[close] == ']') ++close;  // A `]` at the start belongs to the set.
+  // Directly after `[` or `[!`, a `]` is a character of the set.
+  if (close < pattern.size() && pattern[close] == ']') ++close;
   close = pattern.find(']', close);
   if (close == std::string_view::npos) return std::nullopt;
   bool found = false;
@@ -59,7 +60,8 @@ std::size_t match_one(std::string_view pattern, char c) {
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  // Tries only the last `*` again, because the pattern before this `*` matched as early as possible.
+  // After a mismatch, lets only the last `*` match more characters. The part of the pattern before this `*`
+  // has already matched as early as possible.
   std::size_t star = std::string_view::npos;
   std::size_t star_text = 0;
   while (t < text.size()) {

@@ -14,7 +14,7 @@ namespace {
 
 // The largest size in bytes of an entry in the user or group database.
 constexpr std::size_t kLargestEntry = 1 << 20;
-// The kernel's limit for the groups of a user.
+// The kernel's limit for the number of groups of a user.
 constexpr int kMostGroups = 65536;
 
 /// Calls a lookup function such as getpwuid_r with a buffer that is large enough. Returns std::nullopt if the

@@ -17,7 +17,8 @@ namespace rest_fcgi {
 class HelperProcess {
  public:
   /// Starts the program `helper` with the socket as standard input and output. If `helper` is `unix:PATH`,
-  /// connects to that socket. The listener must run as root or as this process's user. Errors: unavailable.
+  /// connects to the socket PATH. The process that listens on PATH must run as root or as this process's
+  /// user. Errors: unavailable.
   [[nodiscard]] static Result<HelperProcess> start(const std::string& helper,
                                                    std::chrono::milliseconds timeout);
 
