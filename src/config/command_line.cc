@@ -146,7 +146,8 @@ Result<void> read_watch(const po::variables_map& values, CommandLine& command_li
   return {};
 }
 
-/// Sets the action of the command line. If several options are given, the last one in this function wins.
+/// Sets the action of the command line. If the command line has options for several actions, the function
+/// uses the action that it checks last.
 Result<void> read_action(const po::variables_map& values, CommandLine& command_line) {
   using Action = CommandLine::Action;
   if (values.count("mk-token") != 0) {

@@ -90,7 +90,7 @@ class MinionReader {
   std::vector<embedded::MinionOptions> minions_;
 };
 
-using Named = std::pair<std::string, std::string>;  // A key and its value, which is a path.
+using Named = std::pair<std::string, std::string>;  // A configuration key and its value, which is a path.
 
 bool is_within(const std::string& path, const std::string& folder) {
   return path == folder || folder == "/" || path.starts_with(folder + "/");

@@ -175,7 +175,8 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
                     "found no port, expected one: over FastCGI the web server checks");
 }
 
-/// Unknown keys with this prefix are refused, because such a key may ask for a missing check.
+/// Unknown keys with this prefix are refused, because such a key may ask for a check that this program does
+/// not make.
 constexpr std::string_view kPrefixOfTls = "ssl_";
 
 /// Reads the port of a module. `host_key` is the configuration key of the address. Returns whether the port

@@ -168,7 +168,8 @@ std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_v
   return {"etcd.returner", name};
 }
 
-/// Reads `etcd.ttl` from the profile for writing. Without this profile, reads it from the top level.
+/// Reads `etcd.ttl`. If `etcd.returner_write_profile` is set, `etcd.ttl` comes from the profile `writing`,
+/// otherwise from the top level.
 void read_ttl(Reader& top, Reader& writing, bool has_profile, returner::EtcdOptions& options) {
   Reader& from = has_profile ? writing : top;
   from.whole_seconds("etcd.ttl", options.ttl, {0, kTenYears});
@@ -180,7 +181,7 @@ void read_ttl(Reader& top, Reader& writing, bool has_profile, returner::EtcdOpti
       "the top level, or into etcd.returner_write_profile");
 }
 
-/// Returns all options as a text for comparisons. The text has a hash of the password.
+/// Returns all options as a text for comparisons. The text has a hash instead of the password.
 std::string as_text(const etcd::Options& options) {
   const std::string_view password =
       options.password == nullptr ? std::string_view() : options.password->reveal().text;

@@ -126,7 +126,7 @@ thread_local std::vector<std::pair<std::string, int>> unread_folders;
 
 int note_unread_folder(const char* path, int error) {
   if (error == EACCES) unread_folders.emplace_back(path, error);
-  return 0;  // The value 0 makes glob(3) continue with the other folders.
+  return 0;  // With 0, glob(3) continues after a folder that it cannot read.
 }
 
 /// Returns the files that match `pattern`, sorted by name. Sets `unread_folders`.
@@ -232,7 +232,8 @@ Result<MasterFile> read_master_file(const std::string& path) {
   if (!root) return std::move(root).error();
   master.root = *std::move(root);
 
-  // Reads `default_include` and `include` before the merge, because only those of the main file are used.
+  // Reads `default_include` and `include` before the merge, because the merge may replace the values of the
+  // main file.
   auto by_default = default_patterns(master.root);
   if (!by_default) return std::move(by_default).error();
   const Entry* include = master.root.find("include");

@@ -320,8 +320,9 @@ bool is_host(std::string_view host) {
   constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_";
   if (host.find(':') != std::string_view::npos)
     return http::Addresses::is_address(host.substr(0, host.find('%')));
-  // The resolver reads a name as an address if its last part is a number.
-  const bool is_number = only_digits(host.substr(host.rfind('.') + 1));  // Without a dot, npos + 1 is 0.
+  // The resolver reads a name as an IPv4 address if the part after the last dot is a number.
+  // If the host has no dot, npos + 1 is 0.
+  const bool is_number = only_digits(host.substr(host.rfind('.') + 1));
   return is_number ? http::Addresses::is_address(host) : !host.empty() && only_of(host, kLetters);
 }
 

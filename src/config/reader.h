@@ -44,7 +44,7 @@ class Findings {
     if (!first_) first_ = std::move(mistake);
   }
 
-  /// Reports that the node `found` is not as the text `expected` says.
+  /// Reports the mistake that the node `found` is not the value that the text `expected` describes.
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {
     add(found.place, key, format("found {}, expected {}", describe(found), expected));
   }
@@ -139,7 +139,7 @@ class Reader {
   void text(std::string_view key, std::string& value);
   void absolute_path(std::string_view key, std::string& value);
 
-  /// Reads the path of a helper program. `unix:PATH` is the path of its socket.
+  /// Reads the path of a helper program, or `unix:PATH` with the path of the helper's socket.
   void program_or_socket(std::string_view key, std::string& value);
 
   void flag(std::string_view key, bool& value);

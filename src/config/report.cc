@@ -256,8 +256,8 @@ std::string summary(const Settings& settings, const CommandLine& command_line, s
   return text;
 }
 
-/// Names each visible option, so that a new option stays hidden. Without `saltgui_full_return`
-/// or `saltgui_templates`, SaltGUI shows errors.
+/// Writes only the options that this function names. A new option therefore stays hidden until it is added
+/// here. SaltGUI shows errors if `saltgui_full_return` or `saltgui_templates` is missing.
 Json config_values(const Settings& settings, const Node& master_file) {
   std::string text;
   JsonWriter writer(text);

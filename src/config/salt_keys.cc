@@ -135,7 +135,8 @@ void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings)
   warn_of_blacklist(top);
 }
 
-/// Returns the address of the master. The key `interface` has the address on which the master listens.
+/// Returns the address at which this process reaches the master. The key `interface` has the address on which
+/// the master listens, such as 0.0.0.0.
 std::string read_master_address(Reader& top) {
   constexpr std::string_view kKey = "interface";
   const std::string interface(without_brackets(read_text(top, kKey, "0.0.0.0")));

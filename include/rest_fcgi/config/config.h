@@ -89,7 +89,7 @@ struct Settings {
   log::Options log;
   gateway::Options gateway;
   FrontEnds front_ends;
-  netapi::Options netapi;  ///< The options of rest_wsgi. All modules have these options.
+  netapi::Options netapi;  ///< The options of rest_wsgi, which the other modules have, too.
   netapi::RestCherrypyOptions rest_cherrypy;
   netapi::RestTornadoOptions rest_tornado;
   netapi::StreamLimits streams;
