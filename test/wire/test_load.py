@@ -18,15 +18,6 @@ def in_parallel(count, function):
         return list(pool.map(function, range(count)))
 
 
-def test_cve_2012_6687_two_thousand_parallel_requests_are_answered(start):
-    daemon = start({"rest_fcgi": {"max_threads": 2500}})
-    request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[1])]).encode())
-    connections = [sent(daemon.address, request) for _ in range(2000)]
-    for connection in connections:
-        connection.settimeout(8 * TIMEOUT)
-    assert [fastcgi.receive(connection).status for connection in connections] == [200] * 2000
-
-
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
 def test_two_thousand_requests_use_less_than_110_megabytes(start):
     """The limit is for a program that is compiled with optimization."""
@@ -38,14 +29,6 @@ def test_two_thousand_requests_use_less_than_110_megabytes(start):
     assert resident(daemon) < 107_000
     for connection in connections:
         connection.close()
-
-
-def test_salt_issue_55953_parallel_calls_get_their_own_returns(api):
-    def echo(number):
-        return api.run(local("test.echo", tgt=f"ms-{number % 3}", arg=[f"marker {number}"]))
-
-    replies = in_parallel(400, echo)
-    assert replies == [[{f"ms-{number % 3}": f"marker {number}"}] for number in range(400)]
 
 
 def test_parallel_calls_keep_the_identity_of_their_users(start, front, tmp_path):

@@ -8,22 +8,19 @@ import time
 import pytest
 from support import fastcgi
 from support.api import local
-from support.daemon import LONG, SANITIZED
+from support.daemon import SANITIZED
 from support.passwords import hashed
 from support.process import join, sent, unanswered
 
 USERS = [f"user{number}" for number in range(200)]
-SPREADS = {
-    "one address": lambda number: "192.0.2.1",
-    "20 addresses": lambda number: f"192.0.2.{number % 20}",
-    "2000 addresses": lambda number: f"10.0.{number // 200}.{number % 200}",
-    "all of these": lambda number: SPREADS[["one address", "20 addresses", "2000 addresses"][number % 3]](number),
-}
-
-
-def settings(path, users, hashtype="crypt", **ours):
-    file = {"^filename": str(path), "^hashtype": hashtype, **{user: [".*"] for user in users}}
+def settings(path, users, **ours):
+    file = {"^filename": str(path), "^hashtype": "crypt", **{user: [".*"] for user in users}}
     return {"external_auth": {"file": file}, "rest_fcgi": ours}
+
+
+def address_of(number):
+    """Returns the client address of a login. A third of the logins come from one address, a third from 20 addresses."""
+    return ("192.0.2.1", f"192.0.2.{number % 20}", f"10.0.{number // 200}.{number % 200}")[number % 3]
 
 
 def login(user, password, address="192.0.2.7"):
@@ -57,8 +54,7 @@ class Guesser:
 
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
-@pytest.mark.parametrize("spread", SPREADS if LONG else ["all of these"])
-def test_salt_issue_20285_two_thousand_parallel_logins_succeed_with_bounded_memory(start, directory, spread):
+def test_salt_issue_20285_two_thousand_parallel_logins_succeed_with_bounded_memory(start, directory):
     """One hash per user is enough. All 200 hashes at the same time would use 3.2 GB."""
     users = directory / "users"
     stored = hashed("sesame")
@@ -69,7 +65,7 @@ def test_salt_issue_20285_two_thousand_parallel_logins_succeed_with_bounded_memo
     with Guesser(daemon) as guesser:
         connections = []
         for number in range(2000):
-            connections.append(sent(daemon.address, login(USERS[number % 200], "sesame", SPREADS[spread](number))))
+            connections.append(sent(daemon.address, login(USERS[number % 200], "sesame", address_of(number))))
             connections[-1].settimeout(600)
         assert [fastcgi.receive(connection).status for connection in connections] == [200] * 2000
     assert set(guesser.statuses) <= {401, 429}
@@ -80,7 +76,7 @@ def test_cve_2023_20897_failed_logins_do_not_delay_a_good_login(start, directory
     """The guard delays failed logins only. A good login does not wait."""
     users = directory / "users"
     names = [*USERS[:20], "alice"]
-    stored = hashed("sesame")
+    stored = hashed("sesame", b"$5$saltsaltsalt")
     users.write_text("".join(f"{name}:{stored}\n" for name in names))
     users.chmod(0o600)
     daemon = start(settings(users, names, login_guard={"tries": 7, "address_tries": 1000}))
@@ -88,25 +84,10 @@ def test_cve_2023_20897_failed_logins_do_not_delay_a_good_login(start, directory
     def guess():
         return [sent(daemon.address, login(names[number], f"wrong {number}", f"192.0.2.{number % 4}")) for number in range(20)]
 
-    for _ in range(5):  # the delays are 0.1, 0.2, 0.4, 0.8 and 1.6 seconds
+    for _ in range(3):  # the delays are 0.1, 0.2 and 0.4 seconds
         assert [fastcgi.receive(connection).status for connection in guess()] == [401] * 20
     begun = time.monotonic()
-    guessing = guess()  # the next delay is 2 seconds
+    guessing = guess()  # the next delay is 0.8 seconds
     assert fastcgi.talk(daemon.address, login("alice", "sesame", "198.51.100.1")).status == 200
-    assert unanswered(guessing) or time.monotonic() - begun > 2, "some wait still"
+    assert unanswered(guessing) or time.monotonic() - begun > 0.8, "some wait still"
     assert [fastcgi.receive(connection).status for connection in guessing] == [401] * 20
-
-
-def test_cve_2016_9639_a_change_of_the_password_file_ends_cached_logins(start, directory):
-    users = directory / "users"
-    users.touch(0o600)
-    daemon = start(settings(users, ["fred"], hashtype="plaintext", auth_cache_ttl=300))
-    for now in ("fred:changed", "fred:!sesame", "ann:sesame", None):
-        users.write_text("fred:sesame\n")
-        time.sleep(0.1)  # the login cache does not trust a file that has just changed
-        assert [fastcgi.talk(daemon.address, login("fred", "sesame")).status for _ in range(2)] == [200, 200]
-        if now is None:
-            users.unlink()
-        else:
-            users.write_text(now + "\n")
-        assert fastcgi.talk(daemon.address, login("fred", "sesame")).status == (500 if now is None else 401)

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 
 from .api import Api
 from .daemon import BINARY, ROOT, master_config, merge
@@ -20,8 +19,6 @@ MODULES = "mpm_event authz_core alias headers env reqtimeout proxy proxy_fcgi pr
 # Apache refuses to run its workers as root. If root runs the tests, Apache runs as `USER`.
 USER = "www-data"
 AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"] if os.geteuid() == 0 else []
-
-LISTENING = "00010000"
 
 MAIN = """
 ServerRoot {dir}
@@ -157,19 +154,8 @@ class Fcgid(Apache):
     def pids(self):
         return set(processes_of(self.program))
 
-    def requests(self):
-        """Returns the number of requests in progress, from the kernel's table of unix sockets."""
-        with open("/proc/net/unix") as table:
-            rows = [line.split() for line in table if f" {self.directory}/fcgid/" in line]
-        return sum(row[3] != LISTENING for row in rows)
-
     def log(self):
         return self.log_path.read_text(errors="replace")
-
-    def command(self, *args, stdin=""):
-        """Runs the program with the responders' configuration and user. Returns the output of the program."""
-        argv = [*AS_USER, self.program, "--config", self.config_path, *args]
-        return subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=60, check=True).stdout
 
     def stop(self):
         super().stop()
