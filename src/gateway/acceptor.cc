@@ -84,7 +84,7 @@ void Acceptor::stop() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(is_stopping_, true)) return;
   // Refuses new connections to a unix socket and keeps the waiting connections. Does not call shutdown(2) for
-  // a TCP socket, because it would reset the waiting connections.
+  // a TCP socket, because the call would reset the waiting connections.
   if (listening_.file) ::shutdown(descriptor_.native_handle(), SHUT_RD);
   while (!listening_.is_shared) {
     Connection connection = accept();

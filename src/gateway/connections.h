@@ -52,7 +52,8 @@ class Connections {
     std::atomic<SteadyTime> since_;
     std::atomic<SteadyTime> deadline_ = SteadyTime::max();
     std::atomic<bool> is_late_ = false;
-    bool is_evicted_ = false;  ///< Whether `make_room` has closed the connection. `mutex_` guards it.
+    /// Whether `make_room` has closed the connection. `mutex_` guards this member.
+    bool is_evicted_ = false;
     std::list<Entry*>::iterator position_;
   };
 

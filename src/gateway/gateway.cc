@@ -152,7 +152,8 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const Options& options) {
   if (!sockets) return std::move(sockets).error();
   auto ports = HttpServer::open(options, *sockets);
   if (!ports) return std::move(ports).error();
-  // The FastCGI socket is the last one that opens. When its unix socket appears, the HTTP ports are open.
+  // Opens the FastCGI socket last. When the file of this unix socket appears, the HTTP ports are already
+  // open.
   auto fastcgi = open_fastcgi_socket(options, *sockets);
   if (!fastcgi) return std::move(fastcgi).error();
   if (auto used = sockets->check_rest(); !used) return std::move(used).error();

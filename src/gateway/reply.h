@@ -8,7 +8,7 @@
 
 namespace rest_fcgi::gateway {
 
-/// Returns `text` without control characters, because they could add another header.
+/// Returns `text` without control characters, because a control character could add another header.
 [[nodiscard]] std::string without_control(std::string_view text);
 
 /// Appends the headers of a response to `head`. Adds `Content-Length` for a text body, if a response with

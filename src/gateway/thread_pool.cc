@@ -54,7 +54,8 @@ ThreadLimits sane(ThreadLimits limits) {
   return limits;
 }
 
-/// Returns the number of loops. If `min_threads` is more than 1, one thread has no loop.
+/// Returns the number of loops. If `min_threads` is more than 1, at least one thread has no loop and can take
+/// over a blocked loop.
 std::size_t loop_count(const ThreadLimits& limits) {
   const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
   return std::clamp<std::size_t>(limits.min_threads - 1, 1, processors);

@@ -18,7 +18,7 @@ class Transport {
  public:
   using executor_type = Executor;
 
-  /// Makes a connection. It uses TLS unless `tls` is null. `tls` must outlive the transport.
+  /// Makes a connection. The connection uses TLS unless `tls` is null. `tls` must outlive the transport.
   Transport(Socket socket, asio::ssl::context* tls) : socket_(std::make_unique<Socket>(std::move(socket))) {
     if (tls != nullptr) tls_ = std::make_unique<Tls>(*socket_, *tls);
   }

@@ -64,7 +64,7 @@ bool may_be_empty(const boost::beast::flat_buffer& buffer) {
 UpgradeRequest upgrade_request(const http::Environ& environ) {
   using boost::beast::http::field;
   UpgradeRequest request(boost::beast::http::verb::get, "/", 11);
-  // Any host, because Beast requires one. The parser has already checked the client's Host header.
+  // Sets any host, because Beast requires a host. The parser has already checked the client's Host header.
   request.set(field::host, "-");
   request.set(field::connection, "Upgrade");
   request.set(field::upgrade, "websocket");
@@ -89,7 +89,7 @@ Task<> HttpConnection::run() {
     const bool is_open = transport_.tls() == nullptr || co_await shake_hands();
     if (is_open) co_await serve();
   } catch (const boost::system::system_error&) {
-    // The connection has failed: the peer closed it, or read the reply too slowly.
+    // The connection has failed: the peer closed the connection, or read the reply too slowly.
   } catch (...) {
     log_exception("a connection was dropped");
   }
@@ -297,7 +297,8 @@ std::string HttpConnection::find_client(const http::Environ& environ) const {
   return client;
 }
 
-/// Logs a warning about this peer at most once an hour. Otherwise each request could log the warning.
+/// Logs a warning about this peer at most once an hour. Without this limit, each request could log the
+/// warning.
 void HttpConnection::warn_of_proxy(std::string_view text) const {
   SteadyTime due = port_->next_proxy_warning;
   if (now() < due || !port_->next_proxy_warning.compare_exchange_strong(due, now() + kBetweenProxyWarnings))

@@ -42,7 +42,7 @@ class Framing {
   enum class Form {
     bare,      ///< No frames. The end of the connection ends the stream.
     chunks,    ///< The chunks of HTTP/1.1.
-    records,   ///< FCGI_STDOUT records. They are written without libfcgi, which needs blocking sockets.
+    records,   ///< FCGI_STDOUT records, written without libfcgi, because libfcgi needs blocking sockets.
     messages,  ///< A WebSocket text frame for each part.
   };
 

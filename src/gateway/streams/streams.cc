@@ -58,7 +58,7 @@ class Streams::Wakeup {
   std::atomic<bool> is_asked_ = false;
 };
 
-/// The event loop of the streams and its objects. They exist while at least one stream is open.
+/// The event loop of the streams and its objects. These objects exist while at least one stream is open.
 struct Streams::Loop {
   Loop(const StreamLimits& limits, std::function<void()> task, std::atomic<std::uint64_t>& slow)
       : wakeup(std::make_shared<Wakeup>(context, std::move(task))),
@@ -206,7 +206,7 @@ void Streams::wait_for_end(SteadyTime deadline) {
     loop_->group.news.cancel();
     loop_->work.reset();
   });
-  // Waits for the end of the coroutines, because TLS timers in the pool's context refer to them.
+  // Waits for the end of the coroutines, because TLS timers in the pool's context refer to the coroutines.
   constexpr std::chrono::milliseconds kStep{2};
   constexpr std::chrono::seconds kEnd{1};
   const SteadyTime end = system_clock().steady() + kEnd;
