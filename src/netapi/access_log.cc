@@ -28,7 +28,8 @@ std::string log_time(WallTime when) {
                 text.substr(17, 8));
 }
 
-/// Masks long hexadecimal numbers, because they may be tokens. Job ids are shorter and stay visible.
+/// Masks long hexadecimal numbers, because such a number may be a token. Job ids are shorter and stay
+/// visible.
 std::string without_tokens(std::string_view text) {
   std::string out;
   while (!text.empty()) {

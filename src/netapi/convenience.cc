@@ -135,8 +135,8 @@ bool is_minion_id(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_good);
 }
 
-/// Writes the chunk that makes a key pair. If `keysize` or `force` is a text, reads it as YAML, because all
-/// values of a form are texts.
+/// Writes the chunk that makes a key pair. A text in `keysize` or `force` is read as YAML, because all values
+/// of a form are texts.
 Result<void> write_key_chunk(JsonWriter& writer, JsonValue body, std::string_view minion) {
   writer.begin_object().key("client").string("wheel").key("fun").string("key.gen_accept");
   writer.key("id_").string(minion);

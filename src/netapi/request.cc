@@ -76,7 +76,7 @@ class Form {
   }
 
   /// Writes an object with a member for each field name. Reads `arg` as YAML. Reads a field in `maps` as YAML
-  /// if it has a single value. Errors: malformed, with the name of the field.
+  /// if the field has a single value. Errors: malformed, with the name of the field.
   Result<void> write_typed(JsonWriter& writer, std::span<const std::string_view> maps) const {
     writer.begin_object();
     for (const auto& [name, values] : by_name()) {

@@ -229,7 +229,7 @@ Response log_in(RequestContext& context) {
   Response response = reply(context, Status::ok, std::move(json));
   const std::string_view token = session->token.reveal().text;
   response.headers.emplace_back("X-Auth-Token", token);
-  // A page of another origin gets the token in the body, but no cookie is set for it.
+  // A page of another origin gets the token in the body, but gets no cookie.
   if (!context.app.origins.is_foreign(context.environ)) {
     response.headers.emplace_back(
         "Set-Cookie",

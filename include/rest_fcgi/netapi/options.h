@@ -50,7 +50,7 @@ struct ApiAcl {
 struct RestCherrypyOptions {
   Options common;
   /// The origins, such as `https://gui.example.org`, whose web pages may use the session cookie. Pages of
-  /// other origins get `Access-Control-Allow-Origin: *`. They send their token in a header.
+  /// other origins get `Access-Control-Allow-Origin: *`. Such pages send their token in a header.
   std::vector<std::string> cors_origin;
   std::optional<ApiAcl> api_acl;  ///< The addresses of each user. Absent if all addresses are allowed.
   std::vector<std::string>
