@@ -41,7 +41,7 @@ class Health {
   void add(std::string name, Probe probe);
 
   /// Runs the checks and returns their results in the order of `add`. A check that exceeds the time limit
-  /// counts as failed. It is started again only after its end.
+  /// counts as failed. Such a check is started again only after it has ended.
   [[nodiscard]] std::vector<Check> checks();
 
  private:

@@ -130,7 +130,7 @@ class Family {
   const Description description_;
   mutable std::mutex mutex_;
   std::unordered_map<std::vector<std::string>, std::unique_ptr<Metric>, Hash, Equal>
-      series_;  // Maps label values to series. `mutex_` guards them.
+      series_;  // Maps label values to series. `mutex_` guards this member.
   Metric other_;
   Counter dropped_;
 };

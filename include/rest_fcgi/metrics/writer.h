@@ -52,7 +52,7 @@ class Writer {
   std::string name_;
 };
 
-/// Returns the shortest text that gives the same number when it is read: `0.5`, `1`, `+Inf`.
+/// Returns the shortest text from which a program reads the same number, such as `0.5`, `1` or `+Inf`.
 [[nodiscard]] std::string number_text(double value);
 
 }  // namespace rest_fcgi::metrics
