@@ -34,9 +34,9 @@ class NetapiClient {
  public:
   NetapiClient(Options options, std::shared_ptr<master::Master> master, const Clock& clock = system_clock());
 
-  /// Checks the chunk's client and credentials, and the master's rules. Calls with the permit end by
-  /// `deadline`. `before` is the permit of another chunk of the same request, or null. Errors: invocation and
-  /// authentication, with Salt's texts; the errors of `Master::admit`.
+  /// Returns the permit to run a chunk. Checks the chunk's client and credentials, and the master's rules.
+  /// Calls with the permit end by `deadline`. `before` is the permit of another chunk of the same request, or
+  /// null. Errors: invocation and authentication, with Salt's texts; the errors of `Master::admit`.
   [[nodiscard]] Result<master::Permit> admit(const lowstate::Chunk& chunk, SteadyTime deadline,
                                              const master::Permit* before = nullptr) const;
 
