@@ -105,7 +105,7 @@ class JsonDocument::Builder {
   }
 
  private:
-  // The functions `add…` return false and set `problem_` if they fail.
+  // Each function `add…` returns false and sets `problem_` if it fails.
 
   bool add_root() {
     const std::size_t levels = std::min(limits_.max_depth + 2, simdjson::DEFAULT_MAX_DEPTH);

@@ -15,7 +15,7 @@ constexpr int kTrimThreshold = 4 << 20;
 /// The size in bytes above which malloc(3) maps each block separately. mallopt(3) accepts no larger value.
 constexpr int kMmapThreshold = 32 << 20;
 
-/// When free(3) frees a block of this size, it trims the arena of the block.
+/// When free(3) frees a block of this size, free(3) also trims the arena of the block.
 constexpr std::size_t kTrimTrigger = 64 << 10;
 
 }  // namespace

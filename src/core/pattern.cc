@@ -43,7 +43,8 @@ std::optional<Bracket> match_bracket(std::string_view pattern, unsigned char c) 
   return Bracket{found != negated, close + 1};
 }
 
-/// Returns the length of the pattern's first `?`, `[...]` or character if this element matches `c`, else 0.
+/// Compares `c` with the first element of the pattern: `?`, `[...]` or a character. Returns the length of the
+/// element if it matches, and 0 if not.
 std::size_t match_one(std::string_view pattern, char c) {
   if (pattern.empty()) return 0;
   if (pattern[0] == '?') return 1;
