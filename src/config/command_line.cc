@@ -198,8 +198,8 @@ Result<CommandLine> command_line_of(const po::variables_map& values) {
   return command_line;
 }
 
-/// The longest line that is read. It is longer than a password of 1024 bytes, so that the login can refuse
-/// longer passwords.
+/// The longest line that is read, in bytes. The limit is above 1024 bytes, the longest password, so that the
+/// login can refuse a longer password.
 constexpr std::size_t kLongestLine = 4096;
 
 /// Turns off the echo of the terminal, and turns it on in the destructor. Ignores Ctrl-C in this time,

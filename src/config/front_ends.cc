@@ -98,7 +98,7 @@ bool is_address_list(const Node& node) {
 }
 
 /// Reads the trusted web servers: `auto` or a list. Refuses `*`, because every client could claim any
-/// address. Refuses an empty value, because it is ambiguous.
+/// address. Refuses an empty value, because its meaning is ambiguous.
 void read_proxies(Reader& section, FrontEnds& front_ends) {
   static constexpr std::string_view kKey = "trusted_proxies";
   const Node* node = section.value(kKey);

@@ -60,7 +60,8 @@ class RuleReader {
     return parts;
   }
 
-  /// Reads functions. An empty list is a mistake: in a scope such as `@runner` it would allow all functions.
+  /// Reads the functions of a rule. An empty list is a mistake: in a scope such as `@runner` it would allow
+  /// all functions.
   std::vector<auth::FunctionRule> read_functions(const Node& node, const std::string& path) {
     return read_each<auth::FunctionRule>(node, path, kFunctions,
                                          [&](const Node& item) { return read_function(item, path); });
@@ -77,7 +78,7 @@ class RuleReader {
     return {};
   }
 
-  /// Reads conditions. An empty list is a mistake, because it would allow all arguments.
+  /// Reads the conditions of a rule. An empty list is a mistake, because it would allow all arguments.
   std::vector<auth::ArgumentCondition> read_conditions(const Node& node, const std::string& path) {
     return read_each<auth::ArgumentCondition>(node, path, "args and kwargs",
                                               [&](const Node& item) { return read_condition(item, path); });

@@ -114,7 +114,7 @@ Result<Node> read_map(const std::string& path) {
   if (!root) return std::move(root).error();
   if (root->is(Kind::null)) root->kind = Kind::map;  // The file is empty or has only comments.
   if (!root->is(Kind::map)) {
-    // The message does not show the value, because it may be a secret without a key.
+    // The message does not show the value, because the value may be a secret whose key is missing.
     return mistake_at(root->place, format("found {}, expected a map of keys such as timeout: 5",
                                           root->is(Kind::list) ? "a list" : "one value"));
   }

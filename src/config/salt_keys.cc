@@ -123,7 +123,7 @@ std::string state_folder(const std::string& cachedir) {
   return folder.starts_with('/') ? folder : cachedir + "/rest_fcgi";
 }
 
-/// Reads the keys that the engine `embedded` uses. With the engine `salt`, only the master uses them.
+/// Reads the keys that the engine `embedded` uses. With the engine `salt`, only the master uses these keys.
 void read_own_keys(Reader& top, const std::string& root_dir, Settings& settings) {
   top.secret("sharedsecret", settings.auth.sharedsecret);
   top.text("auth.pam.service", settings.auth.pam.service);

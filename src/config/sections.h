@@ -13,7 +13,8 @@
 #include "rest_fcgi/master/embedded/options.h"
 #include "rest_fcgi/master/salt/options.h"
 
-/// Functions that read parts of the master file into options. They add mistakes and warnings to a Findings.
+/// Functions that read parts of the master file into options. The functions add mistakes and warnings to a
+/// Findings.
 namespace rest_fcgi::config {
 
 /// Salt's master file, merged with all files that it includes.
@@ -53,7 +54,7 @@ void read_job_caches(Reader& top, Settings& settings);
 /// Reads the `etcd.*` keys of Salt's etcd returner.
 void read_etcd_returner(Reader& top, returner::EtcdOptions& options);
 
-/// Marks all `etcd.*` keys as keys that take effect only at start, even if they are absent.
+/// Marks all `etcd.*` keys as keys that take effect only at start, even if the keys are absent.
 void note_etcd_returner(Reader& top, const returner::EtcdOptions& options);
 
 /// Reads `rest_fcgi: ext_job_cache`: the job cache of this program for the jobs of a real master. REQUIRES:

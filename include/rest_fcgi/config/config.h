@@ -122,8 +122,8 @@ struct Settings {
 /// Returns the error. If its message begins with a configuration key, puts `FILE:LINE` in front.
 [[nodiscard]] Error with_place(Error error, const Settings& settings);
 
-/// Creates the folder `default_cachedir` with its parents. Ignores a failure, because the store reports it
-/// when it opens its file.
+/// Creates the folder `default_cachedir` with its parents. Ignores a failure, because the store reports the
+/// failure when it opens its file.
 void make_cachedir(const Settings& settings);
 
 /// Adds a warning about a rule that only a real master understands. `mistake` is `FILE:LINE: KEY: TEXT`.
