@@ -16,9 +16,11 @@ using store::Connection;
 using store::Row;
 using store::Store;
 
-constexpr std::int64_t kSlice = 500;        // The largest number of jobs that one transaction deletes.
-constexpr std::int64_t kSliceInMemory = 8;  // The largest number of these jobs in a database in memory.
-constexpr std::size_t kChecks = 8;          // The number of size checks for each `max_bytes` of new jobs.
+constexpr std::int64_t kSlice = 500;  // The largest number of jobs that one transaction deletes.
+// The largest number of jobs that one transaction deletes from a database in memory.
+constexpr std::int64_t kSliceInMemory = 8;
+// A database in memory is checked after each `max_bytes / kChecks` bytes of new jobs.
+constexpr std::size_t kChecks = 8;
 
 constexpr const char* kReserve = "INSERT INTO job (jid, saved) VALUES (?, ?) ON CONFLICT DO NOTHING";
 constexpr const char* kInsert =
@@ -202,8 +204,8 @@ class StoreReturner final : public Returner {
     drop_beyond_bound();
   }
 
-  /// Counts bytes of new jobs. Checks the size often for a database in memory, which can exceed its limit
-  /// within a second.
+  /// Counts the bytes of new jobs in a database in memory, and checks its size often, because it can exceed
+  /// its limit within a second.
   void note_added(std::size_t bytes) {
     if (!store_->is_in_memory() || (unchecked_bytes_ += bytes) < max_bytes_ / kChecks) return;
     unchecked_bytes_ = 0;
@@ -235,7 +237,8 @@ class StoreReturner final : public Returner {
   const Clock& clock_;
   std::atomic<std::size_t> unchecked_bytes_ = 0;  // The size in bytes of new jobs since the last check.
   std::atomic<bool> has_dropped_ = false;
-  Store::Registration cleaning_;  // The registered task ends before the other members are destroyed.
+  // The destructor of `cleaning_` runs first and waits for the task, which uses the other members.
+  Store::Registration cleaning_;
 };
 
 }  // namespace

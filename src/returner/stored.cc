@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kJidDigits = 20;
 constexpr JidKey kCentury = 1'000'000'000'000'000'000;
 constexpr JidKey kOurCentury = 20;
-// The first and the last century in which every jid has a key.
+// The first and the last century of the jids that `key_of` accepts.
 constexpr JidKey kFirstCentury = 11;
 constexpr JidKey kLastCentury = 28;
 constexpr JidKey kLeast = (kFirstCentury - kOurCentury) * kCentury;

@@ -18,10 +18,12 @@ namespace rest_fcgi::returner {
 /// A jid as a 64-bit key: the jid's number of 20 digits minus 20 * 10^18. Keys sort like their jids.
 using JidKey = std::int64_t;
 
-/// Returns the key of a jid with 20 digits and a year from 1100 to 2899. Returns absent for other texts.
+/// Returns the key of a jid. Returns absent if the text does not have exactly 20 digits with a year from 1100
+/// to 2899.
 [[nodiscard]] std::optional<JidKey> key_of(std::string_view jid) noexcept;
 
-/// Returns the key of the first 20 digits of `jid`. A year out of range gives the smallest or largest key.
+/// Returns the key of the first 20 digits of `jid`. If the year is before 1100 or after 2899, returns the
+/// smallest or the largest key.
 [[nodiscard]] JidKey nearest_key(std::string_view jid) noexcept;
 
 [[nodiscard]] std::string jid_of(JidKey key);
@@ -29,7 +31,7 @@ using JidKey = std::int64_t;
 /// Returns the key of a jid that was made at `time`.
 [[nodiscard]] JidKey key_at(WallTime time) noexcept;
 
-/// Returns the error for a malformed jid. The message names the job cache.
+/// Returns the error for a jid that `key_of` refuses. The message names the job cache.
 [[nodiscard]] Error no_key_of(std::string_view jid, std::string_view cache);
 
 /// The keys from `least` to `greatest`, including both ends.
@@ -38,10 +40,11 @@ struct JidKeys {
   JidKey greatest = 0;
 };
 
-/// Returns a range of keys with all jobs of a query. `selects` excludes other jobs in the range.
+/// Returns a range of keys that contains all jobs of a query. The range may contain more jobs, so callers
+/// check each job with `selects`.
 [[nodiscard]] JidKeys keys_of(const JobQuery& query) noexcept;
 
-/// Returns whether a query selects the job. The jid need not have a key.
+/// Returns whether a query selects the job. The jid can be any text, even one that `key_of` refuses.
 [[nodiscard]] bool selects(const JobQuery& query, std::string_view jid, std::string_view fun);
 
 /// Inserts minions into a sorted list, without duplicates.
@@ -50,7 +53,7 @@ void add_minions(std::vector<std::string>& minions, const std::vector<std::strin
 [[nodiscard]] std::string strings_json(const std::vector<std::string>& strings);
 [[nodiscard]] std::vector<std::string> strings_in(std::string_view json);
 
-/// Returns a list of returns as JSON. Leaves out fields that have their usual value.
+/// Returns minions' returns as a JSON list. Leaves out fields with their default values.
 [[nodiscard]] std::string returns_json(std::span<const ReturnView> returns);
 [[nodiscard]] std::vector<JobReturn> returns_in(std::string_view json);
 

@@ -35,7 +35,8 @@ struct JobReturn {
   int retcode = 0;
   bool success = true;
   std::string out;
-  /// Whether this is a placeholder for a minion that did not answer. A placeholder never replaces a return.
+  /// Whether this return is a placeholder for a minion that did not answer. A placeholder never replaces a
+  /// stored return.
   bool is_placeholder = false;
 };
 
@@ -54,7 +55,7 @@ struct ReturnView {
   return {ret.minion, ret.ret.text(), ret.retcode, ret.success, ret.out};
 }
 
-/// What a stored load survives when `save_load` has returned.
+/// The events that a stored load survives when `save_load` has returned.
 enum class Durability {
   committed,  ///< The load survives the end of the process.
   durable,    ///< The load survives the end of the process and a power cut.
@@ -64,48 +65,49 @@ enum class Durability {
 struct JobQuery {
   std::string first{};        ///< The smallest jid of the selection.
   std::string last{};         ///< The greatest jid of the selection.
-  std::string after{};        ///< A jid. Only greater jids are selected.
-  std::string before{};       ///< A jid. Only smaller jids are selected.
-  std::string fun{};          ///< A function. Only jobs with this single function are selected.
-  bool newest_first = false;  ///< Whether the newest job comes first, and not the oldest.
+  std::string after{};        ///< A jid. The query selects only greater jids.
+  std::string before{};       ///< A jid. The query selects only smaller jids.
+  std::string fun{};          ///< A function. The query selects only jobs that call only this function.
+  bool newest_first = false;  ///< Whether the newest job comes first. If false, the oldest job comes first.
 };
 
-/// A function that gets one load and returns whether it wants the next load. It must not call the job cache.
+/// A function that gets the load of one job and returns whether it wants the next load. The function must not
+/// call the job cache.
 using LoadVisitor = std::function<bool(const Load&)>;
 
 /// The receiver of the jobs, returns and events of all hosts that share a job cache. The thread of a `Watch`
-/// calls the functions. They return quickly and do not call the watch.
+/// calls the functions of this class. These functions must return quickly and must not call the Watch.
 class ClusterListener {
  public:
   virtual ~ClusterListener() = default;
 
-  /// Returns whether the watch must continue. The watch calls this several times a second, beginning three
-  /// seconds after `Watch::start`.
+  /// Returns whether the watch must continue. The watch calls this function several times a second, for the
+  /// first time three seconds after `Watch::start`.
   [[nodiscard]] virtual bool wanted() = 0;
 
   /// Handles a new job. Any process on any host, or Salt itself, may have stored the load.
   virtual void job(const Load& load) = 0;
 
-  /// Handles a new or changed return, after a call of `job` for its job. If the job was deleted, `load` has
-  /// only the jid, function and arguments.
+  /// Handles a new or changed return. The watch has called `job` for the return's job before, unless the job
+  /// was deleted. If the job was deleted, `load` has only the jid, the function and the arguments.
   virtual void returned(const Load& load, const JobReturn& ret) = 0;
 
   virtual void event(std::string_view tag, const Json& data, std::string_view user) = 0;
 
-  /// Handles a loss of jobs, returns or events. The watch continues.
+  /// Handles a loss: some jobs, returns or events will not come. The watch continues.
   virtual void lost(const std::string& reason) = 0;
 };
 
-/// A watch of one job cache. Passes the jobs, returns and events of all processes to its listener, in order
-/// and each once. A failed connection or a failed member of the cluster causes no loss. The destructor waits
-/// for the thread of the watch. Thread-safe.
+/// A watch of one job cache. Passes the jobs, returns and events of all processes to a listener, in order and
+/// each once. Nothing is lost if a connection or a member of the cluster fails. The destructor waits for the
+/// thread of the watch. Thread-safe.
 class Watch {
  public:
   virtual ~Watch() = default;
 
-  /// Starts the watch if it does not run. Events of the first second may be missing if no other process has a
-  /// listener. Fails with the errors of the job cache. Fails with `unavailable` after a second if another
-  /// thread is starting the watch.
+  /// Starts the watch if it does not run. If no other process has a listener, the watch may miss the events
+  /// of its first second. Errors: those of the job cache; unavailable, after a second, if another thread is
+  /// starting the watch.
   [[nodiscard]] virtual Result<void> start(SteadyTime deadline) = 0;
 
   /// Sends an event to the listeners of other processes, without waiting. If the event cannot be sent, the
@@ -113,8 +115,8 @@ class Watch {
   virtual void publish(std::string_view tag, const Json& data, std::string_view user) = 0;
 };
 
-/// A job cache with the functions of Salt's returner interface. Thread-safe. Every function may fail with
-/// `unavailable` or `internal`.
+/// A job cache with the functions of Salt's returner interface. Thread-safe. Errors of all calls:
+/// unavailable; internal.
 class Returner {
  public:
   virtual ~Returner() = default;
@@ -122,7 +124,7 @@ class Returner {
   /// Reserves a jid that a caller chose. Returns false if the jid is already used.
   [[nodiscard]] virtual Result<bool> prep_jid(std::string_view passed_jid) = 0;
 
-  /// Stores a job. Replaces an earlier load with the same jid, and keeps the returns of the job.
+  /// Stores the load of a job. Replaces an earlier load of this jid, and keeps the returns of the job.
   virtual Result<void> save_load(Load load, Durability durability) = 0;
 
   virtual Result<void> save_job(const Load& load, std::span<const ReturnView> returns) = 0;
@@ -130,32 +132,34 @@ class Returner {
   /// Adds minions to a job's list of minions that are expected to return.
   virtual Result<void> save_minions(std::string_view jid, const std::vector<std::string>& minions) = 0;
 
-  /// Stores a return, in place of an earlier return of the same minion. Drops a placeholder if a return is
-  /// stored, and any return of a job that is not stored.
+  /// Stores a return of a minion. Replaces an earlier return of this minion, but a placeholder replaces
+  /// nothing. Drops the return if the job is not stored.
   virtual Result<void> returner(std::string_view jid, JobReturn ret) = 0;
 
   [[nodiscard]] virtual Result<std::optional<Load>> get_load(std::string_view jid) const = 0;
 
-  /// Returns the stored returns of a job, sorted by minion. An unknown job has an empty list.
+  /// Returns the stored returns of a job, sorted by minion. Returns an empty list for an unknown job.
   [[nodiscard]] virtual Result<std::vector<JobReturn>> get_jid(std::string_view jid) const = 0;
 
-  /// Calls `visit` for each selected load. The cost depends only on the number of visited jobs.
+  /// Calls `visit` for the load of each job that `query` selects. The cost depends only on the number of
+  /// visited jobs.
   [[nodiscard]] virtual Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const = 0;
 
   /// Waits until the effects of all earlier calls survive a power cut.
   virtual Result<void> flush() = 0;
 
-  /// Makes a watch without starting it. The listener must outlive the watch. Returns null if the job cache
-  /// supports no watch.
+  /// Makes a watch without starting the watch. The listener must outlive the watch. Returns null if the job
+  /// cache supports no watch.
   [[nodiscard]] virtual Result<std::unique_ptr<Watch>> watch(ClusterListener& listener);
 };
 
 struct LoadPage {
   std::vector<Load> loads;
-  std::optional<JobQuery> rest;  ///< The query for the following pages. Absent after the last page.
+  /// The query that selects the jobs of the following pages. Absent after the last page.
+  std::optional<JobQuery> rest;
 };
 
-/// Returns a page with the first `most` loads that `query` selects. Fails with the errors of `get_jids`.
+/// Returns a page with the loads of the first `most` jobs that `query` selects. Errors: those of `get_jids`.
 /// REQUIRES: `most` is not 0.
 [[nodiscard]] Result<LoadPage> get_page(const Returner& cache, JobQuery query, std::size_t most);
 

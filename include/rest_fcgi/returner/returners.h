@@ -22,12 +22,13 @@
 
 namespace rest_fcgi::returner {
 
-/// Asks an etcd cluster whether it has the API that `etcd.require_v2` selects. If the API is missing or a TLS
-/// file cannot be read, returns a message that says what to do. Otherwise returns absent, even if etcd is not
-/// used or no member answers in time.
+/// Asks an etcd cluster whether it has the API version that `etcd.require_v2` selects. If the API is missing
+/// or a TLS file cannot be read, returns a message that says what to do. Returns absent in all other cases,
+/// for example if etcd is not used or no member answers in time.
 [[nodiscard]] std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTime deadline);
 
-/// Does what `missing_etcd_api` does, for API v3 of the cluster of `eauth_tokens: etcd`.
+/// Checks like `missing_etcd_api` whether the etcd cluster that stores tokens (`eauth_tokens: etcd`) has API
+/// v3.
 [[nodiscard]] std::optional<std::string> missing_etcd_api_of_tokens(const etcd::Options& options,
                                                                     SteadyTime deadline);
 
@@ -54,11 +55,11 @@ class WriteCounts {
   std::array<std::atomic<std::uint64_t>, 4> counts_{};
 };
 
-/// All job caches of a process, found by their names. Thread-safe.
+/// All job caches of a process. Finds a job cache by its name. Thread-safe.
 class Returners {
  public:
-  /// Opens the job caches that the options name, and `sqlite3` in `store`. Fails with `configuration` if a
-  /// name is unknown or a job cache cannot be opened.
+  /// Opens the job caches that the options name. The job cache `sqlite3` uses `store`. Errors: configuration,
+  /// if a name is unknown or a job cache cannot be opened.
   [[nodiscard]] static Result<std::unique_ptr<Returners>> make(const Options& options,
                                                                const std::shared_ptr<store::Store>& store,
                                                                const Clock& clock);
@@ -68,7 +69,7 @@ class Returners {
   /// Returns Salt's `master_job_cache`, which the `jobs` runners read.
   [[nodiscard]] Returner& master_job_cache() const noexcept { return *master_job_cache_; }
 
-  /// Returns the job caches of Salt's `ext_job_cache`, which get all jobs and returns as copies.
+  /// Returns the job caches of Salt's `ext_job_cache`, which get a copy of each job and return.
   [[nodiscard]] const std::vector<Returner*>& ext_job_caches() const noexcept { return ext_job_caches_; }
 
   /// Returns the job cache `name`, or null for an unknown name. `sqlite` is another name of `sqlite3`.
@@ -76,7 +77,7 @@ class Returners {
 
   [[nodiscard]] std::vector<std::string> names() const;
 
-  /// Returns the counters of writes. Callers that write to a job cache count the write in these counters.
+  /// Returns the counters of writes. A caller that writes to a job cache must count the write here.
   [[nodiscard]] WriteCounts& writes() const noexcept { return *writes_; }
 
   [[nodiscard]] Result<void> flush() const;

@@ -18,15 +18,16 @@ namespace {
 constexpr std::size_t kMostSends = 8;  // The largest number of simultaneous transactions.
 constexpr std::size_t kMostPutsOfBatch = 32;
 constexpr std::size_t kMostBytesOfBatch = 512 * 1024;
-constexpr int kMostTries = 8;  // The limit of attempts to change a load that other processes change.
+// The largest number of attempts to change a load that other processes also change.
+constexpr int kMostTries = 8;
 
-/// The write of a load or a return into etcd.
+/// The write of one job's load, or of one minion's return, into etcd.
 struct Item {
   std::string what;              ///< The name of the item in the log.
   EtcdWrite write;               ///< The puts of the load, or of the fields of the return.
-  std::optional<EtcdPair> last;  ///< The put for the minion's last job. Only for a return.
+  std::optional<EtcdPair> last;  ///< The put of the jid of the minion's last job. Absent for a load.
 
-  /// Returns the first key, which identifies the item. Items with the same first key are not sent together.
+  /// Returns the key of the first put, which identifies the item. A Group has at most one item with this key.
   [[nodiscard]] const std::string& place() const { return write.puts.front().key; }
   [[nodiscard]] std::size_t puts() const noexcept { return write.puts.size() + (last ? 1 : 0); }
   [[nodiscard]] std::size_t bytes() const noexcept {
@@ -38,7 +39,8 @@ struct Item {
 
 class Batch {
  public:
-  /// Adds an item. Returns false if the batch is full. An empty batch accepts even a large item.
+  /// Adds an item to the batch. Returns false if the batch is full. An empty batch accepts an item of any
+  /// size.
   bool add(Item& item) {
     const std::size_t puts = puts_ + item.puts();
     const std::size_t bytes = bytes_ + item.bytes();
@@ -51,7 +53,7 @@ class Batch {
 
   [[nodiscard]] const std::vector<Item>& items() const noexcept { return items_; }
 
-  /// Returns the writes in Salt's order: loads, then the last job of each minion, then returns.
+  /// Returns the writes in Salt's order: first the loads, then the last jid of each minion, then the returns.
   [[nodiscard]] std::vector<EtcdWrite> writes() const {
     std::vector<EtcdWrite> all;
     std::map<std::string_view, std::string_view> last;
@@ -82,7 +84,7 @@ class Batch {
 
 class Group {
  public:
-  /// Adds an item. Returns false if the group already has an item with the same `Item::place`.
+  /// Adds an item to the group. Returns false if the group already has an item with this item's `place`.
   bool add(Item& item) {
     if (!places_.insert(item.place()).second) return false;
     if (batches_.empty() || !batches_.back().add(item)) batches_.emplace_back().add(item);
@@ -101,7 +103,7 @@ class Delivery {
       : store_(store), layout_(options), lost_(std::move(lost)) {}
 
   [[nodiscard]] Result<void> deliver(const std::vector<OutboxRow>& rows) {
-    recent_.trim();  // Runs before `look_up_jobs`, because a later trim could remove its jobs.
+    recent_.trim();  // Trims first, because a trim after `look_up_jobs` could remove the jobs that it found.
     if (Result<void> found = look_up_jobs(rows); !found) return found;
     Group group;
     for (const OutboxRow& row : rows) {
@@ -120,7 +122,8 @@ class Delivery {
   }
 
  private:
-  /// Reads the loads of returns from etcd. Skips loads that are in `rows` or in `recent_`.
+  /// For each return in `rows`, reads the load of its job from etcd. Skips jobs whose load is in `rows` or
+  /// whose facts are in `recent_`.
   [[nodiscard]] Result<void> look_up_jobs(const std::vector<OutboxRow>& rows) {
     std::set<JidKey> here;
     std::set<JidKey> missing;
@@ -171,7 +174,7 @@ class Delivery {
     const std::string jid = jid_of(row.key);
     const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret.minion, name); };
     Item item{format("the return of {} to job {}", ret.minion, jid), {}, {}};
-    std::string stamp;  // The stamp of a placeholder is empty, so that any return is later.
+    std::string stamp;  // A placeholder gets an empty stamp, which is less than the stamp of any return.
     if (row.is_placeholder) {
       item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};
     } else {
@@ -220,7 +223,8 @@ class Delivery {
       note_refused(batch.items().front().what, written.error());
       return {};
     }
-    // Sends each item alone, because etcd refuses at least one, and the others have to be written.
+    // etcd refused the batch because of at least one item. Sends each item alone, so that etcd accepts the
+    // good items.
     for (Item item : batch.items()) {
       Batch alone;
       alone.add(item);

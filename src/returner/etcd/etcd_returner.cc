@@ -174,7 +174,7 @@ Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const
   if (!read) return failure(read.error());
   for (auto& [minion, entry] : by_minion) {
     auto& [ret, is_whole] = entry;
-    if (!is_whole) continue;  // With API v2, a return may still lack fields.
+    if (!is_whole) continue;  // A reader with API v2 can see a return before its field `return` is written.
     ret.minion = minion;
     returns.push_back(std::move(ret));
   }

@@ -41,7 +41,7 @@ class EtcdLayout {
   [[nodiscard]] std::string minion(std::string_view id) const { return minions().append(id); }
   [[nodiscard]] std::string claim(std::string_view jid) const;
 
-  /// Returns a text as etcd stores it: as a msgpack `str`, or unchanged.
+  /// Returns the text as a msgpack `str`, or unchanged, as the options select.
   [[nodiscard]] std::string encoded(std::string_view text) const;
 
  private:
@@ -49,8 +49,8 @@ class EtcdLayout {
   bool msgpack_;
 };
 
-/// The minion and the field name in the key of a return's field. `field_in` expects the key without the job's
-/// folder. It returns absent for a key of another form.
+/// The minion and the field name in the key of one field of a return. `field_in` expects the key without the
+/// job's folder in front, and returns absent for a key of another form.
 struct EtcdField {
   std::string_view minion;
   std::string_view name;
@@ -66,29 +66,31 @@ struct EtcdField {
 /// Returns a time in the form of Salt's `_stamp`, in UTC: `2026-11-20T23:15:01.000001`. Stamps sort by time.
 [[nodiscard]] std::string stamp_text(WallTime time);
 
-/// Returns the text of a stored value, which is a msgpack `str` or the text itself.
+/// Returns the text in a value from etcd. The value is a msgpack `str` or the text itself.
 [[nodiscard]] std::string_view decoded(std::string_view stored);
 
-// The following functions take the JSON of loads and returns after `decoded`. Salt may have written the JSON.
+// The functions below read and write the JSON of loads and returns. Their input is the result of `decoded`,
+// and may come from Salt.
 
 struct JobFacts {
   std::string fun;
   std::string arg;
 };
 
-/// Returns a load in Salt's form, with the list `Minions` of Salt's own job cache and `metadata` in `kwargs`.
+/// Returns a job's load as JSON in Salt's form. Adds the list `Minions`, as Salt's local job cache does, and
+/// puts `metadata` into `kwargs`.
 [[nodiscard]] std::string load_text(const Load& load);
 
-/// Reads a load, or a return that a Salt master wrote in place of the load. Missing members get Salt's
-/// defaults. Returns absent if `text` is not a JSON object.
+/// Reads a job's load. The text can also be a minion's return, because a Salt master may write a return under
+/// the key of the load. Missing members get Salt's defaults. Returns absent if `text` is not a JSON object.
 [[nodiscard]] std::optional<Load> load_in(std::string_view jid, std::string_view text);
 
-/// Returns a load for a job of which etcd has only returns, as after `salt --return etcd`. `fun` and
+/// Makes a load for a job of which etcd has returns but no load, as after `salt --return etcd`. `fun` and
 /// `fun_args` are decoded fields of one return and may be empty.
 [[nodiscard]] std::string load_of_return(std::string_view jid, std::string_view fun,
                                          std::string_view fun_args, const std::vector<std::string>& minions);
 
-/// Returns a load with additional minions. Returns absent if `text` is not a JSON object.
+/// Returns the load in `text` with additional minions. Returns absent if `text` is not a JSON object.
 [[nodiscard]] std::optional<std::string> with_minions(std::string_view text,
                                                       const std::vector<std::string>& minions);
 
@@ -99,10 +101,11 @@ struct JobFacts {
                                                                                   const JobFacts& facts,
                                                                                   std::string_view stamp);
 
-/// Reads one field of a return into `ret`, and ignores unknown names. Returns whether the field is `return`.
+/// Reads one field of a return into `ret`. Ignores a field with an unknown name. Returns whether the field's
+/// name is `return`.
 bool read_field(JobReturn& ret, std::string_view name, std::string_view text);
 
-/// Returns a value as JSON. Text that is not JSON becomes a JSON string.
+/// Returns `text` as a JSON value. If `text` is not JSON, returns a JSON string with this text.
 [[nodiscard]] Json json_in(std::string_view text);
 
 }  // namespace rest_fcgi::returner

@@ -19,26 +19,27 @@
 
 namespace rest_fcgi::returner {
 
-/// One write call of the job cache etcd.
+/// One write call of the job cache `etcd`, as a row of the table `outbox`.
 struct OutboxRow {
   WallTime stamp;  ///< The time of the write call.
   JidKey key = 0;
-  std::string load{};     ///< The load of a saved job, made by `load_text`. May be empty.
-  std::string returns{};  ///< A list of returns, made by `returns_json`. May be empty.
+  std::string load{};     ///< The job's load as JSON, made by `load_text`. May be empty.
+  std::string returns{};  ///< The minions' returns as JSON, made by `returns_json`. May be empty.
   std::string minions{};  ///< The minions of a `save_minions` call as a JSON list. May be empty.
   bool is_placeholder = false;
 };
 
-/// The writes that wait for etcd, in the table `outbox` of the store. All processes of the store share the
-/// table. The process with the lease delivers the rows in order and deletes delivered rows. It renews the
-/// lease once a second. If it dies, another process takes the lease after three seconds. A row may be
-/// delivered twice if a process dies. Thread-safe.
+/// The writes that are not yet in etcd, as rows of the table `outbox` of the store. All processes with this
+/// store share the table. One process holds a lease. This process writes the rows to etcd in order, deletes
+/// written rows, and renews the lease once a second. If this process dies, another process takes the lease
+/// after three seconds and may write a row a second time. Thread-safe.
 class Outbox {
  public:
   struct Options {
     std::string name;           ///< The name under which this process takes the lease.
-    std::size_t max_bytes = 0;  ///< The largest size of all rows in bytes.
-    /// A function that is called on any thread for each row that is lost because the outbox is full.
+    std::size_t max_bytes = 0;  ///< The largest total size of all rows in bytes.
+    /// A function that the outbox calls for each row that it drops because it is full. Any thread may make
+    /// the call.
     std::function<void()> lost;
     /// A function that writes rows into etcd in order. After an error, etcd may have some of the rows.
     std::function<Result<void>(const std::vector<OutboxRow>&)> deliver;
@@ -47,21 +48,23 @@ class Outbox {
   [[nodiscard]] static Result<std::unique_ptr<Outbox>> start(std::shared_ptr<store::Store> store,
                                                              Options options);
 
-  /// Delivers the rows unless etcd fails. Rows that are left wait for another process or for the next start.
+  /// Writes the rows to etcd. If etcd fails, the remaining rows stay in the table for another process or for
+  /// the next start.
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  /// Commits a row. Returns false if the outbox is full. Fails with `unavailable` if the store cannot be
-  /// written.
+  /// Commits a row to the table. Returns false if the outbox is full. Errors: unavailable, if the store
+  /// cannot be written.
   [[nodiscard]] Result<bool> append(const OutboxRow& row);
 
-  /// Waits until etcd has all earlier rows of all processes. Fails with `unavailable` if etcd fails.
+  /// Waits until etcd has all rows that any process appended before this call. Errors: unavailable, if etcd
+  /// fails.
   [[nodiscard]] Result<void> flush();
 
  private:
   Outbox(std::shared_ptr<store::Store> store, Options options);
-  /// Takes or renews the lease. Returns false if another process holds the lease.
+  /// Takes the lease, or renews the lease of this process. Returns false if another process holds the lease.
   bool take_lease();
   void wake(bool is_urgent);
   void note_room(bool has_room, std::int64_t bytes);
@@ -80,16 +83,17 @@ class Outbox {
   std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable progress_;  // Wakes callers of `flush`.
-  // mutex_ guards the members from `passes_` to `lost_`.
+  // `mutex_` guards the members from `passes_` to `lost_`.
   std::uint64_t passes_ = 0;
-  bool is_idle_ = false;  // Whether the thread waits for a row.
+  bool is_idle_ = false;  // Whether `thread_` waits for a row.
   bool has_work_ = false;
   bool is_urgent_ = false;  // Whether a caller of `flush` waits.
   bool is_stopping_ = false;
-  std::uint64_t lost_ = 0;  // The number of rows that were lost since the outbox became full.
+  std::uint64_t lost_ = 0;  // The number of rows that were dropped since the outbox became full.
 
   store::Store::Registration renewal_;
-  Thread thread_;  // The thread ends before the other members are destroyed.
+  // The destructor of `thread_` runs first and waits for the thread, which uses the other members.
+  Thread thread_;
 };
 
 }  // namespace rest_fcgi::returner

@@ -34,11 +34,12 @@ struct EtcdPair {
 };
 
 struct EtcdWrite {
-  /// The condition under which the puts are not executed.
+  /// The condition under which etcd skips the puts of an EtcdWrite.
   enum class Unless {
     never,
-    exists,   ///< The puts are skipped if the key `guard` exists.
-    greater,  ///< The puts are skipped if the value of `guard` is greater than `than` as bytes.
+    exists,  ///< etcd skips the puts if the key `guard` exists.
+    /// etcd skips the puts if the value of the key `guard`, compared as bytes, is greater than `than`.
+    greater,
   };
   Unless unless = Unless::never;
   std::string guard{};
@@ -52,12 +53,12 @@ struct EtcdWalk {
   WallTime now;
 };
 
-/// Reads and writes the keys of a job cache. Thread-safe. Fails with the errors of `etcd::Client`. A read
-/// takes at most 5 s and a write at most 4 s.
+/// Reads and writes the keys of a job cache in etcd. Thread-safe. Errors of all calls: those of
+/// `etcd::Client`. One read request takes at most 5 s and one write request at most 4 s.
 class EtcdStore {
  public:
   using Visitor = std::function<void(const std::string& key, const std::string& value)>;
-  /// A function that takes a jid and the stored load. It returns false to get no more loads.
+  /// A function that gets a jid and the stored load of this job, and returns whether it wants the next load.
   using LoadVisitor = std::function<bool(const std::string& jid, const std::string& stored)>;
 
   virtual ~EtcdStore() = default;
@@ -69,12 +70,13 @@ class EtcdStore {
   /// Visits all keys below `folder` in order. `folder` ends with a slash.
   [[nodiscard]] virtual Result<void> visit(const std::string& folder, const Visitor& visitor) = 0;
 
-  /// Visits the loads of jobs. For a job without a load, visits the result of `load_or_returned`.
+  /// Calls `visitor` with the load of each job in `walk.keys`. If a job has no stored load, `visitor` gets
+  /// the result of `load_or_returned`.
   [[nodiscard]] virtual Result<void> walk_loads(const EtcdLayout& layout, const EtcdWalk& walk,
                                                 const LoadVisitor& visitor) = 0;
 
-  /// Executes all writes. With API v3, uses one transaction. Written keys get the store's time to live.
-  /// REQUIRES: the keys of the puts are different.
+  /// Executes all writes, with API v3 of etcd in one transaction. The keys get the time to live of this
+  /// store. REQUIRES: no two puts have the same key.
   [[nodiscard]] virtual Result<void> write(const std::vector<EtcdWrite>& writes) = 0;
 
   /// Puts a pair with the time to live `ttl`, unless the pair's key or the key `taken_by` exists. Returns
@@ -86,21 +88,21 @@ class EtcdStore {
   [[nodiscard]] virtual Result<bool> replace(const EtcdPair& pair, const std::string& before) = 0;
 };
 
-/// Returns the stored load of a job. Without a load, returns the result of `load_of_return` for the first
-/// return. Returns absent if the job has no return either.
+/// Returns the load of a job. If etcd has no load, makes a load from the first return of the job with
+/// `load_of_return`. Returns absent if etcd has neither a load nor a return.
 [[nodiscard]] Result<std::optional<std::string>> load_or_returned(EtcdStore& store, const EtcdLayout& layout,
                                                                   const std::string& jid);
 
-/// Makes a store without opening a connection. Keys live for `ttl`, or forever if `ttl` is 0.
+/// Makes a store without opening a connection to etcd. etcd deletes keys after `ttl`, or never if `ttl` is 0.
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v3(const etcd::Options& options,
                                                                     std::chrono::seconds ttl);
 [[nodiscard]] Result<std::unique_ptr<EtcdStore>> make_etcd_store_v2(const etcd::Options& options,
                                                                     std::chrono::seconds ttl);
 
 /// Opens the job cache in an etcd cluster, in the layout of Salt's etcd returner. A write call returns when
-/// the write is in the outbox. A read first waits until etcd has all earlier writes. Calls with a jid that
-/// has no key fail with `invocation`. `prep_jid` reserves a jid for an hour. The clock must outlive the job
-/// cache. Fails with `configuration` or `internal`.
+/// the write is in the outbox. A read call first waits until etcd has all earlier writes. `prep_jid` reserves
+/// a jid for an hour. The clock must outlive the job cache. Errors: configuration; internal. The functions
+/// that write a jid also return the error invocation, for a jid that `key_of` refuses.
 [[nodiscard]] Result<std::unique_ptr<Returner>> open_etcd_returner(const EtcdOptions& options,
                                                                    std::shared_ptr<store::Store> store,
                                                                    const Clock& clock);
@@ -111,17 +113,19 @@ class EtcdStore {
                                                                         std::unique_ptr<EtcdStore> writing,
                                                                         std::unique_ptr<EtcdStore> reading);
 
-/// Returns a function that writes rows of the outbox into etcd. Only one thread may use the function. The
-/// function may write a row twice, and drops returns of unknown jobs. If etcd refuses a load or a return, the
-/// function calls `lost` on any thread. `store` must outlive the function.
+/// Returns a function that writes rows of the outbox into etcd. Only one thread at a time may call the
+/// function. The function may write a row twice, and drops a return if neither etcd nor the rows have the
+/// load of its job. If etcd refuses a load or a return, the function calls `lost`, on any thread. `store`
+/// must outlive the function.
 [[nodiscard]] std::function<Result<void>(const std::vector<OutboxRow>&)> make_etcd_delivery(
     EtcdStore& store, const EtcdOptions& options, std::function<void()> lost);
 
-/// The newest jobs up to a largest size in bytes. Keys have the order of jids. Not synchronized.
+/// A cache with facts about jobs. `trim` removes the oldest jobs until number and size are within limits.
+/// Keys must sort like jids. Not synchronized.
 template <class Key, class Known>
 class RecentJobs {
  public:
-  /// Stores the facts `known` about a job. Their size is `bytes`.
+  /// Stores the facts `known` about a job. `bytes` is the size of these facts.
   const Known& put(const Key& key, Known known, std::size_t bytes) {
     Entry& entry = jobs_[key];
     bytes_ += bytes - entry.bytes;
@@ -152,7 +156,7 @@ class RecentJobs {
 };
 
 /// Calls `call(0)` to `call(count - 1)` on several threads, at most `most` at the same time. Waits until all
-/// calls have ended. After an error, no further call starts, and the first error is returned.
+/// calls have ended. After an error, starts no further call and returns the first error.
 template <class Call>
 [[nodiscard]] Result<void> at_once(std::size_t count, std::size_t most, const Call& call) {
   std::atomic<std::size_t> next{0};

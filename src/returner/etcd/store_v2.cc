@@ -12,7 +12,8 @@ namespace {
 using etcd::NodeV2;
 using etcd::PutV2;
 
-constexpr int kMostPuts = 8;          // The limit of attempts to put a key that other processes change.
+// The largest number of attempts to put a key that other processes also change.
+constexpr int kMostPuts = 8;
 constexpr std::size_t kMostGets = 8;  // The largest number of simultaneous requests.
 constexpr std::size_t kLoadsOfWalk = 64;
 
@@ -30,7 +31,8 @@ void visit_leaves(const NodeV2& node, const EtcdStore::Visitor& visitor) {
   }
 }
 
-/// A store with API v2. Each put is a separate request, and readers may see only some fields of a return.
+/// A store that uses API v2 of etcd. Each put is a separate request, so a reader may see a return of which
+/// some fields are still missing.
 class StoreV2 : public EtcdStore {
  public:
   StoreV2(std::unique_ptr<etcd::Client> client, std::chrono::seconds ttl)
@@ -99,7 +101,8 @@ class StoreV2 : public EtcdStore {
     const PutV2 put{.key = claim.key, .value = claim.value, .ttl = ttl, .must_be_new = true};
     Result<bool> done = try_put(put);
     if (!done || *done) return done;
-    // Reads the key, because an earlier attempt whose answer was lost may have put the pair.
+    // The pair may exist because an earlier attempt put it and only the reply was lost. Reads the key to find
+    // out.
     const auto found = value_of(claim.key);
     return found ? Result<bool>(*found == claim.value) : found.error();
   }
@@ -137,7 +140,8 @@ class StoreV2 : public EtcdStore {
     return {};
   }
 
-  /// Puts a pair if the value of the key is `before`, which may be absent. Returns whether the pair was put.
+  /// Puts a pair if the current value of its key is `before`. An absent `before` means that the key must not
+  /// exist. Returns whether the pair was put.
   [[nodiscard]] Result<bool> put_unless_changed(const EtcdPair& pair,
                                                 const std::optional<std::string>& before) {
     PutV2 put{.key = pair.key, .value = pair.value, .ttl = ttl_};
@@ -149,7 +153,7 @@ class StoreV2 : public EtcdStore {
     return try_put(put);
   }
 
-  /// Sends a put. Returns whether the put's condition was true.
+  /// Sends a put. Returns false if the put's condition was not true.
   [[nodiscard]] Result<bool> try_put(const PutV2& put) {
     const Result<void> done = client_->put_v2(put, soon_v2());
     if (done) return true;

@@ -21,17 +21,19 @@ using etcd::TxnRequest;
 using std::chrono::seconds;
 
 constexpr seconds kLongestShared{60};
-constexpr std::size_t kMostRanges = 128;  // The number of operations that etcd allows in a transaction.
+// The largest number of operations that etcd allows in a transaction.
+constexpr std::size_t kMostRanges = 128;
 constexpr std::size_t kMostReads = 4;     // The largest number of simultaneous transactions.
 constexpr std::int64_t kFirstPage = 128;  // The number of keys in the first page.
-// The largest number of keys in a page, which a busy member can read in time.
+// The largest number of keys in a page. Even a busy member of the cluster can read such a page within the
+// time limit.
 constexpr std::int64_t kLargestPage = 4096;
 constexpr std::size_t kBytesOfPage = 1024 * 1024;
-// A folder's name plus `kAfterSlash` sorts after all keys in the folder.
+// A folder's name with `kAfterSlash` at its end sorts after all keys in the folder.
 constexpr char kAfterSlash = '/' + 1;
-// A jid plus `kAfterSuffix` sorts after the jid with any suffix of `unique_jid`.
+// A jid with `kAfterSuffix` at its end sorts after this jid with any suffix that Salt's `unique_jid` appends.
 constexpr char kAfterSuffix = '~';
-constexpr std::string_view kNext{"\0", 1};  // A key plus `kNext` is the next possible key.
+constexpr std::string_view kNext{"\0", 1};  // A key with `kNext` at its end is the next possible key.
 
 etcd::Deadline read_deadline() {
   return std::chrono::steady_clock::now() + seconds(5);
@@ -58,7 +60,8 @@ RequestOp put(const EtcdPair& pair, std::int64_t lease) {
   return {etcd::PutRequest{.key = pair.key, .value = pair.value, .lease = lease}};
 }
 
-/// Returns a nested transaction for `write`. If the key `guard` is missing, the puts are not skipped.
+/// Returns a nested transaction that executes `write`. If the key `write.guard` does not exist, etcd executes
+/// the puts.
 RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   TxnRequest txn;
   if (write.unless == EtcdWrite::Unless::exists) {
@@ -71,10 +74,10 @@ RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   return {std::move(txn)};
 }
 
-/// A key or a folder directly below another folder.
+/// A child of a folder: a key or a subfolder.
 struct Child {
   std::string name;
-  std::string next;  ///< The first key after the key, or after the folder.
+  std::string next;  ///< The first key that sorts after this child and its keys.
 };
 
 Child child_in(const std::string& folder, const std::string& key) {
@@ -83,15 +86,16 @@ Child child_in(const std::string& folder, const std::string& key) {
   return {key.substr(folder.size(), slash - folder.size()), key.substr(0, slash) + kAfterSlash};
 }
 
-/// The lease of keys with a time to live. Writes share a lease for a tenth of the time to live, between 1 s
-/// and 60 s. The lease lives longer by the same time, so that no key expires early. The client must outlive
-/// the object. Thread-safe.
+/// The etcd lease for keys with a time to live. All writes within a tenth of the time to live (at least 1 s,
+/// at most 60 s) use one lease. This lease lives for the time to live plus that tenth, so that no key expires
+/// early. The client must outlive the object. Thread-safe.
 class SharedLease {
  public:
   SharedLease(etcd::Client& client, seconds ttl)
       : client_(client), ttl_(ttl), shared_(std::clamp(ttl / 10, seconds(1), kLongestShared)) {}
 
-  /// Returns the lease for the next write, or 0 if writes use no lease. Fails with the errors of the client.
+  /// Returns the id of the lease for the next write, or 0 if writes use no lease. Errors: those of the
+  /// client.
   [[nodiscard]] Result<std::int64_t> current() {
     if (ttl_.count() == 0) return std::int64_t{0};
     const std::lock_guard lock(mutex_);
@@ -104,7 +108,7 @@ class SharedLease {
     return id_;
   }
 
-  /// Makes the next call of `current` grant a new lease. Does nothing if `id` is not the current lease.
+  /// Makes the next call of `current` create a new lease. Does nothing if `id` is not the current lease.
   void forget(std::int64_t id) {
     const std::lock_guard lock(mutex_);
     if (id_ == id) id_ = 0;
@@ -141,7 +145,7 @@ class StoreV3 : public EtcdStore {
     RangeRequest request{.key = folder, .range_end = etcd::prefix_end(folder), .limit = kFirstPage};
     for (bool more = true; more;) {
       const Result<etcd::RangeReply> page = client_->range(request, read_deadline());
-      if (!page && page.error().kind == ErrorKind::internal && request.limit > 1) {  // The reply is too big.
+      if (!page && page.error().kind == ErrorKind::internal && request.limit > 1) {
         request.limit = std::max<std::int64_t>(1, request.limit / 8);
         continue;
       }
@@ -154,7 +158,7 @@ class StoreV3 : public EtcdStore {
       more = page->more && !page->kvs.empty();
       if (!more) break;
       request.key = page->kvs.back().key + std::string(kNext);
-      request.revision = page->header.revision;  // Reads all pages at the same revision.
+      request.revision = page->header.revision;  // Reads the next pages as of the revision of the first page.
       const auto fit = static_cast<std::int64_t>(page->kvs.size() * kBytesOfPage / bytes);
       request.limit = std::clamp<std::int64_t>(fit, 1, std::min(kLargestPage, request.limit * 8));
     }
@@ -168,8 +172,8 @@ class StoreV3 : public EtcdStore {
     const Result<etcd::TxnReply> reply = leased([&](std::int64_t lease) {
       TxnRequest txn;
       for (const EtcdWrite& write : writes) txn.success.push_back(guarded(write, lease));
-      // Adds a put to the failure branch, which never runs. Without this put, etcd does not check its quota,
-      // because etcd counts only puts of the outer transaction (`costTxn` in etcd).
+      // etcd checks its quota only if the outer transaction has a put (`costTxn` in etcd). Adds a put to the
+      // failure branch, which etcd never runs, because this transaction has no conditions.
       if (!writes.empty()) txn.failure.push_back(put({writes.front().puts.front().key, {}}, 0));
       return txn;
     });
@@ -186,7 +190,8 @@ class StoreV3 : public EtcdStore {
     const Result<etcd::TxnReply> reply = client_->txn(txn, write_deadline());
     if (!reply) return reply.error();
     if (reply->succeeded) return true;
-    // Compares the value, because an earlier attempt whose answer was lost may have put the pair.
+    // The pair may exist because an earlier attempt put it and only the reply was lost. An equal value shows
+    // this.
     const std::vector<etcd::KeyValue>& found = reply->responses.front()->kvs;
     const bool is_ours = !found.empty() && found.front().value == claim.value;
     if (!is_ours) static_cast<void>(client_->lease_revoke(*lease, write_deadline()));
@@ -203,7 +208,7 @@ class StoreV3 : public EtcdStore {
     return reply ? Result<bool>(reply->succeeded) : reply.error();
   }
 
-  /// Reads ranges in several transactions at the same time. Returns the replies in the order of the requests.
+  /// Reads ranges with several concurrent transactions. Returns the replies in the order of the requests.
   [[nodiscard]] Result<std::vector<etcd::RangeReply>> ranges(const std::vector<RangeRequest>& requests) {
     std::vector<etcd::RangeReply> replies(requests.size());
     const std::size_t count = (requests.size() + kMostRanges - 1) / kMostRanges;
@@ -214,8 +219,8 @@ class StoreV3 : public EtcdStore {
   }
 
  private:
-  /// Reads the ranges with index `begin` to `end - 1` in one transaction. If the reply is too large, reads
-  /// each half separately.
+  /// Reads the ranges `requests[begin]` to `requests[end - 1]` in one transaction. If the reply is too large,
+  /// reads each half of the ranges separately.
   [[nodiscard]] Result<void> read(const std::vector<RangeRequest>& requests, std::size_t begin,
                                   std::size_t end, std::vector<etcd::RangeReply>& replies) {
     TxnRequest txn;
@@ -231,7 +236,8 @@ class StoreV3 : public EtcdStore {
     return {};
   }
 
-  /// Sends a transaction with a lease. If the lease has ended, sends the transaction again with a new lease.
+  /// Sends a transaction whose puts use the shared lease. If this lease has expired, sends the transaction
+  /// again with a new lease.
   template <class MakeTxn>
   Result<etcd::TxnReply> leased(const MakeTxn& make_txn) {
     Result<etcd::TxnReply> reply = Error{};
@@ -255,11 +261,12 @@ std::uint64_t distance(JidKey from, JidKey to) {
 
 constexpr std::uint64_t kFirstWidth = 1'000'000;  // One second in microseconds.
 constexpr std::uint64_t kMostWidth = std::numeric_limits<JidKey>::max();
-constexpr std::size_t kMostLoads = 512;  // The largest number of loads in a time span.
+constexpr std::size_t kMostLoads = 512;  // If a time span has more loads, the walk uses a shorter time span.
 
-/// Visits loads, one time span after another. The number of found jobs determines the length of the next time
-/// span. A time span is divided into parts. One request reads the first key of each part, usually the load of
-/// a job. Parts are small, because old etcd reads the whole range even with limit 1.
+/// Visits the loads of jobs, one time span after another. The number of jobs in a time span determines the
+/// length of the next time span. The walk divides a time span into many small parts, because old versions of
+/// etcd read a whole range even with limit 1. One request reads the first key of each part. This key is
+/// usually the load of a job.
 class LoadWalk {
  public:
   LoadWalk(StoreV3& store, const EtcdLayout& layout, const EtcdWalk& walk,
@@ -268,7 +275,8 @@ class LoadWalk {
 
   Result<void> run() {
     const auto [from, to] = walk_.keys;
-    // Visits jids after tomorrow separately. They exist only if the clock of a host is ahead.
+    // Visits jids from the far future in one separate time span. Such jids exist only if the clock of a host
+    // is wrong.
     const JidKey tomorrow = key_at(walk_.now + std::chrono::hours(24));
     if (!walk_.newest_first || to <= tomorrow) return stretches(from, to, kFirstWidth);
     Result<void> walked = stretches(std::max(from, tomorrow + 1), to, kMostWidth);
@@ -276,9 +284,9 @@ class LoadWalk {
   }
 
  private:
-  // Maps jids to loads. A load is absent until it is read.
+  // Maps jids to loads. A load is absent until the walk has read it.
   using Loads = std::map<std::string, std::optional<std::string>>;
-  /// The keys from `from` to the last key of the jid `last`.
+  /// A part of a time span: the keys from `from` to the last key of the jid `last`.
   struct Part {
     std::string from;
     JidKey first;
@@ -308,7 +316,8 @@ class LoadWalk {
     return {};
   }
 
-  /// Finds all loads between two jids. Returns false and incomplete loads if there are too many.
+  /// Finds the loads of all jobs from the jid `first` to the jid `last`. If there are too many loads, returns
+  /// false and only some of the loads.
   [[nodiscard]] Result<bool> scan(JidKey first, JidKey last, Loads& loads) {
     std::vector<Part> parts{{jobs_ + jid_of(first), first, last}};
     while (!parts.empty()) {
@@ -352,7 +361,7 @@ class LoadWalk {
     }
   }
 
-  /// Returns the length of the time span from `end` that has an eighth of the loads.
+  /// Returns the length of the time span that begins at `end` and contains an eighth of `loads`.
   [[nodiscard]] std::uint64_t width_of_some(const Loads& loads, JidKey end) const {
     const auto rank = static_cast<std::ptrdiff_t>(loads.size() / 8);
     if (!walk_.newest_first) {
@@ -363,7 +372,7 @@ class LoadWalk {
 
   [[nodiscard]] std::string end_of(JidKey last) const { return jobs_ + jid_of(last) + kAfterSuffix; }
 
-  /// Visits the loads. Sets `done_` if the visitor wants no more loads.
+  /// Gives the loads to the visitor. Sets `done_` if the visitor wants no more loads.
   [[nodiscard]] Result<void> show(Loads& loads) {
     std::vector<Loads::iterator> missing;
     for (auto at = loads.begin(); at != loads.end(); ++at) {

@@ -23,20 +23,22 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr std::size_t kMostWaiting = 1024 * 1024;  // The limit in bytes of `waiting_`. etcd accepts 1.5 MiB.
+// The largest size of `waiting_` in bytes. etcd accepts requests of up to 1.5 MiB.
+constexpr std::size_t kMostWaiting = 1024 * 1024;
 constexpr milliseconds kEventsGroupTime{10};
-constexpr milliseconds kEventsPause{1000};  // The pause of the events thread after a failure.
-constexpr milliseconds kLookEvery{1000};    // The interval at which the events thread looks for listeners.
+constexpr milliseconds kEventsPause{1000};  // The pause of the thread of EtcdEvents after a failure.
+constexpr milliseconds kLookEvery{1000};    // How often the thread of EtcdEvents looks for listeners.
 
-constexpr milliseconds kSlice{200};   // The longest time until the watch notices a stop request.
-constexpr seconds kMinimumLife{3};    // The shortest life of a watch that the listener does not need.
-constexpr seconds kReconnectTime{2};  // The time limit for a connection to a busy member.
+constexpr milliseconds kSlice{200};  // The longest time until the watch notices that it has to stop.
+// A watch runs at least for this time, even if its listener does not want it.
+constexpr seconds kMinimumLife{3};
+constexpr seconds kReconnectTime{2};  // The time limit for a new connection to a busy member of the cluster.
 constexpr seconds kBeginTime{2};
-// The longest wait for another thread that starts the watch, and the pause after a failed start.
+// How long `start` waits for another thread that starts the watch. Also the pause after a failed start.
 constexpr seconds kStartWait{1};
-constexpr seconds kLookUpTime{5};        // The time limit to read all job loads of one transaction.
-constexpr seconds kListenEvery{20};      // The interval at which the listener writes its key again.
-constexpr seconds kListenAgainAfter{2};  // The pause after a failed write of the listener's key.
+constexpr seconds kLookUpTime{5};        // The time limit for reading the loads that one transaction needs.
+constexpr seconds kListenEvery{20};      // How often the process writes its listener key again.
+constexpr seconds kListenAgainAfter{2};  // The pause after a failed write of the listener key.
 
 class ChangesV3 : public EtcdChanges {
  public:
@@ -44,7 +46,7 @@ class ChangesV3 : public EtcdChanges {
       : client_(std::move(client)), folder_(std::move(folder)) {}
 
   Result<void> begin(etcd::Deadline deadline) override {
-    // Reads a key, so that a missing permission is an error of `begin` and not of the watch.
+    // Reads one key. If a permission is missing, `begin` therefore fails, and not a later `next`.
     const std::string end = etcd::prefix_end(folder_);
     const auto now = client_->range({.key = folder_, .range_end = end, .limit = 1}, deadline);
     if (!now) return now.error();
@@ -84,8 +86,9 @@ class ChangesV3 : public EtcdChanges {
   std::unique_ptr<etcd::Watcher> watcher_;
 };
 
-/// Sends events to the listeners of other hosts through one key of the process, which the listeners watch.
-/// Without listeners, it writes nothing. Thread-safe.
+/// Sends events to the listeners of other processes. Each process writes its events to one key of its own,
+/// and the listeners of other processes watch this key. If no other process has a listener, the process does
+/// not write the events. Thread-safe.
 class EtcdEvents {
  public:
   /// REQUIRES: the time to live of `store` is longer than the time between two calls of `listen`.
@@ -100,7 +103,8 @@ class EtcdEvents {
 
   [[nodiscard]] const std::string& key() const noexcept { return key_; }
 
-  /// Queues an event without waiting. If the event cannot be sent, listeners get a call of `lost`.
+  /// Queues an event without waiting. If the event cannot be sent, other processes call `lost` of their
+  /// listeners.
   void publish(std::string_view tag, const Json& data, std::string_view user) {
     std::string text;
     JsonWriter writer(text);
@@ -115,18 +119,18 @@ class EtcdEvents {
     start();
   }
 
-  /// Makes other hosts report a loss to their listeners.
+  /// Makes other processes call `lost` of their listeners.
   void drop() {
     const std::lock_guard lock(mutex_);
     dropped_ = true;
     start();
   }
 
-  /// Puts the key by which other processes know that this process has a listener.
+  /// Writes the key that shows other processes that this process has a listener.
   [[nodiscard]] Result<void> listen() { return put(own_listener_, numbered({})); }
 
  private:
-  /// Starts or wakes the thread. REQUIRES: mutex_ is held.
+  /// Starts the thread, or wakes the running thread. REQUIRES: the caller holds `mutex_`.
   void start() {
     came_.notify_one();
     if (thread_.joinable()) return;
@@ -150,8 +154,8 @@ class EtcdEvents {
     }
   }
 
-  /// Sends the waiting events. After an error, the next call sends the same events again, and listeners
-  /// ignore an unchanged value.
+  /// Sends the waiting events. After an error, the next call sends these events again. If the listeners
+  /// already got them, they see an unchanged value and ignore it.
   [[nodiscard]] Result<void> send() {
     const Result<bool> heard = has_listeners();
     if (!heard) return heard.error();
@@ -183,12 +187,14 @@ class EtcdEvents {
     return found;
   }
 
-  /// Returns a JSON object with a number. Compared as bytes, each object is greater than earlier objects.
+  /// Returns a JSON object that begins with an increasing number. Compared as bytes, the object is greater
+  /// than all earlier results.
   [[nodiscard]] std::string numbered(std::string_view rest_of_object) {
     return format(R"({{"number": "{:020}"{}}})", ++puts_, rest_of_object);
   }
 
-  /// Puts a numbered value unless the key has a greater value, because etcd may execute an earlier put late.
+  /// Puts a result of `numbered`, unless the key already has a greater value. etcd may execute an older put
+  /// late, and this put must not replace a newer value.
   [[nodiscard]] Result<void> put(const std::string& key, const std::string& value) {
     return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
   }
@@ -198,14 +204,15 @@ class EtcdEvents {
   const std::string own_listener_;
   const std::string key_;
   std::mutex mutex_;
-  std::string waiting_;   // The waiting events as JSON with commas, guarded by `mutex_`.
-  bool dropped_ = false;  // Whether events were lost since the last batch, guarded by `mutex_`.
+  std::string waiting_;   // The waiting events as JSON, separated by commas. Guarded by `mutex_`.
+  bool dropped_ = false;  // Whether an event was lost since the last batch. Guarded by `mutex_`.
   std::atomic<std::uint64_t> puts_{0};
-  std::string batch_;                  // The events that the thread sends. Only the thread uses it.
-  std::optional<SteadyTime> none_at_;  // The time at which no listener existed. Only for the thread.
+  std::string batch_;  // The events that are being sent. Only `thread_` uses `batch_`.
+  // When `thread_` last found no listener. Only `thread_` uses `none_at_`.
+  std::optional<SteadyTime> none_at_;
   std::condition_variable_any came_;
   std::stop_source ending_;
-  Thread thread_;  // The thread, guarded by `mutex_`.
+  Thread thread_;  // Guarded by `mutex_`.
 };
 
 void pass_events_on(std::string_view value, ClusterListener& listener) {
@@ -247,7 +254,8 @@ class EtcdWatch : public Watch {
 
   Result<void> start(SteadyTime deadline) override {
     std::unique_lock lock(mutex_);
-    // Only the thread that starts the watch waits for a silent cluster. Other threads wait for `kStartWait`.
+    // If the cluster does not answer, only one thread waits for it in `begin`. Other threads wait here, for
+    // at most `kStartWait`.
     if (!begun_.wait_for(lock, kStartWait, [this] { return !is_beginning_; })) {
       return Error{ErrorKind::unavailable, "etcd does not answer"};
     }
@@ -265,7 +273,8 @@ class EtcdWatch : public Watch {
       auto thread = Thread::start("etcd-watch", [this] { run(); });
       if (!thread) return std::move(thread).error();
       is_running_ = true;
-      thread_ = *std::move(thread);  // Joins the earlier thread, which does not need `mutex_`.
+      // The assignment joins the thread of the previous run. That thread does not lock `mutex_` any more.
+      thread_ = *std::move(thread);
     }
     started_at_ = steady_clock::now();
     return {};
@@ -280,7 +289,7 @@ class EtcdWatch : public Watch {
     while (!ending_ && !ends()) run_slice();
   }
 
-  /// REQUIRES: `thread_` does not run.
+  /// Begins to receive changes. REQUIRES: `thread_` does not run.
   Result<void> begin(SteadyTime deadline) {
     own_loss_ = false;
     const SteadyTime now = steady_clock::now();
@@ -307,7 +316,8 @@ class EtcdWatch : public Watch {
     const SteadyTime now = steady_clock::now();
     jobs_.settle(now);
     if (now >= listen_at_ && !ending_) listen();
-    // Waits after an error, because `next` may return at once and the loop would be busy.
+    // Pauses after an error. Without the pause, the loop would use a whole CPU, because `next` may return at
+    // once.
     if (failing_ || !lost_.empty()) std::this_thread::sleep_until(until);
   }
 
@@ -369,10 +379,11 @@ class EtcdWatch : public Watch {
   std::atomic<bool> own_loss_{false};
   std::atomic<bool> ending_{false};
 
-  // Only `thread_` uses the members from `changes_` to `listen_at_`. Before it starts, `start` uses them.
+  // Only `thread_` uses the members from `changes_` to `listen_at_`. While `thread_` does not run, `start`
+  // uses these members.
   const std::unique_ptr<EtcdChanges> changes_;
   WatchedJobs jobs_;
-  std::string lost_;  // The reason for missing changes, or empty.
+  std::string lost_;  // Why the watch lost changes. Empty if it lost no changes.
   bool failing_ = false;
   SteadyTime look_up_until_{};
   SteadyTime listened_at_{};
@@ -380,11 +391,11 @@ class EtcdWatch : public Watch {
 
   std::mutex mutex_;
   std::condition_variable begun_;
-  // mutex_ guards the members from `is_beginning_` to `failed_`.
+  // `mutex_` guards the members from `is_beginning_` to `failed_`.
   bool is_beginning_ = false;
   bool is_running_ = false;
-  SteadyTime started_at_{};      // The time of the last start, even if the start failed.
-  std::optional<Error> failed_;  // The error of the last start.
+  SteadyTime started_at_{};      // The time of the last call of `start`, even if the call failed.
+  std::optional<Error> failed_;  // The error of the last attempt to start the watch.
   Thread thread_;
 };
 

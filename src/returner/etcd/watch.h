@@ -23,7 +23,8 @@
 
 namespace rest_fcgi::returner {
 
-/// The time to live of a listener's key in etcd, and of the key with the events of a process.
+/// The time to live of two keys in etcd: the key that shows that a process has a listener, and the key with
+/// the last events of a process.
 inline constexpr std::chrono::seconds kListeningTtl{120};
 
 struct EtcdChange {
@@ -34,18 +35,18 @@ struct EtcdChange {
   std::int64_t revision = 0;
 };
 
-/// Receives the puts below a folder through API v3. Fails with the errors of `etcd::Client`. Not
+/// Receives the puts to all keys below a folder, through API v3 of etcd. Errors: those of `etcd::Client`. Not
 /// synchronized.
 class EtcdChanges {
  public:
   virtual ~EtcdChanges() = default;
 
-  /// Begins to receive changes. Puts before this call are not received.
+  /// Begins to receive changes. `next` returns only puts that come after this call.
   [[nodiscard]] virtual Result<void> begin(etcd::Deadline deadline) = 0;
 
-  /// Returns all changes of the next transaction, or an empty list at the deadline. Fails with `invocation`
-  /// if etcd has compacted the changes. The caller then has to call `begin` again. After other errors, the
-  /// next call continues without loss. REQUIRES: `begin` succeeded.
+  /// Returns all changes of the next transaction, or an empty list at the deadline. Errors: invocation, if
+  /// etcd has compacted the changes, so that the caller has to call `begin` again; those of `etcd::Client`,
+  /// after which the next call of `next` continues without loss. REQUIRES: `begin` succeeded.
   [[nodiscard]] virtual Result<std::vector<EtcdChange>> next(etcd::Deadline deadline) = 0;
 
   /// Returns the value of a key at a revision. Returns the present value for revision 0 and compacted
@@ -59,9 +60,10 @@ class EtcdChanges {
 [[nodiscard]] Result<std::unique_ptr<EtcdChanges>> make_etcd_changes(const etcd::Options& options,
                                                                      std::string folder);
 
-/// Turns changes in etcd into jobs and returns, and passes them to a listener. Salt writes each field of a
-/// return to its own key. A return is passed on when all fields have arrived, or a second after the last
-/// field. A return that arrives before its load waits for the load. Not synchronized.
+/// Turns changes in etcd into jobs and minions' returns, and passes the jobs and returns to a listener. Salt
+/// writes each field of a return to its own key. The listener gets a return when all fields have arrived, or
+/// a second after the last field. A return that arrives before the load of its job waits for the load. Not
+/// synchronized.
 class WatchedJobs {
  public:
   /// A function that returns the value of a key at a revision. Revision 0 means the present value.
@@ -70,14 +72,15 @@ class WatchedJobs {
 
   WatchedJobs(const EtcdOptions& options, ClusterListener& listener, LookUp look_up);
 
-  /// Processes the changes of one transaction. If a load cannot be read, `settle` tries again.
+  /// Processes the changes of one transaction. If the load of a job cannot be read, `settle` tries again.
   void take(const std::vector<EtcdChange>& changes, SteadyTime now);
 
-  /// Gives the listener the returns that have waited long enough. Calls the listener's `lost` if a load
-  /// cannot be read.
+  /// Gives the listener the returns that have waited too long for a field or for the load of their job. Calls
+  /// the listener's `lost` if the load of a job cannot be read.
   void settle(SteadyTime now);
 
-  /// Forgets incomplete returns after a loss of changes.
+  /// Forgets the returns that still wait for fields or for a load. The caller uses this after a loss of
+  /// changes.
   void forget() { pending_.clear(); }
 
  private:
@@ -93,8 +96,8 @@ class WatchedJobs {
   using Returns = std::map<Place, Pending>;
 
   void take_load(const std::string& jid, const EtcdChange& change);
-  /// Passes a return to the listener. Returns an iterator to the next pending return. A return without a load
-  /// stays pending, unless `needs_no_load` is set.
+  /// Passes a return to the listener. Returns an iterator to the next pending return. If etcd has no load of
+  /// the return's job, the return stays pending, unless `needs_no_load` is true.
   Returns::iterator pass_on(Returns::iterator pending, bool needs_no_load);
   /// Returns the load of a job, or null if etcd has no load of the job.
   Result<const Load*> find(const std::string& jid, std::int64_t revision);
@@ -104,18 +107,19 @@ class WatchedJobs {
   const LookUp look_up_;
   Returns pending_;
   RecentJobs<std::string, Load> jobs_;
-  std::string look_up_error_;  // The error of the last load that could not be read.
+  std::string look_up_error_;  // The error of the last failed attempt to read a load.
   SteadyTime settled_at_{};
 };
 
-/// Tells the watch that the job cache lost a job or a return. Thread-safe.
+/// Tells the watch of a job cache that the job cache lost a job or a return. Thread-safe.
 class EtcdLosses {
  public:
   void report() {
     const std::lock_guard lock(mutex_);
     if (callback_) callback_();
   }
-  /// Replaces the callback. When this function has returned, the earlier callback is not called.
+  /// Replaces the function that `report` calls. After this call, `report` no longer uses the earlier
+  /// function.
   void set_callback(std::function<void()> callback) {
     const std::lock_guard lock(mutex_);
     callback_ = std::move(callback);
@@ -123,11 +127,11 @@ class EtcdLosses {
 
  private:
   std::mutex mutex_;
-  std::function<void()> callback_;  // Called after each loss. Guarded by `mutex_`.
+  std::function<void()> callback_;  // The function that `report` calls, guarded by `mutex_`.
 };
 
-/// Makes a watch without starting it. `events` has the time to live `kListeningTtl`. The listener must
-/// outlive the watch.
+/// Makes a watch without starting the watch. `events` gives its keys the time to live `kListeningTtl`. The
+/// listener must outlive the watch.
 [[nodiscard]] std::unique_ptr<Watch> make_etcd_watch(const EtcdOptions& options, const std::string& name,
                                                      std::unique_ptr<EtcdChanges> changes,
                                                      std::unique_ptr<EtcdStore> events,

@@ -12,10 +12,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t kFieldsOfReturn = 9;  // The number of a return's fields. `_stamp` comes last.
+// The number of fields of a complete return. Salt writes `_stamp` last.
+constexpr std::size_t kFieldsOfReturn = 9;
 constexpr milliseconds kSettleEvery{100};
-constexpr seconds kQuiet{1};        // A return is complete after this time without a new field.
-constexpr seconds kLoadIsLate{10};  // The longest time that a return waits for its load.
+constexpr seconds kQuiet{1};        // A return counts as complete if no field has arrived for this time.
+constexpr seconds kLoadIsLate{10};  // The longest time that a return waits for the load of its job.
 
 std::size_t bytes_of(const Load& load) {
   std::size_t bytes = load.arg.text().size() + load.tgt.text().size() + load.user.size();
@@ -31,7 +32,7 @@ WatchedJobs::WatchedJobs(const EtcdOptions& options, ClusterListener& listener, 
 void WatchedJobs::take(const std::vector<EtcdChange>& changes, SteadyTime now) {
   jobs_.trim();
   const std::string jobs = layout_.jobs();
-  std::map<Place, std::size_t> touched;  // The number of changed fields of each return.
+  std::map<Place, std::size_t> touched;  // The number of fields that changed, for each return.
   for (const EtcdChange& change : changes) {
     if (!change.key.starts_with(jobs)) continue;
     const std::size_t slash = change.key.find('/', jobs.size());
@@ -76,7 +77,7 @@ void WatchedJobs::settle(SteadyTime now) {
 }
 
 void WatchedJobs::take_load(const std::string& jid, const EtcdChange& change) {
-  // Ignores a changed load. It got more minions, or a Salt master wrote a return over it.
+  // Ignores a change of an existing load: it only got more minions, or a Salt master replaced it by a return.
   if (!change.is_new) return;
   std::optional<Load> load = load_in(jid, decoded(change.value));
   if (!load) return;
@@ -112,7 +113,7 @@ WatchedJobs::Returns::iterator WatchedJobs::pass_on(Returns::iterator pending, b
 
 Result<const Load*> WatchedJobs::find(const std::string& jid, std::int64_t revision) {
   if (const Load* const known = jobs_.find(jid)) return known;
-  // Reads the load at `revision`, because a load that is written later arrives as a change.
+  // Reads the load as of `revision`. If the load is written later, it arrives as a change.
   const auto stored = look_up_(layout_.load(jid), revision);
   if (!stored) return stored.error();
   std::optional<Load> load;
