@@ -21,8 +21,8 @@ Result<Reply> call(Cluster& cluster, std::string_view path, const std::string& b
   return read_reply(*answer, read);
 }
 
-/// Returns whether the reply holds only requested keys. Without this check, a wrong reply could give a user
-/// the login token of another user.
+/// Returns whether the reply has only keys of the request. Without this check, a reply to another request
+/// could give a user the login token of another user.
 bool answers(const RangeReply& reply, const RangeRequest& request) {
   const bool is_unbounded = request.range_end == std::string_view("\0", 1);
   return std::all_of(reply.kvs.begin(), reply.kvs.end(), [&](const KeyValue& kv) {
@@ -100,7 +100,7 @@ Result<std::int64_t> Client::lease_grant(std::chrono::seconds ttl, Deadline dead
     write_int64(writer, "ID", id);
   });
   const auto answer = cluster_->call("/lease/grant", body.text(), Effect::writes, deadline);
-  // Accepts an existing lease, because an earlier attempt may have made it and lost its answer.
+  // The lease may exist because an earlier attempt made it and only the reply was lost.
   const bool is_granted = answer || answer.error().message.find("lease already exists") != std::string::npos;
   return is_granted ? Result(id) : answer.error();
 }

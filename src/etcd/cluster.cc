@@ -151,7 +151,8 @@ Tried<std::string> Cluster::find_prefix(std::size_t member, Deadline deadline) {
   if (std::string known = members_.prefix(member); !known.empty()) return known;
   Tried<Probed> probed = probe(*transport_, members_.url(member), deadline);
   if (Failure* failure = std::get_if<Failure>(&probed)) {
-    failure->is_outcome_known = true;  // The request that needs the prefix was not sent.
+    // The caller's request was not sent, because its path needs the prefix.
+    failure->is_outcome_known = true;
     return std::move(*failure);
   }
   const Probed& found = std::get<Probed>(probed);
@@ -217,7 +218,7 @@ Tried<Token> Cluster::log_in(const std::string& url, Deadline deadline) {
     }
     failure = malformed_reply(url, "found no token");
   }
-  failure.is_outcome_known = true;  // The request that needs the token was not sent.
+  failure.is_outcome_known = true;  // The caller's request was not sent, because it needs the token.
   return failure;
 }
 

@@ -22,7 +22,8 @@
 
 namespace rest_fcgi::etcd {
 
-/// The token of a login, never null. The token is empty if the cluster has no users.
+/// The token that etcd returned for a login. The pointer is never null. The text is empty if the cluster
+/// needs no login.
 using Token = std::shared_ptr<const Secret>;
 
 /// Sends requests to an etcd cluster: chooses a member, finds the prefix of the member's API, logs in, and
@@ -47,11 +48,11 @@ class Cluster {
   /// Posts `body` to a path of API v3 without waiting for the reply. This object must outlive the stream.
   [[nodiscard]] Result<Stream> open(std::string_view path, std::string_view body, Deadline deadline);
 
-  /// Asks the stream's member on another connection for its status. Returns a failure if the member sees no
-  /// leader or does not answer.
+  /// Asks the member at the other end of the stream for its status, on a separate connection. Returns a
+  /// failure if this member sees no leader or does not answer.
   [[nodiscard]] std::optional<Failure> check(const Stream& stream, Deadline deadline);
 
-  /// Makes the next stream use another member or a new token, according to `action`.
+  /// Makes the next call of `open` use another member, another API prefix or a new token, as `action` says.
   void note_failure(const Stream& stream, RetryAction action);
 
   [[nodiscard]] std::chrono::milliseconds try_timeout() const noexcept { return options_.try_timeout; }
@@ -71,10 +72,11 @@ class Cluster {
   [[nodiscard]] Tried<Ready> prepare(std::size_t member, Deadline deadline);
   [[nodiscard]] Tried<std::string> find_prefix(std::size_t member, Deadline deadline);
   [[nodiscard]] std::optional<Failure> note_cluster(std::size_t member, std::uint64_t cluster_id);
-  /// Returns the token of all calls. If the token is missing, one thread logs in and other threads wait.
+  /// Returns the token that all calls share. If there is no token yet, one thread logs in and other threads
+  /// wait for its login.
   [[nodiscard]] Tried<Token> token(const std::string& url, Deadline deadline);
   [[nodiscard]] Tried<Token> log_in(const std::string& url, Deadline deadline);
-  /// Forgets `token`. Keeps a newer token of another thread.
+  /// Forgets the shared token if it is `token`. Keeps a newer token, which another thread may have got.
   void forget(const Token& token);
 
   const Options options_;
@@ -83,8 +85,9 @@ class Cluster {
   Members members_;
 
   std::mutex mutex_;
-  Token token_;  // The token of all calls, guarded by `mutex_`.
-  // The running login of a thread, guarded by `mutex_`. Not valid if no login runs.
+  Token token_;  // The token that all calls share, guarded by `mutex_`.
+  // The result of the login that a thread is making, guarded by `mutex_`. The future is not valid while no
+  // login runs.
   std::shared_future<Tried<Token>> login_;
 };
 

@@ -12,7 +12,8 @@ namespace rest_fcgi::etcd {
 namespace {
 
 constexpr long kAny = -1;
-constexpr long kNotJson = -2;  // The value of `code` for an answer that is not from etcd's gateway.
+// The value of `code` for an HTTP reply that does not come from etcd's gateway.
+constexpr long kNotJson = -2;
 
 struct Row {
   long status;
@@ -24,7 +25,7 @@ struct Row {
   std::string_view advice = "";
 };
 
-// How the client handles etcd's errors. The first matching row counts.
+// A table of etcd's errors with the client's reaction to each. The first matching row counts.
 constexpr std::array kRows{
     Row{401, kAny, "", ErrorKind::authentication, RetryAction::authenticate, true},
     Row{400, 3, "user name is empty", ErrorKind::authentication, RetryAction::authenticate, true,
@@ -96,7 +97,8 @@ Failure gateway_failure(const HttpReply& reply, std::string_view url) {
     return failure(reply.status, kNotJson, reply.status == 400 ? first_line(reply.body) : "", url);
   }
   const JsonValue root = document.root();
-  // Old versions of etcd send the error's text only in `error`, and not in `message`.
+  // Old versions of etcd send the text of an error only in the field `error`. New versions send it in
+  // `message`.
   const std::string_view message = text(root, "message");
   return failure(reply.status, number(root, "code"), message.empty() ? text(root, "error") : message, url);
 }

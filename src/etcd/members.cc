@@ -46,14 +46,15 @@ Error malformed_endpoint(std::string_view url) {
                  has_user ? ", and without name and password" : "")};
 }
 
-/// An attempt that ends this close to the deadline counts as ended by the deadline.
+/// If an attempt fails less than this time before the deadline, the deadline counts as the cause.
 constexpr std::chrono::milliseconds kTimerTick{5};
 
 SteadyTime now() {
   return std::chrono::steady_clock::now();
 }
 
-/// The API prefixes: of etcd 3.4 and later, of etcd 3.3, and of older versions.
+/// The API prefixes, the newest first. etcd 3.4 and later have `/v3`, etcd 3.3 has `/v3beta`, and older
+/// versions have `/v3alpha`.
 constexpr std::array<std::string_view, 3> kPrefixes{"/v3", "/v3beta", "/v3alpha"};
 
 Tried<Probed> ask_status(Transport& transport, const std::string& url, std::string_view prefix,
@@ -179,10 +180,11 @@ Result<void> retry(Members& members, Effect effect, Deadline deadline, const Att
     }
     if (failure->action != RetryAction::next_member) return std::move(failure->error);
     is_outcome_known = is_outcome_known && failure->is_outcome_known;
-    // Keeps the member's earlier error, because it says more than an error at the deadline.
+    // If the deadline is the cause, keeps the member's earlier error, which says more.
     std::string& last_error = last_errors[member];
     if (last_error.empty() || now() + kTimerTick < deadline) last_error = std::move(failure->error.message);
-    // Adds a random time to the pause, so that callers that failed together do not try again together.
+    // Adds a random time to the pause. Otherwise all callers that failed at the same time would try again at
+    // the same time.
     const unsigned shortest = count < 2 ? 100U << count : 400U;
     const SteadyTime next =
         now() + std::chrono::milliseconds(shortest + std::random_device()() % (shortest / 2));

@@ -20,10 +20,10 @@
 namespace rest_fcgi::etcd {
 
 /// Checks the options. Errors: configuration, for malformed endpoints, TLS files with `http:` endpoints, and
-/// a username without a password or the reverse.
+/// a user name without a password, and a password without a user name.
 [[nodiscard]] Result<void> check_options(const Options& options);
 
-/// The members of a cluster and their known state. Members is thread-safe.
+/// The members of an etcd cluster, with what the client knows about each member. Members is thread-safe.
 class Members {
  public:
   /// How long `choose` skips a failed member, unless all members failed.
@@ -34,22 +34,25 @@ class Members {
   [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
   [[nodiscard]] const std::string& url(std::size_t member) const { return members_[member].url; }
 
-  /// Returns the member that answered last. If it failed recently, returns the next member without a recent
-  /// failure. If all failed recently, returns the member with the oldest failure.
+  /// Returns the index of the member that answered last. If this member failed recently, returns the next
+  /// member that did not. If all members failed recently, returns the member whose failure is the oldest. A
+  /// failure is recent for `kSkipped`.
   [[nodiscard]] std::size_t choose(SteadyTime now) const;
 
   void note_answer(std::size_t member);
 
-  /// Notes that the member failed. Forgets the member's API prefix, because the member may come back with
+  /// Records that a member failed. Forgets the member's API prefix, because the member may restart with
   /// another version of etcd.
   void note_failure(std::size_t member, SteadyTime now);
 
-  /// Returns the path prefix of the member's API, such as `/v3`, or an empty text for an unknown prefix.
+  /// Returns the path prefix of the member's API, such as `/v3`. Returns an empty text if the prefix is not
+  /// known yet.
   [[nodiscard]] std::string prefix(std::size_t member) const;
   void set_prefix(std::size_t member, std::string prefix);
 
-  /// Notes the cluster ID of a member, or 0 for no ID. Returns true if the cluster was replaced, which makes
-  /// tokens invalid. Errors: configuration, if another member reported another cluster.
+  /// Records the cluster ID that a member reported. 0 means that the member reported no ID. Returns whether
+  /// the cluster was replaced by a new cluster, which makes all tokens invalid. Errors: configuration, if
+  /// another member reported a different ID.
   [[nodiscard]] Result<bool> set_cluster(std::size_t member, std::uint64_t cluster_id);
 
  private:
@@ -57,12 +60,12 @@ class Members {
     std::string url;
     std::optional<SteadyTime> failed_at{};
     std::string prefix{};
-    std::uint64_t cluster_id = 0;  // The ID of the member's cluster. `note_failure` does not reset it.
+    std::uint64_t cluster_id = 0;  // The ID of the member's cluster. `note_failure` keeps this ID.
   };
 
   mutable std::mutex mutex_;
-  std::vector<Member> members_;  // The members of the cluster. `mutex_` guards all but the URLs.
-  std::size_t current_ = 0;      // The index of the current member, guarded by `mutex_`.
+  std::vector<Member> members_;  // The members of the cluster. `mutex_` guards all their fields except `url`.
+  std::size_t current_ = 0;      // The index of the member that `choose` prefers, guarded by `mutex_`.
 };
 
 /// The effect of a request on data.
@@ -75,15 +78,18 @@ enum class Effect {
 /// Sends a request to a member once. Returns std::nullopt for success.
 using Attempt = std::function<std::optional<Failure>(std::size_t member)>;
 
-/// Calls `attempt` for one member after another until a success, a failure of all members or the deadline.
+/// Calls `attempt` for one member after another until an attempt succeeds, all members have failed, another
+/// attempt cannot help, or the deadline has passed.
 [[nodiscard]] Result<void> retry(Members& members, Effect effect, Deadline deadline, const Attempt& attempt);
 
 struct Probed {
   std::string prefix;
-  std::uint64_t cluster_id = 0;  ///< The cluster's ID, or 0 if the member reports it only after a login.
+  /// The ID of the member's cluster. 0 if the member shows the ID only after a login.
+  std::uint64_t cluster_id = 0;
 };
 
-/// Asks a member for its status below each known API prefix, the newest prefix first.
+/// Finds the API prefix of a member. Asks the member for its status below each known prefix, beginning with
+/// the newest prefix.
 [[nodiscard]] Tried<Probed> probe(Transport& transport, const std::string& url, Deadline deadline);
 
 }  // namespace rest_fcgi::etcd

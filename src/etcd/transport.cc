@@ -19,7 +19,7 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-constexpr std::size_t kMostIdle = 16;  // The largest number of idle connections that are kept.
+constexpr std::size_t kMostIdle = 16;  // The largest number of idle connections that the Transport keeps.
 
 std::string server_of(const std::string& url) {
   const std::size_t authority = url.find("://");
@@ -69,11 +69,12 @@ Result<void> check_files(const Options& options) {
 
 }  // namespace
 
-/// A request and its reply on a libcurl handle. The destructor resets the handle but keeps its connections.
-/// The handle, `options` and the texts of `request` must outlive the Transfer. A Transfer is not thread-safe.
+/// One request and its reply on a libcurl handle. The destructor resets the handle, so that it can be used
+/// again, but keeps its open connections. The handle, `options` and the texts of `request` must outlive the
+/// Transfer. A Transfer is not thread-safe.
 class Transfer {
  public:
-  /// Takes bytes of the reply. Returns false if the reply is too large.
+  /// A function that gets bytes of the reply and returns false if the reply is too large.
   using Sink = std::function<bool(std::string_view)>;
 
   Transfer(CURL* handle, const Options& options, const HttpRequest& request, Sink sink)
@@ -134,7 +135,7 @@ class Transfer {
 
   void set_limits() {
     set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_QUICK_EXIT, 1L);  // Does not wait for libcurl's resolver thread when a transfer ends.
+    set(CURLOPT_QUICK_EXIT, 1L);  // A transfer ends without waiting for libcurl's resolver thread.
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_PROXY, "");
     set(CURLOPT_FOLLOWLOCATION, 0L);
@@ -150,7 +151,7 @@ class Transfer {
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     if (!options.ca.empty()) {
       set(CURLOPT_CAINFO, options.ca.c_str());
-      // Removes the system's authorities, which libcurl would trust in addition.
+      // Without this call, libcurl would also trust the system's CA certificates.
       set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
     }
     if (!options.client_cert.empty()) {
@@ -163,7 +164,8 @@ class Transfer {
     if (method == HttpRequest::Method::get) return set(CURLOPT_HTTPGET, 1L);
     set(CURLOPT_POST, 1L);
     if (method == HttpRequest::Method::put) set(CURLOPT_CUSTOMREQUEST, "PUT");
-    // Passes the body by a callback, because libcurl then cannot send the request a second time by itself.
+    // Passes the body by a callback. libcurl cannot read the body twice and so cannot repeat the request by
+    // itself.
     set(CURLOPT_READFUNCTION, &Transfer::on_read);
     set(CURLOPT_READDATA, this);
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_.size()));

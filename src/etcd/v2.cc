@@ -52,7 +52,7 @@ Failure member_failure(ErrorKind kind, std::string_view url, std::string_view sa
       {kind, format("etcd: {}: {}", url, said)}, next ? RetryAction::next_member : RetryAction::none, !next};
 }
 
-/// Returns the error kind for an error code of API v2. From 300 on, codes mean that the member failed.
+/// Returns the error kind for an error code of API v2. Codes from 300 on mean that the member failed.
 ErrorKind kind_of_error(std::int64_t code, long status) noexcept {
   if (code == 100) return ErrorKind::not_found;
   if (code == 110) return ErrorKind::authentication;
@@ -139,7 +139,7 @@ Tried<NodeV2> read_v2_node(const HttpReply& reply, std::string_view url) {
 Result<std::optional<NodeV2>> Client::get_v2(std::string_view key, bool recursive, Deadline deadline) {
   Result<std::string> path = v2_path(key);
   if (!path) return std::move(path).error();
-  // Sends `quorum`, because a member otherwise may answer with outdated data.
+  // With `quorum`, the reply has the newest data. Without it, a member may answer with outdated data.
   *path += recursive ? "?quorum=true&sorted=true&recursive=true" : "?quorum=true&sorted=true";
   Result<NodeV2> node = cluster_->call_v2({.method = HttpRequest::Method::get, .url = *std::move(path)},
                                           Effect::reads, deadline);

@@ -16,13 +16,14 @@ namespace rest_fcgi::etcd {
 /// value is empty.
 [[nodiscard]] Secret basic_authorization(const Options& options);
 
-/// Returns the escaped path `/v2/keys/...` of a key with single slashes. Errors: invocation, if a part of the
-/// key is `.` or `..`, which the server would redirect to another key.
+/// Returns the escaped path `/v2/keys/...` of a key, without double slashes. Errors: invocation, if a part of
+/// the key is `.` or `..`, because etcd would redirect such a request to another key.
 [[nodiscard]] Result<std::string> v2_path(std::string_view key);
 
 [[nodiscard]] std::string v2_form(const PutV2& request);
 
-/// Reads the node in a reply. Error messages name the member by its `url`, and contain no value.
+/// Reads the node in a reply. `url` is the member's URL for error messages. Error messages contain no value
+/// of a key.
 [[nodiscard]] Tried<NodeV2> read_v2_node(const HttpReply& reply, std::string_view url);
 
 }  // namespace rest_fcgi::etcd

@@ -13,9 +13,10 @@
 namespace rest_fcgi::etcd {
 namespace {
 
-/// A reason why etcd cancels a watch. Only the text shows the reason, because the gRPC code is ambiguous.
+/// A reason why etcd cancels a watch. The client recognizes the reason by its text, because etcd uses one
+/// gRPC code for several reasons.
 struct Reason {
-  std::string_view text;  // A text that etcd's `cancel_reason` contains.
+  std::string_view text;  // A part of the text in etcd's field `cancel_reason`.
   ErrorKind kind;
   RetryAction action;
 };
@@ -81,7 +82,8 @@ std::string watch_body(const WatchRequest& request, std::int64_t start_revision,
            write_bytes(writer, "range_end", request.range_end);
            write_int64(writer, "start_revision", start_revision);
            write_flag(writer, "prev_kv", true);
-           // Progress notifications keep `next_revision_` ahead of compaction while no events come.
+           // While no events come, progress notifications increase `next_revision_`, so that compaction does
+           // not overtake the watch.
            write_flag(writer, "progress_notify", true);
            write_flag(writer, "fragment", fragment);
            writer.end_object().end_object();
@@ -125,7 +127,8 @@ void WatchBacklog::add(WatchReply reply) {
     revisions_.back().push_back(std::move(event));
   }
   if (is_last_open_ && !reply.fragment) close_last();
-  // Only a progress notification shows that all events up to its revision have arrived.
+  // A reply without events is a progress notification. It says that all events up to its revision have
+  // arrived.
   const bool is_progress = reply.events.empty() && !reply.created;
   if (is_progress) next_revision_ = std::max(next_revision_, reply.header.revision + 1);
 }

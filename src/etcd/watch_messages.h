@@ -33,29 +33,31 @@ class LineReader {
  private:
   const std::size_t most_;
   std::string buffer_;
-  std::size_t begin_ = 0;    // The start of the next line.
-  std::size_t scanned_ = 0;  // The end of the bytes in which no newline was found.
+  std::size_t begin_ = 0;    // The position at which the next line starts.
+  std::size_t scanned_ = 0;  // `next` has found no newline before this position.
 };
 
-/// Returns the request that creates a watch. With `fragment`, etcd sends large replies in parts. etcd before
-/// 3.4 refuses `fragment`.
+/// Returns the body of the request that creates a watch. If `fragment` is true, etcd may split a large reply
+/// into several. etcd before 3.4 refuses such a request.
 [[nodiscard]] std::string watch_body(const WatchRequest& request, std::int64_t start_revision, bool fragment);
 
 struct WatchReply {
   Header header;
   bool created = false;
   bool canceled = false;
-  bool fragment = false;  ///< Whether the last revision of this reply continues in the next reply.
-  /// The oldest revision that etcd still has. 0 if compaction is not the reason of the cancellation.
+  bool fragment = false;  ///< Whether the next reply has more events of this reply's last revision.
+  /// If etcd canceled the watch because of a compaction: the oldest revision that etcd still has. Otherwise
+  /// 0.
   std::int64_t compact_revision = 0;
   std::string cancel_reason;
   std::vector<WatchEvent> events;
 };
 
-/// Reads a message of a stream. Returns a failure if the message is an error of etcd or is malformed.
+/// Reads one message of a watch stream. Returns a failure if the message is malformed or is an error of etcd.
+/// `url` is the member's URL for the error message.
 [[nodiscard]] Tried<WatchReply> read_watch_reply(std::string_view message, std::string_view url);
 
-/// Returns the reason why etcd canceled a watch. REQUIRES: reply.canceled
+/// Returns the failure for a reply with which etcd canceled a watch. REQUIRES: `reply.canceled` is true.
 [[nodiscard]] Failure cancel_failure(const WatchReply& reply, std::string_view url);
 
 /// The received events of a watch, grouped by revision. A WatchBacklog is not thread-safe.
@@ -66,10 +68,12 @@ class WatchBacklog {
   /// REQUIRES: `reply.canceled` is false.
   void add(WatchReply reply);
 
-  /// Returns the events of the oldest complete revision, or std::nullopt if no revision is complete.
+  /// Removes and returns the events of the oldest complete revision. Returns std::nullopt if no revision is
+  /// complete.
   [[nodiscard]] std::optional<std::vector<WatchEvent>> take();
 
-  /// Forgets the events of an incomplete revision, because etcd sends them again on the next connection.
+  /// Handles the end of a connection. Forgets the events of an incomplete revision, because etcd sends these
+  /// events again on the next connection.
   void note_break();
 
   [[nodiscard]] std::int64_t next_revision() const noexcept { return next_revision_; }
@@ -77,9 +81,9 @@ class WatchBacklog {
  private:
   void close_last();
 
-  std::deque<std::vector<WatchEvent>> revisions_;  // The received revisions, each with at least one event.
-  bool is_last_open_ = false;                      // Whether more events of the last revision may arrive.
-  std::int64_t next_revision_;                     // All revisions before this revision are complete.
+  std::deque<std::vector<WatchEvent>> revisions_;  // The received events, one item for each revision.
+  bool is_last_open_ = false;                      // Whether more events of the last item may arrive.
+  std::int64_t next_revision_;                     // The first revision of which events may still arrive.
 };
 
 }  // namespace rest_fcgi::etcd

@@ -21,28 +21,28 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// A connection that lasts less than this time counts as an early break.
+/// A connection that breaks within this time counts as an early break.
 constexpr std::chrono::seconds kLasting{5};
 
-/// Returns the pause before the next connection. The pause grows with the number of early breaks.
+/// Returns the pause before a watch connects again. The pause grows with the number of early breaks.
 milliseconds pause_after(unsigned breaks) {
   return breaks < 2 ? milliseconds(0) : milliseconds(100) * (1U << std::min(breaks - 2, 4U));
 }
 
 }  // namespace
 
-/// A connection of a watch. If the member is silent, asks for its status on another connection, because the
-/// member may hang or have no leader. A WatchConnection is not thread-safe.
+/// A connection of a watch. If the member sends nothing for some time, it may hang or have no leader. The
+/// WatchConnection then asks for the member's status on a separate connection. Not thread-safe.
 class WatchConnection {
  public:
-  /// REQUIRES: `cluster` has opened `stream` and outlives this object.
+  /// REQUIRES: `cluster` has opened `stream`. `cluster` outlives this object.
   WatchConnection(Cluster& cluster, Cluster::Stream stream)
       : cluster_(cluster),
         stream_(std::move(stream)),
         lines_(Transport::kMaxReply),
         heard_at_(steady_clock::now()) {}
 
-  /// Waits for replies until the deadline. A failure ends the connection.
+  /// Waits for replies until the deadline. After a failure, the connection cannot be used again.
   [[nodiscard]] Tried<std::vector<WatchReply>> read(Deadline deadline) {
     const SteadyTime suspicious_at = heard_at_ + 2 * cluster_.try_timeout();
     Result<std::string> bytes = stream_.bytes->read(std::min(deadline, suspicious_at));
@@ -54,7 +54,7 @@ class WatchConnection {
       return split(*bytes);
     }
     if (steady_clock::now() >= suspicious_at) {
-      // Fails if the member did not confirm the watch. A working member confirms a watch at once.
+      // A working member confirms a watch at once. Fails if no confirmation has arrived.
       if (!has_answered_) {
         return Failure{{ErrorKind::unavailable, format("etcd: {}: no answer to a watch", stream_.url)},
                        RetryAction::next_member};
@@ -97,7 +97,8 @@ class WatchConnection {
   }
 
   [[nodiscard]] std::optional<Failure> ask_member(Deadline deadline) {
-    // Several calls share one `try_timeout`, because the deadline of one call may be shorter.
+    // The deadline of one call may be too short for an answer. Several calls therefore share one time limit
+    // of `try_timeout`.
     const SteadyTime start = steady_clock::now();
     const SteadyTime end = std::min(deadline, start + cluster_.try_timeout() - asked_);
     if (start >= end) return std::nullopt;
@@ -118,10 +119,10 @@ class WatchConnection {
   bool has_answered_ = false;
   LineReader lines_;
   SteadyTime heard_at_;    // The time of the last answer of the member.
-  milliseconds asked_{0};  // The total wait for answers to status requests since `heard_at_`.
+  milliseconds asked_{0};  // How long status requests have waited for answers since `heard_at_`, in total.
 };
 
-/// A watch that opens a new connection after a break.
+/// A watch that opens a new connection when its connection breaks.
 class Watcher::Stream {
  public:
   Stream(Cluster& cluster, WatchRequest request)
@@ -129,7 +130,7 @@ class Watcher::Stream {
 
   [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline) {
     is_token_refused_ = false;
-    // Returns received events even after the deadline.
+    // Returns events that have already arrived, even if the deadline has passed.
     for (bool is_late = false;; is_late = steady_clock::now() >= deadline) {
       if (std::optional<std::vector<WatchEvent>> events = backlog_.take()) return *std::move(events);
       if (final_error_) return *final_error_;
@@ -188,7 +189,7 @@ class Watcher::Stream {
     return std::nullopt;
   }
 
-  /// Closes the connection after a failure. Returns an error if a new connection would fail in the same way.
+  /// Closes the connection after a failure. Returns an error if a new connection would also fail.
   [[nodiscard]] Result<void> handle(Failure failure) {
     early_breaks_ = steady_clock::now() - opened_at_ < kLasting ? early_breaks_ + 1 : 0;
     const bool lacks_fragments = uses_fragments_ && failure.error.kind == ErrorKind::invocation &&
@@ -216,8 +217,8 @@ class Watcher::Stream {
   WatchBacklog backlog_;
   std::optional<WatchConnection> connection_;
   SteadyTime opened_at_{};
-  unsigned early_breaks_ = 0;      // The number of consecutive connections that broke early.
-  bool is_token_refused_ = false;  // Whether etcd refused the last connection's token.
+  unsigned early_breaks_ = 0;      // The number of early breaks in a row.
+  bool is_token_refused_ = false;  // Whether etcd refused the token of the last connection.
   bool uses_fragments_ = true;
   std::uint64_t cluster_id_ = 0;
   std::optional<Error> last_error_;  // The error that ended the last connection.

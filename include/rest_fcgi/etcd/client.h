@@ -17,7 +17,8 @@ namespace rest_fcgi::etcd {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-// Messages of etcd's API v3 with the names of etcd's API reference. Keys and values may hold any bytes.
+// Messages of etcd's API v3. Their names are those of etcd's API reference. Keys and values may contain any
+// bytes.
 
 struct Header {
   std::uint64_t cluster_id = 0;
@@ -53,7 +54,7 @@ struct PutRequest {
   std::int64_t lease = 0;
 };
 
-/// A condition of a transaction. A comparison with the value of a missing key is false.
+/// A condition of a transaction. If the key does not exist, a comparison with its value is false.
 struct Compare {
   enum class Target { version, value };
   enum class Result { equal, greater };
@@ -81,13 +82,15 @@ struct RequestOp {
 struct TxnReply {
   Header header;
   bool succeeded = false;
-  /// The replies in the order of the operations. The reply to a put or a transaction is std::nullopt.
+  /// The replies in the order of the operations. Only a range has a reply. For a put or a transaction, the
+  /// item is std::nullopt.
   std::vector<std::optional<RangeReply>> responses;
 };
 
-/// A key with its value, or a directory. etcd hides nodes whose names begin with `_`.
+/// A node of API v2: a key with its value, or a directory. etcd does not list nodes whose names begin with
+/// `_`.
 struct NodeV2 {
-  std::string key;  ///< The whole path of the key, with a `/` in front.
+  std::string key;  ///< The full path of the key, with a `/` in front.
   std::string value;
   bool dir = false;
   std::vector<NodeV2> nodes;
@@ -103,15 +106,16 @@ struct PutV2 {
 
 class Cluster;
 
-/// A client of etcd's JSON gateway (API v3) and of API v2, which have separate data and users. A call goes to
-/// the member that answered last, and after a failure to the next member. The client may execute a call
-/// twice, except a conditional put of API v2. A Client is thread-safe, and its calls block.
+/// A client of etcd's JSON gateway (API v3) and of API v2. In etcd, the two APIs have separate data and
+/// users. A call goes to the member that answered last. If this member fails, the call goes to the next
+/// member. etcd may therefore execute a call twice, except a conditional put of API v2. A Client is
+/// thread-safe, and its calls block.
 ///
 /// Errors of every call: unavailable, if no member answered; timeout, if a write may have been executed;
-/// authentication, for a wrong name or password; authorization, for a missing permission, which API v2
-/// reports as authentication; not_found, for a missing lease or key; invocation, if the cluster refuses the
-/// request; configuration, if the members belong to different clusters or lack API v2; internal, for a
-/// malformed reply. Messages contain no secret and no value.
+/// authentication, for a wrong user name or password; authorization, for a missing permission with API v3;
+/// authentication, for a missing permission with API v2; not_found, for a missing lease or key; invocation,
+/// if the cluster refuses the request; configuration, if the members belong to different clusters or lack API
+/// v2; internal, for a malformed reply. Messages contain no secret and no value.
 class Client {
  public:
   /// Makes a client without opening a connection. Errors: configuration, for a malformed endpoint, an
@@ -130,8 +134,8 @@ class Client {
   [[nodiscard]] Result<std::int64_t> lease_grant(std::chrono::seconds ttl, Deadline deadline);
   Result<void> lease_revoke(std::int64_t id, Deadline deadline);
 
-  /// Returns the node that a majority of the members stores, or std::nullopt if the node does not exist.
-  /// Errors: invocation, if a part of `key` is `.` or `..`.
+  /// Returns a node with the newest data of the cluster, or std::nullopt if the node does not exist. Errors:
+  /// invocation, if a part of `key` is `.` or `..`.
   [[nodiscard]] Result<std::optional<NodeV2>> get_v2(std::string_view key, bool recursive, Deadline deadline);
   [[nodiscard]] Result<void> put_v2(const PutV2& request, Deadline deadline);
 
@@ -141,8 +145,9 @@ class Client {
   std::unique_ptr<Cluster> cluster_;
 };
 
-/// Asks the members whether they have API v3. Returns std::nullopt if a member has API v3. Otherwise returns
-/// the answer of a member that lacks it. No answer before the deadline gives std::nullopt.
+/// Asks the members whether they have API v3. Returns an error message if a member answered that it lacks API
+/// v3 and no member has it. Returns std::nullopt if a member has API v3, or if no member answers before the
+/// deadline.
 [[nodiscard]] std::optional<std::string> missing_api_v3(const Options& options, Deadline deadline);
 
 struct WatchRequest {
@@ -157,8 +162,8 @@ struct WatchEvent {
   std::optional<KeyValue> prev_kv;
 };
 
-/// A stream of changes in a range of keys. After a break, the Watcher continues at any member without losing
-/// or repeating an event. The client must outlive the Watcher. A Watcher is not thread-safe.
+/// A stream of changes in a range of keys. If the connection breaks, the Watcher continues at any member
+/// without losing or repeating an event. The client must outlive the Watcher. A Watcher is not thread-safe.
 class Watcher {
  public:
   Watcher(Client& client, WatchRequest request);
@@ -166,9 +171,10 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  /// Waits for the next revision with changes and returns all its events, or no events at the deadline.
-  /// Errors: invocation, if the next revision was compacted or the cluster was replaced. The caller has to
-  /// read the range again and make a new watcher. After other errors the next call tries again.
+  /// Waits for the next revision with changes in the range and returns all its events. Returns an empty list
+  /// at the deadline. Errors: invocation, if etcd has compacted the next revision or the cluster was
+  /// replaced, so that the caller has to read the range again and make a new Watcher; other errors, after
+  /// which the next call tries again.
   [[nodiscard]] Result<std::vector<WatchEvent>> next(Deadline deadline);
 
  private:
