@@ -11,7 +11,7 @@
 namespace rest_fcgi::store {
 namespace {
 
-// How long a call waits if another process holds the database's lock, in milliseconds.
+// How long a call waits for the database's lock if another process holds it, in milliseconds.
 constexpr int kBusyTimeoutMs = 5000;
 
 struct Reset {
@@ -110,7 +110,7 @@ Result<void> Connection::run(const char* sql) {
 }
 
 void Connection::roll_back() {
-  // Sends no ROLLBACK if SQLite has already rolled the transaction back, as after some failures.
+  // After some failures, SQLite has already rolled back the transaction, and ROLLBACK would fail.
   if (sqlite3_get_autocommit(handle_.get()) == 0) static_cast<void>(run("ROLLBACK"));
 }
 

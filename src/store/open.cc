@@ -17,17 +17,19 @@
 namespace rest_fcgi::store {
 namespace {
 
-constexpr std::int64_t kApplicationId = 1919312742;  // The letters "rfcf" in ASCII, in big-endian order.
+constexpr std::int64_t kApplicationId = 1919312742;  // The letters "rfcf" as ASCII bytes in big-endian order.
 constexpr std::int64_t kVersion = 1;
 
-// All times are microseconds since 1970. src/README.md describes the tables.
-// job: `jid` is a key of src/returner/stored.h. `fun` is NULL if the jid is only reserved.
-// job_return: a row replaces the return of its minion in the column `returns` of `job`.
+// All times are microseconds since 1970. src/README.md describes the tables. The less obvious columns:
+// job: `jid` is the number that `key_of` makes of a jid (src/returner/stored.h). If a jid is only reserved,
+// `fun` is NULL.
+// job_return: a row replaces the return of the same minion in the column `returns` of the table `job`.
 // token: `hash` is the SHA-256 of the token. login_failure: `key` is a hash of user and address.
-// revoked_user: this program refuses the tokens of the user that were made until `made_until`.
-// running_job: `start` is field 22 of /proc/PID/stat. `job` has the load and `ret`.
+// revoked_user: the user's tokens that were made before or at `made_until` are refused.
+// running_job: `start` is field 22 of /proc/PID/stat. `job` has the job's load and its Salt field `ret`.
 // outbox: `load`, `returns` and `minions` are JSON. outbox_lease: `failure` says why etcd cannot be written.
-// meta: `jid` is the time of the last jid. `synced` counts FULL commits. `outbox_bytes` is the outbox's size.
+// meta: `jid` is the time of the newest jid. `synced` counts the commits with synchronous=FULL.
+// `outbox_bytes` is the total size of the outbox in bytes.
 constexpr const char* kTables =
     "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT, arg TEXT, tgt TEXT,"
     " tgt_type TEXT, user TEXT, metadata TEXT, minions TEXT, returns TEXT) STRICT;"
@@ -59,8 +61,8 @@ constexpr const char* kTables =
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
     "INSERT INTO meta VALUES ('synced', 0), ('outbox_bytes', 0);";
 
-// The store's thread makes a checkpoint each second. A commit makes a checkpoint only if the log has 32,768
-// pages.
+// The store's thread copies the write-ahead log into the database file once a second (a checkpoint). A commit
+// makes a checkpoint itself only if the log has 32,768 pages.
 constexpr const char* kWriterSettings =
     "PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 32768";
 constexpr const char* kSyncerSettings =
@@ -70,7 +72,8 @@ Error unusable(std::string message) {
   return {ErrorKind::configuration, std::move(message)};
 }
 
-/// Returns whether the database has tables. Errors: configuration, if the application or version differs.
+/// Returns whether the database has tables. Errors: configuration, if the database belongs to another
+/// application or version.
 Result<bool> has_tables(Connection& connection) {
   std::int64_t tables = 0;
   std::int64_t application = 0;
@@ -99,7 +102,7 @@ Result<bool> has_tables(Connection& connection) {
              version, kVersion));
 }
 
-/// Creates the tables in an empty database. Several processes may create them at the same time.
+/// Creates the tables in an empty database. Several processes may call this function at the same time.
 Result<void> create_tables(Connection& connection) {
   const std::string stamp =
       format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, kVersion);
@@ -112,7 +115,8 @@ Result<void> create_tables(Connection& connection) {
   return made ? made : unusable(made.error().message);
 }
 
-/// Creates the file and its folder if they are missing. Only the user of this process may read them.
+/// Creates the database file and its folder if they do not exist. Only the user of this process can read the
+/// new file and folder.
 Result<void> make_file(const std::string& path) {
   const std::string folder_path = path.substr(0, path.rfind('/'));
   const Result<UniqueFd> folder = open_private_folder(folder_path);
@@ -128,19 +132,19 @@ Result<void> make_file(const std::string& path) {
   return {};
 }
 
-/// Returns whether the file exists, or may exist in a folder that this process cannot search.
+/// Returns whether the file exists. Also returns true if this process may not search the file's folder.
 bool may_exist(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) return true;
   return errno == EACCES && ::stat(path.substr(0, path.rfind('/')).c_str(), &status) == 0;
 }
 
-/// Switches the database to a write-ahead log. Tries again, because the change fails while another process
-/// makes the same change.
+/// Switches the database to WAL mode. Tries again for some seconds, because the switch fails while another
+/// process also switches.
 Result<void> use_write_ahead_log(Connection& connection) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   for (;;) {
-    // Sets small pages, because a commit writes whole pages. An existing database keeps its page size.
+    // A commit writes whole pages, so small pages make it faster. An existing database keeps its page size.
     Result<void> set = connection.run("PRAGMA page_size = 1024; PRAGMA journal_mode = WAL");
     if (set || std::chrono::steady_clock::now() >= deadline) return set;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

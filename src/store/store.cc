@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-// If the write-ahead log has at least this number of pages, the store restarts the log.
+// If the write-ahead log has at least this number of pages, SQLite has to begin it again.
 constexpr std::int64_t kLongLog = 32'768;
 
 }  // namespace
@@ -70,7 +70,9 @@ void Store::commit(const std::vector<Write*>& writes) {
       std::any_of(writes.begin(), writes.end(), [](const Write* one) { return one->kind == Kind::durable; });
   Connection& connection = is_durable ? *syncer_ : *writer_;
   const auto start = std::chrono::steady_clock::now();
-  bool is_touched = false;  // Whether a durable write has run. All durable writes run the same statement.
+  // Whether the statement of a durable write has run. This statement runs only once, because all durable
+  // writes have the same one.
+  bool is_touched = false;
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
     return write.run(write.inside, connection);
@@ -98,7 +100,7 @@ void Store::commit(const std::vector<Write*>& writes) {
       if (!one->result || outcome) outcome = one->result;
     }
   }
-  // Ignores a success that changed no row, because it does not show that the database is writable.
+  // A success that changed no row does not show that the database can be written, so it does not count.
   if (!outcome || connection.total_changes() != changes) note_outcome(outcome);
   if (commit_observer_) commit_observer_(std::chrono::steady_clock::now() - start, is_durable);
 }
@@ -143,10 +145,10 @@ Result<std::int64_t> Store::used_bytes() {
 }
 
 void Store::note_outcome(const Result<void>& outcome) {
-  // Ignores errors of another kind than `unavailable`, because the caller's function returned them.
+  // Only the error `unavailable` comes from the database. Other errors come from the caller's function.
   if (!outcome && outcome.error().kind != ErrorKind::unavailable) return;
   if (is_writable_.exchange(outcome.ok()) == outcome.ok()) return;
-  // After a failure, calls do not wait for a database that another process has locked.
+  // While writes fail, a write does not wait if another process has locked the database.
   const char* const timeout = outcome ? "PRAGMA busy_timeout = 5000" : "PRAGMA busy_timeout = 0";
   for (const auto& connection : {writer_.get(), syncer_.get()}) {
     if (connection != nullptr) static_cast<void>(connection->run(timeout));
@@ -197,7 +199,7 @@ void Store::checkpoint() {
     return false;
   });
   if (!copied || pages < kLongLog) return;
-  // Locks out commits, because SQLite cannot restart the log during many commits.
+  // SQLite cannot begin the log again while this process commits. The lock stops commits for a moment.
   const std::lock_guard lock(write_mutex_);
   static_cast<void>(maintainer_->run("PRAGMA wal_checkpoint(RESTART)"));
 }
@@ -208,7 +210,7 @@ void Store::reopen_if_moved() {
     log::warning(format("store: {}: the file was removed or replaced, and was opened again", path_));
   } else {
     const std::lock_guard lock(write_mutex_);
-    // Sets `query_only`, so that commits to the removed file fail.
+    // The connections still write to the removed file. With `query_only`, such writes fail.
     for (const auto& connection : {writer_.get(), syncer_.get()}) {
       static_cast<void>(connection->run("PRAGMA query_only = 1"));
     }

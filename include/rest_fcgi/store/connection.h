@@ -30,7 +30,7 @@ struct Value {
   std::optional<std::string_view> text{};
 };
 
-/// A row of a result. The row is valid until the next row is read.
+/// A row of a query's result. The Row is valid until the next row is read.
 class Row {
  public:
   explicit Row(sqlite3_stmt* statement) noexcept : statement_(statement) {}
@@ -44,7 +44,7 @@ class Row {
   sqlite3_stmt* const statement_;
 };
 
-/// A function that gets a row and returns whether the caller wants the next row.
+/// A function that gets a row of a query's result and returns whether it wants the next row.
 using TakeRow = std::function<bool(const Row&)>;
 
 /// A connection to an SQLite database. A Connection is not thread-safe. Errors of all calls: unavailable,
@@ -58,8 +58,8 @@ class Connection {
 
   [[nodiscard]] Result<void> run(const char* sql);
 
-  /// Runs a statement and calls `take` for each row. `sql` must be a constant, because its address identifies
-  /// the prepared statement.
+  /// Runs an SQL statement and calls `take` for each row of the result. `sql` must be a constant, because its
+  /// address identifies the prepared statement.
   template <class... Values>
   [[nodiscard]] Result<void> each(const char* sql, const TakeRow& take, const Values&... values) {
     const std::array<Value, sizeof...(values)> parameters{Value(values)...};
@@ -72,7 +72,8 @@ class Connection {
     return done ? Result(changes()) : done.error();
   }
 
-  /// Returns the first column of the first row. Returns std::nullopt for NULL and for an empty result.
+  /// Runs an SQL statement and returns the first column of the first row. Returns std::nullopt if the column
+  /// is NULL or the result has no row.
   template <class... Values>
   [[nodiscard]] Result<std::optional<std::int64_t>> number(const char* sql, const Values&... values) {
     std::optional<std::int64_t> found;
@@ -96,7 +97,7 @@ class Connection {
 
   [[nodiscard]] std::int64_t total_changes() const noexcept;
 
-  /// Returns whether the database file was removed or replaced.
+  /// Returns whether the database file was removed or replaced after this connection was opened.
   [[nodiscard]] bool has_moved() const noexcept;
 
  private:
@@ -116,7 +117,7 @@ class Connection {
   void roll_back();
 
   std::unique_ptr<sqlite3, Close> handle_;
-  // The prepared statements, which are destroyed before `handle_`. The key is the address of the SQL text.
+  // The prepared statements by the address of their SQL text. They must be destroyed before `handle_`.
   std::unordered_map<const char*, std::unique_ptr<sqlite3_stmt, Finalize>> prepared_;
 };
 

@@ -7,7 +7,7 @@ namespace rest_fcgi::store {
 
 struct Options {
   std::string path;  ///< The absolute path of the database. Empty for a database in memory.
-  /// Whether the database may be in memory if the file cannot be created.
+  /// Whether to use a database in memory if the file cannot be created.
   bool may_be_in_memory = false;
 };
 

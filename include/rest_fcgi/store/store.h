@@ -20,9 +20,10 @@
 
 namespace rest_fcgi::store {
 
-/// The SQLite database of this host's state. All processes with the same `cachedir` share the file (WAL
-/// mode). A commit survives `kill -9`, and after `sync` a power cut. A Store is thread-safe. Errors of all
-/// calls except `open`: unavailable.
+/// The SQLite database in which rest_fcgi keeps tokens, jobs and other state of this host. All processes with
+/// the same `cachedir` share the database file (WAL mode). A commit survives the end of the process (`kill
+/// -9`). After a call of `sync`, it also survives a power cut. A Store is thread-safe. Errors of all calls
+/// except `open`: unavailable.
 class Store {
  public:
   /// Opens or creates the database. Errors: configuration, if the file cannot be used, is corrupt, or belongs
@@ -32,9 +33,9 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Runs `inside(connection)` in one transaction. If `inside` returns an error, rolls its changes back.
-  /// REQUIRES: `inside` does not call the store. `inside` may run twice, and the second run must overwrite
-  /// all results of the first run.
+  /// Runs `inside(connection)` in one transaction. If `inside` returns an error, rolls back the changes of
+  /// `inside`. REQUIRES: `inside` does not call the store. The store may run `inside` a second time. The
+  /// second run must overwrite all results of the first run.
   template <class Inside>
   [[nodiscard]] Result<void> transact(const Inside& inside) {
     return write(inside, Kind::transaction);
@@ -65,10 +66,11 @@ class Store {
 
   [[nodiscard]] bool is_writable() const noexcept { return is_writable_; }
 
-  /// A function that gets the time of each commit, and whether the commit waited for an fsync.
+  /// A function that gets the duration of a commit, and whether the commit waited for an fsync.
   using CommitObserver = std::function<void(std::chrono::nanoseconds time, bool is_durable)>;
 
-  /// Calls `observer` after each later commit. The observer must return quickly and must not call the store.
+  /// Makes the store call `observer` after each commit. The observer must return quickly and must not call
+  /// the store.
   void observe_commits(CommitObserver observer);
 
   using Task = std::function<void()>;
@@ -78,15 +80,16 @@ class Store {
   };
   using Registration = std::unique_ptr<const Task, Unregister>;
 
-  /// Registers a task that the store's thread calls about once a second. The Registration's destructor waits
-  /// until a running call has ended.
+  /// Registers a task that the store's thread runs about once a second. The destructor of the Registration
+  /// removes the task and waits until a running task has ended.
   [[nodiscard]] Registration every_second(Task task);
 
  private:
   enum class Kind { statement, transaction, durable };
 
-  /// A write that a thread asked for. While another thread commits, the write waits in a queue. After the
-  /// commit, the thread of the first waiting write commits all waiting writes in one transaction.
+  /// A write that a thread wants to commit. While another thread commits, the write waits in a queue. When
+  /// that commit has ended, the thread of the first write in the queue commits all writes of the queue in one
+  /// transaction.
   struct Write {
     enum State : int { waits, leads, ended };
     Result<void> (*run)(const void* inside, Connection& connection);
@@ -109,20 +112,21 @@ class Store {
   explicit Store(std::string path) : path_(std::move(path)) {}
   [[nodiscard]] Result<void> connect();
   void commit_with_others(Write& write) noexcept;
-  /// Commits `writes` and measures the time. A `durable` write uses synchronous=FULL, which also syncs
-  /// earlier commits.
+  /// Commits `writes` and measures the duration. If one of the writes is `durable`, the commit uses
+  /// synchronous=FULL, which also puts all earlier commits on the disk.
   void commit(const std::vector<Write*>& writes);
   void note_outcome(const Result<void>& outcome);
   void maintain();
   void reopen_if_moved();
-  /// Copies the write-ahead log into the database file, and restarts a long log.
+  /// Copies the write-ahead log into the database file. If the log is long, makes SQLite begin it again.
   void checkpoint();
 
   const std::string path_;
   std::mutex write_mutex_;
-  std::unique_ptr<Connection> writer_;  // The connection of ordinary writes, guarded by `write_mutex_`.
-  std::unique_ptr<Connection> syncer_;  // The connection with synchronous=FULL, guarded by `write_mutex_`.
-  CommitObserver commit_observer_;      // A function that may be null, guarded by `write_mutex_`.
+  std::unique_ptr<Connection> writer_;  // The connection for writes without fsync, guarded by `write_mutex_`.
+  // The connection for writes with synchronous=FULL, guarded by `write_mutex_`.
+  std::unique_ptr<Connection> syncer_;
+  CommitObserver commit_observer_;          // Null if there is no observer. Guarded by `write_mutex_`.
   std::unique_ptr<Connection> maintainer_;  // The connection for checkpoints.
   std::atomic<bool> is_writable_ = true;
 
@@ -131,15 +135,16 @@ class Store {
   bool has_leader_ = false;    // `queue_mutex_` guards this member.
 
   std::mutex readers_mutex_;
-  std::vector<std::unique_ptr<Connection>> idle_readers_;  // Unused connections, guarded by `readers_mutex_`.
-  std::uint64_t generation_ = 0;  // How often the database was opened, guarded by `readers_mutex_`.
+  // The connections that no reader uses, guarded by `readers_mutex_`.
+  std::vector<std::unique_ptr<Connection>> idle_readers_;
+  std::uint64_t generation_ = 0;  // How often the database file was opened, guarded by `readers_mutex_`.
 
-  std::mutex tasks_mutex_;  // This mutex is locked while a task runs.
+  std::mutex tasks_mutex_;  // The store holds `tasks_mutex_` while a task runs.
   std::list<Task> tasks_;   // The registered tasks, guarded by `tasks_mutex_`.
   std::mutex stop_mutex_;
   std::condition_variable stop_;
   bool is_stopping_ = false;  // Whether `thread_` has to end, guarded by `stop_mutex_`.
-  Thread thread_;             // The thread ends before the other members are destroyed.
+  Thread thread_;             // The destructor of `thread_` runs first and waits for the thread.
 };
 
 }  // namespace rest_fcgi::store
