@@ -119,8 +119,9 @@ class SharedLease {
   const seconds ttl_;
   const seconds shared_;
   std::mutex mutex_;
-  std::int64_t id_ = 0;  // `mutex_` guards this member.
-  SteadyTime use_by_;    // `mutex_` guards this member.
+  // `mutex_` guards `id_` and `use_by_`.
+  std::int64_t id_ = 0;
+  SteadyTime use_by_;
 };
 
 class StoreV3 : public EtcdStore {
