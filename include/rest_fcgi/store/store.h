@@ -131,8 +131,9 @@ class Store {
   std::atomic<bool> is_writable_ = true;
 
   std::mutex queue_mutex_;
-  std::vector<Write*> queue_;  // `queue_mutex_` guards this member.
-  bool has_leader_ = false;    // `queue_mutex_` guards this member.
+  // `queue_mutex_` guards `queue_` and `has_leader_`.
+  std::vector<Write*> queue_;
+  bool has_leader_ = false;
 
   std::mutex readers_mutex_;
   // The connections that no reader uses, guarded by `readers_mutex_`.
