@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kSpecial = "\\^$+|(){}*?[]";
 constexpr std::size_t kMaxShown = 256;
 
-/// The syntax that Python's `re` and PCRE2 have in common.
+/// A regular expression for the syntax that Python's `re` and PCRE2 have in common.
 constexpr const char* kCommonSyntax = R"((?x)
   (?(DEFINE)
     (?<escape>  \\ [nrt\x00-/:-@\[-`{-\x7f] )
@@ -27,7 +27,8 @@ constexpr const char* kCommonSyntax = R"((?x)
   )
   (?&pattern))";
 
-/// Returns the class members that have Python's meaning of `\d`, `\w` or `\s`, which PCRE2 reads differently.
+/// Returns the characters that `\d`, `\w` or `\s` means in Python, as members of a PCRE2 class. In PCRE2,
+/// these escapes mean other characters.
 std::string_view members_of(char c) {
   if (c == 'd') return "\\p{Nd}";
   if (c == 'w') return "\\p{L}\\p{N}_";
@@ -60,7 +61,7 @@ std::string translated(std::string_view pattern) {
       continue;
     }
     in_class = true;
-    // Copies a `^` or `]` right after the opening bracket, because they do not close the class.
+    // Directly after the opening bracket, `^` and `]` do not end the class, so both are copied.
     for (const char first : {'^', ']'}) {
       if (i + 1 < pattern.size() && pattern[i + 1] == first) written += pattern[++i];
     }
@@ -71,7 +72,7 @@ std::string translated(std::string_view pattern) {
 bool keyword_matches(const std::string& key, const std::optional<AclPattern>& pattern,
                      std::span<const JsonMember> kwargs) {
   bool is_given = false;
-  // Checks all values, because a call may repeat a keyword.
+  // A call may have a keyword argument several times. Each value has to match.
   for (const JsonMember& member : kwargs) {
     if (member.key != key) continue;
     if (pattern && !pattern->matches(member.value.python_str())) return false;

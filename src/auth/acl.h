@@ -38,8 +38,8 @@ class AclPattern {
 /// The result of matching a rule with a call. Borrows its texts from the rule.
 struct RuleMatch {
   enum class Kind {
-    none,       ///< The rule is about other functions.
-    arguments,  ///< The rule is about this function, but with other arguments.
+    none,       ///< The rule allows other functions.
+    arguments,  ///< The rule allows this function, but only with other arguments.
     yes,
   };
   Kind kind = Kind::none;
@@ -52,16 +52,18 @@ class AclRule {
  public:
   static Result<AclRule> make(const Rule& rule);
 
-  /// Returns whether the rule is about minions, and not about runners or wheels.
+  /// Returns whether the rule allows functions on minions. If false, the rule allows runners or wheels.
   [[nodiscard]] bool is_for_minions() const noexcept { return !scope_.starts_with('@'); }
 
-  /// Returns whether the rule's target contains all minions that a call would reach.
+  /// Returns whether the rule's target contains all minions of a call. `within` compares a target with the
+  /// minions of the call.
   [[nodiscard]] bool reaches(const TargetsWithin& within) const { return scope_.empty() || within(scope_); }
 
   /// REQUIRES: is_for_minions().
   [[nodiscard]] RuleMatch match(const FunctionCall& call) const { return match_as(call.name, call); }
 
-  /// Matches a call of a runner or wheel. The scope is `@runner`, `@wheel` or a module such as `@jobs`.
+  /// Matches the rule with a call of a runner or wheel. The scope of such a rule is `@runner`, `@wheel` or a
+  /// module such as `@jobs`.
   [[nodiscard]] RuleMatch match_master(Form form, const FunctionCall& call) const;
 
   [[nodiscard]] bool allows_all() const;
@@ -89,7 +91,8 @@ class AclRule {
 
   static Result<Function> compile(const FunctionRule& function);
 
-  /// Compares the function patterns with `name`, which has no module if the rule is about one module.
+  /// Matches the rule's functions with `call`. `name` is the function's name. If the scope of the rule is a
+  /// module, `name` must not contain the module.
   [[nodiscard]] RuleMatch match_as(std::string_view name, const FunctionCall& call) const;
 
   std::string scope_;

@@ -37,7 +37,7 @@ Result<DigestAlgorithm> DigestAlgorithm::fetch(const char* openssl_name) {
 }
 
 std::string DigestAlgorithm::of(std::span<const std::string_view> parts) const {
-  // Keeps the context, because making a context is slower than the digest of a short text.
+  // Reuses one context in each thread, because making a context is slower than the digest of a short text.
   thread_local const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
   require(EVP_DigestInit_ex2(context.get(), algorithm_.get(), nullptr) == 1);
   for (const std::string_view part : parts) {
@@ -50,7 +50,8 @@ std::string DigestAlgorithm::of(std::span<const std::string_view> parts) const {
 }
 
 KeyedDigest::KeyedDigest() : key_(random_bytes(32)) {
-  // Throws at the start, and not at the first login, if OpenSSL has no SHA-256.
+  // If OpenSSL has no SHA-256, this call throws. The program therefore fails at its start, and not at the
+  // first login.
   static_cast<void>(sha256());
 }
 

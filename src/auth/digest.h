@@ -18,12 +18,12 @@ struct evp_md_st;
 
 namespace rest_fcgi::auth {
 
-/// A message digest of OpenSSL, which callers keep, because fetching a digest is slow. A DigestAlgorithm is
-/// immutable and thread-safe.
+/// A message digest algorithm of OpenSSL. Callers keep the object, because `fetch` is slow. A DigestAlgorithm
+/// is immutable and thread-safe.
 class DigestAlgorithm {
  public:
-  /// Returns a digest of OpenSSL. Errors: configuration, if OpenSSL does not offer the digest, such as MD5 in
-  /// FIPS mode.
+  /// Gets an algorithm from OpenSSL by its name. Errors: configuration, if OpenSSL does not offer the
+  /// algorithm, for example MD5 in FIPS mode.
   static Result<DigestAlgorithm> fetch(const char* openssl_name);
 
   /// Returns the digest of all parts joined without a separator.
@@ -38,8 +38,8 @@ class DigestAlgorithm {
   std::shared_ptr<const evp_md_st> algorithm_;
 };
 
-/// SHA-256 of texts with a random key that never leaves the object. A caller may keep the digest of a
-/// password instead of the password. A KeyedDigest is immutable and thread-safe.
+/// Computes the SHA-256 of texts together with a random key that never leaves the object. A caller may keep
+/// such a digest of a password instead of the password. A KeyedDigest is immutable and thread-safe.
 class KeyedDigest {
  public:
   using Value = std::array<char, 32>;

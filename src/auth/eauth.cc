@@ -54,7 +54,7 @@ Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret) {
         "external_auth: sharedsecret: found no setting `sharedsecret`, expected the password of this "
         "back end"};
   }
-  // Compares digests of one size, so that the time does not show the length of the secret.
+  // Compares digests, which have one size, so that the time does not show the length of the secret.
   const auto digest = std::make_shared<const KeyedDigest>();
   const auto verify =
       [digest, expected = digest->of({sharedsecret.reveal().text})](const Login& login) -> Result<Verdict> {

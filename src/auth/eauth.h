@@ -22,13 +22,13 @@ class PasswordHashLimiter;
 struct Login {
   std::string_view username;
   SecretView password;
-  std::string_view remote;                  ///< The client's address. Empty if unknown.
-  SteadyTime deadline = SteadyTime::max();  ///< The time at which the request must end.
+  std::string_view remote;                  ///< The client's address. Empty if the address is unknown.
+  SteadyTime deadline = SteadyTime::max();  ///< The time at which the login must end.
 };
 
 struct Verdict {
   bool good = false;
-  /// The user's groups, to which entries with `group%` apply.
+  /// The user's groups. Entries `group%` of `external_auth` apply to them.
   std::vector<std::string> groups{};
   std::chrono::seconds keep = std::chrono::seconds::max();
 };
@@ -36,18 +36,18 @@ struct Verdict {
 /// A back end of Salt's external authentication. An Eauth is thread-safe.
 struct Eauth {
   std::string name;
-  /// Checks a login. The check of an unknown user takes as long as that of a wrong password. Errors: internal
-  /// or unavailable, after the back end has logged the cause. If the password may be the cause,
-  /// `counts_as_guess` is true.
+  /// Checks a login. The check of an unknown user takes as long as the check of a wrong password. Errors:
+  /// internal; unavailable. The back end has already logged the cause of an error. If the password may be the
+  /// cause, `counts_as_guess` of the error is true.
   std::function<Result<Verdict>(const Login&)> verify;
-  /// Returns the version of the back end's data. A remembered verdict is valid only for its version. If the
-  /// function is empty, the version never changes.
+  /// Returns the version of the back end's data. A remembered Verdict is valid only while the version is the
+  /// same. If this function is empty, the version never changes.
   std::function<std::string()> stamp{};
 };
 
-/// Delays the answers to refused logins, so that the time does not show the cause. Each refusal takes a
-/// multiple of `step`, and at least as long as the longest refusal so far. A refusal of more than 16 steps
-/// takes a multiple of 16 steps. RefusalTime is thread-safe.
+/// Delays the answers to refused logins, so that the duration does not show the cause. Each refusal takes a
+/// multiple of `step`, and at least as long as the longest refusal so far. If this is more than 16 steps, the
+/// refusal takes a multiple of 16 steps. RefusalTime is thread-safe.
 class RefusalTime {
  public:
   explicit RefusalTime(std::chrono::milliseconds step) : step_(step) {}
@@ -59,11 +59,12 @@ class RefusalTime {
 
  private:
   const std::chrono::milliseconds step_;
-  std::atomic<std::int64_t> longest_{1};  // The duration of the longest refusal, in steps.
+  std::atomic<std::int64_t> longest_{1};  // The duration of the longest refusal so far, in steps.
 };
 
-/// Makes Salt's back end `file`: users in a text, htpasswd or htdigest file. A change of the file counts at
-/// once. Errors: configuration, with the name of the setting, or if other users may change the file.
+/// Makes Salt's back end `file`: users in a text, htpasswd or htdigest file. If the file changes, the next
+/// login uses the new content. Errors: configuration, if a setting is wrong or if other users may change the
+/// file.
 Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<PasswordHashLimiter> limiter);
 
 /// Makes Salt's back end `sharedsecret`: one password for all users. Errors: configuration, without a secret.
@@ -75,8 +76,8 @@ Result<Eauth> make_pam_eauth(const PamOptions& options);
 
 Eauth make_auto_eauth();
 
-/// Returns the enabled back ends of `external_auth`, and logs the names of other back ends. Errors:
-/// configuration, for a back end that cannot work with its settings.
+/// Makes the back ends that `external_auth` enables. Logs the names of back ends that this program does not
+/// have. Errors: configuration, for a back end that cannot work with its settings.
 Result<std::vector<Eauth>> make_eauths(const Options& options,
                                        const std::shared_ptr<PasswordHashLimiter>& limiter);
 

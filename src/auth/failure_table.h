@@ -16,8 +16,8 @@ namespace rest_fcgi::auth {
 /// Thread-safe. Errors of all calls: unavailable.
 class FailureTable {
  public:
-  /// The number of failures within `window` after which logins with the key are refused for the time
-  /// `refuse`. The window begins with the first failure.
+  /// After `tries` failures within `window`, logins with the key are refused for the time `refuse`. The
+  /// window begins with the first failure.
   struct Limit {
     unsigned tries;
     std::chrono::seconds window;
@@ -26,7 +26,8 @@ class FailureTable {
 
   struct Count {
     unsigned failures = 0;
-    std::chrono::microseconds refused_for{0};  ///< The time for which logins are still refused. May be 0.
+    /// How long logins with the key are still refused. 0 if they are not refused.
+    std::chrono::microseconds refused_for{0};
   };
 
   FailureTable(std::shared_ptr<store::Store> store, const Clock& clock);
@@ -38,11 +39,12 @@ class FailureTable {
 
   [[nodiscard]] Result<void> reset(const std::string& key);
 
-  /// Returns whether this process knows of no failures, without reading the store. Failures of other
-  /// processes are read every second.
+  /// Returns whether no failures are known, without reading the store. A task reads the failures of other
+  /// processes from the store every second.
   [[nodiscard]] bool is_quiet() const { return clock_.wall() >= active_until_.load(); }
 
-  /// Reads from the store the time at which the last failure of any process expires.
+  /// Reads from the store until when failures are counted, so that `is_quiet` knows the failures of other
+  /// processes.
   [[nodiscard]] Result<void> refresh();
 
   [[nodiscard]] bool is_writable() const noexcept { return store_->is_writable(); }
@@ -54,7 +56,8 @@ class FailureTable {
   const std::shared_ptr<store::Store> store_;
   const Clock& clock_;
   std::atomic<WallTime> active_until_{};
-  store::Store::Registration maintaining_;  // The registered task ends before other members are destroyed.
+  // The destructor of this member runs first and waits for the task, which uses the other members.
+  store::Store::Registration maintaining_;
 };
 
 }  // namespace rest_fcgi::auth

@@ -30,7 +30,7 @@ Error mistake(std::string_view setting, std::string_view found, std::string_view
           format("external_auth: file: ^{}: found \"{}\", expected {}", setting, found, expected)};
 }
 
-/// Reads a field number from 1 into `index`, which counts from 0.
+/// Reads the number of a field into `index`. The setting counts fields from 1, and `index` counts from 0.
 Result<void> read_index(const std::string& setting, std::string_view text, std::size_t& index) {
   const auto number = parse_number<std::size_t>(text);
   if (!number || *number < 1) return mistake(setting, text, "a number from 1");
@@ -92,7 +92,7 @@ Result<OpenFile> open_trusted(const std::string& path) {
   return OpenFile{std::move(fd), file_stamp(status)};
 }
 
-/// The content of a file with users. Users is immutable and thread-safe.
+/// The parsed content of a file with user names and passwords. Users is immutable and thread-safe.
 class Users {
  public:
   Users(WipedBytes bytes, const FieldLayout& layout);
@@ -102,14 +102,14 @@ class Users {
     bool is_user = false;
   };
 
-  /// Returns the first entry of a user. For an unknown name, returns another user's stored password, so that
-  /// the password check takes the same time.
+  /// Returns the first entry of a user. For an unknown name, returns the stored password of another user, so
+  /// that the check of an unknown user takes as long as the check of a wrong password.
   [[nodiscard]] Found find(std::string_view username) const;
 
  private:
   const WipedBytes bytes_;
   std::vector<FieldLayout::Entry> entries_;
-  std::vector<std::string_view> stored_;  // The stored passwords that are not empty.
+  std::vector<std::string_view> stored_;  // All stored passwords that are not empty.
 };
 
 class FileEauth {
@@ -123,12 +123,13 @@ class FileEauth {
 
   [[nodiscard]] Result<Verdict> verify(const Login& login);
 
-  /// Returns the current users. Reads a changed file again. Errors: not_found; configuration, if other users
-  /// may change the file; unavailable, if the system lacks a resource; internal. The message continues a
-  /// sentence that begins with the path.
+  /// Returns the users in the file. Reads the file again if it has changed. Errors: not_found; configuration,
+  /// if other users may change the file; unavailable, if the system lacks a resource; internal. The error
+  /// message continues a sentence that begins with the path of the file.
   [[nodiscard]] Result<std::shared_ptr<const Users>> users();
 
-  /// Returns the version of the file. A file that changed a moment ago gets a new version at each call.
+  /// Returns a text that identifies the version of the file. If the file changed a moment ago, each call
+  /// returns a different text, because another change may follow.
   [[nodiscard]] std::string stamp() const;
 
   /// Logs why the file cannot be read. Returns the error for the client.
@@ -145,8 +146,8 @@ class FileEauth {
   const std::shared_ptr<PasswordHashLimiter> limiter_;
   RefusalTime refusals_{std::chrono::milliseconds(50)};
   std::mutex mutex_;
-  std::string stamp_;                   // The file version of `users_`, guarded by `mutex_`.
-  std::shared_ptr<const Users> users_;  // The users that were read last, guarded by `mutex_`.
+  std::string stamp_;                   // The result of `stamp` when `users_` was read, guarded by `mutex_`.
+  std::shared_ptr<const Users> users_;  // The result of the last read of the file, guarded by `mutex_`.
 };
 
 Result<Verdict> FileEauth::verify(const Login& login) {
@@ -175,7 +176,7 @@ Users::Users(WipedBytes bytes, const FieldLayout& layout) : bytes_(std::move(byt
   }
 }
 
-/// Compares the name with all entries, so that the duration does not depend on the name.
+/// Compares the name with all entries, even after a match, so that the duration does not depend on the name.
 Users::Found Users::find(std::string_view username) const {
   Found found;
   if (!stored_.empty()) found.stored = stored_[std::hash<std::string_view>()(username) % stored_.size()];
@@ -233,7 +234,7 @@ Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string,
     if (auto read = read_setting(name, value, result); !read) return std::move(read).error();
   }
   if (result.filename.empty()) return mistake("filename", "", "the path of the file with the users");
-  // Replaces the layout settings for Apache's files, which have a fixed layout.
+  // Apache's files have a fixed layout, which replaces the layout in the settings.
   if (result.type == Type::htpasswd) result.layout = {":", 0, 1, "", true};
   if (result.type == Type::text) result.layout.realm.clear();
   if (result.type != Type::htdigest) return result;
@@ -260,7 +261,7 @@ Result<Eauth> make_file_eauth(const EauthOptions& options, std::shared_ptr<Passw
   }
   const auto parts = std::make_shared<FileEauth>(settings->filename, std::move(settings->layout),
                                                  *std::move(hash), std::move(limiter));
-  // Does not fail if the file is missing, because the administrator may create it later.
+  // A missing file is not an error here, because the administrator may create the file later.
   const auto users = parts->users();
   if (!users && users.error().kind == ErrorKind::configuration) {
     return Error{ErrorKind::configuration,

@@ -15,7 +15,7 @@
 
 namespace rest_fcgi::auth {
 
-/// The fields of a line that hold the user name and the stored password. Fields count from 0.
+/// The format of a line in a file with users. `username` and `password` are field numbers, counted from 0.
 struct FieldLayout {
   std::string separator = ":";
   std::size_t username = 0;
@@ -42,10 +42,11 @@ struct FileSettings {
   FieldLayout layout;
 };
 
-/// Reads the settings. Errors: configuration, with the setting, the value found and the value expected.
+/// Reads the settings of `external_auth: file:`. Errors: configuration. The message has the setting, the
+/// value found and the value expected.
 Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string, std::string>>& settings);
 
-/// Returns the back end `file` for a file with passwords in the form that `hash` checks.
+/// Makes the back end `file` for the file `path`. `hash` compares a password with a stored password.
 [[nodiscard]] Eauth file_eauth(std::string path, FieldLayout layout, PasswordHash hash,
                                std::shared_ptr<PasswordHashLimiter> limiter);
 

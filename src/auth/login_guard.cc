@@ -52,7 +52,8 @@ void log_refusal(const LoginGuard::Who& who, bool is_of_user, microseconds time)
                       is_loopback ? kProxyHint : ""));
 }
 
-/// Returns the key of a counter as a hash, because users sometimes type a password into the name field.
+/// Returns the key of a failure counter. The key is a hash, because users sometimes type a password into the
+/// name field.
 std::string key_of(std::string_view what, std::string_view remote, std::string_view username = {}) {
   constexpr std::string_view kBorder("\0", 1);
   return sha256_digits({what, kBorder, username, kBorder, network_of(remote)});
@@ -69,7 +70,7 @@ void LoginGuard::Attempt::succeeded() {
 }
 
 void LoginGuard::reset(const Who& who) {
-  // Ignores an error, because the login is good even if the store cannot be written.
+  // Ignores an error. If the store cannot be written, the user may log in nevertheless.
   static_cast<void>(table_.reset(key_of("user", who.remote, who.username)));
 }
 
@@ -125,7 +126,7 @@ Result<LoginGuard::Attempt> LoginGuard::begin(const Who& who, SteadyTime deadlin
   } else if (uncounted_ >= options_.tries) {
     return cannot_be_counted();
   }
-  // Reads the store again, because another process may have counted failures since the last read.
+  // Reads the failures again, because another process may have counted failures since this process read them.
   if (table_.is_quiet()) {
     if (Result<void> read = table_.refresh(); !read) return std::move(read).error();
     if (Result<bool> checked = check(who); !checked) return std::move(checked).error();
@@ -146,7 +147,7 @@ Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyT
         return true;
       }
       refused_for = std::max(refused_for, count->refused_for);
-      // Lets an attempt begin in any case if no other attempt runs.
+      // If no other attempt with this key runs, this attempt may begin.
       const auto found = under_way_.find(bucket.key);
       has_room =
           has_room && (found == under_way_.end() || found->second + count->failures < bucket.limit.tries);
@@ -192,8 +193,8 @@ milliseconds LoginGuard::delay_after(unsigned failures) const {
   return std::min(delay, kLongestDelay);
 }
 
-/// Counts a failed login and returns the delay of its answer. The address's failures count too, and delay a
-/// guesser that tries many users.
+/// Counts a failed login and returns the delay of its answer. The delay also depends on the failures of all
+/// users at the address, so that a guesser who tries many users is delayed.
 Result<milliseconds> LoginGuard::count_failure(const Who& who) {
   unsigned steps = 0;
   for (const Bucket& bucket : buckets_of(who)) {

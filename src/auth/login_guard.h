@@ -21,9 +21,10 @@
 
 namespace rest_fcgi::auth {
 
-/// Limits password guesses. Counts the failures of each address, and of each user at an address. A guesser
-/// therefore cannot lock out a user at another address. Each failure delays later answers more, until logins
-/// are refused without a check. A LoginGuard is thread-safe.
+/// Limits password guesses. Counts the failed logins of each client address, and of each user at an address.
+/// A guesser therefore cannot lock out a user who logs in from another address. Each failure increases the
+/// delay of the next answers. After too many failures, logins are refused without a check of the password. A
+/// LoginGuard is thread-safe.
 class LoginGuard {
  public:
   using Sleep = std::function<void(std::chrono::milliseconds)>;
@@ -34,10 +35,11 @@ class LoginGuard {
     std::string_view remote;
   };
 
-  /// The kinds of logins, each with a share of the process's threads in tenths. A login begins only if logins
-  /// occupy less than the share of its kind. With fewer than five threads there is no limit.
+  /// The kinds of logins. The value of a kind is its share of the process's threads in tenths. A login begins
+  /// only if all logins together occupy less than this share. If the process has fewer than five threads,
+  /// there is no limit.
   enum class Share {
-    others_check = 7,  ///< The login waits for another thread's check of the same credentials.
+    others_check = 7,  ///< The login waits while another thread checks these credentials.
     password = 8,
     token = 9,  ///< The login asks a Salt master to check a token.
   };
@@ -47,16 +49,16 @@ class LoginGuard {
   /// Counts a thread as occupied by a login until this object is destroyed.
   using KeptThread = std::unique_ptr<std::atomic<std::size_t>, ReleaseThread>;
 
-  /// A check of a password. Only as many Attempts run at the same time as failures are left until the limit,
-  /// so that concurrent guesses cannot exceed the limit. An Attempt is not thread-safe.
+  /// A running check of a password. If N more failures reach the limit, at most N Attempts run at the same
+  /// time. Concurrent guesses therefore cannot exceed the limit. An Attempt is not thread-safe.
   class Attempt {
    public:
     Attempt(Attempt&& other) noexcept = default;
     Attempt& operator=(Attempt&&) = delete;
     ~Attempt() { leave(); }
 
-    /// Counts a failure, and sleeps before the caller may answer. Errors: throttled, if too many threads
-    /// wait; unavailable, if the store cannot count the failure.
+    /// Counts a wrong password, and sleeps for the delay before the answer. Errors: throttled, if too many
+    /// threads sleep; unavailable, if the store cannot count the failure.
     [[nodiscard]] Result<void> failed();
 
     void succeeded();
@@ -66,11 +68,11 @@ class LoginGuard {
     Attempt(LoginGuard* guard, const Who& who, SteadyTime since) : guard_(guard), who_(who), since_(since) {}
     void leave() noexcept;
 
-    LoginGuard* guard_;  // The guard. Null if the settings turn the limits off.
+    LoginGuard* guard_;  // The guard of this attempt. Null if the settings turn off the limits.
     Who who_;
     SteadyTime since_;
     KeptThread thread_;
-    std::vector<std::string> entered_;  // The keys at which `under_way_` counts this attempt.
+    std::vector<std::string> entered_;  // The keys under which `under_way_` counts this attempt.
     bool has_failed_ = false;
   };
 
@@ -78,24 +80,25 @@ class LoginGuard {
              Sleep sleep)
       : options_(options), clock_(clock), sleep_(std::move(sleep)), table_(std::move(store), clock) {}
 
-  /// Checks whether a user may try to log in. Returns whether the user has failures that a good login resets.
-  /// Errors: throttled, after too many failures; unavailable.
+  /// Checks whether a user may try to log in. Returns whether failures are counted for the user, which the
+  /// caller resets after a good login. Errors: throttled, after too many failures; unavailable.
   [[nodiscard]] Result<bool> check(const Who& who);
 
   void reset(const Who& who);
 
-  /// Counts this thread as occupied by a login. Errors: unavailable, if logins occupy too many threads.
+  /// Counts the calling thread as occupied by a login. Errors: unavailable, if logins occupy too many
+  /// threads.
   [[nodiscard]] Result<KeptThread> keep_thread(Share share);
 
-  /// Waits until a check of a password may begin. Errors: throttled, if the failures reached the limit;
-  /// unavailable, if too many threads wait; timeout, at `deadline`.
+  /// Waits until a check of the user's password may begin. Errors: throttled, if the failures have reached
+  /// the limit; unavailable, if too many threads wait; timeout, at `deadline`.
   [[nodiscard]] Result<Attempt> begin(const Who& who, SteadyTime deadline = SteadyTime::max());
 
  private:
   struct Bucket {
     std::string key;
     FailureTable::Limit limit;
-    // Whether `key` stands for a user at an address. Otherwise it stands for all users of the address.
+    // True if the bucket counts one user at an address. False if the bucket counts all users at an address.
     bool is_of_user;
   };
   using Buckets = std::array<Bucket, 2>;
@@ -111,19 +114,21 @@ class LoginGuard {
   const Clock& clock_;
   const Sleep sleep_;
   FailureTable table_;
-  std::atomic<std::size_t> kept_ = 0;     // The number of threads that logins occupy.
-  std::atomic<std::size_t> delayed_ = 0;  // The number of threads that wait before they answer a failure.
-  std::atomic<unsigned> uncounted_ = 0;   // The number of failures that a read-only store did not count.
+  std::atomic<std::size_t> kept_ = 0;  // The number of threads that logins occupy.
+  // The number of threads that sleep before they answer a failed login.
+  std::atomic<std::size_t> delayed_ = 0;
+  // The number of failures that the store could not count, because it could not be written.
+  std::atomic<unsigned> uncounted_ = 0;
   std::mutex mutex_;
   std::condition_variable left_;
-  // The number of running attempts by key, guarded by `mutex_`.
+  // The number of running attempts of each key, guarded by `mutex_`.
   std::unordered_map<std::string, unsigned> under_way_;
   std::size_t queued_ = 0;  // The number of threads that wait in `enter`, guarded by `mutex_`.
 };
 
-/// Returns the network that counts as one address: an IPv4 address, or the 64-bit network of an IPv6 address.
-/// IPv6 addresses in ::ffff:0:0/96 and 64:ff9b::/96 (NAT64, RFC 6052) stand for IPv4 addresses. Returns other
-/// texts unchanged.
+/// Returns the network that a LoginGuard counts as one address: an IPv4 address, or the 64-bit network of an
+/// IPv6 address. IPv6 addresses in ::ffff:0:0/96 and 64:ff9b::/96 (NAT64, RFC 6052) stand for IPv4 addresses.
+/// Returns other texts unchanged.
 [[nodiscard]] std::string network_of(std::string_view remote);
 
 /// Returns the start of a client's text, short enough for a log line.

@@ -72,9 +72,10 @@ LoginCounts::What count_of(const Done& done) {
 template <class Value>
 using Table = std::unordered_map<Key, Value, DigestHash>;
 
-/// The grant of the last check of some credentials. All requests share the grant until `end`. The request
-/// that made the check uses it until `deadline`. Requests with an earlier deadline use it for the time
-/// `kForOthers`. After `end`, the entry still shows that the credentials were good.
+/// A grant, the result of a successful check, which later logins with these credentials use without a new
+/// check. All requests use the grant until `end`. The request that made the check uses the grant until its
+/// `deadline`. Requests with an earlier deadline use the grant for the time `kForOthers` after the check. An
+/// entry whose grant is no longer used still shows that the credentials were right.
 struct Remembered {
   std::shared_ptr<const Grant> grant;
   SteadyTime since;
@@ -108,7 +109,8 @@ class GuardedLogins final : public Logins {
   void forget(const Credentials& credentials, const Grant& grant) override;
 
  private:
-  /// The result of a check that one thread makes and for which other threads wait.
+  /// The result of a check. One thread makes the check, and other threads with these credentials wait for the
+  /// result.
   using Flight = std::promise<Outcome>;
 
   /// Counts a login if it brought a password, and returns its result.
@@ -142,12 +144,14 @@ class GuardedLogins final : public Logins {
   const std::shared_ptr<RevocationList> revocations_;
   const std::shared_ptr<LoginCounts> counts_;
   std::mutex mutex_;
-  Table<Remembered> grants_;                    // The member is guarded by `mutex_`.
-  Table<std::shared_future<Outcome>> flights_;  // The member is guarded by `mutex_`.
+  // The remembered grants and the running checks, guarded by `mutex_`.
+  Table<Remembered> grants_;
+  Table<std::shared_future<Outcome>> flights_;
 };
 
-/// Checks whether the guard admits these credentials, and returns whether the user has failures to reset.
-/// Callers look for a remembered grant only afterwards, because it shows that the password is right.
+/// Refuses malformed credentials, and logins after too many failures. Returns whether failures are counted
+/// for the user. Callers look for a remembered grant only after this check. Otherwise a guesser beyond the
+/// limit would learn that a password is right.
 Result<bool> GuardedLogins::admit(const Credentials& credentials) {
   const std::string_view beyond = beyond_limits(credentials);
   if (!beyond.empty()) return refused("limits", beyond, credentials);
@@ -242,7 +246,8 @@ Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& 
       return Error{ErrorKind::timeout,
                    "Another request has these credentials checked, and the check did not end in time."};
     }
-    // Checks the credentials again if another thread's check timed out, because `deadline` may be later.
+    // If another thread's check timed out, this thread checks the credentials itself, because its `deadline`
+    // may be later.
     const Outcome& outcome = flight.get();
     const bool may_check = !outcome && outcome.error().kind == ErrorKind::timeout;
     if (!may_check || clock_.steady() >= deadline) return outcome;
@@ -256,8 +261,9 @@ void GuardedLogins::make_room(SteadyTime now) {
   if (grants_.size() >= kMaxRemembered) grants_.clear();
 }
 
-/// Checks the credentials and gives the outcome to the waiting threads, even after an exception. Stores the
-/// grant and removes the check from `flights_` under one lock, so that each thread finds one of the two.
+/// Checks the credentials and gives the outcome to the threads that wait for it, even after an exception.
+/// Stores the grant and removes the running check from `flights_` under one lock. Each other thread therefore
+/// finds either the grant or the running check.
 Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& key, const Check& check,
                                      SteadyTime deadline, Flight& flight) {
   const auto land = [&](const Outcome& outcome) {
@@ -323,7 +329,7 @@ Result<void> GuardedLogins::guarded_uncounted(const Credentials& credentials,
   auto begun = guard_.begin(who_of(credentials), deadline);
   if (!begun) return std::move(begun).error();
   Result<void> done = attempt();
-  // Counts only an authentication error as a wrong password. Other errors say nothing about the password.
+  // Only an authentication error counts as a wrong password. Other errors say nothing about the password.
   if (done) begun->succeeded();
   if (done || done.error().kind != ErrorKind::authentication) return done;
   return failed(*begun, std::move(done).error(), credentials);

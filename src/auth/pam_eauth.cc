@@ -36,7 +36,8 @@ Error ended(ErrorKind kind) {
 
 void bound_next_call(int socket, SteadyTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
-  const std::int64_t count = std::max<std::int64_t>(left.count(), 1);  // 0 would turn the timeout off.
+  // The value 0 would turn off the socket's timeout.
+  const std::int64_t count = std::max<std::int64_t>(left.count(), 1);
   const timeval time{count / 1'000'000, count % 1'000'000};
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
   ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
@@ -63,8 +64,8 @@ Result<void> transfer(int socket, Byte* bytes, std::size_t size, SteadyTime dead
   return {};
 }
 
-/// Sends a frame to the helper and waits for the answer. An error makes the helper unusable. Errors:
-/// not_found, if the helper ended before it read the whole frame; timeout; internal.
+/// Sends a frame to the helper rest_fcgi_pam and waits for the answer. After an error, the helper must not be
+/// used again. Errors: not_found, if the helper ended before it read the whole frame; timeout; internal.
 Result<pam::Answer> ask_helper(int socket, const WipedBytes& frame, SteadyTime deadline) {
   const auto receive = [&](std::size_t size) -> Result<std::string> {
     std::string bytes(size, '\0');
@@ -97,7 +98,7 @@ class PamPool {
  private:
   const PamOptions options_;
   std::mutex mutex_;
-  std::vector<HelperProcess> idle_;  // The processes without a request, guarded by `mutex_`.
+  std::vector<HelperProcess> idle_;  // The helper processes that have no request now, guarded by `mutex_`.
 };
 
 Result<pam::Answer> PamPool::ask(const pam::Request& request) {
@@ -113,8 +114,8 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
   }
   Result<pam::Answer> answer =
       helper ? ask_helper(helper->socket(), frame, deadline) : ended(ErrorKind::not_found);
-  // Asks a new helper only if the first helper did not read the request. Otherwise PAM modules that count
-  // failures could see the password twice.
+  // If the first helper did not read the request, asks a new helper. After any other error, PAM may already
+  // have seen the password. PAM modules that count failures must not see it twice.
   if (!answer && answer.error().kind == ErrorKind::not_found) {
     helper.reset();
     auto started = HelperProcess::start(options_.helper, options_.timeout);
@@ -122,7 +123,8 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
     helper.emplace(*std::move(started));
     answer = ask_helper(helper->socket(), frame, deadline);
   }
-  // Ends a helper that answers `failed`, because its PAM modules may be broken.
+  // Keeps the helper for later requests, unless it answers `failed`. In this case its PAM modules may be
+  // broken.
   if (answer && answer->outcome != pam::Outcome::failed) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(*std::move(helper));
@@ -131,7 +133,8 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
 }
 
 constexpr std::chrono::seconds kCheckTimeout{5};
-// The time for which a login is remembered. It is short, because PAM does not report a changed password.
+// How long a good login is remembered. The time is short, because PAM does not report when a password
+// changes.
 constexpr std::chrono::seconds kKeep{5};
 constexpr std::chrono::seconds kBusyFor{2};
 constexpr std::chrono::milliseconds kBusyStep{100};
@@ -151,7 +154,8 @@ class PamEauth {
  public:
   explicit PamEauth(const PamOptions& options)
       : options_(options),
-        // Keeps one helper free for other addresses, because PAM may hang on passwords from one address.
+        // Requests from one network can occupy all helpers except one. If PAM hangs for these requests, other
+        // networks can still log in.
         limiter_({.at_once = options.max_helpers,
                   .of_one = std::max<std::size_t>(options.max_helpers, 2) - 1,
                   .waiting = options.max_waiting}),
@@ -166,8 +170,8 @@ class PamEauth {
   }
 
  private:
-  /// Asks PAM about a login. Sets `asked` to the time when the helper gets the request, because waits before
-  /// this time do not depend on the user name.
+  /// Asks PAM about a login. Sets `asked` to the time at which the helper gets the request. Waiting times
+  /// before `asked` do not depend on the user name, so they need not be hidden.
   Result<Verdict> ask(const Login& login, SteadyTime& asked) {
     const SteadyTime latest = std::chrono::steady_clock::now() + options_.timeout;
     const auto pass = limiter_.enter(login.remote, std::min(login.deadline, latest));
@@ -216,7 +220,7 @@ class PamEauth {
   RefusalTime refusals_{std::chrono::milliseconds(250)};
 };
 
-/// Returns why logins cannot work, or an empty text.
+/// Returns why logins with this PAM service cannot work, or an empty text if they can.
 std::string why_unusable(PamOptions options) {
   options.timeout = std::min<std::chrono::milliseconds>(options.timeout, kCheckTimeout);
   const auto answer = PamPool(options).ask({pam::Ask::check, options.service});
@@ -234,7 +238,7 @@ Result<Eauth> make_pam_eauth(const PamOptions& options) {
         ErrorKind::configuration,
         format("auth.pam.service: found \"{}\", expected the name of a file in /etc/pam.d", chosen.service)};
   }
-  // Does not fail, because the administrator may install the missing file or program later.
+  // Only logs a warning, because the administrator may install the missing file or program later.
   if (const std::string cause = why_unusable(chosen); !cause.empty()) {
     log::warning(format("external_auth: pam: no user can log in: {}", cause));
   }

@@ -30,7 +30,8 @@ WipedBytes frame_of(const WipedBytes& body) {
   return frame;
 }
 
-/// Reads values from the body of a frame. After a value that does not fit, all further values are empty.
+/// Reads values from the body of a frame. If a value does not fit into the remaining bytes, this value and
+/// all further values are empty.
 class BodyReader {
  public:
   explicit BodyReader(std::string_view body) : rest_(body) {}

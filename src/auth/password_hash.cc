@@ -19,7 +19,8 @@
 namespace rest_fcgi::auth {
 namespace {
 
-/// The names of a digest: `hashtype` in Python's hashlib, which Salt uses, and `openssl` in OpenSSL.
+/// The two names of a digest algorithm. `hashtype` is its name in Salt, which comes from Python's hashlib.
+/// `openssl` is its name in OpenSSL.
 struct DigestName {
   std::string_view hashtype;
   const char* openssl;
@@ -53,14 +54,15 @@ Result<PasswordHash> make_digest_hash(const char* openssl_name) {
       });
 }
 
-/// Returns whether `stored` is crypt(3) of the password. The beginning of `stored` names the method.
+/// Returns whether `stored` is the crypt(3) hash of the password. The beginning of `stored` names the hash
+/// method.
 bool crypt_matches(std::string_view /*username*/, SecretView password, std::string_view stored) {
   const std::string setting(stored);
   const Secret phrase(std::string(password.reveal()) + '\0');
-  // Allocates the 32 KiB of crypt_data on the heap, because threads for requests have small stacks.
+  // crypt_data has 32 KiB. It is on the heap, because the threads that handle requests have small stacks.
   const auto work = std::make_unique<crypt_data>();
   const char* const found = ::crypt_r(phrase.reveal().text.data(), setting.c_str(), work.get());
-  // Refuses `*0` and `*1`, which libxcrypt returns for an unknown method.
+  // For an unknown hash method, libxcrypt returns `*0` or `*1`, which must not match a stored text.
   return found != nullptr && found[0] != '*' && equal_in_constant_time(found, stored);
 }
 
@@ -89,8 +91,8 @@ std::string md5crypt_text(std::string_view digest) {
   return text;
 }
 
-/// Returns md5crypt in Apache's variant, as in `apr_md5_encode` of APR. `salt` is the text between the dollar
-/// signs after `$apr1`.
+/// Returns the md5crypt hash of a password in Apache's variant, as `apr_md5_encode` of APR does. `salt` is
+/// the text between the dollar signs after `$apr1`.
 std::string apr1(const DigestAlgorithm& md5, std::string_view password, std::string_view salt) {
   std::string digest = md5.of({password, salt, password});
   std::string first = std::string(password).append(kApr1).append(salt);

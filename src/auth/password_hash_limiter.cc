@@ -51,7 +51,8 @@ PasswordHashLimiter::Waiters::iterator PasswordHashLimiter::next() {
                       [this](const Waiter* waiter) { return may_enter(waiter->network); });
 }
 
-/// Returns `Waiter::round` for a new thread. The threads of a network get increasing numbers.
+/// Returns the `Waiter::round` of a new thread. Each waiting thread of a network gets a greater number than
+/// the thread before it.
 std::uint64_t PasswordHashLimiter::round_of(std::string_view network) const {
   std::uint64_t round = round_;
   for (const Waiter* waiter : waiters_) {
@@ -92,7 +93,7 @@ void PasswordHashLimiter::admit() {
 }
 
 std::shared_ptr<PasswordHashLimiter> make_hash_limiter(const LoginGuardOptions& options) {
-  constexpr unsigned kMostHashes = 8;  // Limits the memory, because a hash needs up to 16 MiB.
+  constexpr unsigned kMostHashes = 8;  // The computation of one hash needs up to 16 MiB of memory.
   return std::make_shared<PasswordHashLimiter>(
       PasswordHashLimiter::Limits{.at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMostHashes),
                                   .waiting = options.max_queued});

@@ -26,8 +26,8 @@ struct CompiledPrincipal {
 
 namespace {
 
-/// Returns the name of the group in an entry `group%`, or an empty text for a user. Removes all percent signs
-/// at the end, as Salt does.
+/// Returns the name of the group if `name` has the form `group%`, or an empty text if `name` is a user.
+/// Removes all percent signs at the end, as Salt does.
 std::string group_of(const std::string& name) {
   return name.ends_with('%') ? name.substr(0, name.find_last_not_of('%') + 1) : std::string();
 }
@@ -96,27 +96,29 @@ Result<CompiledPrincipal> compile(const std::string& eauth, const Principal& pri
   return result;
 }
 
-/// The name of a user who logs in. Salt uses this name as a pattern, a glob and a regular expression, for the
-/// names in `external_auth` (`expr_match`).
+/// The name of a user who logs in, as a pattern. Salt matches the names in `external_auth` with this pattern,
+/// both as a glob and as a regular expression (`expr_match`).
 class LoginPattern {
  public:
   explicit LoginPattern(std::string_view name)
       : name_(name), start_(name.substr(0, name.find_first_of(kSpecial))) {
     if (start_ == name || has_bad_escape(name)) return;
-    // Does not compile `a|b|c`, because Salt's anchors apply only to the first and the last branch.
+    // A name such as `a|b|c` is not compiled. Salt adds anchors only to the first and the last branch, so
+    // `matches` could not tell the result. `may_match` then assumes a match.
     const bool has_branches = name.find('|') != std::string_view::npos;
     auto regex = has_branches ? Error{} : compile_python_regex(name);
     is_certain_ = regex.ok();
     if (regex) regex_ = *std::move(regex);
     if (has_branches) start_ = {};
-    // Removes the last character, because a repetition may make it optional.
+    // Drops the last character of `start_`, because the special character after it may be a repetition such
+    // as `*`, which makes it optional.
     if (!start_.empty()) start_.remove_suffix(1);
   }
 
   [[nodiscard]] bool matches(std::string_view principal) const {
     return glob_match(name_, principal) || (regex_ && regex_->match_all(principal));
   }
-  /// Returns whether Salt might match the pattern with `principal`.
+  /// Returns whether the pattern matches `principal` in Salt, or whether this is uncertain.
   [[nodiscard]] bool may_match(std::string_view principal) const {
     return matches(principal) || (!is_certain_ && principal.starts_with(start_));
   }
@@ -180,9 +182,9 @@ struct Permissions::Compiled {
   };
   std::vector<Section> sections;
 
-  /// Returns the rules for the subject's name and groups. The rules of `*` apply only if no entry is for the
-  /// name. Salt uses a user's name as a pattern. A rule applies only if the pattern matches and the names are
-  /// equal.
+  /// Returns the rules for the subject's name and groups. The rules of `*` apply only if no entry has the
+  /// user's name. Salt uses the user's name as a pattern, so an entry applies only if its name is equal to
+  /// the user's name and also matches this pattern.
   [[nodiscard]] Rules rules_of(const Subject& subject) const {
     Rules rules;
     const LoginPattern login(subject.name);
@@ -239,7 +241,7 @@ bool Permissions::allow_local(const Identity& identity, std::span<const Function
     const auto allowed = std::partition(refused.begin(), refused.end(), [&one](const FunctionCall* call) {
       return one.rule->match(*call).kind != RuleMatch::Kind::yes;
     });
-    // Compares the target last, because this may need a look at every minion.
+    // Compares the target last, because the comparison may have to look at every minion.
     if (allowed != refused.end() && one.rule->reaches(within)) refused.erase(allowed, refused.end());
   }
   return !calls.empty() && refused.empty();
@@ -308,7 +310,7 @@ Json Permissions::shown(const Subject& subject) const {
     }
   }
   if (entries.empty()) return Json::empty_object();
-  // Sorts strings before maps, because a quotation mark sorts before a brace.
+  // The order of JSON texts puts strings before maps, because a quotation mark sorts before a brace.
   std::sort(entries.begin(), entries.end());
   entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
   return written_array([&entries](JsonWriter& writer) {

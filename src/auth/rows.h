@@ -16,8 +16,8 @@ inline WallTime time_at(std::int64_t microseconds) {
   return WallTime(WallTime::duration(microseconds));
 }
 
-/// Removes the expired rows in small transactions. `sql` has two parameters: the time and the number of rows.
-/// Keeps the rows if the store cannot be written.
+/// Removes expired rows in small transactions. `sql` is a DELETE statement with two parameters: the present
+/// time and the largest number of rows. If the store cannot be written, the rows stay.
 inline void remove_ended(store::Store& store, const char* sql, WallTime end) {
   constexpr std::int64_t kSlice = 500;
   if (!store.is_writable()) return;

@@ -18,8 +18,8 @@ etcd::Deadline soon() {
   return std::chrono::steady_clock::now() + kMostWait;
 }
 
-/// Returns the error for callers. The kind is unavailable if the cluster may answer later, and internal for a
-/// wrong configuration.
+/// Turns an error of the etcd client into the error for callers. The error is unavailable if the cluster may
+/// answer later. All other errors become internal.
 Error failure(const Error& error) {
   const bool may_pass = error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout;
   return {may_pass ? ErrorKind::unavailable : ErrorKind::internal, format("etcd: {}", error.message)};
@@ -29,7 +29,7 @@ double to_seconds(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-/// Reads seconds since 1970. Returns std::nullopt if a WallTime cannot hold the value.
+/// Reads a time in seconds since 1970. Returns std::nullopt if the value does not fit into a WallTime.
 std::optional<WallTime> read_time(std::optional<JsonValue> value) {
   constexpr double kLatest = 1e11;
   const std::optional<double> since_epoch = value ? value->number() : std::nullopt;
@@ -67,7 +67,8 @@ Result<TokenRecord> read_record(std::string_view json) {
   return TokenRecord{std::move(name), std::move(eauth), *std::move(groups), *start, *expire};
 }
 
-/// Keeps each token as a key in an etcd cluster, with a lease, so that etcd removes expired tokens.
+/// Keeps each token as a key in an etcd cluster. The key has a lease, so that etcd removes the token when it
+/// expires.
 class TokensInCluster final : public TokenBackend {
  public:
   TokensInCluster(std::unique_ptr<etcd::Client> client, std::string folder)
@@ -89,7 +90,7 @@ class TokensInCluster final : public TokenBackend {
     const auto done =
         client_->put({.key = folder_ + hash, .value = to_json(record), .lease = *lease}, deadline);
     if (done) return {};
-    // Revokes the lease after an error of the put, because etcd may have stored the key nevertheless.
+    // The put failed, but etcd may have stored the key nevertheless. The end of the lease removes the key.
     static_cast<void>(client_->lease_revoke(*lease, soon()));
     return failure(done.error());
   }
@@ -119,7 +120,8 @@ class TokensInCluster final : public TokenBackend {
   Result<void> remove_key(const std::string& key) const {
     const auto done = client_->delete_key(key, soon());
     if (!done) return failure(done.error());
-    // Ignores an error of the revocation, because the lease expires by itself.
+    // The key is deleted, so its lease is not needed. An error does not matter, because the lease expires by
+    // itself.
     const bool has_lease = *done && (*done)->lease != 0;
     if (has_lease) static_cast<void>(client_->lease_revoke((*done)->lease, soon()));
     return {};

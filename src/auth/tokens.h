@@ -26,34 +26,36 @@ struct TokenRecord {
   WallTime expire;
 };
 
-/// Stores tokens by their SHA-256 as 64 hexadecimal digits. A TokenBackend is thread-safe, and processes and
-/// hosts may share the storage. Errors of all calls: unavailable, if another try may succeed; internal.
+/// Stores the records of tokens. The key of a record is the SHA-256 of the token as 64 hexadecimal digits.
+/// Processes and hosts may share the storage. A TokenBackend is thread-safe. Errors of all calls:
+/// unavailable, if another try may succeed; internal.
 class TokenBackend {
  public:
   virtual ~TokenBackend() = default;
 
-  /// Returns the token's record, or std::nullopt if it is unknown. Errors: malformed, for a damaged record.
+  /// Returns the record of a token, or std::nullopt if the token is unknown. Errors: malformed, for a damaged
+  /// record.
   [[nodiscard]] virtual Result<std::optional<TokenRecord>> find(const std::string& hash) = 0;
 
   /// Stores a token until the token expires. The token survives a power cut.
   [[nodiscard]] virtual Result<void> add(const std::string& hash, const TokenRecord& record) = 0;
 
-  /// Removes a token. An unknown hash is no error. The removal survives a power cut.
+  /// Removes a token. Succeeds if the token is unknown. The removal survives a power cut.
   [[nodiscard]] virtual Result<void> remove(const std::string& hash) = 0;
 
   /// Removes all tokens of a user from the back end `eauth`, or from any back end if `eauth` is empty.
-  /// Returns how many were valid at `now`. After an error, some tokens may still be valid.
+  /// Returns how many of these tokens were valid at `now`. After an error, some tokens may still be valid.
   [[nodiscard]] virtual Result<std::size_t> remove_all(std::string_view eauth, std::string_view name,
                                                        WallTime now) = 0;
 };
 
-/// Keeps tokens in the table `token`. A user has at most 1,000 tokens, and a further token replaces the
-/// oldest. `clock` must outlive the result.
+/// Makes a back end that keeps tokens in the table `token` of the store. A user has at most 1,000 tokens. A
+/// further token replaces the oldest token. `clock` must outlive the back end.
 [[nodiscard]] std::unique_ptr<TokenBackend> tokens_in_store(std::shared_ptr<store::Store> store,
                                                             const Clock& clock);
 
-/// Keeps tokens as keys with leases in an etcd cluster, API v3. A call waits at most 5 seconds. Errors:
-/// configuration.
+/// Makes a back end that keeps tokens in an etcd cluster with API v3, as keys with leases. A call waits at
+/// most 5 seconds. Errors: configuration.
 [[nodiscard]] Result<std::unique_ptr<TokenBackend>> tokens_in_etcd(const TokensInEtcd& options);
 
 class Tokens {
@@ -61,13 +63,13 @@ class Tokens {
   Tokens(std::unique_ptr<TokenBackend> backend, std::chrono::seconds life, const Clock& clock)
       : backend_(std::move(backend)), life_(life), clock_(clock) {}
 
-  /// Makes a token of 64 hexadecimal digits, valid for `life` or for the configured time. Errors: those of
-  /// the back end.
+  /// Makes a token of 64 hexadecimal digits. The token is valid for `life`, or for the configured time if
+  /// `life` is absent. Errors: those of the back end.
   [[nodiscard]] Result<Secret> add(std::string name, std::string eauth, std::vector<std::string> groups,
                                    std::optional<std::chrono::milliseconds> life = {});
 
-  /// Returns the record of a valid token. Errors: authentication; unavailable. The error message is for the
-  /// log.
+  /// Returns the record of a valid token. Errors: authentication, if the token is not valid; unavailable. The
+  /// error message is for the log.
   [[nodiscard]] Result<TokenRecord> find(SecretView token) const;
 
   [[nodiscard]] Result<void> revoke(SecretView token) const;
@@ -82,8 +84,8 @@ class Tokens {
   const Clock& clock_;
 };
 
-/// Returns the strings of a JSON list. Returns std::nullopt for other values and for a list with an empty
-/// string.
+/// Reads a JSON list of group names. Returns std::nullopt if the value is not a list of strings, or if a
+/// string is empty.
 [[nodiscard]] std::optional<std::vector<std::string>> read_groups(std::optional<JsonValue> value);
 
 }  // namespace rest_fcgi::auth

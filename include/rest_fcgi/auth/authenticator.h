@@ -31,8 +31,8 @@ struct TokenLogin {
 
 /// Checks passwords and tokens, and makes the Identity of their user. An Authenticator is thread-safe.
 ///
-/// A refused client learns no cause and cannot tell an unknown user from a wrong password, not even by the
-/// time. `Logins` limits password guesses and remembers correct passwords for `auth_cache_ttl`.
+/// A refused client does not learn the cause. An unknown user and a wrong password give the same answer after
+/// the same time. `Logins` limits password guesses and remembers correct passwords for `auth_cache_ttl`.
 class Authenticator {
  public:
   /// Makes an authenticator that borrows `clock`. If `store` is null, the authenticator keeps tokens in
@@ -45,17 +45,18 @@ class Authenticator {
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
 
-  /// Returns the user of valid credentials. Calls with the same `deadline` belong to one request. Errors:
+  /// Checks credentials and returns their user. Calls with the same `deadline` belong to one request. Errors:
   /// authentication, for wrong credentials; throttled, after too many failed logins; timeout, if the check
   /// could not start before `deadline`; internal or unavailable, if a back end failed.
   [[nodiscard]] Result<Identity> authenticate(const Credentials& credentials, SteadyTime deadline);
 
-  /// Makes a token, which survives a power cut. The token is valid for `life` if `token_expire_user_override`
-  /// permits this user a choice, otherwise for `token_expire`. Errors: internal or unavailable.
+  /// Makes a token for a user. The token is valid for `life` if `token_expire_user_override` permits this
+  /// user to choose, otherwise for `token_expire`. The token survives a power cut. Errors: internal;
+  /// unavailable.
   [[nodiscard]] Result<TokenLogin> make_token(const Identity& identity,
                                               std::optional<std::chrono::milliseconds> life = {});
 
-  /// Returns the token with its user. Errors: authentication, if the token is unknown or expired;
+  /// Returns a valid token with its user. Errors: authentication, if the token is unknown or expired;
   /// unavailable.
   [[nodiscard]] Result<TokenLogin> holder(SecretView token) const;
 
@@ -76,8 +77,8 @@ class Authenticator {
 };
 
 /// Revokes the tokens of a user from the back end `eauth`, or from all back ends if `eauth` is empty. Returns
-/// the number of valid tokens. `store` may be null if tokens are in etcd. Errors: configuration, unavailable
-/// or internal. After an error, some tokens may still be valid.
+/// how many of these tokens were valid. `store` may be null if tokens are in etcd. Errors: configuration,
+/// unavailable or internal. After an error, some tokens may still be valid.
 [[nodiscard]] Result<std::size_t> revoke_tokens_of(const Options& options,
                                                    std::shared_ptr<store::Store> store,
                                                    std::string_view eauth, std::string_view username,

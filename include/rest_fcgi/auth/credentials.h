@@ -25,12 +25,12 @@ struct TokenLifeRule {
   }
 };
 
-/// The credentials of a chunk. As in Salt, a token takes precedence over a password. Borrows from the
-/// request's body.
+/// The credentials in one chunk (command) of a request. As in Salt, a token takes precedence over a password.
+/// Borrows from the request's body.
 struct Credentials {
   enum class Kind { none, eauth, token };
   Kind kind = Kind::none;
-  std::string_view eauth;  ///< The name of the back end, for the kind eauth.
+  std::string_view eauth;  ///< The name of the back end. Only for the kind `eauth`.
   std::string_view username;
   SecretView password;
   SecretView token;

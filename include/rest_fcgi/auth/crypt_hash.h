@@ -9,8 +9,8 @@
 namespace rest_fcgi::auth {
 
 /// Returns the hash of a password for a password file, made by crypt(3) with a new random salt. The function
-/// is thread-safe. Errors: internal, if the system provides no random salt; configuration, for a password
-/// that crypt(3) refuses.
+/// is thread-safe. Errors: internal, if the system gives no random salt; configuration, if crypt(3) refuses
+/// the password.
 [[nodiscard]] Result<std::string> crypt_hash(SecretView password);
 
 }  // namespace rest_fcgi::auth

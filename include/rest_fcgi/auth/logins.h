@@ -25,22 +25,23 @@ namespace rest_fcgi::auth {
 
 class RevocationList;
 
-/// The result of a successful check, which all requests with the same credentials share.
+/// The result of a successful check of credentials. All requests with these credentials share it.
 struct Grant {
   std::string name;
   std::string eauth;
   std::vector<std::string> groups{};
-  /// A token of the Salt master that later calls use instead of the credentials. May be empty.
+  /// A token of the Salt master. Later calls use this token instead of the credentials. Empty if there is no
+  /// such token.
   Secret token{};
   WallTime expire = WallTime::max();  ///< The time at which the token expires, by the master's clock.
   WallTime start{};                   ///< The time at which the token was made, by the master's clock.
   std::chrono::seconds keep = std::chrono::seconds::max();
-  /// The rights in the master's token, in the form of `external_auth`. JSON `null` allows nothing. If the
-  /// rights are absent, the rules of the configuration file apply.
+  /// The rights that the master's token contains, in the form of `external_auth`. JSON `null` allows nothing.
+  /// If the token contains no rights, this member is absent and the rules of the configuration file apply.
   std::optional<Json> auth_list{};
 };
 
-/// Counts for the metrics the logins with a password, by their result. Thread-safe.
+/// Counts the logins with a password by their result, for the metrics. Thread-safe.
 class LoginCounts {
  public:
   enum class What : std::size_t {
@@ -59,41 +60,43 @@ class LoginCounts {
 };
 
 /// Checks credentials with a back end or with a Salt master, limits password guesses, and remembers correct
-/// credentials. Threads with the same credentials share one check. Logins keeps keyed digests instead of
-/// passwords, and its memory is bounded. Logins is thread-safe.
+/// credentials. If several threads bring the same credentials, one thread checks them for all. Logins keeps
+/// keyed digests instead of passwords, and its memory is bounded. Logins is thread-safe.
 class Logins {
  public:
   using Outcome = Result<std::shared_ptr<const Grant>>;
 
-  /// Checks credentials. Errors: authentication, if the credentials are wrong, with the cause for the log;
-  /// others, if the check itself failed. An error with the kind internal or with `counts_as_guess` counts as
-  /// a password guess.
+  /// A function that checks credentials. Errors: authentication, if the credentials are wrong, with the cause
+  /// for the log; other errors, if the check could not be made. The error internal, and any error with
+  /// `counts_as_guess`, count as a password guess too.
   using Check = std::function<Result<Grant>(const Credentials&)>;
 
-  /// Makes Logins that remember a grant for `ttl`. If `ttl` is 0, only chunks of one request share a grant.
-  /// `clock` must outlive the object. `revocations` and `counts` may be null.
+  /// Makes a Logins object that remembers a Grant for the time `ttl`. If `ttl` is 0, only the chunks
+  /// (commands) of one request share a Grant. `clock` must outlive the object. `revocations` and `counts` may
+  /// be null.
   static std::unique_ptr<Logins> make(const LoginGuardOptions& guard, std::chrono::seconds ttl,
                                       const Clock& clock, std::shared_ptr<store::Store> store,
                                       std::shared_ptr<RevocationList> revocations = nullptr,
                                       std::shared_ptr<LoginCounts> counts = nullptr);
   virtual ~Logins() = default;
 
-  /// Returns a remembered grant of these credentials, or the result of `check`. Another thread may call
-  /// `check`. Logins with the same `deadline` belong to one request, which checks equal credentials once. A
-  /// different `stamp` makes a remembered grant invalid. Failures of tokens are not counted.
+  /// Returns a remembered Grant of these credentials, or the result of `check`. If another thread is checking
+  /// these credentials, waits for the result of that thread. Calls with the same `deadline` belong to one
+  /// request, which checks equal credentials only once. A Grant that was remembered with another `stamp` is
+  /// not used. Wrong tokens do not count as password guesses.
   ///
   /// Errors: authentication, always with the same text; throttled, after too many failed logins; unavailable,
   /// if logins occupy too many threads; timeout, at `deadline`; those of `check`.
   [[nodiscard]] virtual Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
                                       std::string_view stamp = {}) = 0;
 
-  /// Works as `login` for a password but always calls `check`, so that each login gets its own token.
+  /// Checks a password like `login`, but always calls `check`, so that each login gets its own token.
   [[nodiscard]] virtual Outcome login_anew(const Credentials& credentials, const Check& check,
                                            SteadyTime deadline) = 0;
 
-  /// Calls `attempt`, which sends the credentials to the master, under the limit on password guesses. An
-  /// error of the kind authentication counts as a guess. Errors: those of `login` and `attempt`. REQUIRES:
-  /// the credentials are of the kind eauth.
+  /// Calls `attempt`, which sends the credentials to the master. The limit on password guesses applies. The
+  /// error authentication counts as a guess. Errors: those of `login` and `attempt`. REQUIRES: the
+  /// credentials are of the kind eauth.
   [[nodiscard]] virtual Result<void> guarded(const Credentials& credentials,
                                              const std::function<Result<void>()>& attempt,
                                              SteadyTime deadline) = 0;
@@ -102,7 +105,7 @@ class Logins {
   /// revocation list.
   [[nodiscard]] virtual Result<void> log_out(const Credentials& credentials, const Grant& grant) = 0;
 
-  /// Forgets a grant whose token the master refuses.
+  /// Forgets a remembered Grant. The caller uses this if the master refuses the Grant's token.
   virtual void forget(const Credentials& credentials, const Grant& grant) = 0;
 };
 

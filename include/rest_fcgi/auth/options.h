@@ -13,31 +13,34 @@
 
 namespace rest_fcgi::auth {
 
-/// Conditions on the arguments of a call. All conditions have to hold. An absent pattern allows any value.
-/// Unless `others` is true, a call must not have arguments without a condition.
+/// Conditions on the arguments of a function call. The call has to fulfil all conditions. An absent pattern
+/// allows any value. If `others` is false, the call must not have further arguments.
 struct ArgumentCondition {
   std::vector<std::optional<std::string>> args;
   std::vector<std::pair<std::string, std::optional<std::string>>> kwargs;
-  bool others = false;  ///< Whether a call may have arguments without a condition, as in Salt.
+  /// Whether a call may have arguments that have no condition. Salt allows such arguments.
+  bool others = false;
 };
 
-/// A function name or pattern with conditions. At least one condition has to hold.
+/// A function name or pattern, with conditions on the arguments. A call has to fulfil at least one item of
+/// `conditions`.
 struct FunctionRule {
   std::string pattern;
   std::vector<ArgumentCondition> conditions;
-  std::string where{};  ///< The place `FILE:LINE` of the rule, or empty.
+  std::string where{};  ///< Where the rule is, as `FILE:LINE`. May be empty.
 };
 
 struct Rule {
-  /// The place where the functions may run: a compound target of minions, or `@runner`, `@wheel` or `@jobs`
-  /// for functions of the master. Empty for any minion.
+  /// Where the functions may run: a compound target of minions, or `@runner`, `@wheel` or a module such as
+  /// `@jobs` for functions of the master. Empty means any minion.
   std::string scope;
-  /// The allowed functions. For `@runner` and similar scopes, an empty list allows all functions.
+  /// The allowed functions. If `scope` begins with `@`, an empty list allows all functions of the scope.
   std::vector<FunctionRule> functions;
-  std::string where{};  ///< The place `FILE:LINE` of the rule, or empty.
+  std::string where{};  ///< Where the rule is, as `FILE:LINE`. May be empty.
 };
 
-/// The rules of a user, of a group (`GROUP%`), or of every user without an entry (`*`).
+/// An entry of `external_auth`: the rules of a user, of a group (`GROUP%`), or of every user without another
+/// entry (`*`).
 struct Principal {
   std::string name;
   std::vector<Rule> rules;
@@ -45,31 +48,35 @@ struct Principal {
 
 struct EauthOptions {
   std::string name;
-  /// The names and values of options such as `^filename`, without the `^`.
+  /// The names and values of the back end's options. An option such as `^filename` has its name here without
+  /// the `^`.
   std::vector<std::pair<std::string, std::string>> settings;
   std::vector<Principal> principals;
 };
 
-/// The limits on password guesses. A failure is a failed login.
+/// The limits on password guesses. A failure is a login that failed.
 struct LoginGuardOptions {
-  /// The number of failures after which a user is refused at an address. 0 turns off all limits on guesses.
+  /// The number of failures after which logins of a user from an address are refused. 0 turns off all limits
+  /// on guesses.
   unsigned tries = 10;
-  unsigned address_tries = 100;      ///< The number of failures after which an address is refused.
+  /// The number of failures after which all logins from an address are refused.
+  unsigned address_tries = 100;
   std::chrono::seconds window{300};  ///< The time span in which failures are counted.
-  std::chrono::seconds refuse{300};  ///< The time for which a user or address is refused.
+  std::chrono::seconds refuse{300};  ///< How long logins are then refused.
   std::size_t threads = 1024;
-  std::size_t max_delayed = 64;  ///< How many threads may delay replies to failures.
-  /// How many threads may wait until other attempts have ended, or until a password's hash can be computed.
+  std::size_t max_delayed = 64;  ///< How many threads may sleep before they answer a failed login.
+  /// How many threads may wait until other logins have ended, or until they may compute the hash of a
+  /// password.
   std::size_t max_queued = 512;
 };
 
 struct PamOptions {
   std::string service = "login";  ///< The name of a file in /etc/pam.d: Salt's `auth.pam.service`.
   std::string helper;             ///< The path of rest_fcgi_pam, or `unix:PATH` of its socket.
-  /// The number of concurrent conversations with PAM.
+  /// The largest number of helper processes, and so of concurrent conversations with PAM.
   std::size_t max_helpers = 4;
-  std::size_t max_waiting = 64;  ///< How many threads may wait for a PAM conversation.
-  /// The longest wait for a PAM conversation, and the longest wait for PAM's answer.
+  std::size_t max_waiting = 64;  ///< How many threads may wait for a free helper process.
+  /// How long a login waits for a free helper process, and how long it waits for PAM's answer.
   std::chrono::milliseconds timeout{30000};
 };
 
@@ -84,11 +91,11 @@ struct Options {
   Secret sharedsecret;
   /// Whether the back end `auto` accepts any password, for tests only.
   bool allow_auto_eauth = false;
-  /// The cluster with the tokens. Absent if the store holds the tokens.
+  /// The etcd cluster that stores tokens. Absent if the SQLite store has the tokens.
   std::optional<TokensInEtcd> tokens_in_etcd;
   std::chrono::seconds token_expire{43200};
   TokenLifeRule token_expire_user_override;
-  /// How long a correct password is remembered. 0 if each request checks the password.
+  /// How long a correct password is remembered. If 0, each request checks its password again.
   std::chrono::seconds auth_cache_ttl{30};
   LoginGuardOptions login_guard;
   PamOptions pam;

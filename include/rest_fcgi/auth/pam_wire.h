@@ -10,18 +10,18 @@
 
 #include "rest_fcgi/core/secret.h"
 
-/// The protocol with the helper rest_fcgi_pam over a stream socket. A frame is the length of its body (4
-/// bytes, big-endian) and the body, which begins with the protocol's version. Answers have the order of the
-/// requests.
+/// The protocol between rest_fcgi and its helper rest_fcgi_pam over a stream socket. A message is a frame:
+/// the length of the body (4 bytes, big-endian) and then the body. The body begins with the protocol's
+/// version. The helper answers the requests in their order.
 namespace rest_fcgi::auth::pam {
 
 inline constexpr std::size_t kHeader = 4;           ///< The size of the length field in bytes.
 inline constexpr std::size_t kMaxBody = 64 * 1024;  ///< The largest body in bytes.
-inline constexpr std::size_t kMaxField = 4096;      ///< The longest text in bytes.
+inline constexpr std::size_t kMaxField = 4096;      ///< The longest text in a body, in bytes.
 
 enum class Ask : std::uint8_t {
   verify = 1,
-  check = 2,  ///< Asks the helper whether logins can work.
+  check = 2,  ///< Asks the helper whether logins with a PAM service can work.
 };
 
 struct Request {
@@ -37,7 +37,8 @@ enum class Outcome : std::uint8_t {
   refused = 2,      ///< PAM refused the login.
   failed = 3,       ///< PAM or the helper does not work.
   unavailable = 4,  ///< A service that PAM needs does not answer now.
-  busy = 5,         ///< The helper did not ask PAM, because too many passwords were wrong.
+  /// The helper did not ask PAM, because too many passwords were wrong in the last seconds.
+  busy = 5,
 };
 
 struct Answer {
@@ -46,20 +47,21 @@ struct Answer {
   std::vector<std::string> groups{};  ///< The user's groups, if the outcome is good.
 };
 
-/// Returns the frame, or no bytes if a text is too long.
+/// Returns a message as a frame. Returns no bytes if one of its texts is too long.
 [[nodiscard]] WipedBytes to_frame(const Request& request);
 [[nodiscard]] WipedBytes to_frame(const Answer& answer);
 
-/// Returns the length in a frame's first `kHeader` bytes. Returns std::nullopt for more than `kMaxBody`.
+/// Returns the length of the body, which the first `kHeader` bytes of a frame contain. Returns std::nullopt
+/// if the length is more than `kMaxBody`.
 [[nodiscard]] std::optional<std::size_t> body_size(std::string_view header);
 
-/// Reads the body of a frame. Returns std::nullopt if the body is malformed or has another version. A request
-/// borrows from `body`.
+/// Reads the body of a frame. Returns std::nullopt if the body is malformed or has another protocol version.
+/// The Request borrows from `body`.
 [[nodiscard]] std::optional<Request> read_request(std::string_view body);
 [[nodiscard]] std::optional<Answer> read_answer(std::string_view body);
 
-/// Returns whether the text can be the name of a system user, which PAM modules use in log lines and file
-/// names.
+/// Returns whether the text is safe as a user name for PAM. PAM modules write the name into logs and use it
+/// in file names.
 [[nodiscard]] bool is_username(std::string_view text);
 
 [[nodiscard]] bool is_service(std::string_view text);

@@ -18,9 +18,9 @@
 
 namespace rest_fcgi::auth {
 
-/// Limits how many credentials are checked at the same time. Each client network has a queue, and threads of
-/// all queues are admitted in rotation. If too many threads wait, the last thread of the longest queue is
-/// refused. A PasswordHashLimiter is thread-safe.
+/// Limits how many threads check credentials at the same time. The threads of each client network wait in a
+/// queue, and the limiter admits one thread of each queue in turn. If too many threads wait, the last thread
+/// of the longest queue is refused. A PasswordHashLimiter is thread-safe.
 class PasswordHashLimiter {
  public:
   struct Limits {
@@ -33,7 +33,8 @@ class PasswordHashLimiter {
     std::string network;
     void operator()(PasswordHashLimiter* limiter) const noexcept { limiter->leave(network); }
   };
-  /// The permission for a check. The limiter must outlive the Pass, and the Pass must outlive the check.
+  /// The permission to run a check. The thread keeps the Pass until its check has ended. The limiter must
+  /// outlive the Pass.
   using Pass = std::unique_ptr<PasswordHashLimiter, Leave>;
 
   explicit PasswordHashLimiter(const Limits& limits) : limits_(limits) {}
@@ -49,13 +50,13 @@ class PasswordHashLimiter {
  private:
   struct Waiter {
     const std::string& network;
-    std::uint64_t round;  // Threads with a smaller number are admitted first.
+    std::uint64_t round;  // The limiter admits threads with a smaller `round` first.
     enum class State { waits, has_turn, is_refused } state = State::waits;
     std::condition_variable woken{};
   };
   using Waiters = std::list<Waiter*>;
 
-  // REQUIRES: callers of the functions from `may_enter` to `admit` hold `mutex_`.
+  // REQUIRES: the caller of a function from `may_enter` to `admit` holds `mutex_`.
   [[nodiscard]] bool may_enter(const std::string& network) const;
   [[nodiscard]] Waiters::iterator next();
   [[nodiscard]] std::uint64_t round_of(std::string_view network) const;
@@ -67,14 +68,14 @@ class PasswordHashLimiter {
 
   const Limits limits_;
   mutable std::mutex mutex_;
-  std::size_t inside_ = 0;  // The number of running checks. `mutex_` guards this and all members below.
+  std::size_t inside_ = 0;  // The number of running checks. `mutex_` guards `inside_` and all members below.
   std::unordered_map<std::string, std::size_t> of_network_;
-  std::uint64_t round_ = 0;  // The highest `Waiter::round` of all admitted threads.
+  std::uint64_t round_ = 0;  // The highest `Waiter::round` of all threads that were admitted.
   Waiters waiters_;
 };
 
-/// Returns a limiter for the `file` back end, with as many concurrent hashes as the host has cores, but at
-/// most 8.
+/// Makes the limiter for the back end `file`. It allows as many concurrent checks as the host has cores, but
+/// at most 8.
 [[nodiscard]] std::shared_ptr<PasswordHashLimiter> make_hash_limiter(const LoginGuardOptions& options);
 
 }  // namespace rest_fcgi::auth

@@ -21,22 +21,23 @@ struct CallArguments {
   std::span<const JsonMember> kwargs;
 };
 
-/// The parts of a function call that rules check. Borrows its texts.
+/// The parts of a function call that the rules of `external_auth` check. Borrows its texts.
 struct FunctionCall {
   std::string_view name;
   CallArguments sent;
 
-  /// The arguments that the function receives, if they differ from `sent`. Rules have to allow `sent` too.
+  /// The arguments that the function receives. Absent if they are equal to `sent`. If present, the rules have
+  /// to allow both `sent` and `received`.
   std::optional<CallArguments> received{};
 };
 
-/// A function that returns whether a compound target contains every minion that the call reaches. The
-/// function returns false for a call that reaches no minion.
+/// A function that returns whether a compound target contains every minion that a call reaches. The function
+/// returns false if the call reaches no minion.
 using TargetsWithin = std::function<bool(std::string_view compound)>;
 
 enum class Form { runner, wheel };
 
-/// A target of minions in `external_auth`. Borrows from the Permissions.
+/// A target in a rule of `external_auth`, with the place of the rule. Borrows from the Permissions.
 struct RuleTarget {
   std::string_view compound;
   std::string_view where;
@@ -44,18 +45,20 @@ struct RuleTarget {
   std::string_view principal;
 };
 
-/// A user of a back end, whether logged in or not.
+/// A user of a back end. The user need not be logged in.
 struct Subject {
   std::string_view eauth;
   std::string_view name;
   std::span<const std::string> groups{};
 };
 
-/// An entry of `external_auth` that applies to a user and names a function. Borrows from the Permissions.
+/// The result of matching one rule with a call of a user: a rule that names the function, and whether the
+/// rule allows the call. Borrows from the Permissions.
 struct Finding {
   enum class Kind {
     allows,
-    other_target,  ///< The call reaches no minion, or a minion outside the rule's target.
+    /// The call reaches a minion that the rule's target does not contain, or reaches no minion.
+    other_target,
     other_arguments,
   };
   Kind kind;
@@ -65,40 +68,41 @@ struct Finding {
   std::string_view where;
 };
 
-/// The rules of `external_auth`, in the grammar of Salt's page "Access Control System". Every call that Salt
-/// 3006 refuses (`CkMinions`) is refused. deploy/configuration.md lists the calls that only this program
-/// refuses. Permissions are immutable and thread-safe.
+/// The rules of `external_auth`, in the grammar of Salt's page "Access Control System". Permissions refuse
+/// every call that Salt 3006 refuses (`CkMinions`). deploy/configuration.md lists the calls that Salt allows
+/// but this program refuses. Permissions are immutable and thread-safe.
 class Permissions {
  public:
-  /// Compiles the rules. Errors: configuration, with file and line of the rule, for a malformed or
-  /// unsupported pattern.
+  /// Compiles the rules of `external_auth`. Errors: configuration, for a malformed or unsupported pattern.
+  /// The message has file and line of the rule.
   static Result<std::unique_ptr<Permissions>> make(const std::vector<EauthOptions>& external_auth);
   ~Permissions();
   Permissions(const Permissions&) = delete;
   Permissions& operator=(const Permissions&) = delete;
 
-  /// Returns whether the user may run all of these functions on the targeted minions. Returns false if
+  /// Returns whether the user may make all of these calls on the minions that they reach. Returns false if
   /// `calls` is empty.
   [[nodiscard]] bool allow_local(const Identity& identity, std::span<const FunctionCall> calls,
                                  const TargetsWithin& within) const;
 
-  /// Returns whether the user may run this runner or wheel. Returns false for a name without exactly one dot.
+  /// Returns whether the user may run this runner or wheel. Returns false if the function's name does not
+  /// have exactly one dot.
   [[nodiscard]] bool allow_master(const Identity& identity, Form form, const FunctionCall& call) const;
 
-  /// Returns the entries that apply to a call of this user, in the order of the file. An entry of the kind
-  /// `allows` allows the call.
+  /// Returns the rules of this user that name the function of the call, in the order of the file. If at least
+  /// one Finding has the kind `allows`, the call is allowed.
   [[nodiscard]] std::vector<Finding> explain_local(const Subject& subject, const FunctionCall& call,
                                                    const TargetsWithin& within) const;
   [[nodiscard]] std::vector<Finding> explain_master(const Subject& subject, Form form,
                                                     const FunctionCall& call) const;
 
-  /// Returns the rules that a login shows the user, such as `["test.ping", {"ms-0": ["test.echo"]}]`, or `{}`
-  /// without rules. As in Salt, the rules of `*` are always shown (`sum_permissions` and `sorted_permissions`
-  /// in Salt's netapi).
+  /// Returns the rules that the reply to a login shows, such as `["test.ping", {"ms-0": ["test.echo"]}]`.
+  /// Returns `{}` if there are no rules. As in Salt, the reply always shows the rules of `*`
+  /// (`sum_permissions` and `sorted_permissions` in Salt's netapi).
   [[nodiscard]] Json shown(const Subject& subject) const;
 
-  /// Returns which events a user may see. The rule `@events` or all rights give `all`, and any other rule
-  /// gives `own`.
+  /// Returns which events a user may see. A user with the rule `@events` or with all rights may see all
+  /// events. A user with any other rule may see the events of this user's own jobs.
   [[nodiscard]] EventScope event_scope(const Subject& subject) const;
 
   /// Returns whether the user has the rule `@metrics`.
@@ -116,12 +120,12 @@ class Permissions {
 /// `Permissions::make` refuses.
 [[nodiscard]] bool matches_any(std::string_view pattern, std::span<const std::string> names);
 
-/// Returns the rules in a master's token (`Grant::auth_list`), for every user of this back end. Malformed
-/// entries allow nothing.
+/// Makes Permissions from the rights in a token of a Salt master (`Grant::auth_list`). The rules apply to
+/// every user of the back end `eauth`. Malformed entries allow nothing.
 [[nodiscard]] std::unique_ptr<Permissions> permissions_in_token(const std::string& eauth, const Json& rights);
 
-/// Removes the rules that `Permissions::make` would refuse, and returns a message for each. A user without
-/// remaining rules keeps an empty entry, so that the rules of `*` do not apply.
+/// Removes the rules that `Permissions::make` would refuse, and returns a message for each removed rule. If a
+/// user has no rules afterwards, the user's entry stays, so that the rules of `*` do not apply.
 [[nodiscard]] std::vector<std::string> drop_bad_rules(std::vector<EauthOptions>& external_auth);
 
 }  // namespace rest_fcgi::auth

@@ -20,10 +20,10 @@ class RevocationList {
 
   [[nodiscard]] Result<bool> has(SecretView token) const;
 
-  /// Returns whether the user's tokens that were made at `start` were revoked.
+  /// Returns whether a token of the user that was made at `start` is revoked.
   [[nodiscard]] Result<bool> has_user(std::string_view eauth, std::string_view name, WallTime start) const;
 
-  /// Revokes a token, which expires at `expire`. The revocation survives a power cut.
+  /// Revokes a token. `expire` is the time at which the token expires. The revocation survives a power cut.
   [[nodiscard]] Result<void> add(SecretView token, WallTime expire);
 
   /// Revokes all tokens of a user that were made until `made_until`. An empty `eauth` means all back ends.
@@ -32,7 +32,8 @@ class RevocationList {
 
  private:
   const std::shared_ptr<store::Store> store_;
-  store::Store::Registration cleaning_;  // The registered task ends before the other members are destroyed.
+  // The destructor of this member runs first and waits for the task, which uses the other members.
+  store::Store::Registration cleaning_;
 };
 
 }  // namespace rest_fcgi::auth

@@ -14,15 +14,16 @@ struct RsaPair {
   Secret priv;
   std::string pub;
 
-  /// Makes a new pair. The call takes up to a second. Errors: internal.
+  /// Makes a new pair of keys. The call takes up to a second. Errors: internal.
   static Result<RsaPair> make(int bits);
 };
 
-/// Returns the lines between the first and the last line of a PEM text, from which Salt makes fingerprints.
+/// Returns a PEM text without its first and its last line. Salt makes fingerprints from this part.
 [[nodiscard]] std::string_view pem_body(std::string_view pem);
 
 /// Returns the fingerprint of a text as Salt's `key.finger` does. `hash_type` is a value of Salt's option
-/// `hash_type`. Errors: invocation, for an unknown name; configuration, if OpenSSL lacks the digest.
+/// `hash_type`. Errors: invocation, for an unknown `hash_type`; configuration, if OpenSSL does not offer the
+/// digest.
 [[nodiscard]] Result<std::string> fingerprint_of(std::string_view text, std::string_view hash_type);
 
 }  // namespace rest_fcgi::auth
