@@ -42,7 +42,7 @@ Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings&
 }
 
 /// Reserves ?2 microseconds for job ids, after the last reserved range and not before the time ?1. Ignores a
-/// stored value more than an hour after ?1, because the clock was set back.
+/// stored value more than an hour after ?1. The clock was then set back.
 constexpr const char* kReserveJids =
     "INSERT INTO meta (name, value) VALUES ('jid', ?1 + ?2) ON CONFLICT DO UPDATE SET value = ?2 +"
     " CASE WHEN value > ?1 + 3600000000 THEN ?1 ELSE max(value, ?1) END RETURNING value - ?2";
