@@ -27,7 +27,7 @@ class LocalCaller {
  public:
   using Addressee = std::shared_ptr<master::Addressee>;
 
-  /// A call to publish. Borrows all members except `selection`.
+  /// A call that is published to minions. Borrows all members except `selection`.
   struct Request {
     const lowstate::LocalCall& call;
     std::string_view user;
@@ -49,7 +49,7 @@ class LocalCaller {
   /// job cache gets returns. Fails with `invocation` for a used jid, `unavailable` or `internal`.
   [[nodiscard]] Result<master::Job> run(const Request& request, const Addressee& returns);
 
-  /// Answers a publication without running a function. Saves nothing in the job cache.
+  /// Answers a Publication such as a ping, without running a function. Saves nothing in the job cache.
   [[nodiscard]] master::Job answer(const Request& request, const master::Publication& publication);
 
  private:

@@ -54,7 +54,8 @@ void write_joined(JsonWriter& writer, const JsonValue& base, const JsonValue& ov
 
 [[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);
 
-/// Splits a line at its first colon, and strips both texts. Without a colon, returns two empty texts.
+/// Splits a line at its first colon, and strips white space from the texts before and after the colon.
+/// Without a colon, returns two empty texts.
 [[nodiscard]] std::pair<std::string_view, std::string_view> key_and_value(std::string_view line);
 
 }  // namespace rest_fcgi::embedded

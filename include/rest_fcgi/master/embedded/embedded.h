@@ -20,7 +20,7 @@
 /// The engine `embedded`: minions in this process, without Salt.
 namespace rest_fcgi::embedded {
 
-/// A function or target in a rule of `external_auth` that matches no function or minion.
+/// A function or target that a rule of `external_auth` names, although no function or minion matches it.
 struct UnmatchedRulePart {
   std::string place;               ///< The place of the rule: `FILE:LINE: external_auth: BACK END: USER`.
   std::string text;                ///< The function or target of the rule, as in the file.

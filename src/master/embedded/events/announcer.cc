@@ -33,7 +33,8 @@ struct Redaction {
 
 void write_without_secrets(JsonWriter& writer, const JsonValue& value, const Redaction& redaction);
 
-/// Returns whether `key` is the name of a secret. Null, booleans and counts are never secret.
+/// Returns whether `key` is the name of a secret. Null and booleans are never secret. For a plural name such
+/// as `tokens`, a number is not secret.
 bool is_secret(std::string_view key, const JsonValue& value) {
   using Kind = JsonValue::Kind;
   if (value.is(Kind::null) || value.is(Kind::boolean)) return false;

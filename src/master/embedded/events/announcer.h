@@ -21,7 +21,7 @@ namespace rest_fcgi::embedded {
 
 struct EventText;
 
-/// Returns whether the job is a call of a runner or wheel. The job's function is `runner.NAME` or
+/// Returns whether the job is a call of a runner or wheel. The function of such a job is `runner.NAME` or
 /// `wheel.NAME`, and its only minion is a master.
 [[nodiscard]] bool is_master_call(const returner::Load& load);
 

@@ -217,8 +217,8 @@ CmdParser::Problem CmdParser::parse_shell() {
   return Raised::command_error(format("The shell {} is not available", shell_));
 }
 
-/// Collects the variables from `env`, the C locale, the login of `runas`, and this process. An earlier source
-/// overrides a later source. `prepend_path` is put in front of the resulting PATH.
+/// Collects the variables from `env`, the C locale, the login of the user `runas`, and this process. An
+/// earlier source overrides a later source. `prepend_path` is put in front of the resulting PATH.
 CmdParser::Problem CmdParser::parse_environment() {
   StringMap variables;
   if (Problem problem = add_variables(option(options_, "env"), variables)) return problem;

@@ -12,7 +12,7 @@ using Steps = std::vector<std::string_view>;
 /// The result of a lookup: a value, absent for a missing key, or an error for a wrong key or delimiter.
 using Traversed = std::variant<std::optional<JsonValue>, Raised>;
 
-/// Returns the steps of a key, which is a text such as `pkg:apache` or a list of steps. Without `delimiter`,
+/// Returns the steps of a key. A key is a text such as `pkg:apache`, or a list of steps. Without `delimiter`,
 /// `:` separates the steps. If `delimiter` is null, white space separates the steps.
 std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<JsonValue>& delimiter) {
   Steps steps;

@@ -43,8 +43,8 @@ StringMap find_installed_modules(const std::string& folder) {
   return files;
 }
 
-/// Returns whether a value reports the failure of its function. As in Salt, this is an object with a false
-/// `result` or `success`.
+/// Returns whether the value that a function returned reports a failure. As in Salt, such a value is an
+/// object with a false `result` or `success`.
 bool reports_failure(const Json& value) {
   const std::string& text = value.text();
   if (!text.starts_with('{')) return false;

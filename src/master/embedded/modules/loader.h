@@ -50,7 +50,7 @@ struct JobContext {
   std::string_view user;
   std::string_view tgt_type;
   std::string_view ret;
-  std::string_view tgt_json;  ///< The job's `tgt` as JSON text; a list of ids for a batch or subset.
+  std::string_view tgt_json;  ///< The job's `tgt` as JSON text. For a batch or subset, a list of ids.
   const lowstate::Function& published;  ///< The published function with its arguments.
 };
 

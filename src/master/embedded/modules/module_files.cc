@@ -60,13 +60,14 @@ bool is_not_finite(std::string_view word) {
   return name.find('e') != std::string::npos && std::isinf(std::strtod(name.c_str(), nullptr));
 }
 
-/// Returns the UTF-16 code unit of an escape `\uXXXX` at the start of the text, or 0 for other text.
+/// Returns the UTF-16 code unit of an escape `\uXXXX` at the start of the text. Returns 0 for any other text.
 unsigned escaped_unit(std::string_view text) {
   if (text.size() < 6 || !text.starts_with("\\u")) return 0;
   return parse_number<unsigned>(text.substr(2, 4), 16).value_or(0);
 }
 
-/// Returns how many bytes of the escape at the start of the text are kept. Returns 0 for a lone surrogate.
+/// Returns the size in bytes of the JSON escape at the start of the text, as far as the escape is copied
+/// unchanged. Returns 0 for a lone surrogate.
 std::size_t escape_length(std::string_view text) {
   const auto is_between = [](unsigned unit, unsigned low, unsigned high) {
     return unit >= low && unit <= high;

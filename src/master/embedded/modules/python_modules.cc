@@ -10,8 +10,8 @@
 namespace rest_fcgi::embedded {
 namespace {
 
-// Time limits in which Python loads one module and all modules. A Python that the configuration sets may
-// import Salt, which takes more time.
+// Time limits in which Python loads one module, and all modules. The longer limits are for a configured
+// Python, which may import Salt.
 constexpr double kLoadSeconds = 2;
 constexpr double kSaltLoadSeconds = 10;
 constexpr std::chrono::milliseconds kIndexTime = std::chrono::seconds(20);
@@ -73,7 +73,7 @@ Reply reply_of(const JsonValue& answer) {
 }  // namespace
 
 /// Reads the output lines of a loader program. A line may ask for the call of a function, and the program
-/// gets the function's return as the answer. Keeps the last line.
+/// gets the function's return as the answer. The last line is the program's result.
 class PythonRunner::LoaderOutput {
  public:
   /// If `context` is null, the loader program cannot call functions.
@@ -85,7 +85,7 @@ class PythonRunner::LoaderOutput {
     if (!fun) return "";
     is_valid_ = false;
     const Reply reply = call(std::string(fun->text()), document_.root());
-    // The program is ended after the deadline and gets no reply.
+    // The program gets no answer after the deadline, because it is ended then.
     const bool is_late =
         context_ != nullptr && SteadyTime::clock::now() >= context_->deadline.value_or(SteadyTime::max());
     return is_late ? "" : line_of(reply);

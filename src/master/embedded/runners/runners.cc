@@ -107,8 +107,8 @@ Result<Json> status(const MasterContext& context, const BoundArguments& argument
   return Json::trusted(format("{{\"up\": {}, \"down\": []}}", ids->text()));
 }
 
-/// Returns the present minions. `subset` is a list of ids, a comma-separated text of ids, or null for all
-/// minions.
+/// Returns the minions of `subset`, for the runners that list connected minions. All minions of this process
+/// count as connected. `subset` is a list of ids, a comma-separated text of ids, or null for all minions.
 Result<Json> present(const MasterContext& context, const BoundArguments& arguments) {
   const JsonValue subset = arguments["subset"];
   std::vector<std::string_view> ids;

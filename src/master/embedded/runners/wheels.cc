@@ -41,7 +41,7 @@ Result<Json> list_all(const MasterContext& context, const BoundArguments&) {
   });
 }
 
-/// Returns the key status for `match`. Like Salt, compares only the first letters.
+/// Returns the status of keys that `match` names. As in Salt, the first letters of `match` are enough.
 std::string_view status_named(std::string_view match) {
   if (match.starts_with("acc")) return kAccepted;
   if (match.starts_with("pre") || match.starts_with("un")) return "minions_pre";

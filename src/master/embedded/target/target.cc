@@ -100,8 +100,8 @@ bool looks_into_pillar(const Step& step) {
   return list != nullptr && list->uses_pillar;
 }
 
-/// Evaluates a compiled target for one minion in three-valued logic. An operand that compares pillar data
-/// which the caller may not read has the result `unknown`.
+/// Evaluates a compiled target for one minion in three-valued logic. The result of an operand is `unknown` if
+/// the operand compares pillar data without the caller's permission to read the data.
 class Evaluation {
  public:
   enum class Truth : unsigned char { no, unknown, yes };

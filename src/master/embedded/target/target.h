@@ -84,8 +84,8 @@ enum class Operator { negation, both, either };
 /// matches. An operator replaces the last values by their combination.
 using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 
-/// Compiles a target of any type except `compound`. `target.list` has the ids of a list target. Fails with
-/// `invocation`.
+/// Compiles a target of any type except `compound`. Fails with `invocation`. REQUIRES: `target.list` has the
+/// ids if the target is a list.
 [[nodiscard]] Result<Step> compile_operand(const lowstate::Target& target, const Nodegroups& nodegroups);
 
 [[nodiscard]] std::vector<std::string_view> split_ids(std::string_view list);
@@ -144,7 +144,7 @@ using CanReadPillar = std::function<bool(std::size_t position)>;
 [[nodiscard]] Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
                                                const CanReadPillar& can_read_pillar);
 
-/// Returns the minions with the ids, and the ids that no minion has.
+/// Selects the minions whose ids are in `ids`. The result also has the ids that no minion has.
 [[nodiscard]] Selection select_ids(const Minions& minions, const std::vector<std::string_view>& ids);
 
 /// The compiled targets of all rules of `external_auth`. Immutable; thread-safe.

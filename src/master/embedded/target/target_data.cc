@@ -150,8 +150,8 @@ Result<void> DataMatcher::compile_patterns() {
       first_error = regex.error();
     }
   }
-  // At least one possible pattern must be valid. `a:(b:c)` is accepted, because `(b:c)` is a valid pattern,
-  // although `c)` is not.
+  // The expression must have at least one valid pattern. `a:(b:c)` is accepted, because `(b:c)` is a valid
+  // pattern, although `c)` is not.
   const bool has_value =
       std::any_of(ends.begin(), ends.end(), [this](std::size_t end) { return patterns_.contains(end); });
   if (has_value || ends.empty()) return {};
