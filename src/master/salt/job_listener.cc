@@ -12,7 +12,8 @@ namespace {
 
 using Kind = PackedValue::Kind;
 
-/// Returns the return code. For a compound call, returns the largest code of its functions.
+/// Returns the return code of a minion's return. For a compound call, returns the largest code of its
+/// functions.
 int retcode_of(const PackedValue& field) {
   std::int64_t worst = field.kind == Kind::integer ? field.integer : 0;
   if (field.kind == Kind::map) {

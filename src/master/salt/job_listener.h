@@ -48,8 +48,8 @@ struct ReturnOptions {
 /// Returns the minions to which a syndic passed the job. Returns an empty list for another event.
 [[nodiscard]] std::vector<std::string> read_syndic(std::string_view data);
 
-/// Passes on the returns of one published job, as long as the mailbox exists. Ignores returns of unexpected
-/// minions, returns with another function or user, and repeated returns of a minion.
+/// Passes on the returns of one published job, as long as their Addressee exists. Ignores returns of
+/// unexpected minions, returns with another function or user, and repeated returns of a minion.
 class JobListener final : public Listener {
  public:
   struct Options {
@@ -93,7 +93,7 @@ class RunnerListener final : public Listener {
     begun,  ///< The master has reported the start of the runner.
     ended,  ///< The runner has returned, or the bus was lost.
   };
-  /// Waits for the first event until the time `until`. Thread-safe.
+  /// Waits for the first event of the runner, at most until `until`. Thread-safe.
   [[nodiscard]] Seen wait_until(SteadyTime until);
 
  private:

@@ -3,20 +3,21 @@
 
 // clang-format off
 /// Differences between the release series of Salt's master that concern this engine. A master does not tell its version,
-/// so the engine recognizes each difference by what it receives. Source: all three series in operation.
+/// so the engine recognizes each difference by the data that it receives. Source: running masters of all three series.
 ///
-/// | what                        | 3006.28      | 3007.15  | 3008.3     | how the engine handles it                    |
-/// | --------------------------- | ------------ | -------- | ---------- | -------------------------------------------- |
-/// | events on their stream      | with lengths | bare     | bare       | by the first byte: `framing_of`              |
-/// | event with the tag `<jid>`  | yes          | yes      | no         | is never waited for                          |
-/// | `_stamp` of an event        | no zone      | no zone  | `+00:00`   | is passed on unchanged                       |
-/// | `data._stamp` of a wheel    | yes          | yes      | on failure | is passed on unchanged                       |
-/// | frames before the empty one | answered     | answered | refused    | are never sent: one request on a connection  |
-/// | unknown runner              | a return     | a return | no event   | `SaltMaster::wait_until_started`             |
-/// | file of a token             | its text     | its text | with `.p`  | the existing one is removed                  |
+/// | what                             | 3006.28      | 3007.15   | 3008.3     | how the engine handles it                 |
+/// | -------------------------------- | ------------ | --------- | ---------- | ----------------------------------------- |
+/// | form of the event stream         | with lengths | bare      | bare       | `framing_of` reads the first byte         |
+/// | event with the tag `<jid>`       | yes          | yes       | no         | the engine never waits for it             |
+/// | `_stamp` of an event             | no zone      | no zone   | `+00:00`   | the engine passes it on unchanged         |
+/// | `data._stamp` of a wheel         | yes          | yes       | on failure | the engine passes it on unchanged         |
+/// | request after an envelope        | answered     | answered  | refused    | the engine sends no envelope              |
+/// | call of an unknown runner        | a return     | a return  | no event   | `SaltMaster::wait_until_started`          |
+/// | name of a token's file           | the token    | the token | with `.p`  | the engine removes the file that exists   |
 ///
-/// Older 3006 releases send bare events. In all three series, events are sent to the master with lengths.
-/// Older releases of 3006 and 3007 cannot read such events.
+/// Here, an envelope is frames before the empty frame of a request. The engine needs no envelope, because a connection has
+/// one request at a time. Older 3006 releases send bare events. The engine sends events to masters of all three series with
+/// lengths. Older releases of 3006 and 3007 cannot read such events.
 // clang-format on
 namespace rest_fcgi::salt {
 

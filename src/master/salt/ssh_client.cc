@@ -53,7 +53,8 @@ std::optional<std::string> in_search_path(const std::string& name) {
   return std::nullopt;
 }
 
-/// Returns the Python in the first line of a script. The line has its path, or env(1) and its name.
+/// Returns the path of the Python that the first line of a script names. The line contains this path, or it
+/// runs env(1) with the name of the Python.
 std::optional<std::string> named_by_first_line(const std::string& script) {
   std::ifstream file(script, std::ios::binary);
   std::string text(kFirstLine, '\0');
@@ -71,7 +72,7 @@ std::optional<std::string> named_by_first_line(const std::string& script) {
   return std::nullopt;
 }
 
-/// Returns the absolute path. A relative path would name another file, because programs run in `/`.
+/// Returns the absolute form of a path. A relative path would name another file, because programs run in `/`.
 std::string whole_path(const std::string& path) {
   std::error_code failed;
   const std::filesystem::path whole = std::filesystem::absolute(path, failed);

@@ -79,7 +79,8 @@ void pack_arguments(Packer& packer, const lowstate::Function& function) {
   for (const JsonMember& member : function.kwargs) packer.text(member.key).value(member.value);
 }
 
-/// Appends `fun` and `arg`. Minions never return a compound call in which a function has no argument list.
+/// Appends `fun` and `arg`. In a compound call, each function gets a list of arguments, even an empty one.
+/// Without this list, minions would never return.
 void pack_functions(Packer& packer, const lowstate::LocalCall& call) {
   if (!call.compound) {
     packer.text("fun").text(call.functions.front().name).text("arg");

@@ -76,9 +76,10 @@ struct PublishLoad {
 [[nodiscard]] WipedBytes pack_event(const JsonValue& data, std::string_view stamp);
 
 // The following functions read replies. A refused load fails with `authentication` or `authorization`, and
-// another failure of Salt with `invocation`. A malformed reply fails with `internal`. A reply to `publish`
-// names the kind of refusal. For a runner or wheel with a token, the message shows the kind. With
-// credentials, each refusal of a runner or wheel is an `authentication` error.
+// another failure of Salt with `invocation`. A malformed reply fails with `internal`. For `publish`, the kind
+// of refusal is the name of the exception in the reply. For a runner or wheel with a token, the message in
+// the reply shows the kind. For a runner or wheel with credentials, each refusal is an `authentication`
+// error.
 
 /// Reads the reply to `publish`. If no minion matched, the Job has no jid. Removes duplicate ids.
 [[nodiscard]] Result<master::Job> read_publish_reply(std::string_view bytes);

@@ -16,7 +16,9 @@ namespace rest_fcgi::salt {
 /// An event of the master's bus. Borrows its texts.
 struct Event {
   std::string_view tag;
-  std::string_view data;  ///< The data, one msgpack map. It is not trusted, because minions may choose tags.
+  /// The data, one msgpack map. The data is not trusted, because a minion may fire an event with any tag and
+  /// data.
+  std::string_view data;
 };
 
 /// The meaning of a tag that the engine uses. Borrows its texts.
@@ -54,13 +56,13 @@ struct BusOptions {
   /// The largest size in bytes of the events that are kept for jobs whose id is not known yet.
   std::size_t max_early_bytes = 32 << 20;
   std::size_t max_jobs = 65536;  ///< The largest number of jobs with a listener.
-  /// The first delay between attempts to join. The delay grows tenfold.
+  /// The first delay between attempts to join. The delay grows to ten times this value.
   std::chrono::milliseconds rejoin_pause{100};
 };
 
 /// Splits the byte stream of the event bus into events. Not synchronized. A frame is a map `{"head": {},
-/// "body": bin}`. With `Framing::with_length`, 4 bytes with its length precede it. `body` is the tag, two
-/// line feeds, and one msgpack map.
+/// "body": bin}`. With `Framing::with_length`, the frame's length in 4 bytes precedes the frame. `body` is
+/// the tag, two line feeds, and one msgpack map.
 class FrameReader {
  public:
   explicit FrameReader(std::size_t max_frame_bytes) : max_frame_bytes_(max_frame_bytes) {}

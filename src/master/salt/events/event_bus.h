@@ -34,7 +34,7 @@ class EventBus {
   ~EventBus();
 
   /// Waits until the bus is joined, at most for half a second, and not after `deadline`. Fails with
-  /// `unavailable`. The message is Salt's message or names the missing permission.
+  /// `unavailable`. The error has Salt's message, or the name of the missing permission.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime deadline);
 
   /// Prepares for the events of a job. `jid` is empty if the job id is unknown. Waits up to half a second if

@@ -57,8 +57,8 @@ class EarlyEvents {
   /// may include the new event.
   std::size_t keep(Kept event);
 
-  /// Returns whether one of the job's events from the number `since` on was dropped. Returns true if the
-  /// losses of single jobs are too many to be recorded.
+  /// Returns whether one of the job's events from the number `since` on was dropped. Also returns true for a
+  /// job whose losses are not known exactly, because too many jobs have losses.
   [[nodiscard]] bool has_lost(std::string_view jid, std::uint64_t since) const;
 
   /// Removes and returns the job's events from the number `since` on.
@@ -93,8 +93,8 @@ class Registry {
   void on_event(const Event& event);
   void sweep();
 
-  /// Refuses further expectations. Returns when no thread waits for the bus and all listeners have got the
-  /// loss.
+  /// Refuses further expectations. Returns when no thread waits for the bus and the loss was reported to all
+  /// listeners.
   void close();
 
   /// Waits until the bus is joined, at most until `until`. Fails with `unavailable`.
@@ -168,7 +168,7 @@ class Registry {
   // The job ids that callers chose for jobs that have no listener yet.
   std::set<std::string, std::less<>> claimed_;
   EarlyEvents early_;
-  bool dropping_early_ = false;           // Whether events were dropped since `early_` was empty.
+  bool dropping_early_ = false;  // Whether events were dropped since `early_` was empty the last time.
   std::set<std::uint64_t> expectations_;  // The numbers of the existing Expectations.
   std::uint64_t next_number_ = 1;         // The number of the next event or Expectation.
   std::uint64_t losses_ = 0;              // The number of losses of the bus.

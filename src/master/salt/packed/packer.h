@@ -27,8 +27,8 @@ class Packer {
   Packer& boolean(bool value);
   Packer& nil();
 
-  /// Appends a JSON value. Like Salt, converts to text: integers that msgpack cannot hold, and integers of 20
-  /// digits, which Salt takes for job ids.
+  /// Appends a JSON value. Like Salt, converts two kinds of integers to text: integers that msgpack cannot
+  /// hold, and integers of 20 digits, because Salt takes them for job ids.
   Packer& value(const JsonValue& value);
 
  private:

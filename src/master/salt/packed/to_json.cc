@@ -162,7 +162,8 @@ bool JsonVisitor::open() {
     since_ = depth();
     return true;
   }
-  // Nested keys are refused, because each level would double the number of backslashes.
+  // An array or map as key inside another such key is refused, because each level would double the number of
+  // backslashes.
   if (key_writer_) return stop("an array or map as key inside of one that is a key");
   key_text_.clear();
   key_writer_.emplace(key_text_);
