@@ -258,7 +258,8 @@ void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
 
 void JobRecorder::sweep(SteadyTime now) {
   while (!jobs_.empty() && jobs_.front().until <= now) jobs_.pop_front();
-  // Removes finished jobs only when the number of jobs has doubled. The cost for each job stays small.
+  // Removes finished jobs only when the number of jobs has doubled, so that the cost for each job stays
+  // small.
   if (jobs_.size() < std::max<std::size_t>(2 * swept_size_, 64) && jobs_.size() < max_jobs_) return;
   std::erase_if(jobs_, [](const Entry& held) { return held.job->done(); });
   swept_size_ = jobs_.size();

@@ -21,8 +21,8 @@
 
 namespace rest_fcgi::recording {
 
-/// The job caches that get all jobs. A thread that must not block puts its call into a queue, which has its
-/// own thread. Logs only the first of successive failures. Thread-safe.
+/// The job caches that get all jobs. A thread that must not block puts its calls into a queue, and another
+/// thread runs them. Logs only the first of successive failures. Thread-safe.
 class Caches {
  public:
   using Call = std::function<Result<void>(returner::Returner&)>;
