@@ -20,8 +20,7 @@ namespace rest_fcgi::master {
 
 namespace {
 
-// A thread ends after this idle time. The time includes the first pause of `kQuiet`.
-constexpr std::chrono::seconds kIdle{10};
+constexpr std::chrono::seconds kIdle{10};  // The idle time after which a thread ends.
 constexpr std::chrono::seconds kGrace{1};  // The longest time for which the destructor waits for threads.
 
 Error unavailable(std::string message) {
@@ -166,7 +165,8 @@ void Workers::run(const std::shared_ptr<State>& state) {
     ++state->busy;
     lock.unlock();
     run_task(task, state->stop.get_token());
-    // A thread that waits for `ended` may rely on the destruction of the task's objects.
+    // The task is destroyed before `ended` is notified. A thread that waits for `ended` may rely on the
+    // destruction of the task's objects.
     task = nullptr;
     lock.lock();
     --state->busy;

@@ -58,7 +58,7 @@ class Permit {
   std::string user_;
   std::string eauth_;
   SteadyTime deadline_;
-  std::shared_ptr<const Admitted> admitted_;  // The engine's data, or null.
+  std::shared_ptr<const Admitted> admitted_;  // The data of the engine that made the Permit, or null.
 };
 
 /// A minion's return, as in Salt's event `salt/job/<jid>/ret/<minion>`.
@@ -115,7 +115,8 @@ struct Publication {
 };
 
 /// Delays the start of an asynchronous job until the last copy of the StartGate is destroyed. The HTTP server
-/// destroys it after the reply, so the client knows the jid before the first return. Null means no delay.
+/// destroys its copy after the reply, so the client knows the jid before the first return. Null means no
+/// delay.
 using StartGate = std::shared_ptr<const void>;
 
 struct Job {
@@ -158,9 +159,9 @@ struct Session {
   bool can_read_metrics = false;
 };
 
-/// The interface of the engines, which Salt's clients use. The engine `embedded` has minions in this process.
-/// The engine `salt` uses a real Salt master over ZeroMQ. Thread-safe. All functions may fail with
-/// `unavailable`, `timeout` or `internal`.
+/// The interface of the engines. Salt's clients call the engines through this interface. The engine
+/// `embedded` has minions in this process. The engine `salt` uses a real Salt master over ZeroMQ.
+/// Thread-safe. All functions may fail with `unavailable`, `timeout` or `internal`.
 class Master {
  public:
   virtual ~Master() = default;

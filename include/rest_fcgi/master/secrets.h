@@ -44,7 +44,8 @@ enum class TextKind : std::uint8_t {
 
 /// Returns the text with `kHidden` in place of each secret value. Returns absent if the text has no secrets.
 /// Recognizes `password=x`, `"token": "x"`, `password: x`, `--password x`, `<password>x</password>`,
-/// multipart bodies and passwords in URLs. If the end of a value is uncertain, hides the longer text.
+/// multipart bodies and passwords in URLs. If a value may end at several places, hides the text up to the
+/// last of them.
 [[nodiscard]] std::optional<std::string> without_secrets(std::string_view text,
                                                          TextKind kind = TextKind::plain);
 

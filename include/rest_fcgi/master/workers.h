@@ -29,8 +29,9 @@ class Workers {
     std::size_t queued = 0;   ///< The largest number of tasks that wait for a thread.
   };
 
-  /// Places in the pool that are reserved for the tasks of a job. The job can be announced before its tasks
-  /// are submitted. The destructor gives unused places back. A Reservation may outlive its Workers.
+  /// Places in the pool that are reserved for the tasks of a job. With a Reservation, a job can be announced
+  /// before its tasks are submitted. The destructor gives unused places back. A Reservation may outlive its
+  /// Workers.
   class Reservation {
    public:
     Reservation(Reservation&& other) noexcept;
