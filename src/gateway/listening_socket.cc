@@ -270,7 +270,8 @@ Result<UniqueFd> take_inherited_socket(int fd) {
   // Lengthens the accept queue, because the creator of the socket may have set a short queue. Connections
   // fail while the accept queue is full.
   if (::listen(taken.get(), kBacklog) != 0) return failure(errno_text());
-  // Replaces `fd`, because child processes must neither inherit the socket nor read it as standard input.
+  // Opens /dev/null as `fd`, because child processes must neither inherit the socket nor read it as standard
+  // input.
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null || ::dup2(null.get(), fd) < 0) return failure(format("/dev/null: {}", errno_text()));
   return taken;
@@ -322,14 +323,14 @@ std::string host_of(const HttpOptions& options) {
 
 Result<ListeningSocket> open_fastcgi_socket(const Options& options, SocketActivation& sockets) {
   auto opened = open_wanted(options, sockets);
-  // Accepted connections inherit TCP_NODELAY. On a unix socket the call fails without harm.
+  // Accepted connections inherit TCP_NODELAY. A unix socket refuses TCP_NODELAY, and this failure is ignored.
   if (opened) set_option(opened->fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   return opened;
 }
 
 Result<ListeningSocket> open_http_socket(const HttpOptions& options, SocketActivation& sockets) {
   if (!options.unix_path.empty()) {
-    // The default Options give the socket file the mode 0660.
+    // `Options{}` gives the socket file its default mode, 0660.
     auto made = open_unix_socket(options.unix_path, Options{});
     if (made) return ListeningSocket{std::move(made->fd), false, true, std::move(made->file)};
     return failure(

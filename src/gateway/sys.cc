@@ -48,7 +48,7 @@ void harden_process() {
   ::umask(077);
   const sigset_t signals = awaited_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // Without SIG_IGN, a write to a closed connection would end the process.
+  // Ignores SIGPIPE, because otherwise a write to a closed connection would end the process.
   ::signal(SIGPIPE, SIG_IGN);
   // OpenSSL must not clean up at exit, because detached threads may still use it.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);

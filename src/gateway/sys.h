@@ -28,7 +28,8 @@ std::optional<int> wait_for_signal(std::chrono::milliseconds patience);
 /// Raises the limit of open files to `wanted`, or to the largest value that the system allows.
 void raise_file_limit(std::size_t wanted);
 
-/// Logs `where` and the type of the current exception. Does not log its text, which may quote a request.
+/// Logs `where` and the type of the current exception. Does not log the text of the exception, which may
+/// quote a request.
 void log_exception(std::string_view where) noexcept;
 
 }  // namespace rest_fcgi::gateway

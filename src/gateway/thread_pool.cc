@@ -136,7 +136,7 @@ void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexce
   while (running_loop != nullptr) {
     try {
       if (loop.context.run_one() == 0)
-        running_loop = nullptr;  // The context has stopped, because the pool ends.
+        running_loop = nullptr;  // The result 0 means that the context has stopped, because the pool ends.
     } catch (...) {
       log_exception("a connection was dropped");
     }

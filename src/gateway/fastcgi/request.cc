@@ -51,7 +51,7 @@ bool FastCgiRequest::receive(http::Environ& environ) {
   libfcgi_.keepConnection = 1;  // FCGX_Accept_r must not close the connection.
   libfcgi_.detached = 1;        // libfcgi must not wait for the peer when it closes the connection.
   if (FCGX_Accept_r(&libfcgi_) != 0) {
-    connection_.release();  // libfcgi has already closed the descriptor.
+    connection_.release();  // Gives up the descriptor, because libfcgi has already closed it.
     return false;
   }
   // Refuses a request whose variables are incomplete. If they end between two variables, FCGX_Accept_r

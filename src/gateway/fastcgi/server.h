@@ -35,7 +35,7 @@ class FastCgiServer {
   UniqueFd reply(FastCgiRequest& request, http::Environ& environ);
 
   Shared& shared_;
-  const bool is_shared_;  ///< Whether other processes accept connections from the socket.
+  const bool is_shared_;  ///< Whether other processes also accept connections from the listening socket.
   const bool carries_streams_;
   Acceptor acceptor_;
 };

@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kLingerTime{2000};
 
 constexpr std::size_t kFirstRead = 4096;
 
-/// The size in bytes of the buffer's space for a body. The space for the head comes in addition.
+/// The size in bytes of the part of the buffer that holds a body. The buffer has further space for the head.
 constexpr std::size_t kBodyBuffer = 65536;
 
 /// The size in bytes of the shortest chunked body, `0 CR LF CR LF`.

@@ -11,7 +11,8 @@
 namespace rest_fcgi::gateway {
 namespace {
 
-// The largest multiple of 8 for the 16 bits of a record's length (FastCGI Specification 1.0, 3.3).
+// The largest content of a FastCGI record in bytes: the largest multiple of 8 that fits into the 16 bits of
+// the record's length (FastCGI Specification 1.0, 3.3).
 constexpr std::size_t kMostInRecord = 65528;
 
 std::string record_header(unsigned type, unsigned request, std::size_t size) {
