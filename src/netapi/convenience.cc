@@ -163,7 +163,8 @@ Result<void> write_key_chunk(JsonWriter& writer, JsonValue body, std::string_vie
 }
 
 struct TarMember {
-  std::string_view name;  ///< At most 100 bytes, the size of the name in a tar header.
+  /// The name of the file, with at most 100 bytes, the size of the field in a tar header.
+  std::string_view name;
   std::string_view content;
   unsigned mode;
 };

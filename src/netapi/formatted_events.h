@@ -53,9 +53,9 @@ class FormattedEvents {
   /// Returns frames with the jobs and the minions that changed since the last call.
   [[nodiscard]] std::vector<std::string> take_frames();
 
-  /// Returns the new minions whose grains are not known yet. Each minion is returned only once.
+  /// Returns the new minions whose grains are not known yet. Returns each minion only once.
   [[nodiscard]] std::vector<std::string> take_new_minions();
-  /// Returns the jobs whose start event was missed. Each job is returned only once.
+  /// Returns the jobs whose start event the view has missed. Returns each job only once.
   [[nodiscard]] std::vector<std::string> take_unknown_jobs();
 
  private:

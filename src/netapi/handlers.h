@@ -21,7 +21,8 @@ namespace rest_fcgi::netapi {
 /// Returns the session of X-Auth-Token or of the cookie. Errors: forbidden, for a cookie from a page of
 /// another origin; authentication; the errors of `Master::session`.
 [[nodiscard]] Result<master::Session> request_session(const RequestContext& context);
-/// Returns the session without checking the page's origin. For pages that other origins cannot read.
+/// Returns the session without a check of the page's origin. REQUIRES: pages of other origins cannot read the
+/// response.
 [[nodiscard]] Result<master::Session> session_of_any_origin(const RequestContext& context);
 /// Returns the session of `token`, if its user may send requests from the client's address. Errors: the
 /// errors of `request_session`.

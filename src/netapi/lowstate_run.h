@@ -18,8 +18,8 @@
 /// Functions that run a list of chunks. All chunks are admitted before one of them runs.
 namespace rest_fcgi::netapi {
 
-/// This thread's JSON document. Its buffers are reused by later requests on the thread. The destructor clears
-/// the document. A thread has at most one BorrowedDocument at a time.
+/// Borrows the JSON document of the calling thread. Later requests on the thread reuse the document's
+/// buffers. The destructor clears the document. A thread has at most one BorrowedDocument at a time.
 class BorrowedDocument {
  public:
   BorrowedDocument() = default;

@@ -54,7 +54,7 @@ http::Response home_page(RequestContext& context) {
   replace_all(html, "@EAUTHS@", escaped(eauths_of(context)));
   // The deadline is short: if the master does not answer, the page soon asks for a login.
   context.deadline = std::min(context.deadline, context.app.clock.steady() + kSessionTimeout);
-  // The origin is not checked, because a page of another origin cannot read this page.
+  // Does not check the origin of the request, because a page of another origin cannot read the HTML page.
   const auto session = session_of_any_origin(context);
   replace_all(html, "@USER@", session ? escaped(session->user) : std::string());
   http::Response response = page_reply(http::Status::ok, std::move(html), nonce);

@@ -13,7 +13,7 @@ namespace rest_fcgi::netapi {
 namespace {
 
 constexpr std::chrono::milliseconds kCheckInterval{500};
-/// The time limit for the master's answer to the question about one token.
+/// How long the check of one token may wait for the master's answer.
 constexpr std::chrono::seconds kQuestionTimeout{1};
 constexpr std::size_t kMaxQueuedCalls = 100;
 constexpr const char* kLoggedOut = "The session has ended.";
@@ -63,7 +63,7 @@ void StreamRegistry::end_streams(SecretView token) {
   if (group) change_and_wake(*group, [&group] { group->end_reason = kLoggedOut; });
 }
 
-/// Returns the group of streams with this token, or null. REQUIRES: the caller holds `mutex_`.
+/// Returns the group of streams that have the token `token`, or null. REQUIRES: the caller holds `mutex_`.
 std::shared_ptr<StreamRegistry::TokenGroup> StreamRegistry::find(SecretView token) const {
   for (const std::shared_ptr<TokenGroup>& group : groups_) {
     if (group->end_reason.empty() && equal_in_constant_time(group->token.reveal().text, token.reveal()))
