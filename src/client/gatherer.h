@@ -85,7 +85,7 @@ class JobWait {
   /// The ids of syndics. A syndic itself is not waited for.
   std::unordered_set<std::string_view> syndics_;
   Timeouts timeouts_;
-  /// The time at which the wait for each minion ends. Has only minions that have not returned.
+  /// Maps each minion that has not returned to the time at which the wait for this minion ends.
   std::unordered_map<std::string_view, SteadyTime> limits_;
   SteadyTime settled_;   ///< The time after which syndics name no more minions.
   SteadyTime deadline_;  ///< The end of `timeout`. After a `find_job`, the end of the wait for the answers.
