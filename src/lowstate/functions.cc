@@ -154,7 +154,8 @@ void read_compound(ChunkReader& reader, JsonValue fun, LocalCall& call) {
   }
 }
 
-/// The keys that Salt's runner client and wheel client read themselves.
+/// The keys of a chunk that Salt's runner client and wheel client read themselves. All other keys are keyword
+/// arguments.
 constexpr std::array<std::string_view, 12> kOwnKeys{"client", "fun",      "arg",      "kwarg",
                                                     "eauth",  "username", "password", "token",
                                                     "user",   "key",      "timeout",  "full_return"};
