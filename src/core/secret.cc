@@ -27,7 +27,7 @@ void append(WipedBytes& to, std::string_view bytes) {
   std::size_t left = bytes.size();
   for (std::uint64_t word = 0; left >= sizeof word; left -= sizeof word) {
     std::memcpy(&word, in, sizeof word);
-    // The compiler must not replace the loop by a call of memcpy.
+    // The compiler must not replace the loop by a call of memcpy(3), which leaves copies in vector registers.
     asm volatile("" : "+r"(word));
     std::memcpy(out, &word, sizeof word);
     in += sizeof word;

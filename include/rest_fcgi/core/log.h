@@ -38,7 +38,7 @@ Result<void> open(const Options& options);
 [[gnu::cold]] void warning(std::string_view message);
 [[gnu::cold]] void error(std::string_view message);
 
-/// Calls `write`, which writes log lines, and ignores its exceptions.
+/// Calls `write`, a function that writes log lines. Ignores exceptions of `write`.
 template <class Write>
 void safely(const Write& write) noexcept {
   try {
