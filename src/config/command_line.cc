@@ -208,7 +208,8 @@ class MuteTerminal {
  public:
   MuteTerminal() {
     termios mode{};
-    if (::tcgetattr(STDIN_FILENO, &mode) != 0) return;  // Standard input is not a terminal.
+    // Standard input is not a terminal, so it has no echo.
+    if (::tcgetattr(STDIN_FILENO, &mode) != 0) return;
     before_ = mode;
     mode.c_lflag &= ~static_cast<tcflag_t>(ECHO | ISIG);
     ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &mode);

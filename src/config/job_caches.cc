@@ -23,8 +23,8 @@ constexpr std::string_view kSqlite = "sqlite3";
 constexpr std::string_view kEtcd = "etcd";
 constexpr std::string_view kCacheNames = "local_cache, sqlite3, etcd or memory";
 
-/// Returns this program's name of the job cache that Salt calls `name`. `local_cache` is this program's
-/// default. Returns an empty text for an unknown name.
+/// Returns this program's name of the job cache that Salt calls `name`. For `local_cache`, Salt's default,
+/// returns this program's default. Returns an empty text for an unknown name.
 std::string_view job_cache(std::string_view name) {
   if (name == kMemory) return kMemory;
   if (name == kEtcd) return kEtcd;
@@ -158,8 +158,8 @@ Reader profile_named(Reader& top, std::string_view key, const std::string& name)
   return {nullptr, name, top.findings(), Style::lenient};
 }
 
-/// Returns the name of an etcd profile, and the key that has the name. If `key` is not set, uses the key
-/// `etcd.returner`.
+/// Returns a configuration key and its value, the name of an etcd profile. The key is `key`, or
+/// `etcd.returner` if `key` is not set.
 std::pair<std::string_view, std::string> profile_name(Reader& top, std::string_view key) {
   std::string name;
   top.text(key, name);

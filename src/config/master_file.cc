@@ -112,7 +112,8 @@ Result<Node> read_map(const std::string& path) {
   if (!text) return std::move(text).error();
   auto root = yaml::read(path, {text->data(), text->size()});
   if (!root) return std::move(root).error();
-  if (root->is(Kind::null)) root->kind = Kind::map;  // The file is empty or has only comments.
+  // An empty file, or a file with only comments, counts as an empty map.
+  if (root->is(Kind::null)) root->kind = Kind::map;
   if (!root->is(Kind::map)) {
     // The message does not show the value, because the value may be a secret whose key is missing.
     return mistake_at(root->place, format("found {}, expected a map of keys such as timeout: 5",

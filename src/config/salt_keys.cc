@@ -185,7 +185,7 @@ void read_transport(Reader& top) {
   top.unexpected(*transport, "transport", "zeromq");
 }
 
-/// Returns the nodegroups in a map. The map may be null. The words of a group are checked by the engine.
+/// Returns the nodegroups in a map. The map may be null. The engine checks the words of each nodegroup.
 std::vector<master::NodegroupOptions> read_nodegroups(const Node* nodegroups, Findings& findings) {
   std::vector<master::NodegroupOptions> groups;
   if (nodegroups == nullptr) return groups;
