@@ -58,8 +58,8 @@ struct Runtime {
 /// Starts the engine's work in the background. The caller repeats the call after each reload.
 void start(const Runtime& runtime);
 
-/// Waits for the end of jobs and of writes to job caches, at most until the deadline. Returns how many of
-/// them still run. If the number is not 0, the caller must not destroy the runtime.
+/// Waits for the end of jobs and of writes to job caches, at most until the deadline. Returns the number of
+/// jobs and writes that still run. If the number is not 0, the caller must not destroy the runtime.
 std::size_t shut_down(const Runtime& runtime, SteadyTime deadline);
 
 }  // namespace rest_fcgi::engine

@@ -23,7 +23,8 @@ class Monitor {
   [[nodiscard]] static std::unique_ptr<Monitor> make(const config::Settings& settings,
                                                      const Runtime& runtime);
 
-  /// Registers `collect`, which writes further metrics. REQUIRES: the gateway serves no request yet.
+  /// Registers the function `collect`, which writes further metrics. REQUIRES: the gateway serves no request
+  /// yet.
   void on_collect(std::function<void(metrics::Writer&)> collect) {
     registry_->on_collect(std::move(collect));
   }
