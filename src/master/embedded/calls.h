@@ -27,7 +27,7 @@ class LocalCaller {
  public:
   using Addressee = std::shared_ptr<master::Addressee>;
 
-  /// A call that is published to minions. Borrows all members except `selection`.
+  /// A call of functions on minions. Borrows all members except `selection`.
   struct Request {
     const lowstate::LocalCall& call;
     std::string_view user;

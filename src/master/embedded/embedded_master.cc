@@ -58,7 +58,8 @@ Selection narrowed(const Selection& selection, const Minions& minions, const std
   return both;
 }
 
-/// The implementation of Runtime. The destructor waits for tasks on the worker threads, which use `jobs_`.
+/// The implementation of Runtime. The tasks on the worker threads use `jobs_`, so the destructor waits for
+/// these tasks.
 class EmbeddedRuntime : public Runtime {
  public:
   EmbeddedRuntime(const Options& options, std::shared_ptr<Jobs> jobs)
@@ -121,7 +122,7 @@ class EmbeddedRuntime : public Runtime {
   master::Workers workers_;
 };
 
-/// The master of the minions in this process: authenticates and authorizes callers, and runs their calls.
+/// The master of the minions in this process. It authenticates and authorizes callers, and runs their calls.
 /// Thread-safe.
 class EmbeddedMaster : public master::Master {
  public:

@@ -12,7 +12,7 @@
 namespace rest_fcgi::embedded {
 
 struct MinionOptions {
-  std::string id;                      ///< The id of the minion, without slash and NUL, and not `.` or `..`.
+  std::string id;  ///< The id of the minion. An id has no slash and no NUL, and is not `.` or `..`.
   Json grains = Json::empty_object();  ///< The grains, which are merged over the host's own grains.
   Json pillar = Json::empty_object();  ///< The pillar of the minion as an object.
 };

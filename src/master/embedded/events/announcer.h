@@ -25,7 +25,7 @@ struct EventText;
 /// `wheel.NAME`, and its only minion is a master.
 [[nodiscard]] bool is_master_call(const returner::Load& load);
 
-/// Says whether the job of a runner or wheel is in the job cache.
+/// Whether the job of a runner or wheel is in the job cache.
 enum class InJobCache { no, yes };
 
 /// Adds the events of jobs and minions to the event log of this process. If the job cache can be watched, the

@@ -132,7 +132,8 @@ Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr
 
 Result<std::string> Jobs::claim_jid(std::string_view chosen) {
   if (chosen.empty()) return new_jid();
-  // A jid of the last two seconds is refused, because another process may not have saved the same jid yet.
+  // A jid that the caller chose may not be from the last two seconds, because another process may not have
+  // saved the same jid yet.
   const std::string latest = master::jid_at(clock_.wall() - std::chrono::seconds(2));
   if (chosen > latest) {
     return Error{ErrorKind::invocation,

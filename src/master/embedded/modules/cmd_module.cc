@@ -66,7 +66,7 @@ Json show_retcode(const CmdResult& result) {
   return Json::integer(result.retcode);
 }
 
-/// Writes the keys in Salt's order, which is different after a timeout.
+/// Writes the keys in Salt's order. After a timeout, Salt uses another order.
 Json show_all(const CmdResult& result) {
   return written_object([&result](JsonWriter& writer) {
     if (!result.timed_out) writer.key("pid").integer(result.pid).key("retcode").integer(result.retcode);
@@ -118,8 +118,9 @@ Reply retcode(const Call& call) {
   return run_cmd(call, options, show_retcode);
 }
 
-/// A shell script that writes its first argument, which is code, to a temporary file of the command's user.
-/// The script then runs its second argument, which is a program, with the file and the further arguments.
+/// A shell script with the arguments CODE and PROGRAM and further arguments. The script writes CODE to a
+/// temporary file of the command's user. The script then runs PROGRAM with this file and the further
+/// arguments.
 constexpr std::string_view kRunCode =
     "umask 077; file=$(mktemp) || exit; trap 'rm -f \"$file\"' 0; trap 'exit 143' 15; "
     "printf %s \"$1\" > \"$file\" || exit; program=$2; shift 2; \"$program\" \"$file\" \"$@\"";

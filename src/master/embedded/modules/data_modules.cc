@@ -13,7 +13,7 @@ using Steps = std::vector<std::string_view>;
 using Traversed = std::variant<std::optional<JsonValue>, Raised>;
 
 /// Returns the steps of a key. A key is a text such as `pkg:apache`, or a list of steps. Without `delimiter`,
-/// `:` separates the steps. If `delimiter` is null, white space separates the steps.
+/// a colon separates the steps. If `delimiter` is null, white space separates the steps.
 std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<JsonValue>& delimiter) {
   Steps steps;
   if (key.is(JsonValue::Kind::array)) {
@@ -284,8 +284,8 @@ JsonDocument all_merged(const std::vector<JsonValue>& stores, bool overwrite) {
   return merged;
 }
 
-/// Returns the value of a key from the minion's options, its grains, its pillar, or the pillar's `master`. If
-/// several of them have the key, the value comes from the first of them.
+/// Returns the value of a key from the minion's options, its grains, its pillar, or the pillar's `master`.
+/// The first of these sources that has the key determines the value.
 Reply config_get(const Call& call) {
   const JsonDocument options = own_document(
       written_object([&call](JsonWriter& writer) { write_minion_options(writer, call.context.minion.id); }));

@@ -71,7 +71,7 @@ class Splitter {
   }
 
   std::vector<std::string> words_;
-  std::optional<std::string> word_;  // The word that is not complete yet.
+  std::optional<std::string> word_;  // The word that is being read.
   char quote_ = '\0';                // The open quotation mark. '\0' without an open mark.
   bool escaped_ = false;             // Whether the last character was a backslash.
 };

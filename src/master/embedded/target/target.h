@@ -100,7 +100,7 @@ using Step = std::variant<Glob, Pcre, List, Data, IpCidr, Operator>;
 
 }  // namespace target
 
-/// Returns a target of type `compound`, which borrows the expression.
+/// Returns a target of type `compound`. The target borrows the expression.
 [[nodiscard]] lowstate::Target compound_target(std::string_view expression);
 
 /// A compiled target. Borrows the texts of the target. Immutable; thread-safe.
@@ -138,9 +138,10 @@ struct Selection {
 /// Returns whether a caller may read the pillar of the minion at `position` in `Minions::all()`.
 using CanReadPillar = std::function<bool(std::size_t position)>;
 
-/// Selects minions without revealing pillar data that the caller may not read. Leaves out a minion if its
-/// match depends on such data. Fails with the errors of `select`. Fails with `authorization` if the match
-/// depends on pillar data and the caller may read none of it.
+/// Selects minions without revealing pillar data that the caller may not read. A match that depends on such
+/// data is hidden, and the selection leaves out the minion. Fails with the errors of `select`. Fails with
+/// `authorization` if the target compares pillar data, but the caller may read no pillar. Fails with
+/// `authorization` if all matches that depend on pillar data are hidden.
 [[nodiscard]] Result<Selection> select_visible(const Minions& minions, const lowstate::Target& target,
                                                const CanReadPillar& can_read_pillar);
 

@@ -10,7 +10,8 @@ namespace rest_fcgi::embedded::target {
 namespace {
 
 constexpr std::size_t kMaxWords = 250;
-constexpr int kMaxDepth = 50;  // The largest depth of brackets, because the parser is recursive.
+// The largest depth of brackets. It is limited, because the parser is recursive.
+constexpr int kMaxDepth = 50;
 
 std::size_t first_character_size(std::string_view text) {
   std::size_t size = 1;
