@@ -8,7 +8,8 @@
 #include "rest_fcgi/core/pattern.h"
 #include "rest_fcgi/lowstate/master_arguments.h"
 
-/// The checks of this program before a call is sent to the master. All other checks are made by the master.
+/// The checks that this program makes before it sends a call to the master. The master makes all other
+/// checks.
 namespace rest_fcgi::salt {
 namespace {
 

@@ -21,7 +21,7 @@
 /// minion chooses all fields of events in a list.
 namespace rest_fcgi::salt {
 
-/// The functions and the user of a published job. The events of its returns repeat them.
+/// The functions and the user of a published job. Each return's event repeats these values.
 struct PublishedCall {
   std::vector<std::string> functions;
   std::string user;
@@ -53,10 +53,10 @@ struct ReturnOptions {
 class JobListener final : public Listener {
  public:
   struct Options {
-    bool whole_events = false;  ///< Whether returns include their events.
+    bool whole_events = false;  ///< Whether each return includes its event.
     bool has_function =
-        /// Whether the job is `sys.list_functions` for one function. Each return then becomes a boolean:
-        /// whether the minion listed the function.
+        /// Whether the job is `sys.list_functions` for one function. Each return is then replaced by a
+        /// boolean, which says whether the minion listed the function.
         false;
     /// Whether minions below syndics may return. A return may come before its syndic's list of minions.
     bool syndics = false;

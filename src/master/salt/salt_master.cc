@@ -40,7 +40,7 @@ std::string joined(std::string_view ret, std::string_view ext_job_cache) {
   return format("{}{}{}", ret, ret.empty() || ext_job_cache.empty() ? "" : ",", ext_job_cache);
 }
 
-/// Returns the function that is published for `what`. REQUIRES: `what` is not `Publication::call`.
+/// Returns the function that the minions run for `what`. REQUIRES: `what` is not `Publication::call`.
 std::string_view function_of(What what) {
   switch (what) {
     case What::ping:
@@ -55,7 +55,7 @@ std::string_view function_of(What what) {
   return {};
 }
 
-/// Returns the load for a publication. The load borrows from the chunk. Fails with the errors of
+/// Returns the load that publishes the Publication. The load borrows from the chunk. Fails with the errors of
 /// `Nodegroups::expand`.
 Result<PublishLoad> load_of(const master::Permit& permit, const Publication& publication,
                             const Options& options, const Nodegroups& nodegroups) {

@@ -99,7 +99,7 @@ class SaltMaster final : public master::Master {
 [[nodiscard]] Result<void> check_on_roster(const auth::Permissions& permissions, const auth::Subject& subject,
                                            const lowstate::LocalCall& call);
 
-/// Returns the permissions in the token, which the master stores for the back end `rest`. Returns null if the
+/// Returns the permissions that the master stores in a token of the back end `rest`. Returns null if the
 /// rules in the master's file apply.
 [[nodiscard]] std::unique_ptr<auth::Permissions> permissions_of_token(const auth::Grant& grant);
 

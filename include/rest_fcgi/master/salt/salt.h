@@ -41,9 +41,9 @@ class Runtime {
 
   [[nodiscard]] virtual RequestStatistics statistics() const = 0;
 
-  /// Refuses new asynchronous wheels, and waits for running ones until `deadline`. Returns how many of them
-  /// still run. If the number is not 0, the Runtime must not be destroyed. REQUIRES: `shutdown` is called
-  /// only once.
+  /// Refuses new asynchronous wheels, and waits for running wheels until `deadline`. Returns the number of
+  /// wheels that still run. If the number is not 0, the Runtime must not be destroyed. REQUIRES: `shutdown`
+  /// is called only once.
   virtual std::size_t shutdown(SteadyTime deadline) = 0;
 };
 

@@ -21,7 +21,7 @@ struct Event {
   std::string_view data;
 };
 
-/// The meaning of a tag that the engine uses. Borrows its texts.
+/// The meaning of an event's tag, if the engine uses the event. Borrows its texts.
 struct Topic {
   enum class Kind {
     job_return,     ///< `salt/job/<jid>/ret/<minion>`.
@@ -71,9 +71,9 @@ class FrameReader {
   /// only. REQUIRES: the last call of `next` returned no event.
   void feed(std::string_view bytes);
 
-  /// Returns the next complete event, which borrows from the reader until the next call. Returns absent if
-  /// more bytes are needed. Fails with `internal` for a malformed stream or a too large frame. After an
-  /// error, each later call fails, too.
+  /// Returns the next complete event. The event borrows from the reader until the next call of `next`.
+  /// Returns absent if more bytes are needed. Fails with `internal` for a malformed stream or a too large
+  /// frame. After an error, each later call fails, too.
   [[nodiscard]] Result<std::optional<Event>> next();
 
  private:

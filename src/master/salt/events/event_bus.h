@@ -54,8 +54,7 @@ class EventBus {
   void tell_joined();
   void tell_lost();
   void pause(std::chrono::milliseconds time) const;
-  /// Returns whether the connection leads to an earlier master, which another master has replaced; see
-  /// `is_replaced`.
+  /// Returns whether another master has replaced the master of this connection; see `is_replaced`.
   [[nodiscard]] bool is_orphaned();
   void set_file(const std::optional<SocketFile>& file);
 

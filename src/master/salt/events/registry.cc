@@ -19,7 +19,8 @@ Error bus_lost() {
                  kMasterNotAvailable)};
 }
 
-/// Returns the error for a listener if its events were dropped before its job id was known.
+/// Returns the error for a listener that lost events. The events were dropped before the job id of the
+/// listener was known.
 Error events_lost(std::size_t most) {
   return {ErrorKind::unavailable,
           format("More than {} bytes of events came before the Salt master had answered the publication: "

@@ -33,11 +33,11 @@ class Listener {
   [[nodiscard]] virtual bool is_needed() const = 0;
   virtual void on_event(const Topic& topic, std::string_view data) = 0;
 
-  /// Handles a loss of events. More events may follow.
+  /// Handles a loss of events of the job. The listener may still get later events.
   virtual void on_loss(const Error& error) = 0;
 };
 
-/// Keeps the events of jobs without a listener, in order and up to a limit in bytes. Not synchronized.
+/// Keeps the events of jobs without a listener, in their order and up to a limit in bytes. Not synchronized.
 class EarlyEvents {
  public:
   struct Kept {
@@ -82,8 +82,8 @@ class EarlyEvents {
 };
 
 /// The listeners of jobs, and the Expectations of calls. While an Expectation exists, events of jobs without
-/// a listener are kept. No lock is held while a listener is called. Thread-safe; only one thread may pass
-/// events.
+/// a listener are kept. No lock is held while a listener is called. Thread-safe, but only one thread may pass
+/// events to the Registry.
 class Registry {
  public:
   explicit Registry(const BusOptions& options);

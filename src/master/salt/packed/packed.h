@@ -63,7 +63,8 @@ class Fields {
   using Field = PackedValue;
 
   /// Reads the members whose names are in `wanted`. If a name is repeated, the last member is used, as in
-  /// Python. A `bin` is not a name. Fails with `internal` unless the bytes are exactly one map.
+  /// Python. A key of the type `bin` does not count as a name. Fails with `internal` unless the bytes are
+  /// exactly one map.
   [[nodiscard]] static Result<Fields> read(std::string_view map_bytes,
                                            std::span<const std::string_view> wanted);
   [[nodiscard]] static Result<Fields> read(std::string_view map_bytes,

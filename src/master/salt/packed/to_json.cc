@@ -189,7 +189,7 @@ bool JsonVisitor::visit_ext(const char* data, std::uint32_t size) {
   return text(date ? *date : payload);
 }
 
-/// Writes a named constant (extension 79) as its value. The payload is an array of the constant's name and
+/// Writes the value of a named constant (extension 79). The payload is an array of the constant's name and
 /// value.
 bool JsonVisitor::constant(std::string_view payload) {
   constexpr std::string_view array_of_two = "\x92";

@@ -80,8 +80,8 @@ class FairQueue {
   [[nodiscard]] Result<Place> take(PriorityClass priority, SteadyTime deadline);
 
   /// Marks a running request as stalled, so that another request may use its place. A stalled wheel still
-  /// counts for the limit of its class, because it probably still runs. The number of stalled requests is
-  /// limited to `kMaxStalled` times the number of connections.
+  /// counts for the limit of its class, because the wheel probably still runs. The number of stalled requests
+  /// is limited to `kMaxStalled` times the number of connections.
   void stall(Place& place);
   static constexpr std::size_t kMaxStalled = 3;
 

@@ -67,7 +67,7 @@ class Pool final : public RequestPool {
  private:
   using Pass = auth::PasswordHashLimiter::Pass;
 
-  /// Waits for the reply. Marks a slow request as stalled, so that other requests can run.
+  /// Waits for the reply. Marks a slow request as stalled, so that other requests can use its place.
   Result<WipedBytes> receive(Connection& connection, FairQueue::Place& place, Pass& pass,
                              SteadyTime deadline) {
     const bool may_stall = place.get_deleter().priority != PriorityClass::login;
@@ -78,7 +78,8 @@ class Pool final : public RequestPool {
     return connection.receive(deadline);
   }
 
-  /// Waits until one more login or token request may run. Admits waiting clients in turn by address.
+  /// Waits until one more login or token request may run. Clients with different addresses are admitted in
+  /// turn.
   Result<Pass> enter(const Request& info, SteadyTime deadline) {
     if (info.priority == PriorityClass::login) return logins_.enter(info.remote, deadline);
     if (info.priority == PriorityClass::token) return tokens_.enter(info.remote, deadline);
