@@ -40,7 +40,7 @@ std::optional<std::uint64_t> number_of(std::string_view id, std::string_view epo
   return parse_number<std::uint64_t>(id.substr(epoch.size() + 1));
 }
 
-constexpr std::size_t kEventCost = 200;  // The bytes that an event needs besides its text.
+constexpr std::size_t kEventCost = 200;  // The memory in bytes that an event needs in addition to its text.
 
 std::size_t cost_of(const Event& event) {
   return event.size() + event.tag().size() + kEventCost;
@@ -146,7 +146,7 @@ bool EventLog::wanted() noexcept {
 }
 
 void EventLog::forget_all() {
-  // Skips an event number, so that a client that reconnects gets an error about the missed events.
+  // Skips an event number. A client that reconnects then gets an error about the missed events.
   first_ = next_number() + 1;
   events_.clear();
   events_.shrink_to_fit();

@@ -50,7 +50,7 @@ class FairQueue {
     ++size_;
   }
 
-  /// Removes the oldest task of the user who is served next. REQUIRES: the queue is not empty.
+  /// Removes the oldest task of the next user. REQUIRES: the queue is not empty.
   Workers::Task pop() {
     auto next = tasks_.upper_bound(latest_);
     if (next == tasks_.end()) next = tasks_.begin();

@@ -72,8 +72,8 @@ class Event {
 
 using EventPtr = std::shared_ptr<const Event>;
 
-/// A function that is called from any thread when there are events to read. It must return quickly. Readers
-/// may share a Wake. One call wakes all its readers.
+/// A function that wakes a reader when the log has events for it. The log calls the function from any thread,
+/// so it must return quickly. Readers may share a Wake. One call wakes all readers that share the Wake.
 using Wake = std::shared_ptr<const std::function<void()>>;
 
 class EventLog;
@@ -85,9 +85,10 @@ class EventReader {
   EventReader(const EventReader&) = delete;
   EventReader& operator=(const EventReader&) = delete;
 
-  /// Appends about `max_bytes` of permitted events to `events`. If there are none, the log calls `wake` once
-  /// when more events arrive; `wake` may be null. Fails with `timeout` if the log dropped unread events, and
-  /// with `unavailable` if the log missed events. The reader cannot continue after an error.
+  /// Appends new permitted events to `events`, about `max_bytes` in total. If the log has no such event, the
+  /// log calls `wake` once when more events arrive. `wake` may be null. Fails with `timeout` if the log
+  /// dropped unread events, and with `unavailable` if the log missed events. The reader cannot continue after
+  /// an error.
   [[nodiscard]] Result<void> read(std::vector<EventPtr>& events, std::size_t max_bytes, const Wake& wake);
 
   void permit(EventPermit permit) { permit_ = std::move(permit); }

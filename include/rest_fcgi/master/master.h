@@ -147,7 +147,7 @@ struct SshReply {
   Json reply;
 };
 
-/// A logged-in user. A session is a token in the master's storage, which all processes share.
+/// A logged-in user. A session is a token in the storage of the master. All processes share this storage.
 struct Session {
   Secret token;
   WallTime start;
@@ -219,9 +219,9 @@ class Master {
   [[nodiscard]] virtual Result<void> fire_event(std::string_view tag, Json data, const Session* caller,
                                                 SteadyTime deadline) = 0;
 
-  /// Returns a reader of the events that `permit` allows after the event `after`. If `after` is empty, the
-  /// reader gets only new events. The reader stays valid after a reload. Fails with `unavailable` and the
-  /// errors of `EventLog::reader`.
+  /// Returns a reader of the permitted events after the event `after`. `permit` decides which events are
+  /// permitted. If `after` is empty, the reader gets only new events. The reader stays valid after a reload.
+  /// Fails with `unavailable` and the errors of `EventLog::reader`.
   [[nodiscard]] virtual Result<std::unique_ptr<EventReader>> events(const EventPermit& permit,
                                                                     std::string_view after) = 0;
 

@@ -15,7 +15,7 @@ enum class NodegroupForm {
   list,      ///< The words are ids of minions.
 };
 
-/// Returns how Salt reads the words of a nodegroup (Salt's `_nodegroup_regex`).
+/// Returns the form in which Salt reads the words of a nodegroup (Salt's `_nodegroup_regex`).
 [[nodiscard]] inline NodegroupForm form_of(std::span<const std::string> words) {
   const auto looks_compound = [](std::string_view word) {
     const bool lettered = word.size() >= 2 && word[0] >= 'A' && word[0] <= 'Z' && word[1] == '@';

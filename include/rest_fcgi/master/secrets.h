@@ -17,9 +17,10 @@ enum class Secrecy : std::uint8_t {
   hidden,
 };
 
-/// Classifies a name by its last word, such as `password`, `token` or `api_key`. Words are separated by
-/// capitals, as in `apiKey`, and by characters other than letters. Hidden names are for example
-/// `X-Auth-Token` and `password_confirmation`. Shown names are for example `bypass` and `password_file`.
+/// Returns whether a name is the name of a secret. The last word of the name decides, such as `password`,
+/// `token` or `api_key`. Words are separated by capitals, as in `apiKey`, and by characters other than
+/// letters. Hidden names are for example `X-Auth-Token` and `password_confirmation`. Shown names are for
+/// example `bypass` and `password_file`.
 [[nodiscard]] Secrecy secrecy_of(std::string_view name);
 
 /// Returns whether the name belongs to a secret or to a list of secrets.
@@ -27,7 +28,7 @@ enum class Secrecy : std::uint8_t {
   return secrecy_of(name) != Secrecy::shown;
 }
 
-/// Returns whether the text is a count, which has one to nine digits.
+/// Returns whether the text is a count: a number of one to nine digits.
 [[nodiscard]] bool is_count(std::string_view text);
 
 /// The format of a text, which determines where the value of a secret ends.

@@ -21,7 +21,7 @@ class Workers {
   struct State;
 
  public:
-  /// A task, which should end early after a stop request.
+  /// A task of the pool. The task should end early after a stop request.
   using Task = std::function<void(std::stop_token)>;
 
   struct Limits {
