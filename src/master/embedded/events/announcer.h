@@ -29,8 +29,8 @@ struct EventText;
 enum class InJobCache { no, yes };
 
 /// Adds the events of jobs and minions to the event log of this process. If the job cache can be watched, the
-/// watch delivers the events of jobs, and the announcer publishes all other events to the job cache for other
-/// processes and hosts. Thread-safe.
+/// watch delivers the events of jobs. The announcer then publishes all other events to the job cache, so that
+/// other processes and hosts get them. Thread-safe.
 class Announcer {
  public:
   Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock);

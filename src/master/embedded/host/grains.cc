@@ -142,7 +142,7 @@ constexpr Pair kDebianArchitectures[] = {{"x86_64", "amd64"}, {"aarch64", "arm64
                                          {"i686", "i386"},    {"armv7l", "armhf"},  {"ppc64le", "ppc64el"}};
 
 struct Virtual {
-  /// A text in lower case that appears in the name of a container manager or of a virtual machine's product.
+  /// A text in lower case that identifies a container manager or the product name of a virtual machine.
   std::string_view sign;
   std::string_view name;
   std::string_view subtype = {};

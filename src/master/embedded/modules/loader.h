@@ -95,9 +95,9 @@ using LoadedFunctions = std::vector<LoadedFunction>;
 using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< Maps names to functions.
 using StringMap = std::map<std::string, std::string, std::less<>>;
 
-/// All execution functions of one configuration. Of several functions with the same name, a function in a
-/// module folder is used before a native function, and a native function before an installed Python module.
-/// The object may outlive the master that made it. Thread-safe.
+/// All execution functions of one configuration. Of functions with the same name, a function in a module
+/// folder comes first, then a native function, then a function of an installed Python module. The object may
+/// outlive the master that made it. Thread-safe.
 class Modules {
  public:
   /// Loads the module folders. Leaves out modules that cannot be used, with a warning. Fails with
