@@ -9,8 +9,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The limits of asynchronous wheels. They are small, because each wheel occupies a worker of the master and
-/// may be as large as the largest request.
+/// The limits of asynchronous wheels. The limits are small, because each wheel occupies a worker of the
+/// master, and the request of each wheel may be large.
 constexpr master::Workers::Limits kBackground{2, 50};
 
 std::string uri_of(const Options& options) {

@@ -11,8 +11,8 @@
 #include "rest_fcgi/core/unique_fd.h"
 
 /// A session is a token of the master. The master makes the token (`mk_token`) and returns its owner
-/// (`get_token`), but cannot revoke it. A logout adds the token to `auth::RevocationList`. If permitted, a
-/// logout removes the token's file.
+/// (`get_token`). The master cannot revoke a token, so a logout adds the token to `auth::RevocationList`. If
+/// permitted, a logout also removes the token's file.
 namespace rest_fcgi::salt {
 
 Result<master::Session> SaltMaster::login(const auth::Credentials& credentials, SteadyTime deadline) {
