@@ -396,8 +396,8 @@ class Redactor {
     return end;
   }
 
-  /// Returns the secret value after the character at `at`: the `:` of a URL, or the end of the name in an XML
-  /// tag or in a multipart header.
+  /// Returns the secret value after the character at `at`. This character is the `:` of a URL, or it ends a
+  /// name in an XML tag or in a multipart header.
   [[nodiscard]] Span marked_value(const Span& name, std::size_t at) {
     if (text_[at] == ':') return values_.password_of_url(at);
     const bool is_tag = text_[at] == '>' || text_[at] == ' ';
