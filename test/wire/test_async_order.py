@@ -5,13 +5,12 @@ SaltGUI and other clients ignore returns of jobs with an unknown jid."""
 import json
 import select
 
-import pytest
 from support import fastcgi
 from support.api import CRED, JSON
 from support.daemon import merge
 from support.process import connect
 from support.rest import api_of, login, serving, session
-from support.streams import Sse, about, until
+from support.streams import Sse, until
 
 STARTS = [
     {"client": "local_async", "tgt": "*", "fun": "test.ping"},
@@ -22,13 +21,6 @@ WAITS = {"client": "local", "tgt": "ms-0", "fun": "test.sleep", "arg": [0.3]}
 FUNS = {"test.ping", "runner.manage.up", "wheel.key.list_all"}
 RETURNS = 5  # three minions, a runner and a wheel
 BOTH = {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}}
-
-
-def posted(api, token, chunks):
-    """Sends a request and returns the connection before reading the reply."""
-    connection = api.connection()
-    connection.request("POST", "/", json.dumps(chunks), {**JSON, **session(token)})
-    return connection
 
 
 def returns_of_all(events):
@@ -48,12 +40,12 @@ def check_order(tags):
     return jids
 
 
-@pytest.mark.parametrize("module", ["rest_cherrypy", "rest_tornado"])
-def test_an_asynchronous_job_begins_after_its_reply_is_sent(on_port, module):
-    api = on_port(module)
+def test_an_asynchronous_job_begins_after_its_reply_is_sent(on_port):
+    api = on_port()
     token = login(api)
     events = Sse(api, token)
-    connection = posted(api, token, [*STARTS, WAITS])
+    connection = api.connection()
+    connection.request("POST", "/", json.dumps([*STARTS, WAITS]), {**JSON, **session(token)})
     (*_, first) = until(events, lambda event: event["data"].get("fun") in FUNS)
     assert select.select([connection.sock], [], [], 0)[0], "the reply is there before the first event"
     started = json.loads(connection.getresponse().read())["return"]
@@ -71,27 +63,3 @@ def test_a_job_of_rest_wsgi_over_fastcgi_begins_after_its_reply_is_sent(start):
         (*_, first) = until(events, lambda event: event["data"].get("fun") in FUNS)
         assert select.select([web_server], [], [], 0)[0]
     check_order([first["tag"], *returns_of_all(events)])
-
-
-def test_a_job_of_a_disconnected_client_runs_once(on_port):
-    api = on_port()
-    token = login(api)
-    events = Sse(api, token)
-    posted(api, token, [*STARTS, WAITS]).close()
-    jids = check_order(returns_of_all(events))
-    api.request("POST", "/hook/end", "{}", {**JSON, **session(token)})
-    left = until(events, lambda event: event["tag"] == "salt/netapi/hook/end")
-    assert not [event for event in left if event["tag"].split("/")[2] in jids]
-
-
-def test_a_job_that_waits_for_its_reply_is_listed_and_can_be_killed(on_port):
-    api = on_port()
-    token = login(api)
-    events = Sse(api, token)
-    sleeper = {"client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600]}
-    ender = {"client": "local", "tgt": "ms-0", "fun": "saltutil.kill_all_jobs"}
-    reply = api.request("POST", "/", json.dumps([sleeper, {"client": "runner", "fun": "jobs.active"}, ender]), {**JSON, **session(token)})
-    started, active, _ = reply.ret
-    assert list(active) == [started["jid"]]
-    (*_, ended) = until(events, lambda event: about("test.sleep")(event) and "/ret/" in event["tag"])
-    assert ended["data"]["jid"] == started["jid"] and "terminated" in ended["data"]["return"]

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: MIT
 """Jobs in a real etcd, shared by several responders and Salt."""
 
+import collections
 import json
 import subprocess
+import time
 
 import pytest
 from support import daemon as daemons
 from support import salts
 from support.api import CRED, JSON
 from support.etcd import USER, Certificates
-from support.jobs import call, refused, runner
+from support.jobs import call, runner
 from support.process import wait_until
 from support.rest import api_of, login, serving, session
+from support.streams import Sse, hook, until
 
 ALL_PONG = {"ms-0": True, "ms-1": True, "ms-2": True}
 PING = {"client": "local", "tgt": "*", "fun": "test.ping"}
-ASYNC_PING = {**PING, "client": "local_async"}
 BOTH_APIS = pytest.mark.parametrize("v2", [False, True], ids=["v3", "v2"])
 
 
@@ -24,46 +26,11 @@ def on(etcd, v2=False, **more):
     return {"master_job_cache": "etcd", "etcd.host": f"127.0.0.1:{etcd.port}", "etcd.require_v2": v2, "log_level": "info", **more}
 
 
-def start_async(address):
-    return call(address, ASYNC_PING)[0]["jid"]
-
-
-def all_returned(address, jid):
-    return call(address, {"client": "runner", "fun": "jobs.lookup_jid", "kwarg": {"jid": jid}}) == [ALL_PONG]
-
-
 def listed(address):
     return runner(address, "jobs.list_jobs")
 
 
-def test_a_responder_finds_the_job_of_another_responder(start, etcd):
-    here, there = start(on(etcd)), start(on(etcd))
-    jid = start_async(here.address)
-    wait_until(lambda: all_returned(there.address, jid), "all returned")
-    assert jid in listed(there.address)
-    own = {**PING, "jid": "20200101000000000000"}
-    assert call(here.address, own) == [ALL_PONG]
-    assert call(there.address, own) is None  # another job has the same jid
-    assert here.stop() == there.stop() == 0
-
-
-def test_the_start_and_check_config_warn_of_an_etcd_without_api_v2(start, start_etcd, directory):
-    etcd = start_etcd()
-    options = on(etcd)
-    del options["etcd.require_v2"]
-    daemon = start(options)
-    daemon.await_log("etcd.require_v2: false")
-    checked = daemons.run("--config", daemon.config_path, "--check-config")
-    assert checked.returncode == 0 and "API v2 is missing" in checked.stdout and "etcd.require_v2: false" in checked.stdout
-    v3 = {**on(etcd), "eauth_tokens": "etcd"}
-    for quiet in (v3, {**v3, "etcd.host": "127.0.0.1:1"}, {**options, "etcd.host": "127.0.0.1:1"}):
-        path = directory / "other_master"
-        path.write_text(json.dumps(quiet))
-        checked = daemons.run("--config", path, "--check-config")
-        assert checked.returncode == 0 and "warning:  " not in checked.stdout, checked
-
-
-def test_jobs_are_kept_in_an_etcd_with_passwords_and_certificates(start, start_etcd):
+def test_responders_share_jobs_in_an_etcd_with_passwords_and_certificates(start, start_etcd):
     etcd = start_etcd(auth=True, tls=True)
     pair = etcd.certificates.client
     options = on(
@@ -71,10 +38,20 @@ def test_jobs_are_kept_in_an_etcd_with_passwords_and_certificates(start, start_e
         **{"etcd.username": USER[0], "etcd.password": USER[1], "etcd.ca": str(etcd.certificates.ca)},
         **{"etcd.client_cert": str(pair), "etcd.client_key": str(Certificates.key(pair))},
     )
+    here, there = start(options), start(options)
+    jid = call(here.address, {**PING, "client": "local_async"})[0]["jid"]
+    wait_until(lambda: runner(there.address, "jobs.lookup_jid", jid=jid) == ALL_PONG, "all returned")
+    assert jid in listed(there.address)
+    assert USER[1] not in here.log() + there.log()
+
+
+def test_the_start_and_check_config_warn_of_an_etcd_without_api_v2(start, start_etcd):
+    options = on(start_etcd())
+    del options["etcd.require_v2"]
     daemon = start(options)
-    jid = start_async(daemon.address)
-    wait_until(lambda: all_returned(daemon.address, jid), "all returned")
-    assert USER[1] not in daemon.log()
+    daemon.await_log("etcd.require_v2: false")
+    checked = daemons.run("--config", daemon.config_path, "--check-config")
+    assert checked.returncode == 0 and "API v2 is missing" in checked.stdout and "etcd.require_v2: false" in checked.stdout
 
 
 def test_hosts_share_logins_and_logouts_through_etcd(start, etcd):
@@ -149,19 +126,26 @@ def test_our_job_cache_and_the_returner_of_salt_read_jobs_of_each_other(start, s
     assert {key: job[key] for key in named} == named
 
 
-def number_of_jobs(address):
-    answer = call(address, {"client": "runner", "fun": "jobs.list_jobs"})
-    return answer and len(answer[0])
+def test_a_stream_shows_jobs_hooks_and_runners_of_all_hosts_once(start, etcd):
+    def host():
+        served = serving()
+        start({**on(etcd), **served})
+        return api_of(served), login(api_of(served))
 
+    (one, token), (other, others) = host(), host()
+    streams = [Sse(one, token), Sse(other, others)]
+    time.sleep(1.2)  # a host notices a listener within a second
+    low = [{**PING, "client": "local_async"}, {"client": "runner", "fun": "test.arg"}]
+    started, _ = one.request("POST", "/", json.dumps(low), {**JSON, **session(token)}).ret
+    hook(one, token, "/hook/built", n=1)
+    job = f"salt/job/{started['jid']}"
+    wanted = {"salt/netapi/hook/built", f"{job}/new", *(f"{job}/ret/{minion}" for minion in ALL_PONG)}
+    for stream in streams:
+        seen = collections.Counter()
 
-def test_calls_are_answered_without_etcd_and_delivered_later(start, etcd):
-    daemon = start(on(etcd))
-    first = start_async(daemon.address)
-    wait_until(lambda: all_returned(daemon.address, first), "all returned")
-    etcd.kill()
-    assert [call(daemon.address, PING) for _ in range(20)] == [[ALL_PONG]] * 20
-    said = refused(daemon.address, {"client": "runner", "fun": "jobs.list_jobs"})
-    assert "job cache etcd is unavailable: " in said, said
-    etcd.restart()
-    wait_until(lambda: number_of_jobs(daemon.address) == 21, "what was kept meanwhile is delivered")
-    assert daemon.stop() == 0
+        def is_last(event, seen=seen):
+            seen[event["tag"]] += 1
+            return wanted <= seen.keys() and any(tag.startswith("salt/run/") and tag.endswith("/ret") for tag in seen)
+
+        until(stream, is_last)
+        assert {seen[tag] for tag in wanted} == {1}, seen

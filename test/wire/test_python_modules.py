@@ -60,8 +60,7 @@ def shared():
     texts = {"my_shop": USER_MODULE.read_text(), "web": WEB, "odd": ODD, "values": NO_JSON, "salted": SALTED, "asks": ASKS}
     for name, text in texts.items():
         write(folder, f"{name}.py", text)
-    write(folder, "open.py", "def fun():\n    return 1\n", mode=0o666)
-    daemon = Daemon(home, with_modules(folder, script_timeout=8))
+    daemon = Daemon(home, with_modules(folder, script_timeout=5))
     nginx = Nginx(home / "nginx", [daemon.address])
     yield daemon, nginx, folder
     nginx.stop()
@@ -123,31 +122,23 @@ def test_virtual_sees_the_grains_of_its_minion(shared_api):
     assert call(shared_api, "web.role", tgt="ms-1") == "'web' __virtual__ returned False: this is no web server"
 
 
-def test_a_python_function_replaces_the_native_function_of_its_name_only(start, front, modules):
+def test_a_function_replaces_the_native_function_of_its_name_and_modules_of_later_folders(start, front, modules, directory):
+    second = directory / "second"
+    second.mkdir(mode=0o755)
     write(modules, "cmd.py", "def run(cmd, **kwargs):\n    return {'uptime': 'up 3 days'}.get(cmd, 'no answer')\n")
     write(modules, "disk.py", "def usage():\n    return __salt__['cmd.run']('uptime')\n")
-    api = front(start(with_modules(modules)))
+    write(second, "disk.py", "def usage():\n    return 'second'\ndef more():\n    return 1\n")
+    daemon = start(with_modules(modules, second))
+    api = front(daemon)
     assert call(api, "cmd.run", "uptime") == "up 3 days" and call(api, "cmd.run", "reboot") == "no answer"
     assert call(api, "cmd.run_stdout", "echo real") == "real"
     assert call(api, "disk.usage") == "up 3 days" and "/" in call(api, "disk.percent")
-    assert call(api, "sys.argspec", "cmd.run")["cmd.run"]["args"] == ["cmd"]
-
-
-def test_the_first_folder_wins_and_executables_win_in_it(start, front, modules, directory):
-    second = directory / "second"
-    second.mkdir(mode=0o755)
-    write(modules, "shop.py", "def where():\n    return 'first'\ndef twice():\n    return 'python'\n")
-    write(modules, "shop.twice", "#!/bin/sh\necho '\"program\"'\n", mode=0o755)
-    write(second, "shop.py", "def where():\n    return 'second'\ndef more():\n    return 1\n")
-    daemon = start(with_modules(modules, second))
-    api = front(daemon)
-    assert call(api, "shop.where") == "first" and call(api, "shop.twice") == "program"
-    assert call(api, "shop.more") == "'shop.more' is not available."
-    assert f"{second}/shop.py is left out: {modules}/shop.py has this module" in daemon.log()
+    assert call(api, "disk.more") == "'disk.more' is not available."
+    assert f"{second}/disk.py is left out: {modules}/disk.py has this module" in daemon.log()
 
 
 WRONG = {
-    "syntax": ("def broken(:\n    pass\n", "line 1", "invalid syntax"),
+    "cmd": ("def run(:\n    pass\n", "line 1", "invalid syntax"),  # replaces a native module
     "imports": ("import os\nimport salt.utils.files\n", "line 2", "No module named 'salt.utils'"),
     "raises": ("x = 1\nraise ValueError('not today')\n", "line 2", "not today"),
     "loops": ("import time\nwhile True:\n    pass\n", "line", "took longer than 2 seconds to load"),
@@ -159,6 +150,7 @@ def test_a_broken_module_is_logged_with_its_line_and_its_functions_return_the_re
     for name, (text, _, _) in WRONG.items():
         write(modules, f"{name}.py", text)
     write(modules, "good.py", "def fun():\n    return 1\n")
+    write(modules, "open.py", "def fun():\n    return 1\n", mode=0o666)
     daemon = start(with_modules(modules))
     api = front(daemon)
     assert call(api, "good.fun") == 1
@@ -166,22 +158,9 @@ def test_a_broken_module_is_logged_with_its_line_and_its_functions_return_the_re
     for name, (_, line, why) in WRONG.items():
         (warning,) = [entry for entry in log if f"{modules}/{name}.py, " in entry]
         assert line in warning and why in warning
-        answer = call(api, f"{name}.fun")
+        answer = call(api, f"{name}.shell", "true")
         assert answer.startswith(f"'{name}' __virtual__ returned False: ") and why in answer
-
-
-def test_a_broken_module_blocks_the_native_functions_that_it_replaces(start, front, modules):
-    write(modules, "cmd.py", "def run(cmd:\n")
-    api = front(start(with_modules(modules)))
-    for fun in ("cmd.run", "cmd.shell"):
-        assert call(api, fun, "touch /tmp/no").startswith("'cmd' __virtual__ returned False: ")
-
-
-def test_a_module_that_other_users_can_write_is_not_loaded(shared):
-    daemon, api, modules = shared
-    reason = f"'open' __virtual__ returned False: {modules}/open.py can be changed by users other than root"
-    assert call(api, "open.fun").startswith(reason)
-    assert f"{modules}/open.py is left out: " in daemon.log()
+    assert f"{modules}/open.py can be changed by users other than root" in call(api, "open.fun")
 
 
 ODD = """
@@ -195,9 +174,6 @@ ODD = """
         print("on my way", file=sys.stderr)
         sys.exit(status)
 
-    def vanish():
-        os._exit(0)
-
     def die():
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -206,25 +182,14 @@ ODD = """
         os.system("echo and more")
         return 5
 
-    def much():
-        for _ in range(100):
-            sys.stdout.write("x" * (1 << 20))
-        return 6
-
     def returns_much():
         return "x" * (9 << 20)
-
-    def forks():
-        return "child" if os.fork() == 0 else "parent"
 
     def leaves_behind():
         child = os.fork()
         while child == 0:
             time.sleep(1000)
         return child
-
-    def reads():
-        return sys.stdin.read()
 
     def garbage():
         for descriptor in range(3, 10):
@@ -238,17 +203,14 @@ ODD = """
 
 def test_a_function_that_breaks_its_process_returns_a_clear_error(shared):
     daemon, api, _ = shared
-    assert call(api, "odd.loop") == "The function odd.loop took longer than 8 seconds and was ended."
+    assert call(api, "odd.loop") == "The function odd.loop took longer than 5 seconds and was ended."
     assert call(api, "odd.leave", 4) == "The function odd.leave ended with exit status 4: on my way"
-    assert call(api, "odd.vanish") == "The function odd.vanish ended its process without an answer."
     assert call(api, "odd.die") == "The function odd.die was ended by signal 9."
     assert call(api, "odd.prints") == 5 and "odd.prints wrote to standard error: " in daemon.log()
-    assert call(api, "odd.much") == 6
     assert call(api, "odd.returns_much") == "The function odd.returns_much returned more than 8388608 bytes of JSON."
-    assert call(api, "odd.forks") == "parent"
     left = pathlib.Path(f"/proc/{call(api, 'odd.leaves_behind')}")
     wait_until(lambda: not left.exists(), "what the function left running has ended")
-    assert call(api, "odd.reads") == "" and call(api, "odd.garbage") == 7
+    assert call(api, "odd.garbage") == 7
 
 
 NO_JSON = """
@@ -265,16 +227,6 @@ NO_JSON = """
         value = [1]
         value.append(value)
         return value
-
-    def yields():
-        yield {"a": float("nan")}
-        yield {"b": 2}
-
-    def breaks():
-        def parts():
-            yield 1
-            raise ValueError("x")
-        return {"parts": parts(), "b": 2}
 
     def deep(levels):
         value = 1
@@ -294,9 +246,7 @@ def test_values_that_json_lacks_are_replaced_one_by_one(shared_api):
         "null": "20261121T00:00:00.000000", "map": ["1"], "kind": "<class 'object'>",
     }  # fmt: skip
     assert call(api, "values.itself") == [1, None]
-    assert call(api, "values.yields") == {"a": None, "b": 2}
-    assert call(api, "values.breaks")["b"] == 2
-    for levels in (100, 390, 600, 950, 3000):
+    for levels in (100, 600, 3000):
         assert call(api, "values.deep", levels)["b"] == 2
 
 
@@ -443,13 +393,9 @@ def packed():
 """
 
 
-@pytest.mark.parametrize("series", salts.SERIES)
-def test_salt_exceptions_equal_those_of_salt_without_an_installed_salt(start, front, modules, series):
-    python = salts.require(series) / "bin/python"
-    (modules / "raises.py").write_text(RAISES)
-    (modules / "raises.py").chmod(0o644)
+def test_salt_exceptions_equal_those_of_salt_without_an_installed_salt(start, front, modules):
+    python = salts.require("3008") / "bin/python"
+    write(modules, "raises.py", RAISES)
     ours, theirs = (front(start(with_modules(modules, **more))) for more in ({}, {"python": str(python)}))
-    missing = {} if series == "3008" else {"TokenExpiredError": ["TokenExpiredError", "SaltException", "Exception", "BaseException", "object"]}
-    assert call(ours, "raises.all_names") == {**call(theirs, "raises.all_names"), **missing}
-    for fun in ("tried", "packed"):
+    for fun in ("all_names", "tried", "packed"):
         assert call(ours, f"raises.{fun}") == call(theirs, f"raises.{fun}")
