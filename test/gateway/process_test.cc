@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,9 +18,9 @@
 #include <doctest/doctest.h>
 
 #include "../support/fork_alone.h"
-#include "gateway/fastcgi/request.h"
 #include "gateway/listening_socket.h"
 #include "gateway/sys.h"
+#include "http/http_peer.h"
 #include "running_gateway.h"
 
 using namespace rest_fcgi;
@@ -72,7 +71,10 @@ int serve(const Options& options, const http::Application& application) {
   harden_process();
   auto gateway = Gateway::open(options);
   if (!gateway) return 78;
-  return (*gateway)->serve({application, {}}, no_reload) ? 0 : 70;
+  return (*gateway)->serve({application, std::vector<http::Application>(options.http.size(), application)},
+                           no_reload)
+             ? 0
+             : 70;
 }
 
 Options on_socket(const TempDir& dir) {
@@ -91,26 +93,6 @@ FcgiClient connect_when_served(const std::string& path) {
   }));
   return std::move(client.back());
 }
-
-/// A gate between two processes. `wait` in one process returns after `open` in the other process.
-class Gate {
- public:
-  Gate() {
-    std::array<int, 2> ends = {-1, -1};
-    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-    read_.reset(ends[0]);
-    write_.reset(ends[1]);
-  }
-  void wait() const {
-    char byte = 0;
-    [[maybe_unused]] const ssize_t got = ::read(read_.get(), &byte, 1);
-  }
-  void open() const { [[maybe_unused]] const ssize_t put = ::write(write_.get(), "x", 1); }
-
- private:
-  UniqueFd read_;
-  UniqueFd write_;
-};
 
 /// Calls harden_process. The result has one bit for each missing protection.
 int missing_protections() {
@@ -136,13 +118,6 @@ int missing_protections() {
 
 TEST_CASE("harden_process forbids core dumps and ptrace, sets umask 077 and blocks the signals of serve") {
   CHECK(Child(missing_protections).wait() == 0);
-}
-
-TEST_CASE("init_libfcgi restores the signal handlers that libfcgi replaces") {
-  REQUIRE(init_libfcgi());
-  struct sigaction action = {};
-  ::sigaction(SIGUSR1, nullptr, &action);
-  CHECK((action.sa_handler == SIG_DFL));
 }
 
 TEST_CASE("raise_file_limit raises the limit up to the hard limit, and never lowers it") {
@@ -175,28 +150,6 @@ TEST_CASE("MapServer#7504: SIGTERM, SIGINT and SIGUSR1 end an idle process at an
   }
 }
 
-TEST_CASE("a process answers its request in flight after SIGTERM") {
-  const TempDir dir;
-  for (std::size_t i = 0; i < kRounds; ++i) {
-    const Gate arrived;
-    const Gate leave;
-    Child child([&] {
-      return serve(on_socket(dir), [&](const http::Environ& request) {
-        arrived.open();
-        leave.wait();
-        return echo(request);
-      });
-    });
-    FcgiClient client = connect_when_served(dir / "s");
-    client.send(post("in flight"));
-    arrived.wait();
-    child.signal(SIGTERM);
-    leave.open();
-    CHECK(client.reply().body == "in flight");
-    CHECK(child.wait() == 0);
-  }
-}
-
 TEST_CASE("a signal that arrives before serve ends serve at once") {
   const TempDir dir;
   Child child([&] {
@@ -204,6 +157,15 @@ TEST_CASE("a signal that arrives before serve ends serve at once") {
     ::raise(SIGTERM);
     return serve(on_socket(dir), echo);
   });
+  CHECK(child.wait() == 0);
+}
+
+TEST_CASE("HTTP is served without a FastCGI socket") {
+  const Options options = with_http();
+  Child child([&] { return serve(options, echo); });
+  REQUIRE(eventually([&] { return HttpPeer(port_of(options)).connected(); }));
+  CHECK(HttpPeer(port_of(options)).request(http_post("alone")).body == "alone");
+  child.signal(SIGTERM);
   CHECK(child.wait() == 0);
 }
 

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -69,10 +68,6 @@ TEST_CASE("a TLS port serves TLS 1.2 and 1.3 with large bodies, and refuses TLS 
     CHECK(peer.tls_version() == name);
     CHECK(peer.request(http_post("small")).header("X-Https") == "on");
     CHECK(peer.request(http_post(large)).body == large);
-    std::string all;
-    for (int i = 0; i < 50; ++i) all += http_post(std::to_string(i));
-    peer.send(all);
-    for (int i = 0; i < 50; ++i) REQUIRE(peer.reply().body == std::to_string(i));
   }
   CHECK(!HttpPeer(port_of(options), true, TLS1_1_VERSION).connected());
 }
@@ -116,10 +111,6 @@ TEST_CASE("open refuses unusable certificates and keys with the option and the f
   ::chmod(text.c_str(), 0600);
   CHECK(with("/none.pem", files.server_key) ==
         "rest_cherrypy: ssl_crt: /none.pem: No such file or directory");
-  CHECK(with(files.server_cert, "/none.key") ==
-        "rest_cherrypy: ssl_key: /none.key: No such file or directory");
-  CHECK(with(files.server_cert, files.server_key, "/none") ==
-        "rest_cherrypy: ssl_chain: /none: No such file or directory");
   CHECK(with(text, files.server_key) == "rest_cherrypy: ssl_crt: " + text + ": no start line");
   CHECK(with(files.server_cert, text).find("rest_cherrypy: ssl_key: " + text + ": ") == 0);
   CHECK(with(files.server_cert, files.server_key, text) ==
@@ -162,8 +153,9 @@ TEST_CASE("open refuses a port in use and an unknown host with HOST:PORT") {
   CHECK(refusal(options) == "rest_cherrypy: cannot listen on 127.0.0.1:" + std::to_string(port_of(options)) +
                                 ": Address already in use");
   Options nowhere = with_http();
-  nowhere.http[0].host = "no.such.host.invalid";
-  CHECK(refusal(nowhere).find("rest_cherrypy: cannot listen on no.such.host.invalid:") == 0);
+  // A label of a host name has at most 63 characters. DNS is not asked for this invalid host name.
+  nowhere.http[0].host = std::string(64, 'x');
+  CHECK(refusal(nowhere).starts_with("rest_cherrypy: cannot listen on " + nowhere.http[0].host + ":"));
 }
 
 TEST_CASE("REMOTE_ADDR of an IPv4 peer on an IPv6 port is the IPv4 address") {
@@ -199,27 +191,6 @@ TEST_CASE("only a trusted proxy sets REMOTE_ADDR and HTTPS by X-Forwarded header
   CHECK(refusal(options).starts_with("trusted_proxies: 'proxy' is no address"));
 }
 
-TEST_CASE("HTTP is served without a FastCGI socket") {
-  const Options options = with_http();
-  ::signal(SIGPIPE, SIG_IGN);
-  auto gateway = Gateway::open(options);
-  REQUIRE(gateway);
-  sigset_t old_mask;
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  ::sigaddset(&signals, SIGTERM);
-  ::pthread_sigmask(SIG_BLOCK, &signals, &old_mask);
-  std::optional<Result<Ended>> ended;
-  std::thread serving([&] { ended = (*gateway)->serve({{}, {echo}}, no_reload); });
-  ::pthread_sigmask(SIG_SETMASK, &old_mask, nullptr);
-  CHECK(HttpPeer(port_of(options)).request(http_post("alone")).body == "alone");
-  ::pthread_kill(serving.native_handle(), SIGTERM);
-  serving.join();
-  REQUIRE(ended);
-  REQUIRE(*ended);
-  CHECK((*ended)->in_flight == 0);
-}
-
 TEST_CASE("SIGTERM closes idle and incomplete HTTP connections, and lets requests be answered") {
   Door door;
   const Options options = with_http(1);
@@ -250,24 +221,6 @@ TEST_CASE("SIGTERM closes idle and incomplete HTTP connections, and lets request
   CHECK(server.wait().in_flight == 0);
 }
 
-TEST_CASE("serve counts HTTP requests that outlast shutdown_timeout") {
-  auto door = std::make_shared<Door>();
-  Options options = with_http(1);
-  options.shutdown_timeout = milliseconds(2000);
-  RunningGateway server(
-      [door](const http::Environ& request) {
-        door->pass();
-        return echo(request);
-      },
-      options);
-  HttpPeer busy(port_of(options));
-  busy.send(http_post("slow"));
-  REQUIRE(door->waiting(1) == 1);
-  CHECK(server.stop().in_flight == 1);
-  door->open();
-  CHECK(busy.reply().body == "slow");
-}
-
 TEST_CASE("a peer that does not read its reply delays serve by shutdown_timeout at most") {
   Options options = with_http(1);
   options.shutdown_timeout = milliseconds(300);
@@ -280,7 +233,7 @@ TEST_CASE("a peer that does not read its reply delays serve by shutdown_timeout 
       options);
   HttpPeer stuck(port_of(options));
   stuck.send(http_get());
-  std::this_thread::sleep_for(milliseconds(200));
+  CHECK(stuck.bytes(1) == "H");
   const auto begin = std::chrono::steady_clock::now();
   server.stop();
   CHECK(std::chrono::steady_clock::now() - begin < kSoon);
@@ -307,16 +260,7 @@ TEST_CASE("a new or kept HTTP connection may send one request after SIGTERM, and
   CHECK(was_served);
 }
 
-TEST_CASE("SIGHUP replaces the HTTP application, also for kept connections") {
-  const Options options = with_http();
-  RunningGateway server(reply_with("old"), options, [] { return reply_with("new"); });
-  HttpPeer kept(port_of(options));
-  CHECK(kept.request(http_get()).body == "old");
-  server.signal(SIGHUP);
-  CHECK(eventually([&] { return kept.request(http_get()).body == "new"; }));
-}
-
-TEST_CASE("SIGHUP loads a renewed certificate for new connections, and keeps the old one on errors") {
+TEST_CASE("SIGHUP loads a new application for all connections and a new certificate for new ones") {
   const TempDir dir;
   const Certificates& files = certificates().files;
   const auto put = [](const std::string& from, const std::string& to) {
@@ -327,11 +271,12 @@ TEST_CASE("SIGHUP loads a renewed certificate for new connections, and keeps the
   options.http[0].ssl_key = dir / "key";
   put(files.server_cert, dir / "crt");
   put(files.server_key, dir / "key");
-  RunningGateway server(reply_with("here"), options, [] { return reply_with("here"); });
+  RunningGateway server(reply_with("old"), options, [] { return reply_with("new"); });
   const auto presented = [&] { return HttpPeer(port_of(options), true).certificate(); };
   HttpPeer kept(port_of(options), true);
   CHECK(kept.certificate() == "/CN=server");
 
+  // With a wrong key the old certificate stays.
   const CapturedLog log;
   put(files.client_cert, dir / "crt");
   server.signal(SIGHUP);
@@ -340,5 +285,5 @@ TEST_CASE("SIGHUP loads a renewed certificate for new connections, and keeps the
   put(files.client_key, dir / "key");
   server.signal(SIGHUP);
   CHECK(eventually([&] { return presented() == "/CN=client"; }));
-  CHECK(kept.request(http_get()).body == "here");
+  CHECK(eventually([&] { return kept.request(http_get()).body == "new"; }));
 }
