@@ -65,16 +65,6 @@ TEST_CASE("the reply to a failure has the completed chunks, and later chunks do 
         std::vector<std::string>{"async", "ping ms-0,ms-1,ms-2", "call ms-0,ms-1,ms-2"});
 }
 
-TEST_CASE("a completed chunk without a job has no jid") {
-  const Wsgi wsgi;
-  wsgi.master().minions.clear();
-  wsgi.master().on_runner = [](auto) {};
-  const std::string runner = Wsgi::chunk(R"("client": "runner", "fun": "manage.up", "timeout": 0)");
-  CHECK(text_of(wsgi.post("[" + kGood + ", " + runner + "]")) ==
-        R"(504 {"return": "RunnerClient job ')" + fake_jid(1) + R"(' timed out", "jid": ")" + fake_jid(1) +
-            R"(", "completed": [{"return": {}}]})");
-}
-
 TEST_CASE("an exception keeps the results of earlier chunks") {
   const Wsgi wsgi;
   wsgi.master().on_start = [](const std::string& what) -> std::optional<Error> {

@@ -50,14 +50,6 @@ TEST_CASE("an audit line can be a JSON object") {
       R"("ms": 12.345})");
 }
 
-TEST_CASE("an audit line names the setting that refused the request") {
-  AuditEntry line = entry();
-  line.outcome = "denied";
-  line.reason = "api_acl";
-  CHECK(audit_line(line, false).ends_with("outcome=denied reason=api_acl ms=12.345"));
-  CHECK(audit_line(line, true).ends_with(R"("outcome": "denied", "reason": "api_acl", "ms": 12.345})"));
-}
-
 TEST_CASE("a missing value is a dash, or an empty string in JSON") {
   AuditEntry line;
   line.outcome = "invalid";

@@ -128,9 +128,8 @@ TEST_CASE("other and malformed events are ignored") {
   const ManualClock clock;
   FormattedEvents view(kMap, clock);
   for (const char* const tag :
-       {"x/job", "salt/job", "salt/job/1", "salt/job/1/ret", "salt/job/1/ret/a/b", "salt/job/1/new/x",
-        "salt/job/1/publish", "other/job/1/new", "salt/run/1/new", "salt/wheel/1/ret", "minion_start",
-        "salt/netapi/hook/key", "", "salt/key/x", "salt/presence", "salt"}) {
+       {"salt/job/1", "salt/job/1/ret", "salt/job/1/ret/a/b", "salt/job/1/new/x", "other/job/1/new",
+        "salt/run/1/new", "salt/netapi/hook/key", "", "salt/key/x", "salt/presence"}) {
     INFO(tag);
     CHECK(frames_after(view, tag, started()).empty());
   }
@@ -139,11 +138,8 @@ TEST_CASE("other and malformed events are ignored") {
            {"salt/job/1/new", R"({"minions": "ms-0"})"},
            {"salt/job/1/ret/a", R"({"return": 1, "retcode": 0})"},
            {"salt/job/1/ret/a", R"({"return": 1, "success": true})"},
-           {"salt/key", R"({"id": "a"})"},
-           {"salt/key", R"({"act": "accept"})"},
            {"salt/key", R"({"act": {}, "id": []})"},
            {"salt/presence/present", R"({"present": "a"})"},
-           {"salt/presence/other", R"({"present": ["a"]})"},
            {"salt/presence/change", "{}"},
            {"salt/key", "[]"},
            {"salt/key", "no JSON"}}) {
@@ -209,7 +205,6 @@ TEST_CASE("beyond the limits the oldest jobs are removed, finished ones first") 
   static_cast<void>(frames_after(small, "salt/job/1/ret/a", ret("1")));
   const std::string large = "\"" + std::string(900, 'x') + "\"";
   CHECK(jobs_in(frames_after(small, "salt/job/2/ret/a", ret(large)).front()) == "2");
-  CHECK(jobs_in(frames_after(small, "salt/job/3/ret/a", ret("1")).front()) == "3");
 }
 
 TEST_CASE("a return beyond a job's limit is shown as null") {

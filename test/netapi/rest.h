@@ -77,21 +77,15 @@ inline bool matches(JsonValue expected, JsonValue found) {
 /// A REST interface that a test calls directly. The interface uses the embedded engine or a given master.
 class Rest {
  public:
-  explicit Rest(netapi::RestCherrypyOptions options = {}, client::Options client = enabled())
+  template <class Options = netapi::RestCherrypyOptions>
+  explicit Rest(const Options& options = {}, client::Options client = enabled())
       : Rest(std::move(client), nullptr) {
-    application_ = *netapi::make_rest_cherrypy(options, client_, streams_, system_clock());
+    application_ = application_with(options);
   }
-  explicit Rest(const netapi::RestTornadoOptions& options, client::Options client = enabled())
-      : Rest(std::move(client), nullptr) {
-    application_ = *netapi::make_rest_tornado(options, client_, streams_, system_clock());
-  }
-  Rest(const netapi::RestCherrypyOptions& options, std::shared_ptr<FakeMaster> master)
+  template <class Options>
+  Rest(const Options& options, std::shared_ptr<FakeMaster> master)
       : Rest(quick_options(), std::move(master)) {
-    application_ = *netapi::make_rest_cherrypy(options, client_, streams_, system_clock());
-  }
-  Rest(const netapi::RestTornadoOptions& options, std::shared_ptr<FakeMaster> master)
-      : Rest(quick_options(), std::move(master)) {
-    application_ = *netapi::make_rest_tornado(options, client_, streams_, system_clock());
+    application_ = application_with(options);
   }
 
   static client::Options enabled() {
@@ -156,13 +150,20 @@ class Rest {
 
  private:
   Rest(client::Options client, std::shared_ptr<FakeMaster> master) {
+    std::shared_ptr<master::Master> chosen = master;
     if (master == nullptr) {
       engine_ = std::make_unique<EmbeddedEngine>();
+      chosen = engine_->master;
     }
-    std::shared_ptr<master::Master> chosen = master;
-    if (engine_) chosen = engine_->master;
     client_ = std::make_shared<const client::NetapiClient>(std::move(client), std::move(chosen));
     streams_->use(client_, {});
+  }
+
+  http::Application application_with(const netapi::RestCherrypyOptions& options) {
+    return *netapi::make_rest_cherrypy(options, client_, streams_, system_clock());
+  }
+  http::Application application_with(const netapi::RestTornadoOptions& options) {
+    return *netapi::make_rest_tornado(options, client_, streams_, system_clock());
   }
 
   std::string filled(std::string text) {

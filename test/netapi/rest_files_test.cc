@@ -6,7 +6,6 @@
 
 #include <doctest/doctest.h>
 
-#include "../support/whole_body.h"
 #include "rest.h"
 
 using namespace rest_fcgi;
@@ -53,20 +52,16 @@ TEST_CASE("static files support ranges and conditional requests, and stay below 
        {"GET /static/a%20b.txt", "Range: bytes=-3", "", 206, "789", "Content-Range: bytes 7-9/10"},
        {"GET /static/a%20b.txt", "Range: bytes=5-99", "", 206, "56789", "Content-Range: bytes 5-9/10"},
        {"GET /static/a%20b.txt", "Range: bytes=10-", "", 416, "", "Content-Range: bytes */10"},
-       {"GET /static/a%20b.txt", "Range: bytes=-0", "", 416, ""},
        {"GET /static/a%20b.txt", "Range: bytes=0-18446744073709551615", "", 206, "0123456789"},
        {"GET /static/empty.txt", "", "", 200, ""},
        {"GET /static/empty.txt", "Range: bytes=0-0", "", 416, "", "Content-Range: bytes */0"},
-       {"GET /static/empty.txt", "Range: bytes=-1", "", 416, ""},
        {"GET /static/a%20b.txt", "Range: bytes=4-2", "", 200, "0123456789"},
        {"GET /static/a%20b.txt", "Range: bytes=0-1,3-4", "", 200, "0123456789"},
-       {"GET /static/a%20b.txt", "Range: lines=1-2", "", 200, "0123456789"},
        {"GET /static/a%20b.txt", "Range: bytes=2-4 | If-Range: " + changed, "", 206, "234"},
        {"GET /static/a%20b.txt", "Range: bytes=2-4 | If-Range: Sun, 06 Nov 1994 08:49:37 GMT", "", 200,
         "0123456789"},
        {"GET /static/a%20b.txt", "If-Modified-Since: " + changed, "", 304, "", "-Content-Type"},
        {"GET /static/a%20b.txt", "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT", "", 200, ""},
-       {"GET /static/a%20b.txt", "If-Modified-Since: nonsense", "", 200, ""},
        {"GET /static/in.txt", "", "", 200, "0123456789"},
        {"GET /static/", "", "", 200, "<h1>hi</h1>", "Content-Type: text/html;charset=utf-8"},
        {"GET /static", "", "", 301, "", "Location: /static/"},
@@ -77,8 +72,6 @@ TEST_CASE("static files support ranges and conditional requests, and stay below 
        {"GET /static/out.txt", "", "", 404, ""},
        {"GET /static/etc/passwd", "", "", 404, ""},
        {"GET /static/pipe", "", "", 404, ""},
-       {"GET /static/nosuch", "", "", 404, ""},
-       {"GET /static/a%20b.txt/x", "", "", 404, ""},
        {"GET /static/../secret.txt", "", "", 403, ""},
        {"GET /static/%2e%2e/secret.txt", "", "", 403, ""},
        {"GET /static/..%2fsecret.txt", "", "", 403, ""},
@@ -97,15 +90,6 @@ TEST_CASE("a large file is streamed, and an error if it becomes shorter") {
   CHECK(stream->next());
   REQUIRE(::truncate(path.c_str(), 10) == 0);
   CHECK_FALSE(stream->next());
-}
-
-TEST_CASE("a small file that cannot be read completely is an error") {
-  netapi::RestCherrypyOptions options;
-  // sysfs reports a size of 4096 bytes for this file, but the file has fewer bytes.
-  options.app = "/sys/devices/system/cpu/online";
-  Rest rest(options);
-  rest.check({"GET /app", "", "", 500, R"({"status": 500, "return": "<has>An unexpected error occurred"})"});
-  CHECK(rest.log().has("a file became shorter while it was sent"));
 }
 
 TEST_CASE("browsers get the file of app on every path") {
@@ -184,18 +168,4 @@ TEST_CASE("the built-in page respects api_acl and does not wait for the master")
   rest.check({"GET /", browser, "", 200, "data-user=\"\""});
   CHECK(until > begin);
   CHECK(until < begin + std::chrono::seconds(10));
-}
-
-TEST_CASE("a large file is streamed with its Content-Length") {
-  const TempDir dir;
-  const std::string content(200000, 'x');
-  dir.write("large.bin", content);
-  netapi::RestCherrypyOptions options;
-  options.static_root = dir.path();
-  Rest rest(options);
-  rest.check({"GET /static/large.bin", "", "", 200, "a stream",
-              "Content-Length: 200000 | Content-Type: application/octet-stream"});
-  CHECK(whole_body(rest.call({"GET /static/large.bin", "", "", 200, ""})) == content);
-  CHECK(whole_body(rest.call({"GET /static/large.bin", "Range: bytes=1000-150999", "", 206, ""})).size() ==
-        150000);
 }

@@ -114,28 +114,6 @@ TEST_CASE("a body beyond the limit is refused") {
         R"x(413 {"return": "413: Request body is larger than max_request_body_size (2 bytes)"})x");
 }
 
-TEST_CASE("rest_wsgi answers refused chunks with Salt's texts") {
-  client::Options options = quick_options();
-  options.enabled = {lowstate::Client::local};
-  const Wsgi wsgi(options);
-  CHECK(
-      text_of(wsgi.run(R"("client": "wheel", "fun": "key.list_all")")) ==
-      R"(400 {"return": "Client disabled: 'wheel'. Add to 'netapi_enable_clients' master config option to enable."})");
-  CHECK(text_of(wsgi.post(R"({"client": "local", "tgt": "*", "fun": "test.ping"})")) ==
-        R"(401 {"return": "No authentication credentials given"})");
-  CHECK(
-      text_of(wsgi.post(
-          R"({"client": "local", "tgt": "*", "fun": "test.ping", "eauth": "auto", "password": "wrong"})")) ==
-      R"(401 {"return": "Authorization error occurred."})");
-}
-
-TEST_CASE("rest_wsgi runs chunks of the client ssh") {
-  CHECK(text_of(Wsgi().run(R"("client": "ssh", "tgt": "*", "fun": "test.ping")")) ==
-        R"(200 {"return": [{"web1": {"return": true}}]})");
-  CHECK(text_of(Wsgi().run(R"("client": "ssh", "tgt": "*", "fun": "test.ping", "raw_shell": true)"))
-            .starts_with(R"(400 {"return": "Lowstate chunk 0: the key 'raw_shell' is not accepted)"));
-}
-
 TEST_CASE("an internal error returns a reference to the log") {
   const Wsgi wsgi;
   wsgi.master().on_start = [](const std::string&) { return Error{ErrorKind::internal, "disk on fire", {}}; };

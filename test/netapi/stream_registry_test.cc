@@ -219,21 +219,6 @@ TEST_CASE("equal calls of one token run once, and the queue is limited") {
   CHECK(received_by(**two) == 0);
 }
 
-TEST_CASE("an exception in wake does not stop later calls") {
-  Slow slow;
-  slow.go = true;
-  const Table table;
-  const CapturedLog log;
-  const auto subscription = table.open(table.log_in());
-  const auto failing = std::make_shared<const std::function<void()>>([] { throw std::bad_alloc(); });
-  static_cast<void>((*subscription)->poll(failing));
-  (*subscription)->call("q", slow.call(), "it");
-  CHECK(test::eventually([&] { return log.has("an answer of the master was lost: std::bad_alloc"); }));
-  CHECK(received_by(**subscription) == 1);
-  (*subscription)->call("q", slow.call(), "it");
-  CHECK(test::eventually([&] { return received_by(**subscription) == 1; }));
-}
-
 TEST_CASE("a slow call does not delay a logout") {
   Slow slow;
   const Table table;
