@@ -64,12 +64,6 @@ TEST_CASE("a batch continues after returns that come with the job") {
   CHECK(clients.master().started() == Started{"ping a,b,c,d,e", "call a,b", "call c", "call d", "call e"});
 }
 
-TEST_CASE("a batch as large as the target is one job") {
-  const Clients clients;
-  CHECK(clients.run(batch(R"("batch": "100%")")));
-  CHECK(clients.master().started() == Started{"ping ms-0,ms-1,ms-2", "call ms-0,ms-1,ms-2"});
-}
-
 TEST_CASE("the next minion starts when one has returned") {
   const Clients clients;
   FakeMaster& master = clients.master();
@@ -172,21 +166,6 @@ TEST_CASE("raw items are whole events") {
             jid + R"(/ret/m"})");
 }
 
-TEST_CASE("raw items of a compound call have all functions and the outputter") {
-  const Clients clients;
-  clients.master().minions = {"m"};
-  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
-                                  auto returns) {
-    master::Return ret = returned(minion);
-    ret.out = "nested";
-    returns->put(ret);
-  };
-  const std::string item = clients.text(
-      R"("client": "local_batch", "tgt": "*", "fun": ["a.b", "c.d"], "arg": [[1], []], "raw": true)");
-  CHECK(item.find(R"("fun": ["a.b", "c.d"], "fun_args": [[1], []], "user": "saltdev", "out": "nested"})") !=
-        std::string::npos);
-}
-
 TEST_CASE("a minion that disappears after the ping has an empty item, which is a failure") {
   const Clients clients;
   clients.master().gone = {"ms-1"};
@@ -212,18 +191,6 @@ TEST_CASE("a batch that exceeds its time keeps its returns and names its jobs") 
   CHECK(reply->failure->jid == fake_jid(2) + "," + fake_jid(3));
   REQUIRE(reply->items.size() == 1);
   CHECK(reply->items[0].text().starts_with("{\"a\": "));
-}
-
-TEST_CASE("a batch that exceeds its time during batch_wait is a timeout") {
-  client::Options options = quick_options();
-  options.request_timeout = milliseconds(250);
-  const Clients clients(options);
-  clients.master().minions = {"a", "b"};
-  const auto reply = clients.run(batch(R"("batch": 1, "batch_wait": 60)"));
-  REQUIRE(reply);
-  REQUIRE(reply->failure);
-  CHECK(reply->failure->message == "The chunk did not finish within 0.25 seconds (request_timeout)");
-  CHECK(reply->items.size() == 1);
 }
 
 TEST_CASE("minions of a syndic, which the master reports as missing, are waited for") {

@@ -42,16 +42,6 @@ TEST_CASE("CVE-2022-22936: a second return and that of another minion are ignore
   CHECK(!pending.returned("a"));
 }
 
-TEST_CASE("an id that occurs twice is one minion") {
-  JobWait pending = job({"a", "a"});
-  CHECK(pending.returned("a"));
-  CHECK(pending.done(at(0)));
-}
-
-TEST_CASE("a job without minions is done") {
-  CHECK(job({}).done(at(0)));
-}
-
 TEST_CASE("after the timeout silent minions are asked") {
   const JobWait pending = job({"a"});
   CHECK(pending.step(at(1.9)) == Step::wait);
@@ -128,15 +118,6 @@ TEST_CASE("a syndic that names minions is not waited for, but may return") {
   CHECK(pending.returned("other"));
   CHECK(pending.returned("a"));
   CHECK(pending.done(at(5)));
-}
-
-TEST_CASE("a syndic among the named minions is waited for") {
-  JobWait pending = job_with_syndics({"syndic"});
-  pending.expect({"syndic", "a"}, {"syndic"}, at(1));
-  CHECK(pending.waiting() == Ids{"syndic", "a"});
-  CHECK(pending.due(at(3)) == at(2));
-  pending.asked(at(2));
-  CHECK(pending.due(at(18)) == at(3));
 }
 
 TEST_CASE("with syndics an unnamed minion may return once") {

@@ -58,11 +58,6 @@ TEST_CASE("a chunk of a URL needs no enabled client, but credentials and permiss
         "Authorization error occurred.");
 }
 
-TEST_CASE("sessions and events come from the master") {
-  const Clients clients;
-  CHECK(&clients.client().master() == &clients.master());
-}
-
 TEST_CASE("without credentials the master is not asked") {
   const Clients clients;
   clients.master().on_admit = [](const lowstate::Chunk&) -> std::optional<Error> {
@@ -98,16 +93,6 @@ TEST_CASE("runner with full_return returns the whole event") {
         R"({"data": {"return": ["ms-0"]}, "tag": "salt/run/)" + fake_jid(1) + R"(/ret"})");
 }
 
-TEST_CASE("a runner may return late") {
-  const Clients clients;
-  clients.master().on_runner = [&](auto returns) {
-    clients.master().later(milliseconds(10), [=] {
-      returns->put(master::RunnerReturn{Json::boolean(true), Json::empty_object()});
-    });
-  };
-  CHECK(clients.text(std::string(kRunner) + R"(, "timeout": 60)") == "true");
-}
-
 TEST_CASE("a runner that exceeds its timeout is an error with Salt's text and the jid") {
   const Clients clients;
   clients.master().on_runner = [](auto) {};
@@ -118,16 +103,6 @@ TEST_CASE("a runner that exceeds its timeout is an error with Salt's text and th
     CHECK(reply.error().message == "RunnerClient job '" + reply.error().jid + "' timed out");
     CHECK(reply.error().jid.size() == 20);
   }
-}
-
-TEST_CASE("the wait for a runner ends with the request") {
-  client::Options options = quick_options();
-  options.request_timeout = milliseconds(100);
-  const Clients clients(options);
-  clients.master().on_runner = [](auto) {};
-  const auto reply = clients.run(std::string(kRunner) + R"(, "timeout": 3600)");
-  REQUIRE(!reply);
-  CHECK(reply.error().kind == ErrorKind::timeout);
 }
 
 TEST_CASE("runner_async, wheel and wheel_async return the same as in Salt") {

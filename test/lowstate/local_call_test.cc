@@ -11,7 +11,6 @@ using rest_fcgi::test::Read;
 using rest_fcgi::test::refusal;
 using namespace rest_fcgi::lowstate;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 namespace {
 
@@ -38,15 +37,6 @@ TEST_CASE("a local chunk has Salt's defaults") {
   CHECK(call.batch.amount == 10);
 }
 
-TEST_CASE("null counts as absent") {
-  const Read read(local_with(
-      R"("tgt_type": null, "timeout": null, "full_return": null, "ret": null, "jid": null, "metadata": null,
-         "delimiter": null, "arg": null, "kwarg": null, "expr_form": null)"));
-  REQUIRE(read.chunks().size() == 1);
-  CHECK(read.local().target.delimiter == ":");
-  CHECK(!read.local().metadata);
-}
-
 TEST_CASE("unknown keys of a local chunk are ignored") {
   CHECK(Read(local_with(R"("colour": "red", "batch": 0, "subset": -1)")).chunks().size() == 1);
 }
@@ -54,6 +44,7 @@ TEST_CASE("unknown keys of a local chunk are ignored") {
 TEST_CASE("salt-api#97: durations are seconds, as numbers or strings") {
   CHECK(Read(local_with(R"("timeout": 2)")).local().timeout == milliseconds(2000));
   CHECK(Read(local_with(R"("timeout": "0.25")")).local().timeout == milliseconds(250));
+  CHECK(Read(local_with(R"("timeout": " 5 ")")).local().timeout == milliseconds(5000));
   CHECK(Read(local_with(R"("timeout": 0)")).local().timeout == milliseconds(0));
   CHECK(Read(local_with(R"("gather_job_timeout": 86400)")).local().gather_job_timeout ==
         milliseconds(86400000));
@@ -87,12 +78,6 @@ TEST_CASE("a flag is a boolean, a YAML word, 1 or 0") {
   CHECK(refused(R"("full_return": 2)") ==
         "Lowstate chunk 0: 'full_return' must be true or false; found int.");
   CHECK(refused(R"("full_return": [true])") != "not refused");
-}
-
-TEST_CASE("a number may be a text with blanks") {
-  CHECK(Read(local_with(R"("timeout": " 5 ")")).local().timeout == seconds(5));
-  CHECK(Read(local_with(R"("batch": "50 %")", "local_batch")).local().batch.amount == 50);
-  CHECK(Read(local_with(R"("subset": 2.0)", "local_subset")).local().subset == 2);
 }
 
 TEST_CASE("ret is a string") {
@@ -138,6 +123,7 @@ TEST_CASE("a batch is a number of minions or a percentage") {
   CHECK(batch(R"("12.5%")").amount == 12.5);
   CHECK(batch(R"("12.5%")").percent);
   CHECK(batch(R"("%50")").amount == 50);
+  CHECK(batch(R"("50 %")").amount == 50);
 }
 
 TEST_CASE("a malformed batch size is refused") {
@@ -149,20 +135,19 @@ TEST_CASE("a malformed batch size is refused") {
   }
 }
 
-TEST_CASE("batch_wait, failhard and raw are read for local_batch") {
-  const Read read(local_with(R"("batch_wait": 1.5, "failhard": true, "raw": true)", "local_batch"));
+TEST_CASE("local_batch reads batch_wait, failhard and raw, and ignores jid") {
+  const Read read(local_with(
+      R"("batch_wait": 1.5, "failhard": true, "raw": true, "jid": "20261120230610043746")", "local_batch"));
+  CHECK(read.local().jid.empty());
   CHECK(read.local().batch_wait == milliseconds(1500));
   CHECK(read.local().failhard);
   CHECK(read.local().raw);
 }
 
-TEST_CASE("local_batch ignores jid") {
-  CHECK(Read(local_with(R"("jid": "20261120230610043746")", "local_batch")).local().jid.empty());
-}
-
 TEST_CASE("subset and sub are a number of minions") {
   CHECK(Read(local_with(R"("subset": 2)", "local_subset")).local().subset == 2);
   CHECK(Read(local_with(R"("subset": "4")", "local_subset")).local().subset == 4);
+  CHECK(Read(local_with(R"("subset": 2.0)", "local_subset")).local().subset == 2);
   CHECK(Read(local_with(R"("subset": 2, "sub": 5)", "local_subset")).local().subset == 5);
 }
 

