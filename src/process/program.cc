@@ -31,7 +31,7 @@ using std::chrono::steady_clock;
 using wire::Reply;
 using How = Ended::How;
 
-constexpr int kReadsInARow = 32;  // The largest number of reads from a pipe without a call of poll(2).
+constexpr int kReadsInARow = 32;  // The largest number of reads from one pipe between two calls of poll(2).
 // The longest wait until rest_fcgi_run reports that the program has started.
 constexpr std::chrono::seconds kStartPatience{60};
 
@@ -39,7 +39,8 @@ Error cannot_start(const Program& program, std::string_view cause) {
   return {ErrorKind::internal, format("The program '{}' cannot be started: {}", program.argv[0], cause)};
 }
 
-/// Refuses NUL bytes in arguments, variables and the folder, because the system cuts a text at a NUL.
+/// Refuses arguments, variables and a folder that contain a NUL byte, because execve(2) reads a text only up
+/// to a NUL byte.
 Result<void> check_texts(const Program& program) {
   const auto holds_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   if (std::any_of(program.argv.begin(), program.argv.end(), holds_nul) ||
@@ -55,17 +56,19 @@ struct Streams {
   UniqueFd output;
   UniqueFd errors;
   std::array<UniqueFd, 3> theirs;
-  UniqueFd wake;  ///< The eventfd to which a stop request writes.
+  UniqueFd wake;  ///< An eventfd. A stop request writes to it, so that poll(2) returns.
 };
 
-/// Makes a pipe whose end `ours` does not block. Returns false and sets errno on failure.
+/// Makes a pipe. `ours` is one of its two ends, and is set to non-blocking. Returns false and sets errno on
+/// failure.
 bool make_pipe(UniqueFd& read, UniqueFd& write, const UniqueFd& ours) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
   read = UniqueFd(ends[0]);
   write = UniqueFd(ends[1]);
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-  // Lets every user open the pipe, because a program of another user may open /dev/stdout.
+  // The program may run as another user and may open its pipe again as /dev/stdout, so every user may open
+  // the pipe.
   return ::fchmod(ends[0], 0666) == 0;
 }
 
@@ -88,7 +91,8 @@ bool would_block() {
   return errno == EAGAIN || errno == EINTR;
 }
 
-/// One run of a program. Sends the StartOrder, and waits for the report of the end. Used by one thread.
+/// One run of a program. Sends the StartOrder to rest_fcgi_run, exchanges input and output with the program,
+/// and waits until rest_fcgi_run reports the end. Only one thread may use the object.
 class RunningProgram {
  public:
   RunningProgram(const Program& program, Streams streams, HelperProcess helper, milliseconds patience)
@@ -118,22 +122,23 @@ class RunningProgram {
   Streams streams_;
   HelperProcess helper_;
   const milliseconds patience_;
-  std::string order_;         // The bytes of the StartOrder that are not sent yet.
-  Reply reply_;               // The latest reply, which may be incomplete.
+  std::string order_;         // The bytes of the StartOrder that are still to be sent.
+  Reply reply_;               // The latest reply of rest_fcgi_run. It may be incomplete.
   std::size_t received_ = 0;  // The number of received bytes of `reply_`.
-  std::string answers_;       // The results of `on_line`, which are sent after the input.
-  std::size_t fed_ = 0;       // The number of sent bytes of the input and of `answers_`.
+  std::string answers_;       // The results of `on_line`, which follow the input.
+  std::size_t fed_ = 0;       // How many bytes of the input and of `answers_` are sent.
   Ended ended_;
-  bool is_last_ = false;  // Whether `reply_` is the last reply.
+  bool is_last_ = false;  // Whether rest_fcgi_run has sent its last reply.
   std::optional<SteadyTime> give_up_at_;
-  bool is_exited_ = false;  // Whether the program has ended. Its child processes may still run.
+  bool is_exited_ = false;  // Whether the program has ended while its child processes still run.
   bool is_stopping_ = false;
-  bool is_closed_ = false;  // Whether rest_fcgi_run closed the socket.
+  bool is_closed_ = false;  // Whether rest_fcgi_run closed the socket, or has another version.
   bool is_given_up_ = false;
 };
 
-/// Ends the program if an exception left it running. Waits, so that rest_fcgi_run can end the program before
-/// rest_fcgi_run is killed.
+/// If the program still runs after an exception, tells rest_fcgi_run to end it. Waits for the end of
+/// rest_fcgi_run, because the destructor of `helper_` kills rest_fcgi_run and could leave the program
+/// running.
 RunningProgram::~RunningProgram() {
   if (is_last_ || is_closed_ || is_given_up_) return;
   ::shutdown(helper_.socket(), SHUT_WR);
@@ -147,8 +152,8 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
   order_ = std::move(order);
   give_up_at_ = steady_clock::now() + kStartPatience;
   {
-    // The thread that requests the stop calls shutdown(2), because the process may end before `poll_once`
-    // returns.
+    // The thread that requests the stop runs this callback. It calls shutdown(2) itself, because this process
+    // may end before `poll_once` returns.
     const std::stop_callback on_stop(stop, [this] {
       ::shutdown(helper_.socket(), SHUT_WR);
       ::eventfd_write(streams_.wake.get(), 1);
@@ -163,7 +168,7 @@ Result<Ended> RunningProgram::wait(const std::stop_token& stop, std::string orde
 }
 
 void RunningProgram::poll_once() {
-  // A file that need not be watched has the descriptor -1, which poll(2) ignores.
+  // poll(2) ignores the descriptor -1, which stands for a file that need not be watched now.
   const short socket_events = order_.empty() || is_stopping_ ? POLLIN : POLLIN | POLLOUT;
   std::array<pollfd, 5> waited = {{{helper_.socket(), socket_events, 0},
                                    {unfed().empty() ? -1 : streams_.input.get(), POLLOUT, 0},
@@ -178,7 +183,8 @@ void RunningProgram::poll_once() {
   if (is_exited_ && !streams_.output.is_open() && !streams_.errors.is_open()) end_leftovers();
 }
 
-/// Sends the StartOrder. Sends the program's descriptors with the first byte, and closes them here.
+/// Sends as much of the StartOrder as possible. The first byte carries the program's three standard
+/// descriptors, which this process then closes.
 void RunningProgram::send_order() {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{order_.data(), order_.size()};
@@ -216,7 +222,7 @@ void RunningProgram::feed() {
   } else if (would_block()) {
     return;
   }
-  // Closes the pipe if all input is sent or the program has closed its standard input.
+  // Closes the pipe if all input is sent, or if the program has closed its standard input.
   if (written < 0 || (unfed().empty() && !program_.on_line)) streams_.input.reset();
 }
 
@@ -258,7 +264,8 @@ void RunningProgram::take_replies() {
   received_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   if (received_ < sizeof reply_) return;
   received_ = 0;
-  is_closed_ = reply_.version != wire::kVersion;  // Ends the run if rest_fcgi_run is of another build.
+  // If rest_fcgi_run has another protocol version, its replies cannot be read, so the run ends.
+  is_closed_ = reply_.version != wire::kVersion;
   if (is_closed_) return;
   reply_.text.back() = '\0';
   if (reply_.kind == Reply::Kind::started) {
@@ -274,7 +281,7 @@ void RunningProgram::take_replies() {
   }
 }
 
-/// Ends the child processes that still run after the program has ended.
+/// The program has ended, but some of its child processes still run. Tells rest_fcgi_run to end them.
 void RunningProgram::end_leftovers() {
   is_exited_ = false;
   ::shutdown(helper_.socket(), SHUT_WR);

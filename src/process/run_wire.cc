@@ -6,8 +6,8 @@
 namespace rest_fcgi::process::wire {
 namespace {
 
-/// The fixed head of a StartOrder in bytes. After the head come the groups. Then come the folder, the
-/// arguments and the variables, each ended by a NUL byte.
+/// The beginning of the bytes of a StartOrder, with a fixed size. The ids of the groups follow, then the
+/// texts: the folder, the arguments and the variables. Each text ends with a NUL byte.
 struct OrderHead {
   std::uint32_t version = kVersion;
   std::uint32_t inherit = 0;
@@ -19,7 +19,7 @@ struct OrderHead {
   std::uint32_t arguments = 0;
   std::uint32_t variables = 0;
   std::uint32_t has_time_limit = 0;
-  std::int64_t time_limit = 0;  // The unit of `time_limit` and `grace` is milliseconds.
+  std::int64_t time_limit = 0;  // `time_limit` and `grace` are in milliseconds.
   std::int64_t grace = 0;
 };
 

@@ -17,31 +17,33 @@
 
 namespace rest_fcgi::process {
 
-/// Returns the ids of a user and of all groups of the user, as after a login.
+/// Returns the ids of a user and of all groups of the user, as a login sets them.
 [[nodiscard]] inline Identity identity_of(const Account& account) {
   return {account.uid, account.gid, groups_of(account)};
 }
 
 struct Program : StartOrder {
-  std::string input;  ///< The text for standard input. May be empty.
-  /// The number of bytes that are kept of each output. Further bytes are discarded.
+  std::string input;  ///< The text that the program gets on standard input. May be empty.
+  /// The largest size of each output in bytes. Further bytes are discarded.
   std::size_t output_limit = 8 << 20;
-  bool merge_errors = false;  ///< Whether standard error goes to standard output.
-  /// A function that gets each line of standard output, without the newline. Its result goes to standard
-  /// input, which stays open. Such lines are not in `Ended::output`. After a line longer than `output_limit`,
-  /// the function is not called again, and `Ended::output` gets all output.
+  bool merge_errors = false;  ///< Whether the program's standard error goes into its standard output.
+  /// A function that gets each line of the program's standard output, without the newline. The program gets
+  /// the result of the function on standard input, which stays open. `Ended::output` does not contain these
+  /// lines. After a line longer than `output_limit`, the function is not called again, and further output
+  /// goes into `Ended::output`.
   std::function<std::string(std::string_view line)> on_line = {};
 };
 
 struct Ended {
   enum class How {
     exited,
-    killed,     ///< A signal that this process did not send ended the program.
-    timed_out,  ///< The program exceeded its time limit and was ended.
-    stopped,    ///< The program was ended because of a `stop` request.
+    killed,     ///< A signal ended the program, but rest_fcgi did not send the signal.
+    timed_out,  ///< rest_fcgi ended the program at its time limit.
+    stopped,    ///< rest_fcgi ended the program because of a `stop` request.
   };
   How how = How::exited;
-  int code = 0;  ///< The exit status, or as in Python the negative number of the signal.
+  /// The exit status. If a signal ended the program, the negative number of the signal, as in Python.
+  int code = 0;
   pid_t pid = 0;
   std::string output;
   std::string errors;
@@ -49,26 +51,27 @@ struct Ended {
   bool errors_cut = false;
 };
 
-/// Starts each program through its own process of rest_fcgi_run. A ProgramRunner is immutable and
+/// Runs programs. Each program runs below its own process of rest_fcgi_run. A ProgramRunner is immutable and
 /// thread-safe.
 class ProgramRunner {
  public:
-  /// Makes a runner. `helper` is the absolute path of rest_fcgi_run, or `unix:PATH` of a socket unit. `run`
-  /// gives up if rest_fcgi_run does not answer within `patience` after the time limits of a program.
+  /// Makes a runner. `helper` is the absolute path of rest_fcgi_run, or `unix:PATH` of a socket unit. If
+  /// rest_fcgi_run does not answer within `patience` after a time limit of the program, `run` returns an
+  /// error.
   explicit ProgramRunner(std::string helper, std::chrono::milliseconds patience = std::chrono::seconds(15))
       : helper_(std::move(helper)), patience_(patience) {}
 
-  /// Returns whether this process starts rest_fcgi_run. If not, an init system starts rest_fcgi_run with the
-  /// user, folders and variables of a unit.
+  /// Returns whether this process itself starts rest_fcgi_run. If false, systemd starts rest_fcgi_run with
+  /// the user, folders and variables of a unit.
   [[nodiscard]] bool is_here() const noexcept { return !helper_.starts_with("unix:"); }
 
   /// Runs a program without a shell. Waits until the program has ended and its outputs are closed. The
-  /// program leads a new session and process group. The group gets SIGTERM at the time limit or after a
-  /// `stop` request. After `grace`, or when the program has ended, all processes that the program started get
-  /// SIGKILL.
-  /// Fails with `not_found` for a missing program, and with `invocation` for a text with a NUL byte. Fails
-  /// with `internal` if the program cannot be started or ended, and with `unavailable` without rest_fcgi_run.
-  /// REQUIRES: this process ignores SIGPIPE, and does not ignore SIGCHLD.
+  /// program leads a new session and process group. At the time limit, or after a `stop` request, the process
+  /// group gets SIGTERM. When `grace` has passed after SIGTERM, or when the program has ended, all processes
+  /// that the program started get SIGKILL. Errors: not_found, if the program does not exist; invocation, for
+  /// a text with a NUL byte; internal, if the program cannot be started or ended; unavailable, if
+  /// rest_fcgi_run cannot be started or does not answer. REQUIRES: this process ignores SIGPIPE and does not
+  /// ignore SIGCHLD.
   [[nodiscard]] Result<Ended> run(const Program& program, const std::stop_token& stop) const;
 
  private:

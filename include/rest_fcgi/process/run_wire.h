@@ -21,24 +21,26 @@ struct Identity {
 };
 
 struct StartOrder {
-  /// The program and its arguments. Not empty. A program name without a slash is searched in the PATH of
-  /// `environment`.
+  /// The program and its arguments. Not empty. If the program name has no slash, rest_fcgi_run looks for the
+  /// program in the PATH of `environment`.
   std::vector<std::string> argv;
   std::vector<std::string> environment;  ///< The variables in the form `NAME=value`.
-  bool inherit = false;                  ///< Whether the program inherits more variables from rest_fcgi_run.
-  /// The working directory. Empty for the HOME of `environment`, or for `/` if HOME cannot be entered.
+  bool inherit = false;                  ///< Whether the program also gets the variables of rest_fcgi_run.
+  /// The working directory. If empty, the directory HOME of `environment` is used, or `/` if the program
+  /// cannot enter HOME.
   std::string cwd = "/";
-  std::optional<Identity> identity;  ///< The program's user and groups. Absent for those of rest_fcgi_run.
+  /// The program's user and groups. If absent, the program has the user and groups of rest_fcgi_run.
+  std::optional<Identity> identity;
   mode_t umask = 022;
   std::optional<std::chrono::milliseconds> time_limit;
   std::chrono::milliseconds grace{2000};  ///< The time between SIGTERM and SIGKILL.
 };
 
-/// The protocol between the server and rest_fcgi_run over a stream socket. One connection is for one program.
-/// The server sends a length in 4 bytes and a StartOrder of this length. The first byte carries the program's
-/// three standard descriptors (SCM_RIGHTS). rest_fcgi_run sends replies. When the server closes its side or
-/// shuts it down for writing, rest_fcgi_run ends all processes of the program. Numbers are in host byte
-/// order.
+/// The protocol between rest_fcgi and rest_fcgi_run over a stream socket. One connection is for one program.
+/// rest_fcgi sends a length in 4 bytes and then a StartOrder of this length. The first byte carries the
+/// program's three standard descriptors (SCM_RIGHTS). rest_fcgi_run sends replies. When rest_fcgi closes its
+/// end of the socket or shuts it down for writing, rest_fcgi_run ends all processes of the program. Numbers
+/// are in host byte order.
 namespace wire {
 
 inline constexpr std::uint32_t kVersion = 1;
@@ -49,31 +51,40 @@ inline constexpr std::size_t kMaxOrder = 8 << 20;
 /// A reply of rest_fcgi_run. The socket carries the bytes of this struct.
 struct Reply {
   enum class Kind : std::uint32_t {
-    started = 1,  ///< The program runs, and `number` is its pid.
-    missing,      ///< The program does not exist, and `text` is the message.
-    failed,       ///< The program cannot be started, and `text` is the message.
-    exited,       ///< The program ended. Its child processes run until the server closes its side.
-    ended,        ///< The program and its child processes ended. No reply follows this or a later kind.
-    timed_out,    ///< The program exceeded its time limit and was ended.
-    stopped,      ///< The program was ended because the server closed its side or rest_fcgi_run got SIGTERM.
+    started = 1,  ///< The program runs. `number` is its pid.
+    missing,      ///< The program does not exist. `text` is the message.
+    failed,       ///< The program cannot be started. `text` is the message.
+    /// The program ended, but child processes still run. rest_fcgi_run ends them when rest_fcgi closes its
+    /// end.
+    exited,
+    /// The program and all its child processes ended. Last reply, like `timed_out` and `stopped`.
+    ended,
+    timed_out,  ///< rest_fcgi_run ended the program at its time limit.
+    /// rest_fcgi_run ended the program, because rest_fcgi closed its end or rest_fcgi_run got SIGTERM.
+    stopped,
   };
   std::uint32_t version = kVersion;
   Kind kind = Kind::failed;
-  /// The exit status, or the negative number of the signal. Set for `exited` and later kinds.
+  /// The pid, if the program was started. The exit status, or the negative number of the signal, if the
+  /// program has ended.
   std::int32_t number = 0;
-  std::array<char, 4500>
-      text{};  ///< A message that ends with a NUL byte. A last reply lists processes that cannot be ended.
+  /// A message that ends with a NUL byte. After the end of the program, the message lists the processes that
+  /// cannot be ended.
+  std::array<char, 4500> text{};
 };
 
 [[nodiscard]] Reply make_reply(Reply::Kind kind, std::int32_t number, std::string_view text = {});
 
-/// Returns a StartOrder as bytes with the length in front, or an empty text if it is too long.
+/// Returns a StartOrder as bytes, with its length in front. Returns an empty text if it is longer than
+/// `kMaxOrder`.
 [[nodiscard]] std::string to_bytes(const StartOrder& order);
 
-/// Returns a StartOrder's length, which the first `kHeader` bytes hold. Absent for more than `kMaxOrder`.
+/// Returns the length of a StartOrder, which the first `kHeader` bytes contain. Returns absent if the length
+/// is more than `kMaxOrder`.
 [[nodiscard]] std::optional<std::size_t> length_in(std::string_view header);
 
-/// Reads a StartOrder from the bytes after the length. Absent for malformed bytes or another version.
+/// Reads a StartOrder from the bytes after the length. Returns absent if the bytes are malformed or have
+/// another protocol version.
 [[nodiscard]] std::optional<StartOrder> read_order(std::string_view body);
 
 }  // namespace wire
