@@ -35,9 +35,9 @@
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/core/users.h"
 
-// rest_fcgi_pam asks PAM about logins for the responder. PAM's modules are not thread-safe and often need
-// root. rest_fcgi_pam reads requests from standard input and writes answers to standard output. The responder
-// or a socket unit starts rest_fcgi_pam.
+// rest_fcgi_pam asks PAM about logins for the server rest_fcgi. It is a separate program, because PAM's
+// modules are not thread-safe and often need root. It reads requests from standard input and writes answers
+// to standard output. rest_fcgi or a systemd socket unit starts rest_fcgi_pam.
 
 namespace rest_fcgi::helper {
 namespace {
@@ -48,7 +48,7 @@ using auth::pam::Request;
 
 constexpr int kFlags = PAM_SILENT | PAM_DISALLOW_NULL_AUTHTOK;
 
-/// Returns a copy that PAM's modules free, or null if memory is short.
+/// Returns a copy of a text, which PAM's modules free. Returns null if there is no memory.
 char* copy_for_pam(std::string_view text) {
   char* const copy = static_cast<char*>(std::calloc(text.size() + 1, 1));
   if (copy != nullptr) std::copy(text.begin(), text.end(), copy);
@@ -68,8 +68,8 @@ struct Talk {
   bool password_was_asked_for = false;
 };
 
-/// Answers the prompts of PAM's modules (pam_conv(3)). A prompt without echo gets the password, and other
-/// prompts get the user name.
+/// Answers the prompts of PAM's modules (pam_conv(3)). The answer to a prompt without echo is the password.
+/// The answer to a prompt with echo is the user name.
 int converse(int count, const pam_message** messages, pam_response** answers, void* data) {
   auto& given = *static_cast<Talk*>(data);
   if (count <= 0 || count > PAM_MAX_NUM_MSG) return PAM_CONV_ERR;
@@ -91,7 +91,8 @@ int converse(int count, const pam_message** messages, pam_response** answers, vo
   return PAM_SUCCESS;
 }
 
-/// Replaces PAM's delay after a failed login, because the responder delays the answer.
+/// Does nothing. PAM calls this function in place of its own delay after a failed login. rest_fcgi delays the
+/// answer itself.
 void no_delay(int, unsigned, void*) {}
 
 class Conversation {
@@ -110,7 +111,7 @@ class Conversation {
     if (handle_ != nullptr) ::pam_end(handle_, status_);
   }
 
-  /// Calls `step(handle)` unless an earlier step failed. Returns whether all steps have succeeded.
+  /// Calls `step(handle)`, unless an earlier step failed. Returns whether all steps so far have succeeded.
   template <class Step>
   bool step(const Step& step) {
     if (status_ == PAM_SUCCESS) status_ = step(handle_);
@@ -152,21 +153,21 @@ Answer refusal(const Conversation& conversation, const char* phase) {
 
 constexpr const char* kShadow = "/etc/shadow";
 
-/// Returns whether pam_unix can check passwords of other users. The check needs root or the right to read
-/// /etc/shadow.
+/// Returns whether the PAM module pam_unix can check passwords of other users in this process. pam_unix needs
+/// root or the right to read /etc/shadow.
 bool may_check_other_users() {
   return ::geteuid() == 0 || ::access(kShadow, R_OK) == 0;
 }
 
-/// Returns the file name of a service in lower case, as libpam does.
+/// Returns the file name of a PAM service. Like libpam, makes it lower case.
 std::string file_name_of(std::string_view service) {
   std::string name(service);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return name;
 }
 
-/// Returns the path of a service's file, or an empty text. Searches `confdir`, or the system's folders if
-/// `confdir` is empty.
+/// Returns the path of the file of a PAM service, or an empty text if there is no file. Looks in `confdir`,
+/// or in the system's folders if `confdir` is empty.
 std::string path_of(const std::string& service, const std::string& confdir) {
   const std::vector<std::string> folders =
       confdir.empty() ? std::vector<std::string>{"/etc/pam.d", "/usr/lib/pam.d"} : std::vector{confdir};
@@ -178,7 +179,7 @@ std::string path_of(const std::string& service, const std::string& confdir) {
   return {};
 }
 
-/// Returns whether a service's file, or a file that it includes, names pam_unix in an `auth` line.
+/// Returns whether the file of a PAM service, or a file that it includes, names pam_unix in an `auth` line.
 bool uses_pam_unix(const std::string& service, const std::string& confdir, int depth = 0) {
   constexpr int kMaxDepth = 16;  // The deepest nesting of included files, as in libpam.
   std::ifstream file(path_of(service, confdir));
@@ -198,12 +199,12 @@ bool uses_pam_unix(const std::string& service, const std::string& confdir, int d
   return false;
 }
 
-/// Asks PAM whether the password is good and whether the account is locked or expired. REQUIRES: the service
-/// is a file name.
+/// Asks PAM whether the password is right and whether the account may be used. REQUIRES: `request.service` is
+/// a file name.
 Answer verify(const Request& request, const std::string& confdir) {
   if (!auth::pam::is_username(request.username)) return {Outcome::refused, "the user name is malformed", {}};
   if (request.password.size() == 0) return {Outcome::refused, "the password is empty", {}};
-  // Refuses a password with a NUL byte, because PAM's modules would see only the text before the NUL byte.
+  // PAM's modules would read a password only up to a NUL byte, so a password with a NUL byte is refused.
   if (request.password.reveal().find('\0') != std::string_view::npos) {
     return {Outcome::refused, "the password contains a NUL byte", {}};
   }
@@ -219,7 +220,8 @@ Answer verify(const Request& request, const std::string& confdir) {
   if (!conversation.step([](pam_handle_t* handle) { return ::pam_authenticate(handle, kFlags); })) {
     return refusal(conversation, "authentication");
   }
-  // Refuses services such as `su`, in which pam_rootok accepts a login by root without the password.
+  // In some services, a module such as pam_rootok accepts a login without a password. Such a service is
+  // refused.
   if (!conversation.password_was_asked_for()) {
     return {Outcome::failed, "authentication: no module asked for the password: choose another service", {}};
   }
@@ -229,7 +231,7 @@ Answer verify(const Request& request, const std::string& confdir) {
   return {Outcome::good, {}, group_names_of(std::string(request.username))};
 }
 
-/// Returns why this process cannot check logins with the service `name`, or an empty text.
+/// Returns why this process cannot check logins with the PAM service `name`, or an empty text if it can.
 std::string why_unusable(std::string_view name, const std::string& confdir) {
   const std::string service = file_name_of(name);
   const std::string path = path_of(service, confdir);
@@ -245,20 +247,22 @@ std::string why_unusable(std::string_view name, const std::string& confdir) {
   return {};
 }
 
-constexpr int kBurst = 5;  // A burst can have the wrong passwords of this number of seconds.
+// A burst may use up the wrong passwords that are allowed in this number of seconds.
+constexpr int kBurst = 5;
 
-/// Returns the time since the boot. This clock is the same for all processes and is never set back.
+/// Returns the time since the host started. All processes have this clock, and it never goes back.
 std::chrono::nanoseconds now() {
   timespec time{};
   ::clock_gettime(CLOCK_BOOTTIME, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-/// Limits the wrong passwords of all helpers that share a folder to `each_second` a second. A burst may have
-/// five times this number. Not thread-safe.
+/// Limits how many passwords may be wrong each second. All processes of rest_fcgi_pam with the same folder
+/// share the limit. In a short time, five times as many passwords may be wrong. Not thread-safe.
 class FailureRate {
  public:
-  /// Opens the file of the shared count in `folder`. Without a usable folder, this helper counts alone.
+  /// Opens the file in `folder` in which the processes count. If the file cannot be used, this process counts
+  /// alone.
   FailureRate(int each_second, const std::string& folder)
       : interval_(Time(std::chrono::seconds(1)) / each_second) {
     if (folder.empty()) return;
@@ -269,13 +273,14 @@ class FailureRate {
                    ::strerror(errno));
   }
 
-  /// Counts one password as wrong before its check. Returns false if there were too many wrong passwords.
+  /// Counts a password as wrong before it is checked. Returns false if too many passwords were wrong, so that
+  /// it must not be checked.
   [[nodiscard]] bool enter() {
     bool has_room = false;
     change([&] {
       const Time time = now();
       const Time most = time + kBurst * std::chrono::seconds(1);
-      // Corrects a wrong time from a damaged file.
+      // The file may be damaged. Brings a time outside the possible range back into it.
       paid_ = std::clamp(paid_, time, most);
       has_room = paid_ + interval_ <= most;
       if (has_room) paid_ += interval_;
@@ -283,7 +288,7 @@ class FailureRate {
     return has_room;
   }
 
-  /// Takes back the count of a password that was right.
+  /// Undoes the call of `enter` for a password that was right.
   void uncount() {
     change([this] { paid_ -= interval_; });
   }
@@ -291,7 +296,8 @@ class FailureRate {
  private:
   using Time = std::chrono::nanoseconds;
 
-  /// Reads `paid_` from the file, changes it and writes it back under the file's lock.
+  /// Reads `paid_` from the file, calls `change` and writes `paid_` back, while this process holds the file's
+  /// lock.
   template <class Change>
   void change(const Change& change) {
     if (!file_) return change();
@@ -306,10 +312,13 @@ class FailureRate {
 
   const Time interval_;
   UniqueFd file_;
-  Time paid_{0};  // The time at which all counted passwords have expired.
+  // The time at which the last counted password no longer counts. Each counted password moves it by
+  // `interval_`.
+  Time paid_{0};
 };
 
-constexpr unsigned kLongestRequest = 60;  // The time limit in seconds. The responder waits up to 30 seconds.
+// The time limit for a request in seconds. rest_fcgi itself waits up to 30 seconds.
+constexpr unsigned kLongestRequest = 60;
 
 constexpr const char* kUsage =
     "Usage: rest_fcgi_pam [--confdir DIR] [--peer USER] [--rate N]\n"
@@ -354,7 +363,7 @@ int complain(const std::string& text) {
   return EX_NOPERM;
 }
 
-/// Forbids core dumps and debuggers, because the process has passwords in memory.
+/// Forbids core dumps and debuggers for this process, because it has passwords in memory.
 void harden() {
   constexpr rlimit kNone{0, 0};
   ::setrlimit(RLIMIT_CORE, &kNone);
@@ -362,13 +371,14 @@ void harden() {
   ::umask(077);
 }
 
-/// Returns a duplicate of a standard descriptor. Programs that PAM's modules start do not inherit it.
+/// Returns a duplicate of a standard descriptor. Programs that PAM's modules start do not inherit the
+/// duplicate.
 int take(int fd) {
   return ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-/// Redirects standard input to /dev/null and standard output to the log, so that PAM's modules do not disturb
-/// the protocol.
+/// Redirects standard input to /dev/null and standard output to standard error. Output of PAM's modules
+/// therefore does not get between the answers to rest_fcgi.
 bool redirect_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   return nothing >= 0 && ::dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&
@@ -387,8 +397,8 @@ Answer answer(const Request& request, const std::string& confdir, FailureRate& r
   return {cause.empty() ? Outcome::good : Outcome::refused, std::move(cause), {}};
 }
 
-/// Waits for the next frame and returns its body. Returns absent at the end of the input and for a malformed
-/// frame.
+/// Waits for the next frame and returns its body. Returns absent at the end of the input, or if the frame is
+/// malformed.
 std::optional<WipedBytes> read_body(int fd) {
   std::array<char, auth::pam::kHeader> header{};
   if (!read_all(fd, header.data(), header.size())) return std::nullopt;
@@ -405,7 +415,7 @@ int serve(int in, int out, const Arguments& arguments) {
   while (const auto body = read_body(in)) {
     const auto request = auth::pam::read_request({body->data(), body->size()});
     if (!request) return complain("a request is malformed or of another version");
-    // The alarm signal ends the process if a module hangs.
+    // If a PAM module hangs, SIGALRM ends this process.
     ::alarm(kLongestRequest);
     WipedBytes frame = to_frame(answer(*request, arguments.confdir, rate));
     ::alarm(0);

@@ -35,8 +35,9 @@
 #include "rest_fcgi/core/unique_fd.h"
 #include "rest_fcgi/process/run_wire.h"
 
-// rest_fcgi_run starts one program for the responder and ends when all processes of the program have ended.
-// Standard input is a socket to the responder. The responder or a socket unit starts rest_fcgi_run.
+// rest_fcgi_run starts one program for the server rest_fcgi. It ends when all processes of the program have
+// ended. Its standard input is a socket to rest_fcgi. rest_fcgi or a systemd socket unit starts
+// rest_fcgi_run.
 
 namespace rest_fcgi::helper {
 namespace {
@@ -51,7 +52,7 @@ using wire::Reply;
 using Streams = std::array<UniqueFd, 3>;
 using Time = steady_clock::time_point;
 
-constexpr milliseconds kKillPatience{5000};  // The longest wait for the end of killed processes.
+constexpr milliseconds kKillPatience{5000};  // How long rest_fcgi_run waits for the end of killed processes.
 constexpr milliseconds kKillRound{10};
 
 std::string errno_text(int error) {
@@ -62,7 +63,7 @@ std::string quoted_excerpt(const std::string& text) {
   return "'" + text + "'";
 }
 
-/// The message that a child process writes to a pipe when it cannot start the program.
+/// The reason why the child process cannot start the program. The child process writes it to a pipe.
 struct StartFailure {
   enum class Step : int { preparation, identity, folder, program };
   Step step = Step::preparation;
@@ -96,7 +97,7 @@ std::string_view name_in(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
-/// Returns the value of a variable, or an empty text if the environment lacks the variable.
+/// Returns the value of an environment variable, or an empty text if the variable is not set.
 std::string value_of(std::string_view name, const std::vector<std::string>& environment) {
   for (const std::string& variable : environment) {
     if (name_in(variable) == name) return variable.substr(std::min(name.size() + 1, variable.size()));
@@ -115,7 +116,8 @@ std::vector<std::string> environment_for(const StartOrder& order) {
   return environment;
 }
 
-/// Returns the paths at which to look for a program, in the order of Python's subprocess module.
+/// Returns the paths at which to look for a program, in order. Python's subprocess module uses the same
+/// paths.
 std::vector<std::string> candidates_for(const std::string& name,
                                         const std::vector<std::string>& environment) {
   if (name.find('/') != std::string::npos) return {name};
@@ -133,7 +135,7 @@ std::vector<std::string> candidates_for(const std::string& name,
   return candidates;
 }
 
-/// Returns the array that execve(2) expects. The array borrows the texts.
+/// Returns the null-terminated array that execve(2) expects. The array borrows the texts.
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -142,14 +144,14 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// What the child process does until execve(2) replaces it by the program.
+/// The work of the child process between fork(2) and execve(2).
 class Beginning {
  public:
   Beginning(const StartOrder& order, int report) : order_(order), report_(report) {}
 
-  /// Replaces the process by the program, which leads a new session without a terminal. The program has
-  /// default signals and only the three standard descriptors. The kernel kills the program when its parent
-  /// `helper` ends.
+  /// Replaces the child process by the program. The program leads a new session without a terminal, has
+  /// default signal handlers, and has only the three standard descriptors. The kernel kills the program when
+  /// its parent, the process `helper`, ends.
   [[noreturn]] void become_program(const Streams& streams, pid_t helper) const {
     for (int signal = 1; signal < NSIG; ++signal)
       ::signal(signal, SIG_DFL);  // signal(2) cannot change SIGKILL and SIGSTOP.
@@ -159,7 +161,7 @@ class Beginning {
         give_up(StartFailure::Step::preparation);
     }
     if (order_.identity) take_on(*order_.identity);
-    // Comes after the change of the user, because this change resets PR_SET_PDEATHSIG.
+    // A change of the user resets PR_SET_PDEATHSIG, so prctl(2) is called after the change.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != helper) ::_exit(127);
     ::umask(order_.umask);
@@ -174,7 +176,7 @@ class Beginning {
  private:
   [[noreturn]] void give_up(StartFailure::Step step, int error = errno) const {
     const StartFailure failure{step, error};
-    // One write sends all or nothing, because the message is shorter than PIPE_BUF.
+    // One write(2) writes the whole message or nothing, because the message is shorter than PIPE_BUF.
     [[maybe_unused]] const ssize_t written = ::write(report_, &failure, sizeof failure);
     ::_exit(127);
   }
@@ -204,7 +206,7 @@ class Beginning {
     int error = ENOENT;
     for (const std::string& path : candidates_for(order_.argv[0], environment)) {
       ::execve(path.c_str(), arguments.data(), variables.data());
-      // A missing file is reported only if all candidates are missing.
+      // If at least one path exists, reports its error, and not that the other paths do not exist.
       if (errno != ENOENT && errno != ENOTDIR) error = errno;
     }
     give_up(StartFailure::Step::program, error);
@@ -214,15 +216,16 @@ class Beginning {
   const int report_;
 };
 
-/// The program and all processes that it starts. rest_fcgi_run becomes the parent of processes whose parent
-/// has ended. REQUIRES: rest_fcgi_run has one thread and no other children.
+/// The program and all processes that the program starts. If a parent among these processes ends,
+/// rest_fcgi_run becomes the parent of its children. REQUIRES: rest_fcgi_run has one thread and no other
+/// children.
 class Job {
  public:
   Job(const StartOrder& order, int socket) : order_(order), socket_(socket) {}
 
-  /// Starts the program and reports its state. Waits until all processes have ended or cannot be ended. Ends
-  /// the program at its time limit, after a SIGTERM, and when the responder closes the socket or shuts it
-  /// down for writing.
+  /// Starts the program and reports its state to rest_fcgi. Waits until all processes have ended or cannot be
+  /// ended. Ends the program at its time limit, when rest_fcgi_run gets SIGTERM, and when rest_fcgi closes
+  /// its end of the socket or shuts it down for writing.
   void run(Streams streams);
 
  private:
@@ -244,16 +247,17 @@ class Job {
   const StartOrder& order_;
   const int socket_;
   UniqueFd signals_;
-  UniqueFd report_;  // The pipe from the child process. A successful exec closes it.
+  // The pipe on which the child process reports a failure. A successful execve(2) closes the pipe.
+  UniqueFd report_;
   pid_t program_ = 0;
   std::optional<Time> term_at_;
   Time kill_at_{};
   std::optional<StartFailure> failure_;
   Reply::Kind how_ = Reply::Kind::ended;
   int code_ = 0;
-  bool is_closed_ = false;  // Whether the responder closed its side of the socket.
+  bool is_closed_ = false;  // Whether rest_fcgi closed its end of the socket.
   bool is_gone_ = false;
-  bool is_childless_ = false;  // Whether all processes of the program have ended.
+  bool is_childless_ = false;  // Whether the program and all its child processes have ended.
   bool is_time_to_kill_ = false;
 };
 
@@ -269,7 +273,7 @@ void Job::run(Streams streams) {
                         : make_reply(how_, code_, is_childless_ ? "" : whoever_is_left()));
 }
 
-/// Starts the child process. Returns false and sets errno on failure.
+/// Starts the child process that becomes the program. Returns false and sets errno on failure.
 bool Job::start(Streams streams) {
   sigset_t taken;
   ::sigemptyset(&taken);
@@ -302,7 +306,8 @@ void Job::wait_for_something() {
   std::array<pollfd, 3> waited = {
       {{is_closed_ ? -1 : socket_, POLLIN, 0}, {report_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
   if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
-  if (waited[0].revents != 0) {  // An event can only mean that the responder closed its side.
+  // rest_fcgi sends nothing after the StartOrder, so an event means that rest_fcgi closed its end.
+  if (waited[0].revents != 0) {
     is_closed_ = true;
     if (!is_gone_) end(Reply::Kind::stopped);
   }
@@ -338,7 +343,8 @@ void Job::take_signals() {
 }
 
 void Job::reap() {
-  // Kills the process group while the program is a zombie, because another group may get its number later.
+  // Kills the process group while the program is still a zombie. Later, the kernel may give the number of the
+  // group to other processes.
   if (how_ != Reply::Kind::ended && !is_gone_) {
     siginfo_t zombie{};
     ::waitid(P_PID, static_cast<id_t>(program_), &zombie, WEXITED | WNOHANG | WNOWAIT);
@@ -361,12 +367,12 @@ void Job::reap() {
 void Job::end(Reply::Kind how) {
   how_ = how;
   kill_at_ = steady_clock::now() + order_.grace;
-  // Signals only the program if it has not made its own process group yet.
+  // If the program has no own process group yet, only the program gets the signal.
   if (!is_gone_ && ::kill(-program_, SIGTERM) != 0) ::kill(program_, SIGTERM);
 }
 
-/// Kills child processes until the last child has ended. Children of a killed process become children of
-/// rest_fcgi_run.
+/// Kills the child processes of rest_fcgi_run until the last child has ended. The children of a killed
+/// process become children of rest_fcgi_run and are killed too.
 void Job::end_all() {
   const Time deadline = steady_clock::now() + kKillPatience;
   while (!is_childless_ && steady_clock::now() < deadline && kill_children()) {
@@ -381,13 +387,13 @@ std::vector<pid_t> children() {
   return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
 }
 
-/// Kills all child processes. Returns false if child processes exist but none can be killed.
+/// Kills all present child processes. Returns false if there are child processes but none can be killed.
 bool Job::kill_children() {
   const std::vector<pid_t> found = children();
-  // Accepts an empty list, because the kernel's list of children may be incomplete for a moment.
+  // An empty list is no failure, because the kernel's list of children may be incomplete for a moment.
   bool is_killed = found.empty();
   for (const pid_t child : found) {
-    // Kills the child's group, because the child may have started another process a moment ago.
+    // Also kills the child's process group, because the child may have started another process a moment ago.
     const pid_t group = ::getpgid(child);
     if (group > 0 && group != ::getpgrp()) is_killed = ::kill(-group, SIGKILL) == 0 || is_killed;
     is_killed = ::kill(child, SIGKILL) == 0 || is_killed;
@@ -416,7 +422,8 @@ int complain(const std::string& text, int status) {
   return status;
 }
 
-/// Reads the first bytes of the socket and the three descriptors that the server sends with the bytes.
+/// Reads the length of the StartOrder from the socket, and the three descriptors that rest_fcgi sends with
+/// it.
 bool read_header(std::array<char, wire::kHeader>& header, Streams& streams) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   iovec bytes{header.data(), header.size()};
@@ -457,7 +464,7 @@ int run(int argc, char** argv) {
                     EX_NOPERM);
   }
   for (int fd = 0; fd >= 0 && fd <= STDERR_FILENO;)
-    fd = ::open("/dev/null", O_RDWR);  // Opens those of the descriptors 0, 1 and 2 that are closed.
+    fd = ::open("/dev/null", O_RDWR);  // If one of the descriptors 0, 1 and 2 is closed, opens it.
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
   ::signal(SIGPIPE, SIG_IGN);
   Streams streams;

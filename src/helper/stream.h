@@ -11,7 +11,8 @@
 
 namespace rest_fcgi::helper {
 
-/// Returns whether the process at the other end of standard input runs as `user` or as root.
+/// Returns whether the process at the other end of the socket, which is standard input, runs as `user` or as
+/// root.
 [[nodiscard]] inline bool is_peer(const std::string& user) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -32,7 +33,8 @@ namespace rest_fcgi::helper {
   return true;
 }
 
-/// Writes all bytes. Returns false if the other end is closed.
+/// Writes all bytes. Returns false if the bytes cannot be written, for example because the other end is
+/// closed.
 inline bool write_all(int fd, const char* from, std::size_t size) {
   while (size > 0) {
     const ssize_t written = ::write(fd, from, size);
