@@ -13,15 +13,15 @@
 
 namespace rest_fcgi::yaml {
 
-/// A mistake in a YAML text. Only this component throws and catches the exception.
+/// An exception for a mistake in a YAML text. Only the component yaml throws and catches it.
 struct Mistake {
   yaml_mark_t mark;  ///< The position of the mistake. Line and column count from 0.
   std::string text;
   ErrorKind kind = ErrorKind::malformed;
 };
 
-/// A reader for the events of a YAML text from the network. Uses libyaml, because yaml-cpp needs 680 bytes of
-/// memory for each byte of a list in brackets. Borrows the text. The reader is not thread-safe.
+/// Reads a YAML text from the network as a sequence of parser events. Uses libyaml, because yaml-cpp needs
+/// 680 bytes of memory for each byte of a list in brackets. Borrows the text. Not thread-safe.
 class Events {
  public:
   explicit Events(std::string_view text);
@@ -29,7 +29,8 @@ class Events {
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
-  /// Returns the next event, which is valid until the next call. Throws Mistake and std::bad_alloc.
+  /// Returns the next event of the text. The event is valid until the next call. Throws Mistake and
+  /// std::bad_alloc.
   const yaml_event_t& next();
 
  private:
@@ -41,34 +42,35 @@ class Events {
   yaml_event_t event_{};
 };
 
-/// Returns the part of a tag after `tag:yaml.org,2002:`, or any other tag unchanged.
+/// Returns a tag without the prefix `tag:yaml.org,2002:`. Returns a tag without this prefix unchanged.
 [[nodiscard]] std::string short_tag(const yaml_char_t* tag);
 
-/// A scalar as Salt's YAML loader reads the text.
+/// A scalar with the type and the text that Salt's YAML loader gives it.
 struct Scalar {
   Kind kind = Kind::null;
-  std::string text;   ///< The text without quotes and escapes. The text of `!!binary` is decoded.
+  /// The text without quotes and with escapes resolved. For `!!binary`, the decoded bytes.
+  std::string text;
   bool plain = true;  ///< Whether the scalar has no quotes and no tag.
 };
 
-/// Reads the scalar of an event. Throws Mistake for a tag that Salt's loader refuses, and for `!!binary`
-/// bytes that are not text. REQUIRES: `event` is a scalar.
+/// Reads the scalar of a parser event. Throws Mistake if Salt's loader refuses the tag, or if the bytes of
+/// `!!binary` are not text. REQUIRES: `event` is a scalar.
 [[nodiscard]] Scalar scalar_of(const yaml_event_t& event);
 
-/// Throws Mistake for a value `=` or `<<` without quotes, which YAML 1.1 allows only as a key.
+/// Throws Mistake if a value is `=` or `<<` without quotes. YAML 1.1 allows these texts only as keys.
 void refuse_value_key(const yaml_mark_t& mark, const Scalar& scalar, bool is_key);
 
 [[noreturn]] void refuse_tag(const yaml_mark_t& mark, const yaml_char_t* tag);
 
-/// Returns the Error for a mistake in `text`, with a message in the form of `mistake_at`.
+/// Returns the Error for a mistake in `text`. Its message has the form of `mistake_at`.
 [[nodiscard]] Error error_of(const Mistake& mistake, std::string_view text);
 
-/// Returns the text of a tag, anchor or alias, or an empty text for null.
+/// Returns the text of a tag, an anchor or an alias. Returns an empty text for a null pointer.
 [[nodiscard]] std::string text_of(const yaml_char_t* text);
 
 [[nodiscard]] std::string too_deep(const Limits& limits);
 
-/// Returns a scalar as JSON. Returns std::nullopt for text, and for a number that JSON cannot hold.
+/// Returns a scalar as JSON. Returns std::nullopt for a string, and for a number that JSON cannot express.
 [[nodiscard]] std::optional<std::string> json_of(Kind kind, std::string_view text);
 
 }  // namespace rest_fcgi::yaml

@@ -21,7 +21,7 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-// The largest number of bytes of text that all aliases of a file may copy.
+// The largest total size in bytes of the texts that the aliases of a file copy.
 constexpr std::size_t kMaxCopiedBytes = std::size_t{16} << 20;
 
 [[noreturn]] void fail(const YAML::Mark& mark, const std::string& text) {
@@ -51,7 +51,8 @@ std::string_view name_of_tag(std::string_view tag) {
   fail(mark, format("found a tag, expected a plain value: {}", in_quotes(tag)));
 }
 
-/// Returns valid UTF-8. Adds the first byte that yaml-cpp 0.7 omits for the escapes `\N` and `\_`.
+/// Returns the text as valid UTF-8. yaml-cpp 0.7 omits the first UTF-8 byte of the characters that the
+/// escapes `\N` and `\_` stand for. Adds this byte.
 std::string repaired(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -67,16 +68,17 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
   if (name == "?" || name == "int" || name == "float" || name == "bool" || name == "null") {
     return kind_of_plain(text);
   }
-  // yaml-cpp gives a scalar in quotes the tag "!". Salt reads timestamps as text.
+  // These tags mean a string. "!" is the tag that yaml-cpp gives to a scalar in quotes. Salt reads a
+  // timestamp as a string.
   if (name == "!" || name == "str" || name == "timestamp" || name == "binary") return Kind::string;
-  // Accepts the tags `python/unicode` and `python/str`, with which PyYAML for Python 2 wrote strings.
+  // PyYAML for Python 2 wrote strings with the tags `python/unicode` and `python/str`.
   if (name == "python/unicode" || name == "python/str") return Kind::string;
   refuse(mark, tag);
 }
 
 struct Size {
   std::size_t values = 1;
-  std::size_t bytes = 0;  ///< The size of keys and scalars in bytes.
+  std::size_t bytes = 0;  ///< The total size of keys and scalars in bytes.
   std::size_t depth = 0;  ///< The depth of nested lists and maps.
 };
 
@@ -98,7 +100,7 @@ Size size_of(const Node& node) {
   return size;
 }
 
-/// Returns the maps in the value of a key `<<`. An earlier map takes precedence.
+/// Returns the maps in the value of a key `<<`, the map with the highest precedence first.
 std::vector<const Node*> merged_maps(const Entry& merge) {
   std::vector<const Node*> maps;
   if (merge.value.is(Kind::list)) {
@@ -114,7 +116,8 @@ std::vector<const Node*> merged_maps(const Entry& merge) {
   return maps;
 }
 
-/// Replaces each key `<<` by the entries of the maps in its value. An own entry of `map` takes precedence.
+/// Replaces each key `<<` of `map` by the entries of the maps in its value. If `map` itself has an entry with
+/// an equal key, the entry of `map` stays.
 void resolve_merges(Node& map) {
   const auto is_merge = [](const Entry& entry) { return entry.plain_key && entry.key == "<<"; };
   const auto first = std::stable_partition(map.entries.begin(), map.entries.end(),
@@ -143,8 +146,9 @@ void refuse_duplicates(const Node& map) {
   }
 }
 
-/// Builds a tree from the events of yaml-cpp's parser. The tree of yaml-cpp itself accepts duplicate keys and
-/// does not know `<<`. Throws YAML::ParserException for a mistake. A TreeBuilder is not thread-safe.
+/// Builds a tree of nodes from the events of yaml-cpp's parser. yaml-cpp's own tree is not used, because it
+/// accepts duplicate keys and does not know `<<`. Throws YAML::ParserException for a mistake. A TreeBuilder
+/// is not thread-safe.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::shared_ptr<const std::string> file, std::string_view text, const Limits& limits)
@@ -170,7 +174,8 @@ class TreeBuilder : public YAML::EventHandler {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
     const Size size = size_of(found->second);
-    count(mark, size.values - 1);  // Counts the descendants. `add` counts the value itself.
+    // Counts the values inside the copied value. `add` counts the copied value.
+    count(mark, size.values - 1);
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {
       fail(mark, format("aliases stand for more than {} bytes of text", kMaxCopiedBytes));
@@ -183,7 +188,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     const bool is_plain = tag == "?";
     const bool is_key = !open_.empty() && open_.back().node.is(Kind::map) && !open_.back().expects_value;
-    // Refuses `=` and `<<` without quotes, which YAML 1.1 allows only as keys.
+    // YAML 1.1 allows `=` and `<<` without quotes only as keys.
     if (is_plain && !is_key && (value == "=" || value == "<<")) {
       fail(mark, format("found {} without quotes, expected a value", value));
     }
@@ -218,7 +223,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
  private:
-  /// A list or map of which the parser has not read the end.
+  /// A list or map whose end the parser has not read yet.
   struct Open {
     Node node;
     YAML::anchor_t anchor;
@@ -226,7 +231,7 @@ class TreeBuilder : public YAML::EventHandler {
     bool expects_value = false;  ///< Whether the last key of a map has no value yet.
   };
 
-  /// Refuses a last line without a colon, such as `token_expire:5`, which yaml-cpp reads as a key.
+  /// Refuses a last line such as `token_expire:5`. yaml-cpp reads this line as a key without a value.
   void check_last_key(const Node& map) const {
     if (map.entries.empty()) return;
     const Entry& last = map.entries.back();
@@ -236,7 +241,7 @@ class TreeBuilder : public YAML::EventHandler {
     line = line.substr(0, line.find('\n'));
     const std::size_t key = last.place.column - 1;
     const bool has_colon = line.find(':', key + last.key.size()) != std::string_view::npos;
-    // Accepts the form `? key`, in which a key needs no colon.
+    // In the form `? key`, a key needs no colon.
     const bool is_explicit = line.substr(0, key).find('?') != std::string_view::npos;
     if (has_colon || is_explicit) return;
     fail(last.place, describe_missing_colon(last.key));
@@ -250,7 +255,7 @@ class TreeBuilder : public YAML::EventHandler {
     return {kind, place(mark), std::move(text), {}, {}};
   }
 
-  /// Adds `values` to the number of values, and checks the limit.
+  /// Adds `values` to `values_`, and checks the limit.
   void count(const YAML::Mark& mark, std::size_t values) {
     values_ += values;
     if (values_ <= limits_.max_values) return;
@@ -292,7 +297,7 @@ class TreeBuilder : public YAML::EventHandler {
   void add_to_map(const YAML::Mark& mark, Open& map, Node node, bool plain) {
     std::vector<Entry>& entries = map.node.entries;
     if (map.expects_value) {
-      // Corrects the place of a missing value, for which yaml-cpp reports a later line.
+      // For a missing value, yaml-cpp reports a later line. Uses the line of its key instead.
       if (node.is(Kind::null)) node.place = entries.back().place;
       entries.back().value = std::move(node);
     } else {
@@ -310,9 +315,9 @@ class TreeBuilder : public YAML::EventHandler {
   Node root_;
   bool has_root_ = false;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, Node> anchored_;  ///< The complete values that have an anchor.
-  std::size_t values_ = 0;        ///< The number of keys and values, including the copies for aliases.
-  std::size_t copied_bytes_ = 0;  ///< The size in bytes of the texts that aliases copied.
+  std::map<YAML::anchor_t, Node> anchored_;  ///< The values that have an anchor and whose end was read.
+  std::size_t values_ = 0;        ///< The number of keys and values, including those that aliases copied.
+  std::size_t copied_bytes_ = 0;  ///< The total size in bytes of the texts that aliases copied.
 };
 
 bool is_control_character(char c) {
@@ -325,8 +330,8 @@ std::size_t count_lines(std::string_view text) {
   return feeds + (text.ends_with('\n') ? 0 : 1);
 }
 
-/// Gives yaml-cpp the text, and then the end marker `...`. Without the marker, yaml-cpp accepts a missing
-/// closing quote.
+/// The input stream of yaml-cpp: the text, and then the end marker `...`. Without the marker, yaml-cpp
+/// accepts a text without its closing quote.
 class Input : public std::streambuf {
  public:
   explicit Input(std::string_view text) : text_(text), end_(text.ends_with('\n') ? "...\n" : "\n...\n") {
@@ -341,7 +346,7 @@ class Input : public std::streambuf {
     return traits_type::to_int_type(*gptr());
   }
 
-  /// Goes back by one character. yaml-cpp calls this after it has looked for a byte order mark.
+  /// Goes back by one character. yaml-cpp calls this function after it has looked for a byte order mark.
   int_type pbackfail(int_type /*character*/) override {
     if (!at_end_ || text_.empty()) return traits_type::eof();
     at_end_ = false;
@@ -351,7 +356,7 @@ class Input : public std::streambuf {
 
  private:
   void show(std::string_view part, std::size_t from) {
-    // setg() takes pointers to non-const characters, but this stream does not change characters.
+    // setg() takes pointers to non-const characters, but this stream does not change the characters.
     char* const begin = const_cast<char*>(part.data());
     setg(begin, begin + from, begin + part.size());
   }
@@ -365,10 +370,10 @@ class Input : public std::streambuf {
 
 Result<Node> read(const std::string& file, std::string_view text, const Limits& limits) {
   const auto name = std::make_shared<const std::string>(file);
-  // Removes a byte order mark, which the positions of yaml-cpp do not count.
+  // Removes byte order marks, because yaml-cpp does not count them in its positions.
   static constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   while (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  // Refuses control characters, some of which yaml-cpp reads as the end of the file.
+  // Refuses control characters. yaml-cpp reads some of them as the end of the file.
   const auto control = std::find_if(text.begin(), text.end(), is_control_character);
   if (control != text.end()) {
     const std::string_view before = text.substr(0, static_cast<std::size_t>(control - text.begin()));

@@ -10,12 +10,12 @@
 #include "rest_fcgi/core/text.h"
 #include "rest_fcgi/yaml/yaml.h"
 
-// This file reads scalars without quotes as PyYAML does (yaml/resolver.py and yaml/constructor.py), with the
-// changes of salt/utils/yamlloader.py.
+// This file reads YAML scalars without quotes. The rules are those of PyYAML (yaml/resolver.py and
+// yaml/constructor.py), with the changes of salt/utils/yamlloader.py.
 namespace rest_fcgi::yaml {
 namespace {
 
-// The largest number of digits of an integer that Python reads from text.
+// The largest number of digits with which Python reads an integer from text.
 constexpr std::size_t kLongestNumber = 4300;
 
 const Regex& integer_pattern() {

@@ -25,7 +25,8 @@ bool is_plain_character(char32_t c) {
   return c >= 0xA0 && c != 0xFEFF && c != 0xFFFE && c != 0xFFFF && c != 0x10FFFF;
 }
 
-/// Returns whether the character at `at` may make quotes necessary, such as a colon before a blank.
+/// Returns whether the text may need quotes because of the character at `at`, for example because of a colon
+/// before a blank.
 bool is_indicator(std::u32string_view text, std::size_t at) {
   const char32_t c = text[at];
   const bool before_blank = at + 1 >= text.size() || is_blank(text[at + 1]);
@@ -42,8 +43,8 @@ const Regex& timestamp_pattern() {
   return pattern;
 }
 
-/// Returns whether the text looks like a number of more than 1000 digits, which `kind_of_plain` does not
-/// check.
+/// Returns whether the text looks like a number of more than 1000 digits. Such a text gets quotes without a
+/// call of `kind_of_plain`.
 bool is_long_number(std::string_view text) {
   constexpr std::size_t kLong = 1000;
   return text.size() > kLong && text.find_first_not_of("0123456789_.", 1) == std::string_view::npos;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::size_t kNowhere = std::string_view::npos;
 
-/// The messages of yaml-cpp, each with the plain text that replaces the message.
+/// Messages of yaml-cpp, each with the text in plain words that replaces it.
 constexpr std::pair<std::string_view, std::string_view> kInPlainWords[] = {
     {"illegal block entry", "found \"- \" behind a key, expected the list on lines of its own, or as [A, B]"},
     {"illegal map key", "found \"? \" inside a line, expected quotes around a text that has it"},
@@ -59,7 +59,7 @@ constexpr std::pair<std::string_view, std::string_view> kInPlainWords[] = {
     {"repeated TAG directive", "found \"%TAG\" for the second time with one handle, expected it once"},
 };
 
-/// The beginnings of yaml-cpp's messages, each with the plain text that replaces the whole message.
+/// Beginnings of messages of yaml-cpp, each with the text in plain words that replaces the message.
 constexpr std::pair<std::string_view, std::string_view> kBeginnings[] = {
     {"bad YAML version: ", "found a %YAML line without a version, expected %YAML 1.1, or no such line"},
     {"unknown escape character: ",
@@ -86,14 +86,15 @@ bool has_content(std::string_view line) {
   return !content.empty() && content.front() != '#';
 }
 
-/// Returns the line without the blanks around it and without the dashes of list items.
+/// Returns a line without the blanks at its ends and without the dashes of list items.
 std::string_view content_of(std::string_view line) {
   std::string_view content = stripped_line(line);
   while (content.starts_with("- ")) content = stripped_line(content.substr(1));
   return content;
 }
 
-/// Returns the offset after the quoted text at `at`. Returns std::nullopt if the closing quote is missing.
+/// Returns the offset of the end of the quoted text that begins at `at`. Returns std::nullopt if the closing
+/// quote is missing.
 std::optional<std::size_t> end_of_quotes(std::string_view text, std::size_t at) {
   const char quote = text[at];
   for (++at; at < text.size(); ++at) {
@@ -107,7 +108,7 @@ std::optional<std::size_t> end_of_quotes(std::string_view text, std::size_t at) 
   return std::nullopt;
 }
 
-/// Returns whether the line has a key with a colon and a blank.
+/// Returns whether a line has a key, which ends with a colon and a blank.
 bool has_key(std::string_view content) {
   std::size_t at = 0;
   if (content.starts_with('"') || content.starts_with('\'')) at = end_of_quotes(content, 0).value_or(0);
@@ -190,7 +191,8 @@ SyntaxError at_line(std::string_view text, std::size_t line, std::string words) 
   return {line, indentation(line_at(text, line)) + 1, std::move(words)};
 }
 
-/// Returns the last line above `line` that has content. Returns 0 if no line has content.
+/// Returns the number of the last line above `line` that is not empty and not a comment. Returns 0 if there
+/// is none.
 std::size_t line_above(std::string_view text, std::size_t line) {
   do {
     --line;
@@ -198,7 +200,8 @@ std::size_t line_above(std::string_view text, std::size_t line) {
   return line;
 }
 
-/// Explains yaml-cpp's error "illegal map value", which yaml-cpp reports where the next key begins.
+/// Explains the error "illegal map value" of yaml-cpp. yaml-cpp reports it where the next key begins, not at
+/// its cause.
 SyntaxError explain_map_value(std::string_view text, const SyntaxError& found) {
   const std::string_view line = line_at(text, found.line);
   const std::string_view before = line.substr(0, std::min(found.column - 1, line.size()));
@@ -219,7 +222,7 @@ SyntaxError explain_map_value(std::string_view text, const SyntaxError& found) {
   return {found.line, found.column, "found a colon, expected a key in front of it"};
 }
 
-/// Explains an error where yaml-cpp expected the next key or item.
+/// Explains an error that yaml-cpp reports where it expected the next key or the next list item.
 SyntaxError explain_end_of_block(std::string_view text, const SyntaxError& found) {
   const std::string_view line = line_at(text, found.line);
   const std::string_view before = stripped_line(line.substr(0, std::min(found.column - 1, line.size())));

@@ -14,11 +14,11 @@ struct SyntaxError {
   std::string text;
 };
 
-/// Returns an error of yaml-cpp in plain words and with the line of the cause. Messages do not show values,
-/// because values may be passwords. An unknown message stays unchanged.
+/// Replaces the message of a yaml-cpp error by plain words, and its line by the line of the cause. Messages
+/// do not show values, because values may be passwords. An unknown message stays unchanged.
 [[nodiscard]] SyntaxError explain(std::string_view text, const SyntaxError& found);
 
-/// Returns a message for `KEY:VALUE` where `KEY: VALUE` is expected. The message shows only the key.
+/// Returns the message for a line `KEY:VALUE` that should be `KEY: VALUE`. The message shows only the key.
 [[nodiscard]] std::string describe_missing_colon(std::string_view content);
 
 }  // namespace rest_fcgi::yaml

@@ -14,14 +14,15 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-constexpr std::size_t kShown = 60;  // The largest number of bytes of a number that a message shows.
+constexpr std::size_t kShown = 60;  // A message shows at most this number of bytes of a number.
 
-/// Writes the events of a YAML text from the network as JSON. A tree would take a hundred times the memory of
-/// the text. Throws Mistake. A Transcriber is not thread-safe.
+/// Turns a YAML text from the network into JSON, event by event. A tree of the values would need a hundred
+/// times as much memory as the text. Throws Mistake. A Transcriber is not thread-safe.
 class Transcriber {
  public:
   Transcriber(std::string_view text, const Limits& limits) : text_(text), events_(text), limits_(limits) {
-    // Reserves memory for all JSON text, because a growing string needs three times its memory.
+    // Reserves enough memory for the JSON text. A string that grows needs three times as much memory for a
+    // moment.
     json_.reserve(text.size() / 4 * 9);
   }
 
@@ -37,18 +38,19 @@ class Transcriber {
   }
 
  private:
-  /// The kind of a YAML list or map. The keys of a `set` become a JSON list. Each entry of `pairs` (`!!omap`
-  /// or `!!pairs`) becomes a `pair`, a JSON list of key and value.
+  /// The kinds of YAML lists and maps. The keys of a `set` (`!!set`) become a JSON list. `pairs` stands for
+  /// `!!omap` and `!!pairs`. Each entry of `pairs` is a `pair`, which becomes a JSON list of a key and a
+  /// value.
   enum class Form { list, map, set, pairs, pair };
 
   struct Open {
     Form form;
     bool expects_value = false;  ///< Whether the last key of a map has no value yet.
-    std::size_t first_key = 0;   ///< The index in `keys_` of a map's first key.
+    std::size_t first_key = 0;   ///< For a map: the index of its first key in `keys_`.
     std::size_t entries = 0;
   };
 
-  /// The place in `json_` of a key whose map has not ended.
+  /// The position of a key in `json_`.
   struct Key {
     std::uint32_t begin;
     std::uint32_t size;
@@ -76,13 +78,13 @@ class Transcriber {
     }
   }
 
-  /// Records the first construct that is valid YAML but that this program refuses. Reading continues, because
-  /// a later syntax error takes precedence.
+  /// Records a construct that is valid YAML but that this program refuses. Only the first counts. Reading
+  /// continues, because a syntax error further down takes precedence.
   void refuse(const yaml_mark_t& mark, std::string text) {
     if (!refused_) refused_ = Mistake{mark, std::move(text), ErrorKind::invocation};
   }
 
-  /// Refuses an alias, because a few aliases can stand for a very large value.
+  /// Refuses an alias. Aliases are refused because a few aliases can stand for a very large value.
   void refuse_alias(const yaml_mark_t& mark, const std::string& name) {
     if (text_.find("&" + name) == std::string_view::npos) throw Mistake{mark, "found undefined alias"};
     refuse(mark, "found a YAML alias, expected the value itself; write it out");
@@ -179,7 +181,7 @@ class Transcriber {
     }
   }
 
-  /// Writes a key as text. The key `1` becomes "1", as in Python's json.dumps.
+  /// Writes a key as a JSON string. For example, the key `1` becomes "1", as in Python's json.dumps.
   void add_key(const yaml_mark_t& mark, const Scalar& scalar) {
     if (scalar.plain && scalar.text == "<<") {
       refuse(mark, "found <<, which adds what an alias names; write the entries out");
@@ -198,7 +200,7 @@ class Transcriber {
     keys_.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(json_.size() - begin)});
   }
 
-  /// Returns a number as JSON. Refuses a number that JSON cannot hold. Throws Mistake for a number without
+  /// Returns a number as JSON. Refuses a number that JSON cannot express. Throws Mistake for a number without
   /// digits.
   std::string json_of_number(const yaml_mark_t& mark, const Scalar& scalar) {
     if (auto json = json_of(scalar.kind, scalar.text)) return *std::move(json);
@@ -244,7 +246,7 @@ Result<Transcript> transcribe(std::string_view text, const Limits& limits) {
   try {
     return Transcriber(text, limits).transcribe();
   } catch (Mistake& mistake) {
-    // Cuts libyaml's message at the colon, because the text after the colon may be a password.
+    // Cuts libyaml's message before its first colon, because the text after the colon may be a password.
     mistake.text.resize(std::min(mistake.text.find(':'), mistake.text.size()));
     return error_of(mistake, text);
   }

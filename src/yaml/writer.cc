@@ -11,9 +11,10 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-// The width of a line in columns. The writer folds a longer text at the next blank.
+// The width of a line in columns. If a text is longer, the writer begins a new line at the next blank.
 constexpr std::size_t kWidth = 80;
-// The longest key on one line. PyYAML's limit of 128 includes the tag `!!str`.
+// The length of the longest key that is written as `key:`. PyYAML's limit is 128, but PyYAML also counts the
+// tag `!!str`.
 constexpr std::size_t kLongestKey = 122;
 
 std::u32string decoded(std::string_view utf8) {
@@ -51,7 +52,7 @@ void append(std::string& out, char32_t c) {
   put(0x80U | (c & 0x3FU));
 }
 
-/// Returns a real number with a point. YAML 1.1 reads `1e+16` as text.
+/// Returns a real number with a decimal point, because YAML 1.1 reads a number such as `1e+16` as text.
 std::string real_of(std::string_view digits) {
   std::string text(digits);
   if (const std::size_t exponent = text.find_first_of("eE");
@@ -61,7 +62,7 @@ std::string real_of(std::string_view digits) {
   return text;
 }
 
-/// Writes one value as PyYAML's emitter does.
+/// Writes one JSON value as YAML, as PyYAML's emitter does.
 class Writer {
  public:
   [[nodiscard]] std::string write_document(JsonValue root) {
@@ -74,7 +75,8 @@ class Writer {
   }
 
  private:
-  /// The place of a value in the document. A list that is the value of a key is not indented.
+  /// Where a value stands in the document. The indentation depends on this. For example, a list that is the
+  /// value of a key is not indented.
   enum class Context { root, item, value, key };
 
   /// Writes a value. Returns whether the value is a scalar without quotes.
@@ -162,8 +164,8 @@ class Writer {
     return style == Style::plain;
   }
 
-  /// Writes a text, in single quotes if `quoted`. Beyond the line width, a line break replaces a single
-  /// blank. Line breaks and single quotes in the text are doubled.
+  /// Writes a text, in single quotes if `quoted` is true. If a line is too long, writes a line break in place
+  /// of a single blank. Doubles line breaks and single quotes of the text.
   void write_folded(std::u32string_view text, bool quoted, bool may_fold) {
     if (quoted) put(U'\'');
     is_at_indent_ = false;
@@ -191,7 +193,8 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// Returns the number of consecutive blanks or line breaks at `at`, or 1 for any other character.
+  /// Returns the length of the sequence of blanks, or of line breaks, that begins at `at`. Returns 1 for any
+  /// other character.
   static std::size_t run_of(std::u32string_view text, std::size_t at) {
     std::size_t end = at + 1;
     if (text[at] == U' ') end = text.find_first_not_of(U' ', at);
@@ -203,7 +206,7 @@ class Writer {
   void write_double_quoted(std::u32string_view text, bool may_fold) {
     put(U'"');
     is_at_indent_ = false;
-    std::size_t start = 0;  // The start of the text that is not yet written.
+    std::size_t start = 0;  // The text from this position on is not yet written.
     const auto flush = [&](std::size_t end) {
       for (; start < end; ++start) put(text[start]);
     };
@@ -228,7 +231,8 @@ class Writer {
     is_at_indent_ = false;
   }
 
-  /// If `deeper` is true, increases the indentation by two for the lifetime of this object.
+  /// While an Indent exists, the indentation is greater by two columns. If `deeper` is false, the indentation
+  /// stays.
   class Indent {
    public:
     Indent(Writer& writer, bool deeper) : writer_(writer), before_(writer.indent_) {
@@ -254,7 +258,8 @@ class Writer {
     if (column_ != 0 && out_.back() != ' ') put(U' ');
   }
 
-  /// Moves to the indentation column. Begins a new line if the current line is already longer.
+  /// Writes blanks up to the column of the indentation. Begins a new line if the current line is already
+  /// longer.
   void write_indent() {
     const std::size_t indent = indent_ > 0 ? static_cast<std::size_t>(indent_) : 0;
     const bool is_behind = column_ > indent || (column_ == indent && column_ != 0 && out_.back() != ' ');
@@ -281,7 +286,7 @@ class Writer {
   std::string out_;
   std::size_t column_ = 0;
   int indent_ = -2;
-  bool is_at_indent_ = true;  ///< Whether the line has only indentation and indicators such as `- `.
+  bool is_at_indent_ = true;  ///< Whether the current line has only indentation and indicators such as `- `.
 };
 
 }  // namespace

@@ -14,8 +14,8 @@
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
 
-/// Reads and writes YAML 1.1 with the rules of PyYAML's safe loader and salt.utils.yamlloader. Equal keys in
-/// a map are an error. Dates stay text. A leading zero does not make a number octal.
+/// Reads and writes YAML 1.1 like PyYAML's safe loader with the changes of salt.utils.yamlloader: two equal
+/// keys in a map are an error, dates stay text, and a number with a leading zero is decimal.
 namespace rest_fcgi::yaml {
 
 /// A position in a text.
@@ -25,12 +25,12 @@ struct Place {
   std::size_t column = 0;                   ///< The number of the column, from 1. 0 if unknown.
 };
 
-/// The type of a value by PyYAML's rules.
+/// The type that PyYAML gives to a value.
 enum class Kind { null, boolean, integer, real, string, list, map };
 
 struct Entry;
 
-/// A value of a document with its position.
+/// A value of a YAML document, with its position.
 struct Node {
   Kind kind = Kind::null;
   Place place;
@@ -40,8 +40,8 @@ struct Node {
 
   [[nodiscard]] bool is(Kind asked) const noexcept { return kind == asked; }
 
-  /// Returns the entry with the key `key`. Returns null if this map has no such key. The pointer is valid
-  /// until this node changes.
+  /// Returns the entry of this map with the key `key`, or null if there is none. The pointer is valid until
+  /// this node changes.
   [[nodiscard]] const Entry* find(std::string_view key) const;
   Entry* find(std::string_view key);
 };
@@ -56,44 +56,46 @@ struct Entry {
 
 struct Limits {
   std::size_t max_depth = 100;  ///< The deepest nesting of lists and maps.
-  /// The largest number of keys and values, including the copies for aliases.
+  /// The largest number of keys and values. A value that an alias names counts again for each alias.
   std::size_t max_values = 1000000;
 };
 
-/// Reads one document of a trusted file. `file` is used only in messages. Errors: those of `mistake_at`.
+/// Reads the YAML document of a trusted file. `text` is the content of the file. `file` is the path for error
+/// messages. Errors: those of `mistake_at`.
 [[nodiscard]] Result<Node> read(const std::string& file, std::string_view text, const Limits& limits = {});
 
-/// A YAML text from the network as JSON.
+/// The JSON of a YAML text from the network.
 struct Transcript {
   Json json;
   Kind kind = Kind::null;  ///< The type of the document's value.
 };
 
-/// Reads one document from the network as JSON with the values that Salt would send. Dates and bytes become
-/// text, and sets and `!!omap` become lists. Error messages never show the text, because it may contain
-/// passwords.
+/// Turns a YAML document from the network into JSON with the values that Salt would send. Dates and bytes
+/// become text. Sets and `!!omap` become lists. Error messages never show parts of the document, because it
+/// may contain passwords.
 ///
 /// Errors: malformed, if Salt's loader refuses the text or the nesting is too deep; invocation, if the text
 /// has aliases, `<<`, numbers that JSON does not have, bytes that are not text, or more values than `limits`
 /// allow.
 [[nodiscard]] Result<Transcript> transcribe(std::string_view text, const Limits& limits = {});
 
-/// Returns an error at a position. A text from a file gives `FILE:LINE: TEXT` with the kind configuration.
-/// Other texts give `line L, column C: TEXT` with the kind malformed.
+/// Makes an error for a position. If the position is in a file, the error is configuration and its message is
+/// `FILE:LINE: TEXT`. Otherwise the error is malformed and its message is `line L, column C: TEXT`.
 [[nodiscard]] Error mistake_at(const Place& place, std::string_view text);
 
-/// Returns the value as Salt would send it in JSON. Dates become text. A number that JSON does not have, such
-/// as `.inf`, becomes text. For each such number, calls `unfit` with the number's node.
+/// Returns a value as Salt would send it in JSON. Dates become text. A number that JSON cannot express, such
+/// as `.inf`, becomes text. For each such number, calls `unfit` with its node.
 [[nodiscard]] Json to_json(const Node& node, const std::function<void(const Node&)>& unfit = {});
 
-/// Returns the value as YAML in block style, as PyYAML's safe_dump writes the value. The result ends with a
-/// line feed.
+/// Returns a JSON value as YAML in block style. The text is equal to that of PyYAML's safe_dump and ends with
+/// a line feed.
 [[nodiscard]] std::string write(const JsonValue& value);
 
-/// Returns the text that a key has in JSON. The key `0x1` gives `1`, and `yes` gives `true`.
+/// Returns the text that the key of an entry has in JSON. For example, the key `0x1` becomes `1`, and the key
+/// `yes` becomes `true`.
 [[nodiscard]] std::string name_of(const Entry& entry);
 
-/// Returns whether the values are equal in Python, as `1` and `1.0` are.
+/// Returns whether two values are equal in Python. For example, `1` and `1.0` are equal.
 [[nodiscard]] bool equal(const Node& a, const Node& b);
 
 /// Returns a short description of a value for a message, such as `12`, `"12"` or `a list`.
@@ -102,15 +104,15 @@ struct Transcript {
 /// Returns `text` in double quotes for a message. Cuts a long text and escapes control characters.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
-/// Returns the type that YAML gives to a scalar without quotes.
+/// Returns the type that PyYAML gives to a scalar without quotes.
 [[nodiscard]] Kind kind_of_plain(std::string_view text);
 
 /// Returns the value of a boolean such as `yes`. REQUIRES: kind_of_plain(text) == Kind::boolean.
 [[nodiscard]] bool to_boolean(std::string_view text);
 
-/// Returns the decimal digits of an integer such as `0x1F`. Salt reads `010` as 10 and `-010` as -8. Returns
-/// std::nullopt for numbers that Python refuses and for hexadecimal, binary, octal and sexagesimal numbers of
-/// more than 64 bits. REQUIRES: kind_of_plain(text) == Kind::integer.
+/// Returns an integer such as `0x1F` in decimal digits. As in Salt, `010` is 10 but `-010` is -8. Returns
+/// std::nullopt for a number that Python refuses, and for a number of more than 64 bits that is not decimal.
+/// REQUIRES: kind_of_plain(text) == Kind::integer.
 [[nodiscard]] std::optional<std::string> to_decimal(std::string_view text);
 
 /// Returns the value of an integer. Returns std::nullopt if the integer needs more than 64 bits.
