@@ -39,7 +39,7 @@
 #include "rest_fcgi/returner/returners.h"
 #include "rest_fcgi/watch/watch.h"
 
-// This file, the start of the program, creates the components and connects them.
+// The start of the program rest_fcgi. This file creates the components and connects them.
 
 namespace rest_fcgi {
 namespace {
@@ -61,7 +61,8 @@ int print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? EX_SOFTWARE : EXIT_SUCCESS;
 }
 
-/// Reads the configuration. With `engine: salt`, warns about rules that this program cannot check.
+/// Reads the configuration. With `engine: salt`, removes each rule of `external_auth` that this program
+/// cannot compile, and leaves it to the Salt master.
 Result<config::Settings> read_settings(const config::CommandLine& command_line) {
   auto settings = config::load(command_line);
   if (!settings) return settings;
@@ -95,7 +96,7 @@ Result<Client> make_client(const config::Settings& settings, const engine::Runti
       std::make_shared<const client::NetapiClient>(settings.client, *std::move(master), system_clock()));
 }
 
-/// Makes the application of each path and port. All use the same client. `monitor` may be null.
+/// Makes the application of each path and each port. All applications use `client`. `monitor` may be null.
 Result<gateway::Applications> make_applications(const config::Settings& settings, const Client& client,
                                                 const Streams& streams, engine::Monitor* monitor) {
   std::map<netapi::Module, http::Application> made;
@@ -112,7 +113,9 @@ Result<gateway::Applications> make_applications(const config::Settings& settings
   if (monitor == nullptr) return applications;
   if (settings.front_ends.has_metrics_on_api) {
     const std::shared_ptr<master::Master> master{client,
-                                                 &client->master()};  // This pointer keeps the client alive.
+                                                 // The pointer shares ownership of `client`, which owns the
+                                                 // master.
+                                                 &client->master()};
     std::optional<http::Addresses> authorized;
     if (const auto& ips = settings.rest_cherrypy.authorized_ips; !ips.empty()) {
       auto addresses = http::Addresses::make(ips);
@@ -144,7 +147,8 @@ std::vector<std::string> etcd_warnings(const config::Settings& settings) {
   return warnings;
 }
 
-/// Returns a line for each rule that matches no function or minion. Returns no lines with `engine: salt`.
+/// Returns a line for each rule of `external_auth` that matches no function or no minion. Returns an empty
+/// text with `engine: salt`.
 std::string idle_rule_lines(const config::Settings& settings, const engine::Runtime& runtime) {
   const auto* embedded = std::get_if<std::shared_ptr<embedded::Runtime>>(&runtime.engine);
   std::string lines;
@@ -156,7 +160,8 @@ std::string idle_rule_lines(const config::Settings& settings, const engine::Runt
   return lines;
 }
 
-/// Prints the enabled features. Reports mistakes in applications and certificates.
+/// Prints which features the configuration enables. Reports mistakes that appear when the applications are
+/// made and the certificates are read.
 int check_config(config::Settings settings, const config::CommandLine& command_line) {
   std::string event_bus, hooks;
   if (settings.engine == config::Engine::salt) {
@@ -180,7 +185,7 @@ int check_config(config::Settings settings, const config::CommandLine& command_l
   return print(summary + idle_rule_lines(settings, *runtime));
 }
 
-/// Checks the configuration for `engine: salt`. Only warns if the master does not run.
+/// Checks the configuration for `engine: salt`. If the master does not run, prints only a warning.
 int check_master(const config::Settings& settings, const config::CommandLine& command_line) {
   if (auto good = config::check_salt(settings, command_line); !good) return fail(good.error());
   const std::string event_bus = salt::describe_event_bus(settings.salt);
@@ -190,7 +195,8 @@ int check_master(const config::Settings& settings, const config::CommandLine& co
       event_bus));
 }
 
-/// Returns whether the error is a failure of the back end, which says nothing about the password.
+/// Returns whether an error of a login means that the back end failed. Such an error does not say whether the
+/// password is right.
 bool is_failure(ErrorKind kind) {
   return kind == ErrorKind::unavailable || kind == ErrorKind::timeout || kind == ErrorKind::internal;
 }
@@ -241,8 +247,9 @@ Result<void> open_log(const config::Settings& settings) {
   return {};
 }
 
-/// Sets the ports in `wanted` to the open ports. Errors: configuration, if `wanted` does not serve the module
-/// of an open port.
+/// A reload cannot open or close ports. Replaces the ports in the new configuration `wanted` by the ports
+/// that were opened at the start. Errors: configuration, if `wanted` does not enable the module
+/// (rest_cherrypy or rest_tornado) of an open port.
 Result<void> keep_ports(const config::Settings& at_start, config::Settings& wanted) {
   const auto& served = wanted.front_ends.served;
   for (const netapi::Module module : at_start.front_ends.http) {
@@ -279,7 +286,8 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   return applications;
 }
 
-/// Starts a thread that logs warnings about etcd. The thread is needed because a cluster may not answer.
+/// Starts a thread that checks etcd and logs warnings. The start of the program must not wait for a cluster
+/// that does not answer.
 Thread check_etcd(const config::Settings& settings) {
   auto thread = Thread::start("etcd-check", [&settings] {
     for (const std::string& warning : etcd_warnings(settings)) log::warning(warning);
@@ -298,7 +306,7 @@ void write_certificates(metrics::Writer& writer, const gateway::Options& options
   }
 }
 
-/// If the error is that a port is in use, adds the hint that salt-api may use this port.
+/// If the error says that a port is in use, adds the hint that salt-api may use this port.
 Error with_hint(Error error, const config::Settings& settings) {
   const bool is_taken = error.message.find("Address already in use") != std::string::npos;
   if (is_taken && settings.engine == config::Engine::salt) {
@@ -322,7 +330,8 @@ void write_gateway(metrics::Writer& writer, const gateway::Statistics& numbers) 
                  static_cast<double>(numbers.slow_streams));
 }
 
-/// Returns the monitor. Returns null if metrics and health checks are off.
+/// Makes the Monitor, which serves metrics and health checks. Returns null if the configuration enables
+/// neither.
 std::unique_ptr<engine::Monitor> make_monitor(const config::Settings& settings,
                                               const engine::Runtime& runtime, const Client& client) {
   auto monitor = engine::Monitor::make(settings, runtime);
@@ -332,7 +341,7 @@ std::unique_ptr<engine::Monitor> make_monitor(const config::Settings& settings,
     });
     monitor->on_collect(
         [options = settings.gateway](metrics::Writer& writer) { write_certificates(writer, options); });
-    // The pointer to the master keeps the client alive, because the client owns the master.
+    // The pointer to the master shares ownership of `client`, which owns the master.
     if (settings.front_ends.metrics || settings.front_ends.has_metrics_on_api)
       monitor->observe({client, &client->master()});
   }
@@ -354,7 +363,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   if (!applications) return fail(applications.error(), settings);
   gateway::Options sockets = settings.gateway;
   if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
-  // The applications are made before the sockets open, because requests arrive at once.
+  // Requests arrive as soon as the sockets are open, so the applications are made before.
   engine::drop_stale_ports(sockets.http);
   auto gateway = gateway::Gateway::open(sockets);
   if (!gateway) return fail(with_hint(gateway.error(), settings), settings);
@@ -378,7 +387,8 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   engine::notify_systemd("STOPPING=1\nSTATUS=waits for running requests");
   if (!served) return fail(served.error(), settings);
   if (engine::shut_down(runtime, served->deadline) + served->in_flight > 0) {
-    // Detached worker threads still use these objects, so the process exits without running destructors.
+    // Detached worker threads still use the objects of this function, so the process exits without running
+    // destructors.
     std::fflush(nullptr);
     std::_Exit(EXIT_SUCCESS);
   }
