@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# deb.sh: builds the Debian package into $BUILD/deb, with debhelper and the files of deploy/debian. DEPS are the package's build
-# dependencies. With AS_BUILT=1 the package gets the programs in $BUILD. Otherwise the script compiles them with LTO=1.
+# deb.sh: builds the Debian package into $BUILD/deb, with debhelper and the files of deploy/debian. The variable DEPS has the
+# build dependencies of the package. With AS_BUILT=1 the package gets the programs that are in $BUILD. Without it, the script
+# compiles the programs with LTO=1.
 set -eu
 
 top=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
@@ -20,5 +21,5 @@ cp -Rp test/lint test/bench test/fuzz "$deb/source/test" # the Makefile includes
 cp -Rp deploy/debian "$deb/source/debian"
 sed -i "s/@deps@/$(echo "$DEPS" | sed 's/  */, /g')/" "$deb/source/debian/control"
 cd "$deb/source"
-# The make of debhelper must not use the variables of a make that runs this script.
+# If make runs this script, its variables are in the environment. The make that debhelper starts must not see these variables.
 env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage --build=binary --unsigned-changes --no-pre-clean

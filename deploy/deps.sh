@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# deps.sh PACKAGE...: installs the missing packages of the named Debian packages. A package with the prefix try: is optional.
-# With SKIP_DEPS=1 the script installs nothing.
+# deps.sh PACKAGE...: installs each named Debian package that is not installed yet. A package with the prefix `try:` is
+# optional. With SKIP_DEPS=1 the script installs nothing.
 set -eu
 
 [ "${SKIP_DEPS:-}" ] && exit 0
@@ -41,7 +41,8 @@ else
   exit 1
 fi
 
-# Server packages must not start their servers during the installation. The policy file forbids every start (invoke-rc.d(8)).
+# The packages of servers must not start their servers during the installation. The policy file forbids every start of a service
+# (invoke-rc.d(8)).
 policy=/usr/sbin/policy-rc.d
 clean_up() {
   if [ "$policy_is_ours" ]; then $as_root rm -f "$policy"; fi
@@ -66,7 +67,7 @@ if [ "$optional" ]; then
   $install $optional >/dev/null || echo "deps: what needs$optional is skipped" >&2
 fi
 
-# The installed servers must not start at the next boot.
+# The servers that were installed must not start at the next boot.
 for server in nginx:nginx etcd-server:etcd openssh-server:ssh; do
   package=${server%:*} service=${server#*:}
   case "$missing$optional " in

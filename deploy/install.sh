@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# install.sh install|uninstall: installs or removes the programs of $BUILD and their files, below $DESTDIR$PREFIX and
-# $DESTDIR$SYSCONFDIR. The script never replaces or removes existing files of a web server's site/ folder. The script never removes
+# install.sh install|uninstall: installs the programs of $BUILD and their files below $DESTDIR$PREFIX and $DESTDIR$SYSCONFDIR,
+# or removes them. The script never replaces or removes a file in the folder site/ of nginx or apache. It never removes the
 # configuration, users, logs, tokens and jobs.
 set -eu
 
@@ -12,7 +12,7 @@ usr=$DESTDIR$PREFIX
 etc=$DESTDIR$SYSCONFDIR
 doc=$usr/share/doc/rest-fcgi
 
-# place MODE SOURCE TARGET: installs a file unchanged. With `uninstall` the function removes the file.
+# place MODE SOURCE TARGET: installs a file unchanged. If install.sh runs with `uninstall`, removes the file TARGET.
 place() {
   case $verb in
     install) install -D -m "$1" "$2" "$3" ;;
@@ -23,19 +23,20 @@ place() {
 
 escaped() { printf %s "$1" | sed 's/[&|\]/\\&/g'; }
 
-# edit SOURCE TARGET COMMAND: installs a text file after the sed command COMMAND has changed it.
+# edit SOURCE TARGET COMMAND: changes a text file with the sed command COMMAND and installs the result.
 edit() {
   place 644 "$1" "$2"
   [ "$verb" = uninstall ] || sed -e "$3" "$1" >"$2"
 }
 
-# fill SOURCE TARGET: installs a text file with @prefix@ and @sysconfdir@ replaced by the real paths.
+# fill SOURCE TARGET: replaces @prefix@ and @sysconfdir@ in a text file by the real paths and installs the result.
 fill() {
   edit "$1" "$2" "s|@prefix@|$(escaped "$PREFIX")|g; s|@sysconfdir@|$(escaped "$SYSCONFDIR")|g"
 }
 
-# page SOURCE TARGET: installs a page and changes its links for the installed tree. There, the pages of deploy/ and the drop-ins
-# of deploy/systemd/ are beside README.md. Links to pages of src/ become plain text, because those pages are not installed.
+# page SOURCE TARGET: installs a page of the documentation and changes its links. In the installed documentation, the pages of
+# deploy/ and the drop-ins of deploy/systemd/ are in the folder of README.md. Links to pages of src/ become plain text, because
+# these pages are not installed.
 page() {
   edit "$1" "$2" 's|\[\([^]]*\)](src/[^)]*)|\1|g; s|](\.\./deploy/|](../../doc/rest-fcgi/|g; s|](\.\./R|](R|g; s|](LICENSE)|](copyright)|g
     s#](\(\.\./\)\{0,1\}\(nginx\|apache\)/#](../../rest-fcgi/\2/#g; s|\([[(]\)deploy/|\1|g
@@ -43,8 +44,8 @@ page() {
     s|](modules)|](../../../lib/rest_fcgi/modules)|g'
 }
 
-# site SERVER: installs the files for nginx or apache. Files of the folder site/ are configuration, so the script keeps existing
-# files.
+# site SERVER: installs the files for nginx or apache. The files in the folder site/ are configuration, so the script does not
+# replace them if they exist.
 site() {
   share=share/rest-fcgi/$1
   paths="s|nclude rest_fcgi/site/|nclude $(escaped "$SYSCONFDIR")/rest_fcgi/$1/|; s|nclude rest_fcgi/|nclude $(escaped "$PREFIX")/$share/|"

@@ -17,7 +17,7 @@ LACKS = {
     "schedule": "scheduler of a minion",
 }
 
-# The virtual names (`__virtualname__`) of all execution modules of Salt 3006, 3007 and 3008.
+# The names (`__virtualname__`) of all execution modules of Salt 3006, 3007 and 3008.
 MODULES = frozenset(
     """
 acl acme aliases alternatives ansible apache apcups apf appx aptly archive artifactory assistive asymmetric at

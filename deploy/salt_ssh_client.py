@@ -48,13 +48,14 @@ def call(config, request):
     import salt.client.ssh.client
     import salt.config
 
-    # The target matches only hosts of the roster. Salt would log in to any host name with the master's key.
+    # These functions of Salt let a target name a host outside the roster. Salt would then log in to this host with the master's
+    # key. Without the functions, a target matches only hosts of the roster.
     salt.client.ssh.SSH._expand_target = lambda self: None
     salt.client.ssh.SSH._update_targets = lambda self: None
     opts = salt.config.api_config(config)
     opts["config_dir"] = os.path.dirname(config)  # Salt looks for the roster in this folder
     low = {key: request[key] for key in FIELDS if key in request}
-    # Salt fails if an argument is not text, so other values become JSON.
+    # Salt fails if an argument is not a string, so all other values become JSON text.
     low["arg"] = [one if isinstance(one, str) else json.dumps(one) for one in request["arg"]]
     if "roster_file" in request:
         low["roster_file"] = roster_path(opts, request["roster_file"])

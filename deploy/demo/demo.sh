@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# demo.sh start|stop: starts or stops rest_fcgi behind an nginx on loopback. All files of the demo are in $BUILD/demo.
+# demo.sh start|stop: starts or stops the demo, which is rest_fcgi behind an nginx on loopback. All files of the demo are in
+# $BUILD/demo.
 set -eu
 
 here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
@@ -16,7 +17,7 @@ die() {
   exit 1
 }
 
-# within TENTHS COMMAND...: waits until the command succeeds. Fails after TENTHS tenths of a second.
+# within TENTHS COMMAND...: runs COMMAND again until it succeeds. Fails after TENTHS tenths of a second.
 within() {
   left=$1
   shift
@@ -49,7 +50,8 @@ stop() {
   fi
 }
 
-# Chooses the folder of the socket. The folder is in /tmp if the demo's directory has a long path or if nginx's workers cannot enter it.
+# Chooses the folder of the unix socket. If the path of the demo's directory is too long, or if nginx's workers cannot enter
+# this directory, the folder is in /tmp.
 choose_socket_dir() {
   socket_dir=$demo
   if [ "$(id -u)" = 0 ] || [ "$(printf %s "$demo/rest_fcgi.sock" | wc -c)" -gt 100 ]; then
@@ -63,7 +65,7 @@ write_master() (
   umask 077
   hash=$(printf saltdev | openssl passwd -6 -stdin)
   printf 'saltdev:%s\n' "$hash" >"$demo/passwords"
-  # Doubles each single quote, as YAML requires inside single quotes.
+  # Doubles each single quote, because YAML requires this in a text in single quotes.
   quoted=$(printf %s "$demo" | sed "s/'/''/g")
   escaped=$(printf %s "$quoted" | sed 's/[&|\]/\\&/g')
   group=
@@ -98,7 +100,8 @@ is_taken() {
 }
 
 launch() {
-  # The servers write to files. If they kept the script's output open, `demo.sh start | cat` would not end.
+  # The output of the servers goes to files. If the servers kept the output of this script open, `demo.sh start | cat` would not
+  # end.
   setsid "$build/rest_fcgi" --config "$demo/master" </dev/null >"$demo/rest_fcgi.log" 2>&1 &
   echo $! >"$demo/rest_fcgi.pid"
   within 100 test -S "$socket_dir/rest_fcgi.sock" || die "rest_fcgi does not start: $(cat "$demo/rest_fcgi.log")"
@@ -107,7 +110,7 @@ launch() {
   within 100 answers || die "nothing answers on port $port: see $demo"
 }
 
-# ask TITLE BODY: prints a request as a curl command, sends it, and prints the reply. Sets $reply.
+# ask TITLE BODY: prints a request as a curl command, sends the request, and prints the reply. Sets $reply to the reply.
 ask() {
   printf '\n%s\n\n' "$1"
   printf "$ curl -sS -i http://127.0.0.1:%s/ \\\\\n    -H 'Content-Type: application/json' \\\\\n    -d '%s'\n" "$port" "$2"

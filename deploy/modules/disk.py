@@ -57,7 +57,8 @@ def _df(columns, flags, caller):
     if set(flags) - set(FLAGS):
         raise CommandExecutionError(f"Invalid flag passed to {caller}")
     command = ["df", columns] + ([f"-{flags}"] if flags else [])
-    # Ignores df's exit status: if df cannot read one file system, it fails, but prints the others.
+    # If df cannot read one file system, its exit status is not 0, but it prints the other file systems. The exit status is
+    # therefore ignored.
     for line in __salt__["cmd.run_stdout"](command, ignore_retcode=True).splitlines()[1:]:
         words = line.split()
         while len(words) >= 2 and not words[1].isdigit() and words[1] != "-":
