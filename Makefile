@@ -2,35 +2,35 @@
 #
 #   make              builds build/rest_fcgi and its two helper programs
 #   make demo         sets up, builds, starts rest_fcgi behind an nginx of its own and sends example requests
-#   make demo-stop    stops what `make demo` left running
+#   make demo-stop    stops the rest_fcgi and the nginx that `make demo` started
 #   make test         sets up, builds and runs every test, against one real Salt
 #   make unit         builds and runs the unit tests; COMPONENTS="core auth" limits them
 #   make wire         builds and runs the tests of the running program; SELECT=tls limits them by name
-#   make test-salt    runs the tests with a real Salt on each release series, beside Salt's own client; SELECT as above
-#   make test-series  runs the most important of these tests on the release series that `make test` does not use
+#   make test-salt    runs the tests with a real Salt on each release series, beside Salt's own client; SELECT limits them
+#   make test-series  runs the most important tests with a real Salt on the release series that `make test` does not use
 #   make record-salt  records the answers of Salt's own client again, in test/vectors
 #   make sanitize     runs the tests under the address, undefined-behaviour and thread sanitizers
 #   make nightly      runs the long tests: all of test-salt, hundreds of kills, coverage
 #   make soak         runs all kinds of requests for an hour with each engine; SOAK_SECONDS sets the time; tables in build/soak
-#   make fuzz         fuzzes the parsers of bytes from outside; FUZZ_SECONDS for each target, FUZZ_TARGETS, FUZZ_CORPUS
-#   make bench        measures rest_fcgi beside its rivals; tables in build/bench; test/bench/Makefile lists its variables
-#   make bench-check  compares these figures with the goals
+#   make fuzz         fuzzes the parsers of untrusted input; test/fuzz/Makefile lists its variables
+#   make bench        measures rest_fcgi and comparable servers; tables in build/bench; test/bench/Makefile lists its variables
+#   make bench-check  compares the figures of `make bench` with the goals
 #   make lint         checks format, dependencies, clang's warnings and clang-tidy; SINCE=COMMIT checks only later changes
-#   make each         checks that each source file compiles alone; SINCE=COMMIT as above
+#   make each         checks that each source file compiles alone; SINCE=COMMIT checks only later changes
 #   make coverage     reports which lines the unit tests run
 #   make format       formats the sources
 #   make deps         installs the missing Debian packages, with sudo if it is needed
 #   make deb          builds Debian's package into build/deb, with LTO=1
 #   make install      installs into $(DESTDIR)$(PREFIX); PREFIX=/usr puts files where Debian expects them
-#   make uninstall    removes these files; the configuration stays
+#   make uninstall    removes the installed files; the configuration stays
 #   make clean        removes build/
 #   make help         prints this text
 #
 # Variables: V=1 shows commands; CXX=clang++ chooses the compiler; BUILD=DIR builds elsewhere; LTO=1 optimizes at link
 # time, as packages do; SAN=address,undefined or SAN=thread adds sanitizers; SKIP_DEPS=1 installs nothing; DEMO_PORT=8080;
-# PREFIX=/usr/local; AS_BUILT=1 installs or packs what was built before; CXXFLAGS and LDFLAGS are yours.
+# PREFIX=/usr/local; AS_BUILT=1 installs or packs the programs of an earlier build; CXXFLAGS and LDFLAGS add flags.
 
-# By default, make runs one job for each processor. `make -j N` sets another number.
+# By default, make runs as many jobs in parallel as the host has processors. `make -j N` sets another number.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
@@ -67,8 +67,8 @@ help:
 WARNINGS  := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast \
              -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wundef \
              -Wno-missing-field-initializers # the other fields of a designated initializer have defaults
-# Two warnings are off, because g++ 12 with sanitizers gives them wrongly (GCC bug 105562, and fences in Asio).
-# The check `vptr` is off, because it opens a pipe, which fails in tests that leave no free descriptors.
+# Two warnings are off, because g++ 12 gives them wrongly if sanitizers are on (GCC bug 105562, and fences in Asio). The
+# sanitizer check `vptr` is off, because it opens a pipe. This fails in tests that use up all file descriptors.
 SANITIZE  := $(if $(SAN),-fsanitize=$(SAN) $(if $(findstring undefined,$(SAN)),-fno-sanitize=vptr) \
              -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-maybe-uninitialized -Wno-tsan)
 # With `-z now` and `-fno-plt`, calls into libraries need no stubs. A ping then takes 6 % less CPU.
@@ -78,9 +78,10 @@ FLAGS     := $(LANGUAGE) $(HARDENING) $(SANITIZE)
 LINK      := -pthread -pie -fno-plt -Wl,-z,relro,-z,now $(SANITIZE)
 LIBS      := -lfcgi -lsimdjson -lyaml-cpp -lyaml -lboost_program_options -lfmt -lssl -lcrypto -lcrypt -lpcre2-8 -lsqlite3 -lcurl -lz -lzmq -lsystemd
 COVERAGE  ?=
-# Test code is not optimized, so that it compiles faster. Only the code under test has undefined-behaviour checks.
+# Test code is compiled without optimization, which is faster, and without checks for undefined behaviour. The code of the
+# programs keeps these checks.
 TEST_FLAGS := -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
-# These warnings are off, because g++ -O2 with a precompiled header gives them wrongly for the standard library.
+# These warnings are off, because g++ -O2 gives them wrongly for the standard library if its headers are precompiled.
 FALSE_ALARMS := -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
 
 # If the compiler or its flags change, make builds all files again.
@@ -89,13 +90,13 @@ keep = @mkdir -p $(@D); printf '%s\n' $(1) | cmp -s - $@ || printf '%s\n' $(1) >
 $(BUILD)/flags: FORCE
 	$(call keep,'$(FLAGS_NOW)')
 
-# ---- Sources. All files of a component are compiled together, so that g++ parses their headers only once.
+# ---- Sources. g++ compiles all files of a component at once, so that it parses their headers only once.
 
 COMPONENTS  ?= $(filter-out helper,$(sort $(patsubst src/%/,%,$(wildcard src/*/ src/*/*/ src/*/*/*/))))
 TESTED      ?= $(COMPONENTS) # the components whose unit tests are built
 SOURCES     := $(sort $(foreach component,$(COMPONENTS),$(wildcard src/$(component)/*.cc)))
 tests_of     = $(sort $(wildcard test/$(1)/*_test.cc))
-# Shared test code and the fuzz targets are compiled file by file.
+# g++ compiles the shared test code and the fuzz targets file by file.
 SUPPORT     := $(sort $(wildcard test/support/*.cc)) \
                $(if $(filter engine,$(COMPONENTS)),$(filter-out test/fuzz/fuzzer.cc,$(sort $(wildcard test/fuzz/*.cc))))
 TESTS       := $(foreach component,$(TESTED),$(call tests_of,$(component))) $(SUPPORT)
@@ -106,7 +107,7 @@ UNITY       := $(BUILD)/unity
 unit         = $(UNITY)/$(1)$(subst /,-,$(2)).cc
 UNITS       := $(foreach component,$(COMPONENTS),$(call unit,,$(component)))
 TEST_UNITS  := $(foreach component,$(TESTED),$(if $(call tests_of,$(component)),$(call unit,test/,$(component))))
-# $(call unity,UNIT,SOURCES) makes the rule for the file UNIT, which includes all SOURCES.
+# $(call unity,UNIT,SOURCES) defines the make rule for the generated source file UNIT, which includes all files of SOURCES.
 define unity
 $(1): FORCE
 	@mkdir -p $$(@D)
@@ -122,7 +123,8 @@ TEST_OBJECTS := $(TEST_UNITS:.cc=.o) $(SUPPORT:%.cc=$(BUILD)/%.o)
 
 # ---- Compiling
 
-# Sources and tests use precompiled headers of the standard library. `make each` compiles the sources without these headers.
+# Sources and tests are compiled with precompiled headers of the standard library. `make each` compiles the sources without
+# these precompiled headers.
 PCH := $(if $(findstring clang,$(CXX)),,1)
 $(BUILD)/pch/src/standard.h.gch: private OPTIONS = $(FLAGS) $(CXXFLAGS)
 $(BUILD)/pch/test/standard.h.gch: private OPTIONS = $(FLAGS) $(CXXFLAGS) $(TEST_FLAGS)
@@ -132,7 +134,7 @@ $(BUILD)/pch/src/standard.h.gch $(BUILD)/pch/test/standard.h.gch: src/standard.h
 	$(Q)$(CXX) $(OPTIONS) -x c++-header $< -o $@
 pch = $(if $(PCH),$(BUILD)/pch/$(1)/standard.h.gch)
 
-# $(call compile,KIND,FLAGS,NAME) compiles a file. KIND is `src` or `test`. Make prints NAME.
+# $(call compile,KIND,FLAGS,NAME) compiles a file. KIND is `src` or `test`. NAME is the name that make prints.
 define compile
 	@mkdir -p $(@D)
 	$(call say,CXX,$(3))
@@ -148,7 +150,8 @@ $(BUILD)/src/main.o: src/main.cc $(BUILD)/flags $(call pch,src)
 $(BUILD)/test/%.o: test/%.cc $(BUILD)/flags $(call pch,test)
 	$(call compile,test,$(TEST_FLAGS),$<)
 
-# The page of `GET /` becomes a string literal in a generated header. page.cc needs INDEX_FLAGS to find this header.
+# The HTML page that rest_fcgi sends for `GET /` becomes a string literal in a generated header. page.cc needs INDEX_FLAGS to
+# find this header.
 INDEX_HTML  := $(BUILD)/generated/netapi/index_html.h
 INDEX_FLAGS := -I$(BUILD)/generated
 $(INDEX_HTML): deploy/index.html
@@ -164,7 +167,7 @@ $(BUILD)/objects: FORCE
 	$(call keep,$(OBJECTS) $(TEST_OBJECTS))
 link = $(Q)$(CXX) $(LINK) $(LDFLAGS)
 
-# The first version of Debian's libfcgi that has the fix for CVE-2025-23016.
+# Debian's package libfcgi has the fix for CVE-2025-23016 from this version on.
 LIBFCGI := 2.4.2-2+deb12u1
 $(BUILD)/rest_fcgi: $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/objects
 	$(Q)found=$$(dpkg-query -W -f '$${Version}' libfcgi-dev 2>/dev/null) || exit 0; dpkg --compare-versions "$$found" ge $(LIBFCGI) || \
@@ -172,28 +175,30 @@ $(BUILD)/rest_fcgi: $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/objects
 	$(call say,LD,$@)
 	$(link) $(CXXFLAGS) $(if $(LTO),-flto=auto,-fno-lto) $(FALSE_ALARMS) $(filter %.o,$^) $(LIBS) -o $@
 
-# The shared test code is an archive, so the linker skips unused files. Unused files may need a component that COMPONENTS leaves out.
+# The shared test code is linked as an archive, so that the linker leaves out unused files. Such a file may need a component
+# that is not in COMPONENTS.
 $(BUILD)/unit_tests: $(OBJECTS) $(TEST_OBJECTS) $(BUILD)/objects
 	$(call say,LD,$@)
 	$(Q)rm -f $(BUILD)/support.a && $(AR) rc $(BUILD)/support.a $(filter $(BUILD)/test/support/%.o,$^)
 	$(link) $(filter-out $(BUILD)/test/support/%,$(filter %.o,$^)) $(BUILD)/support.a $(LIBS) -o $@
 
-# `judge` tells the wire tests whether the embedded engine permits a call.
+# `judge` is a program of the wire tests (test/wire). It says whether the embedded engine permits a call.
 $(BUILD)/judge: $(OBJECTS) $(BUILD)/test/wire/support/judge.o
 	$(call say,LD,$@)
 	$(link) $(filter %.o,$^) $(LIBS) -o $@
 
-# With sanitizers the program links libcrypt, because PAM's modules load it too late for the address sanitizer.
+# With sanitizers, rest_fcgi_pam links libcrypt itself. Without this, PAM's modules load libcrypt too late for the address
+# sanitizer.
 $(BUILD)/rest_fcgi_pam: $(UNITY)/rest_fcgi_pam.o
 	$(call say,LD,$@)
 	$(link) $^ -lpam $(if $(SAN),-Wl$(comma)--no-as-needed -lcrypt) -o $@
 
-# With static C++ libraries, rest_fcgi_run starts twice as fast. The server starts rest_fcgi_run for each program of a job.
+# rest_fcgi starts rest_fcgi_run for each program of a job. With static C++ libraries, rest_fcgi_run starts twice as fast.
 $(BUILD)/rest_fcgi_run: $(UNITY)/rest_fcgi_run.o
 	$(call say,LD,$@)
 	$(link) $^ $(if $(SAN),,-static-libstdc++ -static-libgcc) -o $@
 
-# A program in the build folder reads its Python files from that folder.
+# If rest_fcgi runs in the build folder, it reads its Python files from this folder.
 LOADER := $(addprefix deploy/,module_loader.py salt_exceptions.py salt_functions.py minion_options.json)
 $(BUILD)/rest_fcgi $(BUILD)/unit_tests: | $(BUILD)/modules $(BUILD)/salt_ssh_client.py
 $(BUILD)/salt_ssh_client.py: deploy/salt_ssh_client.py
@@ -217,7 +222,8 @@ DEPS_FUZZ     := clang libclang-rt-dev python3
 DEPS_BENCH    := python3 python3-pytest python3-venv wrk libbenchmark-dev valgrind strace
 DEPS_LINT     := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
-# `need` installs packages. `then` runs targets in a second make, so that the packages are installed before a compiler starts.
+# `need` installs Debian packages. `then` runs targets in a second make, so that no compiler starts before the packages are
+# installed.
 need = $(Q)SKIP_DEPS=$(SKIP_DEPS) sh deploy/deps.sh $(1)
 then = $(Q)+$(MAKE) --no-print-directory $(1)
 
@@ -252,7 +258,7 @@ unit: $(BUILD)/unit_tests $(HELPERS)
 wire: all $(BUILD)/judge
 	$(Q)$(RUN_TESTS) $(select) test/wire
 
-# Installs a real Salt of each series in SALT_SERIES, and published clients of Salt's API.
+# Installs a real Salt of each release series in SALT_SERIES, and clients of Salt's API that other projects publish.
 ALL_SERIES  := 3006 3007 3008
 SALT_SERIES ?= $(firstword $(ALL_SERIES))
 salts:
@@ -290,7 +296,7 @@ soak:
 
 # ---- Sanitizers, coverage
 
-# The unit tests of components without threads do not run with the thread sanitizer.
+# These components start no threads, so their unit tests do not run with the thread sanitizer.
 ONE_THREAD := http yaml lowstate config master/salt/packed master/salt/calls $(addprefix master/embedded/,python host target modules runners)
 ASAN := BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O0 -g1'
 TSAN := BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O0 -g1' TESTED='$(filter-out $(ONE_THREAD),$(COMPONENTS))'
@@ -303,7 +309,7 @@ sanitize-address:
 sanitize-thread:
 	$(call need,$(DEPS_BUILD) $(DEPS_DEMO) $(DEPS_TEST))
 	$(call then,$(TSAN) sanitized)
-# Compiles all programs with the sanitizers, and runs no tests.
+# Compiles all programs with the sanitizers, but runs no tests.
 sanitizers:
 	$(call then,$(ASAN) instrumented)
 	$(call then,$(TSAN) instrumented)
@@ -333,7 +339,8 @@ deb:
 
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 INSTALL = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' SYSCONFDIR='$(SYSCONFDIR)' sh deploy/install.sh
-# `make install` as root compiles nothing, because the compiled files in the user's clone would belong to root.
+# If root runs `make install`, make compiles nothing. Otherwise compiled files that belong to root would be in the clone of
+# another user.
 install: $(if $(AS_BUILT)$(filter 0,$(shell id -u)),,all)
 	$(Q)$(if $(AS_BUILT),,CHECK_BUILD=1) $(INSTALL) install
 
