@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A bare responder as a rival of rest_fcgi. The program uses only libfcgi, reads the body and sends a
-// constant reply. Usage: bare SOCKET THREADS
+// A minimal FastCGI server, with which the benchmark compares rest_fcgi. It uses only libfcgi, reads the body
+// of a request and sends a constant reply. Usage: bare SOCKET THREADS
 #include <fcgiapp.h>
 #include <sys/stat.h>
 

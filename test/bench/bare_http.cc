@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A bare server as a rival of the HTTP listener. The program uses Boost.Beast with one thread, and sends a
-// constant reply. Usage: bare_http PORT BODY
+// A minimal HTTP server, with which the benchmark compares the HTTP port of rest_fcgi. It uses Boost.Beast
+// with one thread and sends the constant reply BODY. Usage: bare_http PORT BODY
 #include <cstdlib>
 #include <iostream>
 #include <memory>

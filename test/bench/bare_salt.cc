@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Loops as rivals of the engine `salt`. A loop does only the ZeroMQ and event bus work of one request.
-// Like the engine, the loop publishes `test.ping` with a token.
+// Minimal loops, with which the benchmark compares the engine `salt`. Each loop publishes `test.ping` with a
+// token to a Salt master, as the engine does for a request, and does nothing else.
 //
 // Usage:
-// - bare_salt publish URI TARGET CONNECTIONS SECONDS: publishes over kept connections and prints jobs a
-//   second.
-// - bare_salt wait URI TARGET EVENT_SOCKET SECONDS: prints the median time in ms from a job to its return.
-#define MSGPACK_NO_BOOST  // without this macro, msgpack-cxx needs Boost
+// - bare_salt publish URI TARGET CONNECTIONS SECONDS: publishes jobs over permanent connections and prints
+//   the number of jobs a second.
+// - bare_salt wait URI TARGET EVENT_SOCKET SECONDS: publishes one job at a time, waits for its return, and
+//   prints the median time in ms.
+#define MSGPACK_NO_BOOST  // Without this macro, msgpack-cxx needs Boost.
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -36,8 +37,8 @@ constexpr std::string_view kEauth = "auto";
 constexpr std::string_view kUser = "saltdev";
 constexpr std::chrono::milliseconds kPatience{10'000};
 
-/// Returns the msgpack form of `{"enc": "clear", "load": {...}, "version": 3}`. `pack_load` packs the map of
-/// the load.
+/// Returns the message `{"enc": "clear", "load": {...}, "version": 3}` as msgpack. `pack_load` packs the
+/// value of `load`.
 template <class PackLoad>
 std::string message_of(const PackLoad& pack_load) {
   msgpack::sbuffer buffer;
@@ -91,7 +92,7 @@ const msgpack::object& field(const msgpack::object& map, std::string_view name) 
   throw std::runtime_error("the master's answer has no " + std::string(name));
 }
 
-/// A connection to the master's `ret_port`. The connection has one request at a time.
+/// A connection to the master's `ret_port`. It handles one request at a time.
 class Connection {
  public:
   Connection(zmq::context_t& context, const std::string& uri) : socket_(context, zmq::socket_type::req) {
@@ -121,7 +122,7 @@ class Connection {
   zmq::socket_t socket_;
 };
 
-/// A connection to the master's event bus. The class does not parse the bytes.
+/// A connection to the master's event bus. Only searches the bytes for a text, and does not parse the events.
 class EventBus {
  public:
   explicit EventBus(const std::string& path) {
@@ -137,7 +138,7 @@ class EventBus {
   EventBus& operator=(const EventBus&) = delete;
   ~EventBus() { ::close(socket_); }
 
-  /// Reads until `text` arrives. Drops all bytes up to the end of `text`.
+  /// Reads until `text` arrives. Forgets all bytes up to the end of `text`.
   void wait_for(std::string_view text) {
     std::size_t at = 0;
     while ((at = seen_.find(text)) == std::string::npos) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Benchmarks of the lowstate parser, and of the conversion of returns from msgpack to JSON. A size is the
-// number of input bytes.
-#define MSGPACK_NO_BOOST  // without this macro, msgpack-cxx needs Boost
+// Benchmarks of the parser of lowstate lists, and of the conversion of minions' returns from msgpack to JSON.
+// The size of a benchmark is the number of input bytes.
+#define MSGPACK_NO_BOOST  // Without this macro, msgpack-cxx needs Boost.
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace rest_fcgi;
 
-/// Returns a lowstate list of `size` bytes. A chunk has up to 10 kB, with arguments of many kinds.
+/// Returns a lowstate list of `size` bytes. Each chunk (command) has up to 10 kB and arguments of many kinds.
 std::string lowstate_list(std::size_t size) {
   const std::size_t chunks = std::max<std::size_t>(size / 10'000, 1);
   std::string text = "[";

@@ -24,8 +24,9 @@ namespace {
 
 constexpr std::string_view kSecret = "hunter2x";
 
-/// Returns whether each `kSecret` in the text is the value of `sharedsecret` or `etcd.password`. Returns
-/// false for a text with quotes or brackets, because such a key can then be part of another value.
+/// Returns whether every `kSecret` in the text is the value of the key `sharedsecret` or `etcd.password`.
+/// Returns false for a text with quotes or brackets, because what looks like such a key can then be a part of
+/// another value.
 bool is_kept_secret(std::string_view text) {
   if (text.substr(0, text.rfind(kSecret)).find_first_of("'\"[{|>") != std::string_view::npos) return false;
   std::size_t places = 0;
@@ -100,7 +101,8 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
     require(does == matcher->matches(minion), "a target matches now and then");
     if (target.type != lowstate::TargetType::compound) continue;
     const std::string bracketed = "( " + std::string(text) + " )";
-    // Skips an expression that exceeds the matcher's limits after brackets and words are added.
+    // The checks below add brackets and words. With them, the expression can exceed the limits of the
+    // matcher, and is then skipped.
     if (!TargetMatcher::compile(embedded::compound_target(bracketed + " or a or a"), {})) continue;
     require(matches(bracketed, minion) == does, "brackets change a target");
     require(matches("not " + bracketed, minion) != does, "what is not so is so");
@@ -149,8 +151,8 @@ void expression(std::string_view input) {
 
 namespace {
 
-/// Returns the lines of a stream that arrives in pieces of `step` bytes. The last item is the error or the
-/// incomplete last line.
+/// Gives `bytes` to a LineReader in pieces of `step` bytes and returns the lines. The last item is the error
+/// of the LineReader or the incomplete last line.
 std::vector<std::string> lines_in(std::string_view bytes, std::size_t step) {
   etcd::LineReader reader(1000);
   std::vector<std::string> lines;
@@ -251,8 +253,8 @@ void helpers(std::string_view input) {
     const auto order = process::wire::read_order(rest);
     if (!order) return;
     require(!order->argv.empty(), "an order has no program");
-    // The decoder accepts any flags, but the encoder writes only one form. The test therefore compares
-    // the bytes of two encodings.
+    // The decoder accepts several forms of a StartOrder, but the encoder writes only one. The test therefore
+    // decodes, encodes, decodes and encodes, and compares the two encoded forms.
     const std::string written = process::wire::to_bytes(*order);
     const auto again = process::wire::read_order(std::string_view(written).substr(process::wire::kHeader));
     require(again && process::wire::to_bytes(*again) == written, "an order is written in two ways");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The entry points of libFuzzer. The variable FUZZ_TARGET selects a target. Without FUZZ_TARGET, the program
-// prints all targets with the size of the largest input.
+// The entry points of libFuzzer. The environment variable FUZZ_TARGET selects a fuzz target. Without
+// FUZZ_TARGET, the program prints the name of each target and the size of its largest input.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

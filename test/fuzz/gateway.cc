@@ -29,7 +29,7 @@ using gateway::test::ParserDriver;
 constexpr std::size_t kMaxHead = 4000;
 constexpr std::size_t kMaxBody = 1000;
 
-/// Returns the requests in `bytes`. The parser gets the bytes in pieces of `step` bytes.
+/// Gives `bytes` to the HTTP parser in pieces of `step` bytes and returns the requests that it finds.
 std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
   std::vector<std::string> found;
   while (!bytes.empty()) {
@@ -51,7 +51,8 @@ std::vector<std::string> requests_in(std::string_view bytes, std::size_t step) {
   return found;
 }
 
-/// A feed that collects the messages of a WebSocket client. The destructor puts them into a promise.
+/// Collects the messages of a WebSocket client. The destructor gives the messages to the test through a
+/// promise.
 class Heard final : public http::Feed {
  public:
   using Messages = std::vector<std::string>;
@@ -75,8 +76,8 @@ class Heard final : public http::Feed {
   Messages messages_;
 };
 
-/// Returns a connection whose peer has sent the input and closed its sending direction. The caller owns both
-/// ends.
+/// Makes a connection with two ends. `peer`, the other end, has sent the input and closed its sending
+/// direction. The caller owns the result and `peer`.
 UniqueFd connection_with(std::string_view input, UniqueFd& peer) {
   std::array<int, 2> ends = {-1, -1};
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0, "there is no socket");
@@ -123,9 +124,9 @@ void websocket(std::string_view input) {
 }
 
 void fastcgi(std::string_view input) {
-  // libfcgi ends the process if it cannot allocate memory for a variable (`Malloc` in fcgiapp.c). The test
-  // skips inputs that can announce a length of 64 MiB or more, because a web server sends no such length. The
-  // first byte of such a length is 0x84 or more.
+  // If libfcgi cannot allocate memory for a variable, it ends the process (`Malloc` in fcgiapp.c). An input
+  // could announce a variable of 64 MiB or more, which a web server never does. The first byte of such a
+  // length is 0x84 or greater, so inputs with such a byte are skipped.
   const auto announces_much = [](char byte) { return static_cast<unsigned char>(byte) >= 0x84; };
   if (std::any_of(input.begin(), input.end(), announces_much)) return;
   static const bool ready = gateway::init_libfcgi().ok();

@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::string_view kSecret = "what nobody may read";
 
-/// Returns a folder of static files. A secret file lies beside the folder, and a symbolic link in the folder
-/// leads to the file.
+/// Makes a folder of static files and returns its path. Outside the folder is a file with a secret, and a
+/// symbolic link in the folder leads to this file.
 const std::string& folder() {
   static const test::TempDir dir;
   static const std::string root = [] {
@@ -41,8 +41,8 @@ const std::string& folder() {
 
 constexpr lowstate::Options kLimits = {.json = {}, .max_chunks = 3};
 
-/// Collects the passwords of a chunk that occur only once in the body. Skips short passwords, because other
-/// text may contain them.
+/// Collects the passwords in a chunk. Skips a password that occurs twice in the body, and a short password,
+/// because other text may contain it.
 void collect_passwords(JsonValue chunk, std::string_view all, std::vector<std::string_view>& found) {
   constexpr std::size_t kLeast = 6;
   if (!chunk.is(JsonValue::Kind::object)) return;

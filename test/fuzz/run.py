@@ -31,7 +31,7 @@ def run(fuzzer, folder, seconds, name, most):
     command = [fuzzer, f"-max_total_time={seconds}", f"-max_len={most}", "-timeout=10", "-rss_limit_mb=1500", "-print_final_stats=1",
                f"-artifact_prefix={broke}/{name}-", *([f"-dict={dictionary}"] if dictionary.exists() else []), corpus,
                HERE / "seeds" / name, *([f"-seed_inputs={RECORDED}"] if name in ("msgpack", "bus") else [])]  # fmt: skip
-    # Temporary files of the targets are in memory (/dev/shm). Each error of a sanitizer ends the run.
+    # The fuzz targets keep temporary files in memory (/dev/shm). If a sanitizer finds an error, the run ends.
     environment = os.environ | {
         "FUZZ_TARGET": name,
         "TMPDIR": "/dev/shm",

@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <string_view>
 
-/// Each target passes one untrusted input to the code that reads these bytes. If the code breaks a rule, the
-/// target throws or a sanitizer stops the target. `make fuzz` searches for inputs of this kind. The unit
-/// tests run the inputs in test/fuzz/seeds/NAME/.
+/// The fuzz targets. Each target passes its input to code that reads untrusted bytes. If the code breaks a
+/// rule, the target throws an exception or a sanitizer ends the program. `make fuzz` searches for inputs that
+/// do this. The unit tests run each target with the inputs in test/fuzz/seeds/NAME/, where NAME is the
+/// target's name.
 namespace rest_fcgi::fuzz {
 
 /// Reads the bytes that a client sends on an HTTP connection.
@@ -15,36 +16,43 @@ void http(std::string_view input);
 
 void websocket(std::string_view input);
 
-/// Reads the bytes that a web server sends on a FastCGI connection. The bytes pass through libfcgi into an
+/// Reads the bytes that a web server sends on a FastCGI connection, first with libfcgi and then into an
 /// Environ.
 void fastcgi(std::string_view input);
 
-/// Reads a request body into the chunks of each interface. The first line of the input is the Content-Type.
+/// Reads a request body into chunks (commands), with the rules of each front end. The first line of the input
+/// is the Content-Type.
 void body(std::string_view input);
 
-/// Calls all functions that read request headers. Each line of the input is `NAME value`.
+/// Calls all functions that read request headers. Each line of the input is the name of a CGI variable, a
+/// blank and the value.
 void headers(std::string_view input);
 
-/// Sends a request to rest_cherrypy. The input has a line `METHOD TARGET`, lines of CGI variables, a blank
-/// line, and the body. `TOKEN` stands for a token with all permissions.
+/// Passes a request to the front end rest_cherrypy. The input has a line `METHOD TARGET`, lines with CGI
+/// variables, a blank line, and the body. The word `TOKEN` in the input stands for a token with all
+/// permissions.
 void application(std::string_view input);
 
 void msgpack(std::string_view input);
 
-/// Reads the bytes of a master's event bus. Writes each event for each kind of listener.
+/// Reads the bytes of a master's event bus. Writes each event in the formats of all event streams and
+/// WebSockets.
 void bus(std::string_view input);
 
-/// Reads a master file with the options of Salt and of rest_fcgi. Skips a file with `include`.
+/// Reads a master file with options of Salt and of rest_fcgi. Ignores an input with the word `include`,
+/// because it could name other files.
 void config(std::string_view input);
 
-/// Uses an expression as a target of each type and as a pattern in a rule. The first line of the input is the
-/// expression. The other lines are the grains of a minion, which the target and the pattern can match.
+/// Uses an expression as a minion target of each type, and as a pattern in a rule of `external_auth`. The
+/// first line of the input is the expression. The other lines are the grains of the minion with which the
+/// target and the pattern are matched.
 void expression(std::string_view input);
 
-/// Reads replies of etcd, both as a stream of objects and as single replies.
+/// Reads replies of etcd: the input once as a stream of JSON objects, and once as a single reply.
 void etcd(std::string_view input);
 
-/// Reads messages between the responder and its helpers. The first byte of the input selects the sender.
+/// Reads messages between rest_fcgi and its helper programs. The first byte of the input selects the program
+/// that sends the message.
 void helpers(std::string_view input);
 
 struct Target {

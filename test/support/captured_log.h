@@ -8,8 +8,8 @@
 
 namespace rest_fcgi::test {
 
-/// Captures the log from level `info` on. The destructor restores the log settings of the process start. Only
-/// one object may exist at a time.
+/// Captures the log messages of level `info` and above while the object exists. The destructor restores the
+/// default log settings. Only one object may exist at a time.
 class CapturedLog {
  public:
   CapturedLog() {

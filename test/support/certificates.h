@@ -5,7 +5,8 @@
 
 namespace rest_fcgi::test {
 
-/// Paths of PEM files in one directory. `ca` signed the server certificate and the client certificate.
+/// The paths of PEM files in one directory. `ca` is the CA certificate that signed the server certificate and
+/// the client certificate.
 struct Certificates {
   std::string ca, server_cert, server_key, client_cert, client_key, other_ca;
 };

@@ -9,11 +9,11 @@
 
 namespace rest_fcgi::test {
 
-/// A program that a test starts. The program is killed by the destructor, or at the end of the starting
-/// thread. Not synchronized.
+/// A program that a test starts. The program is killed by the destructor, or when the thread that started it
+/// ends. Not synchronized.
 class Child {
  public:
-  /// Finds the program in PATH, starts the program, and appends its output to a file. Throws on failure.
+  /// Finds the program in PATH, starts it, and appends its output to the file `log_file`. Throws on failure.
   Child(const std::vector<std::string>& argv, const std::string& log_file);
   ~Child();
   Child(const Child&) = delete;
@@ -33,7 +33,7 @@ class Child {
   std::optional<int> status_;
 };
 
-/// Runs a program and waits for its end. Throws if the program fails.
+/// Runs a program and waits for its end. Throws if its exit status is not 0.
 void run_program(const std::vector<std::string>& argv, const std::string& log_file);
 
 }  // namespace rest_fcgi::test

@@ -8,7 +8,7 @@
 
 namespace rest_fcgi::test {
 
-/// A gate at which threads wait until a test opens it. Thread-safe.
+/// A door at which threads wait until a test opens it. Thread-safe.
 class Door {
  public:
   void pass() {

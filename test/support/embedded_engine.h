@@ -20,8 +20,8 @@
 
 namespace rest_fcgi::test {
 
-/// An embedded engine with three minions or with given minions. All its users have the password `secret`.
-/// `external_auth` contains the permissions of the users.
+/// An embedded engine with the minions of `options`, or with three minions if `options` names none. All users
+/// have the password `secret`. The function `external_auth` sets the permissions of the users.
 class EmbeddedEngine {
  public:
   using Returns = std::map<std::string, master::Return>;
@@ -55,8 +55,8 @@ class EmbeddedEngine {
     return *made;
   }
 
-  /// Returns a chunk with these members and with credentials of `user`. The chunk lives as long as the
-  /// engine.
+  /// Returns a chunk (one command of a request) with the JSON members `members` and with credentials of
+  /// `user`. The chunk lives as long as this object.
   const lowstate::Chunk& chunk(std::string_view members, std::string_view user = "fred",
                                std::string_view password = "secret") {
     return read(format(R"([{{"eauth": "sharedsecret", "username": "{}", "password": "{}", {}}}])", user,
@@ -126,7 +126,7 @@ class EmbeddedEngine {
     return **std::move(ret);
   }
 
-  /// Accepts an asynchronous job and starts the job. In the server, the job starts after the reply is sent.
+  /// Starts an asynchronous job at once. The server starts such a job after it has sent its reply.
   [[nodiscard]] Result<master::Job> publish_async(const master::Permit& permit) const {
     return begun(master->publish_async(permit));
   }

@@ -38,8 +38,8 @@ bool runs(const std::vector<std::string>& argv) {
   }
 }
 
-/// Returns whether etcd knows the option `--unsafe-no-fsync`. The tests do not simulate a loss of power, so
-/// they may use this option.
+/// Returns whether the installed etcd knows the option `--unsafe-no-fsync`. The option makes etcd faster. It
+/// is safe here, because the tests do not simulate a power cut.
 bool may_leave_fsync_out() {
   static const bool may = runs({"etcd", "--unsafe-no-fsync", "--version"});
   return may;
@@ -123,8 +123,8 @@ std::vector<std::string> EtcdCluster::argv(std::size_t member) const {
                                "--listen-client-urls=" + client, "--advertise-client-urls=" + url(member),
                                "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
                                "--initial-cluster=" + initial_cluster(), "--initial-cluster-state=new",
-                               // The short election timeout makes elections fast. Even on a busy machine,
-                               // heartbeats arrive in this time.
+                               // The election timeout is short, so that elections are fast, but long enough
+                               // for heartbeats on a busy machine.
                                "--heartbeat-interval=50", "--election-timeout=500", "--bcrypt-cost=4"};
   if (may_leave_fsync_out()) all.emplace_back("--unsafe-no-fsync");
   if (options_.enable_v2) all.emplace_back("--enable-v2");
@@ -235,7 +235,7 @@ void EtcdCluster::set_up_auth() {
       {"role/add", R"({"name":"root"})"},
       {"user/grant", R"({"user":"root","role":"root"})"},
       {"role/add", R"({"name":"salt"})"},
-      // Permits all keys from "/salt/" to "/salt0". The JSON has these two keys in base64.
+      // Permits all keys from "/salt/" up to "/salt0". In the JSON below, these two keys are in base64.
       {"role/grant",
        R"({"name":"salt","perm":{"permType":"READWRITE","key":"L3NhbHQv","range_end":"L3NhbHQw"}})"},
       {"user/add", R"({"name":"larry","password":"123pass"})"},
@@ -257,8 +257,8 @@ void EtcdCluster::set_up_auth_v2() {
   put("roles/salt", R"({"role":"salt","permissions":{"kv":{"read":["/salt/*"],"write":["/salt/*"]}}})", "");
   put("users/larry", R"({"user":"larry","password":"123pass","roles":["salt"]})", "");
   put("enable", "", "");
-  // In API v2, a client without a user name has the role `guest`. This call, with root's credentials, removes
-  // the rights of the role.
+  // In API v2, a client without a user name has the role `guest`. This request removes the rights of this
+  // role. The header has the credentials of root.
   put("roles/guest", R"({"role":"guest","revoke":{"kv":{"read":["/*"],"write":["/*"]}}})",
       "Authorization: Basic cm9vdDpyb290cHc=\r\n");
 }

@@ -18,21 +18,22 @@ class Child;
 
 struct EtcdOptions {
   std::size_t members = 1;
-  /// Enables authentication with two users. `root` has the password `rootpw`. `larry` has the password
-  /// `123pass` and may use keys below `/salt/`.
+  /// Whether authentication is enabled, with two users. `root` has the password `rootpw`. `larry` has the
+  /// password `123pass` and may use only keys below `/salt/`.
   bool auth = false;
   bool tls = false;
-  bool ask_client_cert = false;  ///< with `tls`, the members require client certificates
+  bool ask_client_cert = false;  ///< Whether the members require client certificates. Only with `tls`.
   bool enable_v2 = false;
-  std::vector<std::string>
-      arguments{};  ///< additional command line options of etcd, such as `--auth-token-ttl=2`
+  /// Additional command line options of etcd, such as `--auth-token-ttl=2`.
+  std::vector<std::string> arguments{};
 };
 
-/// A cluster of real etcd members on loopback. The members end with this object or with the thread that
-/// started them. Not synchronized. A test begins with `if (no_etcd()) return;`.
+/// A cluster of real etcd members on loopback. The members end when this object is destroyed, or when the
+/// thread that started them ends. Not synchronized. A test that uses this class begins with `if (no_etcd())
+/// return;`.
 class EtcdCluster {
  public:
-  /// Starts the members and waits until all members are healthy. Throws after a time limit.
+  /// Starts the members and waits until all members are healthy. Throws if this takes too long.
   explicit EtcdCluster(EtcdOptions options = {});
   ~EtcdCluster();
   EtcdCluster(const EtcdCluster&) = delete;
@@ -46,21 +47,21 @@ class EtcdCluster {
 
   [[nodiscard]] const Certificates& certificates() const { return certificates_.value(); }
 
-  void kill(std::size_t member);    ///< sends SIGKILL
-  void stop(std::size_t member);    ///< sends SIGTERM and waits for the end
-  void freeze(std::size_t member);  ///< sends SIGSTOP; the connections stay open
+  void kill(std::size_t member);    ///< Sends SIGKILL to a member.
+  void stop(std::size_t member);    ///< Sends SIGTERM to a member and waits for its end.
+  void freeze(std::size_t member);  ///< Sends SIGSTOP to a member. Its connections stay open.
   void thaw(std::size_t member);
-  void start(std::size_t member);    ///< starts a stopped member without waiting for its health
-  void restart(std::size_t member);  ///< starts a stopped member and waits until the member is healthy
+  void start(std::size_t member);    ///< Starts a stopped member. Does not wait until the member is healthy.
+  void restart(std::size_t member);  ///< Starts a stopped member and waits until the member is healthy.
   [[nodiscard]] bool running(std::size_t member);
 
   void await_healthy(std::size_t member);
-  /// Waits until the cluster has a leader. Returns the number of the leader.
+  /// Waits until the cluster has a leader. Returns the index of the leader among the members.
   std::size_t leader();
   [[nodiscard]] std::size_t follower();
 
-  /// Sends a POST request such as `/v3/kv/put` without the client under test. With `auth`, the user is
-  /// `root`. Throws unless the status is 200.
+  /// Sends a POST request to a path such as `/v3/kv/put`, without the etcd client that is tested. If
+  /// authentication is enabled, the user is `root`. Throws if the status is not 200.
   std::string post(const std::string& path, const std::string& body, std::size_t member = 0);
   [[nodiscard]] HttpAnswer request(const HttpRequest& request, std::size_t member = 0) const;
 
@@ -68,7 +69,7 @@ class EtcdCluster {
   struct Member {
     std::uint16_t client = 0;
     std::uint16_t peer = 0;
-    std::uint16_t plain = 0;  ///< the port without TLS, for requests of the test
+    std::uint16_t plain = 0;  ///< The port without TLS, to which the test itself sends requests.
     bool frozen = false;
     std::unique_ptr<Child> process{};
   };
@@ -88,8 +89,8 @@ class EtcdCluster {
   bool has_auth_ = false;
 };
 
-/// Returns whether etcd is not installed, so that the calling test is skipped. With CI=true, the test fails
-/// instead.
+/// Returns whether etcd is not installed. The calling test then returns at once. With CI=true, a missing etcd
+/// makes the test fail.
 [[nodiscard]] bool no_etcd();
 
 }  // namespace rest_fcgi::test

@@ -6,7 +6,7 @@
 
 namespace rest_fcgi::test {
 
-/// Waits until the condition holds. Returns false if it does not hold within `patience`.
+/// Waits until the condition is true. Returns false if the condition is not true within `patience`.
 template <class Condition>
 bool eventually(const Condition& condition, std::chrono::milliseconds patience = std::chrono::seconds(30)) {
   const auto deadline = std::chrono::steady_clock::now() + patience;

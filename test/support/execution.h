@@ -14,7 +14,8 @@
 
 namespace rest_fcgi::test {
 
-/// Runs execution functions on one minion. Arguments are JSON text. Not synchronized.
+/// Runs Salt's execution functions on one minion of the embedded engine. The arguments of a function are JSON
+/// text. Not synchronized.
 class Execution {
  public:
   explicit Execution(std::string_view grains = "{}", const embedded::ModuleOptions& options = {}) {
@@ -33,8 +34,8 @@ class Execution {
 
   void set_pillar(std::string_view pillar) { REQUIRE(minion_.pillar.parse(pillar).ok()); }
 
-  /// Runs a function and waits for its return. REQUIRES: `args` is a JSON array, and `kwargs` is a JSON
-  /// object.
+  /// Runs an execution function and waits for its return. REQUIRES: `args` is a JSON array, and `kwargs` is a
+  /// JSON object.
   master::Return run(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}",
                      std::stop_token stop = {}) {
     JsonDocument arg_document;
@@ -55,7 +56,7 @@ class Execution {
     return run(fun, args, kwargs).ret.text();
   }
 
-  /// Runs a function that returns a text. Returns the first line of the text without quotes.
+  /// Runs an execution function that returns a text. Returns the first line of the text, without quotes.
   std::string sentence(std::string_view fun, std::string_view args = "[]", std::string_view kwargs = "{}") {
     const std::string text = ret(fun, args, kwargs);
     JsonDocument document;

@@ -11,15 +11,17 @@
 
 namespace rest_fcgi::test {
 
-/// Returns an event as bytes of the event bus. The body of the event is `tag LF LF data`.
+/// Returns the bytes with which a master's event bus sends an event. The body of the event is `tag LF LF
+/// data`.
 [[nodiscard]] std::string event_frame(std::string_view tag, std::string_view data,
                                       salt::Framing framing = salt::Framing::bare);
 
-/// A master's event bus on a unix socket or on loopback. Each call accepts the waiting readers first, so each
-/// reader gets all events after its connect. Thread-safe.
+/// Stands for a master's event bus, on a unix socket or on a loopback port. Each call first accepts the
+/// readers that have connected. A reader therefore gets all events that are sent after its connect(2).
+/// Thread-safe.
 class FakeEventBus {
  public:
-  /// Starts to listen at the path. If the path is empty, the bus listens at a free TCP port of 127.0.0.1.
+  /// Listens on the unix socket `path`. If `path` is empty, listens on a free TCP port of 127.0.0.1.
   explicit FakeEventBus(std::string path, salt::Framing framing = salt::Framing::bare);
   ~FakeEventBus();
   FakeEventBus(const FakeEventBus&) = delete;
@@ -31,7 +33,7 @@ class FakeEventBus {
 
   void close_all();
 
-  /// Sends an event to all readers. The call blocks while a reader does not read.
+  /// Sends an event to all readers. If a reader does not read, the call waits.
   void send(std::string_view tag, std::string_view data);
   void send_bytes(std::string_view bytes);
 

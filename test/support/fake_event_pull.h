@@ -16,8 +16,8 @@
 
 namespace rest_fcgi::test {
 
-/// The socket at which a master receives events. The object has no thread, so events wait in the socket. Not
-/// synchronized.
+/// Stands for the socket at which a master receives events. The object has no thread, so events stay in the
+/// socket until a test calls `received`. Not synchronized.
 class FakeEventPull {
  public:
   explicit FakeEventPull(std::string path) : path_(std::move(path)) { start(); }
@@ -36,7 +36,7 @@ class FakeEventPull {
     }
   }
 
-  /// Closes all connections and stops listening, as a master does at its end. The socket file stays.
+  /// Closes all connections and stops listening, like a master that ends. The file of the socket stays.
   void stop() {
     accept_all();
     writers_.clear();
@@ -48,7 +48,8 @@ class FakeEventPull {
     writers_.clear();
   }
 
-  /// Returns all bytes since the last call, ordered by connection.
+  /// Returns all bytes that arrived since the last call: first those of the first connection, then those of
+  /// the next.
   [[nodiscard]] std::string received() {
     accept_all();
     std::string bytes;

@@ -19,41 +19,45 @@
 
 namespace rest_fcgi::test {
 
-/// A master whose minions do what a test sets. By default, each user except one with the password `wrong` may
-/// run everything, and each minion returns true. A test sets the public members before the first call. Calls
-/// are thread-safe.
+/// A master for tests. A test sets its public members, which say how it behaves, before the first call. By
+/// default, every user may run everything, unless the password is `wrong`, and each minion returns true.
+/// Calls are thread-safe.
 class FakeMaster final : public master::Master {
  public:
   using Returns = std::shared_ptr<master::Addressee>;
   using What = master::Publication::What;
 
-  std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< the minions that every target matches
+  std::vector<std::string> minions{"ms-0", "ms-1", "ms-2"};  ///< The minions that every target matches.
   std::vector<std::string> missing;
-  std::vector<std::string> below_syndic;  ///< minions below a syndic; a job reports these minions as missing
-  std::vector<std::string> gone;          ///< minions that answer a ping but get no call
-  std::vector<std::string> at_once;  ///< returns of the first minions as JSON, which `publish` gives at once
-  What at_once_to = What::call;      ///< the kind of publication that `at_once` applies to
-  /// Called for each minion of a publication, with the jid. The function passes the minion's return to the
-  /// last parameter.
+  std::vector<std::string> below_syndic;  ///< Minions below a syndic. A job reports these minions as missing.
+  std::vector<std::string> gone;          ///< Minions that answer a ping but not a call.
+  /// The returns of the first minions as JSON. `publish` gives these returns in its own result.
+  std::vector<std::string> at_once;
+  What at_once_to = What::call;  ///< The kind of publication for which `publish` uses `at_once`.
+  /// A function that the master calls for each minion of a job. The function gives the minion's return
+  /// to its last parameter.
   std::function<void(const std::string& minion, const master::Publication&, const std::string& jid, Returns)>
       on_minion;
   std::function<void(std::shared_ptr<master::RunnerReturns>)> on_runner;
   std::function<std::optional<Error>(const lowstate::Chunk&)> on_admit;
   bool has_ssh = true;
-  bool says_at_once = true;  ///< the value of `is_accepted` in the result of `wheel_async`
-  /// Called for each check of a session, with its deadline. If the function returns an error, the check
-  /// fails.
+  bool says_at_once = true;  ///< The value of `is_accepted` in the result of `wheel_async`.
+  /// A function that the master calls in each call of `session`. If the function returns an error, `session`
+  /// returns this error.
   std::function<std::optional<Error>(SteadyTime deadline)> on_session;
-  std::string wheel_data = "{}";  ///< the member `data` of a wheel's return, as JSON
-  std::string ssh_reply = R"({"web1": {"return": true}})";  ///< the return of the client ssh, as JSON
-  /// Called before each job starts, with the job's text in `started()`. If the function returns an error, the
-  /// job does not start.
+  std::string wheel_data = "{}";  ///< The member `data` of each wheel's return, as JSON.
+  /// The return of each call of the client `ssh`, as JSON.
+  std::string ssh_reply = R"({"web1": {"return": true}})";
+  /// A function that the master calls before it starts a job. `what` is the text of the job in `started()`.
+  /// If the function returns an error, the job does not start.
   std::function<std::optional<Error>(const std::string& what)> on_start;
 
-  /// Returns the started jobs in order, each as a text such as `call ms-0,ms-1`, `find_job ms-2` or `runner`.
+  /// Returns the jobs that were started, in order. Each job is a text such as `call ms-0,ms-1`, `find_job
+  /// ms-2` or `runner`.
   [[nodiscard]] std::vector<std::string> started() const;
 
-  /// Called before each event is fired. If the function returns an error, the event is not fired.
+  /// A function that the master calls before it fires an event. If the function returns an error, the master
+  /// does not fire the event.
   std::function<std::optional<Error>(std::string_view tag)> on_fire;
   [[nodiscard]] std::vector<std::string> fired() const;
 
@@ -75,7 +79,7 @@ class FakeMaster final : public master::Master {
   Result<master::WheelReply> wheel(const master::Permit& permit) override;
   Result<master::Started> wheel_async(const master::Permit& permit) override;
   Result<master::SshReply> ssh(const master::Permit& permit, std::size_t max_bytes) override;
-  /// Returns a session with a new token. The token belongs to the user and the eauth of the credentials.
+  /// Returns a session with a new token for the user and the back end in the credentials.
   Result<master::Session> login(const auth::Credentials& credentials, SteadyTime deadline) override;
   Result<master::Session> session(SecretView token, SteadyTime deadline) override;
   Result<void> logout(SecretView token, SteadyTime deadline) override;
@@ -85,8 +89,8 @@ class FakeMaster final : public master::Master {
                                                       std::string_view after) override;
 
   const std::shared_ptr<master::EventLog> log = std::make_shared<master::EventLog>(system_clock());
-  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< the event scope of each session
-  /// The time at which all sessions expire, 12 hours after the first time of a ManualClock.
+  std::atomic<auth::EventScope> scope = auth::EventScope::all;  ///< Which events each session may see.
+  /// The time at which all sessions expire: 12 hours after the time at which a ManualClock starts.
   WallTime expire{std::chrono::seconds(1700000000) + std::chrono::hours(12)};
 
  private:

@@ -49,8 +49,8 @@ FakeRetPort::FramesHandler with_frames(FakeRetPort::Handler handler) {
 
 }  // namespace
 
-/// The sockets and threads of a started port. The first frame of each message is the ZeroMQ identity of the
-/// client's connection.
+/// The sockets and threads of a FakeRetPort that is started. The first frame of each message is the ZeroMQ
+/// identity of the client's connection.
 class FakeRetPort::Running {
  public:
   Running(const std::string& uri, const FramesHandler& handler, std::size_t workers)
@@ -101,8 +101,8 @@ class FakeRetPort::Running {
     end();
   }
 
-  /// Creates the socket of a worker before its thread starts, because a test may lower the limit of open
-  /// files.
+  /// Creates the socket of a worker thread. The socket exists before the thread starts, because a test may
+  /// lower the limit of open files later.
   zmq::socket_t worker_socket() {
     zmq::socket_t answers(context_, zmq::socket_type::push);
     answers.set(zmq::sockopt::linger, 0);

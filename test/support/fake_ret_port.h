@@ -10,16 +10,16 @@
 
 namespace rest_fcgi::test {
 
-/// A master's `ret_port` on loopback, with a ROUTER socket and worker threads. Each worker handles one
-/// message at a time. The worker threads call the handler. Not synchronized.
+/// Stands for a master's `ret_port`, on loopback, with a ZeroMQ ROUTER socket and worker threads. Each worker
+/// thread calls the handler for one message at a time. Not synchronized.
 class FakeRetPort {
  public:
-  /// Gets the body of a request and returns the body of the answer. If there is no value, the port sends no
-  /// answer.
+  /// A function that gets the body of a request and returns the body of the answer. If it returns
+  /// std::nullopt, the port sends no answer.
   using Handler = std::function<std::optional<std::string>(std::string)>;
   using Frames = std::vector<std::string>;
-  /// Gets all frames of a message and returns all frames of the answer. If there are no frames, the port
-  /// sends no answer.
+  /// A function that gets all frames of a message and returns all frames of the answer. If it returns no
+  /// frames, the port sends no answer.
   using FramesHandler = std::function<Frames(Frames)>;
 
   explicit FakeRetPort(Handler handler, std::size_t workers = 1);

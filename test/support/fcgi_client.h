@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-/// A FastCGI client for tests (FastCGI Specification 1.0). The client sends malformed records unchanged.
+/// A FastCGI client for tests (FastCGI Specification 1.0). It can also send malformed records.
 namespace rest_fcgi::test {
 
 inline constexpr int kBeginRequest = 1;
@@ -24,26 +24,27 @@ inline constexpr int kMaxType = 11;
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 struct FcgiReply {
-  std::string head;  ///< header lines without the final blank line
+  std::string head;  ///< The header lines, without the blank line after them.
   std::string body;
-  bool ended = false;   ///< FCGI_END_REQUEST arrived
-  bool closed = false;  ///< the connection ended before FCGI_END_REQUEST
+  bool ended = false;   ///< Whether FCGI_END_REQUEST arrived.
+  bool closed = false;  ///< Whether the connection ended before FCGI_END_REQUEST arrived.
 
   [[nodiscard]] int status() const;
   [[nodiscard]] std::string header(std::string_view name) const;
 };
 
-/// Each of these functions returns the bytes of FastCGI records. `id` is the request id of the records.
+/// The functions below return the bytes of FastCGI records. `id` is the request id of the records.
 std::string record(int type, std::string_view content, int id = 1);
 std::string begin_request(bool keep, int role = 1, int id = 1);
 std::string params(const Variables& variables, int id = 1);
 std::string name_values(const Variables& variables);
 std::string stdin_stream(std::string_view body, int id = 1);
 
-/// Returns all records of a POST request with `body`. The variables are CONTENT_LENGTH and `more`.
+/// Returns all records of a POST request with `body`. Besides the variables in `more`, the request has
+/// CONTENT_LENGTH.
 std::string post(std::string_view body, const Variables& more = {}, bool keep = false);
 
-/// A client with one connection, which the client owns. Not synchronized.
+/// A client with one connection, which its destructor closes. Not synchronized.
 class FcgiClient {
  public:
   static FcgiClient unix_socket(const std::string& path);
@@ -56,12 +57,12 @@ class FcgiClient {
 
   bool send(std::string_view bytes);
 
-  /// Reads an answer until the request or the connection ends, for at most 20 s.
+  /// Reads a reply until FCGI_END_REQUEST or the end of the connection. Waits at most 20 s.
   FcgiReply reply();
 
   FcgiReply request(std::string_view bytes);
 
-  /// Returns whether the peer closes the connection within `time`. Ignores bytes from the peer.
+  /// Returns whether the server closes the connection within `time`. Ignores bytes that the server sends.
   bool closed_within(std::chrono::milliseconds time);
 
   std::string read_some(std::size_t size);

@@ -11,7 +11,7 @@
 
 namespace rest_fcgi::test {
 
-/// Returns the number of threads of this process without the thread of the thread sanitizer.
+/// Returns the number of threads of this process. Does not count the thread that the thread sanitizer starts.
 inline std::ptrdiff_t threads_of_this_process() {
 #ifdef __SANITIZE_THREAD__
   constexpr std::ptrdiff_t kForeign = 1;
@@ -22,8 +22,8 @@ inline std::ptrdiff_t threads_of_this_process() {
   return std::distance(begin, std::filesystem::directory_iterator()) - kForeign;
 }
 
-/// Waits until this process has only one thread, and calls fork(2). With other threads, the child could
-/// inherit a locked lock of malloc. Throws if the other threads do not end.
+/// Waits until this process has only one thread, and then calls fork(2). If another thread were inside
+/// malloc, the child would inherit its lock and hang. Throws if the other threads do not end.
 inline pid_t fork_alone() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (threads_of_this_process() > 1) {

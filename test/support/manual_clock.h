@@ -8,7 +8,7 @@
 
 namespace rest_fcgi::test {
 
-/// A clock whose time changes only when a test changes the time. Thread-safe.
+/// A clock that a test sets with `advance`. Its time does not change by itself. Thread-safe.
 class ManualClock final : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override {

@@ -22,15 +22,17 @@
 
 namespace rest_fcgi::test {
 
-inline constexpr int kHighDescriptor = 200;  // This number is higher than all passed descriptors.
+inline constexpr int kHighDescriptor = 200;  // A number above all descriptors that the child process gets.
 
-/// Returns the result of `body` in a child process. The child's descriptors from 3 on are copies of `given`.
-/// -1 is a closed descriptor. `count` is LISTEN_FDS. `pid` is LISTEN_PID, or nullptr for the child's pid.
+/// Runs `body` in a child process, like a service to which systemd passes sockets, and returns its result.
+/// The child's descriptors from 3 on are copies of `given`; -1 stands for a closed descriptor. `count` is the
+/// value of LISTEN_FDS, and `pid` is the value of LISTEN_PID. If `pid` is null, LISTEN_PID is the child's
+/// pid.
 inline std::string run_with_sockets(const std::vector<int>& given, const std::string& count, const char* pid,
                                     const std::function<std::string()>& body) {
   std::array<int, 2> ends = {};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-  // Without this flush, the child would write the parent's buffered text again.
+  // Empties the output buffers. Otherwise the child would write the parent's buffered text a second time.
   std::cout << std::flush;
   std::fflush(nullptr);
   const pid_t child = fork_alone();

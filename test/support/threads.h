@@ -10,8 +10,8 @@
 
 namespace rest_fcgi::test {
 
-/// Makes the start of threads with the default stack size fail for the lifetime of this object. Only one
-/// object may exist at a time.
+/// While this object exists, threads with the default stack size cannot be started. Only one object may exist
+/// at a time.
 class NoThreads {
  public:
   NoThreads() {

@@ -39,7 +39,7 @@ inline constexpr std::array<std::string_view, 25> kVectorFiles = {
     "25-stream-3008.3.bin",
 };
 
-/// Returns the content of a file in `test/vectors`. The README.md there describes the files.
+/// Returns the content of a file in `test/vectors`. `test/vectors/README.md` describes the files.
 inline std::string vector_file(std::string_view name) {
   const auto path = std::filesystem::path(__FILE__).parent_path() / "../vectors" / name;
   std::ifstream file(path, std::ios::binary);
@@ -49,7 +49,8 @@ inline std::string vector_file(std::string_view name) {
   return content.str();
 }
 
-/// Returns the data of an event from a file with one frame of the event bus.
+/// Reads a file of `test/vectors` that contains one event of a master's event bus. Returns the data of the
+/// event.
 inline std::string event_data(std::string_view name) {
   const std::string frame = vector_file(name);
   return frame.substr(frame.find("\n\n") + 2);
