@@ -43,8 +43,7 @@ class FailureTable {
   /// processes from the store every second.
   [[nodiscard]] bool is_quiet() const { return clock_.wall() >= active_until_.load(); }
 
-  /// Reads from the store until when failures are counted, so that `is_quiet` knows the failures of other
-  /// processes.
+  /// Reads from the store the time at which the last counted failure expires. `is_quiet` uses this time.
   [[nodiscard]] Result<void> refresh();
 
   [[nodiscard]] bool is_writable() const noexcept { return store_->is_writable(); }

@@ -159,7 +159,8 @@ Result<Verdict> FileEauth::verify(const Login& login) {
   {
     const auto pass = limiter_->enter(login.remote, login.deadline);
     if (!pass) return pass.error();
-    begun = std::chrono::steady_clock::now();  // The measured time excludes the wait for the limiter.
+    // `refusals_` counts from here, without the wait for the limiter.
+    begun = std::chrono::steady_clock::now();
     if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
   }
   refusals_.wait(begun);

@@ -46,7 +46,7 @@ class LoginGuard {
   struct ReleaseThread {
     void operator()(std::atomic<std::size_t>* kept) const noexcept { --*kept; }
   };
-  /// Counts a thread as occupied by a login until this object is destroyed.
+  /// An object that counts a thread as occupied by a login. The count ends when the object is destroyed.
   using KeptThread = std::unique_ptr<std::atomic<std::size_t>, ReleaseThread>;
 
   /// A running check of a password. If N more failures reach the limit, at most N Attempts run at the same
@@ -80,8 +80,8 @@ class LoginGuard {
              Sleep sleep)
       : options_(options), clock_(clock), sleep_(std::move(sleep)), table_(std::move(store), clock) {}
 
-  /// Checks whether a user may try to log in. Returns whether failures are counted for the user, which the
-  /// caller resets after a good login. Errors: throttled, after too many failures; unavailable.
+  /// Checks whether a user may try to log in. Returns whether failures are counted for the user. The caller
+  /// resets these failures after a good login. Errors: throttled, after too many failures; unavailable.
   [[nodiscard]] Result<bool> check(const Who& who);
 
   void reset(const Who& who);

@@ -113,7 +113,8 @@ class GuardedLogins final : public Logins {
   /// result.
   using Flight = std::promise<Outcome>;
 
-  /// Counts a login if it brought a password, and returns its result.
+  /// Counts `done`, the result of a login, for the metrics if the credentials are a password. Returns `done`
+  /// unchanged.
   template <class Done>
   Done counted(const Credentials& credentials, Done done);
   Outcome login_uncounted(const Credentials& credentials, const Check& check, SteadyTime deadline,

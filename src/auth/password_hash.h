@@ -10,7 +10,7 @@
 
 namespace rest_fcgi::auth {
 
-/// Returns whether `stored` is the stored form of this password of this user. The function compares in
+/// A function that returns whether `stored` is the stored form of a user's password. The function compares in
 /// constant time and is thread-safe.
 using PasswordHash =
     std::function<bool(std::string_view username, SecretView password, std::string_view stored)>;

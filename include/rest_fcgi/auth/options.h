@@ -62,7 +62,7 @@ struct LoginGuardOptions {
   /// The number of failures after which all logins from an address are refused.
   unsigned address_tries = 100;
   std::chrono::seconds window{300};  ///< The time span in which failures are counted.
-  std::chrono::seconds refuse{300};  ///< How long logins are then refused.
+  std::chrono::seconds refuse{300};  ///< How long logins are refused after too many failures.
   std::size_t threads = 1024;
   std::size_t max_delayed = 64;  ///< How many threads may sleep before they answer a failed login.
   /// How many threads may wait until other logins have ended, or until they may compute the hash of a

@@ -62,9 +62,10 @@ struct Finding {
     other_arguments,
   };
   Kind kind;
-  std::string_view principal;  ///< The entry's name: a user, `GROUP%` or `*`.
+  std::string_view principal;  ///< The name of the entry in `external_auth`: a user, `GROUP%` or `*`.
   std::string_view scope;
-  std::string_view pattern;  ///< The rule's pattern for functions. Empty for all functions.
+  /// The pattern that matches the function. Empty if the rule allows all functions.
+  std::string_view pattern;
   std::string_view where;
 };
 
