@@ -45,7 +45,7 @@ class Cluster {
     Token token;
   };
 
-  /// Posts `body` to a path of API v3 without waiting for the reply. This object must outlive the stream.
+  /// Posts `body` to a path of API v3 without waiting for the reply. The Cluster must outlive the stream.
   [[nodiscard]] Result<Stream> open(std::string_view path, std::string_view body, Deadline deadline);
 
   /// Asks the member at the other end of the stream for its status, on a separate connection. Returns a

@@ -19,8 +19,8 @@
 
 namespace rest_fcgi::etcd {
 
-/// Checks the options. Errors: configuration, for malformed endpoints, TLS files with `http:` endpoints, and
-/// a user name without a password, and a password without a user name.
+/// Checks the options. Errors: configuration, for a malformed endpoint, for TLS files with an `http:`
+/// endpoint, for a user name without a password, and for a password without a user name.
 [[nodiscard]] Result<void> check_options(const Options& options);
 
 /// The members of an etcd cluster, with what the client knows about each member. Members is thread-safe.

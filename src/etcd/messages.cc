@@ -22,9 +22,8 @@ constexpr unsigned sextet(char c) noexcept {
 }
 
 constexpr std::array<std::string_view, 2> kResults{"EQUAL", "GREATER"};
-constexpr std::array<std::string_view, 3> kRequests{"request_range", "request_put",
-                                                    // The names have the order of `RequestOp`.
-                                                    "request_txn"};
+// The names of requests in JSON, in the order of the alternatives of `RequestOp`.
+constexpr std::array<std::string_view, 3> kRequests{"request_range", "request_put", "request_txn"};
 
 void write(JsonWriter& writer, const RangeRequest& request) {
   writer.begin_object();

@@ -64,7 +64,8 @@ class Transport {
   /// Sends a request once and waits for the reply, at most `options.try_timeout` and until the deadline.
   [[nodiscard]] Result<HttpReply> exchange(const HttpRequest& request, Deadline deadline);
 
-  /// Starts a request on its own connection. Copies the body. The transport must outlive the stream.
+  /// Starts a request on a new connection, and returns a stream from which the caller reads the reply. Copies
+  /// the body of the request. The Transport must outlive the stream.
   [[nodiscard]] std::unique_ptr<HttpStream> open(const HttpRequest& request);
 
  private:

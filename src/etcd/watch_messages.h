@@ -45,7 +45,7 @@ struct WatchReply {
   Header header;
   bool created = false;
   bool canceled = false;
-  bool fragment = false;  ///< Whether the next reply has more events of this reply's last revision.
+  bool fragment = false;  ///< Whether the next reply has more events of the last revision in this reply.
   /// If etcd canceled the watch because of a compaction: the oldest revision that etcd still has. Otherwise
   /// 0.
   std::int64_t compact_revision = 0;

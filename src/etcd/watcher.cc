@@ -67,7 +67,8 @@ class WatchConnection {
   [[nodiscard]] const Cluster::Stream& stream() const noexcept { return stream_; }
 
  private:
-  /// Reads a message that ends without a newline. Returns `end` if the message is not complete.
+  /// Reads the bytes after the last newline of a stream that has ended. Returns the failure `end` if these
+  /// bytes are not a complete message.
   [[nodiscard]] Tried<std::vector<WatchReply>> read_rest(Failure end) {
     const std::string rest = lines_.rest();
     if (rest.empty()) return end;

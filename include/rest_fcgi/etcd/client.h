@@ -112,9 +112,9 @@ class Cluster;
 /// thread-safe, and its calls block.
 ///
 /// Errors of every call: unavailable, if no member answered; timeout, if a write may have been executed;
-/// authentication, for a wrong user name or password; authorization, for a missing permission with API v3;
-/// authentication, for a missing permission with API v2; not_found, for a missing lease or key; invocation,
-/// if the cluster refuses the request; configuration, if the members belong to different clusters or lack API
+/// authentication, for a wrong user name or password, and with API v2 for a missing permission;
+/// authorization, with API v3 for a missing permission; not_found, for a missing lease or key; invocation, if
+/// the cluster refuses the request; configuration, if the members belong to different clusters or lack API
 /// v2; internal, for a malformed reply. Messages contain no secret and no value.
 class Client {
  public:

@@ -23,7 +23,7 @@ struct Options {
   std::string client_key{};
 
   std::chrono::milliseconds connect_timeout{500};
-  /// The time limit of an attempt at a member. The default is longer than the election of a leader.
+  /// The time limit of one request to one member. The default is longer than an election of a leader takes.
   std::chrono::milliseconds try_timeout{2000};
 };
 
