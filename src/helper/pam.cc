@@ -247,7 +247,7 @@ std::string why_unusable(std::string_view name, const std::string& confdir) {
   return {};
 }
 
-// A burst may use up the wrong passwords that are allowed in this number of seconds.
+// In a short time, as many passwords may be wrong as are otherwise allowed in this number of seconds.
 constexpr int kBurst = 5;
 
 /// Returns the time since the host started. All processes have this clock, and it never goes back.
@@ -280,7 +280,7 @@ class FailureRate {
     change([&] {
       const Time time = now();
       const Time most = time + kBurst * std::chrono::seconds(1);
-      // The file may be damaged. Brings a time outside the possible range back into it.
+      // The file may be damaged. A time outside the possible range becomes the nearest possible time.
       paid_ = std::clamp(paid_, time, most);
       has_room = paid_ + interval_ <= most;
       if (has_room) paid_ += interval_;
@@ -312,7 +312,7 @@ class FailureRate {
 
   const Time interval_;
   UniqueFd file_;
-  // The time at which the last counted password no longer counts. Each counted password moves it by
+  // The time at which the last counted password no longer counts. Each counted password moves this time by
   // `interval_`.
   Time paid_{0};
 };

@@ -206,7 +206,7 @@ class Beginning {
     int error = ENOENT;
     for (const std::string& path : candidates_for(order_.argv[0], environment)) {
       ::execve(path.c_str(), arguments.data(), variables.data());
-      // If at least one path exists, reports its error, and not that the other paths do not exist.
+      // Keeps the error of a path that exists. The program counts as missing only if no path exists.
       if (errno != ENOENT && errno != ENOTDIR) error = errno;
     }
     give_up(StartFailure::Step::program, error);
