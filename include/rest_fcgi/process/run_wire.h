@@ -54,13 +54,14 @@ struct Reply {
     started = 1,  ///< The program runs. `number` is its pid.
     missing,      ///< The program does not exist. `text` is the message.
     failed,       ///< The program cannot be started. `text` is the message.
-    /// The program ended, but child processes still run. rest_fcgi_run ends them when rest_fcgi closes its
-    /// end.
+    /// The program ended, but child processes still run. rest_fcgi_run ends these processes when rest_fcgi
+    /// closes its end of the socket.
     exited,
-    /// The program and all its child processes ended. Last reply, like `timed_out` and `stopped`.
+    /// The program and all its child processes ended. `ended`, `timed_out` and `stopped` are the last reply.
     ended,
     timed_out,  ///< rest_fcgi_run ended the program at its time limit.
-    /// rest_fcgi_run ended the program, because rest_fcgi closed its end or rest_fcgi_run got SIGTERM.
+    /// rest_fcgi_run ended the program, because rest_fcgi closed its end of the socket or rest_fcgi_run got
+    /// SIGTERM.
     stopped,
   };
   std::uint32_t version = kVersion;
