@@ -19,7 +19,7 @@ using store::Store;
 constexpr std::int64_t kSlice = 500;  // The largest number of jobs that one transaction deletes.
 // The largest number of jobs that one transaction deletes from a database in memory.
 constexpr std::int64_t kSliceInMemory = 8;
-// A database in memory is checked after each `max_bytes / kChecks` bytes of new jobs.
+// The size of a database in memory is checked after each `max_bytes / kChecks` bytes of new jobs.
 constexpr std::size_t kChecks = 8;
 
 constexpr const char* kReserve = "INSERT INTO job (jid, saved) VALUES (?, ?) ON CONFLICT DO NOTHING";
@@ -103,7 +103,7 @@ class StoreReturner final : public Returner {
     const Result<std::int64_t> inserted = run(*store_, kInsert);
     note_added(load.arg.text().size() + all_returns.size());
     if (!inserted || *inserted > 0) return inserted ? Result<void>() : inserted.error();
-    // Replaces the row, which exists if `prep_jid` reserved the jid or the caller saves the job again.
+    // The row exists if `prep_jid` reserved the jid or the caller saves the job again. Replaces the row.
     return store_->transact([&](Connection& connection) -> Result<void> {
       const auto replaced = run(connection, kReplace);
       if (!replaced) return replaced.error();

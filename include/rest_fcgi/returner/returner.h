@@ -55,7 +55,7 @@ struct ReturnView {
   return {ret.minion, ret.ret.text(), ret.retcode, ret.success, ret.out};
 }
 
-/// The events that a stored load survives when `save_load` has returned.
+/// How safe a stored load is when `save_load` has returned.
 enum class Durability {
   committed,  ///< The load survives the end of the process.
   durable,    ///< The load survives the end of the process and a power cut.
