@@ -26,10 +26,10 @@ constexpr std::int64_t kVersion = 1;
 // job_return: a row replaces the return of the same minion in the column `returns` of the table `job`.
 // token: `hash` is the SHA-256 of the token. login_failure: `key` is a hash of user and address.
 // revoked_user: the user's tokens that were made before or at `made_until` are refused.
-// running_job: `start` is field 22 of /proc/PID/stat. `job` has the job's load and its Salt field `ret`.
-// outbox: `load`, `returns` and `minions` are JSON. outbox_lease: `failure` says why etcd cannot be written.
-// meta: `jid` is the time of the newest jid. `synced` counts the commits with synchronous=FULL.
-// `outbox_bytes` is the total size of the outbox in bytes.
+// running_job: `start` is field 22 of /proc/PID/stat. `job` is JSON with the job's load and with `ret`, the
+// returners that the caller named. outbox: `load`, `returns` and `minions` are JSON. outbox_lease: `failure`
+// says why etcd cannot be written. meta: `jid` is the time of the newest jid. `synced` counts the commits
+// with synchronous=FULL. `outbox_bytes` is the total size of the outbox in bytes.
 constexpr const char* kTables =
     "CREATE TABLE job (jid INTEGER PRIMARY KEY, saved INTEGER NOT NULL, fun TEXT, arg TEXT, tgt TEXT,"
     " tgt_type TEXT, user TEXT, metadata TEXT, minions TEXT, returns TEXT) STRICT;"

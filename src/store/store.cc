@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-// If the write-ahead log has at least this number of pages, SQLite has to begin it again.
+// If the write-ahead log has at least this number of pages, SQLite has to write it from its beginning again.
 constexpr std::int64_t kLongLog = 32'768;
 
 }  // namespace
@@ -70,8 +70,8 @@ void Store::commit(const std::vector<Write*>& writes) {
       std::any_of(writes.begin(), writes.end(), [](const Write* one) { return one->kind == Kind::durable; });
   Connection& connection = is_durable ? *syncer_ : *writer_;
   const auto start = std::chrono::steady_clock::now();
-  // Whether the statement of a durable write has run. This statement runs only once, because all durable
-  // writes have the same one.
+  // Whether the statement of a durable write has run. It runs only once, because all durable writes have the
+  // same statement.
   bool is_touched = false;
   const auto run = [&](Write& write) {
     if (write.kind == Kind::durable && std::exchange(is_touched, true)) return Result<void>();
@@ -199,7 +199,8 @@ void Store::checkpoint() {
     return false;
   });
   if (!copied || pages < kLongLog) return;
-  // SQLite cannot begin the log again while this process commits. The lock stops commits for a moment.
+  // SQLite cannot return to the beginning of the log while this process commits. The lock stops commits for a
+  // moment.
   const std::lock_guard lock(write_mutex_);
   static_cast<void>(maintainer_->run("PRAGMA wal_checkpoint(RESTART)"));
 }

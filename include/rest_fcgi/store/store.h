@@ -118,7 +118,8 @@ class Store {
   void note_outcome(const Result<void>& outcome);
   void maintain();
   void reopen_if_moved();
-  /// Copies the write-ahead log into the database file. If the log is long, makes SQLite begin it again.
+  /// Copies the write-ahead log into the database file. If the log is long, makes SQLite write it from its
+  /// beginning again.
   void checkpoint();
 
   const std::string path_;
