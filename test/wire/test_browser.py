@@ -49,28 +49,6 @@ def test_the_page_shows_no_login_form_without_sessions(on_port, browser):
     assert not browser.shown("#login") and browser.complaints() == []
 
 
-APP = """<!DOCTYPE html><title>GUI</title><link rel="icon" href="/favicon.ico"><script src="/static/gui.js" type="module"></script>"""
-GUI = """
-const headers = { "Accept": "application/json", "Content-Type": "application/json" };
-const login = await fetch("/login", { method: "POST", headers, body: JSON.stringify(%s) });
-const token = login.headers.get("X-Auth-Token");
-const minions = await fetch("/minions", { headers: { ...headers, "X-Auth-Token": token }, credentials: "omit" });
-document.body.textContent = Object.keys((await minions.json()).return[0]).join(" ");
-"""
-
-
-def test_app_and_static_serve_a_custom_gui(on_port, browser, directory):
-    gui = directory / "gui"
-    gui.mkdir()
-    (gui / "index.html").write_text(APP)
-    (gui / "gui.js").write_text(GUI % LOGIN)
-    (gui / "icon").write_text("")
-    api = on_port(app=str(gui / "index.html"), static=str(gui), favicon=str(gui / "icon"))
-    browser.open(f"{api.url}/anything")
-    browser.await_text("ms-0 ms-1 ms-2")
-    assert browser.complaints() == []
-
-
 FETCH = """
 const [url, token, body] = [%r, %r, %r];
 const options = { headers: { "Accept": "application/json", "Content-Type": "application/json" }, credentials: token ? "omit" : "include" };

@@ -4,7 +4,6 @@ import concurrent.futures
 import contextlib
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess

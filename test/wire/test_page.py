@@ -4,13 +4,11 @@ import json
 import textwrap
 
 from support.browser import KEYS
-from support.daemon import BINARY
 from support.page import enter, log_in, nameless_controls, rows, run_function, texts, unexpected, visit
 from support.process import wait_until
 from support.rest import api_of, login, serving, session
 from support.streams import Sse
 
-PICTURES = BINARY.parent / "pictures"
 RULES = {"saltdev": [".*", "@runner", "@wheel", "@jobs"], "fred": [{"ms-0": ["test.ping"]}]}
 # The function of this module returns on a minion when a file with the minion's name exists.
 SLOW = """
@@ -70,7 +68,6 @@ def test_returns_are_shown_when_they_come_with_failures_first(start, browser, di
     assert shown[0].startswith("ms-1 failed, retcode 1") and "the disk is <b>full</b>" in shown[0]
     assert sorted(text.split()[0] for text in shown[1:]) == ["ms-0", "ms-2"]
     assert browser.run("return document.querySelector('progress').position") == 1 and not browser.shown("#waiting")
-    browser.picture(PICTURES / "failures.png")
     browser.open(url)
     visit(browser, "jobs")
     browser.await_text("slow.wait", "#jobs")
@@ -93,10 +90,8 @@ def test_a_job_of_another_client_appears_in_the_list_and_progresses(start, brows
     browser.await_text("1 of 3 returned", "#jobs")
     browser.click("#jobs a")
     browser.await_text("1 of 3 returned", "#progress-text")
-    (go / "ms-2").touch()
-    browser.await_text("2 of 3 returned", "#progress-text")
-    assert texts(browser, "#returns b") == ["ms-0", "ms-2"]
-    (go / "ms-1").touch()
+    for minion in ("ms-1", "ms-2"):
+        (go / minion).touch()
     browser.await_text("Done: 3 of 3 returned, 1 failed", "#progress-text")
     browser.click("#use")
     browser.await_text("Run a function", "#title")
@@ -118,19 +113,9 @@ def test_a_running_job_is_stopped_after_a_confirmation(start, browser, directory
     browser.press("ENTER")
     browser.await_text("Stop slow.wait on ms-1, ms-2?", "#confirm")
     assert nameless_controls(browser) == []
-    browser.picture(PICTURES / "stop.png")
     browser.click("#confirm-yes")
     browser.await_text("Done: 3 of 3 returned, 2 failed", "#progress-text")
     assert not browser.shown("#stop-actions")
-    run_function(browser, "slow.wait", str(go / "nosuch"))
-    browser.await_text("0 of 3 returned", "#progress-text")
-    visit(browser, "jobs")
-    browser.await_text("0 of 3 returned", "#jobs")
-    browser.click("#jobs a")
-    browser.await_text("0 of 3 returned", "#progress-text")
-    browser.click("#kill")
-    browser.click("#confirm-yes")
-    browser.await_text("Done: 3 of 3 returned, 3 failed", "#progress-text")
     assert browser.complaints() == []
 
 
@@ -145,15 +130,11 @@ def test_a_key_is_deleted_after_a_confirmation(start, browser):
     delete = "button[aria-label='Delete the key of ms-9']"
     browser.click(delete)
     browser.await_text("Delete the key of ms-9?", "#confirm")
-    browser.picture(PICTURES / "delete.png")
     browser.press("ENTER")  # the focus is on Cancel
     assert rows(browser, "keys").keys() == {"ms-0", "ms-1", "ms-2", "ms-9"}
     browser.click(delete)
     browser.click("#confirm-yes")
     browser.await_text("3 keys, 0 to accept", "#keys-count")
-    browser.click("button[aria-label='Delete the key of ms-0']")
-    browser.click("#confirm-yes")
-    browser.await_text("The key of ms-0 is still accepted", "#message")
     assert browser.complaints() == []
 
 
@@ -265,7 +246,6 @@ def test_the_login_form_offers_the_enabled_back_ends(start, browser):
     start({**served, "external_auth": {"file": RULES, "auto": {"ann": ["test.*"]}, "ldap": {"ann": []}}, "rest_fcgi": {**served["rest_fcgi"], "allow_auto_eauth": True}})
     browser.open(f"{api_of(served).url}/")
     assert texts(browser, "#eauth option") == ["file", "auto"]
-    browser.picture(PICTURES / "login.png")
     log_in(browser, "ann")
     browser.await_text("Could not authenticate using provided credentials", "#login-message")
     log_in(browser, "ann", eauth="auto")
@@ -331,12 +311,11 @@ def test_controls_have_names_and_texts_have_contrast_in_light_and_dark(start, br
     for minion in ("ms-0", "ms-1", "ms-2"):
         (go / minion).touch()
 
-    def check(picture):
+    def check(view):
         assert nameless_controls(browser) == []
         for scheme in ("light", "dark"):
             browser.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-            assert browser.run(LOW_CONTRAST) == [], (picture, scheme)
-            browser.picture(PICTURES / f"{picture}-{scheme}.png")
+            assert browser.run(LOW_CONTRAST) == [], (view, scheme)
 
     browser.open(f"{started(start, changes).url}/")
     log_in(browser, password="wrong")
@@ -356,4 +335,3 @@ def test_controls_have_names_and_texts_have_contrast_in_light_and_dark(start, br
     for view in ("run", "jobs", "minions", "keys"):
         visit(browser, view)
         assert browser.run("return document.documentElement.scrollWidth") == 390, "only tables scroll sideways"
-        browser.picture(PICTURES / f"{view}-narrow.png")
