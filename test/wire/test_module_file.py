@@ -29,28 +29,6 @@ def module_with(root):
     return module_files.load("file", __opts__={"rest_fcgi": {"file_root": str(root)}})
 
 
-def test_write_replaces_and_append_extends_a_file(file, root):
-    path = root / "f"
-    assert file.write(str(path), "one", 2, None) == f'Wrote 3 lines to "{path}"'
-    assert path.read_text() == "one\n2\nNone\n"
-    assert file.write(str(path), args=["a", "b"]).startswith("Wrote 2")
-    assert file.append(str(path), args="c").startswith("Wrote 1")
-    assert path.read_text() == "a\nb\nc\n"
-    path.write_text("no end")
-    file.append(str(path), "d")
-    assert path.read_text() == "no end\nd\n"
-    with pytest.raises(FileNotFoundError, match=f"'{root}/nosuch'"):
-        file.append(f"{root}/nosuch", "c")
-
-
-def test_touch_creates_a_file_and_sets_its_times(file, root):
-    assert file.touch(f"{root}/stamp") is True
-    assert file.touch(f"{root}/stamp", 5, "6") is True
-    assert ((root / "stamp").stat().st_atime, (root / "stamp").stat().st_mtime) == (5, 6)
-    with pytest.raises(module_files.SaltInvocationError, match="atime and mtime must be integers"):
-        file.touch(f"{root}/stamp", "x")
-
-
 def test_mkdir_and_remove_handle_folder_trees(file, root):
     assert file.mkdir(f"{root}/a/b/c", mode=750) is True and file.mkdir(f"{root}/a") is True
     assert (root / "a/b/c").stat().st_mode & 0o7777 == 0o750
@@ -131,7 +109,3 @@ def test_read_refuses_a_file_over_16_mib(file, root):
     for read in (file.read, lambda path: file.contains(path, "x")):
         with pytest.raises(Refused, match="is too large to be read: more than 16777216 bytes"):
             read(f"{root}/large")
-
-
-def test_a_tilde_expands_to_a_home_folder(file):
-    assert file.directory_exists("~root/") and file.directory_exists("~") and not file.directory_exists("~no_such_user")

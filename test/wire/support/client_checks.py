@@ -43,17 +43,6 @@ def pepper_runs_functions(place):
     assert returns(pepper.returned("--json", low)) == {"ms-0": [1, 2]}
 
 
-def pepper_names_its_targets(place):
-    for words, found in (
-        (("-E", "ms-[01]"), MINIONS[:2]),
-        (("-L", "ms-0,ms-1"), MINIONS[:2]),
-        (("-G", "role:web"), MINIONS[:2]),
-        (("-C", "G@role:web and not ms-1"), MINIONS[:1]),
-        (("-N", "both"), MINIONS),
-    ):
-        assert set(returns(place.pepper.returned(*words, "test.ping"))) == set(found), words
-
-
 def pepper_uses_other_clients(place):
     pepper = place.pepper
     (jobs,) = pepper.returned("--client", "runner", "jobs.list_jobs")
@@ -112,13 +101,6 @@ def curl_sends_forms_and_yaml(place):
     assert place.curl("/run", *media, "--data-binary", yaml).split() == ["return:", "-", "ms-0:", "a:", "17"]
 
 
-def curl_takes_packed_replies(place):
-    call = ("-d", "client=local", "-d", "tgt=ms-0", "-d", "fun=grains.items")
-    reply = place.curl("/run", "--compressed", "-D", "headers", *FORM, *call)
-    assert json.loads(reply)["return"][0]["ms-0"]["id"] == "ms-0"
-    assert "content-encoding: gzip" in (place.home / "headers").read_text().lower()
-
-
 def requests_keeps_one_connection(place):
     argv = [require() / "bin/python", PYTHON_CLIENT, place.url]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
@@ -127,13 +109,11 @@ def requests_keeps_one_connection(place):
 
 CHECKS = [
     pepper_runs_functions,
-    pepper_names_its_targets,
     pepper_uses_other_clients,
     pepper_keeps_a_token,
     pepper_takes_a_token_for_run,
     pepper_is_refused,
     curl_has_a_session_by_its_cookie_jar,
     curl_sends_forms_and_yaml,
-    curl_takes_packed_replies,
     requests_keeps_one_connection,
 ]
