@@ -219,7 +219,7 @@ DEPS_TEST     := doctest-dev python3 python3-pytest python3-pytest-xdist python3
 DEPS_DEB      := debhelper lintian
 DEPS_COVERAGE := doctest-dev etcd-server gcovr
 DEPS_FUZZ     := clang libclang-rt-dev python3
-DEPS_BENCH    := python3 python3-pytest python3-venv wrk libbenchmark-dev valgrind strace
+DEPS_BENCH    := python3 python3-pytest python3-venv wrk libbenchmark-dev
 DEPS_LINT     := python3 python3-pytest doctest-dev clang clang-format clang-tidy shellcheck
 
 # `need` installs Debian packages. `then` runs targets in a second make, so that no compiler starts before the packages are

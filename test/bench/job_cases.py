@@ -2,11 +2,9 @@
 """Jobs: their size in SQLite, and pages of jobs.list_jobs."""
 
 import json
-import shutil
 import sqlite3
-import time
 
-from harness import LOGIN, PING, ROUNDS, Request, case, cpu, load
+from harness import LOGIN, PING, ROUNDS, SECONDS, Request, case, cpu, load
 from request_cases import behind_nginx
 from support import fastcgi
 from support.process import wait_until
@@ -30,41 +28,12 @@ def database(responder):
     return responder.directory / "cache/rest_fcgi/state.db"
 
 
-def bare_rows(path, count=20_000, group=100):
-    """Returns the CPU microseconds per job when SQLite alone inserts the rows in groups."""
-    with sqlite3.connect(path) as connection:
-        (first,) = connection.execute("SELECT min(jid) FROM job").fetchone()
-        columns = [row[1] for row in connection.execute("PRAGMA table_info(job)")][1:]
-        values = connection.execute(f"SELECT {', '.join(columns)} FROM job WHERE jid = ?", (first,)).fetchone()
-        insert = f"INSERT INTO job (jid, {', '.join(columns)}) VALUES ({', '.join('?' * (len(columns) + 1))})"
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA synchronous = OFF")
-    began = time.process_time()
-    for start in range(0, count, group):
-        connection.execute("BEGIN")
-        connection.executemany(insert, [(first - count + start + number, *values) for number in range(group)])
-        connection.execute("COMMIT")
-    took = (time.process_time() - began) / count * 1e6
-    connection.close()
-    return took
-
-
-@case("jobs", "A ping of five minions in the job database: its bytes, and its CPU against the same rows from a bare loop")
+@case("jobs", "The bytes of a ping of five minions in the job database")
 def jobs(bench):
-    with_sqlite, without, request = bench.responder(), bench.responder(master_job_cache="memory"), Request(body=PING_BODY.decode())
-    fronts = [(behind_nginx(bench, ours, "kept"), ours) for ours in (with_sqlite, without)]
-
-    def cost():
-        kept, forgotten = (load(front, [ours.pid], request, 8)["CPU"] for front, ours in fronts)
-        return {"CPU": kept - forgotten}
-
-    cost()
-    copy = bench.folder("copy") / "state.db"
-    with sqlite3.connect(database(with_sqlite)) as connection, sqlite3.connect(copy) as other:
-        connection.backup(other)
-    bench.in_turns("one job, with less without", {"ours": cost, "bare rows": lambda: {"CPU": bare_rows(shutil.copy(copy, bench.folder("rows")))}}, keep=("CPU",))
-    with_sqlite.stop()
-    with sqlite3.connect(database(with_sqlite)) as connection:
+    ours = bench.responder()
+    load(behind_nginx(bench, ours, "kept"), [ours.pid], Request(body=PING_BODY.decode()), 8, 10 * SECONDS)
+    ours.stop()
+    with sqlite3.connect(database(ours)) as connection:
         connection.execute("VACUUM")
         count = connection.execute("SELECT count(*) FROM job").fetchone()[0]
         pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))

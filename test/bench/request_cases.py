@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Requests: pings, refusals, and growth with chunks, bodies, returns and minions."""
 
-import contextlib
-import crypt
 import json
 import os
-import socket
-import time
 
 from harness import LOGIN, PING, ROUNDS, Request, case, load
 from support.api import JSON, Api
 from support.nginx import Nginx
-from support.process import free_port, meanwhile
+from support.process import free_port
 
 CROWDS = (1, 8, 64, 256)
 WAYS = {"new": "unix.conf", "kept": "unix_keepalive.conf"}  # connections from nginx to the responder
@@ -30,9 +26,9 @@ def behind_nginx(bench, rival, way):
     return bench.ends(Nginx(bench.folder("nginx"), [rival.address], WAYS[way], http="access_log off;"))
 
 
-def against(bench, name, other, request, crowds, ways=tuple(WAYS), ours=None, keep=("rate", "CPU", "99%")):
+def against(bench, name, other, request, crowds, ways=tuple(WAYS)):
     """Sends the same request to ours and to a rival, each behind its own nginx."""
-    ours = ours or bench.responder()
+    ours = bench.responder()
     for way in ways:
         fronts = {"ours": behind_nginx(bench, ours, way), name: behind_nginx(bench, other, way)}
         request.reply(fronts["ours"])
@@ -44,12 +40,11 @@ def against(bench, name, other, request, crowds, ways=tuple(WAYS), ours=None, ke
                     "ours": lambda: load(fronts["ours"], [ours.pid], request, crowd),
                     name: lambda: load(fronts[name], [other.pid], accepted, crowd),
                 },
-                keep=keep,
             )
 
 
-def against_bare(bench, request, crowds, **more):
-    against(bench, "libfcgi", bare(bench), request, crowds, **more)
+def against_bare(bench, request, crowds):
+    against(bench, "libfcgi", bare(bench), request, crowds)
 
 
 @case("ping", "An embedded ping of five minions with everything on, against a bare libfcgi responder behind the same nginx")
@@ -75,10 +70,10 @@ def asynchronous_ping_of_an_earlier_build(bench):
     against_earlier(bench, Request(body=[{**LOGIN, **PING, "client": "local_async"}]), ways=("new",))
 
 
-def with_http(bench, streams=None, binary=None):
+def with_http(bench, streams=None):
     port = free_port()
     section = {"port": port, "host": "127.0.0.1", "disable_ssl": True}
-    ours = bench.responder(binary=binary, rest_fcgi={"netapi": ["rest_cherrypy"], **(streams or {})}, rest_cherrypy=section)
+    ours = bench.responder(rest_fcgi={"netapi": ["rest_cherrypy"], **(streams or {})}, rest_cherrypy=section)
     ours.http = Api("127.0.0.1", port)
     return ours
 
@@ -94,7 +89,7 @@ def bare_http(bench, body):
     return rival
 
 
-@case("http", "The HTTP port, against a bare Boost.Beast server that gives the same bytes; a login against its hash alone")
+@case("http", "The HTTP port, against a bare Boost.Beast server that gives the same bytes")
 def http(bench):
     ours = with_http(bench)
     requests = {"GET /": Request("GET"), "POST /run": Request("POST", "/run", [{**PING, "token": token_of(ours)}])}
@@ -105,65 +100,11 @@ def http(bench):
                 f"{name}, {crowd}",
                 {"ours": lambda: load(ours.http, [ours.pid], request, crowd), "Beast": lambda: load(rival.http, [rival.pid], request, crowd)},
             )
-    login, salt = Request("POST", "/login", LOGIN), crypt.mksalt(crypt.METHOD_SHA512)
-
-    def hashes():
-        began = time.process_time()
-        for _ in range(100):
-            crypt.crypt(LOGIN["password"], salt)
-        return {"CPU": (time.process_time() - began) / 100 * 1e6}
-
-    bench.in_turns("POST /login, 2", {"ours": lambda: load(ours.http, [ours.pid], login, 2), "the hash": hashes}, keep=("CPU",))
-
-
-@case("earlier_http", "GET / and POST /run on the HTTP port against the earlier build that BENCH_AGAINST names")
-def http_of_an_earlier_build(bench):
-    if not (binary := os.environ.get("BENCH_AGAINST")):
-        return print(f"  {bench.name:<10} SKIPPED: BENCH_AGAINST names no earlier rest_fcgi")
-    both = {"ours": with_http(bench), "earlier": with_http(bench, binary=binary)}
-    requests = {
-        "GET /": {name: Request("GET") for name in both},
-        "POST /run": {name: Request("POST", "/run", [{**PING, "token": token_of(one)}]) for name, one in both.items()},
-    }
-    for what, request in requests.items():
-        for crowd in (8, 64):
-            bench.in_turns(
-                f"{what}, {crowd}",
-                {name: lambda one=one, asked=request[name]: load(one.http, [one.pid], asked, crowd) for name, one in both.items()},
-            )
 
 
 @case("refused", "Requests that are refused, against the bare responder")
 def refused(bench):
     against_bare(bench, Request(body=[PING], status=401), (8, 64))
-
-
-@contextlib.contextmanager
-def dribbling(port):
-    peers = [socket.create_connection(("127.0.0.1", port)) for _ in range(1300)]
-
-    def dribble():
-        for peer in peers[:300]:
-            with contextlib.suppress(OSError):
-                peer.sendall(b"GET /")
-
-    try:
-        with meanwhile(dribble, 0.5):
-            yield
-    finally:
-        for peer in peers:
-            peer.close()
-
-
-@case("dribble", "GET / over the HTTP port while 1,300 peers send next to nothing, beside the same alone")
-def dribble(bench):
-    ours, request = with_http(bench), Request("GET")
-
-    def beside():
-        with dribbling(ours.http.port):
-            return load(ours.http, [ours.pid], request, 8)
-
-    bench.in_turns("GET /, 8", {"beside them": beside, "alone": lambda: load(ours.http, [ours.pid], request, 8)})
 
 
 def growth(bench, name, points, ours_of, request_of, connections=8):

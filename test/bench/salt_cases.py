@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The engine `salt` in front of real masters, compared with bare ZeroMQ loops, salt-api and rest_wsgi."""
+"""The engine `salt` in front of real masters, compared with bare ZeroMQ loops and salt-api."""
 
 import pathlib
 import subprocess
 
-from harness import BUILD, HERE, ROUNDS, SECONDS, Request, Rival, case, load, memory, status
+from harness import BUILD, ROUNDS, SECONDS, Request, case, load, memory, status
 from request_cases import behind_nginx
 from salt_api import SaltApi
 from support import salts
 from support.api import CRED, Api
 from support.daemon import Daemon
-from support.process import Process, free_port
+from support.process import free_port
 from support.salt_engine import Engine
 from support.salt_master import Program, Salt, master_config
 from support.simulated_minions import SimulatedMinions
@@ -68,35 +68,24 @@ def salt(bench):
     bench.add("at most under load", "RSS", [status(master.ours.pid, "VmHWM") / 1024])
 
 
-def rest_wsgi(bench, salt):
-    """Starts Salt's salt-api. Returns its Api and its process."""
-    port = free_port()
-    argv = [salt.folder / "bin/python", "-W", "ignore", HERE / "rest_wsgi.py", str(port), salt.master.config_path]
-    process = bench.ends(Rival(Process(argv, bench.folder("rest_wsgi") / "log", ("127.0.0.1", port))))
-    return Api("127.0.0.1", port), process.pid
-
-
-@case("salt_api", "The same requests to ours, to salt-api's rest_cherrypy and to rest_wsgi, in front of a master with real minions")
+@case("salt_api", "The same requests to ours and to salt-api's rest_cherrypy, in front of a master with real minions")
 def salt_api(bench):
     real = bench.ends(Salt(salts.installed(API_LINE), bench.folder("salt"), API_LINE))
     api = bench.ends(SaltApi(real))
-    ports = {way: {"port": free_port()} for way in ("rest_cherrypy", "rest_wsgi")}
-    changes = {"rest_fcgi": {"netapi": list(ports)}, **ports, "log_level": "warning"}
+    port = free_port()
+    changes = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}, "rest_cherrypy": {"port": port}, "log_level": "warning"}
     engine = bench.ends(Engine(real, bench.folder("engine") / "ours", changes))
-    ours, theirs = Api("127.0.0.1", ports["rest_cherrypy"]["port"]), Api("127.0.0.1", api.servers["rest_cherrypy"].port)
+    ours, theirs = Api("127.0.0.1", port), Api("127.0.0.1", api.servers["rest_cherrypy"].port)
     ping = [{**CRED, "client": "local", "tgt": "ms-0", "fun": "test.ping"}]
     requests = {
         "GET /": Request("GET"),
         "POST /login": Request("POST", "/login", CRED),
         "POST /run": Request("POST", "/run", ping),
     }
-
-    def beside(name, rival, request, api, their_api, pids):
-        request.reply(api), request.reply(their_api)
-        rivals = {"ours": lambda: load(api, [engine.pid], request, 4), rival: lambda: load(their_api, pids, request, 4, max(SECONDS, 5))}
-        bench.in_turns(f"{name}, 4", rivals, rounds=min(ROUNDS, 2), keep=("rate", "CPU"))
-
     for name, request in requests.items():
-        beside(name, "salt-api", request, ours, theirs, api.pids)
-    wsgi, pid = rest_wsgi(bench, real)
-    beside("POST /", "rest_wsgi", Request(body=ping), Api("127.0.0.1", ports["rest_wsgi"]["port"]), wsgi, [pid])
+        request.reply(ours), request.reply(theirs)
+        rivals = {
+            "ours": lambda: load(ours, [engine.pid], request, 4),
+            "salt-api": lambda: load(theirs, api.pids, request, 4, max(SECONDS, 5)),
+        }
+        bench.in_turns(f"{name}, 4", rivals, rounds=min(ROUNDS, 2), keep=("rate", "CPU"))

@@ -5,63 +5,16 @@
 #include <variant>
 #include <vector>
 
-#include "../support/temp_dir.h"
-#include "auth/acl.h"
 #include "etcd/messages.h"
 #include "etcd/v2.h"
 #include "etcd/watch_messages.h"
 #include "master/embedded/target/target.h"
 #include "rest_fcgi/auth/pam_wire.h"
-#include "rest_fcgi/auth/permissions.h"
-#include "rest_fcgi/config/config.h"
-#include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/process/run_wire.h"
 #include "support.h"
 #include "targets.h"
 
 namespace rest_fcgi::fuzz {
-namespace {
-
-constexpr std::string_view kSecret = "hunter2x";
-
-/// Returns whether every `kSecret` in the text is the value of the key `sharedsecret` or `etcd.password`.
-/// Returns false for a text with quotes or brackets, because what looks like such a key can then be a part of
-/// another value.
-bool is_kept_secret(std::string_view text) {
-  if (text.substr(0, text.rfind(kSecret)).find_first_of("'\"[{|>") != std::string_view::npos) return false;
-  std::size_t places = 0;
-  for (std::size_t at = text.find(kSecret); at != std::string_view::npos; at = text.find(kSecret, at + 1)) {
-    const std::string_view before = text.substr(0, at);
-    if (!before.ends_with("\nsharedsecret: ") && !before.ends_with("\netcd.password: ")) return false;
-    ++places;
-  }
-  return places != 0;
-}
-
-}  // namespace
-
-void config(std::string_view input) {
-  if (input.find("include") != std::string_view::npos) return;
-  static const test::TempDir folder;
-  config::CommandLine command_line;
-  command_line.config = folder.write("master", input);
-  const auto settings = config::load(command_line);
-  const bool hides = is_kept_secret(input);
-  if (!settings) {
-    const std::string& text = settings.error().message;
-    require_sentence(settings.error(), 2000);
-    require(text.starts_with(command_line.config + ":"), "a mistake has no place");
-    require(text.find('\n') == std::string::npos, "a mistake has lines");
-    require(!hides || text.find(kSecret) == std::string::npos, "a mistake shows a secret");
-    return;
-  }
-  std::string told = config::summary(*settings, command_line);
-  told += settings->embedded.config_values.text();
-  for (const std::string& warning : settings->warnings) told += warning;
-  for (const auto& [key, value] : settings->start_keys) told += key + value;
-  require(!hides || told.find(kSecret) == std::string::npos, "a secret is told");
-}
-
 namespace {
 
 using embedded::TargetMatcher;
@@ -113,32 +66,6 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
   }
 }
 
-void try_rules(std::string_view text, JsonValue data) {
-  const auto pattern = auth::AclPattern::make(text);
-  if (!pattern) {
-    require_sentence(pattern.error());
-  } else if (text.find_first_of("*?[](){}+|^$\\") == std::string_view::npos) {
-    require(pattern->matches(text), "a plain text does not match itself");
-    require(!pattern->matches(std::string(text) + "x"), "a plain text matches more than itself");
-  }
-  const std::string word(text);
-  const auth::Rule rule{{}, {{"test.*", {{{word}, {{"x", word}}}}}, {word, {}}}};
-  const auto compiled = auth::AclRule::make(rule);
-  require(compiled.ok() == pattern.ok(), "a rule is read in another way than its pattern");
-  if (!compiled) return;
-  std::vector<JsonValue> args;
-  std::vector<JsonMember> kwargs;
-  if (data.is(JsonValue::Kind::object)) {
-    for (const auto& [key, value] : data.members()) {
-      args.push_back(value);
-      kwargs.push_back({key, value});
-    }
-  }
-  const auto found = compiled->match({"test.ping", {args, kwargs}});
-  const bool by_name = pattern->matches("test.ping");
-  require(!by_name || found.kind == auth::RuleMatch::Kind::yes, "a function that a rule names is refused");
-}
-
 }  // namespace
 
 void expression(std::string_view input) {
@@ -146,7 +73,6 @@ void expression(std::string_view input) {
   const embedded::Minion minion = minion_with(input);
   try_targets(text, ":", minion);
   try_targets(text, "|", minion);
-  try_rules(text, minion.grains.root());
 }
 
 namespace {

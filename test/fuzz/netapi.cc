@@ -10,11 +10,9 @@
 #include "../client/admitted.h"
 #include "../support/temp_dir.h"
 #include "../support/whole_body.h"
-#include "netapi/access.h"
 #include "netapi/request.h"
 #include "rest_fcgi/core/excerpt.h"
 #include "rest_fcgi/core/text.h"
-#include "rest_fcgi/http/addresses.h"
 #include "rest_fcgi/lowstate/lowstate.h"
 #include "rest_fcgi/netapi/rest.h"
 #include "support.h"
@@ -106,76 +104,6 @@ void body(std::string_view input) {
     require(!read->media || !lower(type).starts_with("multipart/"), "a body in parts is read");
     require_json(read->value.json().text());
     read_chunks(read->value);
-  }
-}
-
-namespace {
-
-void read_names(const http::Environ& environ) {
-  using netapi::Media;
-  constexpr std::array kOffered = {Media::json, Media::yaml, Media::html};
-  if (const auto chosen = netapi::media_out(environ.get("HTTP_ACCEPT"), kOffered); !chosen) {
-    require_sentence(chosen.error());
-  } else {
-    require(!*chosen || std::find(kOffered.begin(), kOffered.end(), **chosen) != kOffered.end(),
-            "what is sent was not offered");
-  }
-  if (const auto came = netapi::media_in(environ.get("CONTENT_TYPE")); !came) require_sentence(came.error());
-
-  const auto shown = netapi::presented_token(environ);
-  const std::string_view token = shown.token.reveal();
-  const bool is_hex = token.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-  require(!netapi::looks_like_token(token) || (is_hex && token.size() <= 256), "a token is no token");
-  require(!shown.is_cookie || environ.get("HTTP_COOKIE").find(token) != std::string_view::npos,
-          "a cookie's value does not stand in it");
-
-  if (const auto target = netapi::read_target(environ); !target) {
-    require_sentence(target.error());
-  } else {
-    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
-    require(std::none_of(target->path.begin(), target->path.end(), is_control),
-            "a path has control characters");
-    for (const std::string& part : target->parts) require(!part.empty(), "a part of a path is empty");
-    JsonDocument query;
-    require(static_cast<bool>(query.parse(netapi::query_json(*target).text(), JsonLimits::none())),
-            "a query is no JSON");
-    for (const char* name : {"password", "token"})
-      require(!query.root().find(name), "a query's password goes on");
-  }
-}
-
-}  // namespace
-
-void headers(std::string_view input) {
-  http::Environ environ;
-  environ.set("REQUEST_METHOD", "GET");
-  while (!input.empty()) {
-    const auto [name, value] = split(next_line(input));
-    environ.set(name, value);
-  }
-  read_names(environ);
-
-  static const auto proxies = *http::Addresses::make({"192.0.2.0/24", "2001:db8::/32"});
-  const std::string_view peer = environ.get("REMOTE_ADDR");
-  const std::string client =
-      http::client_behind(proxies, peer, environ.get("HTTP_X_FORWARDED_FOR"), environ.get("HTTP_X_REAL_IP"));
-  require(client == peer || (proxies.has(peer) && http::Addresses::is_address(client)),
-          "somebody else says whose request it is");
-  const std::string network(environ.get("NETWORK"));
-  if (const auto made = http::Addresses::make({network}); !made) {
-    require_sentence(made.error());
-  } else {
-    require(!http::Addresses::is_address(network) || made->has(network), "an address does not have itself");
-  }
-
-  static const auto origins = *netapi::Origins::make({"https://gui.example.org"}, false);
-  http::Response response;
-  origins.add_headers(environ, response);
-  require(response.headers.empty() || !origins.is_foreign(environ), "a foreign page may read");
-  require(response.headers.empty() || environ.get("HTTP_ORIGIN") == "https://gui.example.org",
-          "a page that is not listed may read");
-  if (const auto made = netapi::Origins::make({std::string(environ.get("HTTP_ORIGIN"))}, false); !made) {
-    require_sentence(made.error());
   }
 }
 

@@ -24,10 +24,6 @@ void fastcgi(std::string_view input);
 /// is the Content-Type.
 void body(std::string_view input);
 
-/// Calls all functions that read request headers. Each line of the input is the name of a CGI variable, a
-/// blank and the value.
-void headers(std::string_view input);
-
 /// Passes a request to the front end rest_cherrypy. The input has a line `METHOD TARGET`, lines with CGI
 /// variables, a blank line, and the body. The word `TOKEN` in the input stands for a token with all
 /// permissions.
@@ -39,13 +35,8 @@ void msgpack(std::string_view input);
 /// WebSockets.
 void bus(std::string_view input);
 
-/// Reads a master file with options of Salt and of rest_fcgi. Ignores an input with the word `include`,
-/// because it could name other files.
-void config(std::string_view input);
-
-/// Uses an expression as a minion target of each type, and as a pattern in a rule of `external_auth`. The
-/// first line of the input is the expression. The other lines are the grains of the minion with which the
-/// target and the pattern are matched.
+/// Uses an expression as a minion target of each type. The first line of the input is the expression. The
+/// other lines are the grains of the minion with which the target is matched.
 void expression(std::string_view input);
 
 /// Reads replies of etcd: the input once as a stream of JSON objects, and once as a single reply.
@@ -61,12 +52,15 @@ struct Target {
   std::size_t most;
 };
 
-inline constexpr std::array kTargets{
-    Target{"http", &http, 8192},       Target{"websocket", &websocket, 70'000},
-    Target{"fastcgi", &fastcgi, 8192}, Target{"body", &body, 4096},
-    Target{"headers", &headers, 2048}, Target{"application", &application, 4096},
-    Target{"msgpack", &msgpack, 4096}, Target{"bus", &bus, 8192},
-    Target{"config", &config, 4096},   Target{"expression", &expression, 4096},
-    Target{"etcd", &etcd, 4096},       Target{"helpers", &helpers, 8192}};
+inline constexpr std::array kTargets{Target{"http", &http, 8192},
+                                     Target{"websocket", &websocket, 70'000},
+                                     Target{"fastcgi", &fastcgi, 8192},
+                                     Target{"body", &body, 4096},
+                                     Target{"application", &application, 4096},
+                                     Target{"msgpack", &msgpack, 4096},
+                                     Target{"bus", &bus, 8192},
+                                     Target{"expression", &expression, 4096},
+                                     Target{"etcd", &etcd, 4096},
+                                     Target{"helpers", &helpers, 8192}};
 
 }  // namespace rest_fcgi::fuzz
