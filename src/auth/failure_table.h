@@ -55,7 +55,7 @@ class FailureTable {
   const std::shared_ptr<store::Store> store_;
   const Clock& clock_;
   std::atomic<WallTime> active_until_{};
-  // The destructor of this member runs first and waits for the task, which uses the other members.
+  // The destructor of `maintaining_` runs first and waits for the task, which uses the other members.
   store::Store::Registration maintaining_;
 };
 

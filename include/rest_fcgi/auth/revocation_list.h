@@ -32,7 +32,7 @@ class RevocationList {
 
  private:
   const std::shared_ptr<store::Store> store_;
-  // The destructor of this member runs first and waits for the task, which uses the other members.
+  // The destructor of `cleaning_` runs first and waits for the task, which uses the other members.
   store::Store::Registration cleaning_;
 };
 
