@@ -68,7 +68,7 @@ Kind kind_of_scalar(const YAML::Mark& mark, std::string_view tag, const std::str
   if (name == "?" || name == "int" || name == "float" || name == "bool" || name == "null") {
     return kind_of_plain(text);
   }
-  // These tags mean a string. "!" is the tag that yaml-cpp gives to a scalar in quotes. Salt reads a
+  // The tags below mean a string. "!" is the tag that yaml-cpp gives to a scalar in quotes. Salt reads a
   // timestamp as a string.
   if (name == "!" || name == "str" || name == "timestamp" || name == "binary") return Kind::string;
   // PyYAML for Python 2 wrote strings with the tags `python/unicode` and `python/str`.

@@ -14,8 +14,8 @@
 #include "rest_fcgi/core/json_document.h"
 #include "rest_fcgi/core/result.h"
 
-/// Reads and writes YAML 1.1 like PyYAML's safe loader with the changes of salt.utils.yamlloader: two equal
-/// keys in a map are an error, dates stay text, and a number with a leading zero is decimal.
+/// Reads and writes YAML 1.1 like PyYAML's safe loader with the changes of salt.utils.yamlloader. Two equal
+/// keys in a map are an error. Dates stay text. A number with a leading zero is decimal.
 namespace rest_fcgi::yaml {
 
 /// A position in a text.
