@@ -81,7 +81,8 @@ COVERAGE  ?=
 # Test code is compiled without optimization, which is faster, and without checks for undefined behaviour. The code of the
 # programs keeps these checks.
 TEST_FLAGS := -O0 -U_FORTIFY_SOURCE $(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined)
-# These warnings are off, because g++ -O2 gives them wrongly for the standard library if its headers are precompiled.
+# The warnings in FALSE_ALARMS are off, because g++ -O2 gives them wrongly for the standard library if its headers are
+# precompiled.
 FALSE_ALARMS := -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
 
 # If the compiler or its flags change, make builds all files again.
@@ -296,7 +297,7 @@ soak:
 
 # ---- Sanitizers, coverage
 
-# These components start no threads, so their unit tests do not run with the thread sanitizer.
+# The components in ONE_THREAD start no threads, so their unit tests do not run with the thread sanitizer.
 ONE_THREAD := http yaml lowstate config master/salt/packed master/salt/calls $(addprefix master/embedded/,python host target modules runners)
 ASAN := BUILD=$(BUILD)/asan SAN=address$(comma)undefined CXXFLAGS='-O0 -g1'
 TSAN := BUILD=$(BUILD)/tsan SAN=thread CXXFLAGS='-O0 -g1' TESTED='$(filter-out $(ONE_THREAD),$(COMPONENTS))'
