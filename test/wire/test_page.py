@@ -241,17 +241,6 @@ def test_the_page_asks_for_a_login_when_the_session_ends(start, browser):
     browser.await_text("Your session has ended. Log in again.", "#login-message")
 
 
-def test_the_login_form_offers_the_enabled_back_ends(start, browser):
-    served = serving()
-    start({**served, "external_auth": {"file": RULES, "auto": {"ann": ["test.*"]}, "ldap": {"ann": []}}, "rest_fcgi": {**served["rest_fcgi"], "allow_auto_eauth": True}})
-    browser.open(f"{api_of(served).url}/")
-    assert texts(browser, "#eauth option") == ["file", "auto"]
-    log_in(browser, "ann")
-    browser.await_text("Could not authenticate using provided credentials", "#login-message")
-    log_in(browser, "ann", eauth="auto")
-    browser.await_text("ann", "header")
-
-
 def test_without_events_returns_are_shown_at_the_end(start, browser):
     api = started(start, {"rest_fcgi": {"max_streams_per_user": 1}})
     stream = Sse(api, login(api))

@@ -31,14 +31,14 @@ def require():
 class Browser:
     """A browser window. `directory` must be new and holds the browser's profile."""
 
-    def __init__(self, directory, *more):
+    def __init__(self, directory):
         port = free_port()
         directory.mkdir()
         self._process = Process([DRIVER, f"--port={port}"], directory / "chromedriver.log", ("127.0.0.1", port))
         self._url = f"http://127.0.0.1:{port}/session"
         args = [f"--{flag}" for flag in FLAGS.split()] + [f"--user-data-dir={directory / 'profile'}", "--window-size=1100,900"]
         args += ["--no-sandbox"] if os.geteuid() == 0 else []
-        options = {"binary": CHROMIUM, "args": [*args, *more]}
+        options = {"binary": CHROMIUM, "args": args}
         wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}, "acceptInsecureCerts": True}
         try:
             self._url += "/" + self._ask("POST", "", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]

@@ -87,13 +87,13 @@ def run(*args, stdin="", env=None):
 
 
 class Daemon:
-    def __init__(self, directory, changes=None, tcp=False, socket=None, binary=None):
+    def __init__(self, directory, changes=None, tcp=False, binary=None):
         self.directory = directory
         if tcp:
             self.address = ("127.0.0.1", free_port())
             listen = f"tcp:127.0.0.1:{self.address[1]}"
         else:
-            self.address = str(socket or directory / "fcgi.sock")
+            self.address = str(directory / "fcgi.sock")
             listen = f"unix:{self.address}"
         self.config_path = directory / "master"
         self.configure(changes)
