@@ -83,16 +83,3 @@ def test_a_long_file_is_named(tree):
 def test_headers_in_a_cycle_are_named(tree):
     problems = tree({"src/http/a.h": include("http/b.h"), "src/http/b.h": include("http/a.h")})
     assert problems == ["headers in a cycle: http/a.h -> http/b.h -> http/a.h"]
-
-
-def test_components_in_a_cycle_are_named():
-    graph = {"one": {"two"}, "two": {"three"}, "three": {"one"}, "four": {"two"}}
-    assert list(layering.check_cycles(graph, "components")) == ["components in a cycle: two -> three -> one -> two"]
-
-
-def test_the_table_itself_has_no_cycle():
-    graph = {
-        component: {entry.removesuffix("/credentials.h") for entry in entries if "*" not in entry}
-        for component, entries in layering.MAY_INCLUDE.items()
-    }
-    assert list(layering.check_cycles(graph, "components")) == []

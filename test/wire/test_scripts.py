@@ -13,17 +13,6 @@ def write(folder, name, text, mode=0o755):
     path.chmod(mode)
 
 
-def test_a_script_is_a_function_that_reads_and_prints_json(start, front, modules):
-    write(modules, "shop.echo", "# Give back what was sent.\ncat")
-    api = front(start(with_modules(modules)))
-    ret = call(api, "shop.echo", "grün", 1, "more=[a]", name=None)
-    assert ret["id"] == "ms-0" and ret["fun"] == "shop.echo" and len(ret["jid"]) == 20
-    assert ret["arg"] == ["grün", 1] and ret["kwarg"] == {"more": ["a"], "name": None}
-    assert ret["grains"]["role"] == "web" and ret["pillar"] == {"port": 8080}
-    assert call(api, "sys.doc", "shop.echo") == {"shop.echo": "Give back what was sent."}
-    assert call(api, "sys.list_functions", "shop") == ["shop.echo"]
-
-
 def test_a_reload_finds_new_scripts_and_keeps_running_jobs(start, front, modules, tmp_path):
     running = tmp_path / "running"
     write(modules, "shop.old", f"touch {running}; sleep 2; echo 1")

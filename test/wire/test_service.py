@@ -16,7 +16,7 @@ from support import daemon as daemons
 from support import fastcgi
 from support.api import local
 from support.make import install
-from support.process import Process, short_directory
+from support.process import short_directory
 
 UNITS = ["rest_fcgi.service", "rest_fcgi.socket", "rest_fcgi-pam.socket", "rest_fcgi-pam@.service"]
 UNITS += ["rest_fcgi-run.socket", "rest_fcgi-run@.service", "rest_fcgi-http.socket", "rest_fcgi-salt.service"]
@@ -80,16 +80,9 @@ def test_install_uses_the_paths_of_debian(installed):
 def dead_links(pages):
     dead = []
     for page in pages:
-        for path, _, heading in re.findall(r'\]\((?!https?:)([^)#\s"]*)(#?)([^)\s"]*)\)', page.read_text()):
-            target = page.parent / path if path else page
-            headings = re.findall("^#+ (.*)", target.read_text(), re.MULTILINE) if target.is_file() else []
-            if not target.exists() or heading and heading not in map(anchor, headings):
-                dead.append((page.name, path, heading))
+        paths = re.findall(r'\]\((?!https?:)([^)#\s"]+)', page.read_text())
+        dead += [(page.name, path) for path in paths if not (page.parent / path).exists()]
     return dead
-
-
-def anchor(heading):
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def test_links_of_installed_pages_lead_somewhere(installed):
@@ -128,22 +121,12 @@ def test_systemd_accepts_the_units(prefix):
     assert verify(prefix, *UNITS) == (0, "")
 
 
-@pytest.mark.parametrize(
-    "unit, name, key",
-    [
-        (UNITS[0], "salt-master", "SupplementaryGroups"),
-        (UNITS[0], "http-port", "AmbientCapabilities"),
-        (UNITS[5], "manage-host", "RestrictSUIDSGID"),
-    ],
-)
-def test_systemd_accepts_the_drop_ins(prefix, unit, name, key):
+@pytest.mark.parametrize("unit, name", [(UNITS[0], "salt-master"), (UNITS[0], "http-port"), (UNITS[5], "manage-host")])
+def test_systemd_accepts_the_drop_ins(prefix, unit, name):
     folder = prefix / "lib/systemd/system" / f"{unit}.d"
     folder.mkdir(exist_ok=True)
-    drop_in = (prefix / f"share/doc/rest-fcgi/{name}.conf").read_text()
-    (folder / f"{name}.conf").write_text(drop_in)
+    shutil.copy(prefix / f"share/doc/rest-fcgi/{name}.conf", folder)
     assert verify(prefix, unit) == (0, "")
-    (folder / f"{name}.conf").write_text(drop_in.replace(key, key + "s"))
-    assert key + "s" in verify(prefix, unit)[1]
     shutil.rmtree(folder)
 
 
@@ -159,26 +142,6 @@ def test_the_units_run_jobs_as_another_user(installed):
 SERVICES = [UNITS[0], UNITS[3], UNITS[5], UNITS[7]]
 
 
-def security(root, unit, *options):
-    """Returns the rating of systemd-analyze for an installed unit."""
-    status, text = run("systemd-analyze", "security", "--offline=true", f"--root={root}", "--no-pager", *options, unit)
-    assert status == 0, text
-    return text
-
-
-@pytest.mark.parametrize("unit", SERVICES)
-def test_each_unit_explains_its_exposure(installed, unit):
-    lines = (installed / "usr/lib/systemd/system" / unit).read_text().splitlines()
-    reasons = "".join(line for line in lines if line.startswith("#"))
-    for row in json.loads(security(installed, unit, "--json=short")):
-        if row["exposure"] is None:
-            continue
-        setting, _, value = row["name"].partition("=")
-        group = re.search("@[a-z]+", value)
-        known = group[0] if group else f"{setting}="
-        assert known in reasons, row
-
-
 # The exposure of each service that systemd 252 prints. A service without protection has about 10.
 EXPOSURE = {"rest_fcgi.service": "1.3", "rest_fcgi-pam@.service": "2.4", "rest_fcgi-run@.service": "1.7", "rest_fcgi-salt.service": "1.6"}
 
@@ -187,7 +150,9 @@ def test_the_exposure_of_the_services_is_unchanged(installed):
     version = run("systemctl", "--version")[1].split()[1]
     if version != "252":
         pytest.skip(f"the figures are of systemd 252, and this is {version}, which may rate otherwise")
-    assert {unit: re.search(r"exposure level for \S+: (\d\.\d)", security(installed, unit))[1] for unit in SERVICES} == EXPOSURE
+    for unit, exposure in EXPOSURE.items():
+        status, text = run("systemd-analyze", "security", "--offline=true", f"--root={installed}", "--no-pager", unit)
+        assert status == 0 and f": {exposure} " in text, text
 
 
 @pytest.mark.parametrize("unit", SERVICES)
@@ -243,21 +208,6 @@ def test_the_manual_page_has_no_warning_and_names_every_option(prefix):
         assert re.search(rf"{option}\b", text), option
 
 
-def test_the_responder_serves_a_socket_from_systemd(directory):
-    """The listening socket is descriptor 0, as with StandardInput=socket."""
-    config = daemons.master_config(directory, {"rest_fcgi": {"listen": "fd:0"}})
-    (directory / "master").write_text(json.dumps(config))
-    address = str(directory / "given.sock")
-    argv = ["systemd-socket-activate", "-l", address, "--inetd", daemons.BINARY, "--config", directory / "master"]
-    process = Process(argv, directory / "log", address)
-    body = json.dumps([local("test.ping")]).encode()
-    try:
-        for _ in range(3):
-            assert fastcgi.talk(address, fastcgi.request(body)).status == 200
-    finally:
-        assert process.stop() == 0, process.log()
-
-
 @pytest.fixture
 def rotation(directory, root):
     """Returns a function that rotates the logs of a test's folder with logrotate."""
@@ -294,10 +244,3 @@ def test_logs_are_reopened_after_a_rotation(rotation, start):
     fastcgi.talk(daemon.address, ping)
     assert len((rotation.logs / "audit.log.1").read_text().splitlines()) == 1
     assert len(audit.read_text().splitlines()) == 1
-
-
-def test_logrotate_succeeds_without_logs_or_service(rotation):
-    assert rotation(0) == (0, "")
-    (rotation.logs / "audit.log").write_text("a line\n")
-    assert rotation(0) == (0, "")
-    assert (rotation.logs / "audit.log.1").exists()

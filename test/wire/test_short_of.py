@@ -54,36 +54,28 @@ def log_in(api):
     return api.request("POST", "/login", json.dumps(CRED), JSON)
 
 
-def test_a_full_disk_refuses_asynchronous_jobs_only(small_disk, start):
-    daemon = start({"cachedir": str(small_disk / "cache")})
+def test_a_full_disk_refuses_asynchronous_jobs_and_logins_only(small_disk, start):
+    served = serving()
+    daemon = start({**merge(served, {"rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}}), "cachedir": str(small_disk / "cache")})
+    api = api_of(served)
     start_job = {"client": "local_async", "tgt": "*", "fun": "test.ping"}
     kept = call(daemon.address, start_job)[0]["jid"]
+    token, ended = login(api), login(api)
     filler = fill(small_disk)
     large = {"client": "local", "tgt": "*", "fun": "test.arg", "arg": ["x" * 2000]}
     for _ in range(100):
         assert call(daemon.address, large)[0]["ms-0"]
     assert "full" in refused(daemon.address, start_job)
+    assert log_in(api).status == 503
+    assert good(api, token) == 200
     assert daemon.log().count("it cannot be written: ") == 1
     filler.unlink()
     again = call(daemon.address, start_job)[0]["jid"]
     assert {kept, again} <= runner(daemon.address, "jobs.list_jobs").keys()
-    assert daemon.log().count("it can be written again") == 1
-
-
-def test_a_full_disk_refuses_logins_and_keeps_sessions(small_disk, start):
-    served = serving()
-    daemon = start({**served, "cachedir": str(small_disk / "cache")})
-    api = api_of(served)
-    kept, ended = login(api), login(api)
-    filler = fill(small_disk)
-    wait_until(lambda: log_in(api).status == 503, "there is no room for a token")
-    assert "it cannot be written" in daemon.log()
-    assert good(api, kept) == 200
-    assert api.request("POST", "/run", json.dumps([PING]), JSON).status == 200
-    filler.unlink()
-    assert good(api, login(api)) == good(api, kept) == 200
+    assert good(api, login(api)) == good(api, token) == 200
     assert api.request("POST", "/logout", headers=session(ended)).status == 200
     assert good(api, ended) == 401
+    assert daemon.log().count("it can be written again") == 1
 
 
 def test_a_full_disk_of_the_log_delays_no_request_and_logging_resumes(small_disk, start):

@@ -29,16 +29,16 @@ def serving(port, prefix):
 def over_apache(directory, start, keep):
     """Starts Apache with a configuration of apache/, and the responder behind Apache."""
 
-    def starter(sample, prefix, tls=False):
+    def starter(sample, prefix):
         home, mount = directory / "apache", f"{prefix}/"
         if sample == "fcgid.conf":
-            return keep(apaches.Fcgid(home, serving(None, prefix), mount=mount, tls=tls))
+            return keep(apaches.Fcgid(home, serving(None, prefix), mount=mount, tls=True))
         over_http, port = sample == "proxy_http.conf", free_port()
         changes = serving(port, prefix if over_http else "")
         if apaches.AS_USER:
             changes["rest_fcgi"]["socket_group"] = apaches.USER
         daemon = start(changes, tcp="tcp" in sample)
-        return keep(apaches.Proxying(home, daemon, port if over_http else None, port, mount=mount, tls=tls))
+        return keep(apaches.Proxying(home, daemon, port if over_http else None, port, mount=mount, tls=True))
 
     return starter
 
@@ -159,14 +159,10 @@ def test_the_rest_interface_works_over_each_nginx_sample(start, front, sample):
 
 
 @pytest.mark.parametrize("sample", OVER_APACHE)
-def test_the_rest_interface_works_below_a_path_over_each_apache_sample(over_apache, sample):
+def test_the_rest_interface_works_below_a_path_with_tls_over_each_apache_sample(over_apache, sample):
     prefix = "/api"
     apache = over_apache(sample, prefix)
     walk(Client(apache, prefix), sample != "fcgid.conf")
     assert apache.request("GET", prefix).headers["location"].endswith("/api/")
     assert apache.request("GET", "/apis").status == 404
 
-
-@pytest.mark.parametrize("sample", OVER_APACHE)
-def test_the_rest_interface_works_over_each_apache_sample_with_tls(over_apache, sample):
-    walk(Client(over_apache(sample, "", tls=True)), sample != "fcgid.conf")

@@ -5,7 +5,7 @@ import random
 
 import yaml
 
-from support.api import CRED, JSON
+from support.api import JSON
 from support.rest import api_of, login, serving, session
 
 YAML = {"Accept": "application/x-yaml"}
@@ -56,15 +56,3 @@ def test_replies_in_yaml_equal_the_output_of_pyyaml(start):
         low = {"client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": [values]}
         reply = api.request("POST", "/", json.dumps(low), headers)
         assert reply.text == dumped({"return": [{"ms-0": values}]}), f"seed {seed}"
-
-
-def test_the_token_is_the_second_word_of_its_line(start):
-    """Salt's documentation uses `awk '/token/ {print $2}'`. Half of all tokens begin with a digit."""
-    changes = serving()
-    start(changes)
-    api = api_of(changes)
-    for _ in range(16):
-        reply = api.request("POST", "/login", json.dumps(CRED), {**JSON, **YAML})
-        (line,) = [line for line in reply.text.splitlines() if "token" in line]
-        assert api.request("GET", "/minions", headers={"X-Auth-Token": line.split()[1]}).status == 200, reply.text
-        assert reply.text == dumped(yaml.safe_load(reply.text))
