@@ -22,7 +22,6 @@ WANTED = os.environ.get("REST_FCGI_SALT_SERIES", salts.SERIES[0]).split()
 ALL_ROWS = os.environ.get("REST_FCGI_SALT_ROWS") == "all"
 TABLES = {  # the tests of these files stop no part of Salt
     "test_rest_rows.py",
-    "test_salt_clients.py",
     "test_salt_command_line.py",
     "test_salt_engine_rows.py",
     "test_salt_engine_secrets.py",

@@ -2,7 +2,7 @@
 
 import json
 
-from rest_row import CRED, ECHO, FORM, HTML, LIMITED, PING, SECRET, TEXT, UNKNOWN, WRONG, YAML, Way, with_
+from rest_row import CRED, ECHO, FORM, HTML, LIMITED, PING, SECRET, UNKNOWN, WRONG, YAML, Way, with_
 
 
 def tornado():
@@ -28,14 +28,9 @@ def _tornado_places(get, post):
     for path in ("/jobs", "/jobs/x", "/minions/x"):
         post(path, [PING], "admin", ours=(405, ""))
     get("/minions/ms-0", "admin", main=True)
-    get("/minions/ms-*", "admin")
-    get("/minions/ms%2D0", "admin")
     get("/minions/nosuch", "admin", ours=(404, "No minions matched the target"))
-    get("/minions/ms-0", "limited", ours=(401, "Failed to authenticate"))
     get("/minions", ours=(401, "Please log in"))
     post("/minions", [{"tgt": "ms-*", "fun": "test.ping"}], "admin", main=True, ours=(202, "'jid'"))
-    post("/minions", [PING], "admin", name="POST /minions, a client", ours=(400, "local_async"))
-    post("/minions", None, "admin", name="POST /minions, no body", ours=(400, ""))
     for jid in ("abc", "20200101000000000000"):
         get(f"/jobs/{jid}", "admin", ours=(404, "Cannot contact returner"))
     get("/jobs", ours=(401, "Please log in"))
@@ -43,7 +38,6 @@ def _tornado_places(get, post):
     post("/hook", {"a": 1}, "admin", main=True)
     post("/hook/a%2Fb%20c", {"a": 1}, "admin")
     post("/hook", None, "admin", name="POST /hook, no body", media="", ours=(200, "True"))
-    post("/hook", ["arg"], "admin", name='POST /hook, ["arg"]', ours=(200, "True"))
     post("/hook", "<a/>", "admin", name="POST /hook, a type that is not read", media="text/xml", ours=(406, ""))
     post("/hook", {}, name="POST /hook without a token", ours=(401, ""))
     get("/", method="OPTIONS", headers={"Access-Control-Request-Headers": "x-a"}, name="OPTIONS / for a header")
@@ -51,8 +45,6 @@ def _tornado_places(get, post):
 
 
 def _tornado_negotiation(get, post):
-    for accept in ("*/*", "application/*", "application/json"):
-        get("/", accept=accept)
     for accept in (YAML, "text/yaml", "application/json;q=0, application/x-yaml"):
         get("/", accept=accept, ours=(200, "return: Welcome"))
     get("/", accept=HTML, ours=(200, "<head>"))
@@ -60,23 +52,15 @@ def _tornado_negotiation(get, post):
     post("/run", [], name="a body of type text/xml", media="text/xml", ours=(406, ""))
     post("/run", [], name="a body of an unknown type", media="", ours=(406, ""))
     post("/run", [], name="JSON in another charset", media="application/json; charset=latin-1", ours=(406, ""))
-    post("/run", "[]", name="JSON as text/plain", media=TEXT)
     post("/run", "[", name="malformed JSON", ours=(400, ""))
-    post("/run", "a: [", name="malformed YAML", media=YAML, ours=(400, ""))
     form = "username=saltdev&password=x&eauth=auto&client=local&tgt=ms-0&fun="
     post("/run", form + "test.arg&arg=5&arg=true&arg=%20a%0A", name="a form", media=FORM)
-    post("/run?arg=first", form + "test.arg&arg=last", name="a form and a query", media=FORM)
-    post("/run", form + "test.ping&arg=", name="a form with an empty arg", media=FORM, ours=(200, "'ms-0': True"))
 
 
 def _tornado_logins(get, post):
     get("/login", main=True)
     post("/login", CRED, main=True)
     form = "username=saltdev&password=x&eauth=auto"
-    post("/login", form, name="POST /login, a form", media=FORM)
-    post("/login", "username: saltdev\npassword: x\neauth: auto\n", name="POST /login, YAML", media=YAML)
-    post("/login", with_(CRED, token_expire=5, more=1), name="POST /login, more keys")
-    post("/login", LIMITED, name="POST /login, limited")
     post("/login", [CRED], name="POST /login, a list", ours=(200, "'user': 'saltdev'"))
     shared = {"eauth": "sharedsecret", "username": "limited", "sharedsecret": SECRET}
     post("/login", shared, name="POST /login, sharedsecret", ours=(200, "'user': 'limited'"))
@@ -84,17 +68,13 @@ def _tornado_logins(get, post):
     post("/login", WRONG, name="POST /login, a wrong password", ours=(401, ""))
     post("/login", with_(CRED, eauth="nosuch"), name="POST /login, unknown eauth", ours=(401, ""))
     post("/login", {"username": "saltdev"}, name="POST /login, keys missing", ours=(400, "password"))
-    post("/login", form + "&username=other", name="POST /login, two names", media=FORM, ours=(400, "username"))
     post("/login?" + form, None, name="POST /login, credentials in the URL", ours=(400, ""))
-    post("/login?username=saltdev", "password=x&eauth=auto", name="POST /login, a name in the URL", media=FORM, ours=(400, ""))
     for text in ("{}", '"text"', "null", "5"):
         post("/login", text, name=f"POST /login, {text}", ours=(400, ""))
 
 
 def _tornado_lowstate(post):
     post("/", [PING], "admin", main=True)
-    post("/", PING, "admin", name="POST /, one object")
-    post("/", [PING, with_(ECHO, arg=["a"])], "admin", name="two chunks")
     post("/", [PING], name="POST / without a token", ours=(401, "Please log in"))
     post("/", [with_(PING, **CRED)], name="POST / with credentials alone", ours=(401, "Please log in"))
     post("/", [PING], "limited", ours=(401, "Failed to authenticate"))
@@ -105,13 +85,10 @@ def _tornado_lowstate(post):
     post("/run", [with_(PING, **CRED)], main=True)
     run("nobody matches", with_(PING, tgt="no*"))
     run("local_async", with_(PING, client="local_async"), main=True)
-    run("local_async, nobody matches", with_(PING, client="local_async", tgt="no*"))
     run("runner", {"client": "runner", "fun": "test.arg", "arg": ["a"]}, main=True)
-    run("runner, full_return", {"client": "runner", "fun": "test.arg", "full_return": True})
     run("runner_async", {"client": "runner_async", "fun": "test.arg"})
     run("runner that is not there", {"client": "runner", "fun": "nosuch.fun"}, ours=(200, UNKNOWN), alike=("3008",))
     run("wheel", {"client": "wheel", "fun": "key.list_all"}, ours=(200, "salt/wheel/JID"))
-    run("wheel_async", {"client": "wheel_async", "fun": "key.list_all"}, ours=(200, "salt/wheel/JID"))
     run("local_batch", with_(PING, client="local_batch", batch="1"), ours=(200, "{'ms-0': True}, {'ms-1': True}"))
     run("local_subset", with_(PING, client="local_subset", subset=1), ours=(200, "True"))
     for client in ("foo", "caller", 5):
@@ -121,18 +98,13 @@ def _tornado_lowstate(post):
         bad = {name: value for name, value in PING.items() if name != key}
         run(f"two chunks, the second without {key}", PING, bad, ours=(400, key))
     run("a text for arg", with_(ECHO, arg="abc"), ours=(200, "'args': ['abc']"))
-    run("a number for arg", with_(ECHO, arg=5), ours=(200, "'args': [5]"))
     run("a jid of one's own", with_(PING, jid="myjid"), ours=(200, "True"))
     two = [with_(PING, **CRED), PING]
     post("/run", two, name="two chunks, the second of nobody", ours=(401, "Failed to authenticate"))
     post("/run", [with_(PING, **WRONG)], name="a wrong password", ours=(401, "Failed to authenticate"))
     post("/run", [with_(PING, **LIMITED)], name="not allowed", ours=(401, "Failed to authenticate"))
-    runner = {"client": "runner", "fun": "test.arg", **LIMITED}
-    post("/run", [runner], name="not allowed, runner", ours=(401, "Failed to authenticate"))
     post("/run", [PING], name="no credentials", ours=(401, "Failed to authenticate"))
     post("/run", [PING], "admin", name="POST /run with a token alone")
-    bad = {"X-Auth-Token": "0" * 64}
-    post("/run", two[:1], name="a bad token and credentials", headers=bad, ours=(401, "Failed to authenticate"))
     post("/run", [], name="an empty list")
     for value in ([{}], {}, ["a"], [[]]):
         post("/run", value, name=f"{json.dumps(value)} for a list", ours=(400, ""))

@@ -36,16 +36,12 @@ def call(client, fun, cred=CRED, **more):
 
 TARGETS = [
     ("glob", "ms-*"),
-    ("glob", "ms-[01]"),
     ("glob", "ms-2.example.org"),
     ("list", ["ms-0", "ms-2.example.org"]),
     ("list", "ms-0,ms-1"),
-    ("list", ["ms-1", "ms-1"]),
     ("pcre", "ms-[01]"),
-    ("pcre", "ms-2.+org"),
     ("grain", "role:web"),
     ("grain", "place:city:L*"),
-    ("grain", "rack:b"),
     ("grain_pcre", "role:(db|mail)"),
     ("pillar", "tier:w*"),
     ("pillar_pcre", "port:800[12]"),
@@ -53,16 +49,13 @@ TARGETS = [
     ("compound", "G@role:web and not ms-1"),
     ("compound", ["L@ms-0,ms-1", "and", "P@rack:a"]),
     ("compound", "N@web or I@tier:db"),
-    ("compound", "E@ms-[1-9] and ( S@127.0.0.1 or ms-0 )"),
     ("nodegroup", "web"),
     ("nodegroup", "both"),
     ("nodegroup", "words"),
 ]
 NOBODY = [
     ("glob", "nosuch*"),
-    ("pcre", "s-0"),
     ("list", []),
-    ("grain", "role:nosuch"),
     ("compound", "ms-0 and not G@role:web"),
     ("compound", "ms-0 and or"),
     ("grain_pcre", "role:("),
@@ -116,37 +109,23 @@ def rows_of_targets():
 
 def rows_of_local():
     yield Row("full_return", local("test.ping", full_return=True), True)
-    yield Row("full_return of an exit status", local("cmd.run", "ms-0", arg=["exit 3"], full_return=True))
     yield Row("full_return of what has an outputter", local("test.ping", "ms-0", arg=[1], full_return=True))
     yield Row("a function that is not there", local("nosuch.fun", "ms-0"), True, slow=True)
     yield Row("a function that raises", local("test.exception", "ms-0", arg=["boom"]), True)
     yield Row("an argument too many", local("test.ping", "ms-0", arg=["surplus"]), True)
-    yield Row("a keyword that the function does not know", local("test.ping", "ms-0", kwarg={"nosuch": 1}))
-    yield Row("two functions in one text", local("test.ping,test.echo", "ms-1"), slow=True)
     yield Row("two functions", local(["test.ping", "test.echo"], arg=[[], ["hi"]]), True)
-    two = local(["test.ping", "cmd.run"], "ms-0", arg=[[], ["exit 4"]], full_return=True)
-    yield Row("two functions, full_return", two)
-    yield Row("two functions, one raises", local(["test.exception", "test.ping"], "ms-0", arg=[["boom"], []]))
-    yield Row("two functions, the same twice", local(["test.echo", "test.echo"], "ms-0", arg=[["a"], ["b"]]))
-    yield Row("one function in a list", local(["test.echo"], "ms-0", arg=[["a"]]))
     yield Row("unknown keys of the chunk", local("test.ping", "ms-0", nosuch={"a": 1}, batch="1", subset=1))
-    yield Row("metadata", local("test.arg", "ms-0", metadata={"ticket": 5}))
     yield Row("a returner that is not there", local("test.ping", "ms-0", ret="nosuch_returner"))
-    yield Row("timeout as a text", local("test.ping", "ms-0", timeout="3"))
     # After the timeout of 3 s, Salt asks the minions with find_job whether the job runs.
     yield Row("timeout shorter than the job", local("test.sleep", arg=[8], timeout=3), True, slow=True)
-    yield Row("a job that is not there", local("saltutil.find_job", arg=["20200101000000000000"]))
 
 
 ARGUMENTS = {
     "all kinds": ["a", 1, 2.5, None, True, [], {}, {"b": [1, {}]}, -(2**53), 2**63 - 1],
     "texts that look like others": ["1", "null", "{a: 1}", "k=v", "[1]", " ", ""],
-    "texts beyond ASCII": ["grün ☃ \U0001f984", 'a"b\\c', "line\nline", "\u0001"],
     "an unsigned number of 64 bits": [2**64 - 1],
     "a number of more than 64 bits": [2**70],
     "the id of a job as a number": [20261120233651543848],
-    "nested": [[[[[[[["deep"]]]]]]]],
-    "small and big fractions": [1e300, 5e-324, 0.1, 1e16, -0.0],
 }
 KEYWORDS = {"b": {"c": [1]}, "d": None, "grün": "ü"}
 
@@ -158,9 +137,7 @@ def rows_of_arguments():
     yield Row("arguments: a negative number of 19 digits", least, ours=(200, '"args": [-9223372036854775808]'))
     yield Row("arguments: keywords", local("test.arg", "ms-0", kwarg=KEYWORDS))
     yield Row("arguments: both", local("test.arg", ["ms-0", "ms-1"], tgt_type="list", arg=["a"], kwarg=KEYWORDS), True)
-    yield Row("arguments: an empty map of keywords", local("test.arg", "ms-0", arg=["a"], kwarg={}))
     yield Row("arguments: a map at the end", local("test.arg", "ms-0", arg=["a", {"b": 1}]))
-    yield Row("arguments: none", local("test.arg", "ms-0"))
     yield Row("arguments: an empty text", local("test.arg", "ms-0", arg=""))
     yield Row(
         "arguments: a text instead of a list", local("test.arg", "ms-0", arg="abc"), ours=(200, '"args": ["abc"]')
@@ -195,18 +172,12 @@ def rows_of_returns():
 def rows_of_async_and_batch():
     yield Row("local_async", local("test.ping", client="local_async"), True)
     yield Row("local_async, nobody matches", local("test.ping", "nosuch*", client="local_async"), True)
-    listed = local("test.ping", ["ms-0", "ms-9"], tgt_type="list", client="local_async")
-    yield Row("local_async, a listed id without a key", listed)
     yield Row("local_async, two functions", local(["test.ping", "test.echo"], arg=[[], ["a"]], client="local_async"))
     for batch in (1, "1", "50%", "10%", 10):
         yield Row(f"batch {batch!r}", local("test.ping", client="local_batch", batch=batch), batch in ("1", "50%"))
-    yield Row("batch by default", local("test.echo", arg=["hi"], client="local_batch"))
-    yield Row("batch_wait", local("test.ping", client="local_batch", batch=1, batch_wait=1), slow=True)
     failing = {"client": "local_batch", "batch": 1, "arg": ["exit 3"], "failhard": True}
     yield Row("batch with failhard", local("cmd.run", **failing), True)
-    yield Row("batch without failhard", local("cmd.run", **{**failing, "failhard": False}))
     yield Row("batch, raw", local("test.ping", client="local_batch", batch=2, raw=True), True)
-    yield Row("batch, full_return", local("test.ping", client="local_batch", batch=2, full_return=True))
     yield Row("batch, nobody matches", local("test.ping", "nosuch*", client="local_batch", batch=1))
     dead = {
         "tgt_type": "list",
@@ -223,14 +194,11 @@ def rows_of_async_and_batch():
     )
     # Rows of local_subset are slow, because this client asks each minion for its functions before the call.
     yield Row("subset", local("test.ping", "role:web", tgt_type="grain", client="local_subset", subset=1), slow=True)
-    yield Row("subset, nobody matches", local("test.ping", "nosuch*", client="local_subset", subset=2), slow=True)
-    yield Row("subset, a function that is not there", local("nosuch.fun", "ms-1", client="local_subset"), slow=True)
 
 
 def rows_of_runner_and_wheel():
     yield Row("runner", call("runner", "manage.up", tgt="ms-*"), True)
     yield Row("runner, arguments", call("runner", "test.arg", arg=["a", 1, None], kwarg={"b": [2]}), True)
-    yield Row("runner, arguments as texts", call("runner", "test.arg", arg=["1", "k=v", "[1, 2]", "null"]))
     yield Row("runner, unknown keys are keywords", call("runner", "test.arg", a=1, b="2", kwarg={"c": 3}))
     yield Row("runner, full_return", call("runner", "test.arg", arg=["a"], full_return=True), True)
     yield Row(
@@ -241,7 +209,6 @@ def rows_of_runner_and_wheel():
     )
     yield Row("runner that raises", call("runner", "error.error", kwarg={"name": "ValueError", "message": "boom"}))
     yield Row("runner, an argument is missing", call("runner", "jobs.lookup_jid"))
-    yield Row("runner, an argument too many", call("runner", "manage.versions", arg=["a", "b", "c", "d"]))
     yield Row(
         "runner, a keyword that it does not know",
         call("runner", "manage.up", kwarg={"tgt": "ms-0", "nosuch": 1}),
@@ -257,10 +224,8 @@ def rows_of_runner_and_wheel():
         ours=(200, '"tag": "salt/run/2'),
     )
     yield Row("wheel", call("wheel", "key.list_all"), True)
-    yield Row("wheel, a keyword", call("wheel", "key.list", match="acc"))
     yield Row("wheel, arg", call("wheel", "key.list", arg=["acc"]), ours=KEYS)
     yield Row("wheel, kwarg", call("wheel", "key.list", kwarg={"match": "acc"}), ours=KEYS)
-    yield Row("wheel, arg and kwarg", call("wheel", "key.name_match", arg=["ms-*"], kwarg={}))
     yield Row(
         "wheel, an argument is missing", call("wheel", "key.list"), ours=(200, "missing 1 required positional argument")
     )
@@ -269,10 +234,8 @@ def rows_of_runner_and_wheel():
         call("wheel", "key.list", match="acc", nosuch=1),
         ours=(200, "unexpected keyword argument 'nosuch'"),
     )
-    yield Row("wheel that is not there", call("wheel", "nosuch.fun"), True)
     yield Row("wheel, full_return", call("wheel", "key.list_all", full_return=True), ours=KEYS)
     yield Row("wheel_async", call("wheel_async", "key.list_all"), True)
-    yield Row("wheel_async that is not there", call("wheel_async", "nosuch.fun"))
 
 
 CALLS = {
@@ -326,14 +289,10 @@ def rows_of_credentials():
     both = user("admin", token="0" * 64)
     yield Row("an unknown token beside a login", call("local", "test.ping", both, tgt="ms-0"), ours=REFUSED)
     yield Row("sharedsecret", local("test.ping", cred=user("admin")), True)
-    yield Row("sharedsecret, runner", call("runner", "test.arg", user("admin"), arg=["a"]))
-    yield Row("sharedsecret, wheel", call("wheel", "key.list_all", user("admin")))
     limited = user("limited")
     yield Row("one minion alone: that one", local("test.ping", "ms-0", cred=limited), True)
     yield Row("one minion alone: all", local("test.ping", "ms-*", cred=limited), True)
     yield Row("one minion alone: another function", local("test.echo", "ms-0", cred=limited, arg=["a"]))
-    yield Row("one minion alone: nobody", local("test.ping", "nosuch", cred=limited))
-    yield Row("one minion alone: its jobs", local("saltutil.find_job", "ms-0", cred=limited, arg=["2020"]))
     listed = user("listed")
     yield Row("functions alone: one of them", local("test.echo", cred=listed, arg=["a"]))
     yield Row("functions alone: another", local("cmd.run", "ms-0", cred=listed, arg=["true"]))
@@ -344,7 +303,6 @@ def rows_of_credentials():
     yield Row(
         "functions alone: another runner", call("runner", "test.sleep", listed, arg=[0]), ours=REFUSED
     )
-    yield Row("functions alone: a batch", local("test.ping", cred=listed, client="local_batch", batch=2))
 
 
 def rows_of_chunks():

@@ -121,8 +121,8 @@ def ask(servers, row, wanted=None):
 
 
 class SaltApi:
-    def __init__(self, salt, packages=()):
-        self._api = Program(salt.folder, "api", {}, salt.home / "master", packages)
+    def __init__(self, salt):
+        self._api = Program(salt.folder, "api", {}, salt.home / "master")
         self.servers = {way: Server(way, salt.config[way]["port"], salt.places) for way in WAYS}
         try:
             self._api.start()

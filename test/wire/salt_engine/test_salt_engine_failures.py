@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Masters and minions that stop, return or freeze while the responder runs."""
 
-import collections
-import concurrent.futures
 import contextlib
 import os
 import signal
@@ -10,10 +8,9 @@ import time
 
 import pytest
 from comparison import JID
-from rows import call, local
-from support.daemon import LONG
-from support.ledger import MINION, Ledger, await_answers, load, over_fastcgi
-from support.process import TIMEOUT, command_lines, has_ended, wait_until
+from rows import local
+from support.ledger import Ledger, await_answers, load, over_fastcgi
+from support.process import TIMEOUT, has_ended, wait_until
 
 FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
 
@@ -75,11 +72,6 @@ def test_the_responder_leaves_an_orphaned_event_process_for_that_of_the_next_mas
         os.kill(orphan, signal.SIGKILL)
 
 
-def jobs_found(engine):
-    """Returns a function that tells whether the master knows a job."""
-    return lambda jid: engine.run(call("runner", "jobs.list_job", jid=jid))[0].get("Function") == "cmd.run"
-
-
 @FIRST_SERIES
 def test_killing_the_master_loses_no_answered_request(breakable, start_engine, tmp_path, capsys):
     engine = start_engine({"rest_fcgi": {"request_timeout": 20}})
@@ -99,22 +91,6 @@ def test_killing_the_master_loses_no_answered_request(breakable, start_engine, t
         assert named, f"it was run, and the reply tells nothing of it: {text}"
 
 
-@FIRST_SERIES
-def test_killing_a_minion_loses_no_answered_request(breakable, engine, tmp_path, capsys):
-    ledger = Ledger(tmp_path, timeout=5, gather_job_timeout=5)
-    with load(ledger, over_fastcgi(engine.address), threads=4, pause=0.1):
-        for _ in range(1 + 4 * LONG):
-            await_answers(ledger, 8)
-            breakable.minions[MINION].stop(signal.SIGKILL)
-            time.sleep(1)
-            breakable.minions[MINION].start()
-            breakable.await_minions(MINION)
-        await_answers(ledger, 8)
-    ledger.close("kills of a minion", jobs_found(engine), capsys)
-    assert set(ledger.statuses) == {200}
-    assert all("Minion did not return" in text for text in ledger.reasons.values()), ledger.reasons
-
-
 @contextlib.contextmanager
 def standing_still(pids):
     for pid in pids:
@@ -125,25 +101,6 @@ def standing_still(pids):
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
-
-
-def worker_of(salt):
-    pids = set(salt.master.pids)
-    return next(pid for pid, arguments in command_lines() if pid in pids and b"MWorker-" in b" ".join(arguments))
-
-
-@FIRST_SERIES
-def test_a_stopped_worker_of_the_master_delays_few_requests(breakable, start_engine, record):
-    engine = start_engine({"rest_fcgi": {"request_timeout": 30}})
-    # A synchronous job would wait for returns that minions send to the stopped worker.
-    chunks = [record.chunk(f"{number}", client="local_async") for number in range(12)]
-    with standing_still([worker_of(breakable)]), concurrent.futures.ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda low: timed(lambda: engine.post(low)), chunks))
-    statuses = collections.Counter(reply.status for reply, _ in answers)
-    assert statuses[200] >= 6 and set(statuses) <= {200, 503, 504}, statuses
-    assert max(seconds for _, seconds in answers) < 30 + TIMEOUT
-    await_all(engine, breakable)
-    assert max(record.counts().values()) == 1
 
 
 @FIRST_SERIES

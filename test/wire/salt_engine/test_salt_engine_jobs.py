@@ -1,38 +1,13 @@
 # SPDX-License-Identifier: MIT
 
+import concurrent.futures
+
 import pytest
 from comparison import JID
 from rows import call, local, user
 from support.process import wait_until
 
 FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
-
-
-@FIRST_SERIES
-def test_lookup_jid_finds_an_asynchronous_job(salt, engine):
-    (job,) = engine.run(local("test.echo", client="local_async", arg=["later"]))
-
-    def lookup(ask):
-        found = ask(call("runner", "jobs.lookup_jid", kwarg={"jid": job["jid"]}))
-        return found if len(found) == len(salt.minions) else None
-
-    ours = wait_until(lambda: lookup(lambda low: engine.run(low)[0]), "all minions have returned")
-    assert ours == dict.fromkeys(salt.minions, "later")
-    assert lookup(lambda low: salt.netapi(low)["return"]) == ours
-
-
-@pytest.fixture
-def token(engine):
-    (made,) = engine.run(call("runner", "auth.mk_token", kwarg=user("limited")))
-    return made["token"]
-
-
-@FIRST_SERIES
-def test_a_token_of_the_master_has_the_permissions_of_its_user(salt, engine, token):
-    low = {"token": token, "client": "local", "tgt": "ms-0", "fun": "test.ping"}
-    assert engine.run(low) == [{"ms-0": True}] and salt.netapi(low) == {"return": {"ms-0": True}}
-    beyond = {**low, "tgt": "ms-1"}
-    assert engine.post(beyond).status == 401 and salt.netapi(beyond)["error"] == "AuthorizationError"
 
 
 @FIRST_SERIES
@@ -46,11 +21,19 @@ def test_the_jid_of_another_users_job_returns_nothing_of_it(engine):
 
 
 @FIRST_SERIES
-def test_ten_megabytes_of_a_return_arrive_whole(engine):
-    """A return that arrives must be whole. The master sometimes loses a large return on its event bus."""
-    whole = {"ms-0": ["x" * 100_000] * 100}
-    low = local("wire.big", "ms-0", arg=[100_000, 100], timeout=6, gather_job_timeout=3)
-    wait_until(lambda: engine.run(low) == [whole], "ten megabytes came through", 120)
+def test_parallel_jobs_have_their_own_returns(salt, start_engine):
+    count = 50  # a minion starts about eight processes a second
+    engine = start_engine({"rest_fcgi": {"max_threads": count + 10}})
+    minions = list(salt.minions)
+
+    def echo(number):
+        minion = minions[number % len(minions)]
+        (ret,) = engine.run(local("test.arg", minion, arg=[f"request {number}"], timeout=90), timeout=180)
+        assert ret[minion]["args"] == [f"request {number}"]
+        return ret[minion]["kwargs"]["__pub_jid"]
+
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        assert len(set(pool.map(echo, range(count)))) == count
 
 
 @pytest.mark.parametrize("salt", ["3008"], indirect=True)

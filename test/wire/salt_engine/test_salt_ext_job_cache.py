@@ -36,12 +36,3 @@ def test_ext_job_cache_keeps_jobs_with_all_returns(start_engine, etcd, looked_up
     wait_until(lambda: any(looked_up(jid) == PONG for jid in kept()), "all returns are kept")
     (started,) = engine.run(local("test.sleep", arg=[1], client="local_async"))
     wait_until(lambda: looked_up(started["jid"]) == PONG, "an asynchronous job is kept")
-
-
-def test_calls_work_without_etcd_and_are_kept_later(start_engine, etcd, looked_up):
-    engine = start_engine({"rest_fcgi": {"ext_job_cache": "etcd"}, **kept_in(etcd)})
-    etcd.kill()
-    (started,) = engine.run(local("test.ping", client="local_async"))
-    assert engine.run(local("test.ping")) == [PONG]
-    etcd.restart()
-    wait_until(lambda: looked_up(started["jid"]) == PONG, "the job is delivered")

@@ -9,16 +9,16 @@ import threading
 import urllib.parse
 
 import pytest
-from support import fastcgi, salts
+from support import salts
 from support.api import CRED
 from support.process import short_directory
 from support.salt_engine import Engine
 from support.salt_master import SECRET, Salt
+from test_salt_sessions import PING, send
 
 REST = {"rest_fcgi": {"netapi": ["rest_cherrypy", "rest_wsgi"]}, "rest_cherrypy": None, "rest_tornado": None}
 RIGHTS = {"ann": ["test.ping", {"ms-*": ["test.echo"]}, "@runner"], "bob": []}
 PASSWORD = "word-of-the-directory"
-PING = {"client": "local", "tgt": "ms-0", "fun": "test.ping"}
 RUNNER = {"client": "runner", "fun": "test.arg", "arg": [1]}
 WHEEL = {"client": "wheel", "fun": "key.list_all"}
 OTHERS = (CRED, {"eauth": "sharedsecret", "username": "admin", "password": SECRET}, {**CRED, "eauth": "auto"})
@@ -53,13 +53,6 @@ def engine():
         salt.stop()
         server.shutdown()
     shutil.rmtree(home, ignore_errors=True)
-
-
-def send(engine, path, body, token=None):
-    text = json.dumps(body).encode()
-    data = fastcgi.request(text, REQUEST_METHOD="POST", PATH_INFO=path, REQUEST_URI=path, HTTP_X_AUTH_TOKEN=token)
-    answer = fastcgi.talk(engine.address, data, 60)
-    return answer.status, json.loads(answer.body)
 
 
 def ann(low):

@@ -5,7 +5,6 @@ Tests with hosts need sshd (Debian's openssh-server). Other tests use a fake sal
 
 import contextlib
 import json
-import os
 import pathlib
 import threading
 
@@ -15,9 +14,10 @@ from support import fastcgi
 from support.api import CRED
 from support.daemon import CLIENTS, merge
 from support.netapi import Netapi
-from support.process import has_ended, join, wait_until
+from support.process import join, wait_until
 from support.salt_master import family
 from support.sshd import Sshd
+from test_salt_sessions import send
 
 EVERY_SERIES = pytest.mark.parametrize("salt", ["3006", "3007", "3008"], indirect=True)
 FIRST_SERIES = pytest.mark.parametrize("salt", ["3006"], indirect=True)
@@ -106,16 +106,6 @@ def hosts(salt, start_ssh, tmp_path):
         yield made
 
 
-def send(engine, path, body, **variables):
-    mount, _, rest = path[1:].partition("/")
-    data = fastcgi.request(
-        json.dumps(body).encode(), SCRIPT_NAME="", PATH_INFO=f"/{mount}/{rest}", REQUEST_URI=path, **variables
-    )
-    answer = fastcgi.talk(engine.address, data, 120)
-    assert answer.ended, engine.log()[-2000:]
-    return answer.status, json.loads(answer.body)
-
-
 @EVERY_SERIES
 def test_ssh_returns_equal_those_of_salts_client(hosts):
     alike = [
@@ -146,19 +136,6 @@ def test_ssh_keeps_argument_types_and_ignores_hosts_outside_the_roster(hosts):
         assert hosts.engine.run(ssh(name, "test.ping")) == [{}]
     reply = hosts.engine.post(ssh("web9", "test.ping", roster_file="nosuch"))
     assert reply.status == 400 and "'roster_file' is 'nosuch'" in reply.json["return"], reply
-
-
-@FIRST_SERIES
-def test_all_three_interfaces_serve_ssh(hosts):
-    low = ssh("web1", "test.ping")
-    (wanted,) = hosts.engine.run(low)
-    for path in ("/c/run", "/t/run"):
-        status, reply = send(hosts.engine, path, [low])
-        assert status == 200 and neutral(reply["return"]) == neutral([wanted]), (path, reply)
-    status, session = send(hosts.engine, "/c/login", CRED)
-    token = session["return"][0]["token"]
-    status, reply = send(hosts.engine, "/c/", [{"client": "ssh", "tgt": "web1", "fun": "test.ping"}], HTTP_X_AUTH_TOKEN=token)
-    assert status == 200 and reply["return"][0]["web1"]["return"] is True
 
 
 @FIRST_SERIES
@@ -254,16 +231,3 @@ def test_ssh_shows_no_secret_in_arguments_log_and_audit(stand_in, tmp_path):
     assert answers[0].status == 500 and "c4n4ry" not in answers[0].body
     assert "c4n4ry" not in engine.log() and "s3cret-of" not in engine.log()
     assert 'client=ssh fun=test.echo tgt="*"' in engine.log().replace("tgt=*", 'tgt="*"')
-
-
-@FIRST_SERIES
-def test_killing_the_responder_ends_salt_ssh(stand_in, tmp_path):
-    engine = stand_in(f"echo $$ > {tmp_path}/child; exec sleep 1000")
-    data = fastcgi.request(json.dumps([ssh("*", "test.ping")]).encode())
-    connection = fastcgi.connect(engine.address)
-    connection.sendall(data)
-    child = int(wait_until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().strip(), "it runs"))
-    os.kill(engine.pid, 9)
-    engine.wait()
-    wait_until(lambda: has_ended(child), "it has ended")
-    connection.close()
