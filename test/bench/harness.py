@@ -89,12 +89,12 @@ def machine():
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
-def own():
-    """Returns the CPU seconds of this process and its descendants, including ended processes."""
+def cpu_of_family(pid):
+    """Returns the CPU seconds of a process and its descendants, including ended processes."""
     total = 0
-    for pid in family(os.getpid()):
+    for one in family(pid):
         with contextlib.suppress(OSError):
-            fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[11:15]
+            fields = open(f"/proc/{one}/stat").read().rpartition(")")[2].split()[11:15]
             total += sum(map(int, fields))
     return total / os.sysconf("SC_CLK_TCK")
 
@@ -103,10 +103,10 @@ class Others:
     """Measures the share of other programs from the constructor on."""
 
     def __init__(self):
-        self._began, self._machine, self._own = time.monotonic(), machine(), own()
+        self._began, self._machine, self._own = time.monotonic(), machine(), cpu_of_family(os.getpid())
 
     def share(self):
-        used = machine() - self._machine - (own() - self._own)
+        used = machine() - self._machine - (cpu_of_family(os.getpid()) - self._own)
         return max(used, 0) / max((time.monotonic() - self._began) * os.cpu_count(), 0.01)
 
 

@@ -2,23 +2,16 @@
 """The cost of a call of a Python module in a Python with Salt. The rival loads only Salt's exceptions."""
 
 import json
-import os
 import resource
 import subprocess
 import time
 
-from harness import LOGIN, case, family
+from harness import LOGIN, case, cpu_of_family
 from support import fastcgi, salts
 
 CALLS = 10  # calls in a round
 ROUNDS_OF_CALLS = 10
 MODULE = "from salt.exceptions import CommandExecutionError\ndef ping():\n    return CommandExecutionError.__name__\n"
-
-
-def processors(pid):
-    """Returns the CPU seconds of a process and its descendants, including ended processes."""
-    fields = [open(f"/proc/{one}/stat").read().rpartition(")")[2].split()[11:15] for one in family(pid)]
-    return sum(int(field) for four in fields for field in four) / os.sysconf("SC_CLK_TCK")
 
 
 def timed(call, used):
@@ -51,7 +44,7 @@ def python(bench):
         def alone():
             subprocess.run([interpreter, "-c", "import salt.exceptions"], check=True)
 
-        rivals = {"ours": lambda: timed(call, lambda: processors(ours.pid)), "import": lambda: timed(alone, of_children)}
+        rivals = {"ours": lambda: timed(call, lambda: cpu_of_family(ours.pid)), "import": lambda: timed(alone, of_children)}
         runs = {name: [] for name in rivals}
         for _ in range(ROUNDS_OF_CALLS + 1):  # the first round is a warm-up
             for name, once in rivals.items():
