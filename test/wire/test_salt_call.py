@@ -49,17 +49,12 @@ def cases_of_test():
         yield Case(f"test.{fun}", 1, "two", None, 3.5, [1], txt="hello", how=COMMON)
     yield Case("test.kwarg", txt="hello", how=COMMON)
     yield Case("test.arg_clean", 1, "two", txt="hello")
-    yield Case("test.retcode", 0)
-    yield Case("test.sleep", 0)
-    yield Case("test.rand_sleep", 0)
+    for fun in ("retcode", "sleep", "rand_sleep"):
+        yield Case(f"test.{fun}", 0)
     yield Case("test.fib", 30, how=SHAPE)
-    yield Case("test.assertion", True)
     yield Case("test.assertion", False)
     yield Case("test.exception", "boom")
-    yield Case("test.raise_exception", "KeyError", "boom")
     yield Case("test.raise_exception", "salt.exceptions.CommandExecutionError", "boom")
-    yield Case("test.raise_exception", "print")
-    yield Case("test.raise_exception", "TypeError", "boom")
     for fun in ("list_functions", "list_modules"):
         yield Case(f"sys.{fun}", how=SHAPE)
     yield Case("sys.doc", "test.ping", how=SHAPE)
@@ -79,83 +74,54 @@ def cases_of_grains():
     table = {"Deb*": {"a": {"b": 1}}, "x": "y", "base": {"a": {"c": 2}, "d": 3}, "default": 7}
     yield Case("grains.filter_by", {"Debian": 1, "default": 2})
     yield Case("grains.filter_by", table, merge={"a": {"b": 9}, "e": [1]}, base="base")
-    yield Case("grains.filter_by", table, "nosuch")
     yield Case("grains.filter_by", table, "nosuch", default="x", base="base")
     yield Case("grains.filter_by", table, "nosuch", {"m": 1}, "none", "base")
     yield Case("grains.filter_by", {"lo": "here"}, "ip_interfaces")
-    yield Case("grains.filter_by", {"127.*": "here"}, "ip4_interfaces:lo")
-    yield Case("grains.filter_by", table, merge="text")
     yield Case("grains.filter_by", table, "nosuch", merge={"m": 1})
-    yield Case("grains.filter_by", table, "nosuch", {"m": 1}, "none")
 
 
 def cases_of_pillar():
     for fun in ("get", "fetch"):
         yield Case(f"pillar.{fun}", "pkg:apache")
-        yield Case(f"pillar.{fun}", "pkg|deep|n", delimiter="|")
-        yield Case(f"pillar.{fun}", "nosuch")
         yield Case(f"pillar.{fun}", "nosuch", {"a": 1})
         yield Case(f"pillar.{fun}", "pkg", {"apache": "x", "own": {"a": 1}}, merge=True)
         yield Case(f"pillar.{fun}", "pkg", {"deep": {"who": ["b", "a"]}}, merge=True, merge_nested_lists=True)
-        yield Case(f"pillar.{fun}", "list", ["c", "d"], merge=True)
-        yield Case(f"pillar.{fun}", "num", {"a": 1}, merge=True)
     for fun in ("items", "data"):
         yield Case(f"pillar.{fun}")
         yield Case(f"pillar.{fun}", "num", "nosuch")
     yield Case("pillar.item", "pkg:deep:n:1", "nosuch", "num")
-    yield Case("pillar.item", "nosuch", default=7)
     yield Case("pillar.keys", "pkg")
-    yield Case("pillar.keys", "nosuch")
-    yield Case("pillar.keys", "num")
     yield Case("pillar.obfuscate")
     yield Case("pillar.obfuscate", "pkg", "nosuch")
-    yield Case("pillar.ls")
-    yield Case("pillar.raw")
-    yield Case("pillar.raw", "num")
-    yield Case("pillar.raw", "nosuch")
+    for fun in ("ls", "raw"):
+        yield Case(f"pillar.{fun}")
 
 
 def cases_of_config():
     yield Case("config.get", "pkg:apache")
-    yield Case("config.get", "id")
-    yield Case("config.get", "os")
     yield Case("config.get", "only_here:a")
     yield Case("config.get", "nosuch", 5)
     yield Case("config.get", "pkg:deep", merge="recurse")
     yield Case("config.get", "pkg", omit_pillar=True)
-    yield Case("config.get", "os", omit_grains=True)
-    yield Case("config.get", "only_here", omit_master=True)
-    yield Case("config.get", "hash_type")
     for value in ("os", "num", "only_here", "redis.host", "nosuch", "hash_type", "__role", "file_client"):
         yield Case("config.option", value)
-    yield Case("config.option", "nosuch", 5)
-    yield Case("config.option", "num", omit_pillar=True)
     yield Case("config.option", "os", omit_all=True)
     yield Case("config.option", "mongo.*", wildcard=True)
-    yield Case("config.option", "nosuch.*", wildcard=True)
-    yield Case("config.option", "n?m", wildcard=True, omit_opts=True)
     for value in ("pkg", "list", "num", "hash_type", "only_here", "redis.port", "nosuch"):
         yield Case("config.merge", value)
     yield Case("config.merge", "nosuch", {"a": 1})
-    yield Case("config.merge", "only_here", omit_master=True)
     for mode in (644, "0644", "0o1755", "'00755'", None, "keep"):
         yield Case("config.manage_mode", mode)
     for uri in ("salt://x", "https://x/y", "/path", "file:///x", "gopher://x"):
         yield Case("config.valid_fileproto", uri)
     yield Case("config.backup_mode")
-    yield Case("config.backup_mode", "minion")
     yield Case("config.dot_vals", "status")
 
 
 def cases_of_environ():
-    yield Case("environ.get", "NO_SUCH_VARIABLE")
     yield Case("environ.get", "NO_SUCH_VARIABLE", "default")
-    yield Case("environ.get", 5)
-    yield Case("environ.has_value", "NO_SUCH_VARIABLE")
     yield Case("environ.has_value", "PATH")
     yield Case("environ.has_value", "PATH", "nowhere")
-    yield Case("environ.has_value", 5)
-    yield Case("environ.item", "NO_SUCH_VARIABLE")
     yield Case("environ.item", ["NO_SUCH_VARIABLE", "OTHER"], None)
     yield Case("environ.item", 5)
     yield Case("environ.items", how=COMMON)
@@ -177,7 +143,6 @@ def cases_of_status():
         yield Case("status.diskusage", how=SHAPE)
         yield Case("status.all_status", how=COMMON)
     yield Case("status.diskusage", "/", how=SHAPE)
-    yield Case("status.diskusage", "/nosuch")
     yield Case("status.nproc")
     yield Case("status.version")
     yield Case("status.procs", how=COMMON)
@@ -189,8 +154,6 @@ def cases_of_status():
 def cases_of_disk():
     for fun in ("usage", "inodeusage", "percent"):
         yield Case(f"disk.{fun}", how=SHAPE)
-    yield Case("disk.usage", "z")
-    yield Case("disk.inodeusage", "z")
     yield Case("disk.percent", "/", how=SHAPE)
     yield Case("disk.percent", "/nosuch")
 
@@ -208,15 +171,11 @@ def cases_of_network():
         yield Case(f"network.{fun}", include_loopback=True, cidr="127.0.0.0/8")
         yield Case(f"network.{fun}", cidr="nonsense")
     yield Case("network.ip_addrs", type="private")
-    yield Case("network.ip_addrs", type="public")
     for fun in ("interface", "interface_ip", "hw_addr", "hwaddr"):
         yield Case(f"network.{fun}", "lo")
         yield Case(f"network.{fun}", "nosuch")
-    yield Case("network.subnets", "lo")
     yield Case("network.in_subnet", "127.0.0.0/8")
-    yield Case("network.in_subnet", "0.0.0.0/0")
     yield Case("network.in_subnet", "10.0.0.1/8")
-    yield Case("network.ip_in_subnet", "172.17.0.4", "172.16.0.0/12")
     yield Case("network.ip_in_subnet", ["1.2.3.4", "172.17.0.4"], "172.16.0.0/255.240.0.0")
     yield Case("network.ip_in_subnet", "nonsense", "172.16.0.0/12")
     for address in ("127.0.0.1", "10.1.2.3", "8.8.8.8", "::1", "fe80::1", "2600::1", "::ffff:1.2.3.4", "nonsense"):
@@ -230,8 +189,6 @@ def cases_of_cmd():
         yield Case(f"cmd.{fun}", "echo out; echo err >&2; exit 3", python_shell=True)
     yield Case("cmd.run", "env", clean_env=True, env=[{"ONE": "1"}, {"TWO": 2}], how=SHAPE)
     yield Case("cmd.run", "cat", stdin="given")
-    yield Case("cmd.run", "pwd", cwd="/")
-    yield Case("cmd.run_all", "echo out", how=SHAPE)
     yield Case("cmd.run_all", "exit 7", python_shell=True, how=SHAPE)
     yield Case("cmd.exec_code", "sh", "echo $((6 * 7))")
     yield Case("cmd.exec_code_all", "sh", "echo $((6 * 7)); exit 3", how=SHAPE)
@@ -263,7 +220,6 @@ def cases_of_file(folder):
     for path in [path for path in paths if not path.endswith("dangling")]:
         yield Case("file.stats", path)
     text, link, nosuch = str(folder / "text"), str(folder / "link"), str(folder / "nosuch")
-    yield Case("file.stats", text, "sha256")
     yield Case("file.stats", link, follow_symlinks=False)
     for path in (text, nosuch, str(folder)):
         yield Case("file.read", path)
@@ -275,8 +231,6 @@ def cases_of_file(folder):
     yield Case("file.readlink", link, True)
     for fun in ("readdir", "readlink"):
         yield Case(f"file.{fun}", "not/absolute")
-    yield Case("file.access", text, "q")
-    yield Case("file.access", text, 2)
     for found in ("three with", "  two ", "nothing of the kind"):
         yield Case("file.contains", text, found)
     yield Case("file.contains", nosuch, "x")

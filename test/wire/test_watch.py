@@ -15,7 +15,7 @@ from support import daemon as daemons
 from support.api import JSON, local
 from support.daemon import BINARY
 from support.process import TIMEOUT, wait_until
-from support.rest import api_of, login, serving, session
+from support.rest import api_of, login, serving
 
 
 class Watch:
@@ -85,13 +85,3 @@ def test_a_wrong_token_and_a_missing_service_are_named(start):
     daemon.stop()
     gone = daemons.run("--watch", env=env)
     assert gone.returncode == 1 and gone.stderr.count("\n") == 1
-
-
-def test_a_logout_ends_the_watch(start):
-    serves = serving()
-    daemon = start(serves)
-    token = login(api_of(serves))
-    with watching("--config", daemon.config_path, env={"SALTAPI_TOKEN": token}) as watch:
-        daemon.await_log("fun=events")
-        assert api_of(serves).request("POST", "/logout", headers=session(token)).status == 200
-        assert watch.end()[0] == 1
