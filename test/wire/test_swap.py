@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Reloads and changes of the binary under load. No request fails, and every stream ends with a close."""
 
-import concurrent.futures
-import contextlib
 import http.client
-import json
 import select
 import shutil
 import signal
-import socket
 import threading
 import time
 
 import pytest
 from support import daemon as daemons
-from support.api import JSON, Api, local
-from support.jobs import runner
+from support.api import JSON, Api
 from support.ledger import Ledger, await_answers, load, over_fastcgi, over_http
 from support.process import TIMEOUT, free_port, wait_until
 from support.rest import login, session
@@ -141,32 +136,3 @@ def test_no_request_fails_and_no_stream_ends_during_reloads(unit, front, directo
     for one in heard:
         one.join(TIMEOUT)
     assert [one.end for one in heard] == [(1001, "the server stops"), "whole"] * (LISTENERS // 2)
-
-
-def test_the_new_process_answers_requests_that_arrive_during_the_shutdown(unit, directory, capsys):
-    token = login(unit.http)
-    ways = [over_fastcgi(unit.address), over_http(unit.http, headers=session(token))]
-    ledger, old = Ledger(directory), unit.pid
-    with concurrent.futures.ThreadPoolExecutor(20) as pool:
-        slow = [pool.submit(way, json.dumps([local("test.sleep", arg=[5])])) for way in ways]
-        wait_until(lambda: len(runner(unit.address, "jobs.active")) == len(ways), "both jobs run")
-        swapped = pool.submit(unit.replace)
-        wait_until(lambda: "ending" in unit.log(), "it was told to end")
-        late = [pool.submit(ledger.send, way) for way in ways * 8]
-        assert swapped.result() == 0 and unit.pid != old
-        assert [one.result()[0] for one in slow] == [200, 200]
-        assert [one.result() for one in late] == ["answered"] * len(late)
-    nobody_failed(ledger, "a swap that waits for two jobs", capsys)
-
-
-def test_a_socket_from_systemd_gets_a_long_accept_queue(unit):
-    with open("/proc/sys/net/core/somaxconn") as limit:
-        many = min(1000, int(limit.read()))
-    over_fastcgi(unit.address)("[]")
-    with contextlib.ExitStack() as connections:
-        unit.send_signal(signal.SIGSTOP)
-        connections.callback(unit.send_signal, signal.SIGCONT)
-        for _ in range(many):
-            one = connections.enter_context(socket.socket(socket.AF_UNIX))
-            one.setblocking(False)
-            one.connect(unit.address)
