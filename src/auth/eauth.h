@@ -54,7 +54,7 @@ class RefusalTime {
 
   [[nodiscard]] SteadyTime::duration of(SteadyTime::duration passed);
 
-  /// Sleeps until the caller may answer a refusal whose check began at `begun`.
+  /// Sleeps until the caller may reply that the login is refused. `begun` is the time when the check began.
   void wait(SteadyTime begun);
 
  private:

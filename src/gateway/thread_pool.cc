@@ -15,7 +15,7 @@
 
 namespace rest_fcgi::gateway {
 
-/// An io_context that at most one thread at a time runs. The pool's mutex guards the other members.
+/// An io_context. At most one thread at a time runs it. The pool's mutex guards the members after `work`.
 struct ThreadPool::Loop {
   asio::io_context context{1};
   asio::executor_work_guard<Executor> work = asio::make_work_guard(context);

@@ -335,8 +335,8 @@ class Redactor {
     // The last name before `at`. Only blanks, quotation marks, backslashes and `]` stand between the name and
     // `at`.
     Span name;
-    // Whether a blank has followed the name. Only the first blank after an option such as `--password` is
-    // tried as its end.
+    // Whether a blank has followed the name. The value of an option such as `--password` begins after the first
+    // blank, so later blanks are not tried.
     bool is_asked = false;
     for (std::size_t at = 0; at < text_.size(); ++at) {
       const char byte = text_[at];

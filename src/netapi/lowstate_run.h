@@ -45,9 +45,10 @@ auto guarded(const Call& call) -> decltype(call()) {
 
 struct AdmissionOptions {
   SteadyTime deadline;
-  bool own = false;  ///< Whether this program chose the client. `netapi_enable_clients` then does not apply.
-  /// Checks that `user` may send requests from the client's address. Without a function, all addresses are
-  /// allowed.
+  /// Whether this program chose Salt's client, such as `local`. `netapi_enable_clients` then does not apply.
+  bool own = false;
+  /// Checks that `user` may send requests from the address of this request. If the function is absent, all
+  /// addresses are allowed.
   std::function<Result<void>(std::string_view user)> check_address{};
 };
 

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-// If the write-ahead log has at least this number of pages, SQLite has to write it from its beginning again.
+// The length of the write-ahead log in pages after which SQLite has to use the file from its start again.
 constexpr std::int64_t kLongLog = 32'768;
 
 }  // namespace

@@ -196,7 +196,8 @@ TEST_CASE("one process delivers the rows of all, and another takes over after it
   CHECK(other->get_jid(jid_number(1))->at(0).ret.text() == "\"second\"");
   failing.fail();
   failing.save(2);
-  // The cache `failing` delivers for `other`, so a read of `other` gets the delivery's error.
+  // Both caches share the outbox. The object `failing` sends it to etcd and fails, so `other` cannot read the
+  // job.
   CHECK_FALSE(other->get_load(jid_number(2)).ok());
   failing.cache.reset();
   failing.recover();

@@ -14,8 +14,9 @@
 
 namespace rest_fcgi::netapi {
 
-/// Makes Salt's `rest_cherrypy`, with JSON and YAML. The session is a token of the master, in a cookie or in
-/// X-Auth-Token. A whole request is checked before any part of the request runs.
+/// Makes an application that replies as Salt's `rest_cherrypy` does, with JSON and YAML. The session is a
+/// token of the master, in a cookie or in X-Auth-Token. A whole request is checked before any part of the
+/// request runs.
 ///
 /// The event streams are registered in `streams`. REQUIRES: `streams` uses the same `client`. The front end
 /// sets `rest_fcgi.streams` or `rest_fcgi.websocket` to `1` if it can send event streams or WebSockets.
@@ -27,13 +28,15 @@ namespace rest_fcgi::netapi {
                                                            std::shared_ptr<StreamRegistry> streams,
                                                            const Clock& clock);
 
-/// Makes Salt's `rest_tornado` (saltnado). Errors: the errors of `make_rest_cherrypy`.
+/// Makes an application that replies as Salt's `rest_tornado` (saltnado) does. Errors: the errors of
+/// `make_rest_cherrypy`.
 [[nodiscard]] Result<http::Application> make_rest_tornado(const RestTornadoOptions& options,
                                                           std::shared_ptr<const client::NetapiClient> client,
                                                           std::shared_ptr<StreamRegistry> streams,
                                                           const Clock& clock);
 
-/// Makes Salt's `rest_wsgi`, which answers a POST of lowstate to `/` with `{"return": [...]}`. All chunks are
+/// Makes an application that replies as Salt's `rest_wsgi` does: to a POST of lowstate to `/`, with
+/// `{"return": [...]}`. All chunks are
 /// checked before one of them runs. If a chunk fails, `completed` has the results of earlier chunks, and
 /// `partial` has the results of the failed chunk. Without PATH_INFO, the path comes from REQUEST_URI.
 [[nodiscard]] http::Application make_rest_wsgi(const Options& options,

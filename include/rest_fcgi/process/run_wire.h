@@ -57,7 +57,7 @@ struct Reply {
     /// The program ended, but child processes still run. rest_fcgi_run ends these processes when rest_fcgi
     /// closes its end of the socket.
     exited,
-    /// The program and all its child processes ended. `ended`, `timed_out` and `stopped` are the last reply.
+    /// The program and all its child processes ended. No reply follows `ended`, `timed_out` or `stopped`.
     ended,
     timed_out,  ///< rest_fcgi_run ended the program at its time limit.
     /// rest_fcgi_run ended the program, because rest_fcgi closed its end of the socket or rest_fcgi_run got

@@ -63,11 +63,11 @@ enum class Durability {
 
 /// A selection of jobs, sorted by jid, which is the order of time. An empty text sets no condition.
 struct JobQuery {
-  std::string first{};        ///< The smallest jid of the selection.
-  std::string last{};         ///< The greatest jid of the selection.
-  std::string after{};        ///< A jid. The query selects only greater jids.
-  std::string before{};       ///< A jid. The query selects only smaller jids.
-  std::string fun{};          ///< A function. The query selects only jobs that call only this function.
+  std::string first{};        ///< Selects this jid and greater jids.
+  std::string last{};         ///< Selects this jid and smaller jids.
+  std::string after{};        ///< Selects only jids that are greater than this jid.
+  std::string before{};       ///< Selects only jids that are smaller than this jid.
+  std::string fun{};          ///< Selects only jobs whose only function is this one.
   bool newest_first = false;  ///< Whether the newest job comes first. If false, the oldest job comes first.
 };
 

@@ -42,8 +42,8 @@ struct Engine {
   Jobs& jobs;
 };
 
-/// The job of a function call. Salt passes these values to functions with `**kwargs`, for example as
-/// `__pub_fun`. Borrows its texts.
+/// The values of a job that Salt passes to functions with `**kwargs`, for example the function's name as
+/// `__pub_fun`. The object borrows its texts.
 struct JobContext {
   std::string_view jid;
   std::string_view fun;  ///< The called function. A job may have several functions.

@@ -252,7 +252,8 @@ Result<ScriptSettings> script_settings(const ModuleOptions& options) {
   ScriptSettings settings{options.script_timeout, {}};
   std::string user = options.script_user;
   const bool is_here = ProgramRunner(options.run_helper).is_here();
-  if (user.empty() && !is_here) {  // rest_fcgi_run starts the script, and sets the variables of its own user.
+  // If rest_fcgi_run starts the script, the script gets the environment variables (HOME, USER) of its user.
+  if (user.empty() && !is_here) {
     settings.program.environment = {kPath, "LANG=C.UTF-8"};
     settings.program.inherit = true;
     return settings;

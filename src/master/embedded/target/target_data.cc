@@ -150,8 +150,9 @@ Result<void> DataMatcher::compile_patterns() {
       first_error = regex.error();
     }
   }
-  // The expression must have at least one valid pattern. `a:(b:c)` is accepted, because `(b:c)` is a valid
-  // pattern, although `c)` is not.
+  // Each `:` may separate the key from the pattern. The expression is accepted if one of these patterns is
+  // valid. `a:(b:c)` is accepted: the pattern after the first `:`, `(b:c)`, is valid; the other, `c)`, is
+  // not.
   const bool has_value =
       std::any_of(ends.begin(), ends.end(), [this](std::size_t end) { return patterns_.contains(end); });
   if (has_value || ends.empty()) return {};

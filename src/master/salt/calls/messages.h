@@ -65,8 +65,9 @@ struct PublishLoad {
 [[nodiscard]] WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller,
                                     const master::Started* job = nullptr);
 
-/// Returns the load that requests a token for credentials, or the owner of a token. REQUIRES: the credentials
-/// are of the kind eauth or token.
+/// Returns the load of a request to the master. For credentials of the kind eauth, the load asks for a new
+/// token. For credentials of the kind token, the load asks who owns the token. REQUIRES: the credentials have
+/// one of these kinds.
 [[nodiscard]] WipedBytes token_load(const auth::Credentials& credentials);
 
 /// Returns the load of a ping. The master sends this load back unchanged.

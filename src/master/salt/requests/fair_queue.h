@@ -43,7 +43,8 @@ struct PoolOptions {
   std::size_t worker_threads = 5;            ///< Salt's `worker_threads`: the number of the master's workers.
   /// The largest number of threads that wait for a connection. Further requests get the error `unavailable`.
   std::size_t max_waiting = 1024;
-  /// The largest number of threads that wait for the check of a login. The same limit applies to tokens.
+  /// The largest number of threads that wait until the master has checked a login. A second limit of this
+  /// size applies to threads that wait until the master has checked a token.
   std::size_t max_waiting_logins = 64;
   /// The largest reply in bytes. A larger reply closes the connection.
   std::size_t max_answer_size = std::size_t{256} << 20;
