@@ -60,15 +60,6 @@ def test_a_required_client_certificate_must_be_valid(serve, directory, authoriti
         assert f"the client's certificate is refused: {why}" in daemon.log()
 
 
-def test_an_optional_client_certificate_must_be_valid_if_sent(serve, directory, authorities):
-    right, wrong = authorities
-    _, port = serve(ssl_cert_reqs="CERT_OPTIONAL", ssl_ca_certs=str(right.certificate))
-    assert get(directory, port) == 200
-    assert get(directory, port, *right.client(PROXY)) == 200
-    assert get(directory, port, *wrong.client(PROXY)) == REFUSED
-    assert get(directory, port, *right.client(PROXY, days=-1)) == REFUSED
-
-
 @pytest.mark.parametrize("mode", ["CERT_REQUIRED", "CERT_OPTIONAL"])
 def test_the_common_name_must_be_allowed(serve, directory, authorities, mode):
     right, wrong = authorities

@@ -4,6 +4,7 @@
 Acknowledged data is the jid of an asynchronous job, a token and a logout (deploy/operate.md).
 Lost synchronous jobs are counted and printed. CUTS sets the number of power cuts."""
 
+import collections
 import contextlib
 import http.client
 import itertools
@@ -120,35 +121,28 @@ def live_and_lose_power(daemon, port, disk, life, chance):
 
 
 class Tally:
-    """Counts of acknowledged and of found data, over all disks."""
+    """Counts of acknowledged and of lost data, over all disks."""
 
     def __init__(self):
-        self.cuts = 0
-        self.jobs, self.words, self.tokens, self.ended = ([0, 0] for _ in range(4))
-        self.oldest = 0
+        self.cuts, self.oldest = 0, 0
+        self._acknowledged, self._lost = collections.Counter(), collections.Counter()
 
     def count(self, acknowledged, session, jobs, words=None):
         """Adds the result of one power cut. Without `words`, no synchronous job was looked up."""
-        wrong = Answered()
-        wrong.jobs = acknowledged.jobs.keys() - jobs
-        wrong.words = acknowledged.words.keys() - (words or set())
-        wrong.tokens = [token for token in acknowledged.tokens if not session.is_good(token)]
-        wrong.ended = [token for token in acknowledged.ended if session.is_good(token)]
-        for name, lost in vars(wrong).items():
-            sums, total = getattr(self, name), len(getattr(acknowledged, name))
-            sums[0] += total
-            sums[1] += total - len(lost)
-            assert name == "words" or not lost, f"{len(lost)} of {total} {name} are lost: {sorted(lost)[:5]}"
+        lost = Answered()
+        lost.jobs = acknowledged.jobs.keys() - jobs
+        lost.words = set() if words is None else acknowledged.words.keys() - words
+        lost.tokens = [token for token in acknowledged.tokens if not session.is_good(token)]
+        lost.ended = [token for token in acknowledged.ended if session.is_good(token)]
+        for name, missing in vars(lost).items():
+            self._acknowledged[name] += len(getattr(acknowledged, name))
+            self._lost[name] += len(missing)
+            assert name == "words" or not missing, f"{len(missing)} {name} are lost: {sorted(missing)[:5]}"
 
     def __str__(self):
-        lost = self.words[0] - self.words[1]
-        age = f", the oldest {1000 * self.oldest:.0f} ms old" if lost else ""
-        synchronous = f"; {self.words[0]} synchronous jobs answered, {lost} lost{age}" if self.words[1] else ""
-        return (
-            f"{self.cuts} power cuts: {self.jobs[0]} asynchronous jobs acknowledged, {self.jobs[1]} found; "
-            f"{self.tokens[0]} tokens given, {self.tokens[1]} good; {self.ended[0]} logouts, {self.ended[1]} held"
-            f"{synchronous}"
-        )
+        names = {"jobs": "asynchronous jobs", "words": "synchronous jobs", "tokens": "tokens", "ended": "logouts"}
+        counts = "; ".join(f"{self._acknowledged[key]} {name} acknowledged, {self._lost[key]} lost" for key, name in names.items())
+        return f"{self.cuts} power cuts: {counts}; the oldest lost job was {1000 * self.oldest:.0f} ms old"
 
 
 @pytest.fixture
