@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -9,7 +8,6 @@
 #include "../../support/captured_log.h"
 #include "../../support/embedded_engine.h"
 #include "../../support/holds.h"
-#include "../../support/temp_dir.h"
 
 namespace rest_fcgi::embedded {
 namespace {
@@ -187,17 +185,6 @@ TEST_CASE("targets of rules that match no minion are reported") {
        {"web*", "ms-9", "L@a,b", "E@ms-\\d\\d", "G@role:nosuch", "ms-0 and ms-1"}) {
     CHECK(unmatched_in(engine, rule(target, {"test.ping"})) == " " + target);
   }
-}
-
-TEST_CASE("functions of a module that cannot be loaded are not reported") {
-  const test::TempDir dir;
-  std::ofstream(dir.path() / "broken.py") << "import nosuch_module_of_python\n\ndef run():\n    return 1\n";
-  std::ofstream(dir.path() / "whole.py") << "def run():\n    return 1\n";
-  Options options;
-  options.modules.module_dirs = {dir.path()};
-  const EmbeddedEngine engine(options);
-  CHECK(unmatched_in(engine, rule("", {"broken.run", "broken.other", "whole.run", "whole.other"})) ==
-        " whole.other");
 }
 
 }  // namespace rest_fcgi::embedded

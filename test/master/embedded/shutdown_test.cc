@@ -79,37 +79,3 @@ TEST_CASE("a caller gets the interrupted return of a shutdown") {
   CHECK((**runner_ret).ret.text() == kInterruptedText);
   CHECK((**runner_ret).data.text().find("\"success\": false") != std::string::npos);
 }
-
-TEST_CASE("an interrupted call records no further return") {
-  const test::CapturedLog log;
-  EmbeddedEngine engine;
-  std::string jid;
-  {
-    const auto job = engine.publish_async(
-        engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"));
-    REQUIRE(job);
-    jid = job->jid;
-  }
-  CHECK(engine.runtime->shutdown(now()) == 1);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  CHECK(lookup(engine, jid) == format(R"({{"ms-0": {}}})", kInterruptedText));
-}
-
-TEST_CASE("after a shutdown jobs for workers are refused") {
-  EmbeddedEngine engine;
-  engine.runtime->shutdown(EmbeddedEngine::soon());
-  const auto refused =
-      engine.publish_async(engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.ping")"));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::unavailable);
-}
-
-TEST_CASE("an engine that is destroyed without a shutdown stops running calls") {
-  EmbeddedEngine engine;
-  REQUIRE(engine.publish_async(
-      engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [600])")));
-  const SteadyTime before = now();
-  engine.master.reset();
-  engine.runtime.reset();
-  CHECK(now() - before < std::chrono::seconds(20));
-}

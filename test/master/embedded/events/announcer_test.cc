@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/events/announcer.h"
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -10,9 +9,9 @@
 #include "../../../support/captured_log.h"
 #include "../../../support/embedded_engine.h"
 #include "../../../support/holds.h"
+#include "../jobs/failing_cache.h"
 #include "../jobs/load.h"
 #include "master/embedded/jobs/jobs.h"
-#include "read_events.h"
 
 using namespace rest_fcgi;
 using test::EmbeddedEngine;
@@ -20,9 +19,9 @@ using test::holds;
 
 namespace {
 
-using test::kAll;
-using test::read;
 using Reader = std::unique_ptr<master::EventReader>;
+
+const master::EventPermit kAll{auth::EventScope::all, "fred"};
 
 Reader listen(EmbeddedEngine& engine, const master::EventPermit& permit = kAll) {
   auto reader = engine.master->events(permit, {});
@@ -34,6 +33,17 @@ std::vector<master::EventPtr> read(master::EventReader& reader) {
   std::vector<master::EventPtr> events;
   const auto done = reader.read(events, 1 << 20, nullptr);
   if (!done) FAIL(done.error().message);
+  return events;
+}
+
+/// Waits until there are `count` events.
+std::vector<master::EventPtr> read(master::EventReader& reader, std::size_t count) {
+  std::vector<master::EventPtr> events;
+  CHECK(test::eventually([&] {
+    if (const auto done = reader.read(events, 1 << 20, nullptr); !done) FAIL(done.error().message);
+    return events.size() >= count;
+  }));
+  CHECK(events.size() == count);
   return events;
 }
 
@@ -104,19 +114,6 @@ TEST_CASE("events of a compound job have maps by function") {
               R"("retcode": {"test.ping": 0, "nosuch.fun": )"));
 }
 
-TEST_CASE("jobs on worker threads have the same events, each once") {
-  EmbeddedEngine engine;
-  const Reader reader = listen(engine);
-  const auto job = engine.publish_async(
-      engine.permit(R"("client": "local_async", "tgt": "*", "fun": "test.sleep", "arg": [0])"));
-  REQUIRE(job);
-  const auto events = read(*reader, 4);
-  CHECK(events.at(0)->tag() == format("salt/job/{}/new", job->jid));
-  const std::string all = tags(events);
-  for (const char* id : {"ms-0", "ms-1", "ms-2"})
-    CHECK(holds(all, format("salt/job/{}/ret/{}\n", job->jid, id)));
-}
-
 TEST_CASE("an asynchronous job is saved at once, and starts when its gate is destroyed") {
   EmbeddedEngine engine;
   const Reader reader = listen(engine);
@@ -136,50 +133,45 @@ TEST_CASE("an asynchronous job is saved at once, and starts when its gate is des
   CHECK(tags(read(*reader, 2)) == format("{0}/new\n{0}/ret\n", runner->tag));
 }
 
-TEST_CASE("interrupted and orphaned jobs have an event for each return") {
+TEST_CASE("an interrupted job has an event for each return") {
+  EmbeddedEngine engine;
   const test::CapturedLog log;
-  SUBCASE("the engine shut down") {
-    EmbeddedEngine engine;
-    const Reader reader = listen(engine);
-    const auto job = engine.publish_async(
-        engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"));
-    const auto runner =
-        engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
-    REQUIRE(job);
-    REQUIRE(runner);
-    CHECK(engine.runtime->shutdown(std::chrono::steady_clock::now()) == 2);
-    const auto events = read(*reader);
-    const std::string all = tags(events);
-    REQUIRE(events.size() == 4);
-    CHECK(holds(all, format("salt/job/{}/ret/ms-0\n", job->jid)));
-    CHECK(holds(all, runner->tag + "/ret\n"));
-    CHECK(holds(events[2]->data(), "the engine shut down"));
-    CHECK(holds(events[3]->data(), "the engine shut down"));
-  }
-  SUBCASE("its process has gone") {
-    returner::Load load = test::load_of("20261120230610043746");
-    const auto events = std::make_shared<master::EventLog>(system_clock());
-    const auto reader = events->reader(kAll);
-    REQUIRE(reader);
-    const std::shared_ptr<store::Store> store = *store::Store::open({});
-    embedded::Jobs jobs(*returner::Returners::make({}, store, system_clock()), store, system_clock(), {},
-                        std::make_shared<embedded::Announcer>(events, system_clock()));
-    embedded::RunningTable table(store);
-    REQUIRE(table.add(load, ""));
-    load.jid = "20261120230610043747";
-    load.fun = Json::string("runner.test.sleep");
-    load.minions = {jobs.master_id()};
-    REQUIRE(table.add(load, ""));
-    REQUIRE(store->execute("UPDATE running_job SET start = 1"));
-    for (int look = 0; look < 2; ++look) CHECK(jobs.active().empty());
-    const auto all = read(**reader);
-    CHECK(tags(all) ==
-          "salt/job/20261120230610043746/new\nsalt/job/20261120230610043746/ret/ms-0\n"
-          "salt/job/20261120230610043746/ret/ms-1\nsalt/run/20261120230610043747/new\n"
-          "salt/run/20261120230610043747/ret\n");
-    CHECK(holds(all.at(1)->data(), "is gone"));
-    CHECK(all.at(1)->user() == "fred");
-  }
+  const Reader reader = listen(engine);
+  const auto job = engine.publish_async(
+      engine.permit(R"("client": "local_async", "tgt": "ms-0", "fun": "test.sleep", "arg": [600])"));
+  const auto runner =
+      engine.runner_async(engine.permit(R"("client": "runner_async", "fun": "test.sleep", "arg": [600])"));
+  REQUIRE(job);
+  REQUIRE(runner);
+  CHECK(engine.runtime->shutdown(std::chrono::steady_clock::now()) == 2);
+  const auto events = read(*reader);
+  REQUIRE(events.size() == 4);
+  CHECK(holds(tags(events), format("salt/job/{}/ret/ms-0\n", job->jid)));
+  CHECK(holds(tags(events), runner->tag + "/ret\n"));
+  CHECK(holds(events[2]->data(), "the engine shut down"));
+  CHECK(holds(events[3]->data(), "the engine shut down"));
+}
+
+TEST_CASE("a job of a process that died has its events once") {
+  const test::CapturedLog log;
+  const auto events = std::make_shared<master::EventLog>(system_clock());
+  const auto reader = events->reader(kAll);
+  REQUIRE(reader);
+  const std::shared_ptr<store::Store> store = *store::Store::open({});
+  embedded::Jobs jobs(*returner::Returners::make({}, store, system_clock()), store, system_clock(), {},
+                      std::make_shared<embedded::Announcer>(events, system_clock()));
+  test::leave_orphan(store, test::load_of("20261120230610043746"));
+  returner::Load runner = test::load_of("20261120230610043747", {jobs.master_id()});
+  runner.fun = Json::string("runner.test.sleep");
+  test::leave_orphan(store, runner);
+  for (int look = 0; look < 2; ++look) CHECK(jobs.active().empty());
+  const auto all = read(**reader);
+  CHECK(tags(all) ==
+        "salt/job/20261120230610043746/new\nsalt/job/20261120230610043746/ret/ms-0\n"
+        "salt/job/20261120230610043746/ret/ms-1\nsalt/run/20261120230610043747/new\n"
+        "salt/run/20261120230610043747/ret\n");
+  CHECK(holds(all.at(1)->data(), "is gone"));
+  CHECK(all.at(1)->user() == "fred");
 }
 
 TEST_CASE("runners and wheels have Salt's events") {
@@ -273,30 +265,11 @@ TEST_CASE("a reload announces new and removed minions") {
 namespace {
 
 /// A job cache of several hosts. The test acts as the other hosts.
-class SharedCache : public returner::Returner, public returner::Watch {
+class SharedCache : public test::FailingCache {
  public:
-  Result<bool> prep_jid(std::string_view) override { return true; }
-  Result<void> save_load(returner::Load, returner::Durability) override { return {}; }
-  Result<void> save_job(const returner::Load&, std::span<const returner::ReturnView>) override { return {}; }
-  Result<void> save_minions(std::string_view, const std::vector<std::string>&) override { return {}; }
-  Result<void> returner(std::string_view, returner::JobReturn) override { return {}; }
-  Result<std::optional<returner::Load>> get_load(std::string_view) const override { return none(); }
-  Result<std::vector<returner::JobReturn>> get_jid(std::string_view) const override { return none(); }
-  Result<void> get_jids(const returner::JobQuery&, const returner::LoadVisitor&) const override {
-    return none();
-  }
-  Result<void> flush() override { return {}; }
   Result<std::unique_ptr<returner::Watch>> watch(returner::ClusterListener& its_listener) override {
     listener = &its_listener;
-    return std::unique_ptr<returner::Watch>(new Forward(*this));
-  }
-
-  Result<void> start(SteadyTime) override {
-    if (is_down) return Error{ErrorKind::unavailable, "no member answers"};
-    return {};
-  }
-  void publish(std::string_view tag, const Json&, std::string_view user) override {
-    published += format("{} {}\n", tag, user);
+    return std::unique_ptr<returner::Watch>(new CacheWatch(*this));
   }
 
   returner::ClusterListener* listener = nullptr;
@@ -304,15 +277,17 @@ class SharedCache : public returner::Returner, public returner::Watch {
   bool is_down = false;
 
  private:
-  struct Forward : returner::Watch {
-    explicit Forward(SharedCache& its_cache) : cache(its_cache) {}
-    Result<void> start(SteadyTime deadline) override { return cache.start(deadline); }
-    void publish(std::string_view tag, const Json& data, std::string_view user) override {
-      cache.publish(tag, data, user);
+  struct CacheWatch : returner::Watch {
+    explicit CacheWatch(SharedCache& its_cache) : cache(its_cache) {}
+    Result<void> start(SteadyTime) override {
+      if (cache.is_down) return Error{ErrorKind::unavailable, "no member answers"};
+      return {};
+    }
+    void publish(std::string_view tag, const Json&, std::string_view user) override {
+      cache.published += format("{} {}\n", tag, user);
     }
     SharedCache& cache;
   };
-  static Error none() { return {ErrorKind::internal, "nothing is kept"}; }
 };
 
 }  // namespace
@@ -365,13 +340,4 @@ TEST_CASE("events of a watched job cache are announced once") {
   const auto refused = announcer.reader(kAll, {});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "no member answers");
-}
-
-TEST_CASE("a listener with the scope own gets events of its own jobs only") {
-  EmbeddedEngine engine;
-  const Reader ann = listen(engine, {auth::EventScope::own, "ann"});
-  (void)engine.publish(R"("client": "local", "tgt": "ms-0", "fun": "test.ping")");
-  (void)engine.runner(R"("fun": "test.arg")");
-  REQUIRE(engine.master->fire_event("x", Json::empty_object(), nullptr, EmbeddedEngine::soon()));
-  CHECK(read(*ann).empty());
 }

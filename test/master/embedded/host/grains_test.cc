@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/host/grains.h"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <functional>
 #include <string>
 
 #include <doctest/doctest.h>
 
-#include "../../../support/temp_dir.h"
 #include "rest_fcgi/core/json_document.h"
 
 namespace rest_fcgi::embedded {
@@ -42,23 +38,6 @@ TEST_CASE("write_cpu_grains counts processors, and takes model and flags of the 
   CHECK(cpu("") == R"({"num_cpus": 0, "cpu_model": "Unknown", "cpu_flags": []})");
 }
 
-TEST_CASE("write_memory_grains writes MiB, and 0 for missing values") {
-  const auto memory = [](std::string_view text) {
-    return written([text](JsonWriter& writer) { write_memory_grains(writer, text); });
-  };
-  CHECK(memory("MemTotal:       24684096 kB\nSwapTotal: 1048575 kB\nMemFree:\nOther\n") ==
-        R"({"mem_total": 24105, "swap_total": 1023})");
-  CHECK(memory("") == R"({"mem_total": 0, "swap_total": 0})");
-}
-
-TEST_CASE("write_firmware_grains writes the files that can be read") {
-  const test::TempDir dir;
-  (void)dir.write("bios_version", "1.2 \n");
-  (void)dir.write("product_uuid", "ABCD-1\n");
-  CHECK(written([&dir](JsonWriter& writer) { write_firmware_grains(writer, dir.path().string()); }) ==
-        R"({"biosversion": "1.2", "uuid": "abcd-1"})");
-}
-
 TEST_CASE("write_virtual_grains recognizes containers and virtual machines by Salt's names") {
   CHECK(virtual_of({}) == R"({"virtual": "physical"})");
   CHECK(virtual_of({"docker", "", true}) == R"({"virtual": "container", "virtual_subtype": "Docker"})");
@@ -81,12 +60,8 @@ TEST_CASE("the first name on the line of /etc/hosts is the fully qualified one")
   CHECK(names.addresses[0].text() == "10.0.0.4");
   CHECK(names.addresses[1].text() == "10.0.0.5");
   CHECK(names.addresses[2].text() == "fd00::5");
-}
-
-TEST_CASE("a host that is not in /etc/hosts has its own name and no address") {
-  const HostNames names = names_in("127.0.0.1 localhost\n", "web");
-  CHECK(names.fqdn == "web");
-  CHECK(names.addresses.empty());
+  CHECK(names_in("127.0.0.1 localhost\n", "web").fqdn == "web");
+  CHECK(names_in("127.0.0.1 localhost\n", "web").addresses.empty());
 }
 
 TEST_CASE("the domain is the part after the first dot of a fully qualified name") {
@@ -117,18 +92,6 @@ TEST_CASE("write_address_grains lists addresses by interface, the secondary ones
         R"("ipv4": ["10.0.0.1", "10.0.0.2", "10.0.1.1"], "ipv6": ["fd00::1", "fd00::2"]})");
 }
 
-TEST_CASE("this host has a loopback interface with its address") {
-  const std::vector<NetworkInterface> all = network_interfaces();
-  const auto lo =
-      std::find_if(all.begin(), all.end(), [](const NetworkInterface& one) { return one.name == "lo"; });
-  REQUIRE(lo != all.end());
-  CHECK(lo->hw_addr == "00:00:00:00:00:00");
-  if (!lo->addresses.empty()) {
-    CHECK(lo->addresses[0].address.text() == "127.0.0.1");
-    CHECK(lo->addresses[0].prefix == 8);
-  }
-}
-
 TEST_CASE("a gateway grain is an address, true for a route without one, or false") {
   const auto gateways = [](std::string_view route, std::string_view ipv6_route) {
     return written([&](JsonWriter& writer) { write_gateway_grains(writer, route, ipv6_route); });
@@ -150,36 +113,6 @@ TEST_CASE("a gateway grain is an address, true for a route without one, or false
   CHECK(gateways("", zeros + " 00 " + zeros + " 00 " + zeros +
                          " 00000400 00000002 00000000 00000001     tun0\n") ==
         R"({"ip_gw": true, "ip4_gw": false, "ip6_gw": true})");
-}
-
-TEST_CASE("write_dns_grain lists name servers by IP version") {
-  CHECK(written([](JsonWriter& writer) {
-          write_dns_grain(
-              writer,
-              "# comment\nnameserver 10.0.0.53 ; near\nnameserver fd00::53\nnameserver nonsense\n"
-              "search a.example b.example\noptions rotate\ndomain example\nsortlist 10.0.0.0\nnameserver\n");
-        }) == R"({"dns": {"nameservers": ["10.0.0.53", "fd00::53"], "ip4_nameservers": ["10.0.0.53"], )"
-              R"("ip6_nameservers": ["fd00::53"], "sortlist": ["10.0.0.0"], "domain": "example", )"
-              R"("search": ["a.example", "b.example"], "options": ["rotate"]}})");
-}
-
-TEST_CASE("host_grains has values of this process and this host") {
-  JsonDocument grains;
-  REQUIRE(grains.parse(host_grains().text()));
-  const auto grain = [&grains](std::string_view name) {
-    return grains.root().find(name).value_or(JsonValue());
-  };
-  CHECK(grain("pid").integer() == ::getpid());
-  CHECK(grain("uid").integer() == ::geteuid());
-  for (const char* name : {"username", "groupname", "path", "shell", "init", "osarch", "kernelversion",
-                           "fqdn", "virtual", "host", "nodename", "localhost", "kernel", "kernelrelease",
-                           "cpuarch", "os", "os_family", "osfullname"}) {
-    CAPTURE(name);
-    CHECK_FALSE(grain(name).text().empty());
-  }
-  CHECK(grain("systempath").size() > 0);
-  CHECK(grain("ip_interfaces").find("lo").has_value());
-  CHECK(grain("osrelease_info").is(JsonValue::Kind::array));
 }
 
 }  // namespace

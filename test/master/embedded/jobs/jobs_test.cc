@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "master/embedded/jobs/jobs.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +9,7 @@
 
 #include "../../../support/captured_log.h"
 #include "../../../support/embedded_engine.h"
-#include "../../../support/fork_alone.h"
-#include "../../../support/temp_dir.h"
+#include "failing_cache.h"
 #include "load.h"
 #include "rest_fcgi/core/format.h"
 #include "rest_fcgi/master/embedded/embedded.h"
@@ -25,29 +17,10 @@
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
 using test::kJid;
+using test::leave_orphan;
 using test::load_of;
 
 namespace {
-
-class FullCache : public returner::Returner {
- public:
-  Result<bool> prep_jid(std::string_view) override { return true; }
-  Result<void> save_load(returner::Load, returner::Durability) override { return full(); }
-  Result<void> save_job(const returner::Load&, std::span<const returner::ReturnView>) override {
-    return full();
-  }
-  Result<void> save_minions(std::string_view, const std::vector<std::string>&) override { return full(); }
-  Result<void> returner(std::string_view, returner::JobReturn) override { return full(); }
-  Result<std::optional<returner::Load>> get_load(std::string_view) const override { return full(); }
-  Result<std::vector<returner::JobReturn>> get_jid(std::string_view) const override { return full(); }
-  Result<void> get_jids(const returner::JobQuery&, const returner::LoadVisitor&) const override {
-    return full();
-  }
-  Result<void> flush() override { return full(); }
-
- private:
-  static Error full() { return {ErrorKind::unavailable, "the disk is full"}; }
-};
 
 std::shared_ptr<RunningJob> job_of(std::string jid) {
   return std::make_shared<RunningJob>(load_of(std::move(jid)), "", [](const returner::Load&, std::size_t) {});
@@ -64,48 +37,8 @@ std::unique_ptr<returner::Returners> memory() {
 }
 
 std::unique_ptr<returner::Returners> full_cache() {
-  return returner::Returners::of("full", std::make_unique<FullCache>());
+  return returner::Returners::of("full", std::make_unique<test::FailingCache>());
 }
-
-void leave_orphan(const StorePtr& store, const returner::Load& load) {
-  REQUIRE(RunningTable(store).add(load, ""));
-  REQUIRE(store->execute("UPDATE running_job SET start = 1 WHERE jid = ?", load.jid));
-}
-
-/// A child process that has a running job until the test kills the process.
-class OtherProcess {
- public:
-  /// REQUIRES: this process has only one thread and no open store, because a store has a thread.
-  explicit OtherProcess(const std::string& path) {
-    std::array<int, 2> ready{};
-    REQUIRE(::pipe(ready.data()) == 0);
-    pid_ = test::fork_alone();
-    if (pid_ == 0) {
-      auto store = store::Store::open({.path = path});
-      if (store && RunningTable(*std::move(store)).add(load_of(kJid), "sqlite3")) {
-        static_cast<void>(!::write(ready[1], "x", 1));
-      }
-      for (;;) ::pause();
-    }
-    ::close(ready[1]);
-    char byte = 0;
-    CHECK(::read(ready[0], &byte, 1) == 1);
-    ::close(ready[0]);
-  }
-  ~OtherProcess() { kill(); }
-  OtherProcess(const OtherProcess&) = delete;
-  OtherProcess& operator=(const OtherProcess&) = delete;
-  void kill() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-    pid_ = -1;
-  }
-  [[nodiscard]] pid_t pid() const { return pid_; }
-
- private:
-  pid_t pid_ = -1;
-};
 
 std::int64_t running_in(const StorePtr& store) {
   std::int64_t rows = -1;
@@ -226,19 +159,12 @@ TEST_CASE("the return of an interrupted runner is its event") {
   const StorePtr store = in_memory();
   Jobs jobs(memory(), store, system_clock());
   returner::Load load = load_of(kJid, {"elsewhere_master"});
-  SUBCASE("runner") {
-    load.fun = Json::string("runner.test.sleep");
-    leave_orphan(store, load);
-    CHECK(jobs.active().empty());
-    const std::string event = returned(jobs, "elsewhere_master");
-    CHECK(event.find("{\"fun\": \"runner.test.sleep\", \"jid\": ") == 0);
-    CHECK(event.find("is gone.\", \"success\": false}") != std::string::npos);
-  }
-  SUBCASE("minion") {
-    leave_orphan(store, load);
-    CHECK(jobs.active().empty());
-    CHECK(returned(jobs, "elsewhere_master").starts_with("\"Job interrupted"));
-  }
+  load.fun = Json::string("runner.test.sleep");
+  leave_orphan(store, load);
+  CHECK(jobs.active().empty());
+  const std::string event = returned(jobs, "elsewhere_master");
+  CHECK(event.find("{\"fun\": \"runner.test.sleep\", \"jid\": ") == 0);
+  CHECK(event.find("is gone.\", \"success\": false}") != std::string::npos);
 }
 
 TEST_CASE("an interrupted job that cannot be recorded is left for a later try") {
@@ -270,33 +196,6 @@ TEST_CASE("a runner that cannot read the job cache returns an error with its jid
   CHECK(ret->error().kind == ErrorKind::unavailable);
   CHECK(ret->error().message == "the disk is full");
   CHECK(ret->error().jid == started->jid);
-}
-
-TEST_CASE("a process sees and stops jobs of another process until that is killed") {
-  const test::CapturedLog log;
-  const test::TempDir dir;
-  OtherProcess other(dir / "state/state.db");
-  const StorePtr store = *store::Store::open({.path = dir / "state/state.db"});
-  Jobs jobs(memory(), store, system_clock());
-  const std::vector<ActiveJob> active = jobs.active();
-  REQUIRE(active.size() == 1);
-  const ActiveJob& job = active[0];
-  CHECK(job.pid == other.pid());
-  CHECK(job.running == std::vector<std::string>{"ms-0", "ms-1"});
-  CHECK(job.ret == "sqlite3");
-  CHECK(describe_running(1, job.load, "").text() == describe_running(1, load_of(kJid), "").text());
-  CHECK(job.load.metadata->text() == R"({"a": 1})");
-  CHECK(*jobs.stop(kJid, "ms-1") == std::optional<pid_t>(other.pid()));
-  CHECK_FALSE(jobs.stop(kJid, "nosuch")->has_value());
-  CHECK_FALSE(jobs.stop("20261120230610043747", "ms-1")->has_value());
-  REQUIRE(store->read([](store::Connection& from) -> Result<void> {
-    CHECK(from.number("SELECT count(*) FROM kill_request WHERE minion = 'ms-1'")->value_or(0) == 1);
-    return {};
-  }));
-  other.kill();
-  CHECK(jobs.active().empty());
-  CHECK(running_in(store) == 0);
-  CHECK(returned(jobs, "ms-0").find("Job interrupted") != std::string::npos);
 }
 
 TEST_CASE("a kill request of another process stops a call") {

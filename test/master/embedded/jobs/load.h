@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <doctest/doctest.h>
+
+#include "master/embedded/jobs/running_table.h"
 #include "rest_fcgi/returner/returner.h"
 
 namespace rest_fcgi::test {
@@ -22,6 +26,12 @@ inline returner::Load load_of(std::string jid, std::vector<std::string> minions 
   load.metadata = Json::trusted(R"({"a": 1})");
   load.minions = std::move(minions);
   return load;
+}
+
+/// Adds a running job of a process that has died.
+inline void leave_orphan(const std::shared_ptr<store::Store>& store, const returner::Load& load) {
+  REQUIRE(embedded::RunningTable(store).add(load, ""));
+  REQUIRE(store->execute("UPDATE running_job SET start = 1 WHERE jid = ?", load.jid));
 }
 
 }  // namespace rest_fcgi::test

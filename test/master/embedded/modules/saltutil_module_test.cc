@@ -119,28 +119,6 @@ TEST_CASE(
         std::string::npos);
 }
 
-TEST_CASE("a job on a worker is in the table of running jobs without credentials until it ends") {
-  const std::shared_ptr<store::Store> store = *store::Store::open({});
-  EmbeddedEngine engine({}, {}, store);
-  const std::string jid = start_sleep(engine, "ms-0");
-  const auto row = [&] {
-    std::string text;
-    REQUIRE(store->read([&](store::Connection& from) {
-      const auto take = [&text](const store::Row& found) {
-        text = found.text(0);
-        return false;
-      };
-      return from.each("SELECT job FROM running_job WHERE jid = ?", take, jid);
-    }));
-    return text;
-  };
-  CHECK(row().find("\"fun\": \"test.sleep\"") != std::string::npos);
-  CHECK(row().find("secret") == std::string::npos);
-  ask(engine, "saltutil.kill_job", "\"" + jid + "\"");
-  CHECK(test::eventually([&] { return row().empty(); }));
-  CHECK(engine.runtime->shutdown(EmbeddedEngine::soon()) == 0);
-}
-
 TEST_CASE("an unknown returner is refused after authorization, before the function runs") {
   EmbeddedEngine engine;
   const Error refused =

@@ -30,7 +30,7 @@ TEST_CASE("sys.list_functions lists all functions, or those of modules or that m
   CHECK(minion.ret("sys.list_functions").find(R"("test.versions_report", )") != std::string::npos);
 }
 
-TEST_CASE("sys.doc returns documentation in Salt's layout") {
+TEST_CASE("sys.doc returns the documentation of functions, of modules or of all in Salt's layout") {
   test::Execution minion;
   const std::string_view ping =
       R"("test.ping": "\n    Return ``True``: the minion is there. No ICMP is involved.)"
@@ -38,27 +38,16 @@ TEST_CASE("sys.doc returns documentation in Salt's layout") {
   CHECK(minion.ret("sys.doc", R"(["test.ping"])") == "{" + std::string(ping) + "}");
   CHECK(minion.ret("sys.doc", R"(["test.pi*", "test.ping"])") == "{" + std::string(ping) + "}");
   CHECK(minion.ret("sys.doc", R"(["nosuch", "test.pin?"])") == "{}");
-}
-
-TEST_CASE("sys.doc takes modules with and without a dot, and all without a name") {
-  test::Execution minion;
   const std::string grains = minion.ret("sys.doc", R"(["grains"])");
   CHECK(grains.starts_with(R"({"grains.equals": )"));
   CHECK(grains.find("\"sys.doc\": ") == std::string::npos);
-  CHECK(minion.ret("sys.doc", R"(["grains."])") == grains);
-  CHECK(minion.ret("sys.doc", R"([""])") == minion.ret("sys.doc"));
   CHECK(minion.ret("sys.doc").find("\"sys.doc\": ") != std::string::npos);
 }
 
 TEST_CASE("sys.argspec shows parameters") {
   test::Execution minion;
-  CHECK(minion.ret("sys.argspec", R"(["test.ping"])") ==
-        R"({"test.ping": {"args": null, "defaults": null, "varargs": null, "kwargs": null}})");
   CHECK(minion.ret("sys.argspec", R"(["test.arg"])") ==
         R"({"test.arg": {"args": null, "defaults": null, "varargs": true, "kwargs": true}})");
-  CHECK(minion.ret("sys.argspec", R"(["grains.get"])") ==
-        R"({"grains.get": {"args": ["key", "default", "delimiter", "ordered"], "defaults": ["", ":", true], )"
-        R"("varargs": null, "kwargs": null}})");
   CHECK(minion.ret("sys.argspec", R"(["file.get_h*"])") ==
         R"({"file.get_hash": {"args": ["path", "form", "chunk_size"], "defaults": ["sha256", 65536], )"
         R"("varargs": null, "kwargs": null}})");
@@ -66,16 +55,6 @@ TEST_CASE("sys.argspec shows parameters") {
             .starts_with(R"({"sys.argspec": {"args": ["module"], "defaults": [""], )"));
   CHECK(minion.ret("sys.argspec") == "{}");
   CHECK(minion.ret("sys.argspec", R"(["nosuch"])") == "{}");
-}
-
-TEST_CASE("the functions of sys refuse a name that is no text") {
-  test::Execution minion;
-  for (const std::string fun : {"sys.list_modules", "sys.list_functions", "sys.doc", "sys.argspec"}) {
-    CAPTURE(fun);
-    const std::string error = minion.sentence(fun, R"([["a"]])");
-    CHECK(error.starts_with("ERROR executing '" + fun + "': "));
-    CHECK(error.ends_with("found ['a']"));
-  }
 }
 
 }  // namespace

@@ -5,11 +5,12 @@
 #include <doctest/doctest.h>
 
 #include "../../../support/holds.h"
-#include "master/embedded/target/target.h"
+#include "selection.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::embedded;
 using lowstate::TargetType;
+using test::Groups;
 using test::holds;
 
 namespace {
@@ -26,39 +27,16 @@ std::vector<MinionOptions> three_minions() {
        Json::trusted(R"({"role": "db", "a": {"b:c": "d"}})")}};
 }
 
-Result<Selection> selected(TargetType type, std::string_view expression,
-                           const std::vector<master::NodegroupOptions>& nodegroups = {},
-                           std::string_view delimiter = ":") {
-  const auto minions = Minions::make(three_minions(), nodegroups);
-  REQUIRE(minions);
-  lowstate::Target target;
-  target.type = type;
-  target.expression = expression;
-  target.delimiter = delimiter;
-  return select(**minions, target);
-}
-
-std::string matched(TargetType type, std::string_view expression,
-                    const std::vector<master::NodegroupOptions>& nodegroups = {},
+std::string matched(TargetType type, std::string_view expression, const Groups& nodegroups = {},
                     std::string_view delimiter = ":") {
-  const Result<Selection> selection = selected(type, expression, nodegroups, delimiter);
-  if (!selection) FAIL(selection.error().message);
-  const char* const ids[] = {"db1", "web1", "web2"};
-  std::string text;
-  for (const std::size_t position : selection->positions)
-    text.append(text.empty() ? "" : " ") += ids[position];
-  return text;
+  return test::matched(three_minions(), test::target_of(type, expression, delimiter), nodegroups);
 }
 
-std::string refusal(TargetType type, std::string_view expression,
-                    const std::vector<master::NodegroupOptions>& nodegroups = {}) {
-  const Result<Selection> selection = selected(type, expression, nodegroups);
-  REQUIRE_FALSE(selection);
-  CHECK(selection.error().kind == ErrorKind::invocation);
-  return selection.error().message;
+std::string refusal(TargetType type, std::string_view expression, const Groups& nodegroups = {}) {
+  return test::refusal(three_minions(), test::target_of(type, expression), nodegroups);
 }
 
-std::string mistake(const std::vector<master::NodegroupOptions>& nodegroups) {
+std::string mistake(const Groups& nodegroups) {
   const auto minions = Minions::make(three_minions(), nodegroups);
   REQUIRE_FALSE(minions);
   CHECK(minions.error().kind == ErrorKind::configuration);
@@ -188,7 +166,7 @@ TEST_CASE("an ipcidr target that is no address is refused") {
 }
 
 TEST_CASE("a compound target supports Salt's letters") {
-  const std::vector<master::NodegroupOptions> groups = {{"web", {"web*"}}};
+  const Groups groups = {{"web", {"web*"}}};
   const auto of = [&groups](std::string_view words) { return matched(TargetType::compound, words, groups); };
   CHECK(of("P@os:(deb|fed)") == "db1 web1 web2");
   CHECK(of("I@role:web") == "web1");
@@ -205,12 +183,12 @@ TEST_CASE("targets of type range are refused") {
 }
 
 TEST_CASE("a nodegroup is a compound target, which may contain nodegroups") {
-  const std::vector<master::NodegroupOptions> groups = {{"all", {"N@web", "or", "N@debian"}},
-                                                        {"web", {"web*"}},
-                                                        {"debian", {"G@os:Debian", "and", "not", "N@web"}},
-                                                        {"list", {"web1", "db1", "nosuch"}},
-                                                        {"pattern", {"web[12]"}},
-                                                        {"none", {"nosuch*"}}};
+  const Groups groups = {{"all", {"N@web", "or", "N@debian"}},
+                         {"web", {"web*"}},
+                         {"debian", {"G@os:Debian", "and", "not", "N@web"}},
+                         {"list", {"web1", "db1", "nosuch"}},
+                         {"pattern", {"web[12]"}},
+                         {"none", {"nosuch*"}}};
   const auto of = [&groups](std::string_view name) { return matched(TargetType::nodegroup, name, groups); };
   CHECK(of("all") == "db1 web1 web2");
   CHECK(of("web") == "web1 web2");
@@ -221,19 +199,14 @@ TEST_CASE("a nodegroup is a compound target, which may contain nodegroups") {
 }
 
 TEST_CASE("an unknown nodegroup is refused with the names of all") {
-  CHECK(holds(refusal(TargetType::nodegroup, "x"), "'x': unknown nodegroup"));
   CHECK(holds(refusal(TargetType::nodegroup, "x", {{"b", {"*"}}, {"a", {"*"}}}), "nodegroups: a, b"));
   CHECK(holds(refusal(TargetType::compound, "N@x", {{"a", {"*"}}}), "'N@x': unknown nodegroup"));
 }
 
-TEST_CASE("a nodegroup that is no target is a configuration error") {
+TEST_CASE("a nodegroup that is no target, or contains itself, is a configuration error") {
   CHECK(mistake({{"a", {}}}).starts_with("nodegroups: a: "));
   CHECK(mistake({{"a", {"N@b"}}}) == "nodegroups: a: unknown nodegroup b");
   CHECK(holds(mistake({{"a", {"web*", "and"}}}), "nodegroups: a: "));
-}
-
-TEST_CASE("a nodegroup that contains itself is a configuration error") {
-  CHECK(holds(mistake({{"a", {"N@a"}}}), "nodegroups: a: contains itself"));
   CHECK(
       holds(mistake({{"a", {"N@b", "or", "*"}}, {"b", {"N@c"}}, {"c", {"not", "N@a"}}}), "contains itself"));
 }
