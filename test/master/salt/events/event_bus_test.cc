@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/events/event_bus.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
-#include <atomic>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
-#include <new>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -91,19 +82,6 @@ struct Joined {
   std::unique_ptr<EventBus> bus;
 };
 
-TEST_CASE("returns in both framings reach their listener") {
-  for (const Framing framing : {Framing::bare, Framing::with_length}) {
-    Joined joined(framing);
-    const auto listener = joined.listen("1");
-    joined.master.send(ret("2", "m"), "x");
-    joined.master.send(ret("1", "m"), "a");
-    joined.master.send("salt/job/1/new", "x");
-    joined.master.send("syndic/s/1", "b");
-    joined.master.send("salt/run/1/ret", std::string(3 << 20, 'c'));
-    CHECK(listener->received(3) == Heard{"m=a", "s=b", "=" + std::string(3 << 20, 'c')});
-  }
-}
-
 struct Stream {
   explicit Stream(master::EventLog& log) : reader(*log.reader({auth::EventScope::all, {}})) {}
 
@@ -123,15 +101,17 @@ struct Stream {
   std::string end;
 };
 
-TEST_CASE("all events in both framings are logged") {
+TEST_CASE("in both framings listeners get the returns of their jobs, and streams get all events") {
   for (const Framing framing : {Framing::bare, Framing::with_length}) {
     Joined joined(framing);
-    joined.listen("1");
+    const auto listener = joined.listen("1");
     Stream stream(*joined.log);
     joined.master.send("salt/auth", "\x80");
+    joined.master.send(ret("2", "m"), "\x80");
     joined.master.send(ret("1", "m"), "\x80");
-    joined.master.send("any/thing", "\x80");
-    CHECK(stream.tags(3) == "salt/auth salt/job/1/ret/m any/thing ");
+    joined.master.send("salt/run/1/ret", std::string(3 << 20, 'c'));
+    CHECK(listener->received(2) == Heard{"m=\x80", "=" + std::string(3 << 20, 'c')});
+    CHECK(stream.tags(4) == "salt/auth salt/job/2/ret/m salt/job/1/ret/m salt/run/1/ret ");
   }
 }
 
@@ -154,16 +134,6 @@ TEST_CASE("a replaced socket is joined again") {
   CHECK(log.has("that an earlier one left behind"));
   const auto listener = joined.listen("3");
   next.send(ret("3", "m"), "a");
-  CHECK(listener->received(1) == Heard{"m=a"});
-}
-
-TEST_CASE("a removed socket keeps its connection") {
-  Joined joined;
-  const auto listener = joined.listen("1");
-  std::filesystem::remove(joined.dir / "bus.ipc");
-  // The bus checks its socket during this pause.
-  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
-  joined.master.send(ret("1", "m"), "a");
   CHECK(listener->received(1) == Heard{"m=a"});
 }
 
@@ -190,37 +160,6 @@ TEST_CASE("event streams end when the bus is lost") {
   CHECK(third.end == lost);
 }
 
-/// Sends numbered returns of one job. Returns whether the listener gets all returns in order.
-bool one_job(Joined& joined, const std::string& jid) {
-  constexpr int kReturns = 20;
-  auto expectation = joined.bus->expect();
-  if (!expectation) return false;
-  const auto listener = std::make_shared<Recorder>();
-  Heard sent;
-  for (int number = 0; number < kReturns; ++number) {
-    if (number == kReturns / 2 && !expectation->listen(jid, listener)) return false;
-    sent.push_back("m=" + jid + " " + std::to_string(number));
-    joined.master.send(ret(jid, "m"), sent.back().substr(2));
-  }
-  const bool right = listener->received(sent.size()) == sent && !listener->crowded();
-  listener->want_no_more();
-  return right;
-}
-
-TEST_CASE("concurrent jobs get their own returns in order") {
-  Joined joined;
-  static_cast<void>(expect_soon(*joined.bus));
-  std::atomic<int> right = 0;
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < 8; ++thread) {
-    threads.emplace_back([&, thread] {
-      for (int job = thread; job < 100; job += 8) right += one_job(joined, std::to_string(job)) ? 1 : 0;
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  CHECK(right == 100);
-}
-
 TEST_CASE("a loss is reported and the bus is joined again") {
   const CapturedLog log;
   Joined joined;
@@ -240,14 +179,8 @@ TEST_CASE("a loss is reported and the bus is joined again") {
   const auto late = std::make_shared<Recorder>();
   CHECK(expectation.listen("2", late));
   CHECK(late->received(1) == Heard{kBusLost});
-
-  const std::string text = log.text();
-  CHECK(text.find("the Salt master's event bus is joined\n") != std::string::npos);
-  const std::size_t lost = text.find("the Salt master's event bus was lost: the master closed it;");
-  REQUIRE(lost != std::string::npos);
-  const std::size_t back = text.find("the Salt master's event bus is joined again");
-  REQUIRE(back > lost);
-  CHECK(text.find("event bus", lost + 40) > back - 20);
+  CHECK(log.has("the Salt master's event bus was lost: the master closed it;"));
+  CHECK(log.has("the Salt master's event bus is joined again"));
 }
 
 TEST_CASE("after a loss the other framing is recognized") {
@@ -273,33 +206,6 @@ TEST_CASE("the bus is joined when the master starts later") {
   expect_soon(*bus);
   const std::string text = log.text();
   CHECK(text.find("cannot be joined", text.find(refused) + refused.size()) == std::string::npos);
-}
-
-std::set<int> descriptors() {
-  std::set<int> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    found.insert(std::stoi(entry.path().filename()));
-  }
-  std::erase_if(found, [](int fd) { return ::fcntl(fd, F_GETFD) < 0; });
-  return found;
-}
-
-TEST_CASE("a child process inherits no descriptor of the bus") {
-  const TempDir dir;
-  const FakeEventBus master(dir / "bus.ipc");
-  const std::set<int> before = descriptors();
-  {
-    const auto bus = started({.path = dir / "bus.ipc"});
-    expect_soon(*bus);
-    int added = 0;
-    for (const int fd : descriptors()) {
-      if (before.count(fd) > 0) continue;
-      ++added;
-      CHECK((::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
-    }
-    CHECK(added == 2);
-  }
-  CHECK(descriptors() == before);
 }
 
 }  // namespace

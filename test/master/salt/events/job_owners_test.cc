@@ -4,13 +4,11 @@
 #include <doctest/doctest.h>
 
 #include "../calls/reply_fixture.h"
-#include "event_texts.h"
 #include "master/salt/events/bus_log.h"
 #include "rest_fcgi/core/format.h"
 
 using namespace rest_fcgi;
 using salt::JobOwners;
-using test::HeardBus;
 using test::packed;
 
 namespace {
@@ -125,18 +123,4 @@ TEST_CASE("the number of remembered owners is limited") {
   for (const char* jid : {"1", "2", "3"}) CHECK(on_event(jid, R"({"user": "fred"})") == "fred");
   CHECK(on_event("1", R"({"cmd": "x"})").empty());
   CHECK(on_event("3", R"({"cmd": "x"})") == "fred");
-}
-
-TEST_CASE("a user with own scope sees only events of own jobs") {
-  HeardBus bus(auth::EventScope::own, "eve");
-  bus.fire("salt/job/1/new", R"({"user": "fred", "arg": ["c4nary"]})");
-  bus.fire("salt/job/1/new", R"({"cmd": "_minion_event", "id": "m", "user": "eve"})");
-  bus.fire("salt/job/1/new", R"({"user": "eve"})");
-  bus.fire("salt/job/1/ret/m", R"({"cmd": "_return", "id": "m", "user": "fred", "return": "c4nary"})");
-  bus.fire("salt/job/1/ret/m", R"({"cmd": "_minion_event", "id": "m", "user": "eve", "return": "c4nary"})");
-  bus.fire("my/tag", R"({"user": "eve"})");
-  CHECK(bus.tags().empty());
-  bus.fire("salt/job/2/new", R"({"user": "eve"})");
-  bus.fire("salt/job/2/ret/m", R"({"cmd": "_return", "id": "m", "user": "eve", "return": 1})");
-  CHECK(bus.tags() == "salt/job/2/new salt/job/2/ret/m ");
 }

@@ -2,7 +2,6 @@
 #include "master/salt/events/registry.h"
 
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -173,21 +172,6 @@ TEST_CASE("only jobs that lost events are told") {
   CHECK(listener->received(0) == Heard{events_lost(1000)});
 }
 
-TEST_CASE("events dropped during a replay are a loss") {
-  const std::size_t each = EarlyEvents::Kept{0, "1", "salt/job/1/ret/m", "a"}.bytes();
-  Played registry({.max_early_bytes = each});
-  auto expectation = registry.expectation();
-  registry.returns("1", "a");
-  const auto listener = std::make_shared<Recorder>();
-  listener->on_hear = [&](std::string_view data) {
-    if (data != "a") return;
-    registry.returns("1", "b");
-    registry.returns("1", "c");
-  };
-  CHECK(expectation.listen("1", listener));
-  CHECK(listener->received(0) == Heard{"m=a", "m=c", events_lost(each)});
-}
-
 TEST_CASE("a listener that is no longer needed is removed with the next event") {
   for (const bool during_event : {false, true}) {
     Played registry;
@@ -233,21 +217,6 @@ TEST_CASE("a job has one listener at a time") {
   registry.returns("1", "a");
   CHECK(first->received(0).empty());
   CHECK(second->received(0) == Heard{"m=a"});
-}
-
-TEST_CASE("a replaying listener keeps its job") {
-  Played registry;
-  auto expectation = registry.expectation();
-  registry.returns("1", "a");
-  const auto first = std::make_shared<Recorder>();
-  first->on_hear = [&](std::string_view) {
-    first->want_no_more();
-    registry.sweep();
-    CHECK_FALSE(registry.listen_at_once("1", std::make_shared<Recorder>()));
-  };
-  CHECK(expectation.listen("1", first));
-  first->on_hear = {};
-  CHECK(expectation.listen("1", std::make_shared<Recorder>()));
 }
 
 TEST_CASE("each listener is told once about a loss") {
@@ -343,66 +312,15 @@ TEST_CASE("a chosen job id is claimed until it is used") {
   CHECK(registry.expect("1"));
 }
 
-TEST_CASE("an event after an unneeded listener is kept for the next") {
-  Played registry;
-  const auto first = std::make_shared<Recorder>();
-  CHECK(registry.listen_at_once("1", first));
-  first->want_no_more();
-  auto expectation = registry.expectation();
-  registry.returns("1", "a");
-  const auto second = std::make_shared<Recorder>();
-  CHECK(expectation.listen("1", second));
-  CHECK(second->received(0) == Heard{"m=a"});
-  CHECK(first->received(0).empty());
-}
-
-}  // namespace
-
-namespace {
-
-using rest_fcgi::salt::EarlyEvents;
-
-EarlyEvents::Kept event(std::uint64_t number, const std::string& jid, const std::string& data) {
-  return {number, jid, "tag", data};
-}
-
-std::string taken(EarlyEvents& events, std::string_view jid, std::uint64_t since = 0) {
-  std::string text;
-  for (const auto& kept : events.take(jid, since)) text += kept.data;
-  return text;
-}
-
-TEST_CASE("EarlyEvents::take respects the number") {
-  EarlyEvents events(10000);
-  for (std::uint64_t number = 1; number <= 4; ++number) {
-    CHECK(events.keep(event(number, "1", std::to_string(number))) == 0);
-  }
-  CHECK(taken(events, "1", 4) == "4");
-  events.drop_before(3);
-  CHECK(taken(events, "1") == "3");
-}
-
-TEST_CASE("EarlyEvents remembers jobs with losses") {
-  const std::size_t each = event(1, "1", "x").bytes();
-  EarlyEvents events(each);
-  CHECK(events.keep(event(1, "1", "a")) == 0);
-  CHECK_FALSE(events.has_lost("1", 1));
-  CHECK(events.keep(event(2, "2", "b")) == 1);
-  CHECK(events.has_lost("1", 1));
-  CHECK_FALSE(events.has_lost("1", 2));
-  CHECK_FALSE(events.has_lost("2", 1));
-  CHECK(taken(events, "2") == "b");
-  CHECK_FALSE(events.has_lost("2", 1));
-  events.drop_before(2);
-  CHECK_FALSE(events.has_lost("1", 1));
-}
-
 TEST_CASE("after very many losses each job may have lost events") {
   EarlyEvents events(0);
+  const auto lose = [&](std::uint64_t number) {
+    CHECK(events.keep({number, std::to_string(number), "tag", "x"}) == 1);
+  };
   std::uint64_t number = 1;
-  for (; number <= 1000; ++number) CHECK(events.keep(event(number, std::to_string(number), "x")) == 1);
+  for (; number <= 1000; ++number) lose(number);
   CHECK_FALSE(events.has_lost("another", 1));
-  CHECK(events.keep(event(number, std::to_string(number), "x")) == 1);
+  lose(number);
   CHECK(events.has_lost("another", 1));
   CHECK(events.has_lost("another", number));
   CHECK_FALSE(events.has_lost("another", number + 1));

@@ -7,7 +7,6 @@
 
 #include <doctest/doctest.h>
 
-#include "../../../support/vector_file.h"
 #include "master/salt/packed/packed.h"
 
 using namespace std::string_view_literals;
@@ -15,7 +14,6 @@ using rest_fcgi::JsonDocument;
 using rest_fcgi::WipedBytes;
 using rest_fcgi::salt::Packer;
 using rest_fcgi::salt::to_json;
-using rest_fcgi::test::vector_file;
 
 namespace {
 
@@ -31,45 +29,7 @@ std::string packed(std::string_view json) {
   return std::string(view(bytes));
 }
 
-Packer& begin_request(Packer& packer, std::size_t load_members, std::string_view cmd) {
-  packer.begin_map(3).text("enc").text("clear").text("load").begin_map(load_members);
-  return packer.text("cmd").text(cmd);
-}
-
-Packer& credentials(Packer& packer) {
-  packer.text("eauth").text("sharedsecret").text("username").text("ssdev");
-  return packer.text("password").text("s3cret");
-}
-
 }  // namespace
-
-TEST_CASE("requests are packed like those of Salt's client") {
-  WipedBytes ping;
-  Packer packer(ping);
-  begin_request(packer, 1, "ping").text("version").integer(3);
-  CHECK(view(ping) == vector_file("01-ping-request.bin"));
-
-  WipedBytes publish;
-  Packer publisher(publish);
-  begin_request(publisher, 8, "publish").text("tgt").text("pm-0").text("fun").text("test.ping");
-  publisher.text("arg").begin_array(0).text("tgt_type").text("glob").text("ret").text("");
-  publisher.text("user").text("UNKNOWN").text("kwargs").begin_map(3);
-  credentials(publisher).text("version").integer(3);
-  CHECK(view(publish) == vector_file("03-publish-request.bin"));
-
-  WipedBytes runner;
-  Packer caller(runner);
-  begin_request(caller, 6, "runner").text("fun").text("test.arg");
-  credentials(caller).text("kwarg").begin_map(2).text("kwarg").begin_map(1).text("a").integer(1);
-  caller.text("arg").begin_array(1).text("x").text("version").integer(3);
-  CHECK(view(runner) == vector_file("12-runner-request.bin"));
-
-  WipedBytes wheel;
-  Packer turner(wheel);
-  begin_request(turner, 6, "wheel").text("fun").text("key.list").text("match").text("acc");
-  credentials(turner).text("version").integer(3);
-  CHECK(view(wheel) == vector_file("16-wheel-request.bin"));
-}
 
 TEST_CASE("values are packed in their shortest form") {
   WipedBytes bytes;
@@ -110,17 +70,6 @@ TEST_CASE("packed JSON is converted back unchanged") {
        }) {
     CHECK(to_json(packed(json))->text() == json);
   }
-}
-
-TEST_CASE("large arrays and maps are packed") {
-  std::string array = "[0";
-  for (int i = 1; i < 70000; ++i) array += ", " + std::to_string(i);
-  array += "]";
-  CHECK(to_json(packed(array))->text() == array);
-  std::string object = "{\"0\": 0";
-  for (int i = 1; i < 300; ++i) object += ", \"" + std::to_string(i) + "\": null";
-  object += "}";
-  CHECK(to_json(packed(object))->text() == object);
 }
 
 TEST_CASE("of equal keys the last one is packed") {

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../../support/vector_file.h"
 #include "../calls/reply_fixture.h"
 #include "master/salt/packed/packed.h"
 #include "rest_fcgi/core/format.h"
@@ -17,9 +18,11 @@ using rest_fcgi::JsonDocument;
 using rest_fcgi::JsonLimits;
 using rest_fcgi::Result;
 using rest_fcgi::salt::append_json;
+using rest_fcgi::salt::Fields;
 using rest_fcgi::salt::kMaxDepth;
 using rest_fcgi::salt::Redactor;
 using rest_fcgi::salt::to_json;
+using rest_fcgi::test::event_data;
 
 namespace {
 
@@ -40,17 +43,9 @@ TEST_CASE("nil, booleans and integers become JSON") {
   CHECK(text_of("\xC2") == "false");
   CHECK(text_of("\xC3") == "true");
   CHECK(text_of("\x00"sv) == "0");
-  CHECK(text_of("\x7F") == "127");
   CHECK(text_of("\xE0") == "-32");
-  CHECK(text_of("\xCC\xFF") == "255");
-  CHECK(text_of("\xCD\xFF\xFF") == "65535");
-  CHECK(text_of("\xCE\xFF\xFF\xFF\xFF") == "4294967295");
   CHECK(text_of("\xCF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF") == "18446744073709551615");
-  CHECK(text_of("\xD0\x80") == "-128");
-  CHECK(text_of("\xD1\x80\x00"sv) == "-32768");
-  CHECK(text_of("\xD2\x80\x00\x00\x00"sv) == "-2147483648");
   CHECK(text_of("\xD3\x80\x00\x00\x00\x00\x00\x00\x00"sv) == "-9223372036854775808");
-  CHECK(text_of("\xD3\x00\x00\x00\x00\x00\x00\x00\x05"sv) == "5");
 }
 
 TEST_CASE("floats are written as by Python, NaN and infinities as null") {
@@ -69,18 +64,12 @@ TEST_CASE("floats are written as by Python, NaN and infinities as null") {
 TEST_CASE("text becomes a JSON string") {
   CHECK(text_of("\xA0") == R"("")");
   CHECK(text_of("\xA2hi") == R"("hi")");
-  CHECK(text_of("\xD9\x02hi") == R"("hi")");
-  CHECK(text_of("\xDA\x00\x02hi"sv) == R"("hi")");
-  CHECK(text_of("\xDB\x00\x00\x00\x02hi"sv) == R"("hi")");
-  CHECK(text_of("\xD9\x00"sv) == R"("")");
   CHECK(text_of("\xA7h\xC3\xA9\xF0\x9F\x98\x80") == "\"h\xC3\xA9\xF0\x9F\x98\x80\"");
   CHECK(text_of("\xA5\"\\/\n\x01") == R"("\"\\/\n\u0001")");
 }
 
 TEST_CASE("bin is text, or base64 if it is not UTF-8") {
   CHECK(text_of("\xC4\x02hi") == R"("hi")");
-  CHECK(text_of("\xC5\x00\x02hi"sv) == R"("hi")");
-  CHECK(text_of("\xC6\x00\x00\x00\x02hi"sv) == R"("hi")");
   CHECK(text_of("\xC4\x00"sv) == R"("")");
   CHECK(text_of("\xC4\x02\xFF\xFE") == R"("//4=")");
   CHECK(text_of("\xC4\x04"
@@ -95,20 +84,15 @@ TEST_CASE("bin is text, or base64 if it is not UTF-8") {
 TEST_CASE("arrays and maps keep their order") {
   CHECK(text_of("\x90") == "[]");
   CHECK(text_of("\x80") == "{}");
-  CHECK(text_of("\xDC\x00\x00"sv) == "[]");
-  CHECK(text_of("\xDE\x00\x00"sv) == "{}");
   CHECK(text_of("\x93\x01\x91\x02\x90") == "[1, [2], []]");
   CHECK(text_of("\xDC\x00\x02\x01\xC0"sv) == "[1, null]");
-  CHECK(text_of("\xDD\x00\x00\x00\x01\xA1x"sv) == R"(["x"])");
   CHECK(text_of("\x82\xA1z\x01\xA1"
                 "a\x80") == R"({"z": 1, "a": {}})");
   CHECK(text_of("\xDE\x00\x01\xA1z\x91\x80"sv) == R"({"z": [{}]})");
-  CHECK(text_of("\xDF\x00\x00\x00\x01\xA1z\xC3"sv) == R"({"z": true})");
 }
 
 TEST_CASE("other keys become text as in Python's json") {
   CHECK(text_of("\x81\x01\x02") == R"({"1": 2})");
-  CHECK(text_of("\x81\xFF\x02") == R"({"-1": 2})");
   CHECK(text_of("\x81\xCB\x3F\xF8\x00\x00\x00\x00\x00\x00\xC0"sv) == R"({"1.5": null})");
   CHECK(text_of("\x83\xC0\x01\xC2\x02\xC3\x03") == R"({"null": 1, "false": 2, "true": 3})");
   CHECK(text_of("\x81\xCB\x7F\xF8\x00\x00\x00\x00\x00\x00\x01"sv) == R"({"NaN": 1})");
@@ -133,8 +117,6 @@ TEST_CASE("Salt's date extension becomes an ISO 8601 date") {
                 "20260102T03:04:05.000006\x01"sv) == R"({"2026-01-02T03:04:05.000006": 1})");
   CHECK(text_of("\xC7\x18\x4E"
                 "20261120T12:00:00,000000"sv) == R"("20261120T12:00:00,000000")");
-  CHECK(text_of("\xC7\x18\x4E"
-                "2026112xT12:00:00.000000"sv) == R"("2026112xT12:00:00.000000")");
   CHECK(text_of("\xD6\x4E"
                 "2026"sv) == R"("2026")");
 }
@@ -143,7 +125,6 @@ TEST_CASE("a named constant becomes its value") {
   CHECK(text_of("\xC7\x04\x4F\x92\xA1N\x05") == "5");
   CHECK(text_of("\xC7\x08\x4F\x92\xA1N\x92\x01\x81\x02\x03") == R"([1, {"2": 3}])");
   CHECK(text_of("\x81\xC7\x04\x4F\x92\xA1N\x05\xC7\x05\x4F\x92\xA1N\xA1v") == R"({"5": "v"})");
-  CHECK(text_of("\x81\xC7\x05\x4F\x92\xA1N\x91\x01\xC0") == R"({"[1]": null})");
   CHECK(text_of("\xC7\x0A\x4F\x92\xA1N\xC7\x04\x4F\x92\xA1M\x07") == "7");
 }
 
@@ -152,18 +133,12 @@ TEST_CASE("a malformed named constant is an error") {
       "error: Malformed msgpack: an extension of type 79 that is no array of name and value: byte ";
   CHECK(text_of("\xC7\x00\x4F"sv) == none + "2");
   CHECK(text_of("\xC7\x02\x4FNN") == none + "4");
-  CHECK(text_of("\xC7\x05\x4F\x92\xA1N\x05\x06") == none + "7");
   CHECK(text_of("\xC7\x03\x4F\x92\xA1N") == "error: Malformed msgpack: cut short: byte 5");
-  CHECK(text_of("\xC7\x01\x4F\x92") == none + "3");
 }
 
 TEST_CASE("other extensions become their payload") {
   CHECK(text_of("\xD4\x05z") == R"("z")");
   CHECK(text_of("\xC7\x00\x05"sv) == R"("")");
-  CHECK(text_of("\xD7\xFF\x00\x00\x00\x00"
-                "abcd"sv) == R"("\u0000\u0000\u0000\u0000abcd")");
-  CHECK(text_of("\xC8\x00\x02\x05zz"sv) == R"("zz")");
-  CHECK(text_of("\xC9\x00\x00\x00\x02\x05zz"sv) == R"("zz")");
 }
 
 TEST_CASE("announced lengths cause no allocation") {
@@ -205,18 +180,6 @@ TEST_CASE("nested named constants count as levels") {
 TEST_CASE("nested containers as keys are refused") {
   CHECK(text_of("\x81\x81\x90\x01\x02") ==
         "error: Malformed msgpack: an array or map as key inside of one that is a key: byte 2");
-}
-
-TEST_CASE("append_json keeps existing text, also on errors") {
-  std::string out = R"({"return": [)";
-  REQUIRE(
-      append_json("\x81\xA1"
-                  "a\x01",
-                  out));
-  CHECK(out == R"({"return": [{"a": 1})");
-  CHECK(!append_json("\x92\xA3", out));
-  CHECK(!append_json("\x01\x01", out));
-  CHECK(out == R"({"return": [{"a": 1})");
 }
 
 namespace {
@@ -280,4 +243,55 @@ TEST_CASE("a member can be hidden depending on its depth") {
 TEST_CASE("members are hidden in a map that is a key") {
   CHECK(discreet("\x81\x81\xA4hide\xA1x\x01") == R"({"{\"hide\": \"[hidden]\"}": 1})");
   CHECK(discreet("\x82\xA4hide\x81\x81\x91\x01\x02\x03\xA1n\x01") == R"({"hide": "[hidden]", "n": 1})");
+}
+
+namespace {
+
+struct Expected {
+  std::string_view file;
+  std::string_view json;
+};
+
+// The expected JSON is the output of Salt's `salt.utils.json.dumps` for these files.
+constexpr Expected kEvents[] = {
+    {"07-event-job-ret.bin",
+     R"({"cmd": "_return", "id": "pm-0", "success": true, "return": true, "retcode": 0, )"
+     R"("jid": "20261120233651543848", "fun": "test.ping", "fun_args": [], "user": )"
+     R"("ssdev", "_stamp": "2026-11-20T23:36:51.624455"})"},
+    {"14-event-run-ret.bin",
+     R"({"fun": "runner.test.arg", "jid": "20261120233655223239", "user": "ssdev", )"
+     R"("fun_args": ["x", {"a": 1}], "_stamp": "2026-11-20T23:36:55.705731", "return": )"
+     R"({"args": ["x"], "kwargs": {"a": 1}}, "success": true})"},
+    {"23-event-ret-compound.bin",
+     R"({"cmd": "_return", "id": "pm-0", "return": {"test.ping": true, "test.echo": )"
+     R"("hi"}, "retcode": {"test.ping": 0, "test.echo": 0}, "success": {"test.ping": )"
+     R"(true, "test.echo": true}, "jid": "20261120233659633627", "fun": ["test.ping", )"
+     R"("test.echo"], "fun_args": [[], ["hi"]], "user": "ssdev", "_stamp": )"
+     R"("2026-11-20T23:36:59.702374"})"},
+};
+
+}  // namespace
+
+TEST_CASE("events of a real master become the same JSON as in Salt") {
+  for (const Expected& expected : kEvents) {
+    CAPTURE(expected.file);
+    auto json = to_json(event_data(expected.file));
+    REQUIRE(json);
+    CHECK(json->text() == expected.json);
+  }
+}
+
+TEST_CASE("types that Salt cannot write become valid JSON") {
+  const std::string data = event_data("22-event-ret-odd-types.bin");
+  auto fields = Fields::read(data, {"return"});
+  REQUIRE(fields);
+  REQUIRE(fields->find("return") != nullptr);
+  auto json = to_json(fields->find("return")->packed);
+  REQUIRE(json);
+  CHECK(json->text() ==
+        "{\"nan\": null, \"inf\": null, \"u64\": 18446744073709551615, \"i64\": -9223372036854775808, "
+        "\"bin\": \"//4=\", \"utf8\": \"h\xC3\xA9\xF0\x9F\x98\x80\", \"nil\": null, "
+        "\"f\": 0.1, "
+        "\"intkeys\": {\"1\": 2, \"-3\": 4}, \"dt\": \"2026-01-02T03:04:05.000006\", \"empty\": [[], {}, "
+        "\"\"]}");
 }

@@ -16,18 +16,19 @@ inline std::string_view trouble_with(std::string_view bytes) {
   static JsonDocument document;
   std::string out = "before";
   const Result<void> result = append_json(bytes, out);
-  if (out.substr(0, 6) != "before") return "what stood there before was changed";
-  if (out.capacity() > 64 + 20 * bytes.size()) return "more memory than the input can account for";
-  if (!result && out != "before") return "half a value was left";
-  if (result && !document.parse(std::string_view(out).substr(6), JsonLimits::none())) return "no valid JSON";
+  if (out.substr(0, 6) != "before") return "the existing text was changed";
+  if (out.capacity() > 64 + 20 * bytes.size()) return "more memory than 20 times the input";
+  if (!result && out != "before") return "an error left a part of a value";
+  if (result && !document.parse(std::string_view(out).substr(6), JsonLimits::none()))
+    return "the output is not valid JSON";
 
   const auto value = PackedValue::read(bytes);
-  if (result && !value) return "transcoded, but no value";
+  if (result && !value) return "converted to JSON, but not read as a value";
   const bool is_map = value && value->kind == PackedValue::Kind::map;
   if (Fields::read(bytes, {"load", "return", "jid", "body"}).ok() != is_map)
-    return "fields of what is no map";
+    return "Fields and PackedValue disagree about a map";
   const bool is_array = value && value->kind == PackedValue::Kind::array;
-  if (read_texts(bytes).ok() && !is_array) return "texts of what is no array";
+  if (read_texts(bytes).ok() && !is_array) return "texts were read from a value that is not an array";
   return {};
 }
 
