@@ -98,3 +98,15 @@ TEST_CASE("the reason for a failed event is only logged") {
   REQUIRE_FALSE(fired);
   CHECK_FALSE(holds(fired.error().message, "ipc"));
 }
+
+TEST_CASE("describe_event_firing says whether events can be fired") {
+  const test::TempDir dir;
+  salt::Options options;
+  options.sock_dir = dir.path().string();
+  const std::string path = dir / "master_event_pull.ipc";
+  CHECK(salt::describe_event_firing(options) ==
+        "cannot be fired: " + path +
+            ": No such file or directory; is the Salt master running, with this sock_dir and ipc_mode?");
+  const test::FakeEventPull pull(path);
+  CHECK(salt::describe_event_firing(options) == "can be fired by this user");
+}

@@ -67,14 +67,6 @@ TEST_CASE("a listener is needed while the mailbox exists") {
   CHECK_FALSE(listener.is_needed());
   listener.on_event(returned_by("a"), event("a", "1"));
   listener.on_loss({ErrorKind::unavailable, "gone"});
-
-  auto runner = std::make_shared<master::RunnerReturns>();
-  RunnerListener other(runner, false);
-  CHECK(other.is_needed());
-  runner.reset();
-  CHECK_FALSE(other.is_needed());
-  other.on_event({Topic::Kind::runner_return, kJid, ""}, packed("{}"));
-  other.on_loss({ErrorKind::unavailable, "gone"});
 }
 
 TEST_CASE("has_function becomes whether the minion has the function") {
@@ -129,43 +121,6 @@ TEST_CASE("a loss of the bus is passed to the mailbox") {
   REQUIRE(runner_lost.has_value());
   CHECK_FALSE(*runner_lost);
 }
-
-TEST_CASE("a runner's return is passed on, a forged one is ignored") {
-  const auto returns = std::make_shared<master::RunnerReturns>();
-  RunnerListener listener(returns, false);
-  const Topic topic{Topic::Kind::runner_return, kJid, ""};
-  listener.on_event(topic, packed(R"({"cmd": "_minion_event", "jid": "20261121000000000001", "return": 1})"));
-  listener.on_event(returned_by("a"), event("a", "1"));
-  CHECK_FALSE(returns->take(std::chrono::steady_clock::now()).has_value());
-  listener.on_event(topic, packed(R"({"jid": "20261121000000000001", "return": [2]})"));
-  const auto ret = returns->take(std::chrono::steady_clock::now());
-  REQUIRE(ret.has_value());
-  REQUIRE(*ret);
-  CHECK((**ret).ret.text() == "[2]");
-}
-
-TEST_CASE("RunnerListener reports start and end") {
-  using Seen = RunnerListener::Seen;
-  const auto returns = std::make_shared<master::RunnerReturns>();
-  const auto now = [] { return std::chrono::steady_clock::now(); };
-  const std::string ret = packed(R"({"jid": "20261121000000000001", "return": 1})");
-  RunnerListener begun(returns, false);
-  begun.on_event({Topic::Kind::runner_return, "1", ""}, ret);
-  CHECK(begun.wait_until(now()) == Seen::nothing);
-  begun.on_event({Topic::Kind::runner_new, kJid, ""}, ret);
-  begun.on_event({Topic::Kind::runner_return, kJid, ""}, ret);
-  CHECK(begun.wait_until(now()) == Seen::begun);
-  RunnerListener ended(returns, false);
-  ended.on_event({Topic::Kind::runner_return, kJid, ""}, ret);
-  CHECK(ended.wait_until(now()) == Seen::ended);
-  RunnerListener lost(returns, false);
-  lost.on_loss({ErrorKind::unavailable, "gone"});
-  CHECK(lost.wait_until(now()) == Seen::ended);
-}
-
-using namespace rest_fcgi;
-using namespace rest_fcgi::salt;
-using test::packed;
 
 namespace {
 

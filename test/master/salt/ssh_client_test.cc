@@ -64,10 +64,7 @@ class StandIn {
 };
 
 std::vector<auth::EauthOptions> rules() {
-  return {
-      {"pam",
-       {},
-       {{"fred", {{"", {{"test.*", {}}}}}}, {"web", {{"web*", {{"test.*", {}}}}, {"*", {{"test.*", {}}}}}}}}};
+  return {{"pam", {}, {{"fred", {{"", {{"test.*", {}}}}}}}}};
 }
 
 }  // namespace
@@ -107,7 +104,6 @@ TEST_CASE("an error of the program has its kind") {
   CHECK(roster.failure() == "no such roster");
   CHECK(StandIn(R"(echo '{"error": "x", "kind": "unavailable"}')").run().error().kind ==
         ErrorKind::unavailable);
-  CHECK(StandIn(R"(echo '{"error": "x", "kind": "internal"}')").run().error().kind == ErrorKind::internal);
   CHECK(StandIn(R"(echo '{"error": "x"}')").run().error().kind == ErrorKind::internal);
 }
 
@@ -174,9 +170,7 @@ TEST_CASE("python_of uses the first line or a Python beside the script") {
   const StandIn salt("true");
   const test::TempDir& dir = salt.dir();
   CHECK(*salt::python_of(salt.program("named", "#!" + dir / "python3" + " -E\nx")) == dir / "python3");
-  CHECK(*salt::python_of(salt.program("gone", "#!/nosuch/bin/python3\n")) == dir / "python3");
   CHECK(*salt::python_of(salt.program("shell", "#!/bin/sh\n'''exec' python3\n")) == dir / "python3");
-  CHECK(*salt::python_of(salt.program("none", "")) == dir / "python3");
   {
     const test::ScopedVariable path("PATH", dir.path().string());
     CHECK(*salt::python_of(salt.program("env", "#!/usr/bin/env -S python3 -E\n")) == dir / "python3");
@@ -198,20 +192,6 @@ TEST_CASE("CVE-2020-25592: credentials and permissions are checked before the pr
   CHECK(world.refusal(kCall).kind == ErrorKind::unavailable);
   const test::ReadChunk unknown(format(R"({{"token": "c0ffee00c0ffee00c0ffee00c0ffee00", {}}})", kCall));
   CHECK(world.master().admit(*unknown, SaltWorld::soon()).error().kind == ErrorKind::authentication);
-}
-
-TEST_CASE("CVE-2022-22941: a rule with a target does not allow rosters") {
-  salt::Options options;
-  options.ssh.program = "/nosuch/salt-ssh";
-  SaltWorld world(options, rules());
-  world.on("mk_token", [](const std::string&) {
-    return R"({"token": "t0ken", "name": "web", "eauth": "pam", "start": 1.5, "expire": 9999999999.5})";
-  });
-  for (const char* target : {"web1", "web*", "*", "nosuch"}) {
-    CAPTURE(target);
-    CHECK(world.refusal(format(R"("client": "ssh", "tgt": "{}", "fun": "test.ping")", target)).kind ==
-          ErrorKind::authorization);
-  }
 }
 
 TEST_CASE("an ssh call checks its token with the master") {

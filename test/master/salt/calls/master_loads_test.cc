@@ -118,6 +118,10 @@ TEST_CASE("an asynchronous wheel load has its jid, tag and user") {
       R"("__tag__": "salt/wheel/2026", "__user__": "fred", "token": "t"}, "version": 3})");
 }
 
+TEST_CASE("a ping load equals that of Salt's client") {
+  CHECK(bytes_of(ping_load()) == test::vector_file("01-ping-request.bin"));
+}
+
 TEST_CASE("token_load makes a token or asks for its owner") {
   const auth::Credentials login{auth::Credentials::Kind::eauth, "pam", "fred", SecretView("sesame"), {}};
   CHECK(

@@ -115,13 +115,4 @@ TEST_CASE("other targets are not changed") {
   }
 }
 
-TEST_CASE("a list target is a list of ids") {
-  lowstate::Target before = target(TargetType::list, "");
-  before.list = {"a", "N@ids"};
-  const auto after = groups().expand(before);
-  REQUIRE(after);
-  CHECK(after->type == TargetType::list);
-  CHECK(std::get<std::vector<std::string>>(after->tgt) == std::vector<std::string>{"a", "N@ids"});
-}
-
 }  // namespace rest_fcgi::salt

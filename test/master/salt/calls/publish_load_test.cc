@@ -75,30 +75,24 @@ TEST_CASE("a function of our own replaces the chunk's") {
         }) == expected(R"("fun": "saltutil.find_job", "arg": ["2026"])"));
 }
 
-TEST_CASE("a list target is sent as a list of ids") {
-  const std::string load = load_of(R"("fun": "f.g")", [](PublishLoad& changed) {
-    changed.target = {TargetType::list, std::vector<std::string>{"a", "b,c"}};
+TEST_CASE("a list target is sent as a list of ids, and another target as an expression") {
+  const std::string list = load_of(R"("fun": "f.g")", [](PublishLoad& load) {
+    load.target = {TargetType::list, std::vector<std::string>{"a", "b,c"}};
   });
-  CHECK(load.find(R"("tgt": ["a", "b,c"], "fun": "f.g", "arg": [], "tgt_type": "list")") !=
+  CHECK(list.find(R"("tgt": ["a", "b,c"], "fun": "f.g", "arg": [], "tgt_type": "list")") !=
+        std::string::npos);
+  const std::string exact = load_of(R"("fun": "f.g")", [](PublishLoad& load) {
+    load.target = {TargetType::pillar_exact, "a:b"};
+  });
+  CHECK(exact.find(R"("tgt": "a:b", "fun": "f.g", "arg": [], "tgt_type": "pillar_exact")") !=
         std::string::npos);
 }
 
-TEST_CASE("other targets are sent as expression and type") {
-  const std::string load = load_of(R"("fun": "f.g")", [](PublishLoad& changed) {
-    changed.target = {TargetType::pillar_exact, "a:b"};
-  });
-  CHECK(load.find(R"("tgt": "a:b", "fun": "f.g", "arg": [], "tgt_type": "pillar_exact")") !=
-        std::string::npos);
-}
-
-TEST_CASE("delimiter and metadata are sent only if set") {
+TEST_CASE("delimiter, metadata, jid and timeout for syndics are sent only if set") {
   CHECK(load_of(R"("fun": "f.g")", [](PublishLoad& load) { load.target.delimiter = "|"; }) ==
         expected(R"("fun": "f.g", "arg": [])", R"(, "delimiter": "|")"));
   CHECK(load_of(R"("fun": "f.g", "metadata": {"a": [1]})") ==
         expected(R"("fun": "f.g", "arg": [])", R"(, "metadata": {"a": [1]})"));
-}
-
-TEST_CASE("jid and timeout for syndics are sent only if set") {
   CHECK(load_of(R"("fun": "f.g")", [](PublishLoad& load) { load.jid = "20261120233651543848"; }) ==
         expected(R"("fun": "f.g", "arg": [])", "", R"("jid": "20261120233651543848", )"));
   CHECK(load_of(R"("fun": "f.g")", [](PublishLoad& load) { load.to = std::chrono::seconds(5); }) ==

@@ -64,15 +64,6 @@ TEST_CASE("with syndics a job may have no minions yet") {
   CHECK(job.minions.empty());
 }
 
-TEST_CASE("a reply with thousands of minions is read") {
-  std::string ids;
-  for (int i = 0; i < 20000; ++i)
-    ids += (i == 0 ? "\"minion" : ", \"minion") + std::to_string(i % 10000) + "\"";
-  const master::Job job = job_in(packed(with_load(R"({"jid": "2026", "minions": [)" + ids + "]}")));
-  REQUIRE(job.minions.size() == 10000);
-  CHECK(job.minions.back() == "minion9999");
-}
-
 TEST_CASE("wrong credentials and a missing permission have different errors") {
   const auto login = publish_refusal_in(vector_file("10-publish-reply-auth-error.bin"));
   CHECK(login.kind == ErrorKind::authentication);

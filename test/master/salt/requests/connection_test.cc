@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/requests/connection.h"
 
-#include <fcntl.h>
 #include <signal.h>
 
 #include <filesystem>
 #include <fstream>
-#include <future>
-#include <latch>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,32 +60,10 @@ std::optional<std::string> echo(std::string body) {
   return body;
 }
 
-/// A client whose request has arrived at a master that does not answer.
-struct Waiting {
-  std::latch arrived{1};
-  FakeRetPort master{[this](const std::string&) -> std::optional<std::string> {
-    arrived.count_down();
-    return std::nullopt;
-  }};
-  OpenClient client{master.uri()};
-  std::future<Result<WipedBytes>> answer = std::async(
-      std::launch::async, [this] { return send_and_receive(*client.connection, bytes("question"), late()); });
-
-  Waiting() { arrived.wait(); }
-};
-
 Result<WipedBytes> answered_with(const Frames& frames) {
   FakeRetPort master([&](const Frames&) { return frames; });
   OpenClient client(master.uri());
   return send_and_receive(*client.connection, bytes("question"), late());
-}
-
-std::set<int> open_files() {
-  std::set<int> files;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    files.insert(std::stoi(entry.path().filename()));
-  }
-  return files;
 }
 
 }  // namespace
@@ -109,14 +83,6 @@ TEST_CASE("request and reply are an empty frame and a body") {
   CHECK(seen == std::vector<Frames>{{"", "question"}, {"", ""}});
 }
 
-TEST_CASE("a refused connection is noticed at once") {
-  FakeRetPort master(echo);
-  master.stop();
-  Client client(master.uri());
-  CHECK(!client.connection->wait_until_open(late()));
-  CHECK(!client.connection->is_open());
-}
-
 TEST_CASE("a peer without ZeroMQ gets no request") {
   zmq::context_t context;
   zmq::socket_t listener(context, zmq::socket_type::stream);
@@ -127,28 +93,6 @@ TEST_CASE("a peer without ZeroMQ gets no request") {
   REQUIRE(!answer);
   CHECK(answer.error().kind == ErrorKind::unavailable);
   CHECK(answer.error().message == kMasterNotAvailable);
-}
-
-TEST_CASE("a lost connection ends a waiting request at once") {
-  Waiting waiting;
-  const SteadyTime before = std::chrono::steady_clock::now();
-  waiting.master.stop();
-  const auto answer = waiting.answer.get();
-  CHECK(std::chrono::steady_clock::now() - before < std::chrono::seconds(30));
-  REQUIRE(!answer);
-  CHECK(answer.error().kind == ErrorKind::unavailable);
-  CHECK(answer.error().message ==
-        "Salt Master: the connection broke before the answer came; whether the master carried out the "
-        "request is not "
-        "known.");
-}
-
-TEST_CASE("a reply before the loss of the connection counts") {
-  FakeRetPort master(echo);
-  OpenClient client(master.uri());
-  for (int i = 0; i < 20; ++i) CHECK(client.ask("question") == "question");
-  master.stop();
-  CHECK(test::eventually([&] { return !client.connection->is_open(); }));
 }
 
 TEST_CASE("a connection never reconnects") {
@@ -164,31 +108,6 @@ TEST_CASE("a connection never reconnects") {
   CHECK(master.messages() == 0);
 }
 
-TEST_CASE("a request without a reply ends at its deadline") {
-  FakeRetPort master([](const std::string&) -> std::optional<std::string> { return std::nullopt; });
-  OpenClient client(master.uri());
-  const SteadyTime deadline = test::in(milliseconds(50));
-  const auto answer = send_and_receive(*client.connection, bytes("question"), deadline);
-  CHECK(std::chrono::steady_clock::now() >= deadline);
-  REQUIRE(!answer);
-  CHECK(answer.error().kind == ErrorKind::timeout);
-}
-
-TEST_CASE("a late reply can be waited for again") {
-  std::latch may_answer(1);
-  FakeRetPort port([&may_answer](std::string body) {
-    may_answer.wait();
-    return std::optional(std::move(body));
-  });
-  OpenClient client(port.uri());
-  REQUIRE(client.connection->send(bytes("question")));
-  CHECK(client.connection->receive(std::chrono::steady_clock::now()).error().kind == ErrorKind::timeout);
-  may_answer.count_down();
-  const auto answer = client.connection->receive(late());
-  REQUIRE(answer);
-  CHECK(text(*answer) == "question");
-}
-
 TEST_CASE("a reply with other frames is an error") {
   for (const Frames& frames : std::vector<Frames>{
            {"body"}, {""}, {"x", "body"}, {"", "body", "more"}, {"x", "", "body"}, {"", "", "body"}}) {
@@ -197,13 +116,6 @@ TEST_CASE("a reply with other frames is an error") {
     REQUIRE(!answer);
     CHECK(answer.error().kind == ErrorKind::internal);
   }
-}
-
-TEST_CASE("a reply beyond the size limit closes the connection") {
-  CHECK(answered_with({"", std::string(kMaxAnswer, 'x')}));
-  const auto answer = answered_with({"", std::string(kMaxAnswer + 1, 'x')});
-  REQUIRE(!answer);
-  CHECK(answer.error().kind == ErrorKind::unavailable);
 }
 
 TEST_CASE("a connection with unexpected bytes is not open") {
@@ -222,59 +134,6 @@ TEST_CASE("a connection with unexpected bytes is not open") {
   }
   asking.join();
   CHECK(test::eventually([&] { return !client.connection->is_open(); }));
-}
-
-TEST_CASE("the end of the context ends waiting requests") {
-  Waiting waiting;
-  Client& client = waiting.client;
-  client.context.shutdown();
-  const auto answer = waiting.answer.get();
-  REQUIRE(!answer);
-  CHECK(answer.error().kind == ErrorKind::unavailable);
-  CHECK(!client.connection->is_open());
-  CHECK(!client.connection->wait_until_open(late()));
-  CHECK(send_and_receive(*client.connection, bytes("question"), late()).error().kind ==
-        ErrorKind::unavailable);
-}
-
-TEST_CASE("an address that ZeroMQ refuses is named") {
-  zmq::context_t context;
-  const auto made = Connection::make(context, {"tcp://nowhere", kMaxAnswer});
-  REQUIRE(!made);
-  CHECK(made.error().kind == ErrorKind::configuration);
-  CHECK(made.error().message.find("`tcp://nowhere`") != std::string::npos);
-}
-
-TEST_CASE("connections work over IPv6") {
-  zmq::context_t context;
-  zmq::socket_t master(context, zmq::socket_type::rep);
-  master.set(zmq::sockopt::ipv6, true);
-  try {
-    master.bind("tcp://[::1]:*");
-  } catch (const zmq::error_t& error) {
-    MESSAGE("skipped: no IPv6 on loopback: " << error.what());
-    return;
-  }
-  OpenClient client(master.get(zmq::sockopt::last_endpoint));
-}
-
-TEST_CASE("child processes inherit no connection") {
-  FakeRetPort master(echo);
-  OpenClient first(master.uri());
-  CHECK(first.ask("question") == "question");
-  const auto before = open_files();
-  {
-    auto connection = *Connection::make(first.context, {master.uri(), kMaxAnswer});
-    REQUIRE(connection->wait_until_open(late()));
-    REQUIRE(send_and_receive(*connection, bytes("question"), late()));
-    for (const int file : open_files()) {
-      CAPTURE(file);
-      const int flags = ::fcntl(file, F_GETFD);
-      CHECK((before.contains(file) || flags < 0 || (flags & FD_CLOEXEC) != 0));
-    }
-    CHECK(open_files().size() > before.size());
-  }
-  CHECK(test::eventually([&] { return open_files().size() <= before.size(); }));
 }
 
 TEST_CASE("ZeroMQ's threads block signals") {
@@ -299,19 +158,12 @@ TEST_CASE("ZeroMQ's threads block signals") {
   CHECK(threads >= 2);
 }
 
-}  // namespace rest_fcgi::salt
-
-namespace rest_fcgi::salt {
-
-TEST_CASE("check_endpoint accepts addresses and names with a port") {
+TEST_CASE("check_endpoint accepts addresses and names with a port only") {
   for (const char* uri : {"tcp://127.0.0.1:4506", "tcp://salt.example.org:1", "tcp://salt_master-2:65535",
                           "tcp://[::1]:4506", "tcp://[fe80::1%eth0]:4506"}) {
     CAPTURE(uri);
     CHECK(check_endpoint(uri));
   }
-}
-
-TEST_CASE("check_endpoint refuses malformed addresses") {
   for (const char* uri :
        {"", "tcp://", "127.0.0.1:4506", "ipc:///run/salt/master", "tcp://127.0.0.1",
         "tcp://127.0.0.1:", "tcp://:4506", "tcp://a b:4506", "tcp://127.0.0.1:0", "tcp://a:65536",
@@ -325,19 +177,9 @@ TEST_CASE("check_endpoint refuses malformed addresses") {
   }
 }
 
-}  // namespace rest_fcgi::salt
-
-namespace rest_fcgi::salt {
-namespace {
-
-using std::chrono::milliseconds;
-
-constexpr milliseconds kTimeout{300};
-constexpr SteadyTime kStart{std::chrono::hours(1)};
-
-}  // namespace
-
 TEST_CASE("after a failure one request at a time tries to connect") {
+  constexpr milliseconds kTimeout{300};
+  constexpr SteadyTime kStart{std::chrono::hours(1)};
   Outage outage(kTimeout);
   outage.failed(kStart);
   CHECK(!outage.may_try(kStart));
@@ -351,58 +193,18 @@ TEST_CASE("after a failure one request at a time tries to connect") {
   CHECK(outage.may_try(again + kTimeout + Outage::kPause));
 }
 
-TEST_CASE("an attempt without result blocks others for a limited time") {
-  Outage outage(kTimeout);
-  outage.failed(kStart);
-  const SteadyTime again = kStart + Outage::kPause;
-  REQUIRE(outage.may_try(again));
-  CHECK(outage.may_try(again + kTimeout + Outage::kPause));
-}
-
-}  // namespace rest_fcgi::salt
-
-namespace rest_fcgi::salt {
-namespace {
-
-using std::chrono::seconds;
-
-constexpr SteadyTime kPut{std::chrono::hours(1)};
-
-struct Kept {
+TEST_CASE("idle connections are closed after a minute") {
   zmq::context_t context{1};
   IdleConnections idle;
-
-  Connection* put(SteadyTime now) {
+  const auto put = [&](int seconds) {
     auto made = Connection::make(context, {"tcp://127.0.0.1:1", 1});
     REQUIRE(made);
-    Connection* const connection = made->get();
-    idle.put(*std::move(made), now);
-    return connection;
-  }
-};
-
-}  // namespace
-
-TEST_CASE("the latest idle connection is used first") {
-  Kept kept;
-  CHECK(kept.idle.take() == nullptr);
-  Connection* const first = kept.put(kPut);
-  Connection* const second = kept.put(kPut);
-  CHECK(kept.idle.take().get() == second);
-  CHECK(kept.idle.take().get() == first);
-  CHECK(kept.idle.take() == nullptr);
-}
-
-TEST_CASE("idle connections are closed after a minute") {
-  Kept kept;
-  kept.put(kPut);
-  kept.put(kPut + seconds(1));
-  Connection* const third = kept.put(kPut + seconds(59));
-  CHECK(kept.idle.size() == 3);
-  Connection* const last = kept.put(kPut + seconds(61));
-  CHECK(kept.idle.size() == 2);
-  CHECK(kept.idle.take().get() == last);
-  CHECK(kept.idle.take().get() == third);
+    idle.put(*std::move(made), SteadyTime(std::chrono::seconds(seconds)));
+  };
+  for (const int seconds : {0, 1, 59}) put(seconds);
+  CHECK(idle.size() == 3);
+  put(61);
+  CHECK(idle.size() == 2);
 }
 
 }  // namespace rest_fcgi::salt

@@ -118,14 +118,6 @@ TEST_CASE("asynchronous wheels leave places for other classes") {
   CHECK_FALSE(is_full(fair_queue, PriorityClass::wheel_async));
 }
 
-TEST_CASE("stalled runners do not block other runners") {
-  FairQueue fair_queue(of(16, 2));
-  Place lost = take(fair_queue, PriorityClass::runner);
-  CHECK(is_full(fair_queue, PriorityClass::runner));
-  fair_queue.stall(lost);
-  CHECK_FALSE(is_full(fair_queue, PriorityClass::runner));
-}
-
 TEST_CASE("a stalled request frees its place") {
   FairQueue fair_queue(of(1, 5));
   Place stuck = take(fair_queue, PriorityClass::publish);
@@ -149,17 +141,6 @@ TEST_CASE("a stalled request frees its place") {
   CHECK(ended.wait_for(milliseconds(20)) == std::future_status::timeout);
   fourth.reset();
   ended.get();
-}
-
-TEST_CASE("a full class does not block others") {
-  FairQueue fair_queue(of(8, 5));
-  std::vector<Place> logins;
-  for (int i = 0; i < 3; ++i) logins.push_back(take(fair_queue, PriorityClass::login));
-  CHECK(is_full(fair_queue, PriorityClass::login));
-  for (int i = 0; i < 5; ++i) logins.push_back(take(fair_queue, PriorityClass::publish));
-  CHECK(is_full(fair_queue, PriorityClass::publish));
-  logins.erase(logins.begin());
-  CHECK(!is_full(fair_queue, PriorityClass::login));
 }
 
 TEST_CASE("waiting requests start in the order of arrival") {
