@@ -138,15 +138,6 @@ TEST_CASE("hosts with different shares make unique jids") {
   CHECK(all_different(jids));
 }
 
-TEST_CASE("jids follow a clock that is set back by more than an hour") {
-  HandClock clock;
-  JidSource source(clock);
-  clock.now = *jid_time("20260102030405000010");
-  static_cast<void>(source.next());
-  clock.now -= std::chrono::hours(2);
-  CHECK(source.next() == "20260102010405000010");
-}
-
 TEST_CASE("without a reserved range jids are unique in one process") {
   const JidReserve fails = [](std::int64_t, std::int64_t) { return std::nullopt; };
   JidSource source(system_clock(), fails);

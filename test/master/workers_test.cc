@@ -8,7 +8,6 @@
 #include <latch>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -122,48 +121,6 @@ TEST_CASE("an exception ends only its task") {
   CHECK(workers.close(soon()));
   CHECK(ran);
   CHECK(log.has("a task in the background failed: no luck"));
-}
-
-TEST_CASE("a task is moved to its thread and not copied") {
-  struct Copied {
-    explicit Copied(std::atomic<int>& count) : copies(count) {}
-    Copied(const Copied& other) : copies(other.copies) { ++copies; }
-    Copied(Copied&& other) noexcept : copies(other.copies) {}
-    std::atomic<int>& copies;
-  };
-  std::atomic<int> copies = 0;
-  Workers workers({1, 0});
-  Workers::Task task = [held = Copied(copies)](const std::stop_token&) {};
-  const int before = copies;
-  submit(workers, std::move(task));
-  CHECK(workers.close(soon()));
-  CHECK(copies == before);
-}
-
-TEST_CASE("zero threads count as one") {
-  Workers workers({0, 0});
-  CHECK_FALSE(workers.reserve("fred", 2));
-  std::atomic<bool> ran{false};
-  submit(workers, [&](const std::stop_token&) { ran = true; });
-  CHECK(workers.close(soon()));
-  CHECK(ran);
-}
-
-TEST_CASE("idle threads are used again") {
-  Workers workers({64, 0});
-  std::mutex mutex;
-  std::set<std::thread::id> threads;
-  for (int i = 0; i < 20; ++i) {
-    std::latch done(1);
-    submit(workers, [&](const std::stop_token&) {
-      const std::lock_guard lock(mutex);
-      threads.insert(std::this_thread::get_id());
-      done.count_down();
-    });
-    done.wait();
-  }
-  const std::lock_guard lock(mutex);
-  CHECK(threads.size() < 20);
 }
 
 TEST_CASE("closed workers refuse tasks") {

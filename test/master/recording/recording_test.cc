@@ -131,15 +131,6 @@ TEST_CASE("returns after the end of the wait are recorded") {
   CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
 }
 
-TEST_CASE("an asynchronous job is recorded") {
-  const Recorded recorded;
-  const Admitted admitted(*recorded.fake, R"("client": "local_async", "tgt": "*", "fun": "test.ping")");
-  const auto job = recorded.master->publish_async(admitted.permit());
-  REQUIRE(job);
-  CHECK(recorded.fake->started() == Strings{"call ms-0,ms-1,ms-2"});
-  CHECK(recorded.returned_to(job->jid) == Strings{"ms-0", "ms-1", "ms-2"});
-}
-
 TEST_CASE("a step of a batch is recorded with its minions") {
   const Recorded recorded;
   const Admitted admitted(*recorded.fake, R"("client": "local_batch", "tgt": "*", "fun": "test.ping")");
@@ -273,18 +264,4 @@ TEST_CASE("a full queue drops calls, and accepts later calls") {
   const auto small = recorded.master->publish(admitted.permit(), {}, std::make_shared<master::Returns>());
   REQUIRE(small);
   CHECK(recorded.returned_to(small->jid) == Strings{"ms-0"});
-}
-
-TEST_CASE("a flush that takes too long is an error") {
-  const Recorded recorded;
-  std::promise<void> opened;
-  recorded.recorder->caches()->call_later("1", 0, [gate = opened.get_future().share()](returner::Returner&) {
-    gate.wait();
-    return Result<void>();
-  });
-  const auto flushed = recorded.recorder->flush(SteadyTime::min());
-  opened.set_value();
-  REQUIRE_FALSE(flushed);
-  CHECK(flushed.error().message == "ext_job_cache: not all that waits could be kept in time");
-  recorded.flush();
 }
