@@ -68,7 +68,8 @@ class EmbeddedRuntime : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override {
     std::size_t interrupted = 0;
     if (!workers_.close(deadline)) {
-      // An interrupted call drops its return, so the calls are interrupted before the worker threads stop.
+      // Interrupts the calls before the worker threads stop. An interrupted call drops the return that it
+      // makes when its thread stops.
       interrupted = jobs_->interrupt_all();
       workers_.stop();
     }

@@ -13,7 +13,8 @@ namespace rest_fcgi::embedded {
 
 namespace {
 
-/// Returns the retcode with the larger absolute value. A positive retcode is worse than its negative.
+/// Returns the worse of two retcodes. This is the larger retcode if one is positive, and otherwise the
+/// smaller retcode.
 int worse_retcode(int a, int b) {
   if (a <= 0 && b <= 0) return std::min(a, b);
   return std::max(a, b);

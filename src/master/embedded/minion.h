@@ -71,8 +71,8 @@ class Minions {
   explicit Minions(std::vector<Minion> minions);
 
   std::vector<Minion> minions_;
-  std::unordered_map<std::string_view, std::size_t> positions_;  // The keys point into minions_.
-  Nodegroups nodegroups_;                                        // The ids point into minions_.
+  std::unordered_map<std::string_view, std::size_t> positions_;  // The keys point into `minions_`.
+  Nodegroups nodegroups_;                                        // The ids point into `minions_`.
 };
 
 }  // namespace rest_fcgi::embedded

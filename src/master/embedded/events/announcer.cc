@@ -220,7 +220,8 @@ EventText fired_event(std::string_view tag, const JsonValue& data, WallTime now)
 
 bool is_master_call(const returner::Load& load) {
   const bool is_named = load.fun.text().starts_with("\"runner.") || load.fun.text().starts_with(kWheel);
-  // Other programs may save loads without minions. For such a load, only the name of the function counts.
+  // Other programs may save loads without minions. Such a load is a call of a runner or wheel if its function
+  // has such a name.
   if (!is_named || load.minions.empty()) return is_named;
   return load.minions.size() == 1 && load.minions.front().ends_with("_master");
 }

@@ -22,15 +22,15 @@ namespace rest_fcgi::embedded {
 struct EventText;
 
 /// Returns whether the job is a call of a runner or wheel. The function of such a job is `runner.NAME` or
-/// `wheel.NAME`, and its only minion is a master.
+/// `wheel.NAME`, and the id of its only minion ends with `_master`.
 [[nodiscard]] bool is_master_call(const returner::Load& load);
 
 /// Whether the job of a runner or wheel is in the job cache.
 enum class InJobCache { no, yes };
 
 /// Adds the events of jobs and minions to the event log of this process. If the job cache can be watched, the
-/// watch delivers the events of jobs. The announcer then publishes all other events to the job cache, so that
-/// other processes and hosts get them. Thread-safe.
+/// events of jobs come from the watch, which sees the jobs of all processes and hosts. The announcer also
+/// publishes its other events to the job cache, so that other processes and hosts get them. Thread-safe.
 class Announcer {
  public:
   Announcer(std::shared_ptr<master::EventLog> log, const Clock& clock);
@@ -50,7 +50,9 @@ class Announcer {
   [[nodiscard]] Result<std::unique_ptr<master::EventReader>> reader(const master::EventPermit& permit,
                                                                     std::string_view after);
 
-  /// Returns whether this process has an observer, or events may have a listener on any host.
+  /// Returns whether events of this process are needed. They are needed if this process has an observer or an
+  /// event listener. They are also needed if the job cache is watched, because a listener may be on another
+  /// host.
   [[nodiscard]] bool has_listeners() { return observer_ || needs_events(); }
 
   /// Announces a new job. `missing` lists the ids in the job's target that no minion has.

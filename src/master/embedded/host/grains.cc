@@ -24,8 +24,8 @@ struct Os {
   std::string_view family;
 };
 
-/// The names that Salt gives to distributions and their families, if Salt's name is not the distribution's
-/// own name.
+/// Salt's names of distributions and of their families. For any other distribution, Salt uses the
+/// distribution's own name.
 constexpr Os kOs[] = {
     {"debian", "Debian", "Debian"},
     {"ubuntu", "Ubuntu", "Debian"},
@@ -78,7 +78,8 @@ std::string short_name(std::string name) {
   return name;
 }
 
-/// Returns the family of the distribution, or of the first known distribution in `ID_LIKE`.
+/// Returns the family of the distribution `id`. For an unknown distribution, returns the family of the first
+/// known distribution in `id_like`, or `os` if `id_like` has no known distribution.
 std::string_view family_of(const std::string& id, const std::string& id_like, std::string_view os) {
   if (const Os* known = known_os(id)) return known->family;
   for (const std::string_view like : split_words(id_like)) {

@@ -72,8 +72,8 @@ void write_addresses(JsonWriter& writer, std::string_view key, const Addresses& 
   writer.end_array();
 }
 
-/// Returns the addresses in Salt's order: IPv4, IPv6, and at the end secondary IPv4. A secondary address
-/// comes after another address of the same network.
+/// Returns the addresses in Salt's order: IPv4, IPv6, and at the end secondary IPv4. An IPv4 address is
+/// secondary if an earlier address of the interface is in the same network.
 std::vector<IpAddress> in_salts_order(const std::vector<NetworkInterface::Address>& addresses) {
   std::set<IpNetwork> networks;
   std::array<std::vector<IpAddress>, 3> parts;

@@ -132,8 +132,8 @@ Jobs::Jobs(std::unique_ptr<returner::Returners> returners, const std::shared_ptr
 
 Result<std::string> Jobs::claim_jid(std::string_view chosen) {
   if (chosen.empty()) return new_jid();
-  // A jid that the caller chose may not be from the last two seconds, because another process may not have
-  // saved the same jid yet.
+  // A jid of the last two seconds that the caller chose is refused. Another process may use the same jid and
+  // may not have saved it yet.
   const std::string latest = master::jid_at(clock_.wall() - std::chrono::seconds(2));
   if (chosen > latest) {
     return Error{ErrorKind::invocation,
@@ -288,8 +288,8 @@ std::vector<RunningTable::Entry> Jobs::running_elsewhere() {
   return entries;
 }
 
-/// Removes the job of an ended process, and records an interrupted return for each minion without a return.
-/// After an error the job stays in the table.
+/// Removes the job of an ended process from the table. Records an interrupted return for each minion without
+/// a return. After an error the job stays in the table.
 Result<void> Jobs::settle(const RunningTable::Entry& orphan) {
   const Result<std::optional<returner::Load>> saved = cache().get_load(orphan.job.load.jid);
   if (!saved) return saved.error();
@@ -309,7 +309,7 @@ void Jobs::record_orphan(const ActiveJob& orphan, bool is_saved) {
   const Result<std::vector<std::string>> found = minions_without_return(load);
   const std::vector<std::string>& missing = found ? *found : load.minions;
   for (const std::string& minion : missing) {
-    // A late return of the ended process may replace this return.
+    // This return is a placeholder, so a late return of the ended process may replace it.
     const returner::JobReturn ret{minion, orphaned_return(load), 1, false, "", true};
     write_to_all(extra, WriteCounts::What::one_return, load.jid,
                  [&](returner::Returner& to) { return to.returner(load.jid, ret); });

@@ -104,8 +104,8 @@ class Jobs {
 
   [[nodiscard]] std::string new_jid() { return jids_.next(); }
 
-  /// Returns `chosen`, or a new jid if `chosen` is empty. Fails with `invocation` for a used jid or a jid in
-  /// the future, and with the errors of the job cache.
+  /// Returns `chosen`, or a new jid if `chosen` is empty. Fails with `invocation` if `chosen` is used, is
+  /// from the last two seconds, or is in the future. Fails with the errors of the job cache.
   [[nodiscard]] Result<std::string> claim_jid(std::string_view chosen);
 
   /// Checks the returners in `ret`, separated by commas. Fails with `invocation` for an unknown returner.

@@ -21,7 +21,7 @@ inline constexpr std::string_view kCmdRunUsage =
     "bg=False, password=None, encoded_cmd=False, raise_err=False, prepend_path=None, "
     "success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
 
-/// Maps the parameter names of a function of `cmd` to arguments. Borrows from the call.
+/// Maps the parameter names of a function of `cmd` to arguments. Borrows the call's arguments.
 using CmdOptions = std::map<std::string_view, JsonValue>;
 [[nodiscard]] CmdOptions cmd_options(const Call& call);
 

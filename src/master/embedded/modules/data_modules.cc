@@ -33,8 +33,8 @@ std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<J
       format("delimiter is a text that is not empty, or null; found {}", delimiter->python_repr()));
 }
 
-/// Looks up a key, as salt.utils.data.traverse_dict_and_list does. Finds nothing for a number, because the
-/// keys of JSON objects are texts. The result borrows `data`.
+/// Looks up a key, as salt.utils.data.traverse_dict_and_list does. Finds nothing if `key` is a number or a
+/// boolean, because the keys of JSON objects are texts. The result borrows `data`.
 Traversed traverse(const JsonValue& data, const JsonValue& key, const std::optional<JsonValue>& delimiter) {
   if (key.number() || key.is(JsonValue::Kind::boolean)) return std::optional<JsonValue>();
   auto steps = steps_of(key, delimiter);
@@ -62,7 +62,8 @@ JsonValue pillar_of(const Call& call) {
   return call.context.minion.pillar.root();
 }
 
-/// Returns a keyword argument that has no parameter, or absent if the call lacks the argument.
+/// Returns a keyword argument for which the function's usage has no parameter. Returns absent if the call
+/// lacks the argument.
 std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
   const auto found = std::find_if(call.keywords.begin(), call.keywords.end(),
                                   [name](const JsonMember& member) { return member.key == name; });

@@ -67,7 +67,7 @@ struct Context {
   const Minion& minion;
   const JobContext& job;
   const std::stop_token& stop;
-  /// The time limit of the Python program that calls the function. Absent without such a program.
+  /// The deadline of the Python program that calls the function. Absent if no Python program calls it.
   std::optional<SteadyTime> deadline = {};
 };
 
@@ -95,9 +95,9 @@ using LoadedFunctions = std::vector<LoadedFunction>;
 using FunctionTable = std::map<std::string, LoadedFunction, std::less<>>;  ///< Maps names to functions.
 using StringMap = std::map<std::string, std::string, std::less<>>;
 
-/// All execution functions of one configuration. Of functions with the same name, a function in a module
-/// folder comes first, then a native function, then a function of an installed Python module. The object may
-/// outlive the master that made it. Thread-safe.
+/// All execution functions of one configuration. A function in a module folder replaces a native function
+/// with the same name. A native function takes precedence over a function of an installed Python module. The
+/// object may outlive the master that made it. Thread-safe.
 class Modules {
  public:
   /// Loads the module folders. Leaves out modules that cannot be used, with a warning. Fails with

@@ -39,7 +39,7 @@ std::string_view end_of(std::string_view text) {
 
 std::string input_for(const Context& context, std::span<const JsonValue> args,
                       std::span<const JsonMember> kwargs) {
-  // The script's input has the job in members of its own, so the `__pub_` arguments are removed.
+  // The script's input has separate members for the data of the job, so the `__pub_` arguments are removed.
   std::vector<JsonMember> own(kwargs.begin(), kwargs.end());
   std::erase_if(own, [](const JsonMember& keyword) { return keyword.key.starts_with("__pub_"); });
   return written_object([&](JsonWriter& writer) {
@@ -66,8 +66,8 @@ unsigned escaped_unit(std::string_view text) {
   return parse_number<unsigned>(text.substr(2, 4), 16).value_or(0);
 }
 
-/// Returns the size in bytes of the JSON escape at the start of the text, as far as the escape is copied
-/// unchanged. Returns 0 for a lone surrogate.
+/// Returns how many bytes of the JSON escape at the start of the text are copied unchanged: 12 for a pair of
+/// surrogates, and at most 2 for any other escape. Returns 0 for a lone surrogate.
 std::size_t escape_length(std::string_view text) {
   const auto is_between = [](unsigned unit, unsigned low, unsigned high) {
     return unit >= low && unit <= high;

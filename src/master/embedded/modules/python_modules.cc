@@ -85,7 +85,7 @@ class PythonRunner::LoaderOutput {
     if (!fun) return "";
     is_valid_ = false;
     const Reply reply = call(std::string(fun->text()), document_.root());
-    // The program gets no answer after the deadline, because it is ended then.
+    // The loader program is killed at its deadline, so a call that ends later gets no answer.
     const bool is_late =
         context_ != nullptr && SteadyTime::clock::now() >= context_->deadline.value_or(SteadyTime::max());
     return is_late ? "" : line_of(reply);

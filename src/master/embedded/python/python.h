@@ -35,7 +35,8 @@ struct Raised {
   static Raised invocation_error(std::string message);
   static Raised command_error(std::string message);
 
-  /// Returns the last line of Python's traceback: `ValueError: message`, or only the class.
+  /// Returns the last line of Python's traceback: `ValueError: message`. Returns only the class if the
+  /// message is empty.
   [[nodiscard]] std::string line() const;
 };
 

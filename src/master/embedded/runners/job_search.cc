@@ -81,8 +81,8 @@ class JobFilter {
 
   void skip_find_job() { skips_find_job_ = true; }
 
-  /// Returns a query that finds all matching jobs. If the wanted function has no wildcard, the query leaves
-  /// out jobs with several functions.
+  /// Returns a query for the job cache. The query may select too many jobs, which `passes` then refuses. If
+  /// the only wanted function has no wildcard, the query leaves out jobs with several functions.
   [[nodiscard]] returner::JobQuery query() const {
     returner::JobQuery query;
     if (start_) query.first = master::jid_at(*start_);
@@ -154,8 +154,9 @@ std::size_t listed_size(const returner::Load& load) {
          (load.metadata ? load.metadata->text().size() : 0);
 }
 
-/// Returns the oldest `count` jobs that pass the filter. Reads the job cache in pages, so that other threads
-/// can use the cache, too. Fails with `timeout`, or with `invocation` for too large loads.
+/// Returns the first `count` jobs of the query that pass the filter, with the oldest job in front. Reads the
+/// job cache in pages, so that other threads can use the cache, too. Fails with `timeout`, or with
+/// `invocation` if the found loads are too large in total.
 Result<std::vector<returner::Load>> collect(const returner::Returner& cache, const returner::JobQuery& query,
                                             std::size_t count, const JobFilter& filter) {
   std::vector<returner::Load> found;

@@ -70,7 +70,7 @@ struct MasterData {
   std::shared_ptr<GeneratedKeys> keys;  ///< The generated keys. All configurations share them.
 };
 
-/// The data and the stop token for the call of a runner or wheel. Borrows them.
+/// The data, the jobs and the stop token for the call of a runner or wheel. Borrows them.
 struct MasterContext {
   const MasterData& data;
   Jobs& jobs;
@@ -136,7 +136,7 @@ void write_start_time(JsonWriter& writer, std::string_view jid);
 /// Returns `data` with the name of an outputter, or `data` alone if `outputter` is empty.
 [[nodiscard]] Json with_outputter(std::string_view outputter, Json data);
 
-// The job search ends with an error after a few seconds, and if the result is too large.
+// These functions search for jobs. A search fails if it takes several seconds, or if its result is too large.
 [[nodiscard]] Result<Json> list_jobs(const MasterContext& context, const BoundArguments& arguments);
 [[nodiscard]] Result<Json> list_jobs_filter(const MasterContext& context, const BoundArguments& arguments);
 [[nodiscard]] Result<Json> last_run(const MasterContext& context, const BoundArguments& arguments);

@@ -41,7 +41,8 @@ Result<Json> list_all(const MasterContext& context, const BoundArguments&) {
   });
 }
 
-/// Returns the status of keys that `match` names. As in Salt, the first letters of `match` are enough.
+/// Returns the status of keys that `match` names. As in Salt, only the first letters count: `acc` and
+/// `accepted` give the same status.
 std::string_view status_named(std::string_view match) {
   if (match.starts_with("acc")) return kAccepted;
   if (match.starts_with("pre") || match.starts_with("un")) return "minions_pre";
@@ -162,7 +163,8 @@ Result<Json> delete_keys(const MasterContext& context, const BoundArguments& arg
   return name_match(context, arguments);
 }
 
-/// Reads the size of a key in bits. The size must not be below Salt's default. Fails with `invocation`.
+/// Reads the size of a key in bits. Null and sizes below Salt's default become the default. Fails with
+/// `invocation` for a larger size than `kMax`.
 Result<int> read_key_size(JsonValue given) {
   constexpr std::int64_t kDefault = 2048;
   constexpr std::int64_t kMax = 4096;  // Making a larger key takes many seconds.

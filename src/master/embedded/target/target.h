@@ -128,7 +128,7 @@ struct Selection {
   std::vector<std::size_t> positions;  ///< The ascending positions in `Minions::all()`, without duplicates.
   /// The ids of a list target that no minion has, in the list's order, without duplicates.
   std::vector<std::string> missing;
-  /// Whether select_visible left out a minion because the caller may not read its pillar.
+  /// Whether `select_visible` left out a minion because the caller may not read its pillar.
   bool has_hidden = false;
 };
 
@@ -172,8 +172,8 @@ class RuleTargets {
   std::map<std::string_view, TargetMatcher> matchers_;
 };
 
-/// A function that returns whether a rule allows a call on some minions. `within` tells for the target of a
-/// rule whether the target contains all these minions.
+/// A function that returns whether a rule allows a call on some minions. `within` returns whether the target
+/// of a rule contains all these minions.
 using AllowsCall = std::function<bool(const auth::FunctionCall& call, const auth::TargetsWithin& within)>;
 
 /// Makes the CanReadPillar for `select_visible`. A caller may read the pillar of the minions on which a rule

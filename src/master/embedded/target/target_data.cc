@@ -96,7 +96,8 @@ class DataMatcher::Match {
 
   bool text(std::string_view text, std::string_view pattern) {
     const bool pcre = matcher_.how_ == How::pcre;
-    // The work is the product of the lengths, because a glob may read the text once for each of its stars.
+    // The work grows with the product of the two lengths, because a glob may read the text once for each of
+    // its stars.
     const std::size_t lengths = pattern.size() / kShort * (1 + text.size() / kShort) + text.size() / kShort;
     if (!spend((pcre ? kPcreWork : 1) + lengths)) return false;
     if (pcre) {
@@ -150,9 +151,9 @@ Result<void> DataMatcher::compile_patterns() {
       first_error = regex.error();
     }
   }
-  // Each `:` may separate the key from the pattern. The expression is accepted if one of these patterns is
-  // valid. `a:(b:c)` is accepted: the pattern after the first `:`, `(b:c)`, is valid; the other, `c)`, is
-  // not.
+  // Each delimiter in the expression may be the end of the key. The rest after this delimiter is then the
+  // pattern. The expression is accepted if at least one of these patterns is valid. For `a:(b:c)`, the
+  // pattern `(b:c)` is valid and the pattern `c)` is not, so the expression is accepted.
   const bool has_value =
       std::any_of(ends.begin(), ends.end(), [this](std::size_t end) { return patterns_.contains(end); });
   if (has_value || ends.empty()) return {};
