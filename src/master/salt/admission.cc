@@ -17,8 +17,8 @@ using lowstate::Target;
 using lowstate::TargetType;
 using master::Permit;
 
-/// Returns whether the target of a rule is a single glob. A compound target has several words, or a letter
-/// such as `G@`.
+/// Returns whether the target of a rule is a single glob. A compound target has several words, brackets,
+/// or a prefix such as `G@`.
 bool is_plain_glob(std::string_view target) {
   return target.find_first_of(" @()") == std::string_view::npos;
 }
@@ -51,7 +51,7 @@ bool is_allowed(const auth::Permissions& permissions, const auth::Subject& subje
 }
 
 /// Returns whether the checks of a chunk use the configuration, such as nodegroups. The errors of these
-/// checks reveal configuration, so `admit` checks the login before them.
+/// checks reveal configuration, so `admit` checks the login first.
 bool needs_lookup(const lowstate::Chunk& chunk) {
   if (chunk.client == lowstate::Client::ssh) return true;
   if (!chunk.is_local()) return false;

@@ -6,8 +6,9 @@
 #include "rest_fcgi/core/log.h"
 #include "rest_fcgi/master/events.h"
 
-/// Fires events of callers on the master's bus. If permitted, the process writes to the master's socket.
-/// Otherwise the runner `event.send` fires the event with the caller's permissions.
+/// Fires events of callers on the master's bus. This process writes each event to the master's socket. If
+/// this process has no permission for the socket, the runner `event.send` fires the event with the caller's
+/// permissions.
 namespace rest_fcgi::salt {
 namespace {
 

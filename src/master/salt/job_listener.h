@@ -32,7 +32,7 @@ struct ReturnOptions {
   /// Whether the return may come through a syndic. The master adds no `cmd` to such a return.
   bool below_syndic = false;
   /// The published call, or null. A caller may choose the job id of another running job, so a return with
-  /// another `fun` or `user` is ignored. Returns through a syndic may lack these fields.
+  /// another `fun` or `user` is ignored. A return that comes through a syndic may lack these fields.
   const PublishedCall* own = nullptr;
 };
 
@@ -58,7 +58,8 @@ class JobListener final : public Listener {
         /// Whether the job is `sys.list_functions` for one function. Each return is then replaced by a
         /// boolean, which says whether the minion listed the function.
         false;
-    /// Whether minions below syndics may return. A return may come before its syndic's list of minions.
+    /// Whether minions below syndics may return. A minion's return may come before its syndic's list of
+    /// minions.
     bool syndics = false;
   };
 

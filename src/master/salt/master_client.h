@@ -28,7 +28,7 @@ inline constexpr SendOptions kPublish{PriorityClass::publish,
 inline constexpr SendOptions kQuestion{PriorityClass::question, std::chrono::seconds(15)};
 inline constexpr SendOptions kRunner{PriorityClass::runner, std::chrono::seconds(60)};
 inline constexpr SendOptions kWheel{
-    PriorityClass::wheel, std::chrono::hours(24)};  // A wheel may run long, and its reply comes at the end.
+    PriorityClass::wheel, std::chrono::hours(24)};  // A wheel may run for hours and replies at its end.
 
 /// Sends loads for callers. The master exchanges credentials for a token once, and each load has this token.
 /// A load has the credentials with `inline_login`, or if the token has no permissions. Thread-safe.

@@ -15,9 +15,9 @@
 /// | call of an unknown runner        | a return     | a return  | no event   | `SaltMaster::wait_until_started`          |
 /// | name of a token's file           | the token    | the token | with `.p`  | the engine removes the file that exists   |
 ///
-/// Here, an envelope is frames before the empty frame of a request. The engine needs no envelope, because a connection has
-/// one request at a time. Older 3006 releases send bare events. The engine sends events to masters of all three series with
-/// lengths. Older releases of 3006 and 3007 cannot read such events.
+/// An envelope is a list of frames in front of the empty frame of a request. The engine needs no envelope, because a
+/// connection has one request at a time. Masters of older 3006 releases send bare events. The engine sends events with
+/// lengths to masters of all three series. Masters of older 3006 and 3007 releases cannot read events with lengths.
 // clang-format on
 namespace rest_fcgi::salt {
 
@@ -26,7 +26,7 @@ inline constexpr const char* kMasterNotAvailable = "Salt Master is not available
 
 enum class Framing {
   bare,         ///< The stream is one msgpack map after the other.
-  with_length,  ///< The length precedes each map in 4 bytes, big-endian.
+  with_length,  ///< The length of each map precedes the map in 4 bytes, big-endian.
 };
 
 /// Returns the framing that the first byte of the stream shows. The first byte of a map is at least 0x80, and

@@ -38,7 +38,7 @@ class LiveRuntime final : public Runtime {
   std::size_t shutdown(SteadyTime deadline) override;
 
  private:
-  // The threads of asynchronous wheels share the ownership of the pool.
+  // The threads of asynchronous wheels share the ownership of the RequestPool.
   std::shared_ptr<RequestPool> requests_;
   const std::shared_ptr<master::EventLog> events_;
   const BusOptions bus_options_;

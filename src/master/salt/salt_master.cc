@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kUsualStartTime{300};
 /// The largest number of remembered runners. Masters have fewer runners, but callers can invent names.
 constexpr std::size_t kMaxKnownRunners = 4096;
 
-/// Returns whether the master may have executed the load, although no reply came.
+/// Returns whether the master may have executed the load, although no valid reply came.
 bool may_have_run(const Error& error) {
   return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timeout ||
          error.kind == ErrorKind::internal;
@@ -121,7 +121,7 @@ Result<EventBus*> joined_bus(LiveRuntime& runtime, SteadyTime deadline) {
 MasterClient::Before expecting(EventBus& bus, std::string_view jid,
                                std::optional<EventBus::Expectation>& made) {
   return [&bus, jid, &made]() -> Result<void> {
-    // A load may be sent a second time. The Expectation of the first time is then still valid.
+    // A load may be sent a second time. The Expectation that was made for the first time is then still valid.
     if (made) return {};
     auto expectation = bus.expect(jid);
     if (!expectation) return std::move(expectation).error();
@@ -206,9 +206,10 @@ Result<master::Started> SaltMaster::send_runner(const Permit& permit, const lows
       before);
 }
 
-/// Waits until a runner has started. In Salt 3008, an unknown runner sends no events. If a runner that
-/// never started before does not start soon, asks the master for the names of its runners, with the caller's
-/// credentials. If the caller has no permission for this question, waits longer.
+/// Waits until a runner has started. In Salt 3008, an unknown runner sends no events. A runner that has
+/// started before is known to exist, so the function does not wait for it. If any other runner does not start
+/// soon, asks the master for the names of its runners, with the caller's credentials. If the caller has no
+/// permission to ask, waits longer.
 Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener& listener) {
   using Seen = RunnerListener::Seen;
   const std::string_view runner = permit.chunk().master().function.name;
@@ -239,8 +240,8 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
 }
 
 /// Returns whether the master has the runner. Returns absent if the caller has no permission for
-/// `doc.runner`. Returns absent if each load has the credentials, because a missing permission would count as
-/// a failed login.
+/// `doc.runner`. Does not ask the master and returns absent if each load has the credentials: the master's
+/// refusal would then count as a failed login.
 std::optional<bool> SaltMaster::has_runner(const Permit& permit, std::string_view runner) {
   const bool by_token = permit.chunk().credentials.kind == auth::Credentials::Kind::token;
   if (options_.inline_login && !by_token) return std::nullopt;
@@ -300,7 +301,7 @@ Result<std::unique_ptr<master::EventReader>> SaltMaster::events(const master::Ev
                                                                 std::string_view after) {
   auto bus = runtime_->bus();
   if (!bus) return std::move(bus).error();
-  // The reader is made before the check of the bus, so that the reader notices a loss after the check.
+  // The reader of events is made first. If the bus is lost after the check, the reader notices this loss.
   auto reader = runtime_->events()->reader(permit, after);
   if (!reader) return reader;
   if (auto joined = (*bus)->wait_until_joined(SteadyTime::max()); !joined) return std::move(joined).error();

@@ -87,8 +87,8 @@ class SaltMaster final : public master::Master {
 
 /// Checks by the master's `external_auth` whether a user may run each function of a compound call. The master
 /// itself accepts the call if one of its functions is allowed (`auth_check`). A rule for some minions counts
-/// only if it surely covers the target: the texts are equal, or the rule's glob matches all ids. Fails with
-/// `authorization`.
+/// only if it surely covers all minions of the call. This is so if the rule's target equals the call's
+/// target, or if the rule's glob matches all ids of the call. Fails with `authorization`.
 [[nodiscard]] Result<void> check_each_function(const auth::Permissions& permissions,
                                                const auth::Subject& subject, const lowstate::LocalCall& call);
 
@@ -107,8 +107,9 @@ class SaltMaster final : public master::Master {
 /// arguments (`wheel_check`), and not with the arguments that the wheel gets. Fails with `invocation`.
 [[nodiscard]] Result<void> check_wheel_arguments(const lowstate::MasterCall& call);
 
-/// Removes the file of a token, so that the master refuses the token. The file has the token's name, in 3008
-/// with `.p`. Refuses a token that is not hexadecimal. Does not follow links. Fails with `unavailable`.
+/// Removes the file of a token, so that the master refuses the token. The file has the token's name, to which
+/// Salt 3008 adds `.p`. Refuses a token that is not hexadecimal. Does not follow links. Fails with
+/// `unavailable`.
 [[nodiscard]] Result<void> remove_token_file(const std::string& token_dir, std::string_view token);
 
 }  // namespace rest_fcgi::salt

@@ -12,7 +12,7 @@
 
 /// A session is a token of the master. The master makes the token (`mk_token`) and returns its owner
 /// (`get_token`). The master cannot revoke a token, so a logout adds the token to `auth::RevocationList`. If
-/// permitted, a logout also removes the token's file.
+/// this process may delete the token's file, a logout also deletes this file.
 namespace rest_fcgi::salt {
 
 Result<master::Session> SaltMaster::login(const auth::Credentials& credentials, SteadyTime deadline) {

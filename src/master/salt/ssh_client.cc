@@ -186,7 +186,7 @@ Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view ji
   process::Program program;
   program.argv = {*std::move(python), "-I", shipped("salt_ssh_client.py"), conf_file_};
   program.inherit = true;
-  program.umask = 077;  // Only this user can read the files that Salt writes for the call.
+  program.umask = 077;  // Only the user of this process can read the files that Salt writes for the call.
   program.input = ssh_request(call, jid).text();
   program.output_limit = max_bytes + kEnvelope;
   program.time_limit =

@@ -28,8 +28,8 @@ struct Options {
   bool ipc_mode_tcp = false;  ///< Whether the event bus uses TCP (`ipc_mode: tcp`).
   unsigned tcp_master_pub_port = 4512;
   unsigned tcp_master_pull_port = 4513;  ///< The port that accepts events with `ipc_mode: tcp`.
-  /// The number of the master's worker processes that serve this program. Salt's default is 5, and Salt 3008
-  /// reserves a process for minions.
+  /// The number of the master's worker processes that serve this program. By default, Salt starts 5 worker
+  /// processes, and Salt 3008 reserves one of them for minions.
   std::size_t worker_threads = 4;
   std::chrono::milliseconds timeout{5000};  ///< The timeout of a job that sets no timeout.
   bool order_masters = false;               ///< Whether the master has syndics.

@@ -11,8 +11,9 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// Names of Salt's functions, separated by spaces, and the clients' keys that these functions have as
-/// parameters. The key `*` means any keyword argument.
+/// A group of Salt's functions that have the same client keys (`lowstate::is_client_key`) as parameters.
+/// `keys` has these client keys; `*` means that the functions take any keyword argument. Spaces separate the
+/// names in `keys` and in `functions`.
 struct Takers {
   std::string_view keys;
   std::string_view functions;

@@ -61,7 +61,8 @@ struct PublishLoad {
 [[nodiscard]] Result<WipedBytes> runner_load(const lowstate::MasterCall& call, const Caller& caller);
 
 /// Returns the load of a wheel. The arguments are sent inside `arg` and `kwarg`, because a wheel may have
-/// parameters such as `user`. `job` has the ids of a `wheel_async`. It is null for other wheels.
+/// parameters such as `user`. For a `wheel_async`, `job` has the jid and the tag. For other wheels, `job` is
+/// null.
 [[nodiscard]] WipedBytes wheel_load(const lowstate::MasterCall& call, const Caller& caller,
                                     const master::Started* job = nullptr);
 
@@ -76,13 +77,14 @@ struct PublishLoad {
 /// Packs the data of an event with Salt's `_stamp`. REQUIRES: `data` is an object.
 [[nodiscard]] WipedBytes pack_event(const JsonValue& data, std::string_view stamp);
 
-// The following functions read replies. A refused load fails with `authentication` or `authorization`, and
-// another failure of Salt with `invocation`. A malformed reply fails with `internal`. For `publish`, the kind
-// of refusal is the name of the exception in the reply. For a runner or wheel with a token, the message in
-// the reply shows the kind. For a runner or wheel with credentials, each refusal is an `authentication`
-// error.
+// The following functions read replies. A refused load fails with `authentication` or `authorization`:
+// - For `publish`, the name of the exception in the reply decides.
+// - For a runner or wheel with a token, the message in the reply decides.
+// - For a runner or wheel with credentials, each refusal is an `authentication` error.
+// A SaltInvocationError fails with `invocation`. Any other failure of Salt, and a malformed reply, fail with
+// `internal`.
 
-/// Reads the reply to `publish`. If no minion matched, the Job has no jid. Removes duplicate ids.
+/// Reads the reply to `publish`. If no minion matched, the Job has no jid. Removes duplicate minion ids.
 [[nodiscard]] Result<master::Job> read_publish_reply(std::string_view bytes);
 [[nodiscard]] Result<master::Started> read_runner_reply(std::string_view bytes);
 [[nodiscard]] Result<master::WheelReply> read_wheel_reply(std::string_view bytes);

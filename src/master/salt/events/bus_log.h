@@ -22,8 +22,8 @@ namespace rest_fcgi::salt {
 
 /// Hides secrets in an event from listeners. Events of Salt contain refused calls with passwords and the root
 /// key, arguments of runners, private keys of `wheel.key.gen`, and session headers of `/hook`.
-/// 1. Returns of minions are shown unchanged: `return` and `retcode` of `salt/job/J/ret/M` and `J`, and
-/// `data.return` and `data.ret` of `salt/job/J/prog/...`.
+/// 1. Returns of minions are shown unchanged. They are `return` and `retcode` in events with the tag
+/// `salt/job/J/ret/M` or `J`, and `data.return` and `data.ret` in events with a tag `salt/job/J/prog/...`.
 /// 2. The value of a member is hidden if its name is the name of a secret (`master::secrecy_of`).
 /// 3. In a text, the value after the name of a secret is hidden, as in `password=x` or `--password x`.
 /// 4. `key` and `eauth` are secrets only in the errors `salt/job/error`, `salt/job/J/error` and
@@ -75,8 +75,8 @@ class JobOwners {
 };
 
 /// Writes each event as JSON without secrets, with the owner of its job, to the log that listeners read.
-/// Without listeners, only remembers owners. If an event cannot be written as JSON, its data is an `error`.
-/// Used by one thread.
+/// Without listeners, only remembers the owners of jobs. If an event cannot be written as JSON, its data in
+/// the log is an object with the member `error`. Used by one thread.
 class BusLog {
  public:
   explicit BusLog(std::shared_ptr<master::EventLog> log) : log_(std::move(log)) {}

@@ -35,7 +35,8 @@ std::optional<Topic> syndic_topic(std::string_view rest) noexcept {
 using Frame = std::optional<std::string_view>;
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kKeptBytes = 1 << 20;  // The capacity that the buffer keeps after a larger frame.
+// When all complete frames have been read, the buffer keeps at most this capacity in bytes.
+constexpr std::size_t kKeptBytes = 1 << 20;
 
 Error wrong(std::string what) {
   return {ErrorKind::internal, std::move(what)};
@@ -154,7 +155,7 @@ Result<Frame> FrameReader::take_frame_with_length() {
 void FrameReader::let_go() {
   if (start_ == 0) return;
   if (buffer_.capacity() > kKeptBytes) {
-    std::string(buffer_, start_).swap(buffer_);  // Unlike an assignment, `swap` frees the old capacity.
+    std::string(buffer_, start_).swap(buffer_);  // `erase` would keep the memory.
   } else {
     buffer_.erase(0, start_);
   }

@@ -67,8 +67,9 @@ class FrameReader {
  public:
   explicit FrameReader(std::size_t max_frame_bytes) : max_frame_bytes_(max_frame_bytes) {}
 
-  /// Adds received bytes. The bytes may end in the middle of a frame. Memory grows with the received bytes
-  /// only. REQUIRES: the last call of `next` returned no event.
+  /// Adds received bytes. The bytes may end in the middle of a frame. The memory grows with the received
+  /// bytes, and not with the length that a frame announces. REQUIRES: the last call of `next` returned no
+  /// event.
   void feed(std::string_view bytes);
 
   /// Returns the next complete event. The event borrows from the reader until the next call of `next`.

@@ -165,8 +165,8 @@ void EventBus::tell_joined() {
 void EventBus::tell_lost() {
   not_joined_ = ErrorKind::unavailable;
   registry_.not_joined(ErrorKind::unavailable);
-  // `registry_` learns of the loss before `log_`. A reader that starts between the two calls must see the
-  // loss.
+  // The loss is reported to `registry_` before `log_`. A reader of events that is made between these two
+  // calls then sees the loss in `log_`.
   log_.on_loss();
   set_file(std::nullopt);
 }

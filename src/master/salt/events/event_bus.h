@@ -37,8 +37,9 @@ class EventBus {
   /// `unavailable`. The error has Salt's message, or the name of the missing permission.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime deadline);
 
-  /// Prepares for the events of a job. `jid` is empty if the job id is unknown. Waits up to half a second if
-  /// the master has replaced its socket. Fails with `unavailable`. REQUIRES: the job is not started yet.
+  /// Prepares for the events of a job. `jid` is empty if the job id is unknown. If the master has replaced
+  /// its socket, waits up to half a second for the new connection. Fails with `unavailable`. REQUIRES: the
+  /// job is not started yet.
   [[nodiscard]] Result<Expectation> expect(std::string_view jid = {});
 
  private:

@@ -38,9 +38,9 @@ struct SocketFile {
 /// path (TCP).
 [[nodiscard]] std::optional<SocketFile> socket_file_at(const std::string& path);
 
-/// Returns whether the file at `path` differs from `connected`, the file at the time of the connection. If it
-/// differs, the connection leads to an earlier master. Returns false for a missing file, because the
-/// connection may still work.
+/// Returns whether another file has replaced the file `connected` at `path` since the connection was made.
+/// The connection then leads to an earlier master. Returns false for a missing file, because the connection
+/// may still work.
 [[nodiscard]] bool is_replaced(const std::string& path, const std::optional<SocketFile>& connected);
 
 /// A connection to the socket on which a master publishes events. A wait ends if the descriptor `stop`
@@ -99,7 +99,8 @@ class EventPusher {
 /// missing permission. May query the sources in nsswitch.conf. Thread-safe.
 [[nodiscard]] std::string refused_path(const std::string& path);
 
-/// Returns the text of `refused_path` for the unix socket at `path`. `status` is the socket's stat(2).
+/// Returns the reason that `refused_path` returns if the socket at `path` refuses the connection. `status` is
+/// the result of stat(2) for the socket.
 [[nodiscard]] std::string refused_socket(const std::string& path, const struct stat& status);
 
 }  // namespace rest_fcgi::salt

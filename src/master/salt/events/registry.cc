@@ -135,7 +135,8 @@ void Registry::not_joined(ErrorKind why) {
     early_.clear();
     dropping_early_ = false;
     for (const auto& [jid, job] : jobs_) {
-      // While `replay` passes kept events to a listener, `replay` reports the loss to this listener.
+      // A job whose kept events `replay` still passes on is left out. `replay` itself reports the loss to the
+      // listener of this job.
       if (!job->replaying) affected.push_back(job);
     }
   }

@@ -28,8 +28,8 @@ class Listener {
  public:
   virtual ~Listener() = default;
 
-  /// Returns whether the listener is still needed. Any thread may call this function with a lock held, so the
-  /// function must only return a value.
+  /// Returns whether the listener is still needed. Any thread may call this function while it holds a lock of
+  /// the bus. The function must therefore not wait and must not take a lock.
   [[nodiscard]] virtual bool is_needed() const = 0;
   virtual void on_event(const Topic& topic, std::string_view data) = 0;
 
@@ -57,8 +57,8 @@ class EarlyEvents {
   /// may include the new event.
   std::size_t keep(Kept event);
 
-  /// Returns whether one of the job's events from the number `since` on was dropped. Also returns true for a
-  /// job whose losses are not known exactly, because too many jobs have losses.
+  /// Returns whether one of the job's events from the number `since` on was dropped. If very many jobs lost
+  /// events, the losses of each job are not known, and the function may return true for any job.
   [[nodiscard]] bool has_lost(std::string_view jid, std::uint64_t since) const;
 
   /// Removes and returns the job's events from the number `since` on.
@@ -100,8 +100,9 @@ class Registry {
   /// Waits until the bus is joined, at most until `until`. Fails with `unavailable`.
   [[nodiscard]] Result<void> wait_until_joined(SteadyTime until);
 
-  /// Makes the registry keep events of jobs without a listener. These events are needed, because a return may
-  /// come before the reply with the job id. Used by one thread. The registry must outlive the Expectation.
+  /// While an Expectation exists, the registry keeps events of jobs without a listener. These events are
+  /// needed, because a return may come before the reply with the job id. Used by one thread. The registry
+  /// must outlive the Expectation.
   class Expectation {
    public:
     Expectation(Expectation&& other) noexcept
@@ -112,8 +113,8 @@ class Registry {
     }
 
     /// Passes the job's events since the start of the Expectation to `listener`, until the listener is no
-    /// longer needed. Reports a loss of the bus since the start at once. Fails with `unavailable` if the job
-    /// has another listener.
+    /// longer needed. If the bus was lost since the start of the Expectation, reports this loss at once.
+    /// Fails with `unavailable` if the job has another listener.
     Result<void> listen(std::string_view jid, std::shared_ptr<Listener> listener) {
       return registry_->listen(ticket_, jid, std::move(listener));
     }
@@ -162,9 +163,9 @@ class Registry {
   const std::size_t max_jobs_;
   const std::size_t max_early_bytes_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;  // Notified when joined_, closed_ or waiting_ changes.
+  std::condition_variable changed_;  // Notified when `joined_`, `closed_` or `waiting_` changes.
   std::unordered_map<std::string, JobPtr, Hash, std::equal_to<>>
-      jobs_;  // mutex_ guards this member and all following members.
+      jobs_;  // `mutex_` guards this member and all following members.
   // The job ids that callers chose for jobs that have no listener yet.
   std::set<std::string, std::less<>> claimed_;
   EarlyEvents early_;

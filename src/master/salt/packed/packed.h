@@ -86,7 +86,7 @@ class Fields {
 class Redactor {
  public:
   enum class Verdict : std::uint8_t {
-    look_inside,     ///< Shows the value, but asks again for each member and text inside.
+    look_inside,     ///< Shows the value. The Redactor decides again about each member and text inside.
     show,            ///< Shows the whole value.
     hide,            ///< Replaces the value by `master::kHidden`, unless it is nil or a boolean.
     hide_but_count,  ///< Hides the value, unless it is a number or a text of few digits (`master::is_count`).
@@ -105,8 +105,8 @@ class Redactor {
 /// where Salt fails or writes invalid JSON. NaN and infinities become null. `bin` becomes text, or base64
 /// text if it is not UTF-8. Malformed bytes of `str` become U+FFFD. Keys become texts. Extension 78 becomes
 /// an ISO 8601 date, and extension 79 the value of a named constant. The payload of another extension becomes
-/// text. A null `redactor` shows everything. Fails with `internal`, the problem and its byte offset, unless
-/// the bytes are one value of at most `max_depth` levels. After an error `out` is unchanged.
+/// text. A null `redactor` shows everything. Fails with `internal` unless the bytes are one value of at most
+/// `max_depth` levels. The error names the problem and its byte offset. After an error `out` is unchanged.
 Result<void> append_json(std::string_view bytes, std::string& out, const Redactor* redactor = nullptr,
                          std::size_t max_depth = kMaxDepth);
 

@@ -90,7 +90,8 @@ class JsonVisitor : public BoundedVisitor {
 
   JsonWriter& writer() { return key_writer_ ? *key_writer_ : out_; }
 
-  /// Returns whether the current value is the key of a member. The next value then counts as no key.
+  /// Returns whether the current value is the key of a member. Resets `at_key_`, so the next value does not
+  /// count as a key.
   bool take_key() { return std::exchange(at_key_, false); }
 
   /// Returns how to show the current value. `is_count` says whether the value is a number or a text of few
@@ -142,11 +143,11 @@ class JsonVisitor : public BoundedVisitor {
   const Redactor* const redactor_;  // The redactor. Null shows everything.
   bool at_key_ = false;
   Verdict next_ = Verdict::look_inside;  ///< How to show the next value.
-  /// How to show all values until the end of the level `since_`.
+  /// How to show all values inside the array or map at the depth `since_`.
   Verdict inside_ = Verdict::look_inside;
   std::size_t since_ = 0;
 
-  /// The JSON text of an array or map that is a key. At its end, the text becomes the key.
+  /// The JSON text of an array or map that is a key. When the array or map ends, this text becomes the key.
   std::string key_text_;
   std::optional<JsonWriter> key_writer_;
   std::size_t key_depth_ = 0;

@@ -66,7 +66,7 @@ class BoundedVisitor : public msgpack::null_visitor {
 };
 
 /// Passes the value at the offset `at` to `visitor`, and moves `at` to the end of the value. Fails with
-/// `internal`, the problem and its byte offset.
+/// `internal`. The error names the problem and its byte offset.
 template <class Visitor>
 Result<void> parse_one(std::string_view bytes, std::size_t& at, Visitor& visitor) {
   std::string why;

@@ -44,8 +44,8 @@ void set_options(zmq::socket_t& socket, const Connection::Options& options) {
   socket.set(zmq::sockopt::tcp_keepalive_idle, kKeepaliveIdle);
   socket.set(zmq::sockopt::tcp_keepalive_intvl, kKeepaliveInterval);
   socket.set(zmq::sockopt::tcp_keepalive_cnt, kKeepaliveCount);
-  // IPv6 is used only for an IPv6 address. With IPv6, ZeroMQ would try only ::1 for `localhost`, where
-  // masters do not listen by default. Salt does the same.
+  // Like Salt, enables IPv6 only for an IPv6 address. With IPv6, ZeroMQ would try only ::1 for `localhost`,
+  // where masters do not listen by default.
   socket.set(zmq::sockopt::ipv6, options.uri.find('[') != std::string::npos);
 }
 

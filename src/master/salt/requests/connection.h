@@ -58,7 +58,7 @@ class Connection {
   bool send_frames(WipedBytes message);
   Result<WipedBytes> receive_frames();
 
-  zmq::socket_t monitor_;  ///< Gets an event when the connection ends.
+  zmq::socket_t monitor_;  ///< The socket that gets an event when the connection ends.
   zmq::socket_t socket_;
 };
 

@@ -67,8 +67,7 @@ FairQueue::FairQueue(const PoolOptions& options)
 Result<FairQueue::Place> FairQueue::take(PriorityClass priority, SteadyTime deadline) {
   std::unique_lock lock(mutex_);
   if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
-  // A class with a free place has no waiting requests. The new request of this class therefore begins at
-  // once.
+  // If a class has a free place, no request of this class waits. The new request therefore begins at once.
   if (has_free_place(state(priority))) {
     begin(state(priority));
     return Place(this, {.priority = priority});

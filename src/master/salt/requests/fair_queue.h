@@ -16,16 +16,18 @@
 
 namespace rest_fcgi::salt {
 
-/// The cost of a request for the master. The cost limits how many requests of a class run at once. The
-/// master distributes requests round robin, so slow requests must never occupy all its workers.
+/// The classes of requests, by their cost for the master. Each class has a limit for the requests that run at
+/// once. The master distributes requests round robin to its workers, so slow requests must never occupy all
+/// workers.
 enum class PriorityClass {
   publish,      ///< A publish takes some milliseconds of a worker of the master.
   question,     ///< A publish of `saltutil.find_job` has a low priority.
   runner,       ///< A runner starts a process, which takes about ten milliseconds.
   wheel,        ///< A wheel runs in the master's worker until it ends.
-  wheel_async,  ///< A wheel for which no caller waits.
+  wheel_async,  ///< A wheel for which no caller waits also runs in the master's worker.
   login,        ///< A login with a wrong password blocks a worker for a second.
-  token,        ///< A question about a token takes some milliseconds. Anyone can send invented tokens.
+  token,  ///< A request for the owner of a token takes some milliseconds. Every client can send invented
+          ///< tokens.
 };
 inline constexpr std::size_t kPriorityClasses = 7;
 

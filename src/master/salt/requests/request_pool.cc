@@ -13,8 +13,8 @@
 namespace rest_fcgi::salt {
 namespace {
 
-/// The number of ZeroMQ sockets for each connection. Three sockets are open, and closed sockets exist a
-/// little longer.
+/// The number of ZeroMQ sockets for each connection. Three sockets are open. The other sockets are closed
+/// already, but ZeroMQ still counts them for a short time.
 constexpr std::size_t kSocketsEach = 6;
 constexpr std::size_t kMaxSockets = 65535;  // The largest number of sockets that ZeroMQ supports.
 
@@ -78,8 +78,8 @@ class Pool final : public RequestPool {
     return connection.receive(deadline);
   }
 
-  /// Waits until one more login or token request may run. Clients with different addresses are admitted in
-  /// turn.
+  /// Waits until the login or token request may run. Any other request may run at once. Clients with
+  /// different addresses are admitted in turn.
   Result<Pass> enter(const Request& info, SteadyTime deadline) {
     if (info.priority == PriorityClass::login) return logins_.enter(info.remote, deadline);
     if (info.priority == PriorityClass::token) return tokens_.enter(info.remote, deadline);
