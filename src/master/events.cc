@@ -146,7 +146,8 @@ bool EventLog::wanted() noexcept {
 }
 
 void EventLog::forget_all() {
-  // Skips an event number. A client that reconnects then gets an error about the missed events.
+  // Skips an event number. A client that reconnects sends the id of an event before this gap, and gets an
+  // error about the missed events.
   first_ = next_number() + 1;
   events_.clear();
   events_.shrink_to_fit();

@@ -18,7 +18,7 @@ constexpr std::string_view kSecrets[] = {
     "sshkey", "secretkey", "sharedkey",  "token",
 };
 
-/// Words such as `key` make a secret only with the word before them: `api_key` or `apikey`.
+/// Words such as `key` name a secret only together with the word before them: `api_key` or `apikey`.
 constexpr std::string_view kSecondWords[] = {"code", "key", "phrase", "word"};
 
 /// English words that end with `pass` but do not name a secret.

@@ -122,7 +122,8 @@ class ValueFinder {
     return {begin + user_end + 1, begin + at_sign};
   }
 
-  /// Returns the end of the XML start tag that `name` begins. Returns absent if `name` begins no start tag.
+  /// Returns the end of the XML start tag that `name` begins. Returns absent if `name` begins no start tag,
+  /// and for a tag without content (`<name/>`).
   [[nodiscard]] std::optional<std::size_t> behind_start_tag(const Span& name) const {
     if (name.begin == 0 || (text_[name.begin - 1] != '<' && text_[name.begin - 1] != ':'))
       return std::nullopt;
@@ -159,7 +160,8 @@ class ValueFinder {
   }
 
  private:
-  /// Returns the quotation mark before the name at `at`, as in `'X-Auth-Token: x'`. The mark may be missing.
+  /// Returns the quotation mark before the name at `at`, as in `'X-Auth-Token: x'`. Without this mark,
+  /// returns `"` in JSON, and a Quote without a mark in any other text.
   [[nodiscard]] Quote quote_around(std::size_t at) const {
     if (at == 0 || !is_quote(text_[at - 1])) return {is_json_ ? '"' : char(0)};
     Quote quote{text_[at - 1]};
@@ -173,15 +175,16 @@ class ValueFinder {
     return {text_[mark], mark - at};
   }
 
-  /// Returns the position of the closing quotation mark with its backslashes, or the end of the text.
+  /// Returns the position of the closing quotation mark, or of the first backslash that belongs to this mark.
+  /// Returns the end of the text if the closing mark is missing.
   [[nodiscard]] std::size_t closing(std::size_t at, const Quote& quote) const {
     const std::size_t unit = quote.backslashes + 1;
     for (std::size_t mark = text_.find(quote.mark, at); mark != std::string_view::npos;
          mark = text_.find(quote.mark, mark + 1)) {
       std::size_t run = 0;
       while (mark - run > at && text_[mark - run - 1] == '\\') ++run;
-      // One backslash of the value is `unit` backslashes in the text. An odd number of backslashes before the
-      // quotation mark makes the mark a part of the value.
+      // In the text, `unit` backslashes stand for one backslash of the value. An odd number of backslashes
+      // before the quotation mark makes the mark a part of the value.
       const bool closes = run <= quote.backslashes || (run - quote.backslashes) / unit % 2 == 0;
       if (closes) return mark - std::min(run, quote.backslashes);
     }
@@ -335,8 +338,8 @@ class Redactor {
     // The last name before `at`. Only blanks, quotation marks, backslashes and `]` stand between the name and
     // `at`.
     Span name;
-    // Whether a blank has followed the name. The value of an option such as `--password` begins after the first
-    // blank, so later blanks are not tried.
+    // Whether a blank has followed the name. The value of an option such as `--password` begins after the
+    // first blank, so later blanks are not tried.
     bool is_asked = false;
     for (std::size_t at = 0; at < text_.size(); ++at) {
       const char byte = text_[at];

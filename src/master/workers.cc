@@ -71,8 +71,8 @@ class FairQueue {
 
 struct Workers::State {
   std::mutex mutex;
-  std::condition_variable work;   // Notified about a new task and the end of the pool.
-  std::condition_variable ended;  // Notified when a task or thread has ended.
+  std::condition_variable work;   // Notified when a task is new, and at the end of the pool.
+  std::condition_variable ended;  // Notified when a task or a thread ends.
   Limits limits;
   FairQueue queue;           // `mutex` guards the members from `queue` to the end.
   std::size_t reserved = 0;  // The number of places without a submitted task.
@@ -165,8 +165,8 @@ void Workers::run(const std::shared_ptr<State>& state) {
     ++state->busy;
     lock.unlock();
     run_task(task, state->stop.get_token());
-    // The task is destroyed before `ended` is notified. A thread that waits for `ended` may rely on the
-    // destruction of the task's objects.
+    // The task is destroyed before `ended` is notified, so that a thread that waits for `ended` can rely on
+    // the destruction of the task's objects.
     task = nullptr;
     lock.lock();
     --state->busy;
@@ -184,7 +184,7 @@ Workers::Reservation::~Reservation() {
   const std::lock_guard lock(state_->mutex);
   state_->reserved -= left_;
   state_->ended.notify_all();
-  state_->work.notify_all();  // Wakes the threads that wait for the end of the pool.
+  state_->work.notify_all();  // Wakes idle worker threads, which end if the pool is closed.
 }
 
 void Workers::Reservation::submit(Task task) {

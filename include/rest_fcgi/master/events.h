@@ -151,7 +151,7 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   std::size_t bytes_ = 0;
   std::uint64_t first_ = 1;  ///< The number of the first event in `events_`.
   std::uint64_t losses_ = 0;
-  std::uint64_t lost_at_ = 0;  ///< The number of the next event at the time of the latest loss.
+  std::uint64_t lost_at_ = 0;  ///< The number of the first event after the latest loss.
   std::string lost_why_;
   std::size_t readers_ = 0;
   std::vector<Wake> sleepers_;  ///< The wake functions of waiting readers, without duplicates.

@@ -39,7 +39,8 @@ class Permit {
   /// Returns the engine's data about the chunk. REQUIRES: the caller is the engine that has set the data.
   [[nodiscard]] const Admitted& admitted() const noexcept { return *admitted_; }
 
-  /// Returns a copy whose deadline is at most `end`.
+  /// Returns a copy of this Permit. The deadline of the copy is `end`, or this Permit's deadline if it is
+  /// earlier.
   [[nodiscard]] Permit ending_by(SteadyTime end) const {
     return {*chunk_, user_, eauth_, std::min(end, deadline_), admitted_};
   }
@@ -154,7 +155,7 @@ struct Session {
   WallTime expire;
   std::string user;
   std::string eauth;
-  Json perms;  ///< The user's entries of `external_auth` in the form of Salt's login, or `{}`.
+  Json perms;  ///< The user's entries of `external_auth`, as in Salt's reply to a login, or `{}`.
   auth::EventScope events = auth::EventScope::nothing;
   bool can_read_metrics = false;
 };

@@ -58,8 +58,8 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Reserves `count` places for tasks of a user. Fails with `unavailable` if there are too few places or
-  /// threads, and after `close`.
+  /// Reserves `count` places for tasks of a user. Fails with `unavailable` if there are too few places, if no
+  /// thread runs and none can be started, and after `close`.
   [[nodiscard]] Result<Reservation> reserve(std::string_view user, std::size_t count);
 
   /// Refuses new tasks and waits for the running tasks until `deadline`. Returns whether all tasks have
