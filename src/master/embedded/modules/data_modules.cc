@@ -268,7 +268,8 @@ Reply first_found(const std::vector<JsonValue>& stores, const Call& call) {
   return Returned{call["default"].json()};
 }
 
-/// Merges all stores into one object. If several stores have a key, the first store's value is used.
+/// Merges the objects in `stores` into one object. If several objects have a key, the value in the first of
+/// them is used. Unless `overwrite` is true, values that are objects are merged, too.
 JsonDocument all_merged(const std::vector<JsonValue>& stores, bool overwrite) {
   JsonDocument merged = own_document(Json::empty_object());
   for (auto store = stores.rbegin(); store != stores.rend(); ++store) {
@@ -286,7 +287,8 @@ JsonDocument all_merged(const std::vector<JsonValue>& stores, bool overwrite) {
 }
 
 /// Returns the value of a key from the minion's options, its grains, its pillar, or the pillar's `master`.
-/// The first of these sources that has the key determines the value.
+/// Without `merge`, the first of these sources that has the key determines the value. With `merge`, merges
+/// the sources before the search.
 Reply config_get(const Call& call) {
   const JsonDocument options = own_document(
       written_object([&call](JsonWriter& writer) { write_minion_options(writer, call.context.minion.id); }));

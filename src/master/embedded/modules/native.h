@@ -33,9 +33,11 @@ struct Function {
 };
 
 [[nodiscard]] std::span<const Function> cmd_functions();
-[[nodiscard]] std::span<const Function> data_functions();  ///< The functions of config, grains and pillar.
+/// Returns the functions of the modules config, grains and pillar.
+[[nodiscard]] std::span<const Function> data_functions();
 [[nodiscard]] std::span<const Function> engine_functions();
-/// The functions of beacons, mine and schedule, and the other functions of saltutil.
+/// Returns the functions of the modules beacons, mine and schedule, and those functions of saltutil that
+/// `engine_functions` lacks.
 [[nodiscard]] std::span<const Function> stub_functions();
 [[nodiscard]] std::span<const Function> test_functions();
 

@@ -100,7 +100,8 @@ struct MasterFunction {
 
 using MasterFunctions = std::span<const MasterFunction>;
 [[nodiscard]] MasterFunctions jobs_runners();
-[[nodiscard]] MasterFunctions other_runners();  ///< The runners of cache, doc, manage, state and test.
+/// Returns the runners of the modules cache, doc, manage, state and test.
+[[nodiscard]] MasterFunctions other_runners();
 [[nodiscard]] MasterFunctions wheels();
 
 [[nodiscard]] const MasterFunction* find_runner(std::string_view name);
