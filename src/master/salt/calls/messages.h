@@ -52,8 +52,8 @@ struct PublishLoad {
 
 [[nodiscard]] WipedBytes pack_publish(const PublishLoad& load, const Caller& caller);
 
-/// Returns a load that checks credentials without making a token: a publish of an allowed function to no
-/// minion. REQUIRES: the credentials are of the kind eauth.
+/// Returns a load that checks credentials without making a token. The load publishes a function that every
+/// user may run (`saltutil.find_job`) to no minion. REQUIRES: the credentials are of the kind eauth.
 [[nodiscard]] WipedBytes login_load(const auth::Credentials& credentials);
 
 /// Returns the load of a runner. Salt's runner client converts positional texts: `1` becomes a number, and

@@ -155,7 +155,7 @@ Result<Frame> FrameReader::take_frame_with_length() {
 void FrameReader::let_go() {
   if (start_ == 0) return;
   if (buffer_.capacity() > kKeptBytes) {
-    std::string(buffer_, start_).swap(buffer_);  // `erase` would keep the memory.
+    std::string(buffer_, start_).swap(buffer_);  // `erase` would not free the large buffer.
   } else {
     buffer_.erase(0, start_);
   }
