@@ -35,7 +35,7 @@ constexpr std::string_view kPlainEnds = "&;, \t\r\n";
 /// A quotation mark ends a value only if one of these characters follows it.
 constexpr std::string_view kBehindQuote = "&;, \t\r\n)]}>/?:";
 
-/// Returns whether the value of the header may contain blanks and `;`.
+/// Returns whether the value of the header `name` may contain blanks and `;`.
 bool is_header_of_many_words(std::string_view name) {
   const std::string small = lower(name);
   return small.ends_with("authorization") || small.ends_with("cookie") || small.ends_with("cookies");
