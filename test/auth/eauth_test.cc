@@ -2,7 +2,6 @@
 #include "auth/eauth.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -96,12 +95,6 @@ TEST_CASE("sharedsecret without a secret is a configuration error") {
   REQUIRE_FALSE(eauths);
   CHECK(eauths.error().kind == ErrorKind::configuration);
   CHECK(eauths.error().message.find("`sharedsecret`") != std::string::npos);
-}
-
-TEST_CASE("auto accepts any password") {
-  const auto eauth = make_auto_eauth();
-  CHECK(verify(eauth, "x"));
-  CHECK(verify(eauth, ""));
 }
 
 TEST_CASE("auto is enabled only by its setting, and else the log names the setting") {
@@ -227,15 +220,14 @@ TEST_CASE("an unknown user costs the hash of a user, always the same one, and is
   CHECK(verify(eauth, "fred", "sesame"));
   CHECK(seen == std::vector<std::string>{"$6$b"});
   std::set<std::string> others;
-  for (int i = 0; i < 64; ++i) {
-    const std::string name = "nobody" + std::to_string(i);
+  const auto hash_for = [&](const std::string& name) {
     seen.clear();
     CHECK_FALSE(verify(eauth, name, "sesame"));
-    CHECK_FALSE(verify(eauth, name, "sesame"));
-    REQUIRE(seen.size() == 2);
-    CHECK(seen[0] == seen[1]);
-    others.insert(seen[0]);
-  }
+    REQUIRE(seen.size() == 1);
+    return seen[0];
+  };
+  CHECK(hash_for("nobody") == hash_for("nobody"));
+  for (int i = 0; i < 40; ++i) others.insert(hash_for("nobody" + std::to_string(i)));
   CHECK(others == std::set<std::string>{"$6$a", "$6$b", "$6$c"});
 }
 
@@ -264,33 +256,6 @@ TEST_CASE("after a slow refusal of the file back end, later refusals are slow") 
   }
 }
 
-TEST_CASE("the stamp of a file changes with the file") {
-  const TempDir dir;
-  const auto eauth = make({{"filename", dir.write("users", "fred:old\n")}});
-  bool differs = false;
-  for (int i = 0; i < 20 && !differs; ++i) {
-    dir.write("users", "fred:old\n");
-    differs = eauth.stamp() != eauth.stamp();
-  }
-  // While a file is new, `stamp` returns another value at each call, because a second change may get the same
-  // modification time.
-  CHECK(differs);
-  const auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
-  rest();
-  const std::string old = eauth.stamp();
-  CHECK(eauth.stamp() == old);
-  std::set<std::string> stamps{old};
-  dir.write("users", "fred:new\n");
-  rest();
-  stamps.insert(eauth.stamp());
-  std::filesystem::rename(dir.write("other", "fred:new\n"), dir / "users");
-  rest();
-  stamps.insert(eauth.stamp());
-  std::filesystem::remove(dir / "users");
-  stamps.insert(eauth.stamp());
-  CHECK(stamps.size() == 4);
-}
-
 TEST_CASE("a file that other users may change is an error at the start, and fails later logins") {
   const TempDir dir;
   const std::string path = dir.write("users", "fred:sesame\n");
@@ -308,15 +273,6 @@ TEST_CASE("a file that other users may change is an error at the start, and fail
   CHECK(verify(eauth, "fred", "sesame"));
 }
 
-TEST_CASE("a file of another user is refused" * doctest::skip(::geteuid() != 0)) {
-  const TempDir dir;
-  const std::string path = dir.write("users", "fred:sesame\n");
-  REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
-  const auto made = make_file_eauth({"file", {{"filename", path}}, {}}, limiter());
-  REQUIRE_FALSE(made);
-  CHECK(made.error().message.ends_with("belongs to user id 65534, not to this process's 0"));
-}
-
 TEST_CASE("a password whose turn does not come in time is not checked") {
   const TempDir dir;
   const auto one = std::make_shared<PasswordHashLimiter>(PasswordHashLimiter::Limits{.at_once = 1});
@@ -326,13 +282,6 @@ TEST_CASE("a password whose turn does not come in time is not checked") {
   const auto late = eauth->verify({"fred", SecretView("sesame"), {}, SteadyTime()});
   REQUIRE_FALSE(late);
   CHECK(late.error().kind == ErrorKind::timeout);
-}
-
-TEST_CASE("an empty file has no users") {
-  const TempDir dir;
-  const auto eauth = make({{"filename", dir.write("users", "")}});
-  CHECK_FALSE(verify(eauth, "fred", ""));
-  CHECK_FALSE(verify(eauth, "", ""));
 }
 
 TEST_CASE("an unreadable file is logged at the start, and fails logins until it is readable") {

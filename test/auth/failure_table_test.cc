@@ -21,9 +21,7 @@ constexpr FailureTable::Limit kLimit{3, seconds(60), seconds(300)};
 
 struct TableFixture {
   [[nodiscard]] std::shared_ptr<store::Store> open() const {
-    auto opened = store::Store::open({.path = dir / "state/state.db"});
-    REQUIRE(opened);
-    return *std::move(opened);
+    return *store::Store::open({.path = dir / "state/state.db"});
   }
   FailureTable::Count add(const std::string& key) { return *table.add(key, kLimit); }
   FailureTable::Count find(const std::string& key) { return *table.find(key, kLimit); }

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,8 +41,8 @@ class Crowd {
   static constexpr std::size_t kOthers = 3;
   using Answer = std::function<Result<Grant>()>;
 
-  explicit Crowd(const LoginGuardOptions& guard = {.tries = 0}, seconds ttl = seconds(0)) {
-    remote_ = Logins::make(guard, ttl, clock_, *store::Store::open({}));
+  explicit Crowd(const LoginGuardOptions& guard = {.tries = 0}) {
+    remote_ = Logins::make(guard, seconds(0), clock_, *store::Store::open({}));
   }
   ~Crowd() { join(); }
   Crowd(const Crowd&) = delete;
@@ -138,29 +137,6 @@ TEST_CASE("threads that wait for a refused login are refused, and it counts once
   CHECK(crowd.login([&] { return crowd.good(); }, crowd.late()));
 }
 
-TEST_CASE("a thread with more time than the one that checked checks again") {
-  Crowd crowd;
-  CHECK(crowd.lead([] {
-               return Result<Grant>(Error{ErrorKind::timeout, "too late"});
-             })
-            .error()
-            .kind == ErrorKind::timeout);
-  for (const Outcome& other : crowd.others()) CHECK(other);
-  CHECK(crowd.asked >= 2);
-}
-
-TEST_CASE("threads that wait for a check that throws get an error") {
-  Crowd crowd;
-  const auto fall = [&]() -> Result<Grant> { throw std::runtime_error("out of everything"); };
-  CHECK_THROWS_AS(static_cast<void>(crowd.lead(fall)), std::runtime_error);
-  for (const Outcome& other : crowd.others()) {
-    REQUIRE_FALSE(other);
-    CHECK(other.error().kind == ErrorKind::internal);
-    CHECK(other.error().message == "The login was given up.");
-  }
-  CHECK(crowd.login([&] { return crowd.good(); }, crowd.late()));
-}
-
 TEST_CASE("a thread waits until its own deadline, and the check goes on") {
   Crowd crowd;
   const Outcome first = crowd.login(
@@ -174,49 +150,6 @@ TEST_CASE("a thread waits until its own deadline, and the check goes on") {
       crowd.late());
   CHECK(first);
   CHECK(crowd.asked == 1);
-}
-
-TEST_CASE("a thread that would wait for another check is refused if logins occupy too many threads") {
-  Crowd crowd({.tries = 0, .threads = 10});
-  const Outcome first = crowd.login(
-      [&] {
-        for (int i = 0; i < 6; ++i) crowd.follow(crowd.late());
-        const Outcome one_more = crowd.login([&] { return crowd.good(); }, crowd.now());
-        REQUIRE_FALSE(one_more);
-        CHECK(one_more.error().kind == ErrorKind::unavailable);
-        return crowd.good();
-      },
-      crowd.late());
-  CHECK(first);
-  for (const Outcome& other : crowd.others()) CHECK(other);
-  CHECK(crowd.asked == 1);
-  const SteadyTime next = crowd.late() + seconds(1);
-  CHECK(crowd.login(
-      [&] {
-        for (int i = 0; i < 12; ++i) crowd.follow(next);
-        return crowd.good();
-      },
-      next));
-  for (std::size_t i = 6; i < 18; ++i) CHECK(crowd.others()[i]);
-}
-
-TEST_CASE("many threads can log in at once") {
-  LoginsFixture logins;
-  std::atomic<int> wrong_answers = 0;
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < 200; ++i) {
-        const std::string user = "user" + std::to_string((i + t) % 20);
-        const auto grant = logins.login(with_password(user, "sesame"));
-        if (!grant || (*grant)->name != user) ++wrong_answers;
-        if (grant && i % 7 == 0) logins.remote->forget(with_password(user, "sesame"), **grant);
-        if (logins.login(with_password(user, "Sesame"))) ++wrong_answers;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  CHECK(wrong_answers == 0);
 }
 
 }  // namespace rest_fcgi::auth

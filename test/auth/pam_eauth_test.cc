@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <future>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -23,6 +17,8 @@
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/child.h"
+#include "../support/eventually.h"
 #include "pam_fixture.h"
 #include "rest_fcgi/auth/pam_wire.h"
 #include "rest_fcgi/core/files.h"
@@ -40,53 +36,14 @@ bool is_running(int process) {
   return !stat.empty() && stat.find(") Z ") == stat.npos;
 }
 
-/// A process that replaces a systemd socket unit. The process starts a helper for each connection.
-class SocketUnit {
- public:
-  SocketUnit(const std::string& path, const std::string& helper) {
-    const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    REQUIRE(path.size() < sizeof address.sun_path);
-    std::memcpy(address.sun_path, path.data(), path.size());
-    REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-    REQUIRE(::listen(listener.get(), 8) == 0);
-    std::string name = helper;
-    std::array<char*, 2> arguments{name.data(), nullptr};
-    process_ = ::fork();
-    if (process_ != 0) return;
-    std::signal(SIGCHLD, SIG_IGN);
-    for (;;) {
-      const int connection = ::accept(listener.get(), nullptr, nullptr);
-      if (::fork() != 0) {
-        ::close(connection);
-        continue;
-      }
-      ::dup2(connection, STDIN_FILENO);
-      ::dup2(connection, STDOUT_FILENO);
-      ::execv(name.c_str(), arguments.data());
-      ::_exit(127);
-    }
-  }
-  ~SocketUnit() {
-    ::kill(process_, SIGKILL);
-    ::waitpid(process_, nullptr, 0);
-  }
-
- private:
-  pid_t process_;
-};
-
-void check_that_it_answers(PamFixture& pam) {
-  CHECK(pam.login("fred", "sesame") == LoginResult::yes);
-  CHECK(pam.login("fred", "Sesame") == LoginResult::no);
-}
+constexpr const char* kSocketActivate = "/usr/bin/systemd-socket-activate";
 
 }  // namespace
 
 TEST_CASE("PAM decides which password is good") {
   PamFixture pam;
-  check_that_it_answers(pam);
+  CHECK(pam.login("fred", "sesame") == LoginResult::yes);
+  CHECK(pam.login("fred", "Sesame") == LoginResult::no);
   CHECK(pam.login("fred", "") == LoginResult::no);
   CHECK(pam.login("ann", "sesame") == LoginResult::yes);
 }
@@ -199,24 +156,6 @@ TEST_CASE("a helper that cannot be started is logged at the start, and fails all
   CHECK(log.has("/plain cannot be started: Permission denied"));
 }
 
-TEST_CASE("a helper that may not read passwords logs at the start that pam_unix cannot work") {
-  const test::CapturedLog log;
-  PamFixture pam;
-  pam.dir.write("stack/private", "@include common\n");
-  pam.dir.write("stack/common", "# pam_unix.so\nauth substack more\n");
-  pam.dir.write("stack/more", "auth required pam_unix.so\n");
-  pam.start();
-  CHECK(log.has("uses pam_unix, and the helper runs as user id") ==
-        (::geteuid() != 0 && ::access("/etc/shadow", R_OK) != 0));
-}
-
-TEST_CASE("without a problem, the log is empty at the start") {
-  const test::CapturedLog log;
-  PamFixture pam;
-  pam.start();
-  CHECK(log.text().empty());
-}
-
 TEST_CASE("a service that is not a file name is a configuration error") {
   PamFixture pam;
   pam.options.service = "../login";
@@ -251,28 +190,12 @@ TEST_CASE("a helper that ends during a check is not asked again with that passwo
   CHECK(log.has("external_auth: pam: the helper has ended"));
 }
 
-TEST_CASE("a helper that ends before it read the request is replaced") {
-  PamFixture pam;
-  const auto size =
-      to_frame(pam::Request{pam::Ask::verify, "private", "fred", SecretView("sesame"), "192.0.2.7"}).size();
-  const std::string real = "exec " + PamFixture::program() + " --confdir " + pam.dir / "stack";
-  // The first helper process answers the check when the eauth is created. The second helper process refuses
-  // one request and ends after the first byte of another request.
-  pam.script("helper", "if mkdir " + pam.dir / "first" + " 2> /dev/null; then " + real + "; fi; if mkdir " +
-                           pam.dir / "second" + " 2> /dev/null; then dd bs=1 count=" + std::to_string(size) +
-                           " > /dev/null 2>&1; printf '\\0\\0\\0\\4\\1\\2\\0\\0'; dd bs=1 count=1 > "
-                           "/dev/null 2>&1; exit; fi; " +
-                           real);
-  CHECK(pam.login("fred", "sesame") == LoginResult::no);
-  CHECK(pam.login("fred", "sesame") == LoginResult::yes);
-}
-
 TEST_CASE("a module that hangs is killed after the timeout, and delays no other login") {
   const test::CapturedLog log;
   PamFixture pam;
   pam.script("auth", "read -r word; test \"$word\" = sesame && exit 0; echo $PPID > " + pam.dir / "pid" +
                          "; exec sleep 100");
-  pam.options.timeout = milliseconds(8000);
+  pam.options.timeout = milliseconds(3000);
   pam.start();
   LoginResult slow = LoginResult::yes;
   std::thread hanging([&] {
@@ -284,8 +207,7 @@ TEST_CASE("a module that hangs is killed after the timeout, and delays no other 
   CHECK(slow == LoginResult::unavailable);
   CHECK(log.has("external_auth: pam: the helper did not answer in time"));
   const int helper = std::stoi(pam.dir.read("pid"));
-  for (int i = 0; i < 500 && is_running(helper); ++i) std::this_thread::sleep_for(milliseconds(10));
-  CHECK_FALSE(is_running(helper));
+  CHECK(test::eventually([&] { return !is_running(helper); }));
   CHECK(pam.login("ann", "sesame") == LoginResult::yes);
 }
 
@@ -305,7 +227,7 @@ TEST_CASE("logins beyond the helpers wait, and logins beyond max_waiting are ref
   pam.script("auth", "exec sleep 100");
   pam.options.max_helpers = 1;
   pam.options.max_waiting = 1;
-  pam.options.timeout = milliseconds(5000);
+  pam.options.timeout = milliseconds(2000);
   pam.start();
   std::vector<std::thread> threads;
   std::mutex mutex;
@@ -329,7 +251,7 @@ TEST_CASE("a login waits for its turn until its deadline, which is not a guess")
   PamFixture pam;
   pam.script("auth", "touch " + pam.dir / "asked" + "; exec sleep 100");
   pam.options.max_helpers = 1;
-  pam.options.timeout = milliseconds(8000);
+  pam.options.timeout = milliseconds(3000);
   pam.start();
   std::thread hanging([&] { CHECK_FALSE(pam.eauth->verify({"fred", SecretView("slow"), "192.0.2.7"})); });
   while (!std::filesystem::exists(pam.dir / "asked")) std::this_thread::sleep_for(milliseconds(5));
@@ -421,21 +343,16 @@ TEST_CASE("salt-api#61: many logins at once each get their own answer") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("an init system may start the helper behind a socket") {
+TEST_CASE("an init system may start the helper behind a socket" *
+          doctest::skip(!std::filesystem::exists(kSocketActivate))) {
   PamFixture pam;
   const std::string path = pam.dir / "pam.sock";
-  const SocketUnit unit(path, pam.options.helper);
+  const test::Child unit({kSocketActivate, "--accept", "--inetd", "--listen=" + path, pam.options.helper},
+                         pam.dir / "log");
   pam.options.helper = "unix:" + path;
-  check_that_it_answers(pam);
+  REQUIRE(test::eventually([&] { return pam.login("fred", "sesame") == LoginResult::yes; }));
+  CHECK(pam.login("fred", "Sesame") == LoginResult::no);
   CHECK(pam.login("expired", "sesame") == LoginResult::no);
-}
-
-TEST_CASE("the helper answers only root and its peer") {
-  const test::CapturedLog log;
-  PamFixture pam;
-  pam.script("helper",
-             "exec " + PamFixture::program() + " --confdir " + pam.dir / "stack" + " --peer nobody");
-  CHECK(pam.login("fred", "sesame") == (::geteuid() == 0 ? LoginResult::yes : LoginResult::internal));
 }
 
 TEST_CASE("a missing socket, or one of another user, gets no password") {

@@ -16,26 +16,6 @@ std::string_view body_of(const WipedBytes& frame) {
 
 }  // namespace
 
-TEST_CASE("a request is read as it was written") {
-  const WipedBytes frame = to_frame({Ask::verify, "login", "fred", SecretView("sesame"), "192.0.2.7"});
-  const auto request = read_request(body_of(frame));
-  REQUIRE(request);
-  CHECK(request->ask == Ask::verify);
-  CHECK(request->service == "login");
-  CHECK(request->username == "fred");
-  CHECK(request->password.reveal() == "sesame");
-  CHECK(request->remote == "192.0.2.7");
-}
-
-TEST_CASE("an answer is read as it was written") {
-  const WipedBytes frame = to_frame(Answer{Outcome::good, "why", {"fred", "ops"}});
-  const auto answer = read_answer(body_of(frame));
-  REQUIRE(answer);
-  CHECK(answer->outcome == Outcome::good);
-  CHECK(answer->text == "why");
-  CHECK(answer->groups == std::vector<std::string>{"fred", "ops"});
-}
-
 TEST_CASE("a truncated or longer body is refused") {
   const WipedBytes request = to_frame({Ask::check, "login", "fred", SecretView("sesame"), "192.0.2.7"});
   for (std::size_t size = 0; size < body_of(request).size(); ++size) {

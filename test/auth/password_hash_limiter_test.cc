@@ -146,46 +146,4 @@ TEST_CASE("a waiter that reaches its deadline does not delay those behind it") {
   CHECK(limiter.waiting() == 0);
 }
 
-TEST_CASE("if too many wait, the longest queue loses its last waiter to a shorter one") {
-  PasswordHashLimiter limiter({.at_once = 1, .waiting = 4});
-  Queue queue(limiter);
-  std::vector<std::thread> newcomers;
-  {
-    const auto shut = limiter.enter("a", kNow);
-    REQUIRE(shut);
-    for (int i = 0; i < 4; ++i) queue.add("a");
-    CHECK(refusal(limiter, "a") == ErrorKind::unavailable);
-    for (const std::size_t left : {3U, 2U}) {
-      newcomers.emplace_back([&] { CHECK(limiter.enter("b", kEver)); });
-      while (queue.waiting() > left) std::this_thread::yield();
-    }
-    CHECK(refusal(limiter, "b") == ErrorKind::unavailable);
-  }
-  for (std::thread& thread : newcomers) thread.join();
-  CHECK(queue.in().size() == 2);
-  CHECK(queue.out().size() == 2);
-}
-
-TEST_CASE("each of many threads is admitted, and never too many at the same time") {
-  PasswordHashLimiter limiter({.at_once = 3});
-  std::atomic<int> inside = 0;
-  std::atomic<int> done = 0;
-  std::atomic<bool> too_many = false;
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < 32; ++i) {
-    threads.emplace_back([&, i] {
-      for (std::size_t n = 0; n < 50; ++n) {
-        const auto pass = limiter.enter(std::to_string(i % 5), kEver);
-        if (++inside > 3) too_many = true;
-        if (pass) ++done;
-        --inside;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  CHECK(done == 32 * 50);
-  CHECK_FALSE(too_many);
-  CHECK(limiter.waiting() == 0);
-}
-
 }  // namespace rest_fcgi::auth

@@ -21,9 +21,7 @@ const std::string kOtherRevoked(64, 'b');
 
 struct Host {
   [[nodiscard]] std::shared_ptr<store::Store> open() const {
-    auto opened = store::Store::open({.path = dir / "state/state.db"});
-    REQUIRE(opened);
-    return *std::move(opened);
+    return *store::Store::open({.path = dir / "state/state.db"});
   }
   [[nodiscard]] std::unique_ptr<RevocationList> process() const {
     return std::make_unique<RevocationList>(open(), clock);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/auth/rsa_pair.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 
