@@ -164,16 +164,5 @@ TEST_CASE("a mistake on the command line names the option or the argument") {
     check_mistake({"--mk-token", user.c_str()}, {"--mk-token: found \"" + user + "\"", "EAUTH:USERNAME"});
 }
 
-TEST_CASE("the help names every option") {
-  const std::string help = help_text();
-  for (const char* option : {"-c [ --config ] FILE", "--listen ADDRESS", "-l [ --log-level ] LEVEL",
-                             "--check-config", "--mk-token EAUTH:USERNAME", "--revoke [EAUTH:]USER",
-                             "--explain USER FUN TGT", "--version", "--help"}) {
-    CAPTURE(option);
-    CHECK(help.find(option) != std::string::npos);
-  }
-  CHECK(help.find("positional") == std::string::npos);
-}
-
 }  // namespace
 }  // namespace rest_fcgi::config

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -131,18 +130,6 @@ TEST_CASE("etcd.ca turns TLS on, and a client certificate needs its key and etcd
 TEST_CASE("etcd.encode_keys: true is a mistake") {
   CHECK(etcd_of("etcd.encode_keys: false\n").is_chosen);
   check_message(mistake_in("etcd.encode_keys: true\n"), "master:2: etcd.encode_keys: found true");
-}
-
-TEST_CASE("a changed way to etcd takes effect after a restart") {
-  const Settings now = settings_of("master_job_cache: etcd\netcd.username: a\netcd.password: b\n");
-  const auto changed = [&now](const std::string& master) {
-    return restart_keys(now, settings_of("master_job_cache: etcd\netcd.username: a\n" + master));
-  };
-  CHECK(changed("etcd.password: b\n").empty());
-  CHECK(changed("etcd.password: c\n") == Texts{"etcd.returner"});
-  CHECK(changed("etcd.password: b\netcd.host: e1\n") == Texts{"etcd.returner"});
-  CHECK(changed("etcd.password: b\netcd.ttl: 5\netcd.returner_root: /r\n") ==
-        Texts{"etcd.returner_root", "etcd.ttl"});
 }
 
 TEST_CASE("hosts that share an etcd make different job ids") {

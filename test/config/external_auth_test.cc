@@ -74,10 +74,6 @@ TEST_CASE("back ends have settings, users and groups") {
   CHECK(eauths[2].principals.empty());
 }
 
-TEST_CASE("a user without rules has no permissions") {
-  CHECK(rules("\n").empty());
-}
-
 TEST_CASE("functions are allowed on every minion, or on those of a target") {
   CHECK(rules("    - test.*\n    - sys.doc\n") == "[test.*;][sys.doc;]");
   CHECK(rules("    - 'web*': [test.*, sys.doc]\n") == "web*[test.*;sys.doc;]");

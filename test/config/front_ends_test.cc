@@ -83,6 +83,8 @@ TEST_CASE("the keys of rest_cherrypy and rest_tornado are read") {
       "  favicon: /srv/icon\n"
       "  collect_stats: true\n"
       "  stats_disable_auth: true\n"
+      "  log_access_file: /l/a\n"
+      "  log_error_file: /l/e\n"
       "  max_request_body_size: 2000\n"
       "rest_tornado: {cors_origin: ['*', 'https://a'], webhook_disable_auth: true, max_body_size: 1M}\n");
   const netapi::RestCherrypyOptions& cherrypy = settings.rest_cherrypy;
@@ -103,6 +105,9 @@ TEST_CASE("the keys of rest_cherrypy and rest_tornado are read") {
   CHECK(cherrypy.favicon == "/srv/icon");
   CHECK(cherrypy.collect_stats);
   CHECK(cherrypy.stats_disable_auth);
+  CHECK(cherrypy.log_access);
+  CHECK(settings.log.access_file == "/l/a");
+  CHECK(settings.log.error_file == "/l/e");
   CHECK(cherrypy.max_request_body_size == 2000);
   CHECK(cherrypy.common.lowstate.max_chunks == 7);
   CHECK(settings.rest_tornado.cors_origin == std::vector<std::string>{"*", "https://a"});
@@ -136,14 +141,6 @@ TEST_CASE("FastCGI accepts the largest body of its modules") {
   CHECK(settings.gateway.max_request_body_size == 3000);
   CHECK(settings.netapi.max_request_body_size == 2000);
   CHECK(settings_of("rest_fcgi: {max_request_body_size: 2000}\n").netapi.max_request_body_size == 2000);
-}
-
-TEST_CASE("rest_cherrypy has log files of its own") {
-  const Settings settings = settings_of(
-      "rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {log_access_file: /l/a, log_error_file: /l/e}\n");
-  CHECK(settings.log.access_file == "/l/a");
-  CHECK(settings.rest_cherrypy.log_access);
-  CHECK(settings.log.error_file == "/l/e");
 }
 
 TEST_CASE("keys of salt-api without effect are accepted") {

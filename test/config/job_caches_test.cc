@@ -76,12 +76,6 @@ TEST_CASE("a removed key is a warning with its place") {
   check_message(dir.without_dir(settings->warnings.front()), "master:4: token_dir: ");
 }
 
-TEST_CASE("the summary says where jobs are kept, and for how long") {
-  const ConfigDir dir("master_job_cache: memory\nkeep_jobs_seconds: 0\n");
-  CHECK(summary(*dir.load(), dir.command_line()).find("jobs:     in memory, for ever\n") !=
-        std::string::npos);
-}
-
 TEST_CASE("keep_jobs_seconds is the age of jobs") {
   CHECK(options_of("keep_jobs_seconds: 60\n").keep_jobs_seconds == seconds(60));
   CHECK(options_of("keep_jobs_seconds: 0\n").keep_jobs_seconds == seconds(0));

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -63,14 +60,6 @@ TEST_CASE("a text or a whole real is accepted for a number of Salt's") {
     CHECK_MESSAGE(error_of(with(value)).find(": found ") != std::string::npos, value);
 }
 
-TEST_CASE("log_level accepts all of Salt's names, in any case") {
-  for (const char* level : {"all", "GARBAGE", "Trace", "debug", "profile", "info", "warn", "Warning", "ERROR",
-                            "err", "critical", "Fatal", "quiet", "none", "' info '"}) {
-    CAPTURE(level);
-    CHECK(error_of(std::string("log_level: ") + level + "\nlog_level_logfile: " + level + "\n") == "");
-  }
-}
-
 TEST_CASE("empty items of lists are left out, and whole sections may be empty") {
   CHECK(error_of("netapi_enable_clients: [null]\nnodegroups: {a: null, b: [~, web*]}\ninclude: [~, '']\n"
                  "default_include: ''\nexternal_auth: {file: , pam: {alice: [null, test.ping], bob: ''}}\n"
@@ -92,14 +81,6 @@ TEST_CASE("an empty value of an access list never means all") {
   REQUIRE(users.size() == 3);
   CHECK(users[0].second.empty());
   CHECK(users[1].second.empty());
-}
-
-TEST_CASE("the section rest_fcgi is strict") {
-  for (const char* entry : {"max_threads: ", "max_threads: '4'", "max_threads: 4.0", "allow_remote: 'yes'",
-                            "allow_remote: 1", "log_file: ''", "embedded: {max_workers: '7'}"}) {
-    CAPTURE(entry);
-    CHECK(error_of(std::string("rest_fcgi: {") + entry + "}\n").find(": found ") != std::string::npos);
-  }
 }
 
 TEST_CASE("an empty value in rest_fcgi is a mistake") {
@@ -231,22 +212,6 @@ TEST_CASE("keys that only a real master uses are one warning with the embedded e
   const Settings others = settings_of("presence_events: true\nclient_acl_blacklist: {users: [a]}\n");
   REQUIRE(others.warnings.size() == 1);
   CHECK(others.warnings[0].find("client_acl_blacklist, presence_events: ") != std::string::npos);
-}
-
-TEST_CASE("with_place adds the place of the key that an error begins with") {
-  const ConfigDir dir(
-      "nodegroups:\n  a: 'N@b'\nmy_etcd:\n  etcd.ca: /none\nrest_fcgi:\n  embedded:\n    script_user: x\n  "
-      "listen: fd:0\n");
-  const auto settings = dir.load();
-  REQUIRE(settings);
-  const auto placed = [&](const char* message) {
-    return dir.without_dir(with_place({ErrorKind::configuration, message, {}}, *settings).message);
-  };
-  CHECK(placed("nodegroups: a: there is none") == "master:2: nodegroups: a: there is none");
-  CHECK(placed("etcd.ca: /none: bad") == "master:4: etcd.ca: /none: bad");
-  CHECK(placed("rest_fcgi: embedded: script_user: bad") == "master:7: rest_fcgi: embedded: script_user: bad");
-  CHECK(placed("listen: bad") == "master:8: listen: bad");
-  CHECK(placed("something else: bad") == "something else: bad");
 }
 
 }  // namespace

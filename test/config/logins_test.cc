@@ -29,20 +29,14 @@ TEST_CASE("the page offers the back ends that are enabled") {
   CHECK(real.rest_tornado.common.eauths == offered(real));
 }
 
-TEST_CASE("the guard has defaults") {
-  const Settings settings = settings_of("");
-  const auth::LoginGuardOptions& guard = settings.auth.login_guard;
+TEST_CASE("the keys of login_guard are read, and have defaults") {
+  auth::LoginGuardOptions guard = settings_of("").auth.login_guard;
   CHECK(guard.tries == 10);
   CHECK(guard.address_tries == 100);
   CHECK(guard.window == seconds(300));
   CHECK(guard.refuse == seconds(300));
-  CHECK(guard.max_queued == 204);
-}
-
-TEST_CASE("the keys of login_guard are read") {
-  const Settings settings =
-      settings_of("rest_fcgi:\n  login_guard: {tries: 3, address_tries: 7, window: 60, refuse: 90}\n");
-  const auth::LoginGuardOptions& guard = settings.auth.login_guard;
+  guard = settings_of("rest_fcgi:\n  login_guard: {tries: 3, address_tries: 7, window: 60, refuse: 90}\n")
+              .auth.login_guard;
   CHECK(guard.tries == 3);
   CHECK(guard.address_tries == 7);
   CHECK(guard.window == seconds(60));
@@ -71,11 +65,6 @@ TEST_CASE("waiting logins leave threads for other requests") {
       CHECK(most <= threads / 5);
     }
   }
-  const Settings few = settings_of("rest_fcgi: {max_threads: 10}\n");
-  CHECK(few.auth.login_guard.max_delayed == 2);
-  CHECK(few.auth.login_guard.max_queued == 2);
-  CHECK(few.auth.pam.max_waiting == 2);
-  CHECK(few.salt.max_waiting_logins == 2);
   CHECK(settings_of("rest_fcgi: {max_threads: 1}\n").auth.login_guard.max_delayed == 1);
 }
 

@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -103,13 +102,6 @@ TEST_CASE(
   CHECK(key(dir, "list_then_scalar") == "7");
   CHECK(key(dir, "from_sub") == "1");
   CHECK(key(dir, "include") == R"("sub/*.inc")");
-}
-
-TEST_CASE("a merged list has each item once, by Python's equality") {
-  ConfigDir dir("");
-  dir.with("master.d/a.conf", "l: [1, x, {a: 1, b: 2}, ~, [1]]")
-      .with("master.d/b.conf", "l: [yes, '1', {b: 2, a: 1}, ~, [2], [1.0]]");
-  CHECK(key(dir, "l") == R"([1, "x", {"a": 1, "b": 2}, null, [1], "1", [2]])");
 }
 
 TEST_CASE("default_include of the main file replaces master.d/*.conf") {

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>

@@ -59,16 +59,6 @@ TEST_CASE("token_expire_user_override is yes, no, or users by back end") {
   CHECK(settings.rest_tornado.common.token_life.allows("pam", "fred"));
 }
 
-TEST_CASE("the store is in cachedir below root_dir") {
-  const auto path = [](const char* master) { return settings_of(master).store.path; };
-  CHECK(path("") == "/var/cache/salt/master/rest_fcgi/state.db");
-  CHECK(path("root_dir: /srv/salt\n") == "/srv/salt/var/cache/salt/master/rest_fcgi/state.db");
-  CHECK(path("root_dir: /srv/salt/\ncachedir: /srv/salt/cache/\n") == "/srv/salt/cache/rest_fcgi/state.db");
-  CHECK(path("cachedir: rel/cache\n") == "/rel/cache/rest_fcgi/state.db");
-  CHECK(path("root_dir: /srv\ncachedir: /srv\n") == "/srv/rest_fcgi/state.db");
-  CHECK(path("root_dir: /srv\ncachedir: /srv2\n") == "/srv/srv2/rest_fcgi/state.db");
-}
-
 TEST_CASE("sharedsecret is read, and no message shows it") {
   CHECK(settings_of("sharedsecret: hunter2\n").auth.sharedsecret.reveal().text == "hunter2");
   check_message(error_of("sharedsecret: 123456\n"), "master:1: sharedsecret: found ");
@@ -105,7 +95,7 @@ TEST_CASE("a publisher_acl_blacklist is a warning, since it is not enforced") {
   CHECK(settings_of("publisher_acl_blacklist: {}\n").warnings.empty());
 }
 
-TEST_CASE("Salt's default cachedir is made with the folders above it") {
+TEST_CASE("only Salt's default cachedir is made, with the folders above it") {
   const test::TempDir dir;
   const Settings settings = settings_of("root_dir: " + (dir / "root") + "\n");
   CHECK(settings.default_cachedir == dir / "root/var/cache/salt/master");
@@ -114,14 +104,6 @@ TEST_CASE("Salt's default cachedir is made with the folders above it") {
   CHECK(std::filesystem::is_directory(dir / "root/var/cache/salt/master"));
   CHECK((std::filesystem::status(dir / "root/var/cache/salt").permissions() & std::filesystem::perms(0777)) ==
         std::filesystem::perms(0755));
-  make_cachedir(settings);
-  CHECK(settings.returner.master_job_cache == "sqlite3");
-}
-
-TEST_CASE("only Salt's default cachedir is made, and its store may be in memory instead") {
-  const Settings by_default = settings_of("");
-  CHECK(by_default.store.may_be_in_memory);
-  CHECK_FALSE(settings_of("master_job_cache: sqlite3\n").store.may_be_in_memory);
   CHECK(settings_of("cachedir: /nosuch/cache\n").default_cachedir.empty());
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <string>
-#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -210,18 +209,6 @@ TEST_CASE("an unknown key is a mistake that names similar keys") {
 
 TEST_CASE("a line feed in a key does not make a second line") {
   CHECK(mistake("\"a\\nb\": 4").find('\n') == std::string::npos);
-}
-
-TEST_CASE("other keys of Salt are ignored") {
-  CHECK(error_of("file_roots: {base: [/srv/salt]}\nworker_threads: x\nmax_threads: no such thing here\n")
-            .empty());
-}
-
-TEST_CASE("a mistake in an included file names that file and line") {
-  ConfigDir dir("rest_fcgi: {max_threads: 5}\n");
-  dir.with("master.d/web.conf", "timeout: 5\nrest_fcgi:\n  max_threads: many\n");
-  CHECK(dir.error() ==
-        "master.d/web.conf:3: rest_fcgi: max_threads: found \"many\", expected an integer from 1 to 16384");
 }
 
 }  // namespace
