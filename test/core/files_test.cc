@@ -66,12 +66,6 @@ TEST_CASE("at most two missing folders are created") {
   CHECK(refusal("/") == "cannot be made: No such file or directory");
 }
 
-TEST_CASE("a file is refused as private folder") {
-  const TempDir dir;
-  const std::string file = dir.write("file", "");
-  CHECK(refusal(file) == "cannot be opened: Not a directory");
-}
-
 TEST_CASE("a folder that others may write is refused") {
   const TempDir dir;
   REQUIRE(::mkdir((dir / "tokens").c_str(), 0700) == 0);
@@ -112,14 +106,6 @@ TEST_CASE("changeable_part finds the part of a path that others may change") {
   CHECK(changeable_part(file) == std::nullopt);
   CHECK(changeable_part(dir / "a") == dir / "a");  // any user can create files in the sticky folder `a`
   CHECK(changeable_part(dir / "none") == dir / "none");
-}
-
-TEST_CASE("a failed write returns the system's reason") {
-  const UniqueFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
-  REQUIRE(full.is_open());
-  const auto written = write_all(full.get(), "x");
-  REQUIRE_FALSE(written);
-  CHECK(written.error().message == "cannot be written: No space left on device");
 }
 
 TEST_CASE("a file of any size is read completely") {
@@ -165,18 +151,6 @@ TEST_CASE("a failed read returns the system's reason") {
   const auto memory = read("/proc/self/mem");
   REQUIRE_FALSE(memory);
   CHECK(memory.error().message == "cannot be read: Input/output error");
-}
-
-TEST_CASE("a descriptor has one owner") {
-  UniqueFd first(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const int number = first.get();
-  UniqueFd second(std::move(first));
-  CHECK_FALSE(first.is_open());
-  CHECK(second.get() == number);
-  first = std::move(second);
-  CHECK(first.release() == number);
-  CHECK_FALSE(first.is_open());
-  UniqueFd last(number);
 }
 
 TEST_CASE("a full disk is unavailable, other errors are internal") {

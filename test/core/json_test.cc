@@ -18,12 +18,6 @@ TEST_CASE("JsonWriter writes commas and spaces like Python's json.dumps") {
   CHECK(out == R"({"a": [1, "b ", null], "c": {}, " ": true, "n": 0.5})");
 }
 
-TEST_CASE("JsonWriter appends to existing text") {
-  std::string out = "prefix ";
-  JsonWriter(out).begin_array().json(Json::string("x")).json(Json::integer(2)).end_array();
-  CHECK(out == R"(prefix ["x", 2])");
-}
-
 TEST_CASE("strings are escaped as Python escapes them without ensure_ascii") {
   CHECK(Json::string("\"\\/\b\f\n\r\t\x01\x1f\x7f").text() ==
         "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"");

@@ -37,17 +37,6 @@ TEST_CASE("wipe overwrites exactly the given bytes") {
   wipe(nullptr, 0);
 }
 
-TEST_CASE("append adds bytes of any number") {
-  const std::string text = "0123456789abcdefghijklmnopqrstuvwxyz";
-  for (std::size_t size = 0; size <= text.size(); ++size) {
-    CAPTURE(size);
-    WipedBytes bytes = {'<'};
-    append(bytes, std::string_view(text).substr(text.size() - size));
-    append(bytes, ">");
-    CHECK(std::string_view(bytes.data(), bytes.size()) == "<" + text.substr(text.size() - size) + ">");
-  }
-}
-
 TEST_CASE("a secret is read only with reveal") {
   const Secret secret("hunter2");
   CHECK(secret.reveal().text == "hunter2");

@@ -36,11 +36,6 @@ TEST_CASE("parse_number needs the whole text to be a number") {
   }
 }
 
-TEST_CASE("a port is a number from 1 to 65535") {
-  CHECK(parse_port("65535") == 65535);
-  for (const char* const text : {"", "0", "65536", "-1", "1x"}) CHECK_FALSE(parse_port(text));
-}
-
 TEST_CASE("parse_number accepts another base") {
   CHECK(parse_number<unsigned>("660", 8) == 0660);
   CHECK_FALSE(parse_number<unsigned>("680", 8));

@@ -4,10 +4,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <array>
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -71,17 +69,4 @@ TEST_CASE("a thread is joined on destruction and assignment") {
     CHECK(ended >= 1);
   }
   CHECK(ended == 2);
-}
-
-TEST_CASE("a thread has its name and destroys its body") {
-  std::optional<std::string> name;
-  auto given = std::make_unique<int>(7);
-  auto thread = Thread::start("a-name-that-is-too-long", [&name, given = std::move(given)] {
-    std::array<char, 16> buffer{};
-    ::pthread_getname_np(::pthread_self(), buffer.data(), buffer.size());
-    name = std::string(buffer.data()) + std::to_string(*given);
-  });
-  REQUIRE(thread);
-  thread->join();
-  CHECK(name == "a-name-that-is-7");
 }

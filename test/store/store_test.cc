@@ -3,7 +3,6 @@
 
 #include <sqlite3.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -109,18 +108,6 @@ TEST_CASE("a transaction that fails is rolled back") {
   CHECK(value_of(*store, "a") == -1);
   CHECK(store->is_writable());
   CHECK(store->execute(kAdd, "a", 1));
-}
-
-TEST_CASE("two stores of one file see each other's commits at once") {
-  const InFile file;
-  const auto one = file.open();
-  const auto two = file.open();
-  for (int i = 0; i < 3; ++i) {
-    REQUIRE(one->execute(kAdd, "a", 1));
-    REQUIRE(two->execute(kAdd, "a", 1));
-    CHECK(value_of(*one, "a") == 2 * i + 2);
-    CHECK(value_of(*two, "a") == 2 * i + 2);
-  }
 }
 
 TEST_CASE("eight stores that open at the same time create one database") {
@@ -317,11 +304,11 @@ TEST_CASE("a task runs once a second until its registration ends") {
   std::atomic<int> second = 0;
   auto registration = store->every_second([&] { ++first; });
   const auto other = store->every_second([&] { ++second; });
-  CHECK(test::eventually([&] { return first >= 2 && second >= 2; }));
+  CHECK(test::eventually([&] { return first >= 1 && second >= 1; }));
   registration.reset();
   const int before = first;
   const int seen = second;
-  CHECK(test::eventually([&] { return second >= seen + 2; }));
+  CHECK(test::eventually([&] { return second > seen; }));
   CHECK(first == before);
 }
 

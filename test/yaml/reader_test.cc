@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <new>
 #include <string>
-#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -31,10 +29,6 @@ TEST_CASE("an empty text and a comment are null") {
 TEST_CASE("a byte order mark changes nothing") {
   const std::string mark = "\xEF\xBB\xBF";
   for (const std::string text : {"[a,  ~]", "[a, ,b]", "", "a: \x01"}) CHECK(read(mark + text) == read(text));
-}
-
-TEST_CASE("a quoted scalar is text") {
-  CHECK(read("['1', \"yes\", '~', '']") == R"(["1", "yes", "~", ""])");
 }
 
 TEST_CASE("the standard tags are honoured") {
@@ -90,15 +84,6 @@ TEST_CASE("values and copies for anchors are counted") {
   CHECK(read("&a [&b [1]]", 10) == "[[1]]");
 }
 
-TEST_CASE("nested anchors of a long list are refused early") {
-  std::string text;
-  for (int i = 0; i < 95; ++i) text += format("[&a{} ", i);
-  text += '[';
-  for (int i = 0; i < 40000; ++i) text += "1,";
-  text += "1]" + std::string(95, ']');
-  CHECK(read(text) == "F:1: more than 100000 values, with what anchors and aliases add");
-}
-
 TEST_CASE("a merge key adds missing entries, as in Salt") {
   CHECK(read("a: &a {x: 1, y: 2}\nb: {<<: *a, x: 9}") == R"({"a": {"x": 1, "y": 2}, "b": {"x": 9, "y": 2}})");
   CHECK(read("a: &a {x: 1}\nb: &b {z: 4}\nc: {<<: [*a, *b], q: 1}") ==
@@ -151,10 +136,7 @@ TEST_CASE("malformed YAML is an error with its line, the found and the expected 
        "F:4: ", "found a text that begins with ' and does not end"},
       {"a: \"x\n---\nb: 1\n", "F:1: ", "found a text that begins with \" and does not end"},
       {"a: 1\nport:8000\nb: 2\n", "F:2: ", "found \"port:\" without a space behind it, expected a key"},
-      {"port:8000\nb: 2\n", "F:1: ", "found \"port:\" without a space"},
-      {"a:\n  port:8000\n\n  # more\n  b: 2\n", "F:2: ", "found \"port:\" without a space"},
       {"a:\n  b: 2\n  port:8000\nc: 1\n", "F:3: ", "found \"port:\" without a space"},
-      {"a: 1\r\nport:8000\r\nb: 2\r\n", "F:2: ", "found \"port:\" without a space"},
       {"'a':1\nb: 2\n", "F:1: ", "found \"'a':\" without a space"},
       {"a: 1\nport = 8000\nb: 2\n", "F:2: ", "found \"port\" without a colon behind it, expected a key"},
       {"a:\n  - b\n  -c\n", "F:3: ", "found \"-\" without a space behind it"},

@@ -60,10 +60,6 @@ TEST_CASE("numbers are written unchanged") {
   CHECK(written("1.5e-07") == "1.5e-07\n...\n");
 }
 
-TEST_CASE("of equal keys the last value is written") {
-  CHECK(written(R"({"a": 1, "a": 2})") == "a: 2\n");
-}
-
 TEST_CASE("text is written in PyYAML's style") {
   const auto text = [](std::string_view value) {
     return written("[" + Json::string(value).text() + "]").substr(2);
