@@ -71,14 +71,8 @@ TEST_CASE("a server that is not etcd is skipped if another endpoint is etcd") {
   const ScriptedEtcd page({{kStatus, always(ScriptedEtcd::not_found())}});
   const ScriptedEtcd etcd({});
   CHECK(put(*client_of({.endpoints = {page.url(), etcd.url()}})));
-  CHECK(fails_with(put(*client_of({.endpoints = {page.url()}}), "k", 3s), ErrorKind::unavailable,
+  CHECK(fails_with(put(*client_of({.endpoints = {page.url()}}), "k", 1s), ErrorKind::unavailable,
                    "expected etcd's API below /v3, /v3beta or /v3alpha"));
-}
-
-TEST_CASE("a missing path is an error after a second look for the prefix") {
-  const ScriptedEtcd etcd({{kPut, always(ScriptedEtcd::not_found())}});
-  CHECK(kind_of(put(*client_of({.endpoints = {etcd.url()}}))) == ErrorKind::internal);
-  CHECK(etcd.count(kPut) == 2);
 }
 
 TEST_CASE("a failed write goes to the next member, which is asked first from then on") {
@@ -100,9 +94,6 @@ TEST_CASE("a refused request is not repeated at another member") {
   const std::pair<std::string, ErrorKind> rows[] = {
       {ScriptedEtcd::error(400, 3, "etcdserver: request is too large"), ErrorKind::invocation},
       {FakeGateway::reply(200, "<html>"), ErrorKind::internal},
-      {FakeGateway::reply(200, "[]"), ErrorKind::internal},
-      {FakeGateway::reply(200, "{}"), ErrorKind::internal},
-      {FakeGateway::reply(200, R"({"header":{"revision":"x"}})"), ErrorKind::internal},
       {FakeGateway::reply(200, R"({"error":{"grpc_code":7,"http_code":403,"message":"no"}})"),
        ErrorKind::authorization}};
   for (const auto& [reply, kind] : rows) {
@@ -156,7 +147,7 @@ TEST_CASE("if no member answers, a call ends at its deadline with the errors of 
                           {"/v3/kv/range", always("")}});
   const auto client = client_of({.endpoints = {unused, bad.url()}});
   const auto start = std::chrono::steady_clock::now();
-  const auto reply = put(*client, "k", 4s);
+  const auto reply = put(*client, "k", 2s);
   CHECK(std::chrono::steady_clock::now() - start < 30s);
   CHECK(fails_with(reply, ErrorKind::timeout, unused));
   CHECK(fails_with(reply, ErrorKind::timeout, bad.url() + ": HTTP 503: etcdserver: request timed out"));
@@ -209,19 +200,6 @@ TEST_CASE("a refused token is replaced once a call") {
   CHECK(never.count(kPut) == 2);
 }
 
-TEST_CASE("a wrong password is an error without the password, and the next call logs in again") {
-  const std::string wrong =
-      ScriptedEtcd::error(400, 3, "etcdserver: authentication failed, invalid user ID or password");
-  const ScriptedEtcd etcd({{kLogin, first_then(wrong, token_reply("good"))}});
-  const auto client = client_of(as_larry({etcd.url()}));
-  const Result<void> refused = put(*client);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::authentication);
-  CHECK(refused.error().message.find("sesame") == std::string::npos);
-  CHECK(etcd.count(kPut) == 0);
-  CHECK(put(*client));
-}
-
 TEST_CASE("a cluster without users is asked without a token until it has users") {
   const std::string off = ScriptedEtcd::error(412, 9, "etcdserver: authentication is not enabled");
   const std::string empty = ScriptedEtcd::error(400, 3, "etcdserver: user name is empty");
@@ -264,21 +242,6 @@ TEST_CASE("a member of another cluster gets no request") {
   CHECK(reply.error().kind == ErrorKind::configuration);
   CHECK(reply.error().message.find("(7 and 8)") != std::string::npos);
   CHECK(second.count(kPut) == 0);
-}
-
-TEST_CASE("a replaced cluster is logged in to again") {
-  const ScriptedEtcd etcd(
-      {{kLogin, first_then(token_reply("old"), token_reply("new"))},
-       {"/v3/maintenance/status", first_then(ScriptedEtcd::header_only("7"), ScriptedEtcd::header_only("8"))},
-       {kPut, [](std::size_t n) {
-          if (n == 1) return std::string();
-          return ScriptedEtcd::header_only(n == 0 ? "7" : "8");
-        }}});
-  const auto client = client_of(as_larry({etcd.url()}));
-  CHECK(put(*client));
-  CHECK(put(*client));
-  CHECK(etcd.count(kLogin) == 2);
-  CHECK(authorization(etcd.requests().back()) == "new");
 }
 
 }  // namespace

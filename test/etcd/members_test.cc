@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -78,14 +77,6 @@ TEST_CASE("if all members failed, they are asked in turn") {
     members.note_failure(member, now);
     now += milliseconds(100);
   }
-}
-
-TEST_CASE("a failed member loses its prefix") {
-  Members members(kThree);
-  members.set_prefix(0, "/v3");
-  CHECK(members.prefix(0) == "/v3");
-  members.note_failure(0, SteadyTime{});
-  CHECK(members.prefix(0).empty());
 }
 
 TEST_CASE("endpoints of different clusters are a mistake, also after a failure of the first") {

@@ -5,10 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <thread>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -25,8 +22,7 @@ using test::EtcdCluster;
 
 TEST_CASE("API v2 stores any key and value") {
   if (test::no_etcd()) return;
-  const EtcdCluster cluster({.enable_v2 = true});
-  const auto client = client_of(options_of(cluster));
+  const auto client = client_of(options_of(test::shared_etcd()));
   const std::string all = "\"\\/&=%+ \t\n<>\xC3\xA4\xE2\x82\xAC";
   for (const std::string key : {"/salt/return/jobs/1/.load.p", "/salt/a b/ä?x=1&y#%2f+;", "/x"}) {
     REQUIRE(client->put_v2({.key = key, .value = all}, in()));
@@ -44,8 +40,7 @@ TEST_CASE("API v2 stores any key and value") {
 
 TEST_CASE("a directory of API v2 is sorted, and listed as one level or as a tree") {
   if (test::no_etcd()) return;
-  const EtcdCluster cluster({.enable_v2 = true});
-  const auto client = client_of(options_of(cluster));
+  const auto client = client_of(options_of(test::shared_etcd()));
   for (const char* key : {"/t/b/2", "/t/b/1", "/t/a", "/t/c/d/e", "/t/_hidden"}) {
     REQUIRE(client->put_v2({.key = key, .value = "v"}, in()));
   }
@@ -64,8 +59,7 @@ TEST_CASE("a directory of API v2 is sorted, and listed as one level or as a tree
 
 TEST_CASE("a put of API v2 with a false condition changes nothing") {
   if (test::no_etcd()) return;
-  const EtcdCluster cluster({.enable_v2 = true});
-  const auto client = client_of(options_of(cluster));
+  const auto client = client_of(options_of(test::shared_etcd()));
   const auto kind_of_put = [&](const PutV2& put) { return kind_of(client->put_v2(put, in())); };
   CHECK(kind_of_put({.key = "/c", .value = "0", .prev_value = "1"}) == ErrorKind::not_found);
   REQUIRE(client->put_v2({.key = "/c", .value = "1", .must_be_new = true}, in()));
@@ -74,20 +68,6 @@ TEST_CASE("a put of API v2 with a false condition changes nothing") {
   CHECK((*client->get_v2("/c", false, in()))->value == "1");
   REQUIRE(client->put_v2({.key = "/c", .value = "2", .prev_value = "1"}, in()));
   CHECK((*client->get_v2("/c", false, in()))->value == "2");
-}
-
-TEST_CASE("a refusal of API v2 is passed on with its text") {
-  if (test::no_etcd()) return;
-  const EtcdCluster cluster({.enable_v2 = true});
-  const auto client = client_of(options_of(cluster));
-  REQUIRE(client->put_v2({.key = "/d/k", .value = "v"}, in()));
-  const auto on_dir = client->put_v2({.key = "/d", .value = "v"}, in());
-  CHECK(kind_of(on_dir) == ErrorKind::invocation);
-  CHECK(on_dir.error().message.find("Not a file") != std::string::npos);
-  CHECK(on_dir.error().message.find(cluster.url()) != std::string::npos);
-  CHECK(kind_of(client->put_v2({.key = "/", .value = "v"}, in())) == ErrorKind::invocation);
-  CHECK(kind_of(client->put_v2({.key = "/d/../e", .value = "v"}, in())) == ErrorKind::invocation);
-  CHECK(client->get_v2("/d/../e", false, in()).error().kind == ErrorKind::invocation);
 }
 
 TEST_CASE("a user of API v2 may write only what the role allows") {
@@ -106,16 +86,6 @@ TEST_CASE("a user of API v2 may write only what the role allows") {
   CHECK(refused.error().message.find("wrong-word") == std::string::npos);
   CHECK(kind_of(client_of(options_of(cluster))->put_v2({.key = "/salt/a", .value = "v"}, in())) ==
         ErrorKind::authentication);
-}
-
-TEST_CASE("a server without API v2 is an error of the configuration") {
-  if (test::no_etcd()) return;
-  const EtcdCluster cluster;
-  const auto client = client_of(options_of(cluster));
-  const auto put = client->put_v2({.key = "/a", .value = "v"}, in());
-  CHECK(kind_of(put) == ErrorKind::configuration);
-  CHECK(put.error().message.find("--enable-v2") != std::string::npos);
-  CHECK(client->get_v2("/a", false, in()).error().kind == ErrorKind::configuration);
 }
 
 const std::string kPath = "/v2/keys/a";
@@ -190,26 +160,6 @@ TEST_CASE("a key of API v2 with a part . or .. is refused") {
   }
 }
 
-TEST_CASE("the form of a put of API v2 is escaped") {
-  CHECK(v2_form({.key = "/a", .value = "a b&c=\xC3\xA4"}) == "value=a%20b%26c%3D%C3%A4");
-  CHECK(v2_form({.key = "/a", .value = "", .ttl = std::chrono::seconds(5)}) == "value=&ttl=5");
-  CHECK(v2_form({.key = "/a", .value = "1", .must_be_new = true}) == "value=1&prevExist=false");
-  CHECK(v2_form({.key = "/a", .value = "1", .prev_value = "&"}) == "value=1&prevValue=%26");
-}
-
-TEST_CASE("a node of API v2 is read with the nodes in it") {
-  const NodeV2 node = node_of(R"({"action":"get","node":{"key":"/t","dir":true,"nodes":[
-      {"key":"/t/a","value":"\u0026","ttl":3,"modifiedIndex":9,"createdIndex":8},
-      {"key":"/t/d","dir":true,"nodes":[{"key":"/t/d/x","value":""}]}],"modifiedIndex":2,"createdIndex":1}})");
-  CHECK(node.key == "/t");
-  CHECK(node.dir);
-  REQUIRE(node.nodes.size() == 2);
-  CHECK(node.nodes[0].value == "&");
-  CHECK_FALSE(node.nodes[0].dir);
-  REQUIRE(node.nodes[1].nodes.size() == 1);
-  CHECK(node.nodes[1].nodes[0].key == "/t/d/x");
-}
-
 TEST_CASE("a malformed node is an error without its text") {
   for (const char* body : {"", "secret", "[]", "{}", R"({"node":"secret"})", R"({"node":{"key")"}) {
     const Failure failure = failure_of(200, body);
@@ -249,15 +199,6 @@ TEST_CASE("a 404 without an error code means that API v2 is missing") {
   const Failure failure = failure_of(404, "404 page not found\n");
   CHECK(failure.error.kind == ErrorKind::configuration);
   CHECK(failure.error.message.find("--enable-v2") != std::string::npos);
-}
-
-TEST_CASE("API v2 gets name and password as Basic authorization") {
-  CHECK(basic_authorization({}).empty());
-  CHECK(
-      basic_authorization({.username = "Aladdin", .password = std::make_shared<const Secret>("open sesame")})
-          .reveal()
-          .text == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-  CHECK(basic_authorization({.username = "a"}).reveal().text == "Basic YTo=");
 }
 
 }  // namespace

@@ -176,15 +176,6 @@ TEST_CASE("after a break, an incomplete revision comes again, and a complete one
   CHECK(take(backlog).empty());
 }
 
-TEST_CASE("after a break, complete revisions are returned") {
-  WatchBacklog backlog(3);
-  backlog.add(reply(9, {{4, "a"}, {5, "b"}}));
-  backlog.note_break();
-  CHECK(backlog.next_revision() == 6);
-  CHECK(take(backlog) == "a");
-  CHECK(take(backlog) == "b");
-}
-
 TEST_CASE("only a reply without events moves the next revision to the header's") {
   WatchBacklog backlog(3);
   backlog.add(reply(100, {{4, "a"}}));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <atomic>
-#include <set>
 #include <thread>
 
 #include "../support/captured_log.h"
@@ -126,15 +125,6 @@ TEST_CASE_TEMPLATE("a placeholder replaces no return, and every return replaces 
   CHECK(cache->get_jid(jid_number(2))->at(0).ret.text() == "\"soon\"");
 }
 
-TEST_CASE_TEMPLATE("a durable load is found like a committed one", Caches, CACHES) {
-  const Caches cache;
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
-  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "x")));
-  const Load found = **cache->get_load(jid_number(1));
-  CHECK_FALSE(found.metadata.has_value());
-  CHECK(cache->get_jid(jid_number(1))->size() == 1);
-}
-
 TEST_CASE_TEMPLATE("an unknown job is absent", Caches, CACHES) {
   const Caches cache;
   CHECK_FALSE(cache->get_load(jid_number(1))->has_value());
@@ -142,31 +132,6 @@ TEST_CASE_TEMPLATE("an unknown job is absent", Caches, CACHES) {
   CHECK(cache->get_jid(jid_number(1))->empty());
   CHECK(cache->get_jid("")->empty());
   CHECK(jids_of(*cache).empty());
-}
-
-TEST_CASE_TEMPLATE("a return without a job is dropped", Caches, CACHES) {
-  const Caches cache;
-  CHECK(cache->returner(jid_number(1), return_of("ms-0", "x")));
-  CHECK(cache->save_minions(jid_number(1), {"ms-0"}));
-  CHECK_FALSE(cache->get_load(jid_number(1))->has_value());
-  CHECK(cache->get_jid(jid_number(1))->empty());
-}
-
-TEST_CASE_TEMPLATE("a second return of a minion replaces the first", Caches, CACHES) {
-  const Caches cache;
-  const auto text = [&] {
-    const std::vector<JobReturn> returns = *cache->get_jid(jid_number(1));
-    REQUIRE(returns.size() == 1);
-    return returns[0].ret.text();
-  };
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
-  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "first")));
-  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "second")));
-  CHECK(text() == "\"second\"");
-  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "third")));
-  CHECK(text() == "\"third\"");
-  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "fourth")));
-  CHECK(text() == "\"fourth\"");
 }
 
 TEST_CASE_TEMPLATE("a second load replaces the first, and the returns stay", Caches, CACHES) {
@@ -185,18 +150,6 @@ TEST_CASE_TEMPLATE("a second load replaces the first, and the returns stay", Cac
   CHECK(returns[0].ret.text() == "\"old\"");
   CHECK(returns[1].ret.text() == "\"new\"");
   CHECK(jids_of(*cache).size() == 1);
-}
-
-TEST_CASE_TEMPLATE("returns come in the order of the minions' ids", Caches, CACHES) {
-  const Caches cache;
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
-  REQUIRE(cache->returner(jid_number(1), return_of("c", "")));
-  REQUIRE(cache->returner(jid_number(1), return_of("a", "")));
-  CHECK(cache->get_jid(jid_number(1))->size() == 2);
-  REQUIRE(cache->returner(jid_number(1), return_of("b", "")));
-  const std::vector<JobReturn> returns = *cache->get_jid(jid_number(1));
-  REQUIRE(returns.size() == 3);
-  CHECK(returns[0].minion + returns[1].minion + returns[2].minion == "abc");
 }
 
 TEST_CASE_TEMPLATE("save_minions adds each minion once", Caches, CACHES) {
@@ -263,15 +216,7 @@ TEST_CASE_TEMPLATE("prep_jid reserves a jid once, and no jid of a job", Caches, 
   CHECK(*cache->prep_jid(jid_number(3)));
 }
 
-TEST_CASE_TEMPLATE("a flush changes no job", Caches, CACHES) {
-  const Caches cache;
-  CHECK(cache->flush());
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
-  CHECK(cache->flush());
-  CHECK(jids_of(*cache) == Jids{jid_number(1)});
-}
-
-TEST_CASE_TEMPLATE("a visitor that throws does no harm to later reads", Caches, CACHES) {
+TEST_CASE_TEMPLATE("a visitor that throws does no harm to later reads", Caches, KEEPERS) {
   const Caches cache;
   REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
   for (int i = 0; i < 20; ++i) {  // the store has fewer than 20 connections for reads
@@ -310,23 +255,6 @@ TEST_CASE("a jid without a key is refused") {
     CHECK(cache->save_load(load_of(jid), Durability::committed).error().kind == ErrorKind::invocation);
     CHECK(cache->save_job(load_of(jid), {}).error().kind == ErrorKind::invocation);
   }
-}
-
-TEST_CASE("a job with a reserved jid keeps its returns") {
-  Cache<InMemory> cache;
-  REQUIRE(*cache->prep_jid(jid_number(1)));
-  CHECK_FALSE(cache->get_load(jid_number(1))->has_value());
-  CHECK(jids_of(*cache).empty());
-  const std::vector<ReturnView> returns{{"ms-0", "[1]", 3, false, "nested"}};
-  REQUIRE(cache->save_job(load_of(jid_number(1)), returns));
-  REQUIRE(cache->returner(jid_number(1), return_of("ms-1", "late")));
-  const std::vector<JobReturn> kept = *cache->get_jid(jid_number(1));
-  REQUIRE(kept.size() == 2);
-  CHECK(kept[0].ret.text() == "[1]");
-  CHECK(kept[0].retcode == 3);
-  CHECK_FALSE(kept[0].success);
-  CHECK(kept[0].out == "nested");
-  CHECK(kept[1].ret.text() == "\"late\"");
 }
 
 TEST_CASE("beyond max_bytes the oldest jobs are deleted, and the log says it") {

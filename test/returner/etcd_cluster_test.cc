@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "../support/captured_log.h"
+#include "../support/eventually.h"
 #include "real_etcd.h"
-#include "rest_fcgi/core/secret.h"
 #include "rest_fcgi/etcd/client.h"
 #include "returner/etcd/store.h"
 
@@ -91,23 +91,38 @@ TEST_CASE("the last job of a minion is never replaced by an older job") {
   }
 }
 
-TEST_CASE("a walk finds all jobs of many minions in both orders") {
+TEST_CASE("a job with returns only is found") {
   if (test::no_etcd()) return;
   for (const bool v2 : {false, true}) {
+    CAPTURE(v2);
     const test::ManualClock clock;
-    const auto cache = open_etcd(real_options(shared_etcd().urls(), v2), clock);
-    Jids expected;
-    for (int i = 0; i < 70; ++i) {
-      expected.push_back(jid_number(i));
-      REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::committed));
-      REQUIRE(cache->returner(jid_number(i), return_of("m" + std::to_string(i), "x")));
-      for (int m = 0; i == 35 && m < 40; ++m) {
-        REQUIRE(cache->returner(jid_number(i), return_of("m" + std::to_string(m), "x")));
-      }
+    const Options options = real_options(shared_etcd().urls(), v2);
+    const auto store =
+        *(v2 ? make_etcd_store_v2 : make_etcd_store_v3)(options.etcd.writing, std::chrono::seconds(0));
+    const EtcdLayout layout(options.etcd);
+    const auto put = [&](const std::string& minion, const char* field, const char* text) {
+      const std::string key = layout.field(kJid, minion, field);
+      REQUIRE(store->write({{EtcdWrite::Unless::exists, key, {}, {{key, layout.encoded(text)}}}}));
+    };
+    for (const char* minion : {"m1", "m2"}) {
+      put(minion, "fun", "\"test.echo\"");
+      put(minion, "fun_args", "[\"x\"]");
+      put(minion, "return", "\"x\"");
     }
-    CHECK(jids_of(*cache) == expected);
-    CHECK(jids_of(*cache, {.newest_first = true}) == Jids(expected.rbegin(), expected.rend()));
-    CHECK(cache->get_jid(jid_number(35))->size() == 40);
+    const auto cache = open_etcd(options, clock);
+    std::vector<std::string> jids;
+    REQUIRE(cache->get_jids({.fun = "test.echo"}, [&](const Load& load) {
+      CHECK(load.arg.text() == "[\"x\"]");
+      jids.push_back(load.jid);
+      return true;
+    }));
+    CHECK(jids == std::vector<std::string>{kJid});
+    const auto load = cache->get_load(kJid);
+    REQUIRE(load);
+    REQUIRE(*load);
+    CHECK((*load)->user == "root");
+    CHECK((*load)->minions == std::vector<std::string>{"m1", "m2"});
+    CHECK((*cache->get_jid(kJid)).size() == 2);
   }
 }
 
@@ -165,39 +180,6 @@ TEST_CASE("a walk over thousands of jobs takes one request for a hundred jobs") 
         }) < 60);
 }
 
-TEST_CASE("a job of one process is found through another") {
-  if (test::no_etcd()) return;
-  for (const bool v2 : {false, true}) {
-    const test::ManualClock clock;
-    const Options options = real_options(shared_etcd().urls(), v2);
-    const auto one = open_etcd(options, clock);
-    const auto other = open_etcd(options, clock);
-    REQUIRE(one->save_load(load_of(jid_number(1)), Durability::durable));
-    CHECK(one->get_load(jid_number(1))->has_value());
-    CHECK(other->get_load(jid_number(1))->has_value());
-    REQUIRE(other->returner(jid_number(1), return_of("m1", "x")));
-    REQUIRE(other->get_jid(kJid));
-    CHECK(one->get_jid(jid_number(1))->size() == 1);
-    CHECK_FALSE(*other->prep_jid(jid_number(1)));
-    CHECK(*one->prep_jid(jid_number(2)));
-    CHECK_FALSE(*other->prep_jid(jid_number(2)));
-  }
-}
-
-TEST_CASE("a return that is too large for etcd is logged, and other returns are stored") {
-  if (test::no_etcd()) return;
-  const test::ManualClock clock;
-  const test::CapturedLog log;
-  Options options = real_options(shared_etcd().urls(), false);
-  const auto cache = open_etcd(options, clock);
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
-  REQUIRE(cache->returner(jid_number(1), return_of("m1", std::string(1800000, 'x'))));
-  REQUIRE(cache->returner(jid_number(1), return_of("m2", std::string(1000000, 'x'))));
-  REQUIRE(cache->returner(jid_number(1), return_of("m3", "x")));
-  CHECK(cache->get_jid(jid_number(1))->size() == 2);
-  CHECK(log.has("etcd: the return of m1 to job " + jid_number(1) + " is lost: "));
-}
-
 TEST_CASE("jobs for a full etcd wait in the outbox, and are refused beyond its bound") {
   if (test::no_etcd()) return;
   constexpr std::size_t kQuota = std::size_t{16} << 20;
@@ -219,77 +201,12 @@ TEST_CASE("jobs for a full etcd wait in the outbox, and are refused beyond its b
   while (kept < 100 && keep_one()) ++kept;
   CHECK(kept > 30);
   CHECK(kept < 100);
-  CHECK_MESSAGE(within(seconds(20), [&] { return log.has("database space exceeded"); }), log.text());
+  CHECK_MESSAGE(test::eventually([&] { return log.has("database space exceeded"); }), log.text());
   const std::string status = cluster.post("/v3/maintenance/status", "{}");
   const std::size_t size = status.find(R"("dbSize":")");
   REQUIRE(size != std::string::npos);
   // When the quota is reached, up to eight transactions of 512 KB can still run.
   CHECK(std::stoul(status.substr(size + 10)) < kQuota + (std::size_t{4} << 20));
-}
-
-TEST_CASE("a job with returns only is found") {
-  if (test::no_etcd()) return;
-  for (const bool v2 : {false, true}) {
-    CAPTURE(v2);
-    const test::ManualClock clock;
-    const Options options = real_options(shared_etcd().urls(), v2);
-    const auto store =
-        *(v2 ? make_etcd_store_v2 : make_etcd_store_v3)(options.etcd.writing, std::chrono::seconds(0));
-    const EtcdLayout layout(options.etcd);
-    const auto put = [&](const std::string& minion, const char* field, const char* text) {
-      const std::string key = layout.field(kJid, minion, field);
-      REQUIRE(store->write({{EtcdWrite::Unless::exists, key, {}, {{key, layout.encoded(text)}}}}));
-    };
-    for (const char* minion : {"m1", "m2"}) {
-      put(minion, "fun", "\"test.echo\"");
-      put(minion, "fun_args", "[\"x\"]");
-      put(minion, "return", "\"x\"");
-    }
-    const auto cache = open_etcd(options, clock);
-    std::vector<std::string> jids;
-    REQUIRE(cache->get_jids({.fun = "test.echo"}, [&](const Load& load) {
-      CHECK(load.arg.text() == "[\"x\"]");
-      jids.push_back(load.jid);
-      return true;
-    }));
-    CHECK(jids == std::vector<std::string>{kJid});
-    const auto load = cache->get_load(kJid);
-    REQUIRE(load);
-    REQUIRE(*load);
-    CHECK((*load)->minions == std::vector<std::string>{"m1", "m2"});
-    CHECK((*cache->get_jid(kJid)).size() == 2);
-  }
-}
-
-TEST_CASE("a wrong password makes reads fail with the cause") {
-  if (test::no_etcd()) return;
-  const test::EtcdCluster cluster({.auth = true, .enable_v2 = true});
-  for (const bool v2 : {false, true}) {
-    const test::ManualClock clock;
-    const test::CapturedLog log;
-    const auto store = open_store();
-    Options options = real_options(cluster.urls(), v2);
-    const auto login = [&options](const char* password) {
-      for (etcd::Options* one : {&options.etcd.writing, &options.etcd.reading}) {
-        one->username = "larry";
-        one->password = std::make_shared<const Secret>(password);
-      }
-    };
-    login("wrong");
-    {
-      const auto cache = open_etcd(options, clock, store);
-      REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
-      const auto load = cache->get_load(jid_number(1));
-      REQUIRE_FALSE(load.ok());
-      CHECK(load.error().kind == ErrorKind::unavailable);
-      CHECK(load.error().message.find("password") != std::string::npos);
-      CHECK_FALSE(log.has("wrong\""));
-    }
-    login("123pass");
-    const auto cache = open_etcd(options, clock, store);
-    CHECK(cache->get_load(jid_number(1))->has_value());
-    CHECK(*cache->prep_jid(jid_number(2)));
-  }
 }
 
 TEST_CASE("no acknowledged job is missing after the leader is killed under load") {
@@ -310,44 +227,20 @@ TEST_CASE("no acknowledged job is missing after the leader is killed under load"
       std::this_thread::sleep_for(milliseconds(2));
     }
   });
-  CHECK(within(seconds(30), [&] { return told >= 50; }));
+  CHECK(test::eventually([&] { return told >= 50; }));
   cluster.kill(cluster.leader());
   const int before = told;
-  CHECK(within(seconds(30), [&] { return told >= before + 50; }));
-  CHECK(within(seconds(30), [&] { return cache->get_jid(kJid).ok(); }));
+  CHECK(test::eventually([&] { return told >= before + 50; }));
+  CHECK(test::eventually([&] { return cache->get_jid(kJid).ok(); }));
   const int after = told;
-  CHECK(within(seconds(30), [&] { return told >= after + 50; }));
+  CHECK(test::eventually([&] { return told >= after + 50; }));
   stop = true;
   writer.join();
-  REQUIRE(within(seconds(20), [&] { return cache->get_jid(kJid).ok(); }));
+  REQUIRE(test::eventually([&] { return cache->get_jid(kJid).ok(); }));
   CHECK(jids_of(*cache).size() == static_cast<std::size_t>(told.load()));
   std::size_t returned = 0;
   for (int i = 0; i < told; ++i) returned += cache->get_jid(jid_number(i))->size();
   CHECK(returned == static_cast<std::size_t>(told.load()));
-}
-
-TEST_CASE("without a quorum jobs wait and reads fail until it is back") {
-  if (test::no_etcd()) return;
-  test::EtcdCluster cluster({.members = 3});
-  const test::ManualClock clock;
-  const test::CapturedLog log;
-  const auto cache = open_etcd(real_options(cluster.urls(), false), clock);
-  REQUIRE(cache->save_load(load_of(jid_number(0)), Durability::durable));
-  cluster.kill(1);
-  cluster.kill(2);
-  // These calls succeed although two of the members have stopped.
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
-  REQUIRE(cache->returner(jid_number(1), return_of("m1", "x")));
-  const auto refused = cache->get_load(jid_number(0));
-  REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().kind == ErrorKind::unavailable);
-  CHECK(refused.error().message.find("etcd: http") != std::string::npos);
-  cluster.start(1);
-  cluster.start(2);
-  REQUIRE(within(seconds(30), [&] { return cache->get_jid(kJid).ok(); }));
-  CHECK(jids_of(*cache) == Jids{jid_number(0), jid_number(1)});
-  CHECK(cache->get_jid(jid_number(1))->size() == 1);
-  CHECK(log.has("etcd can be written again"));
 }
 
 }  // namespace

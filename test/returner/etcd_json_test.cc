@@ -13,14 +13,6 @@ Load example() {
   return {kJid, Json::string("test.ping"), Json::trusted("[]"), Json::string("*"), "glob", "root", {}, {}};
 }
 
-TEST_CASE("a load is written byte for byte as Salt writes it") {
-  const std::string text = load_text(example());
-  CHECK(text ==
-        R"({"fun": "test.ping", "jid": "20261120231500123456", "tgt": "*", "tgt_type": "glob", "arg": [], )"
-        R"("user": "root", "cmd": "publish", "kwargs": {"delimiter": ":"}})");
-  CHECK(text.size() == 158);
-}
-
 TEST_CASE("a written load is read back unchanged") {
   Load load = example();
   load.fun = Json::trusted(R"(["test.ping", "test.arg"])");

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "../support/captured_log.h"
+#include "../support/eventually.h"
 #include "etcd_caches.h"
 #include "returner/etcd/outbox.h"
 #include "returner/stored.h"
 
 namespace rest_fcgi::returner {
 namespace {
-
-using std::chrono::steady_clock;
 
 /// A job cache over a cluster that fails and recovers. The cluster has one job from the start.
 struct Failing {
@@ -32,10 +30,7 @@ struct Failing {
   void fail() const { in.etcd->fail(Error{ErrorKind::unavailable, "no member answers"}); }
   void recover() const {
     in.etcd->fail({});
-    const auto deadline = steady_clock::now() + std::chrono::seconds(20);
-    while (cache != nullptr && !cache->get_load(jid_number(0)) && steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
+    if (cache) CHECK(test::eventually([&] { return cache->get_load(jid_number(0)).ok(); }));
   }
   void save(int number, Durability durability = Durability::committed) const {
     const Result<void> saved = cache->save_load(load_of(jid_number(number)), durability);
@@ -133,14 +128,16 @@ TEST_CASE("a write that etcd refuses is logged, and the others are delivered") {
               "etcd: the return of m2 to job " + jid_number(1) + " is lost" + ": request is too large") == 1);
 }
 
-TEST_CASE("jobs wait while all answers of a cluster are unexpected") {
-  const Failing failing;
-  failing.in.etcd->fail(Error{ErrorKind::internal, "HTTP 418"});
-  failing.save(1);
-  CHECK(failing.refusal() == "The job cache etcd is unavailable: HTTP 418.");
-  failing.recover();
-  CHECK(jids_of(*failing.cache) == Jids{jid_number(0), jid_number(1)});
-  CHECK_FALSE(failing.log.has("is lost"));
+TEST_CASE("jobs wait while a cluster refuses the password, or gives unexpected answers") {
+  for (const ErrorKind kind : {ErrorKind::authentication, ErrorKind::internal}) {
+    const Failing failing;
+    failing.in.etcd->fail(Error{kind, "HTTP 418"});
+    failing.save(1);
+    CHECK(failing.refusal() == "The job cache etcd is unavailable: HTTP 418.");
+    failing.recover();
+    CHECK(jids_of(*failing.cache) == Jids{jid_number(0), jid_number(1)});
+    CHECK_FALSE(failing.log.has("is lost"));
+  }
 }
 
 TEST_CASE("a second delivery of the same rows changes nothing in etcd") {
@@ -201,12 +198,10 @@ TEST_CASE("one process delivers the rows of all, and another takes over after it
   CHECK_FALSE(other->get_load(jid_number(2)).ok());
   failing.cache.reset();
   failing.recover();
-  std::optional<Load> found;
-  const auto deadline = steady_clock::now() + std::chrono::seconds(20);
-  while (!found && steady_clock::now() < deadline) {
-    if (auto load = other->get_load(jid_number(2))) found = *std::move(load);
-  }
-  CHECK(found.has_value());
+  CHECK(test::eventually([&] {
+    const auto load = other->get_load(jid_number(2));
+    return load && *load;
+  }));
 }
 
 TEST_CASE("the lease of a dead process ends after some seconds") {

@@ -59,36 +59,6 @@ TEST_CASE("the keys of a large folder are read in pages") {
   CHECK(gateway.requests().size() < 12);
 }
 
-TEST_CASE("many keys are read in four parallel transactions of 128") {
-  Together together;
-  together.expect(4);
-  const FakeGateway gateway([&](const FakeGateway::Request& request, const FakeGateway::Send& send) {
-    const std::size_t ranges = count(request.body, "request_range");
-    if (ranges == 0) return send(ok(""));
-    together.arrive();
-    std::string responses;
-    for (std::size_t i = 0; i < ranges; ++i) {
-      responses += i == 0 ? R"({"response_range":{}})" : R"(,{"response_range":{}})";
-    }
-    return send(ok(R"(,"succeeded":true,"responses":[)" + responses + "]"));
-  });
-  const auto store = *make_etcd_store_v3({.endpoints = {gateway.url()}}, std::chrono::seconds(0));
-  CHECK(store->get(std::vector<std::string>(600, "key"))->size() == 600);
-  CHECK(together.most() == 4);
-  const auto requests = gateway.requests();
-  CHECK(std::count_if(requests.begin(), requests.end(),
-                      [](const auto& one) { return one.path == "/v3/kv/txn"; }) == 5);
-}
-
-TEST_CASE("a transaction with too few responses is an error") {
-  const FakeGateway gateway(
-      [](const FakeGateway::Request&, const FakeGateway::Send& send) { return send(ok("")); });
-  const auto store = *make_etcd_store_v3({.endpoints = {gateway.url()}}, std::chrono::seconds(0));
-  const auto values = store->get({"a"});
-  REQUIRE_FALSE(values);
-  CHECK(values.error().kind == ErrorKind::internal);
-}
-
 TEST_CASE("with API v2 a walk lists the jobs once, and reads eight loads in parallel") {
   Together together;
   together.expect(8);

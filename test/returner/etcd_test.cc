@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <chrono>
 
 #include "etcd_caches.h"
 
@@ -56,34 +55,6 @@ TEST_CASE("a job of two minions has the same bytes as from Salt's returner") {
   const FakeEtcd::Map map = etcd.map();
   CHECK(map.size() == 21);
   CHECK(map == expected);
-}
-
-TEST_CASE("a job with returns only is listed and looked up") {
-  const Etcd etcd;
-  const std::string job = kJobsFolder + kJid;
-  etcd.put(job + "/m1/fun", "\xab\"test.ping\"");
-  etcd.put(job + "/m1/fun_args", R"(["x"])");
-  etcd.put(job + "/m1/return", "\xa4true");
-  etcd.put(job + "/m2/return",
-           "\xa5"
-           "false");
-  etcd.put(job + "/m3/fun", "\xab\"test.ping\"");  // m3 has no field `return` yet
-  const auto load = etcd->get_load(kJid);
-  REQUIRE(load);
-  REQUIRE(*load);
-  CHECK((*load)->fun == Json::string("test.ping"));
-  CHECK((*load)->arg.text() == R"(["x"])");
-  CHECK((*load)->minions == std::vector<std::string>{"m1", "m2"});
-  CHECK((*load)->user == "root");
-  CHECK((*etcd->get_jid(kJid)).size() == 2);
-  std::vector<std::string> jids;
-  REQUIRE(etcd->get_jids({}, [&](const Load& one) {
-    jids.push_back(one.jid);
-    return one.fun == Json::string("test.ping");
-  }));
-  CHECK(jids == std::vector<std::string>{kJid});
-  etcd.put(kJobsFolder + "20261120231500123457/m3/fun", "\xab\"test.ping\"");
-  CHECK_FALSE((*etcd->get_load("20261120231500123457")).has_value());
 }
 
 TEST_CASE("a job with many minions is written in few parallel transactions within etcd's limits") {
@@ -147,22 +118,6 @@ TEST_CASE("keys that belong to no job are ignored") {
   CHECK(etcd->get_load(kJid)->has_value());
   CHECK_FALSE(etcd->get_load("20261120231500123457")->has_value());
   CHECK(etcd->get_jid(kJid)->size() == 1);
-}
-
-TEST_CASE("the last job of a minion is never replaced by an older job") {
-  const Etcd etcd;
-  const auto run = [&etcd](int number, const std::string& minion) {
-    REQUIRE(etcd->save_load(load_of(jid_number(number)), Durability::committed));
-    REQUIRE(etcd->returner(jid_number(number), return_of(minion, "x")));
-  };
-  run(2, "m1");
-  run(1, "m1");  // the cache can write jobs 1 and 2 in one transaction
-  CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
-  run(0, "m1");
-  CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(2));
-  run(3, "m1");
-  CHECK(etcd.map().at(kMinionsFolder + "m1") == "\xb4" + jid_number(3));
-  CHECK(etcd->get_jid(jid_number(0))->size() == 1);
 }
 
 TEST_CASE("a late return has the function of its job") {

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "../support/etcd_server.h"
@@ -13,11 +12,7 @@
 
 namespace rest_fcgi::returner {
 
-/// Returns a cluster of one member with both APIs. Tests that do not stop the member share the cluster.
-inline test::EtcdCluster& shared_etcd() {
-  static test::EtcdCluster cluster({.enable_v2 = true});
-  return cluster;
-}
+using test::shared_etcd;
 
 /// Returns options for a real cluster. Each result has a different root below `/salt/`, where the cluster's
 /// user may write.
@@ -40,16 +35,6 @@ inline std::unique_ptr<Returner> open_etcd(const Options& options, const Clock& 
   auto opened = open_etcd_returner(options.etcd, store, clock);
   REQUIRE_MESSAGE(opened.ok(), opened.error().message);
   return *std::move(opened);
-}
-
-template <class Condition>
-bool within(std::chrono::seconds time, const Condition& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + time;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return true;
 }
 
 /// A job cache in a real cluster, or in the fake cluster if etcd is not installed.

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "returner/stored.h"
 
-#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include <doctest/doctest.h>
 

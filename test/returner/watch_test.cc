@@ -2,13 +2,14 @@
 #include "returner/etcd/watch.h"
 
 #include <chrono>
-#include <functional>
 #include <future>
 #include <thread>
 
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/door.h"
+#include "../support/eventually.h"
 #include "caches.h"
 #include "etcd_caches.h"
 #include "heard.h"
@@ -25,7 +26,7 @@ struct Script {
   std::mutex mutex;
   std::vector<Result<std::vector<EtcdChange>>> next;
   std::optional<Error> no_begin;
-  milliseconds begin_time{0};
+  test::Door* begin_door = nullptr;  ///< if set, the begin of a watch waits at this door
   int begun = 0;
   std::vector<SteadyTime> looked_up;  // the deadline of each call of `value_at`
 
@@ -44,7 +45,7 @@ class ScriptedChanges : public EtcdChanges {
       const std::lock_guard lock(script_->mutex);
       ++script_->begun;
     }
-    std::this_thread::sleep_for(script_->begin_time);
+    if (script_->begin_door != nullptr) script_->begin_door->pass();
     const std::lock_guard lock(script_->mutex);
     return script_->no_begin ? Result<void>(*script_->no_begin) : Result<void>();
   }
@@ -96,50 +97,34 @@ Error error_of(ErrorKind kind, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a job cache of one host has no watch") {
-  Heard heard;
-  const test::ManualClock clock;
-  const auto watch = make_store_returner(open_store(), {}, 0, clock)->watch(heard);
-  REQUIRE(watch);
-  CHECK(*watch == nullptr);
-}
-
-TEST_CASE("a failed start returns the cause, and may be repeated") {
+TEST_CASE("a failed start returns the cause, and may be repeated after a second") {
   const Scripted host;
+  const auto starts_with = [&](std::string_view message) {
+    const Result<void> started = host.watch->start(watch_deadline());
+    return (started ? "" : started.error().message) == message;
+  };
   host.script->no_begin = error_of(ErrorKind::authorization, "no right");
-  const auto begun = std::chrono::steady_clock::now();
-  const Result<void> started = host.watch->start(watch_deadline());
-  REQUIRE_FALSE(started);
-  CHECK(started.error().message == "no right");
+  CHECK(starts_with("no right"));
   host.script->no_begin.reset();
   host.etcd->fail(error_of(ErrorKind::unavailable, "no member"));
-  const std::string again = host.watch->start(watch_deadline()).error().message;
-  CHECK((again == "no right" ||
-         // For a second, `start` repeats the error of a failed start.
-         std::chrono::steady_clock::now() - begun > milliseconds(1000)));
-  std::this_thread::sleep_for(milliseconds(1100));
-  CHECK(host.watch->start(watch_deadline()).error().message == "no member");
+  CHECK(test::eventually([&] { return starts_with("no member"); }));
   host.etcd->fail({});
-  std::this_thread::sleep_for(milliseconds(1100));
-  host.start();
+  CHECK(test::eventually([&] { return starts_with(""); }));
 }
 
 TEST_CASE("a second start does not wait long for the first") {
+  test::Door door;
   const Scripted host;
-  host.script->begin_time = milliseconds(8000);
+  host.script->begin_door = &door;
   auto first = std::async(std::launch::async, [&] { return host.watch->start(watch_deadline()); });
-  const auto begun = [&] {
-    const std::lock_guard lock(host.script->mutex);
-    return host.script->begun;
-  };
-  while (begun() == 0) std::this_thread::sleep_for(milliseconds(5));
-  const auto before = std::chrono::steady_clock::now();
-  CHECK(host.watch->start(watch_deadline()).error().kind == ErrorKind::unavailable);
-  CHECK(host.watch->start(watch_deadline()).error().message == "etcd does not answer");
-  CHECK(std::chrono::steady_clock::now() - before < milliseconds(6000));
+  CHECK(door.waiting(1) == 1);
+  const Error refused = host.watch->start(watch_deadline()).error();
+  CHECK(refused.kind == ErrorKind::unavailable);
+  CHECK(refused.message == "etcd does not answer");
+  door.open();
   CHECK(first.get());
   host.start();
-  CHECK(begun() == 1);
+  CHECK(host.script->begun == 1);
 }
 
 TEST_CASE("a loss before the start is not reported") {
@@ -165,8 +150,7 @@ TEST_CASE("the loads of one transaction are looked up before one deadline, and n
     const std::lock_guard lock(host.script->mutex);
     return host.script->looked_up;
   };
-  for (int i = 0; i < 1000 && looked_up().size() < 2; ++i) std::this_thread::sleep_for(milliseconds(5));
-  REQUIRE(looked_up().size() >= 2);
+  REQUIRE(test::eventually([&] { return looked_up().size() >= 2; }));
   CHECK(looked_up()[0] == looked_up()[1]);
   host.watch.reset();
   CHECK(looked_up().size() < 50);
@@ -233,10 +217,7 @@ TEST_CASE("events are sent again unchanged after a lost answer") {
   host.etcd->lose_next_answer(error_of(ErrorKind::timeout, "no answer"));
   host.publish();
   const auto writes = [&](std::size_t count) {
-    for (int i = 0; i < 1000 && host.etcd->transactions().size() < count; ++i) {
-      std::this_thread::sleep_for(milliseconds(10));
-    }
-    return host.etcd->transactions().size() >= count;
+    return test::eventually([&] { return host.etcd->transactions().size() >= count; });
   };
   REQUIRE(writes(1));
   const std::string told = host.etcd->map().at(kOwnEvents);

@@ -66,13 +66,6 @@ TEST_CASE("a job and a return of one transaction are passed on at once") {
   CHECK(etcd.told() == Lines{kReturned + " failed 3"});
 }
 
-TEST_CASE("a replaced load is no new job") {
-  ByHand etcd;
-  etcd.take({etcd.load()});
-  etcd.take({etcd.load(false)});
-  CHECK(etcd.told() == Lines{kNewJob});
-}
-
 TEST_CASE("an unchanged return is passed on once, and a changed one again") {
   ByHand etcd;
   etcd.take({etcd.load()});

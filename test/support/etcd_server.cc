@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "etcd_server.h"
 
-#include <sys/wait.h>
-
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -140,7 +138,6 @@ std::vector<std::string> EtcdCluster::argv(std::size_t member) const {
 
 void EtcdCluster::start(std::size_t member) {
   members_.at(member).process.reset();
-  members_[member].frozen = false;
   members_[member].process = std::make_unique<Child>(argv(member), dir_ / ("log" + std::to_string(member)));
 }
 
@@ -163,22 +160,6 @@ void EtcdCluster::kill(std::size_t member) {
   members_[member].process->wait();
 }
 
-void EtcdCluster::stop(std::size_t member) {
-  members_.at(member).process->signal(SIGTERM);
-  members_[member].process->wait();
-}
-
-void EtcdCluster::freeze(std::size_t member) {
-  Child& process = *members_.at(member).process;
-  process.signal(SIGSTOP);
-  siginfo_t stopped{};
-  ::waitid(P_PID, static_cast<id_t>(process.pid()), &stopped, WSTOPPED);
-  members_[member].frozen = true;
-}
-void EtcdCluster::thaw(std::size_t member) {
-  members_.at(member).process->signal(SIGCONT);
-  members_[member].frozen = false;
-}
 bool EtcdCluster::running(std::size_t member) {
   return members_.at(member).process->running();
 }
@@ -188,7 +169,7 @@ std::optional<std::size_t> EtcdCluster::leader_now() {
   std::vector<std::string> ids;
   std::string leader;
   for (std::size_t i = 0; i < size(); ++i) {
-    const std::string body = running(i) && !members_[i].frozen ? request(status, i).body : std::string();
+    const std::string body = running(i) ? request(status, i).body : std::string();
     ids.push_back(member_id(body));
     if (const std::string named = text_at(body, "leader"); !named.empty()) leader = named;
   }
@@ -261,6 +242,11 @@ void EtcdCluster::set_up_auth_v2() {
   // role. The header has the credentials of root.
   put("roles/guest", R"({"role":"guest","revoke":{"kv":{"read":["/*"],"write":["/*"]}}})",
       "Authorization: Basic cm9vdDpyb290cHc=\r\n");
+}
+
+EtcdCluster& shared_etcd() {
+  static EtcdCluster cluster({.enable_v2 = true});
+  return cluster;
 }
 
 bool no_etcd() {

@@ -39,23 +39,14 @@ class EtcdCluster {
   EtcdCluster(const EtcdCluster&) = delete;
   EtcdCluster& operator=(const EtcdCluster&) = delete;
 
-  [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
-
   [[nodiscard]] std::string url(std::size_t member = 0) const;
   [[nodiscard]] std::vector<std::string> urls() const;
   [[nodiscard]] std::uint16_t port(std::size_t member = 0) const { return members_.at(member).client; }
 
   [[nodiscard]] const Certificates& certificates() const { return certificates_.value(); }
 
-  void kill(std::size_t member);    ///< Sends SIGKILL to a member.
-  void stop(std::size_t member);    ///< Sends SIGTERM to a member and waits for its end.
-  void freeze(std::size_t member);  ///< Sends SIGSTOP to a member. Its connections stay open.
-  void thaw(std::size_t member);
-  void start(std::size_t member);    ///< Starts a stopped member. Does not wait until the member is healthy.
+  void kill(std::size_t member);     ///< Sends SIGKILL to a member.
   void restart(std::size_t member);  ///< Starts a stopped member and waits until the member is healthy.
-  [[nodiscard]] bool running(std::size_t member);
-
-  void await_healthy(std::size_t member);
   /// Waits until the cluster has a leader. Returns the index of the leader among the members.
   std::size_t leader();
   [[nodiscard]] std::size_t follower();
@@ -70,10 +61,13 @@ class EtcdCluster {
     std::uint16_t client = 0;
     std::uint16_t peer = 0;
     std::uint16_t plain = 0;  ///< The port without TLS, to which the test itself sends requests.
-    bool frozen = false;
     std::unique_ptr<Child> process{};
   };
   void start_all();
+  void start(std::size_t member);
+  void await_healthy(std::size_t member);
+  [[nodiscard]] bool running(std::size_t member);
+  [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
   [[nodiscard]] std::vector<std::string> argv(std::size_t member) const;
   [[nodiscard]] std::string initial_cluster() const;
   [[nodiscard]] std::string token() const;
@@ -88,6 +82,9 @@ class EtcdCluster {
   std::vector<Member> members_;
   bool has_auth_ = false;
 };
+
+/// Returns a cluster of one member with both APIs. Tests that do not stop the member share the cluster.
+EtcdCluster& shared_etcd();
 
 /// Returns whether etcd is not installed. The calling test then returns at once. With CI=true, a missing etcd
 /// makes the test fail.

@@ -5,7 +5,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <doctest/doctest.h>
 

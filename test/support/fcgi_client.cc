@@ -11,9 +11,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 namespace rest_fcgi::test {
 namespace {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,8 +17,6 @@ inline constexpr int kParams = 4;
 inline constexpr int kStdin = 5;
 inline constexpr int kStdout = 6;
 inline constexpr int kData = 8;
-inline constexpr int kGetValues = 9;
-inline constexpr int kMaxType = 11;
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
