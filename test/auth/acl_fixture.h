@@ -97,7 +97,6 @@ class AclFixture {
     return permissions_->allow_master(identity(user, {}), form, parsed.all().at(0));
   }
   [[nodiscard]] bool runner(std::string_view call) const { return master(Form::runner, call); }
-  [[nodiscard]] bool wheel(std::string_view call) const { return master(Form::wheel, call); }
 
  private:
   AclFixture(std::vector<EauthOptions> external_auth, int) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/auth/logins.h"
 
+#include <future>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "../support/captured_log.h"
+#include "../support/door.h"
 #include "logins_fixture.h"
 
 namespace rest_fcgi::auth {
@@ -104,22 +107,26 @@ TEST_CASE("a grant that was remembered for one stamp is not used for another") {
   CHECK(logins.asked == 3);
 }
 
-TEST_CASE("with a ttl of 0 a grant is remembered only for its request") {
+TEST_CASE("one of many threads checks the same credentials, and others wait until their own deadlines") {
   LoginsFixture logins({.tries = 0}, seconds(0));
-  const SteadyTime deadline = logins.clock.steady() + hours(1);
-  const auto first = logins.login(with_password("fred", "sesame"), deadline);
-  REQUIRE(first);
-  logins.clock.advance(seconds(4));
-  const auto again = logins.login(with_password("fred", "sesame"), deadline);
-  REQUIRE(again);
-  CHECK(*again == *first);
-  logins.clock.advance(seconds(100));
-  REQUIRE(logins.login(with_password("fred", "sesame"), deadline));
+  test::Door door;
+  logins.answer = [&](const Credentials&) {
+    door.pass();
+    return std::nullopt;
+  };
+  const Credentials fred = with_password("fred", "sesame");
+  const SteadyTime end = logins.next_end();
+  std::vector<std::future<Result<std::shared_ptr<const Grant>>>> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.push_back(std::async(std::launch::async, [&] { return logins.login(fred, end); }));
+  }
+  CHECK(door.waiting(1) == 1);
+  CHECK(logins.login(fred, logins.clock.steady()).error().kind == ErrorKind::timeout);
+  door.open();
+  for (auto& thread : threads) CHECK(thread.get());
   CHECK(logins.asked == 1);
-  REQUIRE(logins.login(with_password("fred", "sesame"), deadline - seconds(1)));
+  CHECK(logins.login(fred, logins.next_end()));
   CHECK(logins.asked == 2);
-  REQUIRE(logins.login(with_password("fred", "sesame"), deadline + seconds(1)));
-  CHECK(logins.asked == 3);
 }
 
 TEST_CASE("CVE-2016-9639: a grant is for one back end, one user and one password") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -55,6 +56,7 @@ class PamFixture {
     const auto verdict = eauth->verify({username, SecretView(password), remote});
     if (verdict) {
       groups = verdict->groups;
+      keep = verdict->keep;
       return verdict->good ? LoginResult::yes : LoginResult::no;
     }
     CHECK(verdict.error().message == "The eauth back end failed; the log has the cause.");
@@ -69,6 +71,7 @@ class PamFixture {
   PamOptions options;
   std::optional<Eauth> eauth;
   std::vector<std::string> groups;
+  std::chrono::seconds keep{0};
 };
 
 }  // namespace rest_fcgi::auth

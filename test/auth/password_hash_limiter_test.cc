@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/auth/password_hash_limiter.h"
 
-#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <string>

@@ -84,8 +84,12 @@ TEST_CASE("all tokens of a user in etcd can be revoked, however many there are")
   REQUIRE(ann);
   REQUIRE(fred);
   const std::string data = R"({"start": 1, "expire": 9e9, "name": "fred", "eauth": "file", "groups": []})";
-  for (int i = 0; i < 1100; ++i) {
-    REQUIRE(hosts.client->put({.key = format("/salt/tokens/{:064x}", i), .value = data}, Hosts::later()));
+  for (int i = 0; i < 1100;) {
+    etcd::TxnRequest txn;
+    for (const int end = i + 100; i < end; ++i) {
+      txn.success.push_back({etcd::PutRequest{.key = format("/salt/tokens/{:064x}", i), .value = data}});
+    }
+    REQUIRE(hosts.client->txn(txn, Hosts::later()));
   }
   CHECK(*hosts.there->revoke_all("", "fred") == 1101);
   CHECK(hosts.here->find(*fred).error().kind == ErrorKind::authentication);
