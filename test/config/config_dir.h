@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -57,6 +58,23 @@ inline Settings settings_of(std::string_view master) {
   auto settings = ConfigDir(master).load();
   if (!settings) throw std::runtime_error(settings.error().message);
   return *std::move(settings);
+}
+
+/// Returns the warnings about a valid master file, without the directory name.
+inline std::vector<std::string> warnings_of(std::string_view master) {
+  const ConfigDir dir(master);
+  const auto settings = dir.load();
+  REQUIRE(settings);
+  std::vector<std::string> warnings;
+  for (const std::string& warning : settings->warnings) warnings.push_back(dir.without_dir(warning));
+  return warnings;
+}
+
+/// Returns the only warning about a valid master file.
+inline std::string warning_of(std::string_view master) {
+  const std::vector<std::string> warnings = warnings_of(master);
+  REQUIRE(warnings.size() == 1);
+  return warnings[0];
 }
 
 inline std::string error_of(std::string_view master) {

@@ -81,12 +81,9 @@ TEST_CASE("reading and writing can have profiles of their own") {
 TEST_CASE("etcd.ttl is read from the write profile, else from the top level") {
   CHECK(etcd_of("etcd.ttl: 5\n").ttl == std::chrono::seconds(5));
   CHECK(etcd_of("etcd.ttl: 5\netcd.returner_write_profile: w\nw: {}\n").ttl == std::chrono::seconds(0));
-  const ConfigDir dir("ext_job_cache: etcd\n" + kProfile + "  etcd.ttl: 7\n");
-  const Settings settings = *dir.load();
-  CHECK(settings.returner.etcd.ttl == std::chrono::seconds(0));
-  REQUIRE(settings.warnings.size() == 1);
-  check_message(dir.without_dir(settings.warnings[0]),
-                "master:4: etcd.ttl: ", {"etcd.returner_write_profile"});
+  const std::string master = "ext_job_cache: etcd\n" + kProfile + "  etcd.ttl: 7\n";
+  CHECK(settings_of(master).returner.etcd.ttl == std::chrono::seconds(0));
+  check_message(warning_of(master), "master:4: etcd.ttl: ", {"etcd.returner_write_profile"});
   check_message(mistake_in("etcd.ttl: soon\n"), "master:2: etcd.ttl: found \"soon\"");
 }
 

@@ -24,7 +24,7 @@ FirstSetup setup_in(const test::TempDir& dir) {
   return setup;
 }
 
-TEST_CASE("a first setup is a valid configuration with the password in a file of its own") {
+TEST_CASE("a first setup is a valid configuration and a file with the password, for owner and group") {
   const test::TempDir dir;
   REQUIRE(write_first_setup(setup_in(dir)));
   CommandLine command_line;
@@ -34,11 +34,6 @@ TEST_CASE("a first setup is a valid configuration with the password in a file of
   CHECK(settings->warnings.empty());
   CHECK(settings->gateway.http.size() == 1);
   CHECK(dir.read("users") == "alice:" + setup_in(dir).hash + "\n");
-}
-
-TEST_CASE("the files of a first setup are readable for the owner and the group") {
-  const test::TempDir dir;
-  REQUIRE(write_first_setup(setup_in(dir)));
   for (const char* name : {"master", "users"}) {
     struct stat status {};
     REQUIRE(::stat((dir / name).c_str(), &status) == 0);

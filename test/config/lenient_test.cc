@@ -109,10 +109,8 @@ TEST_CASE("a misspelled key at the top is a warning") {
   for (const auto& pair : keys) {
     const auto [key, meant] = std::pair(std::string(pair.first), std::string(pair.second));
     CAPTURE(pair.first);
-    const Settings settings = settings_of(std::string("timeout: 5\n") + key + ": {a: b}\n");
-    REQUIRE(settings.warnings.size() == 1);
-    CHECK(settings.warnings[0].ends_with("master:2: \"" + key + "\": unknown key, did you mean " + meant +
-                                         "?"));
+    CHECK(warning_of("timeout: 5\n" + key + ": {a: b}\n") ==
+          "master:2: \"" + key + "\": unknown key, did you mean " + meant + "?");
   }
   for (const char* key :
        {"returner", "ssh_timeout", "auth_timeout", "fips_mode", "master_type", "pillar_opts", "my_key",
@@ -121,21 +119,15 @@ TEST_CASE("a misspelled key at the top is a warning") {
 }
 
 TEST_CASE("an unknown client is a warning with the known names") {
-  const ConfigDir dir("netapi_enable_clients:\n  - local\n  - locl\n");
-  const auto settings = dir.load();
-  REQUIRE(settings);
-  CHECK(settings->client.enabled == std::vector{lowstate::Client::local});
-  REQUIRE(settings->warnings.size() == 1);
-  check_message(dir.without_dir(settings->warnings[0]),
-                "master:3: netapi_enable_clients: unknown client \"locl\"", {"local_async", "ssh"});
+  const std::string master = "netapi_enable_clients:\n  - local\n  - locl\n";
+  CHECK(settings_of(master).client.enabled == std::vector{lowstate::Client::local});
+  check_message(warning_of(master), "master:3: netapi_enable_clients: unknown client \"locl\"",
+                {"local_async", "ssh"});
 }
 
 TEST_CASE("a key in braces without a space behind its colon is named, without its value") {
-  const ConfigDir dir("rest_cherrypy: {port:8000, host: 10.0.0.1}\nrest_fcgi: {netapi: [rest_cherrypy]}\n");
-  const auto settings = dir.load();
-  REQUIRE(settings);
-  REQUIRE_FALSE(settings->warnings.empty());
-  CHECK(dir.without_dir(settings->warnings[0]) ==
+  CHECK(warnings_of("rest_cherrypy: {port:8000, host: 10.0.0.1}\nrest_fcgi: {netapi: [rest_cherrypy]}\n")
+            .at(0) ==
         "master:1: rest_cherrypy: \"port:\": found no space behind the colon, expected port: VALUE");
   CHECK(error_of("rest_fcgi: {log_level:debug}\n") ==
         "master:1: rest_fcgi: \"log_level:\": found no space behind the colon, expected log_level: VALUE");
@@ -180,11 +172,8 @@ TEST_CASE("IPv6 addresses may be in brackets, and a malformed host is a mistake"
 TEST_CASE("/ as a path of rest_cherrypy is a warning") {
   for (const char* key : {"webhook_url", "static_path", "app_path"}) {
     CAPTURE(key);
-    const Settings settings =
-        settings_of(std::string("rest_fcgi: {netapi: [rest_cherrypy]}\nrest_cherrypy: {") + key + ": /}\n");
-    REQUIRE(settings.warnings.size() == 1);
-    CHECK(settings.warnings[0].find(std::string("master:2: rest_cherrypy: ") + key + ": found \"/\"") !=
-          std::string::npos);
+    check_message(warning_of(kServed + "rest_cherrypy: {" + key + ": /}\n"),
+                  std::string("master:2: rest_cherrypy: ") + key + ": found \"/\"");
   }
 }
 
@@ -202,16 +191,12 @@ TEST_CASE("a long sock_dir is replaced by a folder in cachedir, as in Salt") {
 }
 
 TEST_CASE("keys that only a real master uses are one warning with the embedded engine") {
-  const ConfigDir dir("timeout: 5\nreactor:\n  - 'x': [/a.sls]\nschedule: {a: {function: b}}\npeer:\n");
-  const auto settings = dir.load();
-  REQUIRE(settings);
-  REQUIRE(settings->warnings.size() == 1);
-  check_message(dir.without_dir(settings->warnings[0]), "master:3: reactor, schedule: ", {"engine: salt"});
+  check_message(warning_of("timeout: 5\nreactor:\n  - 'x': [/a.sls]\nschedule: {a: {function: b}}\npeer:\n"),
+                "master:3: reactor, schedule: ", {"engine: salt"});
   CHECK(settings_of("rest_fcgi: {engine: salt}\nreactor: [{x: [/a.sls]}]\n").warnings.empty());
   CHECK(settings_of("presence_events: false\norder_masters: no\nstate_events: False\n").warnings.empty());
-  const Settings others = settings_of("presence_events: true\nclient_acl_blacklist: {users: [a]}\n");
-  REQUIRE(others.warnings.size() == 1);
-  CHECK(others.warnings[0].find("client_acl_blacklist, presence_events: ") != std::string::npos);
+  check_message(warning_of("presence_events: true\nclient_acl_blacklist: {users: [a]}\n"), "",
+                {"client_acl_blacklist, presence_events: "});
 }
 
 }  // namespace

@@ -86,11 +86,7 @@ TEST_CASE("a sdb:// reference is a mistake") {
 }
 
 TEST_CASE("a publisher_acl_blacklist is a warning, since it is not enforced") {
-  const ConfigDir dir("timeout: 5\npublisher_acl_blacklist:\n  users: [root]\n");
-  const auto settings = dir.load();
-  REQUIRE(settings);
-  REQUIRE(settings->warnings.size() == 1);
-  check_message(dir.without_dir(settings->warnings.front()),
+  check_message(warning_of("timeout: 5\npublisher_acl_blacklist:\n  users: [root]\n"),
                 "master:3: publisher_acl_blacklist: is not enforced");
   CHECK(settings_of("publisher_acl_blacklist: {}\n").warnings.empty());
 }
