@@ -9,12 +9,10 @@
 
 #include <doctest/doctest.h>
 
-using rest_fcgi::append;
 using rest_fcgi::equal_in_constant_time;
 using rest_fcgi::Secret;
 using rest_fcgi::SecretView;
 using rest_fcgi::wipe;
-using rest_fcgi::WipedBytes;
 
 namespace {
 template <class T, class = void>

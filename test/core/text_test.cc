@@ -36,11 +36,6 @@ TEST_CASE("parse_number needs the whole text to be a number") {
   }
 }
 
-TEST_CASE("parse_number accepts another base") {
-  CHECK(parse_number<unsigned>("660", 8) == 0660);
-  CHECK_FALSE(parse_number<unsigned>("680", 8));
-}
-
 TEST_CASE("joined puts a separator between texts") {
   using Names = std::vector<std::string>;
   CHECK(joined(Names{"a", "b", "c"}, " or ") == "a or b or c");
@@ -52,9 +47,4 @@ TEST_CASE("stripped removes Python's white space at both ends") {
   CHECK(stripped(" \t\r\n\v\fa b ") == "a b");
   CHECK(stripped("a") == "a");
   CHECK(stripped(" \n").empty());
-}
-
-TEST_CASE("split_words splits at white space") {
-  CHECK(split_words(" a\tb\n\nc ") == std::vector<std::string_view>{"a", "b", "c"});
-  CHECK(split_words(" \n").empty());
 }

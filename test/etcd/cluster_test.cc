@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <atomic>
 #include <string>
-#include <thread>
 #include <tuple>
 
 #include <doctest/doctest.h>
@@ -154,31 +152,6 @@ TEST_CASE("if no member answers, a call ends at its deadline with the errors of 
   CHECK(bad.count(kPut) >= 2);
   CHECK(kind_of(client->range({.key = "k"}, in(500ms))) == ErrorKind::unavailable);
   CHECK(kind_of(put(*client_of({.endpoints = {unused}}), "k", 300ms)) == ErrorKind::unavailable);
-}
-
-TEST_CASE("threads share one login, and its failure") {
-  const std::string wrong = ScriptedEtcd::error(400, 3, "etcdserver: authentication failed");
-  for (const std::string& answer : {token_reply("abc.1"), wrong}) {
-    const ScriptedEtcd etcd({{kLogin, [&](std::size_t) {
-                                std::this_thread::sleep_for(300ms);
-                                return answer;
-                              }}});
-    const auto client = client_of(as_larry({etcd.url()}));
-    std::vector<std::thread> threads;
-    std::atomic<int> good{0};
-    for (int t = 0; t < 8; ++t) {
-      threads.emplace_back([&] {
-        if (put(*client)) ++good;
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    CHECK(good == (answer == wrong ? 0 : 8));
-    CHECK(etcd.count(kLogin) <= (answer == wrong ? 4U : 1U));
-    for (const FakeGateway::Request& request : etcd.requests()) {
-      if (request.path == kLogin) CHECK(request.body == R"({"name": "larry", "password": "12\"sesame"})");
-      CHECK(authorization(request) == (request.path == kPut ? "abc.1" : ""));
-    }
-  }
 }
 
 TEST_CASE("a refused token is replaced once a call") {

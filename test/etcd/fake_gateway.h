@@ -71,10 +71,6 @@ class FakeGateway {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
-  [[nodiscard]] std::size_t connections() const {
-    const std::lock_guard lock(mutex_);
-    return connections_.size();
-  }
 
   [[nodiscard]] static std::string reply(int status, std::string_view body,
                                          std::string_view type = "application/json") {

@@ -57,26 +57,6 @@ TEST_CASE("requests are written with the fields that are not empty") {
   CHECK(to_json(TxnRequest{}) == "{}");
 }
 
-TEST_CASE("a transaction is written with its comparisons and branches") {
-  const TxnRequest inner{.success = {{PutRequest{"foo", "1"}}}};
-  const TxnRequest create{
-      .compare = {{.key = "new"}},
-      .success = {{PutRequest{"new", "1"}}},
-      .failure = {{RangeRequest{"new"}}, {inner}},
-  };
-  CHECK(to_json(create) ==
-        R"({"compare": [{"key": "bmV3", "target": "VERSION", "result": "EQUAL", "version": "0"}], )"
-        R"("success": [{"request_put": {"key": "bmV3", "value": "MQ=="}}], )"
-        R"("failure": [{"request_range": {"key": "bmV3"}}, )"
-        R"({"request_txn": {"success": [{"request_put": {"key": "Zm9v", "value": "MQ=="}}]}}]})");
-  using Target = Compare::Target;
-  const auto text = [](Compare compare) { return to_json(TxnRequest{.compare = {std::move(compare)}}); };
-  CHECK(text({.key = "k", .target = Target::value, .result = Compare::Result::greater, .value = "2"}) ==
-        R"({"compare": [{"key": "aw==", "target": "VALUE", "result": "GREATER", "value": "Mg=="}]})");
-  CHECK(text({.key = "k", .target = Target::value, .result = Compare::Result::greater}) ==
-        R"({"compare": [{"key": "aw==", "target": "VALUE", "result": "GREATER", "value": ""}]})");
-}
-
 TEST_CASE("the end of a prefix is the first key after it") {
   CHECK(prefix_end("foo") == "fop");
   CHECK(prefix_end("/salt/") == "/salt0");
@@ -124,19 +104,6 @@ TEST_CASE("a range reply has pairs, and says whether there are more") {
   CHECK(reply->kvs[1].version == 9223372036854775807);
   CHECK(reply->kvs[1].value.empty());
   CHECK(reply->more);
-}
-
-TEST_CASE("a transaction reply has one response per operation") {
-  const Result<TxnReply> reply =
-      read(with_header(R"(,"succeeded":true,"responses":[{"response_put":{"header":{"revision":"208"}}},)"
-                       R"({"response_range":{"kvs":[{"key":"bmV3","value":"MQ=="}],"count":"1"}}])"),
-           read_txn);
-  REQUIRE(reply);
-  CHECK(reply->succeeded);
-  REQUIRE(reply->responses.size() == 2);
-  CHECK_FALSE(reply->responses[0].has_value());
-  CHECK(reply->responses[1].value().kvs.at(0).value == "1");
-  CHECK_FALSE(read(with_header(R"(,"responses":[])"), read_txn)->succeeded);
 }
 
 TEST_CASE("a status without a leader has leader 0") {

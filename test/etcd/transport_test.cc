@@ -2,7 +2,6 @@
 #include "etcd/transport.h"
 
 #include <chrono>
-#include <condition_variable>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -56,29 +55,6 @@ TEST_CASE("an exchange sends a request and returns the reply") {
   CHECK(request.headers.find("\r\nAuthorization: sesame\r\n") != std::string::npos);
   CHECK(request.headers.find("\r\nContent-Type: application/json\r\n") != std::string::npos);
   CHECK(request.headers.find("Expect") == std::string::npos);
-}
-
-TEST_CASE("exchanges with all methods share one connection") {
-  const FakeGateway server([](const FakeGateway::Request&, const FakeGateway::Send& send) {
-    return send(FakeGateway::reply(200, "ok"));
-  });
-  const auto http = transport();
-  CHECK(http->exchange({.method = Method::get, .url = server.url() + "/a"}, in(10s)));
-  CHECK(http->exchange({.method = Method::put,
-                        .url = server.url() + "/b",
-                        .body = "x=1",
-                        .content_type = "application/x-www-form-urlencoded"},
-                       in(10s)));
-  CHECK(http->exchange({.url = server.url() + "/c", .body = {}}, in(10s)));
-  CHECK(server.connections() == 1);
-  const std::vector<FakeGateway::Request> requests = server.requests();
-  REQUIRE(requests.size() == 3);
-  CHECK(requests[0].method == "GET");
-  CHECK(requests[1].method == "PUT");
-  CHECK(requests[1].headers.find("Content-Type: application/x-www-form-urlencoded\r\n") != std::string::npos);
-  CHECK(requests[1].body == "x=1");
-  CHECK(requests[2].method == "POST");
-  CHECK(requests[0].headers.find("Authorization") == std::string::npos);
 }
 
 TEST_CASE("a request that was not sent is unavailable") {
@@ -207,64 +183,6 @@ TEST_CASE("a file without a certificate is an error of the configuration") {
     REQUIRE_FALSE(reply);
     CHECK(reply.error().kind == ErrorKind::configuration);
   }
-}
-
-std::unique_ptr<HttpStream> open(const std::string& url, std::string_view body) {
-  static const std::unique_ptr<Transport> http = *Transport::make({});
-  return http->open({.url = url, .body = body});
-}
-
-constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-
-TEST_CASE("a stream returns bytes when they come") {
-  std::mutex mutex;
-  std::condition_variable more;
-  int pieces = 1;
-  const FakeGateway server([&](const FakeGateway::Request&, const FakeGateway::Send& send) {
-    send(kHead);
-    for (int sent = 0; sent < 2; ++sent) {
-      std::unique_lock lock(mutex);
-      more.wait(lock, [&] { return pieces > sent; });
-      send(sent == 0 ? "3\r\none\r\n" : "3\r\ntwo\r\n0\r\n\r\n");
-    }
-    return true;
-  });
-  std::string body = "{\"create_request\": {}}";
-  const auto stream = open(server.url() + "/v3/watch", body);
-  body.assign(body.size(), 'x');
-  CHECK(stream->status() == 0);
-  CHECK(*stream->read(in(10s)) == "one");
-  CHECK(stream->status() == 200);
-  CHECK(server.requests().at(0).body == "{\"create_request\": {}}");
-  CHECK(*stream->read(in(20ms)) == "");
-  {
-    const std::lock_guard lock(mutex);
-    pieces = 2;
-  }
-  more.notify_one();
-  CHECK(*stream->read(in(10s)) == "two");
-  const Result<std::string> end = stream->read(in(10s));
-  REQUIRE_FALSE(end);
-  CHECK(end.error().kind == ErrorKind::timeout);
-  CHECK(end.error().message == server.url() + "/v3/watch: the reply ended");
-  CHECK_FALSE(stream->read(in(10s)));
-}
-
-TEST_CASE("a broken stream returns the received bytes, then the error") {
-  const FakeGateway server([&](const FakeGateway::Request&, const FakeGateway::Send& send) {
-    send(kHead);
-    send("3\r\none\r\n");
-    return false;
-  });
-  const auto stream = open(server.url(), "{}");
-  CHECK(*stream->read(in(10s)) == "one");
-  CHECK(stream->read(in(10s)).error().kind == ErrorKind::timeout);
-}
-
-TEST_CASE("a stream to an unused port is unavailable") {
-  const auto stream = open("http://127.0.0.1:" + std::to_string(test::unused_port()), "{}");
-  CHECK(stream->read(in(10s)).error().kind == ErrorKind::unavailable);
-  CHECK(open("file:///etc/passwd", "")->read(in(10s)).error().kind == ErrorKind::configuration);
 }
 
 }  // namespace

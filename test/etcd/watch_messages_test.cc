@@ -66,29 +66,6 @@ TEST_CASE("a watch request asks for earlier pairs and progress") {
   CHECK(watch_body({.key = "foo"}, 7, false).find("fragment") == std::string::npos);
 }
 
-TEST_CASE("an event without a type is a put") {
-  const WatchReply reply = reply_of(
-      R"({"result":{"header":{"cluster_id":"5","revision":"9"},"fragment":true,"events":[
-      {"kv":{"key":"Zm9v","create_revision":"7","mod_revision":"9","version":"2","value":"MQ=="},
-       "prev_kv":{"key":"Zm9v","mod_revision":"7","value":"MA=="}},
-      {"type":"DELETE","kv":{"key":"Zm9w","mod_revision":"9"}}]}})");
-  CHECK(reply.header.cluster_id == 5);
-  CHECK(reply.header.revision == 9);
-  CHECK(reply.fragment);
-  CHECK_FALSE(reply.created);
-  CHECK_FALSE(reply.canceled);
-  REQUIRE(reply.events.size() == 2);
-  CHECK_FALSE(reply.events[0].is_delete);
-  CHECK(reply.events[0].kv.key == "foo");
-  CHECK(reply.events[0].kv.value == "1");
-  REQUIRE(reply.events[0].prev_kv.has_value());
-  CHECK(reply.events[0].prev_kv->value == "0");
-  CHECK(reply.events[1].is_delete);
-  CHECK(reply.events[1].kv.key == "fop");
-  CHECK(reply.events[1].kv.mod_revision == 9);
-  CHECK_FALSE(reply.events[1].prev_kv.has_value());
-}
-
 TEST_CASE("the reason of a cancellation decides the retry action") {
   const auto canceled = [](const std::string& reason) {
     return cancel_failure(

@@ -134,24 +134,6 @@ TEST_CASE_TEMPLATE("an unknown job is absent", Caches, CACHES) {
   CHECK(jids_of(*cache).empty());
 }
 
-TEST_CASE_TEMPLATE("a second load replaces the first, and the returns stay", Caches, CACHES) {
-  const Caches cache;
-  REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::committed));
-  REQUIRE(cache->returner(jid_number(1), return_of("ms-0", "old")));
-  REQUIRE(cache->returner(jid_number(1), return_of("ms-1", "old")));
-  CHECK(cache->get_jid(jid_number(1))->size() == 2);
-  Load again = load_of(jid_number(1));
-  again.user = "ann";
-  REQUIRE(cache->save_load(again, Durability::committed));
-  REQUIRE(cache->returner(jid_number(1), return_of("ms-1", "new")));
-  CHECK((*cache->get_load(jid_number(1)))->user == "ann");
-  const std::vector<JobReturn> returns = *cache->get_jid(jid_number(1));
-  REQUIRE(returns.size() == 2);
-  CHECK(returns[0].ret.text() == "\"old\"");
-  CHECK(returns[1].ret.text() == "\"new\"");
-  CHECK(jids_of(*cache).size() == 1);
-}
-
 TEST_CASE_TEMPLATE("save_minions adds each minion once", Caches, CACHES) {
   const Caches cache;
   REQUIRE(cache->save_load(load_of(jid_number(1)), Durability::durable));
@@ -194,15 +176,6 @@ TEST_CASE_TEMPLATE("get_page returns each job once, in both orders", Caches, CAC
     CHECK(sizes == std::vector<std::size_t>{2, 2, 1});
     CHECK(all == (newest_first ? Jids{j(5), j(4), j(3), j(2), j(1)} : Jids{j(1), j(2), j(3), j(4), j(5)}));
   }
-}
-
-TEST_CASE_TEMPLATE("a visitor can end a walk", Caches, CACHES) {
-  const Caches cache;
-  for (int i = 0; i < 5; ++i) REQUIRE(cache->save_load(load_of(jid_number(i)), Durability::committed));
-  int visited = 0;
-  REQUIRE(cache->get_jids({}, [&](const Load&) { return ++visited < 2; }));
-  CHECK(visited == 2);
-  CHECK(jids_of(*cache).size() == 5);
 }
 
 TEST_CASE_TEMPLATE("prep_jid reserves a jid once, and no jid of a job", Caches, CACHES) {

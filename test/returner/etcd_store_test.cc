@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,9 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "../etcd/fake_gateway.h"
-#include "caches.h"
 #include "etcd/messages.h"
-#include "fake_etcd_store.h"
 #include "rest_fcgi/core/json_document.h"
 #include "returner/etcd/store.h"
 
@@ -57,34 +56,6 @@ TEST_CASE("the keys of a large folder are read in pages") {
   CHECK(keys.size() == 10000);
   CHECK(std::is_sorted(keys.begin(), keys.end()));
   CHECK(gateway.requests().size() < 12);
-}
-
-TEST_CASE("with API v2 a walk lists the jobs once, and reads eight loads in parallel") {
-  Together together;
-  together.expect(8);
-  const std::string folder = "/v2/keys/salt/return/jobs";
-  const FakeGateway gateway([&](const FakeGateway::Request& request, const FakeGateway::Send& send) {
-    std::string node = R"({"key":"x","value":"{}"})";
-    if (request.path.starts_with(folder + "?")) {
-      node = R"({"dir":true,"nodes":[)";
-      for (int jid = 100; jid < 300; ++jid) {
-        node += jid == 100 ? R"({"key":")" : R"(,{"key":")";
-        node += "/salt/return/jobs/20231114221320000" + std::to_string(jid) + R"(","dir":true})";
-      }
-      node += "]}";
-    } else {
-      together.arrive();
-    }
-    return send(FakeGateway::reply(200, R"({"action":"get","node":)" + node + "}"));
-  });
-  const auto store = *make_etcd_store_v2({.endpoints = {gateway.url()}}, std::chrono::seconds(0));
-  int loads = 0;
-  const EtcdLayout layout{EtcdOptions()};
-  REQUIRE(store->walk_loads(layout, {keys_of({}), true, {}},
-                            [&](const std::string&, const std::string&) { return ++loads > 0; }));
-  CHECK(loads == 200);
-  CHECK(together.most() == 8);
-  CHECK(gateway.requests().size() == 201);
 }
 
 }  // namespace

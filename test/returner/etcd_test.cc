@@ -158,13 +158,5 @@ TEST_CASE("a jid or minion id that cannot be a key is refused") {
   CHECK(etcd.map().empty());
 }
 
-TEST_CASE("save_minions keeps the rest of a load of another writer") {
-  const Etcd etcd;
-  etcd.put(kJobsFolder + kJid + "/.load.p", R"({"fun": "a.b", "foreign": 1.0})");
-  REQUIRE(etcd->save_minions(kJid, {"m1"}));
-  CHECK(decoded(etcd.map().at(kJobsFolder + kJid + "/.load.p")) ==
-        R"({"fun": "a.b", "foreign": 1.0, "Minions": ["m1"]})");
-}
-
 }  // namespace
 }  // namespace rest_fcgi::returner

@@ -211,16 +211,6 @@ TEST_CASE("nothing is lost when the only member restarts") {
   std::sort(expected.begin(), expected.end());
   CHECK(lines == expected);
   CHECK(log.has("the watch works again"));
-
-  cluster.kill(0);
-  Host three(options);
-  const Result<void> started = three.watch->start(steady_clock::now() + milliseconds(300));
-  REQUIRE_FALSE(started);
-  CHECK(started.error().kind == ErrorKind::unavailable);
-  cluster.restart(0);
-  REQUIRE(test::eventually([&] { return three.watch->start(watch_deadline()).ok(); }));
-  one.run(4);
-  CHECK(three.heard.lines(2) == Lines{job_line(4), ret_line(4)});
 }
 
 }  // namespace rest_fcgi::returner

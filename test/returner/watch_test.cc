@@ -28,7 +28,6 @@ struct Script {
   std::optional<Error> no_begin;
   test::Door* begin_door = nullptr;  ///< if set, the begin of a watch waits at this door
   int begun = 0;
-  std::vector<SteadyTime> looked_up;  // the deadline of each call of `value_at`
 
   void say(Result<std::vector<EtcdChange>> one) {
     const std::lock_guard lock(mutex);
@@ -61,13 +60,7 @@ class ScriptedChanges : public EtcdChanges {
     std::this_thread::sleep_until(deadline);
     return std::vector<EtcdChange>();
   }
-  Result<std::optional<std::string>> value_at(const std::string&, std::int64_t,
-                                              etcd::Deadline deadline) override {
-    {
-      const std::lock_guard lock(script_->mutex);
-      script_->looked_up.push_back(deadline);
-    }
-    std::this_thread::sleep_for(milliseconds(100));
+  Result<std::optional<std::string>> value_at(const std::string&, std::int64_t, etcd::Deadline) override {
     return std::optional<std::string>();
   }
 
@@ -134,26 +127,6 @@ TEST_CASE("a loss before the start is not reported") {
   CHECK(host.heard.lines(1, milliseconds(600)).empty());
   host.losses->report();
   CHECK(host.heard.lines(1) == Lines{"lost etcd refused a job or return"});
-}
-
-TEST_CASE("the loads of one transaction are looked up before one deadline, and not after a stop") {
-  Scripted host;
-  host.start();
-  std::vector<EtcdChange> returns;
-  for (int i = 10; i < 60; ++i) {
-    const std::string job = kFolder + "jobs/202611202315001234" + std::to_string(i) + "/m1/";
-    returns.push_back({job + "retcode", "0", true, false, 1});
-    returns.push_back({job + "return", "1", true, false, 1});
-  }
-  host.script->say(returns);
-  const auto looked_up = [&] {
-    const std::lock_guard lock(host.script->mutex);
-    return host.script->looked_up;
-  };
-  REQUIRE(test::eventually([&] { return looked_up().size() >= 2; }));
-  CHECK(looked_up()[0] == looked_up()[1]);
-  host.watch.reset();
-  CHECK(looked_up().size() < 50);
 }
 
 TEST_CASE("compacted changes are reported as lost once, and the watch begins again") {

@@ -74,7 +74,6 @@ EtcdCluster::EtcdCluster(EtcdOptions options) : options_(std::move(options)) {
       if (tries == 2) throw;
     }
   }
-  if (options_.auth && options_.enable_v2) set_up_auth_v2();
   if (options_.auth) set_up_auth();
 }
 
@@ -132,7 +131,6 @@ std::vector<std::string> EtcdCluster::argv(std::size_t member) const {
     if (options_.ask_client_cert)
       all.insert(all.end(), {"--client-cert-auth", "--trusted-ca-file=" + certificates_->ca});
   }
-  all.insert(all.end(), options_.arguments.begin(), options_.arguments.end());
   return all;
 }
 
@@ -185,10 +183,6 @@ std::size_t EtcdCluster::leader() {
   return *who;
 }
 
-std::size_t EtcdCluster::follower() {
-  return leader() == 0 ? 1 : 0;
-}
-
 HttpAnswer EtcdCluster::request(const HttpRequest& request, std::size_t member) const {
   return loopback_http(members_.at(member).plain, request);
 }
@@ -227,21 +221,6 @@ void EtcdCluster::set_up_auth() {
     post(std::string("/v3/auth/") + path, body);
   }
   has_auth_ = true;
-}
-
-void EtcdCluster::set_up_auth_v2() {
-  const std::string json = "Content-Type: application/json\r\n";
-  const auto put = [&](const std::string& path, const std::string& body, const std::string& headers) {
-    static_cast<void>(checked({"PUT", "/v2/auth/" + path, json + headers, body}, 0));
-  };
-  put("users/root", R"({"user":"root","password":"rootpw"})", "");
-  put("roles/salt", R"({"role":"salt","permissions":{"kv":{"read":["/salt/*"],"write":["/salt/*"]}}})", "");
-  put("users/larry", R"({"user":"larry","password":"123pass","roles":["salt"]})", "");
-  put("enable", "", "");
-  // In API v2, a client without a user name has the role `guest`. This request removes the rights of this
-  // role. The header has the credentials of root.
-  put("roles/guest", R"({"role":"guest","revoke":{"kv":{"read":["/*"],"write":["/*"]}}})",
-      "Authorization: Basic cm9vdDpyb290cHc=\r\n");
 }
 
 EtcdCluster& shared_etcd() {

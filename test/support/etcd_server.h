@@ -24,8 +24,6 @@ struct EtcdOptions {
   bool tls = false;
   bool ask_client_cert = false;  ///< Whether the members require client certificates. Only with `tls`.
   bool enable_v2 = false;
-  /// Additional command line options of etcd, such as `--auth-token-ttl=2`.
-  std::vector<std::string> arguments{};
 };
 
 /// A cluster of real etcd members on loopback. The members end when this object is destroyed, or when the
@@ -49,7 +47,6 @@ class EtcdCluster {
   void restart(std::size_t member);  ///< Starts a stopped member and waits until the member is healthy.
   /// Waits until the cluster has a leader. Returns the index of the leader among the members.
   std::size_t leader();
-  [[nodiscard]] std::size_t follower();
 
   /// Sends a POST request to a path such as `/v3/kv/put`, without the etcd client that is tested. If
   /// authentication is enabled, the user is `root`. Throws if the status is not 200.
@@ -74,7 +71,6 @@ class EtcdCluster {
   [[nodiscard]] std::string checked(const HttpRequest& request, std::size_t member) const;
   [[nodiscard]] std::optional<std::size_t> leader_now();
   void set_up_auth();
-  void set_up_auth_v2();
 
   const EtcdOptions options_;
   TempDir dir_;

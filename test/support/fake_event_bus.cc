@@ -73,32 +73,44 @@ std::string event_frame(std::string_view tag, std::string_view data, salt::Frami
   return framing == salt::Framing::bare ? frame : number(frame.size()) + frame;
 }
 
-FakeEventBus::FakeEventBus(std::string path, salt::Framing framing)
-    : path_(std::move(path)), framing_(framing) {
+FakeMasterSocket::FakeMasterSocket(std::string path) : path_(std::move(path)) {
   start();
 }
 
-FakeEventBus::~FakeEventBus() {
+FakeMasterSocket::~FakeMasterSocket() {
   stop();
 }
 
-void FakeEventBus::start() {
+void FakeMasterSocket::start() {
   const std::lock_guard lock(mutex_);
   listener_ = path_.empty() ? listen_on_port(port_) : listen_on_path(path_);
 }
 
-void FakeEventBus::stop() {
+void FakeMasterSocket::stop() {
+  close_all();
   const std::lock_guard lock(mutex_);
-  accept_all();
   listener_.reset();
-  readers_.clear();
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
-void FakeEventBus::close_all() {
+void FakeMasterSocket::close_all() {
   const std::lock_guard lock(mutex_);
   accept_all();
-  readers_.clear();
+  peers_.clear();
+}
+
+std::size_t FakeMasterSocket::connections() {
+  const std::lock_guard lock(mutex_);
+  accept_all();
+  return peers_.size();
+}
+
+void FakeMasterSocket::accept_all() {
+  while (true) {
+    UniqueFd peer(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!peer) return;
+    peers_.push_back(std::move(peer));
+  }
 }
 
 void FakeEventBus::send(std::string_view tag, std::string_view data) {
@@ -108,15 +120,7 @@ void FakeEventBus::send(std::string_view tag, std::string_view data) {
 void FakeEventBus::send_bytes(std::string_view bytes) {
   const std::lock_guard lock(mutex_);
   accept_all();
-  std::erase_if(readers_, [&](const UniqueFd& reader) { return !send_all(reader.get(), bytes); });
-}
-
-void FakeEventBus::accept_all() {
-  while (true) {
-    UniqueFd reader(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!reader) return;
-    readers_.push_back(std::move(reader));
-  }
+  std::erase_if(peers_, [&](const UniqueFd& reader) { return !send_all(reader.get(), bytes); });
 }
 
 }  // namespace rest_fcgi::test

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "master/salt/release_series.h"
@@ -16,38 +18,50 @@ namespace rest_fcgi::test {
 [[nodiscard]] std::string event_frame(std::string_view tag, std::string_view data,
                                       salt::Framing framing = salt::Framing::bare);
 
-/// Stands for a master's event bus, on a unix socket or on a loopback port. Each call first accepts the
-/// readers that have connected. A reader therefore gets all events that are sent after its connect(2).
-/// Thread-safe.
-class FakeEventBus {
+/// A listening socket of a master. Each call first accepts the programs that have connected. Thread-safe.
+class FakeMasterSocket {
  public:
   /// Listens on the unix socket `path`. If `path` is empty, listens on a free TCP port of 127.0.0.1.
-  explicit FakeEventBus(std::string path, salt::Framing framing = salt::Framing::bare);
-  ~FakeEventBus();
-  FakeEventBus(const FakeEventBus&) = delete;
-  FakeEventBus& operator=(const FakeEventBus&) = delete;
+  explicit FakeMasterSocket(std::string path);
+  ~FakeMasterSocket();
+  FakeMasterSocket(const FakeMasterSocket&) = delete;
+  FakeMasterSocket& operator=(const FakeMasterSocket&) = delete;
 
   void start();
 
+  /// Closes all connections and stops listening, as a master does at its end.
   void stop();
 
   void close_all();
+
+  [[nodiscard]] std::size_t connections();
+  [[nodiscard]] unsigned port() const noexcept { return port_; }
+
+ protected:
+  /// Accepts waiting connections. REQUIRES: the caller holds `mutex_`.
+  void accept_all();
+
+  std::mutex mutex_;
+  std::vector<UniqueFd> peers_;
+
+ private:
+  const std::string path_;
+  unsigned port_ = 0;
+  UniqueFd listener_;
+};
+
+/// Stands for a master's event bus. A reader gets all events that are sent after its connect(2).
+class FakeEventBus : public FakeMasterSocket {
+ public:
+  explicit FakeEventBus(std::string path, salt::Framing framing = salt::Framing::bare)
+      : FakeMasterSocket(std::move(path)), framing_(framing) {}
 
   /// Sends an event to all readers. If a reader does not read, the call waits.
   void send(std::string_view tag, std::string_view data);
   void send_bytes(std::string_view bytes);
 
-  [[nodiscard]] unsigned port() const noexcept { return port_; }
-
  private:
-  void accept_all();
-
-  const std::string path_;
   const salt::Framing framing_;
-  unsigned port_ = 0;
-  std::mutex mutex_;
-  UniqueFd listener_;
-  std::vector<UniqueFd> readers_;
 };
 
 }  // namespace rest_fcgi::test
