@@ -59,7 +59,7 @@ def test_each_apache_sample_passes_requests_replies_and_errors(apache):
     busy = apache.post(local("test.sleep", arg=[0.1]))
     assert busy.status == 503 and busy.ret != "503: Service Unavailable"
     for reply in (put, large, busy):
-        assert reply.headers["content-type"] == "application/json"
+        assert reply.headers["content-type"] == "application/json" and isinstance(reply.ret, str) and reply.ret
     for path in ("/a/", "/run/", "/rest_fcgi", "/a%2fb", "/fcgi://x/", "/.", "/?a=b/c&d", "/x?/"):
         assert apache.request(path=path, body="[]", headers=JSON).status == (200 if path in ("/.", "/?a=b/c&d") else 404), path
     apache.post(local("test.ping"), **{"X-Forwarded-For": "203.0.113.1", "Proxy": "http://203.0.113.1/"})

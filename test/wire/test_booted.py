@@ -191,32 +191,6 @@ def test_a_job_that_fills_its_own_folders_gets_no_space_left(host):
     assert said.count("No space left on device") == said.count("status 1") == 2, said
 
 
-MANY = """
-import os, time
-started = []
-try:
-    while len(started) < 2000:
-        pid = os.fork()
-        if pid == 0:
-            os.closerange(0, 100)
-            time.sleep(600)
-        started.append(pid)
-except OSError:
-    pass
-print(len(started))
-"""
-
-
-def test_tasks_max_stops_a_fork_bomb_and_its_programs_end_with_the_job(host):
-    limits = host.booted.outside("/sys/fs/cgroup/pids/system.slice")
-    if not limits.is_dir():
-        pytest.skip("no cgroups of version 1 with the controller pids, which is where this looks")
-    started = int(host.run("cmd.run", f"python3 -c '{MANY}'", python_shell=True))
-    assert 100 < started < 256
-    wait_until(lambda: not list(limits.glob("system-rest_fcgi*/*run@*")), "the job's cgroup is gone")
-    assert host.run("test.ping") is True
-
-
 def needs_bounds_on_memory(host):
     """Skips the test if cgroups cannot limit memory, or if cgroups of version 1 would use swap first."""
     files = ("memory/system.slice/rest_fcgi.service/memory.limit_in_bytes", "system.slice/rest_fcgi.service/memory.max")
@@ -272,20 +246,19 @@ def status_over_http(host):
     return host.booted.run("curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "http://127.0.0.1:8000/")
 
 
-@pytest.mark.parametrize("unit, error", [("", "Permission denied"), ("SystemCallFilter=~bind", "Operation not permitted")])
-def test_the_log_names_the_setting_that_allows_a_forbidden_port(http, unit, error):
+def test_the_log_names_the_setting_that_allows_a_forbidden_port(http):
     config, drop_in = map(http.booted.outside, ("/etc/rest_fcgi/master", "/run/systemd/system/rest_fcgi.service.d/port.conf"))
     config.write_text(config.read_text().replace("8000", "443"))
     drop_in.parent.mkdir()
     try:
-        drop_in.write_text(f"[Service]\n{unit}\nStandardError=truncate:/tmp/said\n")
+        drop_in.write_text("[Service]\nStandardError=truncate:/tmp/said\n")
         http.booted.run("systemctl", "daemon-reload")
         http.booted.run("systemctl", "start", SERVICE, check=False)
         said = wait_until(lambda: re.search("cannot listen on.*\n", http.booted.outside("/tmp/said").read_text()), "the log names the port")[0]
     finally:
         shutil.rmtree(drop_in.parent)
         http.booted.run("systemctl", "daemon-reload")
-    assert f"127.0.0.1:443: {error}" in said and "http-port.conf" in said and HTTP in said
+    assert "127.0.0.1:443: Permission denied" in said and "http-port.conf" in said and HTTP in said
 
 
 @pytest.mark.parametrize("first", ["over http", "by hand"])

@@ -77,23 +77,6 @@ def test_cve_2018_15750_cve_2020_11652_cve_2021_25282_cve_2024_22231_no_value_of
     assert watch.count() > 0, "an access is counted"
 
 
-REFUSED = {
-    400: {"body": "{", "headers": JSON},
-    401: {"body": json.dumps([{**local("test.ping"), "password": "wrong"}]), "headers": JSON},
-    404: {"path": "/nosuch", "body": "[]", "headers": JSON},
-    405: {"method": "PUT"},
-    406: {"body": "[]"},
-    413: {"body": "[" * (1 << 20) + "[", "headers": JSON},
-}
-
-
-def test_pepper_issue_19_salt_issue_51109_every_error_is_an_object_with_a_return(api):
-    for status, request in REFUSED.items():
-        reply = api.request(**request)
-        assert (reply.status, reply.headers["content-type"].partition(";")[0]) == (status, "application/json"), reply
-        assert isinstance(reply.ret, str) and reply.ret
-
-
 def test_cve_2024_38825_an_unavailable_eauth_back_end_refuses_every_login(start, front):
     eauths = ("pki", "ldap", "nosuch")
     api = front(start({"external_auth": {eauth: {"saltdev": [".*"]} for eauth in eauths}, "rest_fcgi": {"login_guard": {"tries": 0}}}))

@@ -129,11 +129,13 @@ def test_nginx_passes_exactly_the_headers_that_the_source_reads():
 
 
 class Wiretap:
-    """Listens in place of a responder and keeps the received data."""
+    """Listens in place of a responder and keeps the received FastCGI records."""
 
-    def __init__(self, listener, end):
-        self.heard = []
-        self._listener, self._end = listener, end
+    def __init__(self, path):
+        self.address, self.heard = str(path), []
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(self.address)
+        self._listener.listen()
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self):
@@ -141,49 +143,21 @@ class Wiretap:
             connection, _ = self._listener.accept()
             with connection:
                 heard = b""
-                while self._end not in heard and (part := connection.recv(1 << 16)):
+                while bytes([1, 4, 0, 1, 0, 0]) not in heard and (part := connection.recv(1 << 16)):
                     heard += part
                 self.heard.append(heard)
 
 
-class FastCgiTap(Wiretap):
-    def __init__(self, directory):
-        self.address = str(directory / "tap.sock")
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(self.address)
-        listener.listen()
-        super().__init__(listener, bytes([1, 4, 0, 1, 0, 0]))
-
-    def header(self, name, value):
-        return b"HTTP_" + name.upper().replace("-", "_").encode() + value.encode()
-
-
-class HttpTap(Wiretap):
-    def __init__(self, _directory):
-        listener = socket.create_server(("127.0.0.1", 0))
-        self.address = listener.getsockname()
-        super().__init__(listener, b"\r\n\r\n")
-
-    def header(self, name, value):
-        return f"\r\n{name}: {value}\r\n".encode()
-
-
-TAPS = [("unix.conf", "", FastCgiTap), ("prefix.conf", "/api", FastCgiTap), ("proxy_tls.conf", "", HttpTap)]
-
-
-@pytest.mark.parametrize("sample, prefix, make_tap", TAPS)
-def test_cve_2016_5385_nginx_passes_unknown_headers_to_hooks_only_and_proxy_to_no_path(directory, front, sample, prefix, make_tap):
-    tap = make_tap(directory)
-    over_http = make_tap is HttpTap
-    api = front(tap, sample=sample, http_port=tap.address[1] if over_http else None)
-    claimed = "203.0.113.9"
-    sent = {"X-Strange": "one", "X-Forwarded-For": claimed, "Proxy": "two", "X-Auth-Token": "three"}
+@pytest.mark.parametrize("sample, prefix", [("unix.conf", ""), ("prefix.conf", "/api")])
+def test_cve_2016_5385_nginx_passes_unknown_headers_to_hooks_only_and_proxy_to_no_path(directory, front, sample, prefix):
+    tap = Wiretap(directory / "tap.sock")
+    api = front(tap, sample=sample)
+    sent = {"X-Strange": "one", "X-Forwarded-For": "203.0.113.9", "Proxy": "two", "X-Auth-Token": "three"}
     paths = {"/": False, "/minions": False, "/events": False, "/hook": True, "/hook/a/b": True, "/hook/of/events": True}
-    for path, all_of_them in {**paths, **({"/ws": False} if over_http else {})}.items():
+    for path, is_hook in paths.items():
         assert api.request(path=prefix + path, body="{}", headers=sent).status == 502
         (heard,) = tap.heard
         tap.heard.clear()
-        assert heard.count(tap.header("X-Auth-Token", "three")) == 1, path
-        assert (tap.header("X-Strange", "one") in heard) == all_of_them, path
-        assert (claimed.encode() in heard) == (all_of_them and not over_http), path
-        assert tap.header("Proxy", "two") not in heard, path
+        assert heard.count(b"HTTP_X_AUTH_TOKENthree") == 1, path
+        assert (b"HTTP_X_STRANGEone" in heard) == (b"203.0.113.9" in heard) == is_hook, path
+        assert b"HTTP_PROXY" not in heard, path

@@ -278,25 +278,3 @@ def test_with_a_master_of_another_user_the_service_names_the_drop_in(salt_api):
     finally:
         drop_in.unlink()
         salt_api.run("systemctl", "daemon-reload")
-
-
-def test_while_the_master_does_not_run_requests_get_503_and_the_log_says_what_to_do(salt_api):
-    salt_api.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(LINE)
-    salt_api.run("systemctl", "stop", "salt-master", "salt-api")
-    salt_api.run("systemctl", "start", "rest_fcgi-salt")
-    assert "systemctl start salt-master" in said(salt_api)
-    wait_until(lambda: status_of(salt_api) == "200", "the page is there")
-    assert "503" in pepper(salt_api, "*", "test.ping")
-
-
-def test_with_another_process_on_the_port_the_log_names_salt_api(salt_api):
-    salt_api.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(LINE)
-    salt_api.run("systemctl", "stop", "salt-api")
-    salt_api.run("systemd-run", "--unit=other", "python3", "-m", "http.server", "--bind", "127.0.0.1", "8000")
-    try:
-        wait_until(lambda: status_of(salt_api) == "200", "the other process has the port")
-        salt_api.run("systemctl", "start", "rest_fcgi-salt", check=False)
-        wait_until(lambda: state(salt_api, "rest_fcgi-salt") == "failed", "it gives up")
-        assert "systemctl disable --now salt-api" in said(salt_api)
-    finally:
-        salt_api.run("systemctl", "stop", "other")

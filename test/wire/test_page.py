@@ -256,24 +256,3 @@ def test_without_events_returns_are_shown_at_the_end(start, browser):
     assert "Events do not come through this web server" in browser.shown("#run-status")
     visit(browser, "minions")
     await_versions(browser)
-
-
-def test_the_keyboard_alone_logs_in_runs_and_opens_a_job(start, browser):
-    browser.open(f"{started(start).url}/")
-    browser.press("saltdev", "TAB", "x", "ENTER")  # the page puts the focus on the first field
-    browser.await_text("functions: type a part", "#function-hint")
-    assert browser.run("return document.activeElement.id") == "title"
-    browser.press("TAB")
-    assert browser.run("return document.activeElement.id") == "target"
-    browser.press("TAB", "TAB", "test.arg")
-    browser.await_text("Documentation of test.arg", "#doc")
-    browser.press("TAB", "TAB", "one", "TAB", "ENTER")
-    assert browser.run("return document.activeElement.id") == "run"
-    browser.await_text("Done: 3 of 3 returned", "#progress-text")
-    browser.run("document.querySelector(\"nav a[href='#jobs']\").focus()")
-    browser.press("ENTER")
-    browser.await_text("test.arg", "#jobs")
-    assert browser.run("return document.activeElement.id") == "title"
-    browser.press("TAB", "TAB", "TAB", "TAB", "ENTER")  # Refresh, filter, check box, the first job
-    browser.await_text("test.arg one on *", "#result-title")
-    assert browser.run("return document.activeElement.id") == "title"

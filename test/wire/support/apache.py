@@ -70,7 +70,6 @@ class Apache(Api):
     def __init__(self, directory, sample, site, tls=False, more="", mount="/"):
         """Starts Apache. `site` maps the file names of site/ to texts, and `mount` is the path of the API."""
         self.directory = directory
-        self._was_silent = False
         for name in ("fcgid", "tmp"):
             (directory / name).mkdir(parents=True)
         port = free_port()
@@ -96,18 +95,8 @@ class Apache(Api):
     def pid(self):
         return self._process.pid
 
-    def request(self, *args, **options):
-        try:
-            return super().request(*args, **options)
-        except ConnectionError:
-            self._was_silent = True
-            raise
-
     def stop(self):
-        """Stops Apache. Prints Apache's error log if a request got no answer."""
         self._process.stop()
-        if self._was_silent:
-            print(*(line for line in self.error_log().splitlines() if ":info]" not in line), sep="\n")
 
     def graceful(self):
         self._process.kill(signal.SIGUSR1)

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from .pki import EC, openssl
 from .process import TIMEOUT, free_port, wait_until
 
 ETCD = shutil.which("etcd")
@@ -49,21 +50,19 @@ class Certificates:
     def __init__(self, directory):
         self.ca, self.server, self.client = (directory / f"{name}.pem" for name in ("ca", "server", "client"))
         signed = ["-CA", self.ca, "-CAkey", self.key(self.ca), "-addext", "basicConstraints=critical,CA:FALSE"]
-        self._make(self.ca)
+        self._make(self.ca, "/CN=ca")
         # etcd's HTTP gateway uses the server certificate as a client certificate.
         names = "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost"
-        self._make(self.server, *signed, "-addext", names, "-addext", "extendedKeyUsage=serverAuth,clientAuth")
+        self._make(self.server, "/CN=server", *signed, "-addext", names, "-addext", "extendedKeyUsage=serverAuth,clientAuth")
         # The client certificate has no CommonName, because an etcd with passwords refuses a CommonName.
-        self._make(self.client, *signed, "-addext", "extendedKeyUsage=clientAuth", subject="/O=client")
+        self._make(self.client, "/O=client", *signed, "-addext", "extendedKeyUsage=clientAuth")
 
     @staticmethod
     def key(certificate):
         return certificate.with_suffix(".key")
 
-    def _make(self, path, *more, subject=None):
-        argv = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-        argv += ["-days", "2", "-subj", subject or f"/CN={path.stem}", "-keyout", self.key(path), "-out", path, *more]
-        subprocess.run(argv, check=True, capture_output=True)
+    def _make(self, path, subject, *more):
+        openssl("req", "-x509", *EC, "-days", 2, "-subj", subject, "-keyout", self.key(path), "-out", path, *more)
 
 
 class Etcd:

@@ -5,7 +5,7 @@ import struct
 
 from .process import TIMEOUT, connect
 
-BEGIN_REQUEST, ABORT_REQUEST, END_REQUEST, PARAMS, STDIN, STDOUT, STDERR = range(1, 8)
+BEGIN_REQUEST, ABORT_REQUEST, END_REQUEST, PARAMS, STDIN, STDOUT = range(1, 7)
 RESPONDER = 1
 KEEP_CONN = 1
 
@@ -20,9 +20,9 @@ POST = {
 }
 
 
-def record(kind, content=b"", request_id=1, version=1, padding=0):
-    head = struct.pack(">BBHHBB", version, kind, request_id, len(content), padding, 0)
-    return head + content + b"\0" * padding
+def record(kind, content=b"", request_id=1, version=1):
+    head = struct.pack(">BBHHBB", version, kind, request_id, len(content), 0, 0)
+    return head + content
 
 
 def begin(keep=False, role=RESPONDER):
@@ -47,17 +47,16 @@ def stream(kind, content, piece=65535):
     return b"".join(record(kind, part) for part in cut) + record(kind)
 
 
-def request(body=b"", keep=False, piece=65535, **variables):
+def request(body=b"", keep=False, **variables):
     """Returns a FastCGI request. A variable with the value None is not sent."""
     environ = {**POST, "CONTENT_LENGTH": str(len(body)), **variables}
     environ = {name: value for name, value in environ.items() if value is not None}
-    return begin(keep) + stream(PARAMS, pairs(environ)) + stream(STDIN, body, piece)
+    return begin(keep) + stream(PARAMS, pairs(environ)) + stream(STDIN, body)
 
 
 class Answer:
     def __init__(self, records):
         self.stdout = b"".join(content for kind, content in records if kind == STDOUT)
-        self.stderr = b"".join(content for kind, content in records if kind == STDERR)
         self.ended = any(kind == END_REQUEST for kind, _ in records)
 
     @property

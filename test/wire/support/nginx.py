@@ -5,10 +5,10 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 
 from .api import Api
 from .daemon import ROOT
+from .pki import EC, openssl
 from .process import Process, free_port
 
 NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
@@ -38,13 +38,9 @@ http {{
 
 
 def certificate(directory):
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-        + ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-days", "2"]
-        + ["-keyout", directory / "key.pem", "-out", directory / "cert.pem"],
-        check=True,
-        capture_output=True,
-    )
+    """Writes cert.pem and key.pem for localhost."""
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    openssl("req", "-x509", *EC, *names, "-days", 2, "-keyout", directory / "key.pem", "-out", directory / "cert.pem")
 
 
 def server(address):

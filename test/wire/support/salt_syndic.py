@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A syndic with an upper master, a lower master, and minions of the lower master."""
 
-import contextlib
 import signal
-import socket
 
-from .process import TIMEOUT, wait_until
+from .process import TIMEOUT, answers, wait_until
 from .salt_master import Program, Salt, minion_config
 
 SYNDIC = "syndic-0"
@@ -16,21 +14,8 @@ class BareSalt(Salt):
     """A master and minions whose start does not wait for Salt's ping."""
 
     def await_minions(self, *minions, **options):
-        interface = self.config["interface"]
-        address = ({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(interface, interface), self.config["ret_port"])
-
-        def listens():
-            with contextlib.suppress(OSError), socket.create_connection(address, 1):
-                return True
-
-        wait_until(listens, f"{address} is listened at", 2 * TIMEOUT)
-
-    def add_minion(self, minion, **changes):
-        home = self.home / f"m{len(self.minions)}"
-        self.minions[minion] = Program(
-            self.folder, "minion", {**minion_config(home, minion, self.config), **changes}, home
-        )
-        self.minions[minion].start()
+        address = ("127.0.0.1", self.config["ret_port"])
+        wait_until(lambda: answers(address), f"{address} is listened at", 2 * TIMEOUT)
 
 
 class SyndicatedSalt(BareSalt):
