@@ -99,14 +99,18 @@ TEST_CASE("the reason for a failed event is only logged") {
   CHECK_FALSE(holds(fired.error().message, "ipc"));
 }
 
-TEST_CASE("describe_event_firing says whether events can be fired") {
+TEST_CASE("descriptions of the event bus say whether it can be joined, and whether events can be fired") {
   const test::TempDir dir;
   salt::Options options;
   options.sock_dir = dir.path().string();
-  const std::string path = dir / "master_event_pull.ipc";
-  CHECK(salt::describe_event_firing(options) ==
-        "cannot be fired: " + path +
-            ": No such file or directory; is the Salt master running, with this sock_dir and ipc_mode?");
-  const test::FakeEventPull pull(path);
+  const std::string missing =
+      ": No such file or directory; is the Salt master running, with this sock_dir and ipc_mode?";
+  const std::string pub = dir / "master_event_pub.ipc";
+  const std::string pull = dir / "master_event_pull.ipc";
+  CHECK(salt::describe_event_bus(options) == "cannot be joined: " + pub + missing);
+  CHECK(salt::describe_event_firing(options) == "cannot be fired: " + pull + missing);
+  const test::FakeEventBus bus(pub);
+  const test::FakeEventPull events(pull);
+  CHECK(salt::describe_event_bus(options) == "can be joined by this user");
   CHECK(salt::describe_event_firing(options) == "can be fired by this user");
 }

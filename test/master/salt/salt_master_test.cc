@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "master/salt/salt_master.h"
 
-#include <future>
 #include <string>
 #include <thread>
 
@@ -9,7 +8,6 @@
 
 #include "../../support/captured_log.h"
 #include "../../support/holds.h"
-#include "../../support/threads.h"
 #include "salt_world.h"
 
 using namespace rest_fcgi;

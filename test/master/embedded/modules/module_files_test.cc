@@ -111,15 +111,6 @@ TEST_CASE("a script that exceeds its time limit is ended") {
         R"("The script my.fun took longer than 0.2 seconds and was ended.")", 1);
 }
 
-TEST_CASE("the end of a successful script's standard error is logged") {
-  Scripts scripts;
-  const test::CapturedLog log;
-  check(scripts.with("my.fun", "seq 10000 >&2; echo 1").run(), "1", 0);
-  CHECK(log.has("my.fun wrote to standard error: "));
-  CHECK(log.has("10000"));
-  CHECK(log.text().size() < 10000);
-}
-
 TEST_CASE("a script runs in / as script_user with few variables") {
   Scripts scripts;
   scripts.with("my.fun",

@@ -38,13 +38,6 @@ TEST_CASE("a function of a Python module has its documentation and its parameter
   CHECK(minion.ret("shop.f").find(R"("shop.f": "'shop.f' is not available.")") != std::string::npos);
 }
 
-TEST_CASE("a call of a module that broke after loading returns the reason") {
-  const Shop shop;
-  test::Execution minion = shop.minion();
-  (void)shop.dir.write("shop.py", "raise ValueError('sold out')\n");
-  CHECK(minion.ret("shop.fun", "[1]").find("sold out") != std::string::npos);
-}
-
 TEST_CASE("a Python module cannot have the server call Python functions") {
   const Shop shop(
       "def fun():\n    try:\n        __salt__.call_native('shop.fun')\n    except KeyError as error:\n"

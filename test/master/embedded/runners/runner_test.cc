@@ -57,13 +57,6 @@ TEST_CASE("keys of clients that a runner does not know are left out") {
         R"({"args": [], "kwargs": {"outputter": "json"}})");
 }
 
-TEST_CASE("test.sleep sleeps on a worker, and takes numbers only") {
-  EmbeddedEngine engine;
-  CHECK(ret(engine, R"("fun": "test.sleep", "arg": [0.01])") == "true");
-  CHECK(holds(text(engine, R"("fun": "test.sleep", "s_time": "long")"), "s_time: found 'long'"));
-  CHECK(holds(text(engine, R"("fun": "test.sleep", "s_time": -1)"), "found -1"));
-}
-
 TEST_CASE("jobs.list_job shows a job and its returns") {
   EmbeddedEngine engine;
   const std::string jid =

@@ -35,7 +35,7 @@ TEST_CASE("an event that is not valid JSON, or is nested too deeply, is logged w
   CHECK(events[5]->data().starts_with(R"({"error": "Malformed msgpack: nested deeper than 400 levels: )"));
 }
 
-TEST_CASE("without listeners only owners are recorded") {
+TEST_CASE("a listener gets the events of own jobs only, also of jobs that began before it listened") {
   const auto log = std::make_shared<master::EventLog>(system_clock());
   BusLog bus(log);
   bus.on_event({"salt/job/1/new", packed(R"({"user": "fred"})")});
@@ -43,6 +43,8 @@ TEST_CASE("without listeners only owners are recorded") {
   const auto reader = log->reader({auth::EventScope::own, "fred"});
   REQUIRE(reader);
   bus.on_event({"salt/job/1/ret/m", packed(R"({"cmd": "_return", "user": "fred", "return": 1})")});
+  bus.on_event({"salt/job/2/new", packed(R"({"user": "eve"})")});
+  bus.on_event({"my/tag", packed(R"({"user": "fred"})")});
   std::vector<master::EventPtr> events;
   REQUIRE((*reader)->read(events, 1 << 20, nullptr));
   REQUIRE(events.size() == 1);

@@ -136,6 +136,19 @@ TEST_CASE("a connection with unexpected bytes is not open") {
   CHECK(test::eventually([&] { return !client.connection->is_open(); }));
 }
 
+TEST_CASE("connections work over IPv6") {
+  zmq::context_t context;
+  zmq::socket_t master(context, zmq::socket_type::rep);
+  master.set(zmq::sockopt::ipv6, true);
+  try {
+    master.bind("tcp://[::1]:*");
+  } catch (const zmq::error_t& error) {
+    MESSAGE("skipped: no IPv6 on loopback: " << error.what());
+    return;
+  }
+  OpenClient client(master.get(zmq::sockopt::last_endpoint));
+}
+
 TEST_CASE("ZeroMQ's threads block signals") {
   FakeRetPort master(echo);
   OpenClient client(master.uri());
