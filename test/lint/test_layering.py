@@ -48,23 +48,16 @@ def test_allowed_includes_pass(tree, name):
 
 BAD = {
     "a component above": ("src/http/a.cc", "rest_fcgi/netapi/rest.h", "may not include"),
-    "a sibling": ("src/netapi/a.cc", "rest_fcgi/gateway/gateway.h", "may not include"),
     "more of auth than credentials": ("src/client/a.cc", "rest_fcgi/auth/authenticator.h", "may not include"),
-    "more of a component than its options": ("src/config/a.cc", "rest_fcgi/gateway/gateway.h", "may not include"),
-    "an engine from the seam": ("include/rest_fcgi/master/a.h", "rest_fcgi/master/embedded/embedded.h", "may not"),
-    "one engine from another": ("src/master/salt/a.cc", "rest_fcgi/master/embedded/embedded.h", "may not include"),
+    "an engine from the interface": ("include/rest_fcgi/master/a.h", "rest_fcgi/master/embedded/embedded.h", "may not"),
     "any component from core": ("include/rest_fcgi/core/json.h", "rest_fcgi/http/application.h", "may not include"),
     "a private header": ("src/client/a.cc", "lowstate/target.h", "private"),
-    "a private header from main": ("src/main.cc", "auth/tokens.h", "private"),
-    "simdjson": ("src/lowstate/a.cc", "simdjson.h", "belongs to component `core`"),
     "fmt": ("src/netapi/a.cc", "fmt/format.h", "belongs to component `core`"),
-    "libfcgi": ("src/main.cc", "fcgiapp.h", "belongs to component `gateway`"),
     "OpenSSL": ("src/master/embedded/a.cc", "openssl/evp.h", "belongs to component `auth`"),
     "yaml-cpp": ("src/auth/a.cc", "yaml-cpp/yaml.h", "belongs to component `yaml`"),
-    "libyaml": ("src/auth/a.cc", "yaml.h", "belongs to component `yaml`"),
-    "a library that nobody listed": ("src/core/a.cc", "lzma.h", "no library's that is listed"),
-    "a component that nobody planned": ("src/util/a.cc", "vector", "no component of that name"),
-    "a ninth header of core": ("include/rest_fcgi/core/misc.h", "vector", "closed list"),
+    "an unlisted library": ("src/core/a.cc", "lzma.h", "no library's that is listed"),
+    "an unlisted component": ("src/util/a.cc", "vector", "no component of that name"),
+    "an unlisted header of core": ("include/rest_fcgi/core/misc.h", "vector", "closed list"),
 }
 
 

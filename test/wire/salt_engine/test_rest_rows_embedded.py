@@ -14,9 +14,7 @@ ROWS = all_rows()
 RECORDED = recording(salts.SERIES[-1])
 EMBEDDED = {  # the embedded engine has only keys of its own minions, and grains of this host
     "rest_cherrypy: runner that is not there": (400, UNKNOWN),
-    "rest_tornado: runner that is not there": (200, "Unexpected exception while handling request: 'nosuch.fun' is not available."),
     "rest_cherrypy: a jid of one's own": (400, "'jid'"),
-    "rest_tornado: a jid of one's own": (400, "'jid'"),
     "rest_cherrypy: wheel": (200, "'minions': ['ms-0', 'ms-1', 'ms-2.example.org']"),
     "rest_cherrypy: GET /keys, as admin": (200, "'minions': ['ms-0', 'ms-1', 'ms-2.example.org']"),
 }
