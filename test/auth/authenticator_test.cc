@@ -72,16 +72,6 @@ struct AuthenticatorFixture {
 
 }  // namespace
 
-TEST_CASE("good credentials make an identity") {
-  AuthenticatorFixture fixture;
-  const auto identity = fixture.login("fred", "sesame");
-  REQUIRE(identity);
-  CHECK(identity->name() == "fred");
-  CHECK(identity->eauth() == "file");
-  CHECK(identity->groups().empty());
-  CHECK(fixture.login("anybody", "canary", "sharedsecret"));
-}
-
 TEST_CASE("salt#34750: all bad credentials get the same answer, and the log has the cause") {
   AuthenticatorFixture fixture;
   fixture.refuses({}, "there are no credentials");

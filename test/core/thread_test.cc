@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
 
@@ -54,19 +53,4 @@ TEST_CASE("a thread that cannot be started is an error") {
   CHECK(blocked() == before);
   CHECK_FALSE(ran);
   CHECK(kept.use_count() == 1);
-}
-
-TEST_CASE("a thread is joined on destruction and assignment") {
-  std::atomic<int> ended = 0;
-  {
-    auto first = Thread::start("first", [&ended] { ++ended; });
-    REQUIRE(first);
-    Thread owner = *std::move(first);
-    auto second = Thread::start(
-        "second", [&ended] { ++ended; }, rest_fcgi::kSmallStack);
-    REQUIRE(second);
-    owner = *std::move(second);
-    CHECK(ended >= 1);
-  }
-  CHECK(ended == 2);
 }

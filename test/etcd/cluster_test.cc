@@ -51,20 +51,6 @@ TEST_CASE("a member is asked for its prefix once, and again after a failure") {
   CHECK(etcd.count(kPut) == 4);
 }
 
-TEST_CASE("a member of another version is asked for its prefix again") {
-  const ScriptedEtcd etcd(
-      {{kStatus, first_then(ScriptedEtcd::not_found(), ScriptedEtcd::header_only())},
-       {"/v3beta/maintenance/status", always(ScriptedEtcd::header_only())},
-       {"/v3beta/auth/authenticate", always(token_reply("abc"))},
-       {kLogin, always(token_reply("abc"))},
-       {"/v3beta/kv/put", first_then(ScriptedEtcd::header_only(), ScriptedEtcd::not_found())}});
-  const auto client = client_of(as_larry({etcd.url()}));
-  CHECK(put(*client));
-  CHECK(put(*client));
-  CHECK(etcd.count("/v3beta/kv/put") == 2);
-  CHECK(etcd.count(kPut) == 1);
-}
-
 TEST_CASE("a server that is not etcd is skipped if another endpoint is etcd") {
   const ScriptedEtcd page({{kStatus, always(ScriptedEtcd::not_found())}});
   const ScriptedEtcd etcd({});

@@ -97,16 +97,6 @@ TEST_CASE("the text is the field message of new servers, and the field error of 
   CHECK(gateway_failure(json_reply(403, "[]"), "u").error.message == "etcd: u: HTTP 403");
 }
 
-TEST_CASE("an error in a stream is read like an answer") {
-  JsonDocument document;
-  REQUIRE(document.parse(
-      R"({"grpc_code":16,"http_code":401,"message":"etcdserver: invalid auth token","http_status":"Unauthorized"})"));
-  const Failure failure = stream_failure(document.root(), "u");
-  CHECK(failure.action == RetryAction::authenticate);
-  CHECK(failure.error.message == "etcd: u: HTTP 401: etcdserver: invalid auth token");
-  CHECK(stream_failure(JsonValue(), "u").error.kind == ErrorKind::internal);
-}
-
 TEST_CASE("a long text of a server is shortened") {
   const std::string text(100000, 'x');
   CHECK(gateway_failure(json_reply(400, R"({"message":")" + text + R"(","code":3})"), "u")

@@ -22,14 +22,6 @@ void check_coded(std::string_view text, std::string_view header) {
   CHECK(decoded(stored) == text);
 }
 
-TEST_CASE("keys are Salt's") {
-  const EtcdLayout layout(v3());
-  CHECK(layout.load("20261120231500123456") == "/salt/return/jobs/20261120231500123456/.load.p");
-  CHECK(layout.field("20261120231500123456", "m1", "fun") == "/salt/return/jobs/20261120231500123456/m1/fun");
-  CHECK(layout.minion("m1") == "/salt/return/minions/m1");
-  CHECK(layout.claim("20261120231500123456") == "/salt/return/claims/20261120231500123456");
-}
-
 TEST_CASE("repeated slashes of the root stay in API v3, and become one in API v2") {
   EtcdOptions options = v3();
   options.root = "/r/";
@@ -95,12 +87,6 @@ TEST_CASE("is_key_part refuses a text that cannot be one part of a key") {
   CHECK_FALSE(is_like_jid("2026112023150012345"));
   CHECK_FALSE(is_like_jid("req"));
   CHECK_FALSE(is_like_jid("20261120231500123456/.."));
-}
-
-TEST_CASE("a stamp has microseconds and a fixed length") {
-  const WallTime time{std::chrono::seconds(1700000000)};
-  CHECK(stamp_text(time) == "2023-11-14T22:13:20.000000");
-  CHECK(stamp_text(time + std::chrono::microseconds(1)) == "2023-11-14T22:13:20.000001");
 }
 
 }  // namespace
