@@ -43,12 +43,6 @@ def test_a_link_on_another_site_keeps_the_session(on_port, browser):
         assert browser.complaints() == []
 
 
-def test_the_page_shows_no_login_form_without_sessions(on_port, browser):
-    browser.open(f"{on_port(enable_sessions=False).url}/")
-    browser.await_text("enable_sessions is off")
-    assert not browser.shown("#login") and browser.complaints() == []
-
-
 FETCH = """
 const [url, token, body] = [%r, %r, %r];
 const options = { headers: { "Accept": "application/json", "Content-Type": "application/json" }, credentials: token ? "omit" : "include" };

@@ -92,10 +92,10 @@ def test_killing_rest_fcgi_run_loses_no_answered_request(start, directory, capsy
     with some_dying(helper, 3) as killed:
         with load(ledger, over_fastcgi(daemon.address), clients=["local"]):
             await_answers(ledger, 10 * KILLS)
-            wait_until(lambda: len(killed) > KILLS and ledger.reasons, "some were killed, and were needed")
+            wait_until(lambda: len(killed) > KILLS and ledger.reasons, "some helpers were killed during a job")
     ledger.close(f"{len(killed)} kills of rest_fcgi_run", capsys=capsys)
     assert set(ledger.statuses) == {200}
     refused = [ledger.reasons[word] for word in ledger.reasons]
-    assert refused and all(MINION in text for text in refused), "the minion's return says so"
+    assert refused and all(MINION in text for text in refused), "the return of the minion has the error"
     marks = bytes(ledger.marks)
-    wait_until(lambda: not any(marks in b" ".join(arguments) for _, arguments in command_lines()), "nothing goes on")
+    wait_until(lambda: not any(marks in b" ".join(arguments) for _, arguments in command_lines()), "all programs of the jobs have ended")

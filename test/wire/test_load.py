@@ -7,8 +7,8 @@ import json
 import pytest
 from support import fastcgi
 from support.api import local
-from support.daemon import NEEDS_PTRACE, SANITIZED, merge
-from support.process import TIMEOUT, connect, sent, wait_until
+from support.daemon import SANITIZED, merge
+from support.process import TIMEOUT, sent, wait_until
 from support.rest import api_of, serving
 
 
@@ -51,41 +51,6 @@ def test_parallel_calls_keep_the_identity_of_their_users(start, front, tmp_path)
         return allowed.ret[0][f"ms-{number % 3}"]["kwargs"]["__pub_user"], elsewhere.status, stolen.status
 
     assert in_parallel(120, who) == [(names[number % 60], 401, 401) for number in range(120)]
-
-
-# The store has four read connections with two files each. SQLite also keeps some descriptors of closed connections.
-READERS = 2 * 4 + 40
-
-
-def abort(address):
-    """Sends half a request, and a whole request without waiting for its reply."""
-    for data in (fastcgi.request(b"[]")[:-9], fastcgi.request(json.dumps([local("test.ping")]).encode())):
-        with connect(address) as connection:
-            connection.sendall(data)
-
-
-@NEEDS_PTRACE
-def test_salt_issue_29817_descriptors_and_threads_are_released(start, front):
-    daemon = start({"rest_fcgi": {"idle_thread_timeout": 1}})
-    api = front(daemon)
-
-    def mixed(number):
-        api.post(local("test.ping"))
-        api.post({**local("test.ping"), "username": "nobody"})
-        api.raw("{")
-        api.request("GET")
-        api.request("PUT")
-        api.post({**local("test.echo", arg=["x"]), "client": "local_async"})
-        abort(daemon.address)
-
-    def at_rest():
-        return int(daemon.status("Threads")) < 16 and daemon.open_files()
-
-    in_parallel(16, mixed)
-    files = wait_until(at_rest, "idle threads end", 4 * TIMEOUT)
-    for _ in range(6):
-        in_parallel(16, mixed)
-    wait_until(lambda: 0 < at_rest() <= files + READERS, "as many files are open as before", 4 * TIMEOUT)
 
 
 def resident(daemon):

@@ -69,7 +69,7 @@ def test_salt_issue_20285_two_thousand_parallel_logins_succeed_with_bounded_memo
             connections[-1].settimeout(600)
         assert [fastcgi.receive(connection).status for connection in connections] == [200] * 2000
     assert set(guesser.statuses) <= {401, 429}
-    assert int(daemon.status("VmHWM")) < (100 + 128 + 64) * 1024, "KiB: 2,000 threads, the hashes, some more"
+    assert int(daemon.status("VmHWM")) < (100 + 128 + 64) * 1024, "KiB for 2,000 threads, 128 MiB of hashes and other data"
 
 
 def test_cve_2023_20897_failed_logins_do_not_delay_a_good_login(start, directory):
@@ -89,5 +89,5 @@ def test_cve_2023_20897_failed_logins_do_not_delay_a_good_login(start, directory
     begun = time.monotonic()
     guessing = guess()  # the next delay is 0.8 seconds
     assert fastcgi.talk(daemon.address, login("alice", "sesame", "198.51.100.1")).status == 200
-    assert unanswered(guessing) or time.monotonic() - begun > 0.8, "some wait still"
+    assert unanswered(guessing) or time.monotonic() - begun > 0.8, "some failed logins still wait"
     assert [fastcgi.receive(connection).status for connection in guessing] == [401] * 20

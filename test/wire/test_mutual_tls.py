@@ -104,7 +104,7 @@ def test_sighup_loads_new_authorities_and_keeps_the_old_ones_on_failure(serve, d
         authority.unlink() if content is None else authority.write_text(content)
         before = daemon.log().count("going on with the old certificate: rest_cherrypy: ssl_ca_certs")
         daemon.kill(signal.SIGHUP)
-        wait_until(lambda: daemon.log().count("old certificate: rest_cherrypy: ssl_ca_certs") > before, "it is refused")
+        wait_until(lambda: daemon.log().count("old certificate: rest_cherrypy: ssl_ca_certs") > before, "the new authorities are refused")
         assert [get(directory, port, *one) for one in (old, new, [])] == [200, REFUSED, REFUSED]
     shutil.copy(wrong.certificate, authority)
     daemon.kill(signal.SIGHUP)

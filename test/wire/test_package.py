@@ -122,7 +122,7 @@ def asking(host):
 
     def some_more():
         before = path.stat().st_size
-        wait_until(lambda: path.stat().st_size > before + 2, "a client asked meanwhile")
+        wait_until(lambda: path.stat().st_size > before + 2, "clients sent more requests")
 
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(host.run, "sh", "-c", ASK) for _ in range(3)]
@@ -273,7 +273,7 @@ def test_with_a_master_of_another_user_the_service_names_the_drop_in(salt_api):
     try:
         salt_api.run("systemctl", "daemon-reload")
         salt_api.run("systemctl", "start", "rest_fcgi-salt")
-        wait_until(lambda: status_of(salt_api) == "200", "it answers as root")
+        wait_until(lambda: status_of(salt_api) == "200", "the service answers as root")
         salt_api.run("systemctl", "stop", "rest_fcgi-salt")
     finally:
         drop_in.unlink()

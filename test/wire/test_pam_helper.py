@@ -11,12 +11,6 @@ from support.pam_helper import BUSY, CHECK, FAILED, GOOD, REFUSED, VERIFY, answe
 from support.process import socket_of, wait_until
 
 
-@pytest.mark.parametrize("args", [["--nosuch", "x"], ["--confdir"], ["x"], ["--rate", "1x"]])
-def test_an_unknown_argument_prints_the_usage(args):
-    result = helper(*args)
-    assert result.returncode == 64 and result.stderr.startswith(b"Usage: rest_fcgi_pam")
-
-
 def test_the_helper_answers_requests_in_order(directory):
     (directory / "there").write_text("auth required pam_deny.so\n")
     requests = [frame(CHECK, service, "", "", "") for service in ("there", "nosuch", "../there")]

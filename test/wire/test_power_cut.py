@@ -227,7 +227,7 @@ def test_the_outbox_for_etcd_survives_power_cuts(directory, etcd, mounts, start,
             daemon = start(changes)
             if is_reachable:
                 with contextlib.suppress(AssertionError):  # the tally reports missing jobs
-                    wait_until(lambda: waiting.jobs.keys() <= delivered(etcd, root), "what waits is delivered")
+                    wait_until(lambda: waiting.jobs.keys() <= delivered(etcd, root), "waiting jobs are delivered")
                 tally.count(waiting, Session(port), delivered(etcd, root))
                 waiting = Answered()
             else:

@@ -191,7 +191,7 @@ def test_a_function_that_breaks_its_process_returns_a_clear_error(shared):
     assert call(api, "odd.prints") == 5 and "odd.prints wrote to standard error: " in daemon.log()
     assert call(api, "odd.returns_much") == "The function odd.returns_much returned more than 8388608 bytes of JSON."
     left = pathlib.Path(f"/proc/{call(api, 'odd.leaves_behind')}")
-    wait_until(lambda: not left.exists(), "what the function left running has ended")
+    wait_until(lambda: not left.exists(), "the child process of the function has ended")
     assert call(api, "odd.garbage") == 7
 
 

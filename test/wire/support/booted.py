@@ -76,7 +76,7 @@ class Booted:
         self._groups = [path / f"rest_fcgi-test-{os.getpid()}" for path in CGROUPS]
         self._boot()
         try:
-            wait_until(lambda: self.run("systemctl", "is-system-running", check=False).strip() == "running", "it has booted")
+            wait_until(lambda: self.run("systemctl", "is-system-running", check=False).strip() == "running", "the host has booted")
         except AssertionError as error:
             self.stop()
             raise BootFailed(str(error)) from error
@@ -96,7 +96,7 @@ class Booted:
         with open(self._home / "boot.log", "w") as log:
             self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True)
         try:
-            wait_until(lambda: (self._home / "begun").exists() or self._process.poll() is not None, "it boots")
+            wait_until(lambda: (self._home / "begun").exists() or self._process.poll() is not None, "the host boots")
             if self._process.poll() is not None:
                 raise BootFailed((self._home / "boot.log").read_text().strip())
         except BaseException:
@@ -120,7 +120,7 @@ class Booted:
         self._process.kill()
         self._process.wait(TIMEOUT)
         for group in self._groups:
-            wait_until(lambda group=group: self._left(group), "its processes are gone")
+            wait_until(lambda group=group: self._left(group), "the processes of the host have ended")
 
     @staticmethod
     def _left(group):

@@ -28,18 +28,12 @@ def _fill(folder):
 
 @functools.cache
 def _installed():
-    try:
-        return salts.made("-".join(["clients", *(package.rpartition("=")[2] for package in PACKAGES)]), _fill)
-    except salts.Unavailable as reason:
-        return reason
+    return salts.found("-".join(["clients", *(package.rpartition("=")[2] for package in PACKAGES)]), _fill)
 
 
 def environment():
     """Returns the folder of the environment. Creates the environment if it is missing. Raises salts.Unavailable."""
-    found = _installed()
-    if isinstance(found, salts.Unavailable):
-        raise found
-    return found
+    return salts.there(_installed())
 
 
 def require():

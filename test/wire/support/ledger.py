@@ -127,7 +127,7 @@ class Ledger:
         with capsys.disabled() if capsys else contextlib.nullcontext():
             print(f"\n  {title}: {self}, lost {len(lost)}, run twice {len(twice)}")
         assert (lost, twice, self.unclear) == ([], [], []), (lost, twice, self.unclear)
-        assert self.count("answered") > 0, "nothing was answered: this shows nothing"
+        assert self.count("answered") > 0, "no request was answered, so the test shows nothing"
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ def enter(browser, url, user="saltdev", **more):
     browser.open(url)
     log_in(browser, user, **more)
     browser.await_text(user, "header")
-    wait_until(lambda: browser.run("return isHearing()"), "it hears events")
+    wait_until(lambda: browser.run("return isHearing()"), "the page receives events")
 
 
 def visit(browser, view):

@@ -150,33 +150,37 @@ def installed(series, fresh=False):
             _found[series] = _find(series, fresh)
         except (Unavailable, OSError) as reason:
             _found[series] = Unavailable(str(reason))
-    if isinstance(_found[series], Unavailable):
-        raise _found[series]
-    return _found[series]
+    return there(_found[series])
+
+
+def found(name, fill):
+    """Returns the result of `made`, or the reason why the folder cannot be made."""
+    try:
+        return made(name, fill)
+    except Unavailable as reason:
+        return reason
+
+
+def there(folder):
+    """Returns the folder, or raises the reason why the folder is missing."""
+    if isinstance(folder, Unavailable):
+        raise folder
+    return folder
 
 
 @functools.cache
 def _beside(salt, *words):
     """Returns a folder for PYTHONPATH with more packages for a Salt, or the reason why the packages are missing."""
     wanted = ("install", "--quiet", "--target")
-    try:
-        return made(words[-1].replace("==", "-"), lambda folder: pip(salt / "bin/python", *wanted, folder, *words))
-    except Unavailable as reason:
-        return reason
-
-
-def _there(found):
-    if isinstance(found, Unavailable):
-        raise found
-    return found
+    return found(words[-1].replace("==", "-"), lambda folder: pip(salt / "bin/python", *wanted, folder, *words))
 
 
 def ws4py(salt):
-    return _there(_beside(salt, "--no-deps", WS4PY))
+    return there(_beside(salt, "--no-deps", WS4PY))
 
 
 def hypothesis(salt):
-    return _there(_beside(salt, HYPOTHESIS))
+    return there(_beside(salt, HYPOTHESIS))
 
 
 def release_of(folder):

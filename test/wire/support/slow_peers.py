@@ -97,7 +97,7 @@ def slow_clients(port, credentials, tls=False, heads=220, bodies=220, readers=50
     try:
         assert select.select([child.stdout], [], [], 4 * TIMEOUT)[0] and child.stdout.readline() == b"ready\n", "not all clients connected"
         yield
-        assert child.poll() is None, "they are still there"
+        assert child.poll() is None, "the clients ended early"
     finally:
         child.stdin.close()
         child.wait(TIMEOUT)

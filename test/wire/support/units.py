@@ -58,7 +58,7 @@ class Unit:
         self._child, self._stopping, self.starts, self.ends = None, False, 0, []
         self._keeper = threading.Thread(target=self._keep)
         self._keeper.start()
-        wait_until(lambda: self._child, "it is started")
+        wait_until(lambda: self._child, "the process is started")
 
     def configure(self, changes=None):
         """Writes the configuration without `listen`, so that the responder uses the passed socket."""
@@ -93,7 +93,7 @@ class Unit:
         The next process runs `binary`, if given."""
         self.binary, before = binary or self.binary, self.starts
         self.send_signal(number)
-        wait_until(lambda: self.starts > before, "the next one is started", 2 * TIMEOUT)
+        wait_until(lambda: self.starts > before, "the next process is started", 2 * TIMEOUT)
         return self.ends[before - 1]
 
     def stop(self):
