@@ -124,9 +124,9 @@ Result<void> make_file(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
-    return unusable(format("it cannot be opened for writing: {}", errno_text()));
+    return unusable(format("cannot open it for writing: {}", errno_text()));
   }
-  if (!S_ISREG(status.st_mode)) return unusable("found no regular file");
+  if (!S_ISREG(status.st_mode)) return unusable("expected a regular file, found another kind of file");
   if (auto why = why_untrusted(status)) return unusable(format("it {}", *why));
   if (status.st_size == 0 && ::fsync(folder->get()) != 0) return unusable(errno_text());
   return {};
@@ -158,7 +158,7 @@ Result<std::unique_ptr<Store>> Store::open(const Options& options) {
   if (Result<void> opened = store->connect(); !opened) {
     const std::string why = format("store: {}: {}", options.path, opened.error().message);
     if (!options.may_be_in_memory || may_exist(options.path)) return unusable(why);
-    log::warning(why + "; jobs, tokens and failed logins are in this process's memory alone");
+    log::warning(why + "; jobs, tokens and failed logins are kept only in the memory of this process");
     return open({});
   }
   Result<Thread> thread = Thread::start("store", [self = store.get()] { self->maintain(); });

@@ -153,10 +153,11 @@ void Store::note_outcome(const Result<void>& outcome) {
   for (const auto& connection : {writer_.get(), syncer_.get()}) {
     if (connection != nullptr) static_cast<void>(connection->run(timeout));
   }
-  if (outcome) return log::warning(format("store: {}: it can be written again", path_));
-  log::error(format(
-      "store: {}: it cannot be written: {}; asynchronous jobs, logins and logouts are refused until it can",
-      path_, outcome.error().message));
+  if (outcome) return log::warning(format("store: {}: writing to the database works again", path_));
+  log::error(
+      format("store: {}: cannot write to the database: {}; asynchronous jobs, logins and logouts are refused "
+             "until this works again",
+             path_, outcome.error().message));
 }
 
 void Store::observe_commits(CommitObserver observer) {

@@ -198,7 +198,7 @@ TEST_CASE("a file or folder that other users may change is refused") {
     static_cast<void>(file.open());
     std::filesystem::rename(file.path, file.dir / "elsewhere.db");
     std::filesystem::create_symlink(file.dir / "elsewhere.db", file.path);
-    CHECK(file.refusal().find("it cannot be opened") != std::string::npos);
+    CHECK(file.refusal().find("cannot open it") != std::string::npos);
   }
   SUBCASE("a file in place of the folder") {
     file.dir.write("state", "");
@@ -214,7 +214,7 @@ TEST_CASE("a store that may be in memory uses memory if the file cannot be creat
   REQUIRE(store);
   CHECK((*store)->is_in_memory());
   CHECK((*store)->execute(kAdd, "a", 1));
-  CHECK(log.has("in this process's memory alone"));
+  CHECK(log.has("only in the memory of this process"));
 }
 
 TEST_CASE("a store that may be in memory refuses a corrupt file") {
@@ -240,8 +240,8 @@ TEST_CASE("while another process holds the lock, writes fail with one line in th
   }
   REQUIRE(store->execute(kAdd, "a", 1));
   CHECK(store->is_writable());
-  CHECK(count(log, "it cannot be written: database is locked") == 1);
-  CHECK(count(log, "it can be written again") == 1);
+  CHECK(count(log, "cannot write to the database: database is locked") == 1);
+  CHECK(count(log, "writing to the database works again") == 1);
 }
 
 TEST_CASE("after a failed write, the store becomes writable by a write of its own") {
@@ -277,7 +277,7 @@ TEST_CASE("a store whose removed file cannot be created again refuses writes") {
   std::filesystem::remove(file.dir / "state");
   CHECK(test::eventually([&] { return store->execute(kAdd, "a", 1).ok(); }));
   CHECK(value_of(*file.open(), "a") == 1);
-  CHECK(count(log, "it cannot be written") == 1);
+  CHECK(count(log, "cannot write to the database") == 1);
 }
 
 TEST_CASE("the write-ahead log stops growing under load") {

@@ -68,14 +68,14 @@ def test_a_full_disk_refuses_asynchronous_jobs_and_logins_only(small_disk, start
     assert "full" in refused(daemon.address, start_job)
     assert log_in(api).status == 503
     assert good(api, token) == 200
-    assert daemon.log().count("it cannot be written: ") == 1
+    assert daemon.log().count("cannot write to the database: ") == 1
     filler.unlink()
     again = call(daemon.address, start_job)[0]["jid"]
     assert {kept, again} <= runner(daemon.address, "jobs.list_jobs").keys()
     assert good(api, login(api)) == good(api, token) == 200
     assert api.request("POST", "/logout", headers=session(ended)).status == 200
     assert good(api, ended) == 401
-    assert daemon.log().count("it can be written again") == 1
+    assert daemon.log().count("writing to the database works again") == 1
 
 
 def test_a_full_disk_of_the_log_delays_no_request_and_logging_resumes(small_disk, start):
