@@ -179,7 +179,7 @@ Tried<Token> Cluster::token(const std::string& url, Deadline deadline) {
     const std::shared_future<Tried<Token>> login = login_;
     lock.unlock();
     if (login.wait_until(deadline) == std::future_status::ready) return login.get();
-    return Failure{{ErrorKind::unavailable, format("etcd: {}: no answer to a login", url)},
+    return Failure{{ErrorKind::unavailable, format("etcd: {}: the login got no answer in time", url)},
                    RetryAction::next_member};
   }
   std::packaged_task<Tried<Token>()> task([&] { return log_in(url, deadline); });

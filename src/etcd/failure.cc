@@ -33,7 +33,8 @@ constexpr std::array kRows{
     Row{400, 3, "revision of auth store is old", ErrorKind::authentication, RetryAction::authenticate, true},
     Row{400, 3, "authentication failed", ErrorKind::authentication, RetryAction::none, true},
     Row{400, kNotJson, "CommonName", ErrorKind::unavailable, RetryAction::none, true,
-        "; with users and passwords, etcd's gateway takes only client certificates without a CommonName"},
+        "; if etcd's authentication is on, etcd's gateway accepts only client certificates without a "
+        "CommonName"},
     Row{400, kNotJson, "", ErrorKind::unavailable, RetryAction::none, true},
     Row{400, kAny, "", ErrorKind::invocation, RetryAction::none, true},
     Row{403, kAny, "", ErrorKind::authorization, RetryAction::none, true},
@@ -44,7 +45,7 @@ constexpr std::array kRows{
     Row{412, kAny, "", ErrorKind::invocation, RetryAction::none, true},
     Row{413, kAny, "", ErrorKind::invocation, RetryAction::none, true},
     Row{429, 8, "space exceeded", ErrorKind::unavailable, RetryAction::none, true,
-        "; compact it, defragment it, and disarm its alarm NOSPACE"},
+        "; compact and defragment etcd, then disarm its alarm NOSPACE"},
     Row{429, 8, "too many requests", ErrorKind::unavailable, RetryAction::none, true},
     Row{429, kAny, "", ErrorKind::invocation, RetryAction::none, true},
     Row{500, 2, "", ErrorKind::timeout, RetryAction::next_member, false},

@@ -40,10 +40,10 @@ Error malformed_endpoint(std::string_view url) {
   const std::size_t at = url.rfind('@');
   const bool has_user = at != std::string_view::npos;
   return {ErrorKind::configuration,
-          format("etcd: endpoint: found {}, expected http://HOST:PORT or https://HOST:PORT, with an IPv6 "
-                 "address in brackets{}",
+          format("etcd: endpoint: found {}, expected http://HOST:PORT or https://HOST:PORT, with brackets "
+                 "around an IPv6 address{}",
                  quoted_excerpt(has_user ? url.substr(at + 1) : url),
-                 has_user ? ", and without name and password" : "")};
+                 has_user ? ", and without name and password; use etcd.username and etcd.password" : "")};
 }
 
 /// If an attempt fails less than this time before the deadline, the deadline counts as the cause of the
@@ -91,9 +91,9 @@ Result<void> check_options(const Options& options) {
   for (const std::string& url : options.endpoints) {
     if (!is_endpoint(url)) return malformed_endpoint(url);
     if (has_tls && url.starts_with("http:")) {
-      return Error{
-          ErrorKind::configuration,
-          format("etcd: endpoint: found {}, expected https:// with ca or client_cert", quoted_excerpt(url))};
+      return Error{ErrorKind::configuration,
+                   format("etcd: endpoint: found {}, expected https://, because ca or client_cert is set",
+                          quoted_excerpt(url))};
     }
   }
   const bool has_password = options.password && !options.password->empty();

@@ -104,7 +104,10 @@ class Transfer {
   [[nodiscard]] Error error(CURLcode code) const {
     long sent = 0;
     curl_easy_getinfo(handle_, CURLINFO_REQUEST_SIZE, &sent);
-    if (is_too_large_) return {ErrorKind::internal, format("{}: the reply is too large", server_)};
+    if (is_too_large_) {
+      return {ErrorKind::internal,
+              format("{}: the reply has more than {} bytes", server_, Transport::kMaxReply)};
+    }
     const char* said = message_.front() != '\0' ? message_.data() : curl_easy_strerror(code);
     return {kind_of(code, sent > 0), format("{}: {}", server_, excerpt(said, kMostQuoted))};
   }
@@ -245,7 +248,7 @@ Result<void> HttpStream::advance() {
   const CURLMsg* message = curl_multi_info_read(multi_.get(), &left);
   if (message == nullptr) return {};
   if (message->data.result != CURLE_OK) return transfer_->error(message->data.result);
-  return Error{ErrorKind::timeout, format("{}: the reply ended", url_)};
+  return Error{ErrorKind::timeout, format("{}: the server ended the reply, expected an open stream", url_)};
 }
 
 long HttpStream::status() const {
@@ -267,7 +270,8 @@ Result<HttpReply> Transport::exchange(const HttpRequest& request, Deadline deadl
   using std::chrono::milliseconds;
   const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
   if (left <= milliseconds(0)) {
-    return Error{ErrorKind::unavailable, format("{}: no time was left", request.url)};
+    return Error{ErrorKind::unavailable,
+                 format("{}: the deadline passed before the request was sent", request.url)};
   }
   std::unique_lock lock(mutex_);
   CurlEasy handle = idle_.empty() ? make_handle() : std::move(idle_.back());

@@ -73,7 +73,7 @@ Failure refusal(const HttpReply& reply, std::string_view url) {
   const auto message = parsed ? document.root().find("message") : std::nullopt;
   const std::int64_t number = code ? code->integer().value_or(0) : 0;
   const std::string_view hint =
-      number == 110 ? "; name or password are wrong, or the permission is missing" : "";
+      number == 110 ? "; the name or the password is wrong, or the permission is missing" : "";
   return member_failure(kind_of_error(number, reply.status), url,
                         format("HTTP {}, error {}: {}{}", reply.status, number,
                                excerpt(message ? message->text() : std::string_view(), kMostQuoted), hint));
@@ -103,7 +103,8 @@ Result<std::string> v2_path(std::string_view key) {
     key.remove_prefix(std::min(end + 1, key.size()));
     if (name == "." || name == "..") {
       return Error{ErrorKind::invocation,
-                   format("etcd: key of API v2: found the part {}", quoted_excerpt(name))};
+                   format("etcd: key of API v2: found the part {}, expected no part \".\" or \"..\"",
+                          quoted_excerpt(name))};
     }
     if (name.empty()) continue;
     path += '/';

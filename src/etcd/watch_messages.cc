@@ -94,8 +94,9 @@ std::string watch_body(const WatchRequest& request, std::int64_t start_revision,
 Tried<WatchReply> read_watch_reply(std::string_view message, std::string_view url) {
   JsonDocument document;
   if (Result<void> parsed = document.parse(message, JsonLimits::none()); !parsed) {
-    return Failure{{ErrorKind::internal, format("etcd: {}: {}", url, parsed.error().message)},
-                   RetryAction::next_member};
+    return Failure{
+        {ErrorKind::internal, format("etcd: {}: malformed reply: {}", url, parsed.error().message)},
+        RetryAction::next_member};
   }
   if (const auto error = document.root().find("error")) return stream_failure(*error, url);
   Result<WatchReply> reply = read_reply(document, read_reply_fields);
@@ -113,7 +114,7 @@ Failure cancel_failure(const WatchReply& reply, std::string_view url) {
     return {{reason.kind, format("etcd: {}: {}", url, reason.text)}, reason.action};
   }
   return {{ErrorKind::unavailable,
-           format("etcd: {}: the watch was canceled: {}", url, excerpt(reply.cancel_reason, kMostQuoted))},
+           format("etcd: {}: etcd canceled the watch: {}", url, excerpt(reply.cancel_reason, kMostQuoted))},
           RetryAction::next_member};
 }
 

@@ -56,8 +56,9 @@ class WatchConnection {
     if (steady_clock::now() >= suspicious_at) {
       // A working member confirms a watch at once. Fails if no confirmation has arrived.
       if (!has_answered_) {
-        return Failure{{ErrorKind::unavailable, format("etcd: {}: no answer to a watch", stream_.url)},
-                       RetryAction::next_member};
+        return Failure{
+            {ErrorKind::unavailable, format("etcd: {}: the watch got no answer in time", stream_.url)},
+            RetryAction::next_member};
       }
       if (std::optional<Failure> failure = ask_member(deadline)) return *std::move(failure);
     }
@@ -175,7 +176,8 @@ class Watcher::Stream {
     const std::uint64_t cluster_id = reply.header.cluster_id;
     if (cluster_id_ == 0) cluster_id_ = cluster_id;
     if (cluster_id != 0 && cluster_id != cluster_id_) {
-      end({ErrorKind::invocation, "etcd: another cluster has replaced this one"});
+      end({ErrorKind::invocation,
+           "etcd: the watch got events of another cluster (another cluster_id); the cluster was replaced"});
       return std::nullopt;
     }
     if (reply.canceled) {
