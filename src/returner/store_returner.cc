@@ -227,8 +227,8 @@ class StoreReturner final : public Returner {
   void note_dropped() {
     if (has_dropped_.exchange(true)) return;
     log::warning(
-        "jobs_bytes_kept: the stored jobs reached the bound, and the oldest are deleted; this is logged "
-        "once");
+        "jobs_bytes_kept: the stored jobs have reached this limit; the oldest jobs are deleted. This warning "
+        "is logged only once");
   }
 
   const std::shared_ptr<Store> store_;

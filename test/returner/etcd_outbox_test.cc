@@ -77,8 +77,8 @@ TEST_CASE("writes wait in the outbox until etcd is back") {
   CHECK(jids_of(*failing.cache).size() == 11);
   CHECK(failing.rows() == 0);
   CHECK(failing.bytes() == 0);
-  CHECK(count(failing.log.text(), "etcd cannot be written: no member answers; jobs wait in the outbox") == 1);
-  CHECK(count(failing.log.text(), "etcd can be written again") == 1);
+  CHECK(count(failing.log.text(), "cannot write to etcd: no member answers; ") == 1);
+  CHECK(count(failing.log.text(), "writing to etcd works again") == 1);
 }
 
 TEST_CASE("a job that waits at the end of a process is delivered after the next start") {
@@ -113,7 +113,7 @@ TEST_CASE("a full outbox refuses durable jobs, and loses other writes with one l
   CHECK(failing.bytes() == 0);
   failing.save(1002, Durability::durable);
   CHECK(failing.cache->get_load(jid_number(1002))->has_value());
-  CHECK(failing.log.has("there is room again; "));
+  CHECK(failing.log.has("etcd_outbox_bytes: the outbox has free space again; "));
 }
 
 TEST_CASE("a write that etcd refuses is logged, and the others are delivered") {

@@ -201,7 +201,7 @@ TEST_CASE("nothing is lost when the only member restarts") {
   cluster.kill(0);
   one.run(1);
   one.watch->publish("while/away", Json::empty_object(), "");
-  CHECK(test::eventually([&] { return log.has("the watch waits"); }));
+  CHECK(test::eventually([&] { return log.has("the watch failed: "); }));
   cluster.restart(0);
   one.run(2);
   Lines lines = two.heard.lines(7);

@@ -150,7 +150,7 @@ TEST_CASE("an unreachable cluster loses nothing, and a refusal is reported as a 
   for (int i = 0; i < 2; ++i) host.script->say(error_of(ErrorKind::authorization, "no right"));
   CHECK(host.heard.lines(1) == Lines{"lost no right"});
   CHECK(host.heard.lines(2, milliseconds(600)).size() == 1);
-  CHECK(log.has("the watch waits: away"));
+  CHECK(log.has("the watch failed: away"));
   CHECK(log.has("works again"));
 }
 

@@ -203,7 +203,7 @@ class Delivery {
       if (after == *before) return {};
       const Result<bool> done = store_.replace({key, after}, *before);
       if (!done && done.error().kind != ErrorKind::invocation) return done.error();
-      if (!done) note_refused(format("minions of job {}", jid_of(row.key)), done.error());
+      if (!done) note_refused(format("the minions of job {}", jid_of(row.key)), done.error());
       if (!done || *done) return {};
     }
     return Error{ErrorKind::unavailable,

@@ -20,8 +20,7 @@ namespace rest_fcgi::returner {
 namespace {
 
 constexpr std::chrono::hours kReservation{1};
-constexpr std::string_view kWhatHasApiV3 =
-    "use an etcd of 3.3 or later, with its gateway (--enable-grpc-gateway)";
+constexpr std::string_view kWhatHasApiV3 = "use etcd 3.3 or later with its gateway (--enable-grpc-gateway)";
 
 std::string random_name() {
   std::random_device device;
@@ -65,7 +64,7 @@ class EtcdReturner : public Returner {
     if (!appended) return appended.error();
     if (durability != Durability::durable) return {};
     if (*appended) return store_->sync();
-    return failure({ErrorKind::unavailable, "the outbox has reached etcd_outbox_bytes"});
+    return failure({ErrorKind::unavailable, "the outbox is full (etcd_outbox_bytes)"});
   }
 
   Result<void> save_job(const Load& load, std::span<const ReturnView> returns) override {
@@ -128,9 +127,9 @@ class EtcdReturner : public Returner {
  private:
   [[nodiscard]] static Result<void> check_id(std::string_view minion) {
     if (is_key_part(minion)) return {};
-    return Error{ErrorKind::invocation,
-                 format("The job cache etcd: found the minion id {}, expected a part of a key.",
-                        quoted_excerpt(minion))};
+    return Error{ErrorKind::invocation, format("The job cache etcd: found the minion id {}, expected an id "
+                                               "without slashes and control characters.",
+                                               quoted_excerpt(minion))};
   }
 
   Result<void> append(const OutboxRow& row) {
@@ -241,8 +240,8 @@ std::optional<std::string> missing_etcd_api(const EtcdOptions& options, SteadyTi
   const auto root = (*client)->get_v2("/", false, deadline);
   if (root || root.error().kind != ErrorKind::configuration) return std::nullopt;
   return format(
-      "etcd.require_v2: true, which is the default, but API v2 is missing: {}; use API v3 with "
-      "etcd.require_v2: false",
+      "etcd.require_v2: true (the default), but API v2 is missing: {}; use API v3 with etcd.require_v2: "
+      "false",
       root.error().message);
 }
 

@@ -116,11 +116,12 @@ void Outbox::note_room(bool has_room, std::int64_t bytes) {
   if (!has_room) {
     options_.lost();
     if (lost_++ > 0) return;
-    log::error(format(
-        "etcd_outbox_bytes: {} bytes wait for etcd: asynchronous jobs are refused, other writes are lost",
-        options_.max_bytes));
+    log::error(
+        format("etcd_outbox_bytes: the outbox is full: writes of {} bytes wait for etcd; asynchronous jobs "
+               "are refused, other writes are lost",
+               options_.max_bytes));
   } else if (lost_ > 0 && static_cast<std::size_t>(bytes) < options_.max_bytes / 2) {
-    log::warning(format("etcd_outbox_bytes: there is room again; {} writes were lost", lost_));
+    log::warning(format("etcd_outbox_bytes: the outbox has free space again; {} writes were lost", lost_));
     lost_ = 0;
   }
 }
@@ -198,11 +199,11 @@ void Outbox::deliver_or_note_failure(SteadyTime deadline) {
   const Result<void> delivered = deliver(deadline);
   is_delivering_ = false;
   const bool was_failing = std::exchange(is_failing_, !delivered);
-  if (was_failing && delivered) log::warning("etcd can be written again");
+  if (was_failing && delivered) log::warning("writing to etcd works again");
   if (delivered) return;
   static_cast<void>(store_->execute(kSetFailure, delivered.error().message));
   if (was_failing) return;
-  log::error(format("etcd cannot be written: {}; jobs wait in the outbox", delivered.error().message));
+  log::error(format("cannot write to etcd: {}; jobs wait in the outbox", delivered.error().message));
 }
 
 Result<void> Outbox::deliver(SteadyTime deadline) {

@@ -344,7 +344,7 @@ class EtcdWatch : public Watch {
       return;
     }
     if (std::exchange(failing_, true)) return;
-    log::warning(format("etcd: the watch waits: {}", error.message));
+    log::warning(format("etcd: the watch failed: {}; it is retried", error.message));
     if (error.kind != ErrorKind::unavailable && error.kind != ErrorKind::timeout) {
       listener_.lost(error.message);
     }
