@@ -307,9 +307,10 @@ int RunningProgram::milliseconds_to_wait() const {
 Result<Ended> RunningProgram::result(bool stop_requested) {
   if (is_last_ && reply_.kind == Reply::Kind::missing) return Error{ErrorKind::not_found, reply_.text.data()};
   if (is_last_ && reply_.kind == Reply::Kind::failed) return Error{ErrorKind::internal, reply_.text.data()};
-  if (!is_last_ && is_given_up_) return lost("does not answer any more");
+  if (!is_last_ && is_given_up_) return lost("no longer answers");
   if (!is_last_ && !stop_requested)
-    return lost("ended before it; it may refuse this user, or have no place for more");
+    return lost(
+        "ended before the program; it may refuse this user, or its socket may have reached MaxConnections");
   ended_.code = is_last_ ? reply_.number : -SIGKILL;
   const bool is_timed_out = is_last_ && reply_.kind == Reply::Kind::timed_out;
   if (is_timed_out) {
@@ -321,8 +322,8 @@ Result<Ended> RunningProgram::result(bool stop_requested) {
   }
   if (!is_last_ || reply_.text[0] == '\0') return std::move(ended_);
   const std::string left =
-      format("The program '{}' left what cannot be ended, as it took on another user: {}", program_.argv[0],
-             reply_.text.data());
+      format("The program '{}' left processes that cannot be ended, because they run as another user: {}",
+             program_.argv[0], reply_.text.data());
   if (is_timed_out || ended_.how == How::stopped) return Error{ErrorKind::internal, left};
   log::warning(left);
   return std::move(ended_);

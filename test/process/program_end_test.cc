@@ -137,8 +137,9 @@ TEST_CASE("a process of another user that cannot be ended is reported after the 
   CHECK(left->code == 3);
   for (const auto& [name, said] :
        {std::pair(sudo, ended.error().message), std::pair(std::string("/bin/sh"), log.text())}) {
-    const std::string begin =
-        format("The program '{}' left what cannot be ended, as it took on another user: process ", name);
+    const std::string begin = format(
+        "The program '{}' left processes that cannot be ended, because they run as another user: process ",
+        name);
     const std::size_t at = said.find(begin);
     REQUIRE(at != std::string::npos);
     CHECK(said.find(" (sleep)") != std::string::npos);
@@ -160,7 +161,7 @@ TEST_CASE("a rest_fcgi_run that does not answer is given up") {
   const Result<Ended> ended = ProgramRunner(deaf, milliseconds(50)).run(any, stop.get_token());
   REQUIRE_FALSE(ended);
   CHECK(ended.error().kind == ErrorKind::unavailable);
-  CHECK(ended.error().message == "The program 'true' is lost: rest_fcgi_run does not answer any more.");
+  CHECK(ended.error().message.starts_with("The program 'true' is lost: rest_fcgi_run no longer answers"));
   CHECK_FALSE(has_children());
 }
 
@@ -178,9 +179,10 @@ TEST_CASE("a missing rest_fcgi_run, or one that ends, is an error") {
   CHECK(refusal("unix:/nosuch/run") ==
         "The program 'true' cannot be started: the socket /nosuch/run cannot be connected: No such file or "
         "directory");
-  CHECK(refusal("/bin/true").starts_with("The program 'true' is lost: rest_fcgi_run ended before it"));
+  CHECK(
+      refusal("/bin/true").starts_with("The program 'true' is lost: rest_fcgi_run ended before the program"));
   any = shell("kill -9 $PPID; exec sleep 1000");
-  CHECK(refusal(shipped("rest_fcgi_run")).find(" is lost: rest_fcgi_run ended before it") !=
+  CHECK(refusal(shipped("rest_fcgi_run")).find(" is lost: rest_fcgi_run ended before the program") !=
         std::string::npos);
 }
 

@@ -293,8 +293,7 @@ TEST_CASE("without privilege a program runs only as the current user") {
   }).join();
   CHECK(refusal ==
         "The program 'id' cannot run as the user of id 65533: [Errno 1] Operation not permitted; only a "
-        "process "
-        "of root's may change its user.");
+        "process of root may change its user.");
   CHECK(same.output == own + "\n");
 }
 
