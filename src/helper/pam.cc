@@ -223,7 +223,9 @@ Answer verify(const Request& request, const std::string& confdir) {
   // In some services, a module such as pam_rootok accepts a login without a password. Such a service is
   // refused.
   if (!conversation.password_was_asked_for()) {
-    return {Outcome::failed, "authentication: no module asked for the password: choose another service", {}};
+    return {Outcome::failed,
+            "authentication: no module of this PAM service asked for the password; choose another service",
+            {}};
   }
   if (!conversation.step([](pam_handle_t* handle) { return ::pam_acct_mgmt(handle, kFlags); })) {
     return refusal(conversation, "account");
@@ -269,8 +271,9 @@ class FailureRate {
     const std::string path = folder + "/failures";
     file_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
     if (!file_)
-      std::fprintf(stderr, "rest_fcgi_pam: %s: %s; this process counts alone\n", path.c_str(),
-                   ::strerror(errno));
+      std::fprintf(stderr,
+                   "rest_fcgi_pam: %s: %s; this process does not share its count of wrong passwords\n",
+                   path.c_str(), ::strerror(errno));
   }
 
   /// Counts a password as wrong before it is checked. Returns false if too many passwords were wrong, so that
@@ -323,10 +326,11 @@ constexpr unsigned kLongestRequest = 60;
 constexpr const char* kUsage =
     "Usage: rest_fcgi_pam [--confdir DIR] [--peer USER] [--rate N]\n"
     "Answers requests of rest_fcgi about system users on standard input and output.\n\n"
-    "  --confdir DIR  where the files of PAM services are, instead of /etc/pam.d\n"
-    "  --peer USER    answer only this user and root at the other end of the socket\n"
-    "  --rate N       how many passwords a second may be wrong (default: 10); five times as many at once.\n"
-    "                 All helpers with the same $RUNTIME_DIRECTORY count together\n";
+    "  --confdir DIR  the folder of the PAM services' files, instead of /etc/pam.d\n"
+    "  --peer USER    answer only if this user or root is at the other end of the socket\n"
+    "  --rate N       the limit of wrong passwords per second (default: 10); a burst may have five times as "
+    "many.\n"
+    "                 All helpers with the same $RUNTIME_DIRECTORY share this limit\n";
 
 constexpr int kRate = 10;
 constexpr int kMaxRate = 10'000;
@@ -386,9 +390,10 @@ bool redirect_standard_streams() {
 }
 
 Answer answer(const Request& request, const std::string& confdir, FailureRate& rate) {
-  if (!auth::pam::is_service(request.service)) return {Outcome::failed, "the service is malformed", {}};
+  if (!auth::pam::is_service(request.service))
+    return {Outcome::failed, "the name of the PAM service is malformed", {}};
   if (request.ask == auth::pam::Ask::verify) {
-    if (!rate.enter()) return {Outcome::busy, "too many passwords were wrong in the last seconds", {}};
+    if (!rate.enter()) return {Outcome::busy, "too many wrong passwords in the last seconds", {}};
     Answer verified = verify(request, confdir);
     if (verified.outcome == Outcome::good) rate.uncount();
     return verified;
@@ -414,12 +419,14 @@ int serve(int in, int out, const Arguments& arguments) {
   FailureRate rate(arguments.rate, folder != nullptr ? folder : "");
   while (const auto body = read_body(in)) {
     const auto request = auth::pam::read_request({body->data(), body->size()});
-    if (!request) return complain("a request is malformed or of another version");
+    if (!request)
+      return complain("found a malformed request; rest_fcgi and rest_fcgi_pam must have the same version");
     // If a PAM module hangs, SIGALRM ends this process.
     ::alarm(kLongestRequest);
     WipedBytes frame = to_frame(answer(*request, arguments.confdir, rate));
     ::alarm(0);
-    if (frame.empty()) frame = to_frame(Answer{Outcome::failed, "too many groups", {}});
+    if (frame.empty())
+      frame = to_frame(Answer{Outcome::failed, "the user has too many groups for one answer", {}});
     if (!write_all(out, frame.data(), frame.size())) break;
   }
   return EXIT_SUCCESS;
@@ -433,13 +440,13 @@ int run(int argc, char** argv) {
   }
   harden();
   if (!arguments->peer.empty() && !is_peer(arguments->peer)) {
-    return complain("refused: found no socket as standard input with the user " + arguments->peer +
+    return complain("refused: standard input must be a socket with the user " + arguments->peer +
                     " or root at its other end");
   }
   const int in = take(STDIN_FILENO);
   const int out = take(STDOUT_FILENO);
   if (in < 0 || out < 0 || !redirect_standard_streams())
-    return complain("standard input or output is missing");
+    return complain("standard input or standard output is not open");
   return serve(in, out, *arguments);
 }
 

@@ -77,7 +77,7 @@ Reply explained(const StartOrder& order, const StartFailure& failure) {
     case StartFailure::Step::identity:
       return make_reply(Reply::Kind::failed, 0,
                         program + "run as the user of id " + std::to_string(order.identity->uid) + ": " +
-                            cause + "; only a process of root's may change its user.");
+                            cause + "; only a process of root may change its user.");
     case StartFailure::Step::folder:
       return make_reply(Reply::Kind::failed, 0, cause + ": " + quoted_excerpt(order.cwd));
     case StartFailure::Step::program:
@@ -414,8 +414,9 @@ std::string Job::whoever_is_left() const {
 
 constexpr const char* kUsage =
     "Usage: rest_fcgi_run [--peer USER]\n"
-    "Starts the program that rest_fcgi orders on the socket that is standard input.\n\n"
-    "  --peer USER    take orders only from this user and root at the other end of the socket\n";
+    "Starts one program for rest_fcgi. rest_fcgi sends the request through a socket, which is standard "
+    "input.\n\n"
+    "  --peer USER    accept requests only if this user or root is at the other end of the socket\n";
 
 int complain(const std::string& text, int status) {
   std::fputs(("rest_fcgi_run: " + text + "\n").c_str(), stderr);
@@ -459,7 +460,7 @@ int run(int argc, char** argv) {
     return EX_USAGE;
   }
   if (has_peer && !is_peer(argv[2])) {
-    return complain("refused: standard input is no socket with the user " + std::string(argv[2]) +
+    return complain("refused: standard input must be a socket with the user " + std::string(argv[2]) +
                         " or root at its other end",
                     EX_NOPERM);
   }
@@ -469,7 +470,10 @@ int run(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
   Streams streams;
   const auto order = read_order(streams);
-  if (!order) return complain("standard input is no order of this version", EX_PROTOCOL);
+  if (!order)
+    return complain(
+        "found a malformed request on standard input; rest_fcgi and rest_fcgi_run must have the same version",
+        EX_PROTOCOL);
   if (!streams[2].is_open()) {
     say(STDIN_FILENO, make_reply(Reply::Kind::failed, 0,
                                  "The program " + quoted_excerpt(order->argv[0]) +
