@@ -68,8 +68,8 @@ std::optional<std::chrono::milliseconds> ChunkReader::duration(std::string_view 
   if (!value) return std::nullopt;
   const auto seconds = number_of(*value);
   if (!seconds || *seconds < 0 || *seconds > kMaxSeconds) {
-    report(format("'{}' must be a number of seconds from 0 to {}, or a string with one; found {}.", key,
-                  kMaxSeconds, shown(*value)));
+    report(format("'{}' must be a number of seconds from 0 to {}, or a string with such a number; found {}.",
+                  key, kMaxSeconds, shown(*value)));
     return std::nullopt;
   }
   return std::chrono::milliseconds(std::llround(*seconds * 1000));

@@ -43,8 +43,8 @@ void check_yaml(ChunkReader& reader, const Function& function, bool as_command_l
     };
     const auto found = std::count_if(function.args.begin(), function.args.end(), is_keyword);
     if (static_cast<std::size_t>(found) > kMaxKeywordTexts) {
-      reader.report(
-          format("'arg' holds {} texts name=value; at most {} are accepted.", found, kMaxKeywordTexts));
+      reader.report(format("'arg' has {} strings of the form name=value; at most {} are accepted.", found,
+                           kMaxKeywordTexts));
     }
   }
   for (const JsonValue arg : function.args) {
@@ -56,7 +56,7 @@ void check_yaml(ChunkReader& reader, const Function& function, bool as_command_l
     if (!keyword && !as_command_line) continue;
     const Result<Json> value = yamlify_scalar(keyword ? keyword->second : text);
     if (value) continue;
-    reader.report(format("'arg' holds a text that is read as YAML{}: {}",
+    reader.report(format("'arg' has a string that cannot be read as YAML{}: {}",
                          keyword ? format(", the value of '{}'", keyword->first) : "",
                          value.error().message));
   }
@@ -94,7 +94,7 @@ void set_kwargs(ChunkReader& reader, const Members& kwargs, Function& function) 
   for (const JsonMember& member : function.kwargs) {
     if (member.key.substr(0, kReservedPrefix.size()) != kReservedPrefix) continue;
     reader.report(
-        format("the keyword argument {} is refused; names that begin with '{}' are for Salt itself.",
+        format("the keyword argument {} is refused; names that begin with '{}' are reserved for Salt.",
                quoted_excerpt(member.key), kReservedPrefix));
   }
 }
@@ -168,7 +168,7 @@ bool is_own_key(std::string_view key) {
 /// arguments, for example `__user__`.
 void add_kwarg(ChunkReader& reader, JsonMember member, Members& kwargs) {
   if (member.key.substr(0, 2) == "__") {
-    reader.report(format("the key {} is refused; keys that begin with '__' are for Salt itself.",
+    reader.report(format("the key {} is refused; keys that begin with '__' are reserved for Salt.",
                          quoted_excerpt(member.key)));
   }
   kwargs.push_back(member);

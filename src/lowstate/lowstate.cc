@@ -61,10 +61,10 @@ void read_jid(ChunkReader& reader, std::string_view& jid) {
   if (!value) return;
   const bool has_text = value->is(JsonValue::Kind::string) || value->is(JsonValue::Kind::integer);
   if (!has_text || !is_allowed_jid(value->text())) {
-    reader.report(format(
-        "'jid' must have 1 to {} letters, digits and any of _ - . behind the first one, and not be 'req'; "
-        "found {}.",
-        kMaxJidLength, shown(*value)));
+    reader.report(
+        format("'jid' must have 1 to {} letters and digits, after the first one also '_', '-' and '.', and "
+               "must not be 'req'; found {}.",
+               kMaxJidLength, shown(*value)));
     return;
   }
   jid = value->text();
@@ -85,7 +85,8 @@ void read_batch(ChunkReader& reader, BatchSize& batch) {
   const auto amount = percent ? parse_finite_number(stripped(*percent)) : number_of(*value);
   if (!amount || !(percent ? *amount > 0 : is_count(*amount))) {
     reader.report(
-        format("'batch' must be a number of minions from 1, or a percentage above 0 such as '10%'; found {}.",
+        format("'batch' must be a whole number of minions, at least 1, or a percentage above 0 such as "
+               "'10%'; found {}.",
                shown(*value)));
     return;
   }
@@ -99,7 +100,8 @@ void read_subset(ChunkReader& reader, std::size_t& subset) {
   if (!value) return;
   const auto amount = number_of(*value);
   if (!amount || !is_count(*amount)) {
-    reader.report(format("'{}' must be a number of minions from 1; found {}.", key, shown(*value)));
+    reader.report(
+        format("'{}' must be a whole number of minions, at least 1; found {}.", key, shown(*value)));
     return;
   }
   subset = static_cast<std::size_t>(*amount);
@@ -173,7 +175,7 @@ void read_master_call(ChunkReader& reader, Client client, MasterCall& call) {
 Result<void> read_chunk(JsonValue value, const ReadOptions& reading, Chunk& chunk) {
   ChunkReader reader(chunk.index, value, reading.has_expr_form);
   if (!value.is(JsonValue::Kind::object)) {
-    reader.report(format("it must be an object; found {}.", value.type_name()));
+    reader.report(format("the chunk must be an object; found {}.", value.type_name()));
     return *reader.error();
   }
   const Result<Client> client = reading.client ? *reading.client : read_client(value);

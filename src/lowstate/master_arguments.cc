@@ -153,9 +153,10 @@ Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMe
       keywords.push_back({keyword->first, JsonValue()});
       const Result<Json> value = yamlify_scalar(keyword->second);
       if (!value && !arguments.refused) {
-        arguments.refused = Error{ErrorKind::invocation,
-                                  format("'arg' holds a text that is read as YAML, the value of '{}': {}",
-                                         keyword->first, value.error().message)};
+        arguments.refused =
+            Error{ErrorKind::invocation,
+                  format("'arg' has a string that cannot be read as YAML, the value of '{}': {}",
+                         keyword->first, value.error().message)};
       }
       writer.json(value ? *value : Json::string(keyword->second));
     }
@@ -192,7 +193,9 @@ Result<std::shared_ptr<const MasterArguments>> MasterArguments::copy_of(const Fu
   const Result<void> copied =
       taken->document.parse(normalized(function, as_command_line), JsonLimits::none());
   if (!copied) {
-    return Error{ErrorKind::internal, format("The arguments cannot be copied: {}", copied.error().message)};
+    return Error{
+        ErrorKind::internal,
+        format("Internal error: the arguments of the function cannot be copied: {}", copied.error().message)};
   }
   auto part = taken->document.root().elements().begin();
   for (const JsonValue value : (*part).elements()) taken->args.push_back(value);

@@ -41,7 +41,7 @@ void check_target_type(ChunkReader& reader, TargetType type) {
   static constexpr TargetType kRosterTypes[] = {TargetType::glob, TargetType::pcre, TargetType::list,
                                                 TargetType::nodegroup};
   if (std::find(std::begin(kRosterTypes), std::end(kRosterTypes), type) != std::end(kRosterTypes)) return;
-  reader.report(format("'tgt_type' is {}; a roster knows glob, pcre, list and nodegroup.",
+  reader.report(format("'tgt_type' is {}; the client ssh accepts glob, pcre, list and nodegroup.",
                        quoted_excerpt(name_of(type))));
 }
 
@@ -64,8 +64,8 @@ void read_roster(ChunkReader& reader, LocalCall& call) {
   call.roster = reader.text("roster");
   if (!call.roster.empty() && call.roster != "flat") {
     reader.report(
-        format("'roster' must be flat; found {}. Another roster is named by 'roster_file', which is "
-               "the name of a file in one of the folders in the master's 'rosters'.",
+        format("'roster' must be flat; found {}. For another roster, set 'roster_file' to the name of a file "
+               "in one of the folders of the master's option 'rosters'.",
                quoted_excerpt(call.roster)));
   }
   call.roster_file = reader.text("roster_file");
@@ -75,8 +75,8 @@ void read_roster(ChunkReader& reader, LocalCall& call) {
       std::all_of(name.begin(), name.end(), [](char c) { return is_name_character(c) || c == '-'; });
   if (!is_valid) {
     reader.report(
-        format("'roster_file' must be the name of a file in one of the folders in the master's "
-               "'rosters', and no path; found {}.",
+        format("'roster_file' must be the name of a file, not a path, in one of the folders of the master's "
+               "option 'rosters'; found {}.",
                quoted_excerpt(name)));
   }
 }

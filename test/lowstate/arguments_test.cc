@@ -57,8 +57,7 @@ TEST_CASE("an argument with __kwarg__ has keyword arguments, and kwarg wins") {
 TEST_CASE("keyword arguments reserved for Salt are refused") {
   CHECK(refusal(local_with(R"("kwarg": {"__pub_user": "root"})")) ==
         "Lowstate chunk 0: the keyword argument '__pub_user' is refused; names that begin with '__pub_' are "
-        "for Salt "
-        "itself.");
+        "reserved for Salt.");
   CHECK(refusal(local_with(R"("arg": [{"__kwarg__": true, "__pub_jid": "1"}])")) != "not refused");
 }
 
@@ -150,20 +149,20 @@ TEST_CASE("of many equal keyword arguments the last wins") {
 
 TEST_CASE("keys reserved for Salt are refused in runner and wheel chunks") {
   const std::string sentence =
-      "Lowstate chunk 0: the key '__user__' is refused; keys that begin with '__' are for Salt itself.";
+      "Lowstate chunk 0: the key '__user__' is refused; keys that begin with '__' are reserved for Salt.";
   CHECK(refusal(runner(R"("__user__": "root")")) == sentence);
   CHECK(refusal(runner(R"("kwarg": {"__user__": "root"})")) == sentence);
   CHECK(refusal(runner(R"("arg": [{"__kwarg__": true, "__user__": "root"}])")) == sentence);
 }
 
-TEST_CASE("a call has at most 10000 texts name=value") {
+TEST_CASE("a call has at most 10000 strings name=value") {
   const auto many = [](int count, std::string_view text) {
     std::string arg = R"("arg": [")" + std::string(text);
     for (int i = 1; i < count; ++i) arg.append(R"(", ")").append(text);
     return local_with(arg + R"("])");
   };
   CHECK(refusal(many(10001, "a=1")) ==
-        "Lowstate chunk 0: 'arg' holds 10001 texts name=value; at most 10000 are accepted.");
+        "Lowstate chunk 0: 'arg' has 10001 strings of the form name=value; at most 10000 are accepted.");
   CHECK(refusal(many(10000, "a=1")) == "not refused");
   CHECK(refusal(many(10001, "a")) == "not refused");
 }
@@ -171,16 +170,15 @@ TEST_CASE("a call has at most 10000 texts name=value") {
 TEST_CASE("a text argument that is read as YAML and has an alias is refused") {
   const std::string aliased = R"("a=[&a x, *a]")";
   const std::string sentence =
-      "Lowstate chunk 0: 'arg' holds a text that is read as YAML, the value of 'a': line 1, column 8: found "
-      "a "
-      "YAML alias, expected the value itself; write it out";
+      "Lowstate chunk 0: 'arg' has a string that cannot be read as YAML, the value of 'a': line 1, column 8: "
+      "found a YAML alias, expected the value itself; write it out";
   CHECK(refusal(local_with(R"("arg": ["x", )" + aliased + "]")) == sentence);
   CHECK(refusal(local_with(R"("arg": )" + aliased)) == sentence);
   CHECK(refusal(local_with(R"("fun": ["test.arg"], "arg": [[)" + aliased + "]]")) == sentence);
   CHECK(refusal(runner(R"("arg": [)" + aliased + "]")) == sentence);
   CHECK(refusal(runner(R"("arg": ["{a: &a x, b: *a}"])")) ==
-        "Lowstate chunk 0: 'arg' holds a text that is read as YAML: line 1, column 14: found a YAML alias, "
-        "expected the value itself; write it out");
+        "Lowstate chunk 0: 'arg' has a string that cannot be read as YAML: line 1, column 14: found a YAML "
+        "alias, expected the value itself; write it out");
   CHECK(args(R"("arg": ["[&a x, *a]"])") == R"(["[&a x, *a]"])");
   CHECK(args(R"("arg": ["a=ls *.sh && rm *.sh"])") == R"(["a=ls *.sh && rm *.sh"])");
 }

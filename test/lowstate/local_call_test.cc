@@ -53,10 +53,10 @@ TEST_CASE("salt-api#97: durations are seconds, as numbers or strings") {
 TEST_CASE("malformed durations are refused") {
   CHECK(refused(R"("timeout": "soon")") ==
         "Lowstate chunk 0: 'timeout' must be a number of seconds from 0 to 86400, "
-        "or a string with one; found 'soon'.");
+        "or a string with such a number; found 'soon'.");
   CHECK(refused(R"("gather_job_timeout": [1])") ==
         "Lowstate chunk 0: 'gather_job_timeout' must be a number of seconds "
-        "from 0 to 86400, or a string with one; found list.");
+        "from 0 to 86400, or a string with such a number; found list.");
   for (const std::string bad :
        {"-1", "86401", "1e9", R"("nan")", R"("inf")", R"("1 s")", "true", R"({"a": 1})"}) {
     CHECK(refused("\"timeout\": " + bad) != "not refused");
@@ -128,7 +128,7 @@ TEST_CASE("a batch is a number of minions or a percentage") {
 
 TEST_CASE("a malformed batch size is refused") {
   CHECK(refused(R"("batch": 0)", "local_batch") ==
-        "Lowstate chunk 0: 'batch' must be a number of minions from 1, or a "
+        "Lowstate chunk 0: 'batch' must be a whole number of minions, at least 1, or a "
         "percentage above 0 such as '10%'; found '0'.");
   for (const std::string bad : {"-1", R"("0%")", R"("-5%")", R"("%")", R"("many")", "1.5", "[1]", "true"}) {
     CHECK(refused("\"batch\": " + bad, "local_batch") != "not refused");
@@ -153,9 +153,9 @@ TEST_CASE("subset and sub are a number of minions") {
 
 TEST_CASE("a subset of zero minions is refused") {
   CHECK(refused(R"("subset": 0)", "local_subset") ==
-        "Lowstate chunk 0: 'subset' must be a number of minions from 1; found '0'.");
+        "Lowstate chunk 0: 'subset' must be a whole number of minions, at least 1; found '0'.");
   CHECK(refused(R"("sub": {"a": 1})", "local_subset") ==
-        "Lowstate chunk 0: 'sub' must be a number of minions from 1; found dict.");
+        "Lowstate chunk 0: 'sub' must be a whole number of minions, at least 1; found dict.");
 }
 
 TEST_CASE("two chunks of one request cannot have the same jid") {

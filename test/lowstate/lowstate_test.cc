@@ -32,7 +32,7 @@ TEST_CASE("a body is a list of chunks, which may be empty, or one chunk") {
 
 TEST_CASE("the error for a chunk that is not an object has its index") {
   CHECK(refusal(R"([{"client": "runner", "fun": "a.b"}, "x"])") ==
-        "Lowstate chunk 1: it must be an object; found str.");
+        "Lowstate chunk 1: the chunk must be an object; found str.");
 }
 
 TEST_CASE("more chunks than allowed are refused") {

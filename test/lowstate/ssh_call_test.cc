@@ -114,7 +114,7 @@ TEST_CASE("roster_file must not be a path") {
 
 TEST_CASE("an ssh chunk has a roster target and one function") {
   CHECK(test::refusal(ssh_with(R"("tgt_type": "grain")")) ==
-        "Lowstate chunk 0: 'tgt_type' is 'grain'; a roster knows glob, pcre, list and nodegroup.");
+        "Lowstate chunk 0: 'tgt_type' is 'grain'; the client ssh accepts glob, pcre, list and nodegroup.");
   CHECK(test::refusal(R"({"client": "ssh", "fun": "test.ping"})").find("'tgt' is missing") !=
         std::string::npos);
   CHECK(test::refusal(R"({"client": "ssh", "tgt": "*"})").find("'fun' is missing") != std::string::npos);
