@@ -37,7 +37,8 @@ std::size_t size_of(const Return& ret) {
 
 Error reply_too_large(std::size_t max_reply_bytes) {
   return {ErrorKind::reply_too_large,
-          format("What was returned has more than {} bytes (max_reply_bytes)", max_reply_bytes)};
+          format("The reply is too large: the returns have more than {} bytes (max_reply_bytes)",
+                 max_reply_bytes)};
 }
 
 JobWait::JobWait(std::span<const std::string> minions, Timeouts timeouts, SteadyTime now)
@@ -261,8 +262,7 @@ Result<std::optional<Arrival>> Gatherer::open(Message& message) {
 
 std::optional<Arrival> Gatherer::take_in(Active& active, const Return& ret) {
   if (active.is_over || !active.wait.returned(ret.minion)) {
-    log::debug(
-        format("Job {}: ignored a return of {}, which was not waited for", active.job.jid, ret.minion));
+    log::debug(format("Job {}: ignored an unexpected return of minion {}", active.job.jid, ret.minion));
     return std::nullopt;
   }
   if (active.wait.done(call_.clock.steady())) finish(active);

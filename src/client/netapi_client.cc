@@ -98,7 +98,7 @@ Result<Reply> run_call(const Call& call) {
     case Client::ssh:
       return ssh(call);
   }
-  return Error{ErrorKind::internal, "This client is none that exists."};
+  return Error{ErrorKind::internal, "Internal error: the client of this lowstate chunk has no handler."};
 }
 
 }  // namespace
