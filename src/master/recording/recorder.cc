@@ -125,12 +125,11 @@ struct Caches::State {
   void note(What what, std::string_view jid, const Result<void>& kept) {
     returners->writes().note(what, kept);
     if (kept) {
-      if (failing.exchange(false)) log::warning("ext_job_cache: jobs are kept again");
+      if (failing.exchange(false)) log::warning("ext_job_cache: saving jobs and returns works again");
     } else if (!failing.exchange(true)) {
-      log::error(
-          format("ext_job_cache: job {} is not kept as it should be: {}; of those that follow the log "
-                 "says no more",
-                 jid, kept.error().message));
+      log::error(format(
+          "ext_job_cache: cannot save job {}: {}; further failures are not logged until saving works again",
+          jid, kept.error().message));
     }
   }
 
@@ -165,7 +164,8 @@ void Caches::call_later(std::string jid, std::size_t bytes, Call call) {
   const std::size_t calls_before = state_->calls.fetch_add(1);
   const std::size_t bytes_before = state_->bytes.fetch_add(bytes);
   const bool fits = calls_before < limits_.calls && bytes_before + bytes <= limits_.bytes;
-  auto room = fits ? workers_.reserve({}, 1) : Error{ErrorKind::unavailable, "too much waits to be kept"};
+  auto room = fits ? workers_.reserve({}, 1)
+                   : Error{ErrorKind::unavailable, "too many jobs and returns wait to be saved"};
   if (!room) {
     leave();
     return state_->note(What::one_return, jid, room.error());
@@ -184,7 +184,7 @@ Result<void> Caches::flush(SteadyTime deadline) {
   room->submit(
       [state = state_, done](const std::stop_token&) { done->set_value(state->returners->flush()); });
   if (flushed.wait_until(deadline) == std::future_status::ready) return flushed.get();
-  return Error{ErrorKind::unavailable, "ext_job_cache: not all that waits could be kept in time"};
+  return Error{ErrorKind::unavailable, "ext_job_cache: not all waiting jobs and returns were saved in time"};
 }
 
 void RecordedJob::put(master::Delivery delivery) {
@@ -248,8 +248,8 @@ void JobRecorder::keep(std::shared_ptr<const RecordedJob> job) {
     jobs_.pop_front();
     if (!std::exchange(has_warned_, true)) {
       log::warning(
-          format("ext_job_cache: more than {} jobs wait for returns; of the oldest ones those that "
-                 "still come are not kept",
+          format("ext_job_cache: more than {} jobs wait for returns; later returns of the oldest jobs are "
+                 "not saved. This warning is logged only once",
                  max_jobs_));
     }
   }

@@ -240,7 +240,7 @@ TEST_CASE("a flush waits for a full queue") {
     });
   }
   const auto at_once = recorded.recorder->flush(SteadyTime::min());
-  CHECK(at_once.error().message == "ext_job_cache: not all that waits could be kept in time");
+  CHECK(at_once.error().message == "ext_job_cache: not all waiting jobs and returns were saved in time");
   auto flushed = std::async(std::launch::async, [&] {
     return recorded.recorder->flush(system_clock().steady() + std::chrono::seconds(60));
   });
