@@ -195,12 +195,12 @@ TEST_CASE("the summary of the engine salt says which master it is for") {
   const ConfigDir dir("rest_fcgi: {engine: salt}\nret_port: 5000\nexternal_auth: {ldap: {x: ['.*']}}\n");
   const auto settings = dir.load();
   REQUIRE(settings);
-  const std::string text = summary(*settings, dir.command_line(), "can be joined by this user");
+  const std::string text = summary(*settings, dir.command_line(), "this user can connect");
   CHECK(text.find("engine:   salt\n") != std::string::npos);
   CHECK(text.find("eauth:    ldap\n") != std::string::npos);
   CHECK(text.find("master:   127.0.0.1 port 5000, events from /var/run/salt/master/master_event_pub.ipc\n") !=
         std::string::npos);
-  CHECK(text.find("events:   can be joined by this user\n") != std::string::npos);
+  CHECK(text.find("events:   this user can connect\n") != std::string::npos);
   CHECK(text.find("minions:") == std::string::npos);
   CHECK(text.find("hooks:") == std::string::npos);
   CHECK(!takes_hooks(*settings));

@@ -68,11 +68,12 @@ Result<void> refused_as(const auth::Subject& subject, Result<void> checked) {
 }
 
 Error refuse_jid_inline(const lowstate::Chunk& chunk) {
-  return {ErrorKind::invocation,
-          format("Lowstate chunk {}: `jid` cannot be chosen where the password goes with the call "
-                 "(inline_login): a master shows a refused call that has one to everybody on its event bus, "
-                 "credentials included",
-                 chunk.index)};
+  return {
+      ErrorKind::invocation,
+      format(
+          "Lowstate chunk {}: `jid` is not accepted if the password is sent with each call (inline_login). "
+          "If the Salt master refuses such a call, it shows the call and its credentials on its event bus.",
+          chunk.index)};
 }
 
 }  // namespace
@@ -104,8 +105,8 @@ Result<void> check_wheel_arguments(const lowstate::MasterCall& call) {
   for (const JsonMember& argument : call.function.kwargs) {
     if (argument.key != "arg" && argument.key != "kwarg") continue;
     return Error{ErrorKind::invocation,
-                 format("A wheel takes no keyword argument of the name '{}': the Salt Master would take it "
-                        "for the arguments that a rule of external_auth is about.",
+                 format("A wheel does not accept a keyword argument with the name '{}': the Salt Master "
+                        "would check this argument against external_auth in place of the real arguments.",
                         argument.key)};
   }
   return {};

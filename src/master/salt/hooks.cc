@@ -14,7 +14,7 @@ namespace {
 
 /// Returns the error that callers see. Paths, modes and owners are only in the log.
 Error cannot_be_fired() {
-  return {ErrorKind::unavailable, "Events cannot be fired on the Salt Master's bus now."};
+  return {ErrorKind::unavailable, "Events cannot be fired on the Salt Master's event bus now."};
 }
 
 }  // namespace
@@ -32,7 +32,9 @@ Result<void> SaltMaster::fire_event(std::string_view tag, Json data, const maste
     if (sent) return {};
     why += format("; the runner event.send, as user \"{}\": {}", caller->user, sent.error().message);
   } else if (fired.error().kind == ErrorKind::authorization) {
-    why += "; a request without a session has no user whose right to the runner event.send could be used";
+    why +=
+        "; the runner event.send cannot be used instead, because the request has no session and therefore no "
+        "user";
   }
   log::warning(why);
   return cannot_be_fired();

@@ -71,7 +71,7 @@ std::optional<master::Return> read_return(const Topic& topic, std::string_view d
   const auto fields =
       Fields::read(data, {"cmd", "id", "jid", "fun", "user", "return", "retcode", "success", "out"});
   if (!fields) {
-    log::debug(format("The event of job {} is no return: {}", topic.jid, fields.error().message));
+    log::debug(format("The event of job {} is not a return: {}", topic.jid, fields.error().message));
     return std::nullopt;
   }
   const PackedValue* value = fields->find("return");

@@ -152,11 +152,12 @@ Result<void> MasterClient::send(const Permit& permit, const SendOptions& options
 
 void MasterClient::log_inline_login(const auth::Grant& grant) const {
   if (logged_inline_.exchange(true)) return;
-  log::warning(format(
-      "the Salt master keeps rights in its tokens (keep_acl_in_token, which the back end rest in "
-      "external_auth turns on) and has none there for user \"{}\" of the back end {}: passwords go with "
-      "each call, and the sessions of POST /login can run nothing; see salt.md, Logins",
-      grant.name, grant.eauth));
+  log::warning(
+      format("the Salt master keeps permissions in its tokens (keep_acl_in_token, which the back end rest of "
+             "external_auth turns on), but the token of user \"{}\" of the back end {} has no permissions. "
+             "The password is sent with each call, and sessions of POST /login can run no functions; see "
+             "salt.md, How do logins work?",
+             grant.name, grant.eauth));
 }
 
 /// Sends a load with credentials. The call counts as a login, because the master checks the password.

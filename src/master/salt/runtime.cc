@@ -86,12 +86,12 @@ std::string describe_event_firing(const Options& options) {
   if (socket) return "can be fired by this user";
   const bool refused = socket.error().kind == ErrorKind::authorization;
   return format("cannot be fired: {}{}", socket.error().message,
-                refused ? "; hooks are fired by the runner event.send, for callers who may run it" : "");
+                refused ? "; instead, the runner event.send fires hooks if the caller may run it" : "");
 }
 
 std::string describe_event_bus(const Options& options) {
   const auto socket = EventSocket::connect(bus_options(options), -1);
-  return socket ? "can be joined by this user" : format("cannot be joined: {}", socket.error().message);
+  return socket ? "this user can connect" : format("cannot connect: {}", socket.error().message);
 }
 
 }  // namespace rest_fcgi::salt

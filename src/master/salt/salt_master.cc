@@ -234,9 +234,10 @@ Result<void> SaltMaster::wait_until_started(const Permit& permit, RunnerListener
   if (there == false) return Error{ErrorKind::invocation, format("'{}' is not available.", runner)};
   // After the deadline, the caller of this function reports the timeout.
   if (system_clock().steady() >= permit.deadline()) return {};
-  return Error{ErrorKind::timeout,
-               format("The Salt Master did not begin '{}' within {} seconds: it may not have such a runner.",
-                      runner, std::chrono::duration<double>(options_.runner_start_time).count())};
+  return Error{
+      ErrorKind::timeout,
+      format("The Salt Master did not start the runner '{}' within {} seconds; the runner may not exist.",
+             runner, std::chrono::duration<double>(options_.runner_start_time).count())};
 }
 
 /// Returns whether the master has the runner. Returns absent if the caller has no permission for

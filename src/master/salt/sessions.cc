@@ -30,8 +30,10 @@ Result<void> SaltMaster::logout(SecretView token, SteadyTime deadline) {
   // the caller may try again.
   if (auto ended = client_.log_out(token, **held); !ended) return ended;
   if (const auto removed = remove_token_file(options_.token_dir, token.reveal()); !removed) {
-    log::info(format("a token of user \"{}\" was logged out here; the Salt master's file of it stays: {}",
-                     (*held)->name, removed.error().message));
+    log::info(
+        format("a token of user \"{}\" was revoked in rest_fcgi, but the Salt master's token file was not "
+               "removed: {}",
+               (*held)->name, removed.error().message));
   }
   return {};
 }
@@ -56,7 +58,7 @@ Result<master::Session> SaltMaster::session_of(const Result<MasterClient::GrantP
 
 Result<void> remove_token_file(const std::string& token_dir, std::string_view token) {
   const auto failed = [](std::string_view why) { return Error{ErrorKind::unavailable, std::string(why)}; };
-  if (!only_of(token, kHexDigits)) return failed("it is not hexadecimal digits alone");
+  if (!only_of(token, kHexDigits)) return failed("the token has characters that are not hexadecimal digits");
   const UniqueFd folder(::open(token_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::string name(token);
   struct stat status {};
@@ -68,7 +70,7 @@ Result<void> remove_token_file(const std::string& token_dir, std::string_view to
     name += ".p";  // Salt 3008 adds `.p` to the file's name.
     if (!is_there()) return failed(errno_text());
   }
-  if (!S_ISREG(status.st_mode)) return failed("it is no regular file");
+  if (!S_ISREG(status.st_mode)) return failed("it is not a regular file");
   return ::unlinkat(folder.get(), name.c_str(), 0) == 0 ? Result<void>() : failed(errno_text());
 }
 

@@ -94,16 +94,17 @@ std::optional<Error> bad_end(const Ended& ended) {
   switch (ended.how) {
     case Ended::How::timed_out:
       return Error{ErrorKind::timeout,
-                   "The client ssh did not end in the time that its request has (request_timeout)."};
+                   "The client ssh did not end within the time limit of its request (request_timeout)."};
     case Ended::How::stopped:
-      return unavailable("The client ssh was ended, since this process ends.");
+      return unavailable("The client ssh was ended, because the server is shutting down.");
     case Ended::How::killed:
       return Error{ErrorKind::internal, format("the client ssh was ended by signal {}", -ended.code)};
     case Ended::How::exited:
       break;
   }
   if (ended.output_cut)
-    return Error{ErrorKind::reply_too_large, "The client ssh gave more than the request may."};
+    return Error{ErrorKind::reply_too_large,
+                 "The reply of the client ssh is larger than the request allows (max_reply_bytes)."};
   if (ended.code == 0) return std::nullopt;
   return Error{ErrorKind::internal, format("the client ssh ended with the status {}", ended.code)};
 }
@@ -123,7 +124,7 @@ Result<Json> answer_in(const std::string& output) {
     }
   }
   return Error{ErrorKind::internal,
-               format("the client ssh wrote {} bytes that are no answer", output.size())};
+               format("the client ssh wrote {} bytes, expected a JSON reply", output.size())};
 }
 
 }  // namespace
@@ -154,7 +155,7 @@ Result<std::string> python_of(const std::string& script) {
     std::string beside = folder / name;
     if (!folder.empty() && is_program(beside)) return beside;
   }
-  return unavailable(format("The client ssh is not there: {} names no Python that is there.", script));
+  return unavailable(format("The client ssh is not available: {} does not name an existing Python.", script));
 }
 
 SshClient::SshClient(SshOptions options, const std::string& conf_file)
@@ -166,7 +167,7 @@ SshClient::SshClient(SshOptions options, const std::string& conf_file)
 Result<std::string> SshClient::python() const {
   if (!options_.program.empty()) {
     if (is_program(options_.program)) return python_of(options_.program);
-    return unavailable(format("salt-ssh is not installed: there is no program {}.", options_.program));
+    return unavailable(format("salt-ssh is not installed: the program {} does not exist.", options_.program));
   }
   if (const auto found = in_search_path("salt-ssh")) return python_of(*found);
   return unavailable("salt-ssh is not installed on this host.");
@@ -177,10 +178,9 @@ Result<Json> SshClient::run(const lowstate::LocalCall& call, std::string_view ji
   auto python = this->python();
   if (!python) return std::move(python).error();
   if (!places_.try_acquire_until(deadline)) {
-    return Error{
-        ErrorKind::timeout,
-        format("The client ssh was not started: no place was free in time (salt_ssh: max_running: {}).",
-               options_.max_running)};
+    return Error{ErrorKind::timeout, format("The client ssh was not started in time: the largest number of "
+                                            "calls ran already (salt_ssh: max_running: {}).",
+                                            options_.max_running)};
   }
   const Place place(places_);
   process::Program program;

@@ -76,7 +76,7 @@ TEST_CASE("the reason for a failed event is only logged") {
     const auto fired = fire_without_right(world, caller);
     REQUIRE_FALSE(fired);
     CHECK(fired.error().kind == ErrorKind::unavailable);
-    CHECK(fired.error().message == "Events cannot be fired on the Salt Master's bus now.");
+    CHECK(fired.error().message == "Events cannot be fired on the Salt Master's event bus now.");
     CHECK(log.has("mode 0600"));
   };
   SaltWorld no_right;
@@ -99,7 +99,8 @@ TEST_CASE("the reason for a failed event is only logged") {
   CHECK_FALSE(holds(fired.error().message, "ipc"));
 }
 
-TEST_CASE("descriptions of the event bus say whether it can be joined, and whether events can be fired") {
+TEST_CASE(
+    "descriptions of the event bus say whether this user can connect, and whether events can be fired") {
   const test::TempDir dir;
   salt::Options options;
   options.sock_dir = dir.path().string();
@@ -107,10 +108,10 @@ TEST_CASE("descriptions of the event bus say whether it can be joined, and wheth
       ": No such file or directory; is the Salt master running, with this sock_dir and ipc_mode?";
   const std::string pub = dir / "master_event_pub.ipc";
   const std::string pull = dir / "master_event_pull.ipc";
-  CHECK(salt::describe_event_bus(options) == "cannot be joined: " + pub + missing);
+  CHECK(salt::describe_event_bus(options) == "cannot connect: " + pub + missing);
   CHECK(salt::describe_event_firing(options) == "cannot be fired: " + pull + missing);
   const test::FakeEventBus bus(pub);
   const test::FakeEventPull events(pull);
-  CHECK(salt::describe_event_bus(options) == "can be joined by this user");
+  CHECK(salt::describe_event_bus(options) == "this user can connect");
   CHECK(salt::describe_event_firing(options) == "can be fired by this user");
 }

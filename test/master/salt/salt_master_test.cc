@@ -320,8 +320,8 @@ TEST_CASE("without doc.runner an unknown runner fails after a while") {
   REQUIRE_FALSE(started);
   CHECK(started.error().kind == ErrorKind::timeout);
   CHECK(started.error().jid == SaltWorld::kJid);
-  CHECK(started.error().message ==
-        "The Salt Master did not begin 'there.is' within 0.05 seconds: it may not have such a runner.");
+  CHECK(started.error().message.starts_with(
+      "The Salt Master did not start the runner 'there.is' within 0.05 seconds"));
 }
 
 TEST_CASE("a runner that has started before is not checked") {

@@ -113,8 +113,8 @@ TEST_CASE("logout without removing the file is logged") {
   REQUIRE(session);
   const test::CapturedLog log;
   CHECK(world.master().logout(session->token, SaltWorld::soon()));
-  CHECK(log.has(
-      R"(a token of user "fred" was logged out here; the Salt master's file of it stays: No such file)"));
+  CHECK(log.has(R"(a token of user "fred" was revoked)"));
+  CHECK(log.has("token file was not removed: No such file"));
   CHECK_FALSE(log.has(session->token.reveal().text));
 }
 

@@ -14,7 +14,7 @@ def make_token(engine, who, password):
 def test_check_config_finds_the_masters_event_bus(salt, engine):
     checked = daemons.run("--config", engine.config_path, "--check-config")
     assert (checked.returncode, checked.stderr) == (0, "")
-    assert "\nevents:   can be joined by this user\n" in checked.stdout
+    assert "\nevents:   this user can connect\n" in checked.stdout
 
 
 def test_mk_token_prints_a_token_of_the_master_or_its_refusal(salt, engine):

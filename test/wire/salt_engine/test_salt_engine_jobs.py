@@ -43,4 +43,4 @@ def test_an_unknown_runner_is_not_available(engine):
     assert JID.fullmatch(reply.json["jid"])
     reply = engine.post(call("runner", "nosuch.fun", cred=user("curious")))
     assert reply.status == 504
-    assert reply.ret.startswith("The Salt Master did not begin 'nosuch.fun' within 10 seconds")
+    assert reply.ret.startswith("The Salt Master did not start the runner 'nosuch.fun' within 10 seconds")

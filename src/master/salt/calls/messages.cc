@@ -225,7 +225,7 @@ constexpr std::string_view kEmptyMap = "\x80";
 /// Returns the error for an unknown reply. `what` describes the form of the reply, because the content may be
 /// secret.
 Error unknown_reply(std::string_view what) {
-  return {ErrorKind::internal, format("The Salt master's answer is not understood: {}.", what)};
+  return {ErrorKind::internal, format("Malformed reply of the Salt master: {}.", what)};
 }
 
 /// Returns the error for a failure that the master reports with the message `text`.
@@ -263,8 +263,10 @@ Result<Fields> open_reply(std::string_view bytes, std::initializer_list<std::str
   const auto reply = PackedValue::read(bytes);
   if (!reply) return unknown_reply(reply.error().message);
   if (reply->kind == PackedValue::Kind::text) return said(reply->text);
-  if (reply->kind != PackedValue::Kind::map) return unknown_reply(format("it is {}", type_name(reply->kind)));
-  if (bytes == kEmptyMap) return unknown_reply("it is an empty map, as for a command that no master knows");
+  if (reply->kind != PackedValue::Kind::map)
+    return unknown_reply(format("found {}, expected a map", type_name(reply->kind)));
+  if (bytes == kEmptyMap)
+    return unknown_reply("found an empty map, which is the reply to an unknown command");
   std::vector<std::string_view> names(wanted);
   names.insert(names.end(), {"error", "msg"});
   auto fields = Fields::read(bytes, names);
@@ -273,7 +275,8 @@ Result<Fields> open_reply(std::string_view bytes, std::initializer_list<std::str
     if (error->kind == PackedValue::Kind::map) return raised(*error);
     return error->kind == PackedValue::Kind::text
                ? said(error->text)
-               : unknown_reply(format("its 'error' is {}", type_name(error->kind)));
+               : unknown_reply(
+                     format("'error': found {}, expected a map or a string", type_name(error->kind)));
   }
   if (const std::string_view message = fields->text("msg"); !message.empty()) return said(message);
   return fields;
@@ -285,7 +288,7 @@ Result<std::vector<std::string>> read_ids(const Fields& load, std::string_view n
   const auto* field = load.find(name);
   if (field == nullptr || field->kind == PackedValue::Kind::nil) return ids;
   const auto texts = read_texts(field->packed);
-  if (!texts) return unknown_reply(format("its '{}' is no list of ids", name));
+  if (!texts) return unknown_reply(format("'{}': expected a list of minion ids", name));
   ids.reserve(texts->size());
   std::unordered_set<std::string_view> known;
   for (const std::string_view id : *texts) {
@@ -302,8 +305,8 @@ Result<master::Job> read_job(const Fields& load) {
   // list.
   if (jid.empty() && names_minions && !error.empty()) return master::Job();
   if (!error.empty()) return said(error);
-  if (jid.empty()) return unknown_reply("it has no 'jid'");
-  if (!names_minions) return unknown_reply("it has no 'minions'");
+  if (jid.empty()) return unknown_reply("'jid' is missing");
+  if (!names_minions) return unknown_reply("'minions' is missing");
   auto minions = read_ids(load, "minions");
   if (!minions) return std::move(minions).error();
   auto missing = read_ids(load, "missing");
@@ -333,7 +336,7 @@ std::optional<WallTime> read_time(const PackedValue* field) {
 Result<std::vector<std::string>> read_groups(const PackedValue* field) {
   if (field == nullptr || field->kind == PackedValue::Kind::nil) return std::vector<std::string>();
   const auto names = read_texts(field->packed);
-  if (!names) return unknown_reply("its 'groups' is no list of names");
+  if (!names) return unknown_reply("'groups': expected a list of names");
   return std::vector<std::string>(names->begin(), names->end());
 }
 
@@ -342,12 +345,12 @@ Result<auth::Grant> read_grant(const Fields& fields) {
   const std::string_view eauth = fields.text("eauth");
   const std::string_view token = fields.text("token");
   if (name.empty() || eauth.empty() || token.empty()) {
-    return unknown_reply("it has no 'name', no 'eauth' or no 'token'");
+    return unknown_reply("'name', 'eauth' or 'token' is missing");
   }
   const auto expire = read_time(fields.find("expire"));
-  if (!expire) return unknown_reply("its 'expire' is no time");
+  if (!expire) return unknown_reply("'expire': expected a time");
   const auto start = read_time(fields.find("start"));
-  if (!start) return unknown_reply("its 'start' is no time");
+  if (!start) return unknown_reply("'start': expected a time");
   auto groups = read_groups(fields.find("groups"));
   if (!groups) return std::move(groups).error();
   auth::Grant grant{
@@ -374,7 +377,7 @@ Result<master::Job> read_publish_reply(std::string_view bytes) {
   auto reply = open_reply(bytes, {"load"});
   if (!reply) return std::move(reply).error();
   const auto* load = reply->find("load");
-  if (load == nullptr || load->kind != PackedValue::Kind::map) return unknown_reply("it has no 'load'");
+  if (load == nullptr || load->kind != PackedValue::Kind::map) return unknown_reply("'load' is missing");
   const auto fields = Fields::read(load->packed, {"jid", "minions", "missing", "error"});
   if (!fields) return fields.error();
   return read_job(*fields);
@@ -385,7 +388,7 @@ Result<master::Started> read_runner_reply(std::string_view bytes) {
   if (!reply) return std::move(reply).error();
   const std::string_view jid = reply->text("jid");
   const std::string_view tag = reply->text("tag");
-  if (jid.empty() || tag.empty()) return unknown_reply("it has no 'jid' or no 'tag'");
+  if (jid.empty() || tag.empty()) return unknown_reply("'jid' or 'tag' is missing");
   return master::Started{std::string(jid), std::string(tag)};
 }
 
@@ -393,11 +396,11 @@ Result<master::WheelReply> read_wheel_reply(std::string_view bytes) {
   auto reply = open_reply(bytes, {"data"});
   if (!reply) return std::move(reply).error();
   const auto* data = reply->find("data");
-  if (data == nullptr || data->kind != PackedValue::Kind::map) return unknown_reply("it has no 'data'");
+  if (data == nullptr || data->kind != PackedValue::Kind::map) return unknown_reply("'data' is missing");
   const auto fields = Fields::read(data->packed, {"jid"});
   if (!fields) return fields.error();
   const std::string_view jid = fields->text("jid");
-  if (jid.empty()) return unknown_reply("its 'data' has no 'jid'");
+  if (jid.empty()) return unknown_reply("'jid' of 'data' is missing");
   auto json = to_json(bytes);
   if (!json) return unknown_reply(json.error().message);
   return master::WheelReply{std::string(jid), *std::move(json)};

@@ -45,7 +45,7 @@ class Nodegroups::Expansion {
     }
     if (group->words.empty()) return invalid_group(format("Node group {} is empty.", name));
     if (std::find(open_.begin(), open_.end(), name) != open_.end()) {
-      return invalid_group(format("Node group {} lies in itself.", name));
+      return invalid_group(format("Node group {} contains itself.", name));
     }
     open_.push_back(group->name);
     Result<void> added = add_words(group->words);
@@ -75,7 +75,7 @@ class Nodegroups::Expansion {
 
   Result<void> append(std::string_view word) {
     if (text_.size() + word.size() >= kMaxBytes) {
-      return invalid_group(format("The target with its node groups is longer than {} bytes.", kMaxBytes));
+      return invalid_group(format("The target with its node groups has more than {} bytes.", kMaxBytes));
     }
     if (!text_.empty()) text_ += ' ';
     text_ += word;

@@ -32,7 +32,7 @@ Json data_of(const Event& event) {
   const auto written = append_json(event.data, text, &redaction, master::kMaxEventDepth);
   if (written && text.starts_with('{')) return Json::trusted(std::move(text));
   return written_object([&written](JsonWriter& writer) {
-    writer.key("error").string(written ? "The data of this event are no map." : written.error().message);
+    writer.key("error").string(written ? "The data of this event is not a map." : written.error().message);
   });
 }
 

@@ -49,14 +49,15 @@ Result<std::optional<Event>> event_in(std::string_view frame) {
     all_texts = all_texts && key.kind == PackedValue::Kind::text;
     if (key.text == "body") body = value;
   });
-  if (!shown) return wrong("a value that is no map; accepted is {\"head\": {}, \"body\": ...}");
-  if (!all_texts) return wrong("a map with a key that is no text");
-  if (!body) return wrong("a map without a `body`");
+  if (!shown) return wrong("found a value that is not a map, expected {\"head\": {}, \"body\": ...}");
+  if (!all_texts) return wrong("found a map with a key that is not a string");
+  if (!body) return wrong("found a map without `body`");
   if (body->kind != PackedValue::Kind::text) {
-    return wrong("a map of which the `body` is neither `bin` nor `str`");
+    return wrong("found a map with a wrong `body`, expected `bin` or `str`");
   }
   const std::size_t end = body->text.find("\n\n");
-  if (end == std::string_view::npos) return wrong("a `body` without two line feeds between tag and data");
+  if (end == std::string_view::npos)
+    return wrong("found a `body` without two line feeds between tag and data");
   return std::optional(Event{body->text.substr(0, end), body->text.substr(end + 2)});
 }
 
@@ -127,7 +128,7 @@ Result<Frame> FrameReader::take_bare_frame() {
   const auto size = whole_value(came);
   if (!size) return size.error();
   if (size->value_or(came.size()) > max_frame_bytes_) {
-    return wrong(format("more than the {} bytes that are accepted", max_frame_bytes_));
+    return wrong(format("found more than {} bytes", max_frame_bytes_));
   }
   if (!*size) return Frame();
   start_ += **size;
@@ -140,14 +141,15 @@ Result<Frame> FrameReader::take_frame_with_length() {
   std::size_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i) length = length << 8 | static_cast<unsigned char>(came[i]);
   if (length > max_frame_bytes_) {
-    return wrong(format("a length of {} bytes; accepted are {} at most", length, max_frame_bytes_));
+    return wrong(format("found a length of {} bytes, expected at most {}", length, max_frame_bytes_));
   }
   came.remove_prefix(kLengthBytes);
   if (came.size() < length) return Frame();
   const std::string_view frame = came.substr(0, length);
   const auto size = whole_value(frame);
   if (!size) return size.error();
-  if (*size != length) return wrong(format("a length of {} bytes, where the value has not as many", length));
+  if (*size != length)
+    return wrong(format("found a length of {} bytes, expected the length of the value", length));
   start_ += kLengthBytes + length;
   return Frame(frame);
 }

@@ -29,11 +29,9 @@ bool has_been_woken(int fd) {
 }
 
 Error left_behind(const std::string& path) {
-  return {
-      ErrorKind::unavailable,
-      format("another master listens at {} by now, and the connection goes to a process that an earlier one "
-             "left behind",
-             path)};
+  return {ErrorKind::unavailable,
+          format("the connection goes to a process of an earlier Salt master; now a new master listens at {}",
+                 path)};
 }
 
 }  // namespace
@@ -113,10 +111,10 @@ void EventBus::serve(EventSocket& socket) {
   registry_.joined();
   const Result<void> read = read_until_lost(socket);
   if (read) return;
-  log::warning(format(
-      "the Salt master's event bus was lost: {}; jobs under way fail, and it is joined again as soon as "
-      "that can be",
-      read.error().message));
+  log::warning(
+      format("lost the connection to the Salt master's event bus: {}; running jobs fail, and rest_fcgi "
+             "connects again",
+             read.error().message));
   tell_lost();
 }
 
@@ -150,14 +148,14 @@ Result<void> EventBus::handle_events(FrameReader& reader) {
 void EventBus::tell_refused(const Error& why) {
   if (not_joined_ == why.kind) return;
   not_joined_ = why.kind;
-  log::warning(format("the Salt master's event bus cannot be joined: {}", why.message));
+  log::warning(format("cannot connect to the Salt master's event bus: {}", why.message));
 }
 
 void EventBus::tell_joined() {
   if (not_joined_) {
-    log::warning("the Salt master's event bus is joined again");
+    log::warning("connected to the Salt master's event bus again");
   } else {
-    log::info("the Salt master's event bus is joined");
+    log::info("connected to the Salt master's event bus");
   }
   not_joined_.reset();
 }

@@ -43,7 +43,7 @@ Result<Address> unix_address(const std::string& path) {
   constexpr std::size_t kMaxPath = sizeof address.sun_path - 1;
   if (path.size() > kMaxPath) {
     return Error{ErrorKind::configuration,
-                 format("sock_dir: {} has {} bytes; the path of a unix socket has {} at most", path,
+                 format("sock_dir: {} has {} bytes; the path of a unix socket has at most {}", path,
                         path.size(), kMaxPath)};
   }
   path.copy(address.sun_path, kMaxPath);
@@ -60,7 +60,7 @@ Result<Address> tcp_address(const BusOptions& where) {
   sockaddr_in v4{};
   sockaddr_in6 v6{};
   if (where.port == 0 || where.port > std::numeric_limits<in_port_t>::max()) {
-    return Error{ErrorKind::configuration, format("{}: a port is a number from 1 to 65535", made.name)};
+    return Error{ErrorKind::configuration, format("{}: expected a port from 1 to 65535", made.name)};
   }
   if (::inet_pton(AF_INET, where.host.c_str(), &v4.sin_addr) == 1) {
     v4.sin_family = AF_INET;
@@ -72,7 +72,7 @@ Result<Address> tcp_address(const BusOptions& where) {
     made.assign(v6);
   } else {
     return Error{ErrorKind::configuration,
-                 format("{}: accepted are IPv4 and IPv6 addresses, no names", made.name)};
+                 format("{}: expected an IPv4 or IPv6 address, not a host name", made.name)};
   }
   return made;
 }
@@ -117,7 +117,7 @@ int milliseconds_until(SteadyTime deadline) {
 }
 
 Error late() {
-  return {ErrorKind::timeout, "The Salt Master does not take events in time."};
+  return {ErrorKind::timeout, "The Salt Master did not accept the event in time."};
 }
 
 }  // namespace
@@ -126,15 +126,15 @@ std::string refused_socket(const std::string& path, const struct stat& status) {
   std::string text = format("no permission to connect to {}, which has {}: ", path, describe_access(status));
   if (path.ends_with("_pull.ipc")) {
     return text + format(
-                      "a master takes events from its own user alone, so the responder would have to run as "
+                      "a Salt master accepts events only from its own user; rest_fcgi would have to run as "
                       "the user {}",
                       shown_user(status.st_uid));
   }
   if ((status.st_mode & S_IWGRP) == 0) {
     return text +
-           "a master opens it to its group only where its configuration has external_auth or publisher_acl";
+           "a Salt master opens it to its group only if its configuration has external_auth or publisher_acl";
   }
-  return text + format("the responder's user {} needs to be in the group {}", shown_user(::geteuid()),
+  return text + format("rest_fcgi's user {} must be in the group {}", shown_user(::geteuid()),
                        shown_group(status.st_gid));
 }
 
@@ -178,7 +178,7 @@ Result<std::string_view> EventSocket::read(std::chrono::milliseconds patience) {
     count = ::recv(fd_.get(), buffer_->data(), buffer_->size(), 0);
   }
   if (count > 0) return std::string_view(buffer_->data(), static_cast<std::size_t>(count));
-  if (count == 0) return Error{ErrorKind::unavailable, "the master closed it"};
+  if (count == 0) return Error{ErrorKind::unavailable, "the master closed the connection"};
   if (errno == EAGAIN || errno == EINTR) return std::string_view();
   return Error{ErrorKind::unavailable, errno_text()};
 }
@@ -275,7 +275,8 @@ Result<void> EventPusher::write(std::string_view frame, SteadyTime deadline) {
     if (errno != EAGAIN) {
       const std::string why = errno_text();
       connection_.reset();
-      return Error{ErrorKind::unavailable, format("The Salt Master's event socket was lost: {}", why)};
+      return Error{ErrorKind::unavailable,
+                   format("Lost the connection to the Salt Master's event socket: {}", why)};
     }
     pollfd watched{connection_.get(), POLLOUT, 0};
     if (::poll(&watched, 1, milliseconds_until(deadline)) != 0) continue;

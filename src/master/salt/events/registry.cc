@@ -15,34 +15,33 @@ constexpr std::size_t kMostLosses = 1000;  // The largest number of jobs for whi
 
 Error bus_lost() {
   return {ErrorKind::unavailable,
-          format("{} Its event bus was lost while the job was under way: returns may be missing.",
+          format("{} The connection to its event bus was lost while the job ran: returns may be missing.",
                  kMasterNotAvailable)};
 }
 
 /// Returns the error for a listener that lost events. The events were dropped before the job id of the
 /// listener was known.
 Error events_lost(std::size_t most) {
-  return {ErrorKind::unavailable,
-          format("More than {} bytes of events came before the Salt master had answered the publication: "
-                 "returns may be missing.",
-                 most)};
+  return {ErrorKind::unavailable, format("More than {} bytes of events arrived before the Salt master's "
+                                         "reply to the publication: returns may be missing.",
+                                         most)};
 }
 
 Error another_waits(std::string_view jid) {
-  return {ErrorKind::unavailable, format("Another call waits for the job {} already.", jid)};
+  return {ErrorKind::unavailable, format("Another call already waits for the job {}.", jid)};
 }
 
 /// Returns the error that callers see. The exact reason is only in the log, for administrators.
 Error for_callers(ErrorKind why) {
   if (why == ErrorKind::authorization) {
-    return {
-        ErrorKind::unavailable,
-        "The Salt master's event bus is closed to this responder: its user has no permission to connect to "
-        "master_event_pub.ipc."};
+    return {ErrorKind::unavailable,
+            "rest_fcgi cannot connect to the Salt master's event bus: its user has no permission for "
+            "master_event_pub.ipc."};
   }
   if (why == ErrorKind::configuration) {
-    return {ErrorKind::unavailable,
-            "The Salt master's event bus has no address that this responder can connect to."};
+    return {
+        ErrorKind::unavailable,
+        "rest_fcgi cannot connect to the Salt master's event bus: the configured address cannot be used."};
   }
   return {ErrorKind::unavailable, kMasterNotAvailable};
 }
@@ -182,8 +181,8 @@ void Registry::keep(const Topic& topic, const Event& event, std::unique_lock<std
   lock.unlock();
   if (!must_log) return;
   log::warning(
-      format("the Salt master's event bus: more than {} bytes of events came for jobs whose publication is "
-             "not answered yet: the oldest are dropped, and their jobs fail",
+      format("the Salt master's event bus: more than {} bytes of events arrived for jobs without the "
+             "master's reply to their publication; the oldest events are dropped, and their jobs fail",
              max_early_bytes_));
 }
 
@@ -230,8 +229,10 @@ Result<Registry::Expectation> Registry::expect(std::string_view jid) {
   const auto is_full = [this] { return jobs_.size() + expectations_.size() >= max_jobs_; };
   if (is_full()) dropped = take_unneeded();
   if (is_full()) {
-    return Error{ErrorKind::unavailable,
-                 format("{} jobs of the Salt master are waited for: no more can be now.", max_jobs_)};
+    return Error{
+        ErrorKind::unavailable,
+        format("{} jobs of the Salt master already wait for returns, which is the limit. Try again later.",
+               max_jobs_)};
   }
   dropped.push_back(take_unneeded(jid));
   if (!jid.empty() && (jobs_.count(jid) > 0 || !claimed_.emplace(jid).second)) return another_waits(jid);

@@ -165,7 +165,7 @@ bool JsonVisitor::open() {
   }
   // An array or map as key inside another such key is refused, because each level would double the number of
   // backslashes.
-  if (key_writer_) return stop("an array or map as key inside of one that is a key");
+  if (key_writer_) return stop("a key that is an array or map, inside another such key");
   key_text_.clear();
   key_writer_.emplace(key_text_);
   key_depth_ = depth();
@@ -200,7 +200,7 @@ bool JsonVisitor::constant(std::string_view payload) {
   const bool read = payload.substr(0, at) == array_of_two && parse_one(payload, at, name) &&
                     parse_one(payload, at, *this) && at == payload.size();
   leave();
-  return read || stop("an extension of type 79 that is no array of name and value");
+  return read || stop("an extension of type 79 that is not an array of name and value");
 }
 
 }  // namespace

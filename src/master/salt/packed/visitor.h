@@ -30,7 +30,7 @@ class BoundedVisitor : public msgpack::null_visitor {
   bool start_map(std::uint32_t /*announced*/) { return enter(); }
   bool end_array() { return leave(); }
   bool end_map() { return leave(); }
-  void parse_error(std::size_t /*parsed*/, std::size_t /*at*/) { stop("a byte that begins no value"); }
+  void parse_error(std::size_t /*parsed*/, std::size_t /*at*/) { stop("a byte that cannot begin a value"); }
   void insufficient_bytes(std::size_t /*parsed*/, std::size_t /*at*/) {
     cut_short_ = why_.empty();
     stop("cut short");

@@ -25,7 +25,9 @@ constexpr int kKeepaliveInterval = 10;  // The time in seconds between probes.
 constexpr int kKeepaliveCount = 3;
 
 Error error_of(const zmq::error_t& error) {
-  if (error.num() == ETERM) return {ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
+  if (error.num() == ETERM)
+    return {ErrorKind::unavailable,
+            "The server is shutting down and sends no more requests to the Salt Master."};
   if (error.num() == EMFILE || error.num() == ENFILE) {
     return {ErrorKind::unavailable, format("No connection to the Salt Master: {}.", error.what())};
   }
@@ -97,8 +99,8 @@ Result<std::unique_ptr<Connection>> Connection::make(zmq::context_t& context, co
     std::unique_ptr<Connection> made(new Connection(std::move(socket)));
     made->monitor_ = monitor_of(context, made->socket_);
     if (zmq_connect(made->socket_.handle(), options.uri.c_str()) == 0) return made;
-    return Error{ErrorKind::configuration,
-                 format("ZeroMQ takes no address `{}`: {}.", options.uri, zmq_strerror(zmq_errno()))};
+    return Error{ErrorKind::configuration, format("ZeroMQ does not accept the address `{}`: {}.", options.uri,
+                                                  zmq_strerror(zmq_errno()))};
   } catch (const zmq::error_t& error) {
     return error_of(error);
   }
@@ -188,11 +190,10 @@ Result<void> check_endpoint(std::string_view uri) {
       parse_port(place.substr(colon + 1))) {
     return {};
   }
-  return Error{
-      ErrorKind::configuration,
-      format("The Salt Master's address is `{}`; accepted is `tcp://HOST:PORT` with an address or a name, an "
-             "IPv6 address in brackets, and a port from 1 to 65535.",
-             uri)};
+  return Error{ErrorKind::configuration,
+               format("The Salt Master's address: found `{}`, expected `tcp://HOST:PORT` with a name or an "
+                      "address, brackets around an IPv6 address, and a port from 1 to 65535.",
+                      uri)};
 }
 
 std::unique_ptr<Connection> IdleConnections::take() {

@@ -66,7 +66,9 @@ FairQueue::FairQueue(const PoolOptions& options)
 
 Result<FairQueue::Place> FairQueue::take(PriorityClass priority, SteadyTime deadline) {
   std::unique_lock lock(mutex_);
-  if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
+  if (ended_)
+    return Error{ErrorKind::unavailable,
+                 "The server is shutting down and sends no more requests to the Salt Master."};
   // If a class has a free place, no request of this class waits. The new request therefore begins at once.
   if (has_free_place(state(priority))) {
     begin(state(priority));
@@ -87,9 +89,11 @@ Result<FairQueue::Place> FairQueue::wait(PriorityClass priority, Waiter& waiter,
   if (waiter.has_place) return Place(this, {.priority = priority});
   waiters.erase(place);
   left_.notify_all();
-  if (ended_) return Error{ErrorKind::unavailable, "No more requests to the Salt Master are taken."};
+  if (ended_)
+    return Error{ErrorKind::unavailable,
+                 "The server is shutting down and sends no more requests to the Salt Master."};
   return Error{ErrorKind::timeout,
-               "The time was up before a connection to the Salt Master was free; nothing was sent."};
+               "No connection to the Salt Master was free before the time limit; nothing was sent."};
 }
 
 std::size_t FairQueue::waiting() const {

@@ -111,7 +111,7 @@ class Pool final : public RequestPool {
   }
 
   static Error deadline_passed() {
-    return {ErrorKind::timeout, "The time was up before the Salt Master could be reached; nothing was sent."};
+    return {ErrorKind::timeout, "The Salt Master was not reached before the time limit; nothing was sent."};
   }
 
   const Connection::Options connection_;

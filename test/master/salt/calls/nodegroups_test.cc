@@ -85,9 +85,9 @@ TEST_CASE("an unknown nodegroup is refused with Salt's text") {
 TEST_CASE("empty and recursive nodegroups are refused") {
   CHECK(refusal("empty").kind == ErrorKind::invocation);
   CHECK(refusal("empty").message == "Node group empty is empty.");
-  CHECK(refusal("self").message == "Node group self lies in itself.");
-  CHECK(refusal("left").message == "Node group left lies in itself.");
-  CHECK(of_compound("N@right").find("Node group right lies in itself.") != std::string::npos);
+  CHECK(refusal("self").message == "Node group self contains itself.");
+  CHECK(refusal("left").message == "Node group left contains itself.");
+  CHECK(of_compound("N@right").find("Node group right contains itself.") != std::string::npos);
 }
 
 TEST_CASE("the size of expanded nodegroups is limited") {
@@ -99,7 +99,7 @@ TEST_CASE("the size of expanded nodegroups is limited") {
   const auto after = Nodegroups(options, "").expand(target(TargetType::nodegroup, "g39"));
   REQUIRE_FALSE(after);
   CHECK(after.error().kind == ErrorKind::invocation);
-  CHECK(after.error().message == "The target with its node groups is longer than 1048576 bytes.");
+  CHECK(after.error().message == "The target with its node groups has more than 1048576 bytes.");
 }
 
 TEST_CASE("other targets are not changed") {

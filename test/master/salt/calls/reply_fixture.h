@@ -47,11 +47,12 @@ inline constexpr std::array<BadReply, 12> kBadReplies = {{
     {R"({"error": {"name": "OSError", "args": [28, "full"], "message": "full"}})",
      R"(The Salt master answered "OSError: full".)"},
     {R"({"error": {}})", R"(The Salt master answered ": ".)"},
-    {R"({"error": 5})", "The Salt master's answer is not understood: its 'error' is an int."},
-    {"null", "The Salt master's answer is not understood: it is nil."},
-    {"false", "The Salt master's answer is not understood: it is a bool."},
-    {"[{}]", "The Salt master's answer is not understood: it is an array."},
-    {"7", "The Salt master's answer is not understood: it is an int."},
+    {R"({"error": 5})",
+     "Malformed reply of the Salt master: 'error': found an int, expected a map or a string."},
+    {"null", "Malformed reply of the Salt master: found nil, expected a map."},
+    {"false", "Malformed reply of the Salt master: found a bool, expected a map."},
+    {"[{}]", "Malformed reply of the Salt master: found an array, expected a map."},
+    {"7", "Malformed reply of the Salt master: found an int, expected a map."},
 }};
 
 template <class Read>
@@ -60,7 +61,7 @@ void check_bad_replies(Read read) {
     CAPTURE(reply.json);
     CHECK(failure(read, packed(reply.json)) == reply.message);
   }
-  CHECK(failure(read, "").find("The Salt master's answer is not understood: Malformed msgpack") == 0);
+  CHECK(failure(read, "").find("Malformed reply of the Salt master: Malformed msgpack") == 0);
   CHECK(failure(read, std::string(1, '\xC1')).find("Malformed msgpack") != std::string::npos);
 }
 

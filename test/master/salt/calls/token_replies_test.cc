@@ -72,7 +72,7 @@ TEST_CASE("wrong credentials are an authentication error") {
 }
 
 TEST_CASE("mk_token and get_token have different refusals") {
-  CHECK(failure(read_mk_token_reply, packed("{}")).find("it is an empty map") != std::string::npos);
+  CHECK(failure(read_mk_token_reply, packed("{}")).find("found an empty map") != std::string::npos);
   CHECK(failure(read_get_token_reply, packed(R"("")")) == R"(The Salt master answered "".)");
 }
 
@@ -94,18 +94,18 @@ TEST_CASE("a malformed token reply is an error that does not show the token") {
                                         R"({"name": 1, "eauth": "pam", "token": "canary", "expire": 5})"}) {
       CAPTURE(json);
       const std::string message = failure(read, packed(json));
-      CHECK(message.find("it has no 'name', no 'eauth' or no 'token'") != std::string::npos);
+      CHECK(message.find("'name', 'eauth' or 'token' is missing") != std::string::npos);
       CHECK(message.find("canary") == std::string::npos);
     }
     for (const char* expire : {"null", "\"5\"", "-1", "-0.5", "[]"}) {
       CAPTURE(expire);
-      CHECK(failure(read, reply(expire)).find("its 'expire' is no time") != std::string::npos);
+      CHECK(failure(read, reply(expire)).find("'expire': expected a time") != std::string::npos);
     }
-    CHECK(failure(read, packed(R"({"name": "fred", "eauth": "pam", "token": "t"})")).find("its 'expire'") !=
-          std::string::npos);
+    CHECK(failure(read, packed(R"({"name": "fred", "eauth": "pam", "token": "t"})"))
+              .find("'expire': expected") != std::string::npos);
     CHECK(failure(read, packed(R"({"name": "fred", "eauth": "pam", "token": "t", "expire": 5, "start": []})"))
-              .find("its 'start' is no time") != std::string::npos);
-    CHECK(failure(read, reply("5", R"(, "groups": "ops")")).find("its 'groups' is no list") !=
+              .find("'start': expected a time") != std::string::npos);
+    CHECK(failure(read, reply("5", R"(, "groups": "ops")")).find("'groups': expected a list") !=
           std::string::npos);
   }
 }
@@ -118,7 +118,7 @@ TEST_CASE("a malformed expiry time is an error") {
                          8;
   const std::string nan = "\x7F\xF8";
   bytes.replace(at, 2, nan);
-  CHECK(failure(read_mk_token_reply, bytes).find("its 'expire' is no time") != std::string::npos);
+  CHECK(failure(read_mk_token_reply, bytes).find("'expire': expected a time") != std::string::npos);
 }
 
 }  // namespace rest_fcgi::salt

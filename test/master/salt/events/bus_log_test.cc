@@ -28,7 +28,7 @@ TEST_CASE("an event that is not valid JSON, or is nested too deeply, is logged w
   const auto events = bus.received();
   REQUIRE(events.size() == 6);
   CHECK(events[0]->data().starts_with(R"({"error": "Malformed msgpack: )"));
-  CHECK(events[1]->data() == R"({"error": "The data of this event are no map."})");
+  CHECK(events[1]->data() == R"({"error": "The data of this event is not a map."})");
   CHECK(events[2]->data().starts_with(R"({"error": "Malformed msgpack: )"));
   CHECK(events[3]->data() == "{}");
   CHECK(events[4]->data().starts_with(R"({"x": [[[)"));

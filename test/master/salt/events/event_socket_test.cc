@@ -53,7 +53,7 @@ TEST_CASE("a path that is too long is a configuration error") {
   const Error error = refusal({.path = "/" + std::string(107, 'x')});
   CHECK(error.kind == ErrorKind::configuration);
   CHECK(error.message ==
-        "sock_dir: /" + std::string(107, 'x') + " has 108 bytes; the path of a unix socket has 107 at most");
+        "sock_dir: /" + std::string(107, 'x') + " has 108 bytes; the path of a unix socket has at most 107");
   CHECK(refusal({.path = "/" + std::string(106, 'x')}).kind == ErrorKind::unavailable);
 }
 
@@ -61,12 +61,12 @@ TEST_CASE("a malformed address is a configuration error") {
   const Error name = refusal({.host = "localhost"});
   CHECK(name.kind == ErrorKind::configuration);
   CHECK(name.message ==
-        "tcp_master_pub_port 4512 of localhost: accepted are IPv4 and IPv6 addresses, no names");
+        "tcp_master_pub_port 4512 of localhost: expected an IPv4 or IPv6 address, not a host name");
   for (const unsigned port : {0u, 65536u}) {
     const Error error = refusal({.port = port});
     CHECK(error.kind == ErrorKind::configuration);
-    CHECK(error.message == "tcp_master_pub_port " + std::to_string(port) +
-                               " of 127.0.0.1: a port is a number from 1 to 65535");
+    CHECK(error.message ==
+          "tcp_master_pub_port " + std::to_string(port) + " of 127.0.0.1: expected a port from 1 to 65535");
   }
 }
 
@@ -80,9 +80,9 @@ struct stat status_of(mode_t mode, uid_t owner, gid_t group) {
 
 TEST_CASE("the error for a socket closed to its group explains when a master opens it") {
   CHECK(refused_socket("/s/bus.ipc", status_of(S_IFSOCK | 0600, 0, 0)) ==
-        "no permission to connect to /s/bus.ipc, which has mode 0600, owner root, group root: a master opens "
-        "it to its "
-        "group only where its configuration has external_auth or publisher_acl");
+        "no permission to connect to /s/bus.ipc, which has mode 0600, owner root, group root: a Salt master "
+        "opens it "
+        "to its group only if its configuration has external_auth or publisher_acl");
 }
 
 TEST_CASE("the error names the first folder without search permission") {

@@ -150,17 +150,17 @@ TEST_CASE("other members of a frame are ignored") {
 
 TEST_CASE("a malformed frame is an error with its number") {
   const std::pair<std::string_view, const char*> wrong[] = {
-      {"\x91\x01"sv, "a value that is no map; accepted is {\"head\": {}, \"body\": ...}"},
-      {"\x80"sv, "a map without a `body`"},
-      {"\x81\xa4head\x80"sv, "a map without a `body`"},
-      {"\x81\x01\x02"sv, "a map with a key that is no text"},
+      {"\x91\x01"sv, "found a value that is not a map, expected {\"head\": {}, \"body\": ...}"},
+      {"\x80"sv, "found a map without `body`"},
+      {"\x81\xa4head\x80"sv, "found a map without `body`"},
+      {"\x81\x01\x02"sv, "found a map with a key that is not a string"},
       {"\x81\xa4"
        "body\x01"sv,
-       "a map of which the `body` is neither `bin` nor `str`"},
+       "found a map with a wrong `body`, expected `bin` or `str`"},
       {"\x81\xa4"
        "body\xa3t\nd"sv,
-       "a `body` without two line feeds between tag and data"},
-      {"\x82\xc1"sv, "Malformed msgpack: a byte that begins no value: byte 1"},
+       "found a `body` without two line feeds between tag and data"},
+      {"\x82\xc1"sv, "Malformed msgpack: a byte that cannot begin a value: byte 1"},
   };
   for (const auto& [bytes, problem] : wrong) {
     CHECK(problem_of(bytes) == std::string("frame 1 of the event stream: ") + problem);
@@ -169,14 +169,14 @@ TEST_CASE("a malformed frame is an error with its number") {
     CHECK(problem_of(with_length) == std::string("frame 1 of the event stream: ") + problem);
   }
   CHECK(problem_of(event_frame("t", "d") + "\x01")
-            .starts_with("frame 2 of the event stream: a value that is no map"));
+            .starts_with("frame 2 of the event stream: found a value that is not a map"));
 }
 
 TEST_CASE("a frame beyond the size limit is an error") {
   CHECK(problem_of("\x00\x10\x00\x01"sv) ==
-        "frame 1 of the event stream: a length of 1048577 bytes; accepted are 1048576 at most");
+        "frame 1 of the event stream: found a length of 1048577 bytes, expected at most 1048576");
   const std::string bare = event_frame("big", std::string(2 * kMost, 'x'));
-  const std::string problem = "frame 1 of the event stream: more than the 1048576 bytes that are accepted";
+  const std::string problem = "frame 1 of the event stream: found more than 1048576 bytes";
   CHECK(problem_of(bare) == problem);
   CHECK(problem_of(std::string_view(bare).substr(0, kMost)).empty());
   CHECK(problem_of(std::string_view(bare).substr(0, kMost + 1)) == problem);
@@ -193,11 +193,11 @@ TEST_CASE("a wrong length is an error") {
     return std::string("\0\0\0", 3) + static_cast<char>(length) + map + map;
   };
   CHECK(problem_of(with_length(map.size() - 1)) ==
-        "frame 1 of the event stream: a length of 20 bytes, where the value has not as many");
+        "frame 1 of the event stream: found a length of 20 bytes, expected the length of the value");
   CHECK(problem_of(with_length(map.size() + 1)) ==
-        "frame 1 of the event stream: a length of 22 bytes, where the value has not as many");
+        "frame 1 of the event stream: found a length of 22 bytes, expected the length of the value");
   CHECK(problem_of("\0\0\0\0"sv) ==
-        "frame 1 of the event stream: a length of 0 bytes, where the value has not as many");
+        "frame 1 of the event stream: found a length of 0 bytes, expected the length of the value");
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ class Recorder final : public salt::Listener {
 };
 
 inline const std::string kBusLost =
-    "lost: Salt Master is not available. Its event bus was lost while the job was under way: returns may be "
-    "missing.";
+    "lost: Salt Master is not available. The connection to its event bus was lost while the job ran: returns "
+    "may be missing.";
 
 }  // namespace rest_fcgi::test

@@ -46,7 +46,8 @@ struct Played : Registry {
 
 std::string events_lost(std::size_t most) {
   return "lost: More than " + std::to_string(most) +
-         " bytes of events came before the Salt master had answered the publication: returns may be missing.";
+         " bytes of events arrived before the Salt master's reply to the publication: returns may be "
+         "missing.";
 }
 
 std::string refusal(ErrorKind why) {
@@ -144,7 +145,7 @@ TEST_CASE("dropped events are logged once and reported to their job") {
   auto expectation = registry.expectation();
   for (const char* data : {"a", "b", "c", "d"}) registry.returns("1", data);
   const std::string text = log.text();
-  const std::size_t first = text.find("bytes of events came for jobs whose publication is not answered yet");
+  const std::size_t first = text.find("bytes of events arrived for jobs");
   CHECK(first != std::string::npos);
   CHECK(text.find("bytes of events", first + 1) == std::string::npos);
   const auto listener = std::make_shared<Recorder>();
@@ -196,7 +197,7 @@ TEST_CASE("the number of listeners is limited") {
   const auto refused = registry.expect();
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::unavailable);
-  CHECK(refused.error().message == "2 jobs of the Salt master are waited for: no more can be now.");
+  CHECK(refused.error().message.starts_with("2 jobs of the Salt master already wait for returns"));
   first->want_no_more();
   CHECK(registry.listen_at_once("3", third));
   registry.returns("3", "a");
@@ -211,7 +212,7 @@ TEST_CASE("a job has one listener at a time") {
   const auto refused = registry.listen_at_once("1", second);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::unavailable);
-  CHECK(refused.error().message == "Another call waits for the job 1 already.");
+  CHECK(refused.error().message == "Another call already waits for the job 1.");
   first->want_no_more();
   CHECK(registry.listen_at_once("1", second));
   registry.returns("1", "a");
@@ -277,10 +278,10 @@ TEST_CASE("a loss during a replay is reported after it") {
 TEST_CASE("expect fails with a text for callers without the bus") {
   CHECK(refusal(kGone) == "Salt Master is not available.");
   CHECK(refusal(ErrorKind::authorization) ==
-        "The Salt master's event bus is closed to this responder: its user has no permission to connect to "
+        "rest_fcgi cannot connect to the Salt master's event bus: its user has no permission for "
         "master_event_pub.ipc.");
   CHECK(refusal(ErrorKind::configuration) ==
-        "The Salt master's event bus has no address that this responder can connect to.");
+        "rest_fcgi cannot connect to the Salt master's event bus: the configured address cannot be used.");
 }
 
 TEST_CASE("close releases waiting threads and tells listeners") {
@@ -302,7 +303,7 @@ TEST_CASE("a chosen job id is claimed until it is used") {
   std::optional first(*std::move(claim));
   const auto refused = registry.expect("1");
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message == "Another call waits for the job 1 already.");
+  CHECK(refused.error().message == "Another call already waits for the job 1.");
   CHECK(registry.expect("2"));
   const auto listener = std::make_shared<Recorder>();
   CHECK(first->listen("1", listener));

@@ -61,7 +61,7 @@ TEST_CASE("PackedValue::read needs exactly one value") {
   CHECK(error_of("") == "Malformed msgpack: cut short: byte 0");
   CHECK(error_of("\xA5hi") == "Malformed msgpack: cut short: byte 1");
   CHECK(error_of("\xC0\xC0") == "Malformed msgpack: more than one value: byte 1");
-  CHECK(error_of("\xC1") == "Malformed msgpack: a byte that begins no value: byte 0");
+  CHECK(error_of("\xC1") == "Malformed msgpack: a byte that cannot begin a value: byte 0");
   CHECK(error_of(std::string(kMaxDepth, '\x91') + "\x01") == "none");
   CHECK(error_of(std::string(kMaxDepth + 1, '\x91') + "\x01") ==
         "Malformed msgpack: nested deeper than 600 levels: byte 600");

@@ -130,7 +130,7 @@ TEST_CASE("a named constant becomes its value") {
 
 TEST_CASE("a malformed named constant is an error") {
   const std::string none =
-      "error: Malformed msgpack: an extension of type 79 that is no array of name and value: byte ";
+      "error: Malformed msgpack: an extension of type 79 that is not an array of name and value: byte ";
   CHECK(text_of("\xC7\x00\x4F"sv) == none + "2");
   CHECK(text_of("\xC7\x02\x4FNN") == none + "4");
   CHECK(text_of("\xC7\x03\x4F\x92\xA1N") == "error: Malformed msgpack: cut short: byte 5");
@@ -179,7 +179,7 @@ TEST_CASE("nested named constants count as levels") {
 
 TEST_CASE("nested containers as keys are refused") {
   CHECK(text_of("\x81\x81\x90\x01\x02") ==
-        "error: Malformed msgpack: an array or map as key inside of one that is a key: byte 2");
+        "error: Malformed msgpack: a key that is an array or map, inside another such key: byte 2");
 }
 
 namespace {
