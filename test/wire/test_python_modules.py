@@ -116,7 +116,7 @@ def test_a_function_replaces_the_native_function_of_its_name_and_modules_of_late
     assert call(api, "cmd.run_stdout", "echo real") == "real"
     assert call(api, "disk.usage") == "up 3 days" and "/" in call(api, "disk.percent")
     assert call(api, "disk.more") == "'disk.more' is not available."
-    assert f"{second}/disk.py is left out: {modules}/disk.py has this module" in daemon.log()
+    assert f"{second}/disk.py is left out: {modules}/disk.py already has this module" in daemon.log()
 
 
 WRONG = {

@@ -36,7 +36,8 @@ Error not_authorized() {
 
 Error no_ssh() {
   return {ErrorKind::invocation,
-          "The client 'ssh' needs the host of a Salt master (engine: salt); this is the embedded engine."};
+          "The client 'ssh' needs a Salt master on this host (engine: salt); this server runs the embedded "
+          "engine."};
 }
 
 auth::Form form_of(lowstate::Client client) {

@@ -80,7 +80,9 @@ class LocalJob {
       }
     });
     if (const auto parsed = document_.parse(text.text(), JsonLimits::none()); !parsed) {
-      return Error{ErrorKind::internal, format("The arguments cannot be copied: {}", parsed.error().message)};
+      return Error{ErrorKind::internal,
+                   format("Internal error: the arguments of the function cannot be copied: {}",
+                          parsed.error().message)};
     }
     for (const JsonValue one : document_.root().elements()) {
       auto& [name, args, kwargs] = copies_.emplace_back();

@@ -153,8 +153,9 @@ struct Explainer {
     }
     if (findings.empty()) line("  no rule for this user names the function");
     const bool is_hidden = pillar_is_hidden({eauth, user, groups});
-    if (is_hidden) line("  the target looks into pillar, and no rule allows a function of `pillar` there");
-    if (!is_on) line("  this back end is off: nobody can log in through it");
+    if (is_hidden)
+      line("  the target compares pillar data, but no rule allows a function of `pillar` on its minions");
+    if (!is_on) line("  this back end is off: no user can log in through it");
     is_allowed = is_allowed && is_on && !is_hidden;
     line(is_allowed ? "  allowed" : "  refused");
     explanation.allowed = explanation.allowed || is_allowed;
@@ -170,7 +171,7 @@ struct Explainer {
 
   [[nodiscard]] std::string verdict(const Finding& finding) const {
     if (finding.kind == Finding::Kind::allows) return "allows it";
-    if (finding.kind == Finding::Kind::other_arguments) return "allows it with certain arguments only";
+    if (finding.kind == Finding::Kind::other_arguments) return "allows it only with certain arguments";
     const std::string& tgt = question.tgt;
     if (target.selection.positions.empty()) return format("does not allow it: no minion matches '{}'", tgt);
     const auto outside = rule_targets.minions_outside(finding.scope, minions, target.selection);
@@ -221,7 +222,7 @@ Result<Explanation> explain(const Options& options, const auth::Options& auth, c
   for (const auth::EauthOptions& eauth : auth.external_auth) {
     explainer.explain(eauth.name, std::find(on.begin(), on.end(), eauth.name) != on.end(), explanation);
   }
-  if (explanation.text.empty()) explanation.text = "external_auth has no back end: nobody can log in\n";
+  if (explanation.text.empty()) explanation.text = "external_auth has no back end: no user can log in\n";
   return explanation;
 }
 

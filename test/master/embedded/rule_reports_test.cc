@@ -95,9 +95,10 @@ TEST_CASE("explain names the minions that a rule's target does not match") {
 
 TEST_CASE("explain says that a rule allows certain arguments only") {
   Fixture fixture;
-  CHECK(holds(fixture.explain("alice", "cmd.run", "*"), "master:8: alice: cmd.run: allows it with certain"));
+  CHECK(holds(fixture.explain("alice", "cmd.run", "*"),
+              "master:8: alice: cmd.run: allows it only with certain"));
   CHECK(holds(fixture.explain("alice", "key.list", "@wheel"),
-              "master:12: alice: @wheel: key.list: allows it with"));
+              "master:12: alice: @wheel: key.list: allows it only with"));
 }
 
 TEST_CASE("explain says that no rule names the function") {
@@ -132,9 +133,9 @@ TEST_CASE("explain refuses a call through a back end that is off") {
   Fixture fixture;
   fixture.auth.allow_auto_eauth = false;
   CHECK(fixture.explain("alice", "test.ping", "*")
-            .ends_with("  this back end is off: nobody can log in through it\n  refused\n"));
+            .ends_with("  this back end is off: no user can log in through it\n  refused\n"));
   fixture.auth.external_auth.clear();
-  CHECK(fixture.explain("alice", "test.ping", "*") == "external_auth has no back end: nobody can log in\n");
+  CHECK(fixture.explain("alice", "test.ping", "*") == "external_auth has no back end: no user can log in\n");
 }
 
 TEST_CASE("explain names a wrong target, with its place in a rule") {

@@ -34,7 +34,8 @@ void log_failure(const Result<void>& saved, std::string_view what, std::string_v
 }
 
 Error not_started(const Error& why) {
-  return {ErrorKind::unavailable, format("The job was not started, as it cannot be saved: {}", why.message)};
+  return {ErrorKind::unavailable,
+          format("The job was not started, because it cannot be saved: {}", why.message)};
 }
 
 }  // namespace
@@ -137,12 +138,12 @@ Result<std::string> Jobs::claim_jid(std::string_view chosen) {
   const std::string latest = master::jid_at(clock_.wall() - std::chrono::seconds(2));
   if (chosen > latest) {
     return Error{ErrorKind::invocation,
-                 format("The jid {} is not of the past: expected {} at most.", chosen, latest)};
+                 format("The jid {} is too new: expected a time in the past, at most {}.", chosen, latest)};
   }
   const Result<bool> is_free = cache().prep_jid(chosen);
   if (!is_free) return is_free.error();
   if (*is_free) return std::string(chosen);
-  return Error{ErrorKind::invocation, format("The jid {} is taken by an earlier job.", chosen)};
+  return Error{ErrorKind::invocation, format("The jid {} is already used by an earlier job.", chosen)};
 }
 
 Result<void> Jobs::check_returners(std::string_view ret) const {
@@ -226,8 +227,7 @@ Result<void> Jobs::start(const std::shared_ptr<RunningJob>& job, returner::Durab
   const std::size_t bytes = bytes_of(load);
   if (queued_bytes_.fetch_add(bytes) + bytes > max_queued_bytes_) {
     queued_bytes_ -= bytes;
-    return Error{ErrorKind::unavailable,
-                 "The jobs that run or wait are too large (max_queued_bytes). Try again later."};
+    return Error{ErrorKind::unavailable, "The running and waiting jobs are too large. Try again later."};
   }
   // The job is added to the table before it runs. If this process is killed, another process finds the job in
   // the table and records the end of the job.

@@ -19,7 +19,7 @@ struct CmdResult {
 std::string text_of(std::string text, bool is_cut, const CmdProgram& cmd) {
   // Strips the same ASCII characters as Python's rstrip().
   if (cmd.strip_end) text.resize(text.find_last_not_of(" \t\n\v\f\r\x1c\x1d\x1e\x1f") + 1);
-  if (is_cut) text += format("\n[Cut here: there is more than {} bytes.]", cmd.program.output_limit);
+  if (is_cut) text += format("\n[Output truncated: it has more than {} bytes.]", cmd.program.output_limit);
   return text;
 }
 
@@ -166,7 +166,8 @@ constexpr std::string_view kRules =
     "``timeout`` is in seconds; ``runas`` and ``group`` need a process that runs as root.";
 
 constexpr std::string_view kCodeRules =
-    "``args`` is an argument of the program, or a list of them. All that ``cmd.run_all`` takes may follow.";
+    "``args`` is an argument of the program, or a list of them. All arguments of ``cmd.run_all`` are "
+    "accepted too.";
 
 constexpr Function kFunctions[] = {
     {"cmd.exec_code(lang, code, cwd=None, args=None, **kwargs)", kCodeRules, exec_code<show_output>,
@@ -210,7 +211,7 @@ constexpr Function kFunctions[] = {
      "success_stderr=None, **kwargs)",
      "As ``cmd.run`` with ``python_shell=True``: a shell runs ``cmd``.", shell, "'ls /tmp | wc -l'", false},
     {"cmd.which(cmd)", "Return the path of a program, or ``None``.", which_function, "cat"},
-    {"cmd.which_bin(cmds)", "Return the path of the first program that is there, or ``None``.", which_bin,
+    {"cmd.which_bin(cmds)", "Return the path of the first program that exists, or ``None``.", which_bin,
      "'[pip3, pip]'"},
 };
 

@@ -17,10 +17,10 @@ constexpr struct {
   std::string_view name;
   std::string_view reason;
 } kUnsupported[] = {
-    {"template", "commands are run as they are, nothing is rendered"},
+    {"template", "commands are not rendered"},
     {"log_callback", "it is for callers in Python"},
-    {"use_vt", "there is no terminal"},
-    {"bg", "use the client local_async, whose job can be found again and ended"},
+    {"use_vt", "commands run without a terminal"},
+    {"bg", "use the client local_async; its job can be looked up and ended"},
     {"password", "it is for Windows"},
     {"encoded_cmd", "it is for PowerShell"},
 };
@@ -69,7 +69,7 @@ std::optional<Raised> add_variables(const JsonValue& env, StringMap& variables) 
   for (const JsonValue& object : objects) {
     if (!object.is(JsonValue::Kind::object)) {
       return Raised::invocation_error(
-          format("env has to be a dictionary, or a list of such; found {}.", object.python_repr()));
+          format("env must be a dictionary or a list of dictionaries; found {}.", object.python_repr()));
     }
     for (const auto& [name, value] : object.members()) {
       if (name.empty() || name.find('=') != std::string_view::npos) {
@@ -146,8 +146,7 @@ std::variant<CmdProgram, Raised> CmdParser::parse() {
 
 CmdParser::Problem CmdParser::check_support() {
   for (const auto& [name, value] : options_) {
-    if (!is_cmd_option(name))
-      return Raised::invocation_error(format("The argument '{}' is not known here.", name));
+    if (!is_cmd_option(name)) return Raised::invocation_error(format("Unknown argument '{}'.", name));
   }
   for (const auto& [name, reason] : kUnsupported) {
     if (flag(name))
@@ -191,7 +190,7 @@ CmdParser::Problem CmdParser::parse_identity() {
   if (::geteuid() == 0 || !identity || !is_here_) return std::nullopt;
   if (identity->uid == ::geteuid() && identity->gid == ::getegid()) return std::nullopt;
   return Raised::command_error(
-      "The arguments runas and group need a process that runs as root, which this one does not.");
+      "The arguments runas and group need a process that runs as root; this process does not run as root.");
 }
 
 CmdParser::Problem CmdParser::parse_folder() {
@@ -261,7 +260,7 @@ CmdParser::Problem CmdParser::parse_timeout() {
       timeout.is(JsonValue::Kind::boolean) ? std::optional(1.0) : timeout.number();
   if (!seconds) {
     return Raised::invocation_error(
-        format("timeout must be a number of seconds, found {}.", timeout.python_repr()));
+        format("timeout must be a number of seconds; found {}.", timeout.python_repr()));
   }
   program_.time_limit = std::chrono::milliseconds(std::llround(std::clamp(*seconds, 0.0, kLongest) * 1000));
   return std::nullopt;

@@ -22,7 +22,8 @@ std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<J
   }
   if (!key.is(JsonValue::Kind::string)) {
     return Raised::invocation_error(
-        format("a key is a text such as 'pkg:apache' or a list of such, found {}", key.python_repr()));
+        format("key: found {}, expected a string such as 'pkg:apache' or a list of such strings",
+               key.python_repr()));
   }
   if (!delimiter) return split(key.text(), ":");
   if (delimiter->is(JsonValue::Kind::null)) return split_words(key.text());
@@ -30,7 +31,7 @@ std::variant<Steps, Raised> steps_of(const JsonValue& key, const std::optional<J
     return split(key.text(), delimiter->text());
   }
   return Raised::invocation_error(
-      format("delimiter is a text that is not empty, or null; found {}", delimiter->python_repr()));
+      format("delimiter: found {}, expected a non-empty string or null", delimiter->python_repr()));
 }
 
 /// Looks up a key, as salt.utils.data.traverse_dict_and_list does. Finds nothing if `key` is a number or a
@@ -74,7 +75,7 @@ std::optional<JsonValue> keyword(const Call& call, std::string_view name) {
 std::optional<Raised> check_name(const JsonValue& name) {
   if (!name.is(JsonValue::Kind::array) && !name.is(JsonValue::Kind::object)) return std::nullopt;
   return Raised::invocation_error(
-      format("a name is a text such as 'pkg:apache', found {}", name.python_repr()));
+      format("name: found {}, expected a string such as 'pkg:apache'", name.python_repr()));
 }
 
 /// Returns an object with the values of the keys that the call's arguments name. As in Python's `json.dumps`,
@@ -97,7 +98,8 @@ Reply named_items(const Call& call, const JsonValue& data, const Write& write) {
     if (!value) value = keyword(call, "default");
     writer.key(name);
     value ? write(writer, name, *value) : (void)writer.string("");
-    if (text.size() > kMaxSize) return Raised::invocation_error("The default is too long for so many keys");
+    if (text.size() > kMaxSize)
+      return Raised::invocation_error("The result is too large: shorten 'default' or name fewer keys");
   }
   writer.end_object();
   return Returned{Json::trusted(std::move(text))};
@@ -307,32 +309,34 @@ Reply config_get(const Call& call) {
 }
 
 constexpr std::string_view kGrainsGet =
-    "Return a grain, or ``default`` where there is none. ``pkg:apache`` is the member ``apache`` of the\n"
-    "grain ``pkg``; ``delimiter`` may stand for the colon.";
+    "Return a grain, or ``default`` if the minion does not have the grain. ``pkg:apache`` is the member\n"
+    "``apache`` of the grain ``pkg``; ``delimiter`` sets another separator than the colon.";
 
 constexpr std::string_view kPillarGet =
-    "Return a value of the pillar, or ``default`` where there is none. ``pkg:apache`` is the member\n"
-    "``apache`` of ``pkg``; ``delimiter`` may stand for the colon. With ``merge``, a map or list is laid "
-    "over\n"
-    "``default``.";
+    "Return a value of the pillar, or ``default`` if the pillar does not have the key. ``pkg:apache`` is "
+    "the\n"
+    "member ``apache`` of ``pkg``; ``delimiter`` sets another separator than the colon. With ``merge``, a\n"
+    "map or list is merged into ``default``.";
 
 constexpr Function kFunctions[] = {
     {"config.get(key, default='', delimiter=':', merge=None, omit_opts=False, omit_pillar=False, "
      "omit_master=False, omit_grains=False)",
-     "Return a value out of the minion's options, grains, pillar, or the pillar's ``master``:\n"
-     "the first that has it, or, with ``merge`` (``recurse``, ``overwrite``), all laid together.",
+     "Return a value from the minion's options, grains, pillar, or the pillar's ``master``. The first of\n"
+     "these that has the key counts. With ``merge`` (``recurse``, ``overwrite``), all values are merged.",
      config_get, "pkg:apache\nlxc.container_profile:centos merge=recurse"},
-    {"grains.equals(key, value)", "Return whether a grain is this value, both as text.", equals, "os Debian"},
+    {"grains.equals(key, value)", "Return whether a grain equals this value, compared as strings.", equals,
+     "os Debian"},
     {"grains.fetch = get(key, default='', delimiter=':', ordered=True)", kGrainsGet, grains_get,
      "pkg:apache"},
     {"grains.get(key, default='', delimiter=':', ordered=True)", kGrainsGet, grains_get,
      "pkg:apache\n'abc::def|ghi' delimiter='|'"},
-    {"grains.has_value(key)", "Return whether there is such a grain.", has_value, "pkg:apache"},
+    {"grains.has_value(key)", "Return whether the minion has this grain.", has_value, "pkg:apache"},
     {"grains.item(*args, **kwargs)",
-     "Return the named grains. With ``sanitize``, what tells the host is left out.", grains_item,
+     "Return the named grains. With ``sanitize``, values that identify the host are left out.", grains_item,
      "os osrelease\nhost sanitize=True", true, "nested"},
-    {"grains.items(sanitize=False)", "Return all grains. With ``sanitize``, what tells the host is left out.",
-     grains_items, "\nsanitize=True", true, "nested"},
+    {"grains.items(sanitize=False)",
+     "Return all grains. With ``sanitize``, values that identify the host are left out.", grains_items,
+     "\nsanitize=True", true, "nested"},
     {"grains.ls()", "Return the names of all grains.", grains_ls},
     {"pillar.data(*args, **kwargs)", "The same as ``pillar.items``.", pillar_items},
     {"pillar.fetch = get(key, default='', merge=False, merge_nested_lists=None, delimiter=':', "
@@ -342,15 +346,14 @@ constexpr Function kFunctions[] = {
      "saltenv=None)",
      kPillarGet, pillar_get, "pkg:apache\n'abc::def|ghi' delimiter='|'"},
     {"pillar.item(*args, **kwargs)",
-     "Return the named values of the pillar, empty where there are none, or ``default``.", pillar_item,
+     "Return the named values of the pillar. A missing value is ``default``, or empty.", pillar_item,
      "foo\nfoo:bar baz"},
     {"pillar.items(*args, **kwargs)", "Return the whole pillar, or the named values.", pillar_items},
     {"pillar.keys(key, delimiter=':')", "Return the keys of a map in the pillar.", keys, "web:sites"},
     {"pillar.ls(*args)", "Return the keys of the pillar.", pillar_ls},
     {"pillar.obfuscate(*args, **kwargs)",
      "The same as ``pillar.items``, with the name of its type in place of each value.", obfuscate},
-    {"pillar.raw(key=None)", "Return the whole pillar, or what stands under one of its keys.", raw,
-     "\nkey=roles"},
+    {"pillar.raw(key=None)", "Return the whole pillar, or the value of one of its keys.", raw, "\nkey=roles"},
 };
 
 }  // namespace

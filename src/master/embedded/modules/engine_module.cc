@@ -91,8 +91,10 @@ Reply signal_job(const Call& call) {
   const std::int64_t signal = std::get<std::int64_t>(number);
   constexpr std::array<std::int64_t, 5> kEnding = {SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGTERM};
   if (std::find(kEnding.begin(), kEnding.end(), signal) != kEnding.end()) return signal_one(call, signal);
-  return Raised::invocation_error(format(
-      "signal {} cannot be sent to a job, which is a thread here; 1, 2, 3, 9 and 15 ask it to stop", signal));
+  return Raised::invocation_error(
+      format("signal {} cannot be sent to a job, because jobs are threads here; accepted are 1, 2, 3, 9 and "
+             "15, which ask the job to stop",
+             signal));
 }
 
 using Functions = std::vector<const LoadedFunction*>;
@@ -138,7 +140,7 @@ Reply with_found(const Call& call, const std::vector<JsonValue>& names,
   for (const JsonValue& name : names) {
     if (!name.is(JsonValue::Kind::string)) {
       return Raised::invocation_error(
-          format("modules and functions are named by texts, found {}", name.python_repr()));
+          format("name of a module or function: found {}, expected a string", name.python_repr()));
     }
     const Functions more = by_name(modules, name.text());
     functions.insert(functions.end(), more.begin(), more.end());
@@ -181,18 +183,18 @@ Reply argspec(const Call& call) {
 }
 
 constexpr std::string_view kStops =
-    "Ask a job to stop on the minion. A function that takes long ends soon after, with its commands, and\n"
-    "returns that it was terminated. Jobs here are threads, so all signals do the same.";
+    "Ask a job to stop on the minion. A long function and its commands end soon afterwards, and the\n"
+    "return says that the job was terminated. Jobs here are threads, so all signals do the same.";
 
 constexpr std::string_view kStopsAll = "Ask all jobs that run on the minion to stop.";
 
 // Functions of `sys` are not quick, because they may start Python.
 constexpr Function kFunctions[] = {
     {"saltutil.find_job(jid)",
-     "Return what is known about a job that runs on the minion; nothing where it does not.", find_job,
-     "20260503150049487736"},
-    {"saltutil.is_running(fun)",
-     "Return the jobs that run on the minion now and whose function matches a glob.", is_running, "'cmd.*'"},
+     "Return information about a job that runs on the minion, or an empty map if the job does not run.",
+     find_job, "20260503150049487736"},
+    {"saltutil.is_running(fun)", "Return the running jobs of the minion whose function matches a glob.",
+     is_running, "'cmd.*'"},
     {"saltutil.kill_all_jobs()", kStopsAll, signal_all<SIGKILL>},
     {"saltutil.kill_job(jid)", kStops, signal_one<SIGKILL>, "20260503150049487736"},
     {"saltutil.running()", "Return the jobs that run on the minion now.", running},
@@ -200,17 +202,18 @@ constexpr Function kFunctions[] = {
     {"saltutil.term_all_jobs()", kStopsAll, signal_all<SIGTERM>},
     {"saltutil.term_job(jid)", kStops, signal_one<SIGTERM>, "20260503150049487736"},
     {"sys.argspec(module='')",
-     "Return which arguments the functions of a module take, or those that a pattern matches.", argspec,
-     "test.ping\nsys\n'grains.*'", false},
+     "Return the arguments of the functions of a module, or of the functions that a pattern matches.",
+     argspec, "test.ping\nsys\n'grains.*'", false},
     {"sys.doc(*args)",
-     "Return the documentation of all functions, or of those that are named: by module, by function\n"
-     "or by a pattern.",
+     "Return the documentation of all functions, or of the functions that a module name, a function name\n"
+     "or a pattern selects.",
      doc, "\nsys\ntest.ping grains.get\n'sys.list_*'", false},
     {"sys.list_functions(*args, **kwargs)",
-     "Return the names of all functions, or of those in the named modules, or that a pattern matches.",
+     "Return the names of all functions, or of the functions in the named modules, or of the functions that\n"
+     "a pattern matches.",
      list_functions, "\nsys grains\n'sys.list_*'", false},
     {"sys.list_modules(*args)",
-     "Return the names of all modules, or of those that are named or that a pattern matches.", list_modules,
+     "Return the names of all modules, or of the modules that a name or a pattern selects.", list_modules,
      "\n's*'", false},
 };
 

@@ -157,7 +157,8 @@ bool Modules::add_from_folder(LoadedFunction function, std::string_view path) {
   const std::string name = function.name;
   if (add_to(functions_, std::move(function))) return true;
   log::warning(
-      format("rest_fcgi: embedded: module_dirs: {} of {} is left out: an earlier file has it", name, path));
+      format("rest_fcgi: embedded: module_dirs: {} of {} is left out: an earlier file has this function",
+             name, path));
   return false;
 }
 

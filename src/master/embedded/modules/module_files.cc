@@ -187,7 +187,7 @@ Reply run_script(const std::string& name, const std::string& path, const ScriptS
   JsonDocument document;
   Result<void> parsed = document.parse(output);
   if (!parsed) parsed = document.parse(repaired(output));
-  if (!parsed) return failed(format("{} printed text that is no JSON value", what), parsed.error().message);
+  if (!parsed) return failed(format("{} printed text that is not JSON", what), parsed.error().message);
   return Returned{document.root().json()};
 }
 
@@ -311,7 +311,7 @@ Result<std::vector<ModuleFolder>> read_module_folders(const ModuleOptions& optio
     if (!folder) return std::move(folder).error();
     std::erase_if(folder->python, [&seen](const PythonFile& file) {
       const auto [first, is_new] = seen.emplace(file.module, file.path);
-      if (!is_new) log_left_out(file.path, format("{} has this module", first->second));
+      if (!is_new) log_left_out(file.path, format("{} already has this module", first->second));
       return !is_new;
     });
     folders.push_back(*std::move(folder));

@@ -106,7 +106,7 @@ JsonDocument read_minion_options() {
   JsonDocument options;
   const Result<void> parsed = options.parse(read_text(path).value_or(""));
   if (!parsed)
-    log::warning(format("{}: the options of minions cannot be read: {}", path, parsed.error().message));
+    log::warning(format("{}: cannot read the options of minions: {}", path, parsed.error().message));
   return options;
 }
 

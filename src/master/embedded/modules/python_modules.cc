@@ -98,7 +98,8 @@ class PythonRunner::LoaderOutput {
 
  private:
   Reply call(const std::string& fun, const JsonValue& request) const {
-    if (context_ == nullptr) return Raised::command_error("No function is called while modules are loaded.");
+    if (context_ == nullptr)
+      return Raised::command_error("Functions cannot be called while modules are loaded.");
     const LoadedFunction* function = context_->engine.modules.find(fun);
     if (function == nullptr) return Raised{Raised::Kind::unavailable, "", fun};
     std::vector<JsonValue> args;
@@ -174,7 +175,7 @@ Result<void> PythonRunner::check() const {
   return Error{
       ErrorKind::configuration,
       format("{}: found {}, expected a Python 3.9 or newer: {}", options_.python_key, options_.python,
-             ended->errors.empty() ? "it does not answer as one" : stripped(ended->errors))};
+             ended->errors.empty() ? "it does not answer like a Python" : stripped(ended->errors))};
 }
 
 PythonIndex PythonRunner::index(const std::vector<PythonFile>& files) const {
@@ -268,7 +269,7 @@ Reply PythonRunner::call(const Context& context, const std::string& path, const 
   const std::string what = format("The function {}", fun);
   if (auto failure = failure_of(what, *ended, settings_)) return *std::move(failure);
   if (output.last() == nullptr) {
-    return failed(format("{} ended its process without an answer", what), ended->errors);
+    return failed(format("{} ended its process without a return", what), ended->errors);
   }
   log_errors(fun, *ended);
   return reply_of(output.last()->root());

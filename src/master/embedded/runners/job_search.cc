@@ -22,7 +22,7 @@ constexpr std::size_t kMaxPage = 1024;
 constexpr std::size_t kMaxGlobs = 100;
 constexpr std::size_t kMaxText = 4096;  // The largest size in bytes of a glob and of a compared text.
 constexpr std::int64_t kMaxJobs = 1'000'000;
-constexpr const char* kNarrower = "'limit', 'after', 'before', 'start_time' and 'end_time' narrow it";
+constexpr const char* kNarrower = "narrow it with 'limit', 'after', 'before', 'start_time' or 'end_time'";
 
 using Globs = std::vector<std::string>;
 
@@ -49,8 +49,9 @@ class JobFilter {
       *globs = texts_in(given[name]);
       const auto is_long = [](const std::string& glob) { return glob.size() > kMaxText; };
       if ((*globs)->size() > kMaxGlobs || std::any_of((*globs)->begin(), (*globs)->end(), is_long)) {
-        return Error{ErrorKind::invocation,
-                     format("{}: expected at most {} patterns of {} bytes", name, kMaxGlobs, kMaxText)};
+        return Error{
+            ErrorKind::invocation,
+            format("{}: expected at most {} patterns of at most {} bytes each", name, kMaxGlobs, kMaxText)};
       }
     }
     return {};

@@ -128,9 +128,10 @@ Result<Json> master(const MasterContext& context, const BoundArguments&) {
 
 constexpr MasterFunction kJobsRunners[] = {
     {"jobs.active(display_progress=False)",
-     "Show the jobs that run on minions now, with where they run and what returned.", active},
-    {"jobs.exit_success(jid, ext_source=None)",
-     "For each minion of a job, show whether it returned something true.", exit_success},
+     "Show the jobs that run on minions now, the minions that run them and the minions that returned.",
+     active},
+    {"jobs.exit_success(jid, ext_source=None)", "Show for each minion of a job whether its return is true.",
+     exit_success},
     {"jobs.last_run(ext_source=None, outputter=None, metadata=None, function=None, target=None, "
      "display_progress=False)",
      "Show the newest job that matches, with its returns; False without a match.", last_run},
@@ -145,7 +146,7 @@ constexpr MasterFunction kJobsRunners[] = {
      "display_progress=False)",
      "List the newest jobs.", list_jobs_filter},
     {"jobs.lookup_jid(jid, ext_source=None, returned=True, missing=False, display_progress=False)",
-     "Show what a job's minions returned.", lookup_jid},
+     "Show the returns of a job.", lookup_jid},
     {"jobs.master()", "List the runners and wheels that run now.", master},
     {"jobs.print_job(jid, ext_source=None)", "Show a job with its returns below its jid.", print_job},
 };

@@ -199,7 +199,7 @@ constexpr std::string_view kNotPresent = "List the minions that are absent: none
 // Several functions of Salt's `manage` have the same result here, because minions are always connected.
 constexpr MasterFunction kRunners[] = {
     {"cache.grains(tgt, tgt_type='glob')", "Show the grains of minions.", cached_grains},
-    {"cache.mine(tgt=None, tgt_type='glob')", "Show the mines of minions: empty.", cached_mine},
+    {"cache.mine(tgt=None, tgt_type='glob')", "Show the mine data of minions, which is empty.", cached_mine},
     {"cache.pillar(tgt=None, tgt_type='glob')", "Show the pillar data of minions.", cached_pillar},
     {"doc.execution()", "Show the documentation of all execution functions.", doc_execution, false},
     {"doc.runner()", "Show the documentation of all runners.", doc_runner},
@@ -232,7 +232,7 @@ constexpr MasterFunction kRunners[] = {
     {"test.arg(*args, **kwargs)", "Return the arguments, without keyword arguments that begin with '__'.",
      arg},
     {"test.get_opts()", "Refused: the configuration holds secrets.", get_opts},
-    {"test.metasyntactic(locality='us')", "Return metasyntactic variables of a place, us or uk.",
+    {"test.metasyntactic(locality='us')", "Return metasyntactic variables of a country, us or uk.",
      metasyntactic},
     {"test.raw_arg(*args, **kwargs)", "Return the arguments.", raw_arg},
     {"test.sleep(s_time=10)", "Sleep, then return True.", sleep, false},

@@ -172,7 +172,7 @@ Result<int> read_key_size(JsonValue given) {
   const auto bits = given.integer();
   if (bits && *bits <= kMax) return static_cast<int>(std::max(*bits, kDefault));
   return Error{ErrorKind::invocation,
-               format("keysize: found {}, expected at most {} bits", given.python_repr(), kMax)};
+               format("keysize: found {}, expected a number of bits, at most {}", given.python_repr(), kMax)};
 }
 
 /// Makes a key pair for a minion and accepts the public key. If the minion has a key and `force` is false,
@@ -218,27 +218,29 @@ Result<Json> connected(const MasterContext& context, const BoundArguments&) {
 constexpr MasterFunction kWheels[] = {
     {"config.values()", "Show the effective options without secrets.", values},
     {"key.accept(match, include_rejected=False, include_denied=False)",
-     "Accept keys; all are accepted already, and those that match are shown.", name_match},
-    {"key.delete(match)", "Remove keys that key.gen_accept made; minions of this process stay accepted.",
+     "Show the keys that match. All keys are accepted already.", name_match},
+    {"key.delete(match)", "Remove keys that key.gen_accept made. Minions of this process stay accepted.",
      delete_keys},
     {"key.finger(match, hash_type=None)",
-     "Show the fingerprints of keys. For minions of this process, which have no keys, that is a digest\n"
-     "of the installation and the id.",
+     "Show the fingerprints of keys. Minions of this process have no keys. Their fingerprint is a digest of\n"
+     "the installation and the id.",
      finger},
     {"key.finger_master(hash_type=None)",
-     "Show the master's fingerprint: a digest of the installation, as there is no key.", finger_master},
+     "Show the master's fingerprint. It is a digest of the installation, because the master has no key.",
+     finger_master},
     {"key.gen_accept(id_, keysize=2048, force=False)",
-     "Make a key pair and accept its public half; nothing where the minion has one, unless force is true.",
+     "Make a key pair and accept its public key. If the minion has a key and force is false, do nothing.",
      gen_accept, false, true},
     {"key.list(match)", "List the minions whose keys have a status: accepted, pre, rejected, denied or all.",
      list},
-    {"key.list_all()", "List the minions by the status of their keys; all count as accepted.", list_all},
-    {"key.master_key_str()", "Show the master's key; it is empty, as there is none.", master_key},
+    {"key.list_all()", "List the minions by the status of their keys. All keys count as accepted.", list_all},
+    {"key.master_key_str()", "Show the master's key. It is empty, because the master has no key.",
+     master_key},
     {"key.name_match(match)", "List the minions whose ids match globs, by the status of their keys.",
      name_match},
-    {"key.print(match)", "Show keys; those of minions of this process are empty, as they need none.", print},
+    {"key.print(match)", "Show keys. Minions of this process need no keys, so their keys are empty.", print},
     {"key.reject(match, include_accepted=False, include_denied=False)",
-     "Reject keys; all stay accepted, and those that match are shown.", name_match},
+     "Show the keys that match. All keys stay accepted.", name_match},
     {"minions.connected()", "List the minions.", connected},
 };
 

@@ -40,7 +40,7 @@ Result<Step> compile_ipcidr(std::string_view text) {
 Result<Step> compile_nodegroup(std::string_view name, const Nodegroups& nodegroups) {
   if (const auto* ids = nodegroups.find(name)) return Step(List{*ids, nodegroups.looks_into_pillar(name)});
   const std::string names = nodegroups.names();
-  return Error{ErrorKind::invocation, names.empty() ? "unknown nodegroup; there are none"
+  return Error{ErrorKind::invocation, names.empty() ? "unknown nodegroup; the configuration has no nodegroups"
                                                     : "unknown nodegroup; nodegroups: " + names};
 }
 

@@ -62,7 +62,7 @@ class Compiler {
                                                  words_.size(), kMaxWords)};
     }
     if (Result<void> parsed = any_of(0); !parsed) return std::move(parsed).error();
-    if (!at_end()) return error("expected 'and' or 'or'; brackets and operators are words of their own");
+    if (!at_end()) return error("expected 'and' or 'or'; write spaces around operators and brackets");
     return std::move(steps_);
   }
 

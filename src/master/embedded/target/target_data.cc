@@ -126,7 +126,7 @@ Result<DataMatcher> DataMatcher::compile(std::string_view expression, std::strin
   const std::size_t levels = ends_of(expression, delimiter).size();
   const std::size_t most = how == How::pcre ? kMaxPcreLevels : kMaxLevels;
   if (levels > most) {
-    return Error{ErrorKind::invocation, format("found {} levels, expected at most {}", levels, most)};
+    return Error{ErrorKind::invocation, format("the key has {} levels, expected at most {}", levels, most)};
   }
   DataMatcher matcher(expression, delimiter, how);
   if (how != How::pcre) return matcher;

@@ -217,7 +217,7 @@ TEST_CASE("output beyond the limit is cut with a note") {
   const std::string text =
       cmd.ret("cmd.run", R"(["head -c 9000000 /dev/zero | tr '\\0' x"])", R"({"python_shell": true})");
   CHECK(text.size() < 8'389'000);
-  CHECK(text.ends_with(R"(xx\n[Cut here: there is more than 8388608 bytes.]")"));
+  CHECK(text.ends_with(R"(xx\n[Output truncated: it has more than 8388608 bytes.]")"));
 }
 
 TEST_CASE("with runas a command has the user's groups, home and login variables") {

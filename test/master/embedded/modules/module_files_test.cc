@@ -79,9 +79,9 @@ TEST_CASE("a script that exits with another status fails with the end of its sta
 TEST_CASE("a script that prints no JSON, or too much, fails") {
   Scripts scripts;
   const master::Return bad = scripts.with("my.fun", "echo hello").run();
-  CHECK(bad.ret.text().starts_with(R"("The script my.fun printed text that is no JSON value: )"));
+  CHECK(bad.ret.text().starts_with(R"("The script my.fun printed text that is not JSON: )"));
   CHECK(bad.retcode == 1);
-  CHECK(scripts.with("my.fun", "echo 1 2").run().ret.text().find("no JSON value") != std::string::npos);
+  CHECK(scripts.with("my.fun", "echo 1 2").run().ret.text().find("not JSON") != std::string::npos);
   check(scripts.with("my.fun", "head -c 9000000 /dev/zero | tr '\\0' 1").run(),
         R"("The script my.fun printed more than 8388608 bytes.")", 1);
 }
