@@ -54,10 +54,10 @@ bool may_see(const EventPermit& permit, const Event& event) {
 }  // namespace
 
 Result<JsonDocument> check_event(std::string_view tag, const Json& data) {
-  if (tag.empty()) return bad_tag("an empty text");
+  if (tag.empty()) return bad_tag("an empty string");
   if (tag.size() > kMaxTag) return bad_tag(format("{} bytes", tag.size()));
   if (std::any_of(tag.begin(), tag.end(), is_control)) return bad_tag("a control character");
-  if (!is_utf8(tag)) return bad_tag("bytes that are no UTF-8");
+  if (!is_utf8(tag)) return bad_tag("bytes that are not UTF-8");
   JsonLimits limits = JsonLimits::none();
   limits.max_depth = kMaxEventDepth;
   JsonDocument document;

@@ -32,7 +32,7 @@ void run_task(const Workers::Task& task, const std::stop_token& stop) {
   try {
     task(stop);
   } catch (const std::exception& exception) {
-    log::error(format("a task in the background failed: {}", exception.what()));
+    log::error(format("a background task failed: {}", exception.what()));
   }
 }
 
@@ -103,9 +103,10 @@ Result<Workers::Reservation> Workers::reserve(std::string_view user, std::size_t
   const std::size_t room = state.limits.threads + state.limits.queued;
   const std::size_t taken = state.busy + state.waiting();
   if (taken > room || count > room - taken) {
-    return unavailable(format(
-        "The server has too much to do: {} function calls run or wait, {} more exceed the limit of {}.",
-        taken, count, room));
+    return unavailable(
+        format("The server is overloaded: {} function calls run or wait, and {} more would exceed the limit "
+               "of {}. Try again later.",
+               taken, count, room));
   }
   state.reserved += count;
   while (state.threads < state.limits.threads && state.threads - state.busy < state.waiting()) {

@@ -33,14 +33,14 @@ TEST_CASE("check_event accepts a tag and an object") {
 }
 
 TEST_CASE("check_event refuses an empty, long or multi-line tag") {
-  CHECK(refusal("").find("found an empty text") != std::string::npos);
+  CHECK(refusal("").find("found an empty string") != std::string::npos);
   CHECK(refusal(std::string(513, 'a')).find("found 513 bytes") != std::string::npos);
   for (const std::string_view tag : {std::string_view("a\nb"), std::string_view("a\r"),
                                      std::string_view("a\0b", 3), std::string_view("\x7F")}) {
     CHECK(refusal(tag).find("found a control character") != std::string::npos);
   }
   for (const char* tag : {"\xFF", "a\xC3", "\xED\xA0\x80", "\x80"}) {
-    CHECK(refusal(tag).find("no UTF-8") != std::string::npos);
+    CHECK(refusal(tag).find("not UTF-8") != std::string::npos);
   }
 }
 

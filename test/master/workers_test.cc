@@ -120,7 +120,7 @@ TEST_CASE("an exception ends only its task") {
   submit(workers, [&](const std::stop_token&) { ran = true; });
   CHECK(workers.close(soon()));
   CHECK(ran);
-  CHECK(log.has("a task in the background failed: no luck"));
+  CHECK(log.has("a background task failed: no luck"));
 }
 
 TEST_CASE("closed workers refuse tasks") {
