@@ -104,11 +104,11 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
   if (settings.engine == config::Engine::salt || !settings.auth.tokens_in_etcd) {
     // A missing store is an error. The service would not read a store that this function makes.
     if (::access(path.c_str(), F_OK) != 0) {
-      return Error{
-          ErrorKind::configuration,
-          format("store: {}: {}, expected the responder's database: set STATE_DIRECTORY as its service does",
-                 path, errno_text()),
-          {}};
+      return Error{ErrorKind::configuration,
+                   format("store: {}: {}; expected the database of the rest_fcgi service. Set "
+                          "STATE_DIRECTORY to the same folder as the service",
+                          path, errno_text()),
+                   {}};
     }
     auto opened = store::Store::open({.path = path});
     if (!opened) return std::move(opened).error();

@@ -100,8 +100,8 @@ void store_ports(const std::vector<gateway::HttpOptions>& http) {
     const int socket = *fd;
     const std::string lines = format("FDSTORE=1\nFDNAME={}\nFDPOLL=0", name_of(*options));
     if (const int sent = ::sd_pid_notify_with_fds(0, 0, lines.c_str(), &socket, 1); sent < 0) {
-      log::warning(
-          format("port {}: systemd does not keep it open during a restart: {}", *port, errno_text(-sent)));
+      log::warning(format("port {}: systemd cannot keep this port open during a restart: {}", *port,
+                          errno_text(-sent)));
     }
   }
 }

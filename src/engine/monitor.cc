@@ -47,7 +47,8 @@ void write_logins(metrics::Writer& writer, const auth::LoginCounts& counts) {
 }
 
 void write_master(metrics::Writer& writer, salt::Runtime& master) {
-  writer.gauge("rest_fcgi_event_bus_joined", "Whether the event bus of the Salt master is joined.",
+  writer.gauge("rest_fcgi_event_bus_joined",
+               "Whether rest_fcgi is connected to the event bus of the Salt master.",
                master.check_event_bus() ? 1 : 0);
   const salt::RequestStatistics numbers = master.statistics();
   writer.metric(metrics::Type::gauge, "rest_fcgi_master_connections", "Connections to the Salt master.");

@@ -184,7 +184,7 @@ EventCounter::EventCounter(std::shared_ptr<master::Master> master, std::shared_p
   if (started) {
     thread_ = *std::move(started);
   } else {
-    log::error("metrics about events are off: " + started.error().message);
+    log::error("metrics: the salt_* metrics are off: " + started.error().message);
   }
 }
 

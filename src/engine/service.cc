@@ -52,7 +52,7 @@ Result<UniqueFd> connect_to(const gateway::HttpOptions& port) {
   const int error = ::getaddrinfo(port.host.c_str(), std::to_string(port.port).c_str(), &hints, &found);
   if (error != 0) return unreachable(port, ::gai_strerror(error));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
-  std::string why = "it has no address";
+  std::string why = "the host name has no address";
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     UniqueFd fd = new_socket(one->ai_family);
     if (::connect(fd.get(), one->ai_addr, one->ai_addrlen) == 0) return fd;
@@ -92,7 +92,7 @@ Result<Readiness> ask_readiness(const gateway::HttpOptions& port) {
   }
   const std::size_t body = reply.find("\r\n\r\n");
   if (!reply.starts_with("HTTP/1.1 ") || body == std::string::npos)
-    return unreachable(port, "it sent no HTTP reply");
+    return unreachable(port, "the reply is not an HTTP reply");
   return Readiness{reply.starts_with("HTTP/1.1 200 "), reply.substr(body + 4)};
 }
 
