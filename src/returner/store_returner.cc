@@ -176,7 +176,7 @@ class StoreReturner final : public Returner {
   [[nodiscard]] Result<void> get_jids(const JobQuery& query, const LoadVisitor& visit) const override {
     const JidKeys keys = keys_of(query);
     const auto take = [&](const Row& row) {
-      return !selects(query, jid_of(row.number(0)), row.text(1)) || visit(load_in(row));
+      return !selects(query, jid_of(row.number(0))) || visit(load_in(row));
     };
     return store_->read([&](Connection& from) {
       return from.each(query.newest_first ? kNewestFirst : kOldestFirst, take, keys.least, keys.greatest);

@@ -89,10 +89,9 @@ JidKeys keys_of(const JobQuery& query) noexcept {
   return keys;
 }
 
-bool selects(const JobQuery& query, std::string_view jid, std::string_view fun) {
+bool selects(const JobQuery& query, std::string_view jid) {
   return jid >= query.first && (query.last.empty() || jid <= query.last) &&
-         (query.after.empty() || jid > query.after) && (query.before.empty() || jid < query.before) &&
-         (query.fun.empty() || fun == Json::string(query.fun).text());
+         (query.after.empty() || jid > query.after) && (query.before.empty() || jid < query.before);
 }
 
 void add_minions(std::vector<std::string>& minions, const std::vector<std::string>& more) {

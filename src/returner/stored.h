@@ -45,7 +45,7 @@ struct JidKeys {
 [[nodiscard]] JidKeys keys_of(const JobQuery& query) noexcept;
 
 /// Returns whether a query selects the job. The jid can be any text, even one that `key_of` refuses.
-[[nodiscard]] bool selects(const JobQuery& query, std::string_view jid, std::string_view fun);
+[[nodiscard]] bool selects(const JobQuery& query, std::string_view jid);
 
 /// Inserts minions into a sorted list, without duplicates.
 void add_minions(std::vector<std::string>& minions, const std::vector<std::string>& more);

@@ -67,7 +67,6 @@ struct JobQuery {
   std::string last{};         ///< Selects this jid and smaller jids.
   std::string after{};        ///< Selects only jids that are greater than this jid.
   std::string before{};       ///< Selects only jids that are smaller than this jid.
-  std::string fun{};          ///< Selects only jobs whose only function is this one.
   bool newest_first = false;  ///< Whether the newest job comes first. If false, the oldest job comes first.
 };
 

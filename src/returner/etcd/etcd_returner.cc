@@ -106,7 +106,7 @@ class EtcdReturner : public Returner {
     if (Result<void> flushed = flush_outbox(); !flushed) return flushed;
     const EtcdStore::LoadVisitor visitor = [&](const std::string& jid, const std::string& stored) {
       const auto load = load_in(jid, decoded(stored));
-      return !load || !selects(query, load->jid, load->fun.text()) || visit(*load);
+      return !load || !selects(query, load->jid) || visit(*load);
     };
     const Result<void> walked =
         reading_->walk_loads(layout_, {keys_of(query), query.newest_first, clock_.wall()}, visitor);

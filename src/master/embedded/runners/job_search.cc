@@ -82,17 +82,13 @@ class JobFilter {
 
   void skip_find_job() { skips_find_job_ = true; }
 
-  /// Returns a query for the job cache. The query may select too many jobs, which `passes` then refuses. If
-  /// the only wanted function has no wildcard, the query leaves out jobs with several functions.
+  /// Returns a query for the job cache. The query may select too many jobs, which `passes` then refuses.
   [[nodiscard]] returner::JobQuery query() const {
     returner::JobQuery query;
     if (start_) query.first = master::jid_at(*start_);
     if (end_) query.last = master::jid_at(*end_);
     query.after = after_;
     query.before = before_;
-    const bool is_one = functions_ && functions_->size() == 1;
-    if (is_one && functions_->front().find_first_of("*?[") == std::string::npos)
-      query.fun = functions_->front();
     return query;
   }
 

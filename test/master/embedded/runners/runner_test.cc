@@ -121,6 +121,13 @@ TEST_CASE("jobs.list_jobs lists all jobs, oldest first") {
         format(R"({{"outputter": "x", "data": {}}})", list));
 }
 
+TEST_CASE("jobs.list_jobs finds a job with several functions by one of them") {
+  EmbeddedEngine engine;
+  const std::string jid =
+      published(engine, R"("tgt": "*", "fun": ["test.ping", "test.echo"], "arg": [[], ["x"]])");
+  CHECK(holds(ret(engine, R"("fun": "jobs.list_jobs", "search_function": "test.echo")"), jid));
+}
+
 TEST_CASE("jobs.list_jobs filters by function, target, metadata and time") {
   EmbeddedEngine engine;
   const std::string jid = ping(engine, R"(, "metadata": {"a": {"b": 1}, "c": 2})");
