@@ -41,9 +41,9 @@ def pairs(variables):
     return encoded
 
 
-def stream(kind, content, piece=65535):
+def stream(kind, content):
     """Returns the records of a FastCGI stream. The last record is empty."""
-    cut = [content[at : at + piece] for at in range(0, len(content), piece)]
+    cut = [content[at : at + 65535] for at in range(0, len(content), 65535)]
     return b"".join(record(kind, part) for part in cut) + record(kind)
 
 
