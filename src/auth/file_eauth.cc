@@ -102,8 +102,8 @@ class Users {
     bool is_user = false;
   };
 
-  /// Returns the first entry of a user. For an unknown name, returns the stored password of another user, so
-  /// that the check of an unknown user takes as long as the check of a wrong password.
+  /// Returns the first entry with the user's name. If there is no such entry, `stored` is the stored password
+  /// of another user. The check of an unknown user therefore takes as long as the check of a wrong password.
   [[nodiscard]] Found find(std::string_view username) const;
 
  private:
@@ -159,7 +159,8 @@ Result<Verdict> FileEauth::verify(const Login& login) {
   {
     const auto pass = limiter_->enter(login.remote, login.deadline);
     if (!pass) return pass.error();
-    // `refusals_` counts from here, without the wait for the limiter.
+    // `refusals_` measures the duration of the check from here. The wait for the limiter is not part of this
+    // duration.
     begun = std::chrono::steady_clock::now();
     if (matches_(login.username, login.password, found.stored) && found.is_user) return Verdict{true};
   }

@@ -39,7 +39,7 @@ class LoginGuard {
   /// only if all logins together occupy less than this share. If the process has fewer than five threads,
   /// there is no limit.
   enum class Share {
-    others_check = 7,  ///< The login waits while another thread checks these credentials.
+    others_check = 7,  ///< The login waits while another thread checks the same credentials.
     password = 8,
     token = 9,  ///< The login asks a Salt master to check a token.
   };
@@ -68,7 +68,7 @@ class LoginGuard {
     Attempt(LoginGuard* guard, const Who& who, SteadyTime since) : guard_(guard), who_(who), since_(since) {}
     void leave() noexcept;
 
-    LoginGuard* guard_;  // The guard of this attempt. Null if the settings turn off the limits.
+    LoginGuard* guard_;  // The guard that counts this attempt. Null if the settings turn off the limits.
     Who who_;
     SteadyTime since_;
     KeptThread thread_;

@@ -109,7 +109,7 @@ class GuardedLogins final : public Logins {
   void forget(const Credentials& credentials, const Grant& grant) override;
 
  private:
-  /// The result of a check. One thread makes the check, and other threads with these credentials wait for the
+  /// The result of a check. One thread makes the check. Other threads with the same credentials wait for the
   /// result.
   using Flight = std::promise<Outcome>;
 

@@ -170,8 +170,8 @@ class PamEauth {
   }
 
  private:
-  /// Asks PAM about a login. Sets `asked` to the time at which the helper gets the request. Waiting times
-  /// before `asked` do not depend on the user name, so they need not be hidden.
+  /// Asks PAM about a login. Sets `asked` to the time at which the helper gets the request. The waiting time
+  /// before `asked` does not depend on the user name, so the caller need not hide this time.
   Result<Verdict> ask(const Login& login, SteadyTime& asked) {
     const SteadyTime latest = std::chrono::steady_clock::now() + options_.timeout;
     const auto pass = limiter_.enter(login.remote, std::min(login.deadline, latest));

@@ -103,8 +103,9 @@ class LoginPattern {
   explicit LoginPattern(std::string_view name)
       : name_(name), start_(name.substr(0, name.find_first_of(kSpecial))) {
     if (start_ == name || has_bad_escape(name)) return;
-    // A name such as `a|b|c` is not compiled. Salt adds anchors only to the first and the last branch, so
-    // `matches` could not tell the result. `may_match` then assumes a match.
+    // Salt puts an anchor at each end of the name. In a name with branches such as `a|b|c`, the anchors apply
+    // only to the first and the last branch, but `match_all` would anchor all branches. Such a name is
+    // therefore not compiled, and `may_match` assumes a match.
     const bool has_branches = name.find('|') != std::string_view::npos;
     auto regex = has_branches ? Error{} : compile_python_regex(name);
     is_certain_ = regex.ok();
@@ -118,7 +119,7 @@ class LoginPattern {
   [[nodiscard]] bool matches(std::string_view principal) const {
     return glob_match(name_, principal) || (regex_ && regex_->match_all(principal));
   }
-  /// Returns whether the pattern matches `principal` in Salt, or whether this is uncertain.
+  /// Returns true if the pattern matches `principal` in Salt, or if this is uncertain.
   [[nodiscard]] bool may_match(std::string_view principal) const {
     return matches(principal) || (!is_certain_ && principal.starts_with(start_));
   }

@@ -25,7 +25,7 @@ namespace rest_fcgi::auth {
 
 class RevocationList;
 
-/// The result of a successful check of credentials. All requests with these credentials share it.
+/// The result of a successful check of credentials. All requests with the same credentials share one Grant.
 struct Grant {
   std::string name;
   std::string eauth;
@@ -90,7 +90,8 @@ class Logins {
   [[nodiscard]] virtual Outcome login(const Credentials& credentials, const Check& check, SteadyTime deadline,
                                       std::string_view stamp = {}) = 0;
 
-  /// Checks a password like `login`, but always calls `check`, so that each login gets its own token.
+  /// Checks a password as `login` does, but calls `check` every time. Each login therefore gets a token of
+  /// its own.
   [[nodiscard]] virtual Outcome login_anew(const Credentials& credentials, const Check& check,
                                            SteadyTime deadline) = 0;
 

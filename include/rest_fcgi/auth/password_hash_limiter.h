@@ -56,7 +56,7 @@ class PasswordHashLimiter {
   };
   using Waiters = std::list<Waiter*>;
 
-  // REQUIRES: the caller of a function from `may_enter` to `admit` holds `mutex_`.
+  // REQUIRES: the caller holds `mutex_`. This applies to all functions from `may_enter` to `admit`.
   [[nodiscard]] bool may_enter(const std::string& network) const;
   [[nodiscard]] Waiters::iterator next();
   [[nodiscard]] std::uint64_t round_of(std::string_view network) const;

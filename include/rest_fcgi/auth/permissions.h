@@ -81,7 +81,7 @@ class Permissions {
   Permissions(const Permissions&) = delete;
   Permissions& operator=(const Permissions&) = delete;
 
-  /// Returns whether the user may make all of these calls on the minions that they reach. Returns false if
+  /// Returns whether the user may make all `calls` on the minions that the calls reach. Returns false if
   /// `calls` is empty.
   [[nodiscard]] bool allow_local(const Identity& identity, std::span<const FunctionCall> calls,
                                  const TargetsWithin& within) const;
@@ -90,7 +90,7 @@ class Permissions {
   /// have exactly one dot.
   [[nodiscard]] bool allow_master(const Identity& identity, Form form, const FunctionCall& call) const;
 
-  /// Returns the rules of this user that name the function of the call, in the order of the file. If at least
+  /// Returns the rules of the user that name the function of the call, in the order of the file. If at least
   /// one Finding has the kind `allows`, the call is allowed.
   [[nodiscard]] std::vector<Finding> explain_local(const Subject& subject, const FunctionCall& call,
                                                    const TargetsWithin& within) const;
