@@ -151,7 +151,8 @@ Tried<std::string> Cluster::find_prefix(std::size_t member, Deadline deadline) {
   if (std::string known = members_.prefix(member); !known.empty()) return known;
   Tried<Probed> probed = probe(*transport_, members_.url(member), deadline);
   if (Failure* failure = std::get_if<Failure>(&probed)) {
-    // The caller's request was not sent, because its path needs the prefix.
+    // Without the prefix, the caller's request was not sent. The caller therefore knows that etcd did not
+    // execute the request.
     failure->is_outcome_known = true;
     return std::move(*failure);
   }
@@ -218,7 +219,9 @@ Tried<Token> Cluster::log_in(const std::string& url, Deadline deadline) {
     }
     failure = malformed_reply(url, "found no token");
   }
-  failure.is_outcome_known = true;  // The caller's request was not sent, because it needs the token.
+  // Without a token, the caller's request was not sent. The caller therefore knows that etcd did not execute
+  // the request.
+  failure.is_outcome_known = true;
   return failure;
 }
 

@@ -19,7 +19,7 @@
 /// padding), and integers are strings. Fields that are zero, empty or false are left out.
 namespace rest_fcgi::etcd {
 
-/// Decodes base64. Returns std::nullopt if `text` differs from the output of `append_base64`.
+/// Decodes base64. Returns std::nullopt for a text that `append_base64` cannot have written.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 /// Reads the fields of a message. An absent field is zero, empty or false. `mistake` receives the first

@@ -73,7 +73,7 @@ class Transport {
 
   const Options options_;
   std::mutex mutex_;
-  std::vector<CurlEasy> idle_;  // The member is guarded by `mutex_`.
+  std::vector<CurlEasy> idle_;  // The handles that no exchange uses, guarded by `mutex_`.
 };
 
 /// An HTTP reply that the caller reads while it arrives. Only `read` receives data. An HttpStream is not

@@ -16,7 +16,8 @@ namespace {
 /// A reason why etcd cancels a watch. The client recognizes the reason by its text, because etcd uses one
 /// gRPC code for several reasons.
 struct Reason {
-  std::string_view text;  // A part of the text in etcd's field `cancel_reason`.
+  // The reason applies if the field `cancel_reason` of etcd's reply contains this text.
+  std::string_view text;
   ErrorKind kind;
   RetryAction action;
 };
@@ -82,8 +83,8 @@ std::string watch_body(const WatchRequest& request, std::int64_t start_revision,
            write_bytes(writer, "range_end", request.range_end);
            write_int64(writer, "start_revision", start_revision);
            write_flag(writer, "prev_kv", true);
-           // While no events come, progress notifications increase `next_revision_`, so that compaction does
-           // not overtake the watch.
+           // Progress notifications increase `next_revision_` while no events come. Otherwise etcd could
+           // compact the next revision of a watch without events.
            write_flag(writer, "progress_notify", true);
            write_flag(writer, "fragment", fragment);
            writer.end_object().end_object();

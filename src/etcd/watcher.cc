@@ -68,8 +68,8 @@ class WatchConnection {
   [[nodiscard]] const Cluster::Stream& stream() const noexcept { return stream_; }
 
  private:
-  /// Reads the bytes after the last newline of a stream that has ended. Returns the failure `end` if these
-  /// bytes are not a complete message.
+  /// Reads the bytes after the last newline of a stream. `end` is the failure that ended the stream. Returns
+  /// `end` if the bytes are not a complete message.
   [[nodiscard]] Tried<std::vector<WatchReply>> read_rest(Failure end) {
     const std::string rest = lines_.rest();
     if (rest.empty()) return end;
