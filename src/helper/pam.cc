@@ -276,8 +276,8 @@ class FailureRate {
                    path.c_str(), ::strerror(errno));
   }
 
-  /// Counts a password as wrong before it is checked. Returns false if too many passwords were wrong, so that
-  /// it must not be checked.
+  /// Counts a password as wrong before the check. Returns false if too many passwords were wrong. The caller
+  /// must then not check the password.
   [[nodiscard]] bool enter() {
     bool has_room = false;
     change([&] {

@@ -206,7 +206,8 @@ class Beginning {
     int error = ENOENT;
     for (const std::string& path : candidates_for(order_.argv[0], environment)) {
       ::execve(path.c_str(), arguments.data(), variables.data());
-      // Keeps the error of a path that exists. The program counts as missing only if no path exists.
+      // If one of the paths exists, reports the error of this path. The program counts as missing only if no
+      // path exists.
       if (errno != ENOENT && errno != ENOTDIR) error = errno;
     }
     give_up(StartFailure::Step::program, error);
@@ -306,7 +307,8 @@ void Job::wait_for_something() {
   std::array<pollfd, 3> waited = {
       {{is_closed_ ? -1 : socket_, POLLIN, 0}, {report_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
   if (::poll(waited.data(), waited.size(), milliseconds_to_wait()) <= 0) return;
-  // rest_fcgi sends nothing after the StartOrder, so an event means that rest_fcgi closed its end.
+  // rest_fcgi sends nothing after the StartOrder. An event on the socket therefore means that rest_fcgi
+  // closed its end of the socket or shut it down for writing.
   if (waited[0].revents != 0) {
     is_closed_ = true;
     if (!is_gone_) end(Reply::Kind::stopped);
