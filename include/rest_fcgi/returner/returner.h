@@ -87,8 +87,9 @@ class ClusterListener {
   /// Handles a new job. Any process on any host, or Salt itself, may have stored the load.
   virtual void job(const Load& load) = 0;
 
-  /// Handles a new or changed return. The watch has called `job` for the return's job before, unless the job
-  /// was deleted. If the job was deleted, `load` has only the jid, the function and the arguments.
+  /// Handles a new or changed return. Before that, the watch has passed the load of the return's job to
+  /// `job`, unless the job was deleted. If the job was deleted, `load` has only the jid, the function and the
+  /// arguments.
   virtual void returned(const Load& load, const JobReturn& ret) = 0;
 
   virtual void event(std::string_view tag, const Json& data, std::string_view user) = 0;

@@ -173,7 +173,8 @@ Result<std::vector<JobReturn>> EtcdReturner::get_jid(std::string_view jid) const
   if (!read) return failure(read.error());
   for (auto& [minion, entry] : by_minion) {
     auto& [ret, is_whole] = entry;
-    if (!is_whole) continue;  // A reader with API v2 can see a return before its field `return` is written.
+    // A reader that uses API v2 can see a return before its field `return` is written.
+    if (!is_whole) continue;
     ret.minion = minion;
     returns.push_back(std::move(ret));
   }

@@ -33,7 +33,8 @@ void append_number(std::string& out, std::uint64_t value, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
 }
 
-/// Returns how many bytes hold the length of a msgpack `str` or `bin` with the first byte `first`.
+/// Returns the size in bytes of the length field of a msgpack `str` or `bin`. `first` is the first byte of
+/// the `str` or `bin`.
 std::optional<std::size_t> length_bytes(unsigned char first) {
   switch (first) {
     case 0xd9:
@@ -54,7 +55,7 @@ constexpr std::string_view kMinions = "Minions";
 
 bool parse_stored(JsonDocument& document, std::string_view text) {
   if (document.parse(text, JsonLimits::none())) return true;
-  // Replaces malformed UTF-8 by U+FFFD with `Json::string`, so that the text can be parsed.
+  // `Json::string` replaces malformed UTF-8 by U+FFFD. The result can then be parsed.
   if (!document.parse(Json::string(text).text(), JsonLimits::none())) return false;
   const std::string mended(document.root().text());
   return mended != text && document.parse(mended, JsonLimits::none()).ok();

@@ -24,7 +24,7 @@ constexpr auto kGroupTime = 10ms;   // How long the thread waits for more rows a
 constexpr auto kRowsEvery = 200ms;  // How often the thread looks for rows of other processes.
 constexpr auto kFailurePause = 500ms;
 constexpr auto kFlushTime = 10s;
-constexpr auto kPollTime = 20ms;    // How often `flush` looks whether other processes delivered rows.
+constexpr auto kPollTime = 20ms;    // How often `flush` checks whether other processes delivered rows.
 constexpr auto kLastPassTime = 5s;  // The time limit of the delivery in the destructor.
 constexpr std::int64_t kLeaseTime = microseconds(3s).count();
 

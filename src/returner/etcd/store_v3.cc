@@ -33,7 +33,8 @@ constexpr std::size_t kBytesOfPage = 1024 * 1024;
 constexpr char kAfterSlash = '/' + 1;
 // A jid with `kAfterSuffix` at its end sorts after this jid with any suffix that Salt's `unique_jid` appends.
 constexpr char kAfterSuffix = '~';
-constexpr std::string_view kNext{"\0", 1};  // A key with `kNext` at its end is the next possible key.
+// A key with `kNext` at its end is the next possible key after this key.
+constexpr std::string_view kNext{"\0", 1};
 
 etcd::Deadline read_deadline() {
   return std::chrono::steady_clock::now() + seconds(5);
@@ -60,8 +61,8 @@ RequestOp put(const EtcdPair& pair, std::int64_t lease) {
   return {etcd::PutRequest{.key = pair.key, .value = pair.value, .lease = lease}};
 }
 
-/// Returns a nested transaction that executes `write`. If the key `write.guard` does not exist, etcd executes
-/// the puts.
+/// Returns a nested transaction with the puts of `write`. etcd skips the puts if the condition `write.unless`
+/// is true. If the key `write.guard` does not exist, the condition is false.
 RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
   TxnRequest txn;
   if (write.unless == EtcdWrite::Unless::exists) {
@@ -77,7 +78,7 @@ RequestOp guarded(const EtcdWrite& write, std::int64_t lease) {
 /// A child of a folder: a key or a subfolder.
 struct Child {
   std::string name;
-  std::string next;  ///< The first key that sorts after this child and its keys.
+  std::string next;  ///< The first key after the child key, or after all keys in the child folder.
 };
 
 Child child_in(const std::string& folder, const std::string& key) {
@@ -285,7 +286,7 @@ class LoadWalk {
   }
 
  private:
-  // Maps jids to loads. A load is absent until the walk has read it.
+  // Maps jids to loads. A load is absent if `scan` has found only another key of the job.
   using Loads = std::map<std::string, std::optional<std::string>>;
   /// A part of a time span: the keys from `from` to the last key of the jid `last`.
   struct Part {

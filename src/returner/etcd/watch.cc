@@ -30,7 +30,7 @@ constexpr milliseconds kEventsPause{1000};  // The pause of the thread of EtcdEv
 constexpr milliseconds kLookEvery{1000};    // How often the thread of EtcdEvents looks for listeners.
 
 constexpr milliseconds kSlice{200};  // The longest time until the watch notices that it has to stop.
-// A watch runs at least for this time, even if its listener does not want it.
+// A watch runs at least for this time after its start, even if `ClusterListener::wanted` returns false.
 constexpr seconds kMinimumLife{3};
 constexpr seconds kReconnectTime{2};  // The time limit for a new connection to a busy member of the cluster.
 constexpr seconds kBeginTime{2};
@@ -154,8 +154,8 @@ class EtcdEvents {
     }
   }
 
-  /// Sends the waiting events. After an error, the next call sends these events again. If the listeners
-  /// already got them, they see an unchanged value and ignore it.
+  /// Sends the waiting events. After an error, the next call sends the same events again. A listener that
+  /// already got the events sees the same value again and ignores it.
   [[nodiscard]] Result<void> send() {
     const Result<bool> heard = has_listeners();
     if (!heard) return heard.error();
@@ -316,8 +316,7 @@ class EtcdWatch : public Watch {
     const SteadyTime now = steady_clock::now();
     jobs_.settle(now);
     if (now >= listen_at_ && !ending_) listen();
-    // Pauses after an error. Without the pause, the loop would use a whole CPU, because `next` may return at
-    // once.
+    // `next` may return an error at once. Without this pause, the loop would then use a whole CPU.
     if (failing_ || !lost_.empty()) std::this_thread::sleep_until(until);
   }
 

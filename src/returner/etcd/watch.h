@@ -61,8 +61,8 @@ class EtcdChanges {
                                                                      std::string folder);
 
 /// Turns changes in etcd into jobs and minions' returns, and passes the jobs and returns to a listener. Salt
-/// writes each field of a return to its own key. The listener gets a return when all fields have arrived, or
-/// a second after the last field. A return that arrives before the load of its job waits for the load. Not
+/// writes each field of a return to a separate key. The listener gets a return when all fields have arrived,
+/// or a second after the last field. A return that arrives before the load of its job waits for the load. Not
 /// synchronized.
 class WatchedJobs {
  public:

@@ -77,7 +77,8 @@ void WatchedJobs::settle(SteadyTime now) {
 }
 
 void WatchedJobs::take_load(const std::string& jid, const EtcdChange& change) {
-  // Ignores a change of an existing load: it only got more minions, or a Salt master replaced it by a return.
+  // Ignores a change of a load that already existed. Such a change adds minions to the load, or a Salt master
+  // has replaced the load by a return.
   if (!change.is_new) return;
   std::optional<Load> load = load_in(jid, decoded(change.value));
   if (!load) return;
