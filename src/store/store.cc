@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostIdleReaders = 4;
 constexpr const char* kTouch = "UPDATE meta SET value = value + 1 WHERE name = 'synced'";
-// The length of the write-ahead log in pages after which SQLite has to use the file from its start again.
+// If the write-ahead log has at least this number of pages, `checkpoint` makes SQLite write the log from its
+// beginning again.
 constexpr std::int64_t kLongLog = 32'768;
 
 }  // namespace
@@ -100,7 +101,8 @@ void Store::commit(const std::vector<Write*>& writes) {
       if (!one->result || outcome) outcome = one->result;
     }
   }
-  // A success that changed no row does not show that the database can be written, so it does not count.
+  // A write that succeeds without a changed row does not show that the database can be written. Such a
+  // success is not recorded.
   if (!outcome || connection.total_changes() != changes) note_outcome(outcome);
   if (commit_observer_) commit_observer_(std::chrono::steady_clock::now() - start, is_durable);
 }

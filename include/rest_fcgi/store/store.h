@@ -139,7 +139,8 @@ class Store {
   std::mutex readers_mutex_;
   // The connections that no reader uses, guarded by `readers_mutex_`.
   std::vector<std::unique_ptr<Connection>> idle_readers_;
-  std::uint64_t generation_ = 0;  // How often the database file was opened, guarded by `readers_mutex_`.
+  // The number of times that the database file was opened, guarded by `readers_mutex_`.
+  std::uint64_t generation_ = 0;
 
   std::mutex tasks_mutex_;  // The store holds `tasks_mutex_` while a task runs.
   std::list<Task> tasks_;   // The registered tasks, guarded by `tasks_mutex_`.
