@@ -174,7 +174,7 @@ class TreeBuilder : public YAML::EventHandler {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
     const Size size = size_of(found->second);
-    // Counts the values inside the copied value. `add` counts the copied value.
+    // `size.values` includes the copied value itself, which `add` counts.
     count(mark, size.values - 1);
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {
@@ -297,7 +297,7 @@ class TreeBuilder : public YAML::EventHandler {
   void add_to_map(const YAML::Mark& mark, Open& map, Node node, bool plain) {
     std::vector<Entry>& entries = map.node.entries;
     if (map.expects_value) {
-      // For a missing value, yaml-cpp reports a later line. Uses the line of its key instead.
+      // yaml-cpp reports a missing value at a later line. Uses the position of the value's key instead.
       if (node.is(Kind::null)) node.place = entries.back().place;
       entries.back().value = std::move(node);
     } else {

@@ -43,8 +43,8 @@ const Regex& timestamp_pattern() {
   return pattern;
 }
 
-/// Returns whether the text looks like a number of more than 1000 digits. Such a text gets quotes without a
-/// call of `kind_of_plain`.
+/// Returns whether the text looks like a number of more than 1000 digits. The writer puts such a text in
+/// quotes without a call of `kind_of_plain`.
 bool is_long_number(std::string_view text) {
   constexpr std::size_t kLong = 1000;
   return text.size() > kLong && text.find_first_not_of("0123456789_.", 1) == std::string_view::npos;

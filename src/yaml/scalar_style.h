@@ -19,7 +19,7 @@ struct ScalarLook {
 [[nodiscard]] ScalarLook look_at(std::u32string_view text);
 
 /// Returns the style in which PyYAML writes a text. `is_text_when_plain` is the result of `resolves_to_text`.
-/// The style of a key keeps it on one line.
+/// For a key, the style is one that writes the key on one line.
 [[nodiscard]] Style style_of(const ScalarLook& look, bool is_text_when_plain, bool is_key);
 
 /// Returns whether PyYAML reads the text as a string even if it has no quotes.

@@ -14,7 +14,8 @@
 namespace rest_fcgi::yaml {
 namespace {
 
-constexpr std::size_t kShown = 60;  // A message shows at most this number of bytes of a number.
+// The largest number of bytes of a numeric scalar that an error message shows.
+constexpr std::size_t kShown = 60;
 
 /// Turns a YAML text from the network into JSON, event by event. A tree of the values would need a hundred
 /// times as much memory as the text. Throws Mistake. A Transcriber is not thread-safe.
@@ -78,8 +79,8 @@ class Transcriber {
     }
   }
 
-  /// Records a construct that is valid YAML but that this program refuses. Only the first counts. Reading
-  /// continues, because a syntax error further down takes precedence.
+  /// Records the first construct that is valid YAML but that this program refuses. Reading continues, because
+  /// a syntax error in the rest of the text takes precedence.
   void refuse(const yaml_mark_t& mark, std::string text) {
     if (!refused_) refused_ = Mistake{mark, std::move(text), ErrorKind::invocation};
   }
