@@ -363,7 +363,7 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
   if (!applications) return fail(applications.error(), settings);
   gateway::Options sockets = settings.gateway;
   if (settings.front_ends.metrics) sockets.http.push_back(*settings.front_ends.metrics);
-  // Requests arrive as soon as the sockets are open, so the applications are made before.
+  // Requests arrive as soon as the sockets are open, so the applications are made before the sockets.
   engine::drop_stale_ports(sockets.http);
   auto gateway = gateway::Gateway::open(sockets);
   if (!gateway) return fail(with_hint(gateway.error(), settings), settings);

@@ -41,8 +41,8 @@ Result<std::shared_ptr<master::Master>> make_salt_master(const config::Settings&
   return recording::make_master(*std::move(master), salt.recorder);
 }
 
-/// Reserves ?2 microseconds for job ids, after the last reserved range and not before the time ?1. Ignores a
-/// stored value more than an hour after ?1. The clock was then set back.
+/// Reserves ?2 microseconds for job ids, after the last reserved range and not before the time ?1. If the
+/// stored value is more than an hour after ?1, the clock was set back, and the stored value is ignored.
 constexpr const char* kReserveJids =
     "INSERT INTO meta (name, value) VALUES ('jid', ?1 + ?2) ON CONFLICT DO UPDATE SET value = ?2 +"
     " CASE WHEN value > ?1 + 3600000000 THEN ?1 ELSE max(value, ?1) END RETURNING value - ?2";
@@ -102,7 +102,8 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
   const std::string& path = settings.store.path;
   std::shared_ptr<store::Store> store;
   if (settings.engine == config::Engine::salt || !settings.auth.tokens_in_etcd) {
-    // A missing store is an error. The service would not read a store that this function makes.
+    // If the store does not exist, `path` is not the path that the service uses. A new store would therefore
+    // have no effect.
     if (::access(path.c_str(), F_OK) != 0) {
       return Error{ErrorKind::configuration,
                    format("store: {}: {}; expected the database of the rest_fcgi service. Set "
