@@ -48,8 +48,9 @@ def call(config, request):
     import salt.client.ssh.client
     import salt.config
 
-    # With its functions `_expand_target` and `_update_targets`, Salt accepts a host outside the roster as a target and logs in to
-    # it with the master's key. Without them, a target matches only hosts of the roster.
+    # Replaces two functions of Salt by functions that do nothing. With Salt's functions, a host outside the roster could be a
+    # target, and Salt would log in to this host with the master's key. After the replacement, a target matches only hosts of
+    # the roster.
     salt.client.ssh.SSH._expand_target = lambda self: None
     salt.client.ssh.SSH._update_targets = lambda self: None
     opts = salt.config.api_config(config)
