@@ -21,8 +21,8 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Returns a different deadline at each call. With an equal deadline, the authenticator would not check the
-/// same credentials again.
+/// Returns a different deadline at each call. Calls with the same deadline belong to one request, in which
+/// the authenticator checks equal credentials only once.
 SteadyTime request_end() {
   static std::atomic<int> requests = 0;
   return SteadyTime() + std::chrono::hours(24 * 365) + std::chrono::microseconds(++requests);

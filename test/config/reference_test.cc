@@ -100,7 +100,7 @@ TEST_CASE("the examples of the pages are accepted") {
          at = page.find("```yaml\n", at + 1)) {
       const std::string example = page.substr(at + 8, page.find("```", at + 8) - at - 8);
       CAPTURE(example);
-      // Skips an example with a Python interpreter, which this host may lack.
+      // Skips an example that names a Python interpreter, because this host may lack the interpreter.
       if (example.find("python:") == std::string::npos) CHECK(error_of(example) == "");
       ++examples;
     }

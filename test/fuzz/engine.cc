@@ -54,8 +54,8 @@ void try_targets(std::string_view text, std::string_view delimiter, const embedd
     require(does == matcher->matches(minion), "a target matches now and then");
     if (target.type != lowstate::TargetType::compound) continue;
     const std::string bracketed = "( " + std::string(text) + " )";
-    // The checks below add brackets and words. With them, the expression can exceed the limits of the
-    // matcher, and is then skipped.
+    // The checks below put the expression in brackets and add words to it. If the longer expression exceeds
+    // the limits of the matcher, the checks are skipped.
     if (!TargetMatcher::compile(embedded::compound_target(bracketed + " or a or a"), {})) continue;
     require(matches(bracketed, minion) == does, "brackets change a target");
     require(matches("not " + bracketed, minion) != does, "what is not so is so");

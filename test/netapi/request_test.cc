@@ -18,7 +18,8 @@ Target target_with(const std::vector<std::pair<std::string, std::string>>& varia
   for (const auto& [name, value] : variables) environ.set(name, value);
   auto target = read_target(environ);
   REQUIRE(target);
-  // `method` would point into `environ`, which is destroyed when this function returns.
+  // `method` points into `environ`, which is destroyed when this function returns. Clears `method` for this
+  // reason.
   target->method = {};
   return *std::move(target);
 }

@@ -35,7 +35,7 @@ struct Cache {
   Returner& operator*() const { return *cache; }
 };
 
-// These caches delete old jobs. The caches in etcd leave the deletion to the cluster.
+// The caches in KEEPERS delete old jobs. The caches in etcd leave the deletion to the cluster.
 #define KEEPERS Cache<InMemory>, Cache<InFile>
 #define CACHES KEEPERS, Cache<InFakeEtcd>, Cache<InEtcd<false>>, Cache<InEtcd<true>>
 

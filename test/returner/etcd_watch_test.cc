@@ -92,7 +92,8 @@ TEST_CASE("all hosts get jobs and returns of one host, in order and once") {
   for (int number = 0; number < 100; ++number) one.run(number);
   check_all(two.heard, 100);
   check_all(three.heard, 100);
-  // `save_minions` does not announce a job again. A return of a job from before `start` comes with its load.
+  // `save_minions` does not announce a job a second time. The return below belongs to a job that ran before
+  // `start`, and the listener gets it with the load of this job.
   REQUIRE(one.cache->save_minions(jid_number(3), {"m1", "m2"}));
   REQUIRE(one.cache->returner(jid_number(1000), return_of("m7", "y")));
   CHECK(line(two.heard, 201) == "ret " + jid_number(1000) + " \"test.ping\" fred m7 \"y\"");
@@ -137,7 +138,7 @@ TEST_CASE("an event goes to all other listeners once") {
     return client->range({.key = prefix, .range_end = etcd::prefix_end(prefix)}, watch_deadline())
         ->kvs.size();
   };
-  // While no other host listens, the watch writes no keys.
+  // While no other host has a listener, the watch writes no events to etcd.
   one.start();
   one.watch->publish("nobody/hears", Json::trusted(R"({"a": 1})"), "");
   std::this_thread::sleep_for(milliseconds(1000));

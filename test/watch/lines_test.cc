@@ -68,7 +68,7 @@ TEST_CASE("only events whose tag matches the glob are shown") {
 }
 
 TEST_CASE("control characters do not reach the terminal") {
-  // ESC, DEL, U+009B (CSI) and U+202E (right-to-left override)
+  // The event contains ESC, DEL, U+009B (CSI) and U+202E (right-to-left override).
   const std::string event =
       "{\"tag\": \"t\\u001b[2J\", \"data\": {\"fun\": \"a\\u0007\x7f\xC2\x9B\xE2\x80\xAE\", \"id\": "
       "\"\xC3\xA9\"}}";

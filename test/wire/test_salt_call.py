@@ -44,7 +44,8 @@ def cases_of_test():
     for fun in ("ping", "true", "false"):
         yield Case(f"test.{fun}")
     yield Case("test.echo", "grün ☃")
-    # Functions with **kwargs also get keywords about the job. These keywords differ, so only common keys are compared.
+    # Functions with **kwargs also get keywords about the job. Salt and rest_fcgi give different keywords of this kind, so only the
+    # common keys are compared.
     for fun in ("arg", "arg_repr", "arg_type"):
         yield Case(f"test.{fun}", 1, "two", None, 3.5, [1], txt="hello", how=COMMON)
     yield Case("test.kwarg", txt="hello", how=COMMON)

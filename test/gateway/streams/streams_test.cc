@@ -367,7 +367,7 @@ TEST_CASE("close ends all streams, and streams that are added later") {
 TEST_CASE("a thousand streams send all events in order while other streams open and close") {
   const auto source = FeedSource::make();
   REQUIRE(eventually([] { return stream_threads() == 0; }));
-  front_end_context();  // This call opens the descriptors of the io_context.
+  front_end_context();  // Opens the descriptors of the io_context before the test counts open descriptors.
   const auto before = open_files();
   {
     Streams streams(quick_limits());

@@ -226,7 +226,8 @@ TEST_CASE("with inline_login an ssh call checks the password with the master") {
   static_cast<void>(world.permit(kCall));
   static_cast<void>(world.permit(kCall));
   CHECK(world.loads("mk_token").empty());
-  // Each `publish` only checks the password, with the function `saltutil.find_job` for no minion.
+  // Each `publish` only asks the master to check the password. The load names the function
+  // `saltutil.find_job` and no minion.
   CHECK(world.loads("publish").size() == 2);
 }
 

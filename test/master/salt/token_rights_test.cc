@@ -14,8 +14,8 @@ using test::SaltWorld;
 
 namespace {
 
-/// Makes the master put these permissions into its tokens, as with `keep_acl_in_token`. The password `wrong`
-/// gets no token.
+/// Makes the master put `rights` into its tokens, as with `keep_acl_in_token`. The password `wrong` gets no
+/// token.
 void keep_rights(SaltWorld& world, const std::string& rights) {
   const std::string token = format(
       R"({{"token": "{:064x}", "name": "fred", "eauth": "pam", "start": 1.5, "expire": 9999999999.5, "auth_list": {}}})",

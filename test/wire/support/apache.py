@@ -29,7 +29,8 @@ LogLevel info
 ServerName localhost
 Mutex file:{dir} default
 {modules}
-# No child is ended as one too many: it may have taken a connection that it then closes without an answer.
+# The limit is high, so that Apache ends no child process because too many are idle. Such a child may have taken a connection,
+# which it would then close without an answer.
 MaxSpareThreads 400
 LogFormat "%h %>s %r" plain
 CustomLog {dir}/access.log plain

@@ -77,7 +77,7 @@ TEST_CASE("saltutil.kill_job ends a job on one minion only") {
     const auto active = engine.runner(R"("fun": "jobs.active")");
     return active.ret.text().find(R"("Running": [{"ms-1": )") != std::string::npos;
   };
-  // The engine stores the return of ms-0 before it removes ms-0 from the running job.
+  // The engine stores the return of ms-0 before it removes ms-0 from the running job, so the test waits.
   CHECK(test::eventually(runs_on_second_only));
 }
 

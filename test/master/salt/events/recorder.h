@@ -20,8 +20,8 @@ inline constexpr std::chrono::seconds kPatience{60};
 /// A listener that records its events. Thread-safe.
 class Recorder final : public salt::Listener {
  public:
-  /// Called with each event before the recorder stores the event. A test sets this function before the first
-  /// event.
+  /// A function that gets each event before the recorder stores the event. A test sets the function before
+  /// the first event.
   std::function<void(std::string_view data)> on_hear = [](std::string_view) {};
 
   [[nodiscard]] bool is_needed() const override { return wanted_; }

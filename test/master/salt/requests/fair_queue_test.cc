@@ -129,7 +129,7 @@ TEST_CASE("a stalled request frees its place") {
   Place third = take(fair_queue, PriorityClass::publish);
   fair_queue.stall(third);
   Place fourth = take(fair_queue, PriorityClass::publish);
-  // This call has no effect, because at most three requests of a connection can be stalled.
+  // Three requests are stalled, which is the limit for one connection. This call therefore has no effect.
   fair_queue.stall(fourth);
   CHECK(is_full(fair_queue, PriorityClass::publish));
   stuck.reset();
