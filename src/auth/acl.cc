@@ -86,10 +86,11 @@ bool keyword_matches(const std::string& key, const std::optional<AclPattern>& pa
 Result<Regex> compile_python_regex(std::string_view pattern) {
   static const Result<Regex> syntax = Regex::compile(kCommonSyntax);
   if (!syntax->match_all(pattern)) {
-    return Error{ErrorKind::configuration,
-                 "expected what Python and PCRE2 read alike: literals, . ^ $ |, classes without \\D, \\W and "
-                 "\\S, the groups ( (?: (?= (?!, repetitions after a character or group (any text is .*), "
-                 "escaped punctuation, and \\d \\D \\w \\W \\s \\S \\n \\r \\t \\A \\Z"};
+    return Error{
+        ErrorKind::configuration,
+        "expected only syntax that Python and PCRE2 interpret in the same way: literals, . ^ $ |, classes "
+        "without \\D, \\W and \\S, the groups ( (?: (?= (?!, repetitions after a character or a group (.* "
+        "matches any text), escaped punctuation, and \\d \\D \\w \\W \\s \\S \\n \\r \\t \\A \\Z"};
   }
   auto regex = Regex::compile(translated(pattern));
   if (regex) return regex;

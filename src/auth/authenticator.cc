@@ -31,7 +31,7 @@ Result<std::unique_ptr<Tokens>> open_tokens(const Options& options, std::shared_
 }
 
 Error unreachable(const Error& error) {
-  log::error(format("the storage of tokens failed: {}", error.message));
+  log::error(format("the token storage failed: {}", error.message));
   return {ErrorKind::unavailable, "Tokens cannot be checked now; the log has the cause."};
 }
 

@@ -20,9 +20,9 @@ std::optional<Result<Eauth>> make_eauth(const EauthOptions& one, const Options& 
   if (one.name == "pam") return make_pam_eauth(options.pam);
   if (one.name == "sharedsecret") return make_sharedsecret_eauth(options.sharedsecret);
   if (one.name == "auto" && options.allow_auto_eauth) return make_auto_eauth();
-  const std::string_view why =
-      one.name == "auto" ? "it accepts any password; `rest_fcgi: allow_auto_eauth: true` enables it"
-                         : "this program does not have it; back ends: file, pam, sharedsecret, auto";
+  const std::string_view why = one.name == "auto"
+                                   ? "it accepts any password; `rest_fcgi: allow_auto_eauth: true` enables it"
+                                   : "unknown back end, expected file, pam, sharedsecret or auto";
   log::warning(format("external_auth: {}: not enabled: {}", one.name, why));
   return std::nullopt;
 }
@@ -49,10 +49,9 @@ Eauth make_auto_eauth() {
 
 Result<Eauth> make_sharedsecret_eauth(const Secret& sharedsecret) {
   if (sharedsecret.empty()) {
-    return Error{
-        ErrorKind::configuration,
-        "external_auth: sharedsecret: found no setting `sharedsecret`, expected the password of this "
-        "back end"};
+    return Error{ErrorKind::configuration,
+                 "external_auth: sharedsecret: found no key `sharedsecret` at the top level, expected the "
+                 "password of this back end"};
   }
   // Compares digests, which have one size, so that the time does not show the length of the secret.
   const auto digest = std::make_shared<const KeyedDigest>();

@@ -134,7 +134,7 @@ class FileEauth {
 
   /// Logs why the file cannot be read. Returns the error for the client.
   [[nodiscard]] Error unreadable(const Error& error) const {
-    log::error(format("external_auth: file: {} {}; all its logins fail", path_, error.message));
+    log::error(format("external_auth: file: {} {}; all logins with this file fail", path_, error.message));
     return {error.kind == ErrorKind::unavailable ? error.kind : ErrorKind::internal,
             "The eauth back end failed; the log has the cause."};
   }
@@ -240,7 +240,7 @@ Result<FileSettings> read_file_settings(const std::vector<std::pair<std::string,
   if (result.type == Type::htpasswd) result.layout = {":", 0, 1, "", true};
   if (result.type == Type::text) result.layout.realm.clear();
   if (result.type != Type::htdigest) return result;
-  if (result.layout.realm.empty()) return mistake("realm", "", "the realm of a htdigest file");
+  if (result.layout.realm.empty()) return mistake("realm", "", "the realm of the htdigest file");
   result.layout = {":", 0, 2, std::move(result.layout.realm), true};
   return result;
 }

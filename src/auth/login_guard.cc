@@ -33,21 +33,23 @@ Error throttled(microseconds time) {
 }
 
 Error too_many_threads() {
-  return {ErrorKind::unavailable, "Too many logins are being checked or wait; try again in a moment."};
+  return {ErrorKind::unavailable, "Too many logins are being checked or are waiting; try again in a moment."};
 }
 
 Error cannot_be_counted() {
-  return {ErrorKind::unavailable, "Failed logins cannot be counted now; the log has the cause."};
+  return {ErrorKind::unavailable,
+          "Logins are refused for now, because failed logins cannot be counted; the log has the cause."};
 }
 
 constexpr std::string_view kProxyHint =
     ". If a web server on this host forwards requests without the client's address, all its clients count as "
-    "one: see trusted_proxies; nginx needs the line: proxy_set_header X-Forwarded-For $remote_addr;";
+    "one client. Set rest_fcgi: trusted_proxies, and in nginx: proxy_set_header X-Forwarded-For "
+    "$remote_addr;";
 
 void log_refusal(const LoginGuard::Who& who, bool is_of_user, microseconds time) {
   const std::string whom = is_of_user ? format("user \"{}\" at", for_log(who.username)) : "all users at";
   const bool is_loopback = who.remote.starts_with("127.") || who.remote == "::1";
-  log::warning(format("login guard: {} \"{}\": refused for {} seconds after too many failures{}", whom,
+  log::warning(format("login guard: {} \"{}\": refused for {} seconds after too many failed logins{}", whom,
                       for_log(who.remote), std::chrono::ceil<seconds>(time).count(),
                       is_loopback ? kProxyHint : ""));
 }
@@ -164,7 +166,8 @@ Result<void> LoginGuard::enter(const Buckets& buckets, Attempt& attempt, SteadyT
     --queued_;
     if (!is_in_time) {
       return Error{ErrorKind::timeout,
-                   "Other logins of this user or address are being checked, and did not end in time."};
+                   "Other logins of this user or from this address are being checked, and these checks did "
+                   "not end in time; try again."};
     }
   }
   if (!read) return read;

@@ -186,7 +186,7 @@ Outcome GuardedLogins::find_unrevoked(const Credentials& credentials, const Key&
   if (revocations_ == nullptr) return find_or_check(credentials, key, check, deadline);
   const Result<bool> is_revoked = is_token ? revocations_->has(credentials.token) : false;
   if (!is_revoked) return is_revoked.error();
-  if (*is_revoked) return refused("token", "it was logged out", credentials);
+  if (*is_revoked) return refused("token", "the token was revoked by a logout", credentials);
   Outcome grant = find_or_check(credentials, key, check, deadline);
   if (!grant) return grant;
   const Result<bool> is_user_revoked =
@@ -194,7 +194,7 @@ Outcome GuardedLogins::find_unrevoked(const Credentials& credentials, const Key&
   if (!is_user_revoked) return is_user_revoked.error();
   if (!*is_user_revoked) return grant;
   forget(credentials, **grant);
-  if (is_token) return refused("token", "the tokens of its user were revoked", credentials);
+  if (is_token) return refused("token", "all tokens of its user were revoked", credentials);
   return find_or_check(credentials, key, check, deadline);
 }
 
@@ -244,8 +244,9 @@ Outcome GuardedLogins::find_or_check(const Credentials& credentials, const Key& 
     if (!kept) return kept.error();
     if (flight.wait_for(std::min<SteadyTime::duration>(deadline - now, kLongestWait)) !=
         std::future_status::ready) {
-      return Error{ErrorKind::timeout,
-                   "Another request has these credentials checked, and the check did not end in time."};
+      return Error{
+          ErrorKind::timeout,
+          "Another request is checking the same credentials, and this check did not end in time; try again."};
     }
     // If another thread's check timed out, this thread checks the credentials itself, because its `deadline`
     // may be later.
@@ -284,7 +285,7 @@ Outcome GuardedLogins::check_for_all(const Credentials& credentials, const Key& 
     land(outcome);
     return outcome;
   } catch (...) {
-    land(Error{ErrorKind::internal, "The login was given up."});
+    land(Error{ErrorKind::internal, "An exception ended the check of these credentials."});
     throw;
   }
 }

@@ -31,7 +31,7 @@ namespace rest_fcgi::auth {
 namespace {
 
 Error ended(ErrorKind kind) {
-  return {kind, "the helper has ended"};
+  return {kind, "the helper process ended without an answer"};
 }
 
 void bound_next_call(int socket, SteadyTime deadline) {
@@ -81,7 +81,9 @@ Result<pam::Answer> ask_helper(int socket, const WipedBytes& frame, SteadyTime d
   const auto body = receive(*size);
   if (!body) return body.error();
   auto answer = pam::read_answer(*body);
-  if (!answer) return Error{ErrorKind::internal, "the helper's answer is malformed or of another version"};
+  if (!answer)
+    return Error{ErrorKind::internal,
+                 "the helper's answer is malformed, or the helper has another version than rest_fcgi"};
   return *std::move(answer);
 }
 

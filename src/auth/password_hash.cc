@@ -161,13 +161,14 @@ Result<std::string> crypt_hash(SecretView password) {
   std::array<char, CRYPT_GENSALT_OUTPUT_SIZE> setting{};
   if (::crypt_gensalt_rn(nullptr, 0, nullptr, 0, setting.data(), static_cast<int>(setting.size())) ==
       nullptr) {
-    return Error{ErrorKind::internal, "crypt(3): no salt can be made"};
+    return Error{ErrorKind::internal, "crypt(3) cannot generate a salt"};
   }
   const Secret phrase(std::string(password.reveal()) + '\0');
   const auto work = std::make_unique<crypt_data>();
   const char* const hash = ::crypt_r(phrase.reveal().text.data(), setting.data(), work.get());
   if (hash == nullptr || hash[0] == '*') {
-    return Error{ErrorKind::configuration, "the password cannot be hashed: is it too long?"};
+    return Error{ErrorKind::configuration,
+                 "crypt(3) cannot hash the password; it may be too long: choose a shorter one"};
   }
   return std::string(hash);
 }

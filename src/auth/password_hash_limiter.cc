@@ -11,7 +11,7 @@ namespace rest_fcgi::auth {
 namespace {
 
 Error too_many_wait() {
-  return {ErrorKind::unavailable, "Too many logins wait to be checked; try again in a moment."};
+  return {ErrorKind::unavailable, "Too many logins are waiting for their check; try again in a moment."};
 }
 
 }  // namespace
@@ -38,7 +38,8 @@ Result<PasswordHashLimiter::Pass> PasswordHashLimiter::enter(std::string_view re
   if (waiter.state == State::has_turn) return Pass(this, std::move(pass));
   if (waiter.state == State::is_refused) return too_many_wait();
   waiters_.erase(place);
-  return Error{ErrorKind::timeout, "Other logins are being checked, and did not end in time."};
+  return Error{ErrorKind::timeout,
+               "Other logins are being checked, and these checks did not end in time; try again."};
 }
 
 bool PasswordHashLimiter::may_enter(const std::string& network) const {

@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 6> kHashTypes = {"md5",    "sha1",   "sha
 }  // namespace
 
 Result<RsaPair> RsaPair::make(int bits) {
-  const Error failed{ErrorKind::internal, "OpenSSL makes no RSA key."};
+  const Error failed{ErrorKind::internal, "OpenSSL cannot generate an RSA key pair."};
   const std::unique_ptr<EVP_PKEY, FreeKey> key(EVP_RSA_gen(static_cast<unsigned>(bits)));
   const Text priv(BIO_new(BIO_s_mem()));
   const Text pub(BIO_new(BIO_s_mem()));

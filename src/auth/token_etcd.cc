@@ -50,7 +50,7 @@ std::string to_json(const TokenRecord& record) {
 
 /// Reads the JSON that `to_json` writes. Errors: malformed.
 Result<TokenRecord> read_record(std::string_view json) {
-  const Error malformed{ErrorKind::malformed, "the token's data is malformed"};
+  const Error malformed{ErrorKind::malformed, "the token's record in etcd is malformed"};
   JsonDocument document;
   if (!document.parse(json)) return malformed;
   const JsonValue root = document.root();

@@ -30,7 +30,8 @@ std::string refused_folder(const std::string& path) {
     folder = folder.parent_path();
     if (::stat(folder.c_str(), &status) != 0) continue;
     return format(
-        "no permission to search the folder {}, which has {}: the responder's user {} needs the right x",
+        "no permission to search the folder {}, which has {}: the user {} of this process needs the "
+        "permission x",
         folder.string(), describe_access(status), shown_user(::geteuid()));
   }
   return format("no permission to look at {}", path);
@@ -41,9 +42,9 @@ std::string why_unreadable(const std::string& path, int error) {
   if (error != EACCES) return text;
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return format("{}: {}", text, refused_folder(path));
-  return format("{}: no permission to read {}, which has {}: the responder's user {} needs the right {}",
-                text, path, describe_access(status), shown_user(::geteuid()),
-                S_ISDIR(status.st_mode) ? "rx" : "r");
+  return format(
+      "{}: no permission to read {}, which has {}: the user {} of this process needs the permission {}", text,
+      path, describe_access(status), shown_user(::geteuid()), S_ISDIR(status.st_mode) ? "rx" : "r");
 }
 
 }  // namespace rest_fcgi

@@ -110,11 +110,12 @@ std::string file_stamp(const struct stat& status) {
 
 std::optional<std::string> why_untrusted(const struct stat& status, mode_t forbidden) {
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
-    return format("belongs to user id {}, not to this process's {}", status.st_uid, ::geteuid());
+    return format("belongs to user id {}, expected root or {}, the user id of this process", status.st_uid,
+                  ::geteuid());
   }
   if ((status.st_mode & forbidden) == 0) return std::nullopt;
   const bool is_folder = S_ISDIR(status.st_mode);
-  return format("has mode {:04o}, so that others could {}; {} is right", status.st_mode & 07777,
+  return format("has mode {:04o}, with which other users could {}; expected mode {}", status.st_mode & 07777,
                 is_folder ? "put files into it" : "use it", is_folder ? "0700" : "0600");
 }
 

@@ -86,13 +86,13 @@ Result<HelperProcess> HelperProcess::start(const std::string& helper, std::chron
 Result<HelperProcess> HelperProcess::spawn(const std::string& path) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return unavailable(format("there is no socket for the helper: {}", errno_text()));
+    return unavailable(format("cannot create a socket for the helper: {}", errno_text()));
   }
   UniqueFd ours(ends[0]);
   const UniqueFd theirs(ends[1]);
   pid_t process = 0;
   if (const int error = SpawnAttributes(theirs.get()).spawn(path, process); error != 0) {
-    return unavailable(format("the helper {} cannot be started: {}", path, errno_text(error)));
+    return unavailable(format("cannot start the helper {}: {}", path, errno_text(error)));
   }
   return HelperProcess(std::move(ours), process);
 }
@@ -109,9 +109,10 @@ Result<HelperProcess> HelperProcess::connect(const std::string& path, std::chron
   const bool connected =
       socket.is_open() && ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
       ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  if (!connected) return unavailable(format("the socket {} cannot be connected: {}", path, errno_text()));
+  if (!connected) return unavailable(format("cannot connect to the socket {}: {}", path, errno_text()));
   if (!is_peer_trusted(socket.get())) {
-    return unavailable(format("the socket {} belongs neither to root nor to this process's user", path));
+    return unavailable(format(
+        "the process that serves the socket {} belongs neither to root nor to this process's user", path));
   }
   return HelperProcess(std::move(socket), 0);
 }

@@ -300,7 +300,8 @@ class JsonDocument::Builder {
       case simdjson::UTF8_ERROR:
         return fail("Not UTF-8", first_bad_byte(text));
       case simdjson::UNESCAPED_CHARS:
-        return fail("Control character inside a string", offset_of_control_character(text));
+        return fail("Control character inside a string, expected an escape such as \\n",
+                    offset_of_control_character(text));
       default:
         return fail(code, size_);
     }
@@ -357,7 +358,7 @@ Result<void> JsonDocument::parse(Json&& json, const JsonLimits& limits) {
 Result<void> JsonDocument::load(std::string_view text) {
   clear();
   if (text.size() >= std::numeric_limits<std::uint32_t>::max() / 2) {
-    return Error{ErrorKind::malformed, "Text of 2 GiB or more"};
+    return Error{ErrorKind::malformed, "Text of 2 GiB or more, expected less"};
   }
   text_.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   append(text_, text);

@@ -65,8 +65,8 @@ class Sink {
     const SteadyTime now = std::chrono::steady_clock::now();
     if (now - reported_ < std::chrono::seconds(1)) return;
     reported_ = now;
-    static_cast<void>(write_all(
-        STDERR_FILENO, format("rest_fcgi: lines cannot be written to {}: {}\n", path_, errno_text(error))));
+    static_cast<void>(write_all(STDERR_FILENO, format("rest_fcgi: cannot write lines to the log {}: {}\n",
+                                                      path_, errno_text(error))));
   }
 
   std::atomic<int> fd_;

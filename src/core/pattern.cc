@@ -122,7 +122,7 @@ PCRE2_SPTR as_units(std::string_view text) {
 
 Result<Regex> Regex::compile(std::string_view pattern) {
   if (pattern.size() > kMaxPatternLength) {
-    return Error{ErrorKind::invocation, format("regular expression of {} bytes; at most {} are accepted",
+    return Error{ErrorKind::invocation, format("found a regular expression of {} bytes, expected at most {}",
                                                pattern.size(), kMaxPatternLength)};
   }
   int code = 0;
@@ -132,7 +132,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   if (compiled == nullptr) {
     std::array<PCRE2_UCHAR, 256> text{};
     pcre2_get_error_message(code, text.data(), text.size());
-    return Error{ErrorKind::invocation, format("regular expression wrong at offset {}: {}", offset,
+    return Error{ErrorKind::invocation, format("malformed regular expression, at offset {}: {}", offset,
                                                reinterpret_cast<const char*>(text.data()))};
   }
   return Regex(std::shared_ptr<const void>(compiled, [compiled](const void*) { pcre2_code_free(compiled); }));

@@ -55,7 +55,7 @@ Result<Thread> Thread::start_task(std::unique_ptr<Task> task, std::size_t stack_
   int error = attributes.error();
   if (error == 0) error = ::pthread_create(&thread.thread_, attributes.get(), run, task.get());
   if (error != 0) {
-    return Error{ErrorKind::internal, format("no thread can be started: {}", errno_text(error))};
+    return Error{ErrorKind::internal, format("cannot start a thread: {}", errno_text(error))};
   }
   static_cast<void>(task.release());  // The new thread owns the task.
   thread.joinable_ = true;

@@ -306,7 +306,7 @@ TEST_CASE("a revoked token is refused without a check, in all processes") {
     CHECK(one->login(with_token(kToken)).error().kind == ErrorKind::authentication);
     CHECK(one->asked == 1);
   }
-  CHECK(log.has("it was logged out"));
+  CHECK(log.has("revoked by a logout"));
   CHECK(logins.login(with_token(kOtherToken)));
   CHECK(logins.login(with_password("fred", "sesame")));
 }

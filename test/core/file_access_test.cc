@@ -14,8 +14,8 @@ TEST_CASE("why_unreadable returns the system's reason and missing permissions") 
   CHECK(why_unreadable(file, ENOENT) == errno_text(ENOENT));
   CHECK(why_unreadable(file, EACCES)
             .starts_with("Permission denied: no permission to read " + file + ", which has mode "));
-  CHECK(why_unreadable(file, EACCES).ends_with(" needs the right r"));
-  CHECK(why_unreadable(dir.path(), EACCES).ends_with(" needs the right rx"));
+  CHECK(why_unreadable(file, EACCES).ends_with(" needs the permission r"));
+  CHECK(why_unreadable(dir.path(), EACCES).ends_with(" needs the permission rx"));
   CHECK(why_unreadable(dir / "no/such", EACCES)
             .starts_with("Permission denied: no permission to search the folder " + dir.path().string()));
 }

@@ -80,7 +80,7 @@ TEST_CASE("a folder of another user is refused" * doctest::skip(::geteuid() != 0
   const TempDir dir;
   REQUIRE(::mkdir((dir / "tokens").c_str(), 0700) == 0);
   REQUIRE(::chown((dir / "tokens").c_str(), 12345, 0) == 0);
-  CHECK(refusal(dir / "tokens").ends_with("belongs to user id 12345, not to this process's 0"));
+  CHECK(refusal(dir / "tokens").find("belongs to user id 12345,") != std::string::npos);
 }
 
 TEST_CASE("why_untrusted checks owner and mode") {
@@ -88,11 +88,14 @@ TEST_CASE("why_untrusted checks owner and mode") {
   status.st_uid = ::geteuid();
   status.st_mode = S_IFREG | 0644;
   CHECK(why_untrusted(status) == std::nullopt);
-  CHECK(why_untrusted(status, S_IRWXG | S_IRWXO) ==
-        "has mode 0644, so that others could use it; 0600 is right");
+  const auto refusal = why_untrusted(status, S_IRWXG | S_IRWXO);
+  REQUIRE(refusal);
+  CHECK(refusal->starts_with("has mode 0644,"));
+  CHECK(refusal->ends_with("0600"));
   status.st_uid = ::geteuid() + 1;
   CHECK(why_untrusted(status) == "belongs to user id " + std::to_string(::geteuid() + 1) +
-                                     ", not to this process's " + std::to_string(::geteuid()));
+                                     ", expected root or " + std::to_string(::geteuid()) +
+                                     ", the user id of this process");
 }
 
 TEST_CASE("changeable_part finds the part of a path that others may change") {

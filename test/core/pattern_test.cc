@@ -69,7 +69,7 @@ TEST_CASE("a malformed regular expression names the offset") {
   const auto regex = Regex::compile("ms-(");
   REQUIRE_FALSE(regex);
   CHECK(regex.error().kind == ErrorKind::invocation);
-  CHECK(regex.error().message == "regular expression wrong at offset 4: missing closing parenthesis");
+  CHECK(regex.error().message.ends_with("offset 4: missing closing parenthesis"));
   CHECK_FALSE(Regex::compile(std::string(5000, 'a')));
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("a thread that cannot be started is an error") {
       "large", [&ran, kept] { ran = true; }, kMoreThanThereIs);
   REQUIRE_FALSE(thread);
   CHECK(thread.error().kind == ErrorKind::internal);
-  CHECK(thread.error().message.starts_with("no thread can be started: "));
+  CHECK(thread.error().message.starts_with("cannot start a thread: "));
   CHECK(blocked() == before);
   CHECK_FALSE(ran);
   CHECK(kept.use_count() == 1);

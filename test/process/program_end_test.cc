@@ -174,10 +174,10 @@ TEST_CASE("a missing rest_fcgi_run, or one that ends, is an error") {
     return ended.error().message;
   };
   CHECK(refusal("/nosuch/run") ==
-        "The program 'true' cannot be started: the helper /nosuch/run cannot be started: No such file or "
+        "The program 'true' cannot be started: cannot start the helper /nosuch/run: No such file or "
         "directory");
   CHECK(refusal("unix:/nosuch/run") ==
-        "The program 'true' cannot be started: the socket /nosuch/run cannot be connected: No such file or "
+        "The program 'true' cannot be started: cannot connect to the socket /nosuch/run: No such file or "
         "directory");
   CHECK(
       refusal("/bin/true").starts_with("The program 'true' is lost: rest_fcgi_run ended before the program"));
@@ -200,7 +200,7 @@ TEST_CASE("with few descriptors a program is not started, and the error names th
     refusals.insert(ended.error().message);
   }
   CHECK(refusals.contains(
-      "The program 'true' cannot be started: there is no socket for the helper: Too many open files"));
+      "The program 'true' cannot be started: cannot create a socket for the helper: Too many open files"));
 }
 
 TEST_CASE("a program does not outlast a stop request that came before its start") {

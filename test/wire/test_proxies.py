@@ -74,7 +74,7 @@ def test_the_log_explains_a_lockout_of_all_clients_of_a_proxy(start, front):
     nginx = Api("127.0.0.1", port)
     assert [login(nginx, ALLOWED.format(n), "wrong") for n in range(3)] == [401, 401, 401]
     assert login(nginx, ALLOWED.format(4)) == 429
-    daemon.await_log("nginx needs the line: proxy_set_header X-Forwarded-For $remote_addr;")
+    daemon.await_log("in nginx: proxy_set_header X-Forwarded-For $remote_addr;")
 
 
 def test_an_untrusted_proxy_is_one_warning(start):
