@@ -254,9 +254,9 @@ Result<void> keep_ports(const config::Settings& at_start, config::Settings& want
   const auto& served = wanted.front_ends.served;
   for (const netapi::Module module : at_start.front_ends.http) {
     if (std::find(served.begin(), served.end(), module) != served.end()) continue;
-    return Error{ErrorKind::configuration,
-                 format("rest_fcgi: netapi: found no {}, expected it while its port is open: restart instead",
-                        netapi::name_of(module))};
+    return Error{ErrorKind::configuration, format("rest_fcgi: netapi: found no {}, expected it, because its "
+                                                  "port is open: restart the service to remove it",
+                                                  netapi::name_of(module))};
   }
   wanted.front_ends.http = at_start.front_ends.http;
   return {};
@@ -269,7 +269,8 @@ Result<gateway::Applications> reload(const config::CommandLine& command_line,
   if (!wanted) return std::move(wanted).error();
   if (wanted->engine != at_start.engine) {
     return Error{ErrorKind::configuration,
-                 "rest_fcgi: engine: found another engine, expected the running one: restart instead"};
+                 "rest_fcgi: engine: found another engine, expected the running one: restart the service to "
+                 "change it"};
   }
   if (auto kept = keep_ports(at_start, *wanted); !kept) return std::move(kept).error();
   config::make_cachedir(*wanted);
@@ -299,7 +300,7 @@ void write_certificates(metrics::Writer& writer, const gateway::Options& options
   const auto all = gateway::certificate_times(options);
   if (!all) return;
   writer.metric(metrics::Type::gauge, "rest_fcgi_certificate_expiry_timestamp_seconds",
-                "When the certificate of a port expires. Unix timestamp");
+                "Unix timestamp of the time when the certificate of a port expires.");
   for (const gateway::CertificateTimes& one : *all) {
     const auto until = std::chrono::duration_cast<std::chrono::seconds>(one.until.time_since_epoch());
     writer.sample({{"module", one.name}}, static_cast<double>(until.count()));
@@ -310,7 +311,7 @@ void write_certificates(metrics::Writer& writer, const gateway::Options& options
 Error with_hint(Error error, const config::Settings& settings) {
   const bool is_taken = error.message.find("Address already in use") != std::string::npos;
   if (is_taken && settings.engine == config::Engine::salt) {
-    error.message += "; if salt-api has the port: systemctl disable --now salt-api";
+    error.message += "; if salt-api uses the port: systemctl disable --now salt-api";
   }
   return error;
 }
@@ -381,7 +382,8 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
     engine::notify_systemd("RELOADING=1");
     auto reloaded = reload(command_line, settings, runtime, streams, monitor.get());
     engine::notify_systemd(reloaded ? "READY=1\nSTATUS=answers requests"
-                                    : "READY=1\nSTATUS=answers requests; the new configuration is wrong");
+                                    : "READY=1\nSTATUS=answers requests with the old configuration; the new "
+                                      "configuration has a mistake");
     return reloaded;
   });
   engine::notify_systemd("STOPPING=1\nSTATUS=waits for running requests");
@@ -398,8 +400,8 @@ int serve(config::Settings settings, const config::CommandLine& command_line) {
 int check_health(const config::Settings& settings) {
   if (!settings.front_ends.metrics) {
     return fail({ErrorKind::configuration,
-                 "--health: found no rest_fcgi: metrics: listen, expected HOST:PORT or unix:PATH: the "
-                 "service answers there"});
+                 "--health: found no rest_fcgi: metrics: listen, expected HOST:PORT or unix:PATH, where "
+                 "--health asks the service"});
   }
   const auto readiness = engine::ask_readiness(*settings.front_ends.metrics);
   if (!readiness) return fail(readiness.error(), EXIT_FAILURE);

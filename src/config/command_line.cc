@@ -41,37 +41,36 @@ po::options_description options() {
        "Salt's master file, or the directory that it is in; default: $SALT_MASTER_CONFIG, else "
        "/etc/salt/master")  //
       ("listen", text("ADDRESS"),
-       "unix:PATH, tcp:HOST:PORT, or fd:0 for a listening socket on standard input")                     //
-      ("log-level,l", text("LEVEL"), "debug, info, warning, error, quiet, or another of Salt's levels")  //
-      ("check-config", "read the configuration, print what is on, and exit")                             //
-      ("health", "ask the running service whether it is ready, print its checks, and exit")              //
+       "unix:PATH, tcp:HOST:PORT, or fd:0 for a listening socket on standard input")                      //
+      ("log-level,l", text("LEVEL"), "debug, info, warning, error, quiet, or another log level of Salt")  //
+      ("check-config", "check the configuration, print a summary of it with warnings, and exit")          //
+      ("health", "ask the running service whether it is ready, print its checks, and exit")               //
       ("check-salt",
-       "check that this user may serve in front of the Salt master of this host, and exit; "
-       "rest_fcgi-salt.service does so before it starts")  //
+       "check that the configuration has engine: salt and that this user is the user of the Salt master, and "
+       "exit; rest_fcgi-salt.service runs this check before it starts")  //
       ("init",
-       "write a first configuration for a single host, --config or /etc/rest_fcgi/master, start the "
-       "services, "
-       "and exit; asks for a user and a password")                                               //
-      ("user", text("NAME"), "with --init: the user who may log in")                             //
-      ("password-stdin", "with --init: read the password from standard input, and ask nothing")  //
+       "write a first configuration for a single host to the file of --config (default: "
+       "/etc/rest_fcgi/master), start the services, and exit; asks for a user name and a password")      //
+      ("user", text("NAME"), "with --init: the user who may log in")                                     //
+      ("password-stdin", "with --init: read the password from standard input instead of asking for it")  //
       ("mk-token", text("EAUTH:USERNAME"),
        "make a token for a user, print it, and exit; the password is read from standard input")  //
       ("revoke", text("[EAUTH:]USER"),
-       "end all tokens of a user that were made until now, and exit; run it as the responder's user")  //
+       "revoke all tokens that a user has now, and exit; run it as the responder's user")  //
       ("explain", po::value<std::vector<std::string>>()->multitoken()->value_name("USER FUN TGT"),
        "print which lines of external_auth let a user run a function on a compound target, @runner or "
        "@wheel, and exit")  //
       ("watch",
-       "print the events of the running service, one a line, until it ends; needs a token, from --token-file "
-       "or $SALTAPI_TOKEN")                                               //
-      ("tag", text("GLOB"), "with --watch: only events with such a tag")  //
-      ("json", "with --watch: print each event as a JSON object")         //
+       "print the events of the running service, one per line, until the service ends; needs a token from "
+       "--token-file or $SALTAPI_TOKEN")                                               //
+      ("tag", text("GLOB"), "with --watch: print only events whose tag matches GLOB")  //
+      ("json", "with --watch: print each event as a JSON object")                      //
       ("url", text("URL"),
-       "with --watch: where rest_cherrypy or rest_tornado is; default: $SALTAPI_URL, else the port in the "
+       "with --watch: the URL of rest_cherrypy or rest_tornado; default: $SALTAPI_URL, else the port in the "
        "configuration")                                                                               //
       ("token-file", text("FILE"), "with --watch: the file with the token, as --mk-token prints it")  //
       ("version", "print the version and exit")                                                       //
-      ("help", "print this and exit");
+      ("help", "print this help and exit");
   return description;
 }
 
@@ -133,7 +132,9 @@ std::string variable(const char* name) {
 Result<void> read_watch(const po::variables_map& values, CommandLine& command_line) {
   if (values.count("watch") == 0) {
     for (const char* option : {"tag", "json", "url", "token-file"}) {
-      if (values.count(option) != 0) return mistake(format("--{} is for --watch", option));
+      if (values.count(option) != 0)
+        return mistake(
+            format("found --{0} without --watch, expected both: add --watch or remove --{0}", option));
     }
     return {};
   }
@@ -170,7 +171,7 @@ Result<void> read_action(const po::variables_map& values, CommandLine& command_l
     command_line.has_password_on_stdin = values.count("password-stdin") != 0;
     if (values.count("config") == 0) command_line.config = kInitFile;
   } else if (values.count("user") + values.count("password-stdin") != 0) {
-    return mistake("--user and --password-stdin are for --init");
+    return mistake("found --user or --password-stdin without --init, expected them only with --init");
   }
   if (values.count("check-salt") != 0) command_line.action = Action::check_salt;
   if (values.count("check-config") != 0) command_line.action = Action::check_config;
@@ -263,10 +264,12 @@ std::string help_text() {
   text << "Usage: rest_fcgi [OPTION]...\n"
           "Serves Salt's REST API over FastCGI and HTTP.\n\n"
        << options()
-       << "\nExit status: 0 after a requested stop, 78 for a mistake in the configuration or on the command\n"
-          "line, 77 if --mk-token is refused or the token of --watch, 1 if --explain finds no permission,\n"
-          "--health finds the service not ready or --watch ends with the service, 70 for another failure.\n"
-          "SIGHUP reads the configuration again; SIGTERM, SIGINT and SIGUSR1 stop after running requests.\n";
+       << "\nExit status: 0 after success or a requested stop, 78 for a mistake in the configuration or\n"
+          "on the command line, 77 if the login of --mk-token or the token of --watch is refused, 1 if\n"
+          "--explain finds no permission, if --health finds the service not ready, or if the service of\n"
+          "--watch ends, 70 for another failure.\n"
+          "SIGHUP reads the configuration again; SIGTERM, SIGINT and SIGUSR1 stop the service after its\n"
+          "running requests.\n";
   return text.str();
 }
 

@@ -79,7 +79,7 @@ class MinionReader {
                            in_quotes(id), kLongestId));
     }
     if (std::any_of(minions_.begin(), minions_.end(), [&id](const auto& other) { return other.id == id; })) {
-      findings_.add(place, path_, format("found the id {} for the second time", in_quotes(id)));
+      findings_.add(place, path_, format("found the id {} twice, expected each id once", in_quotes(id)));
     }
     minions_.emplace_back().id = id;
     return minions_.back();
@@ -194,8 +194,8 @@ void read_python(Reader& embedded, embedded::ModuleOptions& options) {
   if (is_file && ::access(options.python.c_str(), X_OK) != 0) error.assign(errno, std::generic_category());
   if (is_file && !error) return;
   embedded.unexpected(*node, "python",
-                      format("the absolute path of an executable file, a Python 3.9 or newer: {}",
-                             error ? error.message() : "it is not a file"));
+                      format("the absolute path of the program of Python 3.9 or newer: {}",
+                             error ? error.message() : "the path is not a file"));
 }
 
 void read_script_modules(Reader& embedded, embedded::ModuleOptions& options) {

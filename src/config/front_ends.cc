@@ -63,7 +63,7 @@ void read_mounts(Reader& section, FrontEnds& front_ends) {
       section.findings().add(entry.place, section.path_to(kKey),
                              format("found {}, expected a path such as / or /api", in_quotes(entry.key)));
     } else if (!module || !has(front_ends.served, *module)) {
-      section.unexpected(entry.value, kKey, "a module that rest_fcgi: netapi names");
+      section.unexpected(entry.value, kKey, "a module in the list rest_fcgi: netapi");
     } else {
       front_ends.mounts.emplace_back(entry.key, *module);
     }
@@ -159,20 +159,27 @@ void read_client_certificates(Reader& section, bool has_port, bool plain, gatewa
   // client.
   if (names != nullptr && is_empty(*names) && !is_asked) names = nullptr;
   if (names != nullptr && (options.ssl_allowed_cn.empty() || has_empty_item(*names)))
-    section.unexpected(*names, "ssl_allowed_cn", "at least one name, and no empty one");
+    section.unexpected(*names, "ssl_allowed_cn", "a list of at least one name, without empty names");
   if (names != nullptr && !is_asked)
-    section.mistake(*names, "ssl_allowed_cn", "expected ssl_cert_reqs: CERT_REQUIRED or CERT_OPTIONAL, too");
+    section.mistake(
+        *names, "ssl_allowed_cn",
+        "found no check of client certificates, expected also ssl_cert_reqs: CERT_REQUIRED or CERT_OPTIONAL");
   if (ca != nullptr && mode == nullptr)
-    section.mistake(*ca, "ssl_ca_certs",
-                    "expected ssl_cert_reqs, too: CERT_REQUIRED, CERT_OPTIONAL or CERT_NONE");
+    section.mistake(
+        *ca, "ssl_ca_certs",
+        "found no ssl_cert_reqs, expected both keys: set it to CERT_REQUIRED, CERT_OPTIONAL or CERT_NONE");
   if (!is_asked) return;
   if (options.ssl_ca_certs.empty())
-    section.mistake(*mode, "ssl_cert_reqs", "expected ssl_ca_certs, too: the authorities of clients");
+    section.mistake(*mode, "ssl_cert_reqs",
+                    "found no ssl_ca_certs, expected both keys: set it to the certificates of the "
+                    "authorities that sign client certificates");
   if (plain)
-    section.mistake(*mode, "ssl_cert_reqs", "found disable_ssl: true, expected TLS: remove one of the two");
+    section.mistake(
+        *mode, "ssl_cert_reqs",
+        "found disable_ssl: true, expected TLS, which client certificates need: remove one of the two keys");
   if (!has_port)
     section.mistake(*mode, "ssl_cert_reqs",
-                    "found no port, expected one: over FastCGI the web server checks");
+                    "found no port, expected one: over FastCGI the web server checks client certificates");
 }
 
 /// Unknown keys with this prefix are refused, because such a key may ask for a check that this program does
@@ -241,7 +248,8 @@ void read_rest_wsgi(Reader& top, Settings& settings) {
   std::size_t port = 0;
   section.at_start().count("port", port, kPorts);
   for (const std::string_view key : {"ssl_cert_reqs", "ssl_ca_certs", "ssl_allowed_cn"}) {
-    if (const Node* node = section.value(key)) section.unexpected(*node, key, "no such key: no TLS here");
+    if (const Node* node = section.value(key))
+      section.unexpected(*node, key, "no such key: rest_wsgi has no TLS");
   }
   section.warn_of_unknown_keys();
   if (port == 0) return;
@@ -255,7 +263,7 @@ void read_url_path(Reader& section, std::string_view key, std::string& path) {
   section.text(key, path);
   if (path.empty() || path.find_first_not_of('/') != std::string::npos) return;
   section.findings().warn(section.value(key)->place,
-                          format("{}: found {}, expected another path: / is the page of the API itself",
+                          format("{}: found {}, expected another path: the URL / belongs to the API itself",
                                  section.path_to(key), in_quotes(path)));
 }
 

@@ -65,7 +65,7 @@ bool is_user(std::string_view name) {
 }
 
 Error cannot_write(const std::string& path) {
-  return init_error(format("{} cannot be written: {}", path, errno_text()));
+  return init_error(format("cannot write {}: {}", path, errno_text()));
 }
 
 /// Writes a complete file for root and `group` with the mode 0640. Errors: configuration, if `path` exists.
@@ -83,7 +83,8 @@ Result<void> write_new(const std::string& path, std::string_view text, gid_t gro
   errno = cause;
   if (is_in_place) return {};
   return is_written && cause == EEXIST
-             ? init_error(format("found {}, expected no such file: edit or remove it", path))
+             ? init_error(
+                   format("found the file {}, which --init does not overwrite: edit or remove it", path))
              : cannot_write(path);
 }
 
@@ -126,7 +127,9 @@ Result<Secret> asked_password(bool asks) {
 
 Result<void> write_first_setup(const FirstSetup& setup) {
   for (const std::string& path : {setup.config, setup.users}) {
-    if (is_there(path)) return init_error(format("found {}, expected no such file: edit or remove it", path));
+    if (is_there(path))
+      return init_error(
+          format("found the file {}, which --init does not overwrite: edit or remove it", path));
   }
   if (!is_user(setup.user)) {
     return init_error(format("found the user {}, expected at most {} letters, digits, _, - and .",
@@ -139,7 +142,9 @@ Result<void> write_first_setup(const FirstSetup& setup) {
 
 Result<std::string> init(const CommandLine& command_line, const PasswordToHash& hash) {
   const auto group = group_id(kGroup);
-  if (!group) return init_error("found no group rest_fcgi, expected it: systemd-sysusers");
+  if (!group)
+    return init_error(
+        "found no group rest_fcgi, expected it: run systemd-sysusers as root, which creates it");
   FirstSetup setup;
   setup.config = command_line.config;
   setup.users = std::filesystem::path(command_line.config).parent_path() / "users";
@@ -147,7 +152,8 @@ Result<std::string> init(const CommandLine& command_line, const PasswordToHash& 
   setup.user = command_line.username;
   const bool asks = !command_line.has_password_on_stdin;
   if (asks && ::isatty(STDIN_FILENO) == 0) {
-    return init_error("found no terminal, expected one, or --user NAME --password-stdin");
+    return init_error(
+        "found no terminal on standard input, expected one, or the options --user NAME --password-stdin");
   }
   if (asks && setup.user.empty()) {
     std::cerr << "User: ";
@@ -162,16 +168,18 @@ Result<std::string> init(const CommandLine& command_line, const PasswordToHash& 
 
   std::string text = format("{} and {} are written.\n", setup.config, setup.users);
   if (::access("/run/systemd/system", F_OK) != 0) {
-    return text + format("There is no systemd here; start it with: rest_fcgi --config {}\n", setup.config);
+    return text + format("This host does not run systemd. Start the service with: rest_fcgi --config {}\n",
+                         setup.config);
   }
   if (!start_services())
-    return Error{ErrorKind::internal, text + "--init: the services do not start, see above"};
+    return Error{ErrorKind::internal,
+                 text + "--init: the services did not start; the messages of systemctl above have the cause"};
   return text + format(
                     "rest_fcgi answers at http://127.0.0.1:8000, for this host only. A first request:\n\n"
                     "  read -rsp 'Password: ' P && printf %s \"$P\" | curl -sS http://127.0.0.1:8000/run \\\n"
                     "    -d client=local -d 'tgt=*' -d fun=test.ping -d eauth=file -d username={} \\\n"
                     "    --data-urlencode password@-\n\n"
-                    "/usr/share/doc/rest-fcgi/README.md says what is next.\n",
+                    "/usr/share/doc/rest-fcgi/README.md describes the next steps.\n",
                     setup.user);
 }
 

@@ -136,7 +136,7 @@ void read_encoding(Reader& from, Profile& profile) {
   from.flag("etcd.encode_keys", encode_keys);
   if (!encode_keys) return;
   from.unexpected(*from.value("etcd.encode_keys"), "etcd.encode_keys",
-                  "false: no job could be found by encoded keys");
+                  "false: rest_fcgi cannot find jobs whose keys are encoded");
 }
 
 Profile read_profile(Reader from) {
@@ -230,10 +230,9 @@ void read_etcd_returner(Reader& top, returner::EtcdOptions& options) {
   Profile to_read = read_profile(profile_named(top, read_key, read_name));
   if (to_write.require_v2 != to_read.require_v2) {
     const std::string_view key = top.value(read_key) == nullptr ? write_key : read_key;
-    top.mistake(
-        *top.value(key), key,
-        "found another etcd.require_v2 than in the other profile, expected the same: each API of etcd "
-        "shows only what was written through it");
+    top.mistake(*top.value(key), key,
+                "found another value of etcd.require_v2 than in the other profile, expected the same value: "
+                "data that is written through one API of etcd is not visible through the other API");
   }
   options.require_v2 = to_write.require_v2;
   options.encode_values = to_write.encode_values;

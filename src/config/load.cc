@@ -43,7 +43,8 @@ void read_threads(Reader& section, gateway::Options& options) {
   section.count("min_threads", options.min_threads, kThreads);
   section.at_start().count("max_threads", options.max_threads, kThreads);
   if (options.min_threads > options.max_threads && least != nullptr) {
-    section.unexpected(*least, "min_threads", format("no more than max_threads, {}", options.max_threads));
+    section.unexpected(*least, "min_threads",
+                       format("at most the value of max_threads, {}", options.max_threads));
   }
   options.min_threads = std::min(options.min_threads, options.max_threads);
   section.note_start_key("min_threads", options.min_threads);

@@ -208,8 +208,8 @@ void bound_waiting(Settings& settings) {
 }  // namespace
 
 void leave_to_master(std::string_view mistake, Settings& settings) {
-  settings.warnings.push_back(format(
-      "{}; the Salt master decides about this rule, and here it permits no list of functions", mistake));
+  settings.warnings.push_back(
+      format("{}; only the Salt master evaluates this rule, and rest_fcgi ignores it", mistake));
 }
 
 void read_external_auth(Reader& top, Settings& settings) {

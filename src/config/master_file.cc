@@ -36,10 +36,9 @@ Error cannot_read(const std::string& path, int cause) {
 Result<void> check(const std::string& path, const struct stat& status) {
   if (!S_ISREG(status.st_mode)) return failure(path, "found a folder or device, expected a regular file");
   if ((status.st_mode & S_IWOTH) != 0) {
-    return failure(path,
-                   format("found mode {:04o}: every user may change this file, expected no such right: chmod "
-                          "o-w",
-                          status.st_mode & 07777U));
+    return failure(path, format("found mode {:04o}, with which every user may change this file, expected a "
+                                "mode such as 0640: chmod o-w",
+                                status.st_mode & 07777U));
   }
   if (static_cast<std::size_t>(status.st_size) > kLargestFile) {
     return failure(path,
@@ -174,7 +173,7 @@ class Includer {
       if (is_hidden && unread_folders.empty()) unread_folders.emplace_back(path, EACCES);
       for (const auto& [folder, error] : unread_folders) {
         warnings_.push_back(
-            format("{}: include: {} is left out: {}", from, folder, why_unreadable(folder, error)));
+            format("{}: include: {} is not read: {}", from, folder, why_unreadable(folder, error)));
       }
       if (files.empty() && unread_folders.empty() && warn) {
         warnings_.push_back(format("{}: include: {} matches no file", from, in_quotes(path)));
@@ -202,10 +201,9 @@ class Includer {
     auto patterns = patterns_of(include->value);
     if (!patterns) return std::move(patterns).error();
     if (depth_ == kDeepestInclude) {
-      return mistake_at(
-          include->place,
-          format("include: found files that include each other more than {} deep, expected no circle",
-                 kDeepestInclude));
+      return mistake_at(include->place, format("include: found includes nested more than {} deep, expected "
+                                               "fewer: the files may include each other",
+                                               kDeepestInclude));
     }
     ++depth_;
     auto included = read(*patterns, file, true);

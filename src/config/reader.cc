@@ -150,9 +150,10 @@ void Reader::text(std::string_view key, std::string& value) {
   const Node* node = this->value(key);
   const bool is_reference = node != nullptr && node->text.starts_with("sdb://");
   const bool is_void = node != nullptr && node->is(Kind::string) && node->text.empty();
-  const std::string_view expected = is_reference ? "the value itself: sdb:// references are not looked up"
-                                    : is_void    ? "text that is not empty"
-                                                 : "text";
+  const std::string_view expected = is_reference
+                                        ? "the value itself: rest_fcgi does not resolve sdb:// references"
+                                    : is_void ? "text that is not empty"
+                                              : "text";
   read(key, value, expected, [&](const Node& found) {
     const bool fits = found.is(Kind::string) && !is_void && !is_reference;
     return fits ? std::optional(found.text) : std::nullopt;
@@ -246,16 +247,19 @@ void Reader::secret(std::string_view key, Secret& value) {
     return mistake(*node, key, "found a value that is not text (it is not shown), expected text in quotes");
   }
   if (node->text.starts_with("sdb://")) {
-    return mistake(*node, key, "found a sdb:// reference, expected the secret: references are not looked up");
+    return mistake(*node, key,
+                   "found an sdb:// reference, expected the secret itself: rest_fcgi does not resolve sdb:// "
+                   "references");
   }
   value = Secret(node->text);
   struct stat status = {};
   const bool is_open =
       node->place.file && ::stat(node->place.file->c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0;
   if (!is_open) return;
-  findings_.warn(node->place,
-                 format("{}: found mode {:04o}: every user may read this file; expected a mode such as 0640",
-                        path_to(key), status.st_mode & 07777U));
+  findings_.warn(
+      node->place,
+      format("{}: found mode {:04o}, with which every user may read this file; expected a mode such as 0640",
+             path_to(key), status.st_mode & 07777U));
 }
 
 void Reader::report_unknown_keys(bool refuses_all, std::string_view refused) {

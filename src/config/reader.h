@@ -236,8 +236,7 @@ inline constexpr std::string_view kLogLevels =
 
 /// Returns whether `host` is a host name, an IPv4 address, or an IPv6 address without brackets.
 [[nodiscard]] bool is_host(std::string_view host);
-inline constexpr std::string_view kHostExpected =
-    "an address such as 192.0.2.7 or ::1, or a name that has one";
+inline constexpr std::string_view kHostExpected = "an IP address such as 192.0.2.7 or ::1, or a host name";
 
 [[nodiscard]] bool is_listen_address(std::string_view address);
 inline constexpr std::string_view kListenAddresses = "unix:PATH, tcp:HOST:PORT or fd:0";

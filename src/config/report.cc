@@ -136,22 +136,22 @@ std::vector<std::string> served_lines(const Settings& settings) {
 
 std::string proxies_line(const gateway::HttpOptions& options) {
   if (options.trusted_proxies.empty()) {
-    return options.name + " believes no web server; all clients behind one count as one client";
+    return options.name + " trusts no web server; all clients behind a web server count as one client";
   }
-  return format("{} believes X-Forwarded-For, else X-Real-IP, of web servers at {}", options.name,
-                joined(options.trusted_proxies));
+  return format("{} takes the client's address from X-Forwarded-For, else X-Real-IP, of web servers at {}",
+                options.name, joined(options.trusted_proxies));
 }
 
 std::string streams_line(const Settings& settings) {
-  return format("{} at once, {} of one user, who sees events {}", settings.streams.max_streams,
+  return format("{} at once, {} of one user; each user sees the events {}", settings.streams.max_streams,
                 settings.streams.max_streams_per_user,
-                settings.client.events_for_everybody ? "of all users" : "by the rules");
+                settings.client.events_for_everybody ? "of all users" : "that external_auth allows");
 }
 
 std::string idle_line(const FrontEnds& front_ends) {
   const auto names = names_of(front_ends.idle);
-  return format("the section{} {}: add {} to rest_fcgi: netapi to serve", names.size() == 1 ? "" : "s",
-                joined(names), names.size() == 1 ? "it" : "them");
+  return format("the section{} {}: to serve {}, extend the list rest_fcgi: netapi",
+                names.size() == 1 ? "" : "s", joined(names), names.size() == 1 ? "it" : "them");
 }
 
 double seconds_of(std::chrono::milliseconds time) {
@@ -168,14 +168,14 @@ std::vector<std::string> notes(const Settings& settings) {
     notes.push_back(key + ": this key has no effect here");
   for (const auth::EauthOptions& eauth : settings.auth.external_auth) {
     if (eauth.name == "auto" && settings.auth.allow_auto_eauth && settings.engine == Engine::embedded)
-      notes.push_back("external_auth: auto: takes every password");
+      notes.push_back("external_auth: auto: accepts every password");
   }
   const auto longest = settings.client.request_timeout;
   if (longest >= kWebServersWait) {
-    notes.push_back(format(
-        "rest_fcgi: request_timeout: found {} s, expected less than the {} s that the files of nginx/ and "
-        "apache/ wait: their 504 has no job id",
-        seconds_of(longest), kWebServersWait.count()));
+    notes.push_back(
+        format("rest_fcgi: request_timeout: found {} s, expected less than {} s, the timeout in the files of "
+               "nginx/ and apache/: after it the web server replies with 504 and without the job id",
+               seconds_of(longest), kWebServersWait.count()));
   }
   return notes;
 }

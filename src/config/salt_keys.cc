@@ -99,8 +99,9 @@ void read_tokens(Reader& top, auth::Options& options) {
 void warn_of_blacklist(Reader& top) {
   const Node* blacklist = top.value("publisher_acl_blacklist");
   if (blacklist == nullptr || blacklist->entries.empty()) return;
-  top.findings().warn(blacklist->place,
-                      "publisher_acl_blacklist: is not enforced here; external_auth alone decides");
+  top.findings().warn(
+      blacklist->place,
+      "publisher_acl_blacklist: this key has no effect; only external_auth decides what users may do");
 }
 
 /// Keys for features of a Salt master that the engine `embedded` does not have.
@@ -240,10 +241,9 @@ void warn_of_keys_of_masters(const Node& root, Findings& findings) {
     found.push_back(key);
   }
   if (first == nullptr) return;
-  findings.warn(first->value.place,
-                format("{}: no effect with the embedded engine; a real master (rest_fcgi: engine: salt) uses "
-                       "them",
-                       joined(found)));
+  findings.warn(first->value.place, format("{}: no effect with the embedded engine; only a Salt master "
+                                           "(rest_fcgi: engine: salt) has these features",
+                                           joined(found)));
 }
 
 void read_salt_keys(Reader& top, Settings& settings) {
@@ -281,9 +281,9 @@ void read_recorded_jobs(Reader& section, Reader& top, Settings& settings) {
   const Node* node = section.value(key);
   if (node == nullptr) return;
   if (settings.engine != Engine::salt) {
-    return section.findings().add(
-        node->place, section.path_to(key),
-        "is for engine: salt; the embedded engine has ext_job_cache at the top level");
+    return section.findings().add(node->place, section.path_to(key),
+                                  "found this key with the embedded engine, expected it only with engine: "
+                                  "salt: use ext_job_cache at the top level");
   }
   if (!node->is(Kind::string) || node->text != "etcd") return section.unexpected(*node, key, "etcd");
   settings.returner.ext_job_cache = {node->text};

@@ -133,8 +133,7 @@ TEST_CASE("the embedded engine ignores keys about a real master") {
   CHECK(settings_of("transport: tcp\nipc_mode: shm\n").engine == Engine::embedded);
 }
 
-constexpr const char* kLeft =
-    "; the Salt master decides about this rule, and here it permits no list of functions";
+constexpr const char* kLeft = "; only the Salt master evaluates this rule, and rest_fcgi ignores it";
 
 TEST_CASE("an unreadable rule is a warning and permits nothing, and its user stays") {
   const std::string master =

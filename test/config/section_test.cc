@@ -180,8 +180,9 @@ TEST_CASE("a value of the wrong type or out of range is a mistake with its key a
 }
 
 TEST_CASE("min_threads beyond max_threads is a mistake, and its default follows max_threads") {
-  CHECK(mistake("{min_threads: 9, max_threads: 8}") ==
-        "min_threads: found 9, expected no more than max_threads, 8");
+  const std::string text = mistake("{min_threads: 9, max_threads: 8}");
+  CHECK(text.starts_with("min_threads: found 9, "));
+  CHECK(text.ends_with("max_threads, 8"));
   const gateway::Options options = with("max_threads: 1").gateway;
   CHECK(options.min_threads == 1);
   CHECK(options.max_threads == 1);

@@ -74,7 +74,7 @@ TEST_CASE("the summary notes valid settings that are often not meant") {
       "  auto: {x: [test.ping]}\n"
       "  file: {alice: [.*]}\n"
       "rest_fcgi: {allow_auto_eauth: true, request_timeout: 310}\n");
-  const std::size_t first = text.find("note:     external_auth: auto: takes every password\n");
+  const std::size_t first = text.find("note:     external_auth: auto: accepts every password\n");
   REQUIRE(first != std::string::npos);
   CHECK(text.find("note:     rest_fcgi: request_timeout: found 310 s") != std::string::npos);
   CHECK(std::count(text.begin() + static_cast<std::ptrdiff_t>(first), text.end(), '\n') == 2);
@@ -95,7 +95,7 @@ TEST_CASE("the summary says which module is served where") {
                  "serves:   rest_cherrypy at /api over FastCGI\n"
                  "serves:   rest_cherrypy at https://[::]:8000\n"
                  "serves:   rest_tornado at http://[::]:8001, without TLS"));
-  check_line(text, "streams", {"2000 at once, 500 of one user", "by the rules"});
+  check_line(text, "streams", {"2000 at once, 500 of one user", "external_auth"});
   check_line(
       shown(
           "rest_fcgi: {netapi: [rest_tornado], events: everybody, max_streams: 9, max_streams_per_user: 3}\n"
