@@ -76,7 +76,7 @@ void Acceptor::begin(Connection connection) noexcept {
   try {
     handlers_.begin(std::move(connection.socket), connection.peer);
   } catch (...) {
-    log_exception("a connection was dropped");
+    log_exception("a connection was dropped after an exception");
   }
 }
 

@@ -26,7 +26,8 @@ Result<CertificateTimes> read_times(const HttpOptions& port) {
       file ? PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr) : nullptr, X509_free);
   if (!certificate) {
     return Error{ErrorKind::configuration,
-                 format("{}: ssl_crt: {}: cannot be read, expected a certificate", port.name, port.ssl_crt)};
+                 format("{}: ssl_crt: {}: found no readable certificate, expected one in PEM form", port.name,
+                        port.ssl_crt)};
   }
   return CertificateTimes{port.name, time_of(X509_get0_notBefore(certificate.get())),
                           time_of(X509_get0_notAfter(certificate.get()))};

@@ -22,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kNoCertificate =
-    "no certificate found, expected certificates in PEM form; of a folder the files *.pem, *.crt and *.cer";
+    "found no certificate, expected certificates in PEM form: one file, or a folder with files *.pem, *.crt "
+    "or *.cer";
 
 /// Returns whether a file is a certificate: `.pem`, `.crt`, `.cer`, or a name of `openssl rehash`.
 bool is_certificate_name(std::string_view name) {
@@ -99,7 +100,7 @@ std::string certificate_refusal(const SSL& tls, unsigned long error) {
   if (const long result = SSL_get_verify_result(&tls); result != X509_V_OK)
     return X509_verify_cert_error_string(result);
   const bool is_missing = ERR_GET_REASON(error) == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE;
-  return is_missing ? "there is none" : "";
+  return is_missing ? "the client sent no certificate" : "";
 }
 
 }  // namespace rest_fcgi::gateway

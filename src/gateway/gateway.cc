@@ -27,13 +27,14 @@ void reread(const Reload& reload, Shared& shared) noexcept {
   try {
     auto applications = reload();
     if (!applications) {
-      log::error(format("going on with the old configuration: {}", applications.error().message));
+      log::error(
+          format("the reload failed; the old configuration stays in use: {}", applications.error().message));
       return;
     }
     shared.replace(*std::move(applications));
     log::info("configuration reread");
   } catch (...) {
-    log_exception("going on with the old configuration");
+    log_exception("the reload failed; the old configuration stays in use");
   }
 }
 

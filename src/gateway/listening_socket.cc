@@ -31,7 +31,7 @@ constexpr std::string_view kTcp = "tcp:";
 constexpr std::string_view kAccepted =
     "accepted are unix:PATH, tcp:HOST:PORT, and fd:0 for a listening socket on file descriptor 0";
 constexpr std::string_view kTcpAccepted =
-    "accepted are tcp:127.0.0.1:9000, tcp:[::1]:9000, tcp:localhost:9000 and the like";
+    "accepted are addresses such as tcp:127.0.0.1:9000, tcp:[::1]:9000 and tcp:localhost:9000";
 
 Error failure(std::string_view why) {
   return {ErrorKind::configuration, std::string(why), {}};
@@ -44,10 +44,10 @@ Error failure(const Options& options, const Error& why) {
 Error bind_failure() {
   const int error = errno;
   if (error != EACCES && error != EPERM) return failure(errno_text(error));
-  return failure(
-      format("{}; this process may not open the port: under systemd the drop-in http-port.conf allows it, or "
-             "rest_fcgi-http.socket opens one for HTTP",
-             errno_text(error)));
+  return failure(format(
+      "{}; this process has no permission to open the port: under systemd, install the drop-in "
+      "http-port.conf, which gives the permission, or rest_fcgi-http.socket, which opens a port for HTTP",
+      errno_text(error)));
 }
 
 struct HostPort {
@@ -122,7 +122,8 @@ Result<void> clear_path(const std::string& path) {
     if (errno == ENOENT) return {};
     return failure(errno_text());
   }
-  if (!S_ISSOCK(status.st_mode)) return failure("the path exists and is not a socket; it is left alone");
+  if (!S_ISSOCK(status.st_mode))
+    return failure("the path exists and is not a socket: remove the file or choose another path");
 
   const UniqueFd probe = new_socket();
   const UnixAddress address(path);
@@ -177,9 +178,10 @@ struct UnixSocket {
 /// only the reason.
 Result<UnixSocket> open_unix_socket(const std::string& path, const Options& options) {
   constexpr std::size_t kMaxPath = sizeof(sockaddr_un::sun_path) - 1;
-  if (path.empty()) return failure("there is no path after 'unix:'");
+  if (path.empty()) return failure("found no path after 'unix:', expected one");
   if (path.size() > kMaxPath) {
-    return failure(format("the path has {} bytes; a unix socket's has {} at most", path.size(), kMaxPath));
+    return failure(
+        format("the path has {} bytes, expected at most {} for a unix socket", path.size(), kMaxPath));
   }
   auto ownership = find_ownership(options);
   if (!ownership) return std::move(ownership).error();
@@ -298,8 +300,8 @@ Result<ListeningSocket> open_wanted(const Options& options, SocketActivation& so
   if (listen.empty() && !is_listening_stream(0)) {
     if (!options.http.empty()) return ListeningSocket{};
     return failure(
-        format("there is nothing to listen on: no --listen, and file descriptor 0 is not a listening "
-               "socket; {}",
+        format("there is nothing to listen on: found neither an address (--listen or rest_fcgi: listen) nor "
+               "a listening socket on file descriptor 0; {}",
                kAccepted));
   }
   auto taken = take_inherited_socket(0);

@@ -36,7 +36,7 @@ http::Response answer_of(const http::Application& application, const http::Envir
   try {
     return application(environ);
   } catch (...) {
-    log_exception("the application threw, and the request is answered with 500");
+    log_exception("the request gets the status 500 after an exception");
     return {http::Status::internal_server_error, {}, {}};
   }
 }

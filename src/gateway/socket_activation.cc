@@ -87,7 +87,7 @@ Result<SocketActivation> SocketActivation::take() {
     const sockaddr_storage name = address_of(socket->get());
     const in_port_t port = endpoint_of(name).port;
     if (port == 0 && name.ss_family != AF_UNIX) {
-      return mistake(format("file descriptor {} is neither a unix socket nor on a port of TCP", fd));
+      return mistake(format("file descriptor {} is neither a unix socket nor a TCP socket", fd));
     }
     taken.sockets_.push_back({*std::move(socket), port});
   }
@@ -125,14 +125,13 @@ Result<void> SocketActivation::check_rest() const {
   for (const Socket& one : sockets_) {
     if (one.port == 0) {
       log::warning(
-          "LISTEN_FDS: a unix socket is not used: FastCGI uses the first one, and only if `listen` is empty "
-          "or "
-          "fd:0");
+          "LISTEN_FDS: a unix socket is not used: FastCGI uses only the first unix socket, and only if "
+          "`listen` is empty or fd:0");
       continue;
     }
     return mistake(
-        format("a socket on port {} is not used: its port has to be set in rest_cherrypy, rest_tornado or "
-               "rest_wsgi, and a port uses one socket",
+        format("a socket on port {} is not used: set this port in rest_cherrypy, rest_tornado or rest_wsgi, "
+               "and pass only one socket for each port",
                one.port));
   }
   return {};

@@ -93,8 +93,8 @@ void ThreadPool::add_thread_locked() {
     ++running_;
     is_start_failing_ = false;
   } else if (!std::exchange(is_start_failing_, true)) {
-    log::error(
-        format("cannot start another worker thread, going on with {}: {}", threads_, thread.error().message));
+    log::error(format("cannot start another worker thread; {} threads stay in use: {}", threads_,
+                      thread.error().message));
   }
 }
 
@@ -138,7 +138,7 @@ void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexce
       if (loop.context.run_one() == 0)
         running_loop = nullptr;  // The result 0 means that the context has stopped, because the pool ends.
     } catch (...) {
-      log_exception("a connection was dropped");
+      log_exception("a connection was dropped after an exception");
     }
   }
   // Wakes the thread that now runs the loop, so that it continues the operations that this thread has left.

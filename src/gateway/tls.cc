@@ -39,7 +39,8 @@ struct Files {
     struct stat status {};
     if (::stat(options.ssl_key.c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0) {
       log::warning(
-          format("{}: ssl_key: {}: every user of this host can read it", options.name, options.ssl_key));
+          format("{}: ssl_key: {}: every user of this host can read this file, expected a mode such as 0640",
+                 options.name, options.ssl_key));
     }
     // Sets a callback that gives no passphrase. Otherwise OpenSSL would ask for it on a terminal.
     SSL_CTX_set_default_passwd_cb(&context, [](char*, int, int, void*) { return -1; });

@@ -84,10 +84,9 @@ Result<Addresses> Addresses::make(const std::vector<std::string>& texts) {
     std::optional<unsigned> bits = most;
     if (slash != std::string::npos) bits = parse_number<unsigned>(std::string_view(text).substr(slash + 1));
     if (!bytes || !bits || *bits > most) {
-      return Error{ErrorKind::configuration,
-                   format("{} is no address; accepted are those such as 192.0.2.7 or ::1, and networks such "
-                          "as 192.0.2.0/24 or 2001:db8::/32",
-                          quoted_excerpt(text))};
+      return Error{ErrorKind::configuration, format("found {}, expected an address such as 192.0.2.7 or ::1, "
+                                                    "or a network such as 192.0.2.0/24 or 2001:db8::/32",
+                                                    quoted_excerpt(text))};
     }
     addresses.networks_.push_back({*bytes, most == 32 ? *bits + kMappedBits : *bits});
   }

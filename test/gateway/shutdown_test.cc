@@ -186,7 +186,7 @@ TEST_CASE("a reload that fails keeps the old application, and the log names the 
   for (const Row& row : rows) {
     RunningGateway server(reply_with("old"), {}, row.reload);
     server.signal(SIGHUP);
-    CHECK(eventually([&] { return server.log().has("going on with the old configuration: " + row.logged); }));
+    CHECK(eventually([&] { return server.log().has("the old configuration stays in use: " + row.logged); }));
     CHECK(!server.log().has("secret"));
     CHECK(!server.log().has("configuration reread"));
     CHECK(server.connect().request(post("")).body == "old");

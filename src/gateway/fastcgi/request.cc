@@ -35,7 +35,7 @@ int init_keeping_handlers() {
 
 Result<void> init_libfcgi() {
   static const int error = init_keeping_handlers();
-  if (error != 0) return Error{ErrorKind::internal, format("libfcgi does not start: error {}", error), {}};
+  if (error != 0) return Error{ErrorKind::internal, format("cannot initialize libfcgi: error {}", error), {}};
   return {};
 }
 
@@ -83,7 +83,7 @@ void FastCgiRequest::take_length(std::string_view content_length, const BodyLimi
   if (!only_digits(content_length)) {
     constexpr std::size_t kShown = 40;
     return refuse_body(ErrorKind::malformed,
-                       format("CONTENT_LENGTH is '{}', and has to be a number of bytes in decimal digits",
+                       format("CONTENT_LENGTH: found '{}', expected a number of bytes in decimal digits",
                               content_length.substr(0, kShown)));
   }
   declared_ = parse_number<std::size_t>(content_length);
@@ -107,7 +107,7 @@ void FastCgiRequest::take(std::string_view bytes, const BodyLimits& limits) {
   if (!budget_->add(bytes.size())) {
     return refuse_body(
         ErrorKind::unavailable,
-        "The bodies of all requests together are larger than may be in memory (max_body_bytes)");
+        "The bodies of all current requests together are larger than max_body_bytes; try again later");
   }
   append(body_, bytes);
 }
@@ -133,8 +133,8 @@ std::optional<Result<std::string_view>> FastCgiRequest::read_body(std::string_vi
   FCGX_FreeStream(&libfcgi_.in);
   if (is_broken) return std::nullopt;
   if (!body_error_ && declared_ && received_ != *declared_) {
-    refuse_body(ErrorKind::malformed,
-                format("Request body has {} bytes, and CONTENT_LENGTH says {}", received_, *declared_));
+    refuse_body(ErrorKind::malformed, format("Request body: found {} bytes, expected {} as in CONTENT_LENGTH",
+                                             received_, *declared_));
   }
   if (body_error_) return Result<std::string_view>(*body_error_);
   return Result<std::string_view>(std::string_view(body_.data(), body_.size()));
@@ -153,7 +153,7 @@ bool FastCgiRequest::put(std::string_view text) noexcept {
 bool FastCgiRequest::put_stream(http::Stream& stream) {
   for (;;) {
     const auto part = stream.next();
-    if (!part) log::error(format("a reply was cut off: {}", part.error().message));
+    if (!part) log::error(format("a reply was sent only in part: {}", part.error().message));
     if (!part || !put(*part)) return false;
     if (part->empty()) return true;
   }
@@ -182,7 +182,7 @@ FastCgiRequest::End FastCgiRequest::finish() {
   FCGX_Finish_r(&libfcgi_);
   if (error == 0) return is_kept_ ? End::kept : End::closed;
   log::info(format("the web server did not read a reply: {}",
-                   error == EAGAIN ? "send_timeout is over" : errno_text(error)));
+                   error == EAGAIN ? "send_timeout has passed" : errno_text(error)));
   return End::closed;
 }
 

@@ -95,7 +95,7 @@ UniqueFd FastCgiServer::answer(UniqueFd connection) {
     FastCgiRequest request(std::move(connection));
     http::Environ environ;
     if (!request.receive(environ)) {
-      log::debug("a connection ended without a whole request");
+      log::debug("a connection ended before it sent a whole request");
       return {};
     }
     shared_.trim.note_work();
@@ -109,7 +109,7 @@ UniqueFd FastCgiServer::answer(UniqueFd connection) {
     environ.body = *std::move(body);
     return reply(request, environ);
   } catch (...) {
-    log_exception("a request was dropped");
+    log_exception("a request was dropped after an exception");
     return {};
   }
 }
@@ -124,12 +124,12 @@ UniqueFd FastCgiServer::refuse(UniqueFd connection) {
     if (!request.read_body({}, {.max_size = 0, .discard_time = kRefusalTime}, shared_.bodies)) return {};
     const ThreadLimits& limits = shared_.pool.limits();
     environ.body =
-        Error{ErrorKind::unavailable,
-              format("All {} threads are busy and {} requests wait for one (max_threads, max_waiting)",
-                     limits.max_calls, limits.max_waiting)};
+        Error{ErrorKind::unavailable, format("All {} threads are busy (max_threads) and {} requests wait for "
+                                             "a thread (max_waiting); try again later",
+                                             limits.max_calls, limits.max_waiting)};
     static_cast<void>(reply(request, environ));
   } catch (...) {
-    log_exception("a request was dropped");
+    log_exception("a request was dropped after an exception");
   }
   return {};
 }

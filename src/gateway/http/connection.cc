@@ -35,15 +35,16 @@ constexpr std::size_t kLeastChunked = 5;
 
 constexpr std::chrono::hours kBetweenProxyWarnings{1};
 
-constexpr Refusal kLate = {http::Status::request_timeout, "The request did not come in time"};
-constexpr Refusal kBusy = {
-    http::Status::service_unavailable,
-    "All threads are busy and as many requests wait as may (max_threads, max_waiting)"};
+constexpr Refusal kLate = {http::Status::request_timeout, "The request did not arrive in time"};
+constexpr Refusal kBusy = {http::Status::service_unavailable,
+                           "All threads are busy (max_threads), and the queue of waiting requests is full "
+                           "(max_waiting); try again later"};
 constexpr Refusal kForeignName = {http::Status::forbidden, "Client certificate CN not allowed"};
-constexpr Refusal kPlain = {http::Status::bad_request,
-                            "This port speaks HTTPS, and this is a request of HTTP"};
+constexpr Refusal kPlain = {
+    http::Status::bad_request,
+    "This port expects HTTPS, but the request is plain HTTP; use a URL that begins with https://"};
 constexpr Refusal kEarlyFrames = {http::Status::bad_request,
-                                  "A WebSocket has to wait for the answer to its handshake"};
+                                  "A WebSocket client must not send data before the reply to its handshake"};
 
 SteadyTime now() {
   return system_clock().steady();
@@ -91,7 +92,7 @@ Task<> HttpConnection::run() {
   } catch (const boost::system::system_error&) {
     // The connection has failed: the peer closed the connection, or read the reply too slowly.
   } catch (...) {
-    log_exception("a connection was dropped");
+    log_exception("a connection was dropped after an exception");
   }
 }
 
@@ -127,9 +128,9 @@ bool HttpConnection::has_allowed_name() {
   if (allowed.empty()) return true;
   const std::optional<std::string> name = common_name(*transport_.tls());
   if (name && std::find(allowed.begin(), allowed.end(), *name) != allowed.end()) return true;
-  log::warning(format("{}: {}: ssl_allowed_cn does not name the client: {}", port_->options.name,
-                      peer_.address,
-                      name ? format("its certificate has CN {}", quoted_excerpt(*name)) : "it shows no CN"));
+  log::warning(format(
+      "{}: {}: the client is not in ssl_allowed_cn: {}", port_->options.name, peer_.address,
+      name ? format("its certificate has CN {}", quoted_excerpt(*name)) : "its certificate has no CN"));
   return false;
 }
 
@@ -282,8 +283,9 @@ std::string HttpConnection::find_client(const http::Environ& environ) const {
   if (forwarded_for.empty() && real_ip.empty()) return peer_.address;
   if (!port_->proxies.has(peer_.address)) {
     warn_of_proxy(
-        "X-Forwarded-For and X-Real-IP of this address are ignored. If a web server sends its requests from "
-        "there, name the address in rest_fcgi: trusted_proxies; else all its clients count as one.");
+        "X-Forwarded-For and X-Real-IP of this address are ignored. If this is the address of a web server "
+        "of yours, add it to rest_fcgi: trusted_proxies; otherwise all clients of the web server count as "
+        "one client.");
     return peer_.address;
   }
   std::string client = http::client_behind(port_->proxies, peer_.address, forwarded_for, real_ip);
@@ -291,8 +293,8 @@ std::string HttpConnection::find_client(const http::Environ& environ) const {
                          client != http::Addresses::normalized(real_ip);
   if (names_two) {
     warn_of_proxy(
-        "X-Forwarded-For and X-Real-IP name different clients, and X-Forwarded-For counts. One of them may "
-        "come from a client: have the web server set both.");
+        "X-Forwarded-For and X-Real-IP name different clients, and X-Forwarded-For counts. A client may have "
+        "sent one of the two headers: configure the web server so that it sets both.");
   }
   return client;
 }

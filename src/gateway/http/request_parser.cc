@@ -33,7 +33,8 @@ constexpr Refusal kTarget = {Status::bad_request,
                              "The request's target has to be a path, or a URL without a fragment"};
 constexpr Refusal kPath = {Status::bad_request,
                            "The path has a control character, or a % without two hexadecimal digits"};
-constexpr Refusal kHost = {Status::bad_request, "One Host header has to name this host"};
+constexpr Refusal kHost = {Status::bad_request,
+                           "Expected exactly one Host header, with the name of this host"};
 constexpr Refusal kLength = {Status::bad_request,
                              "Content-Length has to be one number of bytes in decimal digits"};
 constexpr Refusal kEncoding = {
@@ -42,8 +43,8 @@ constexpr Refusal kChunk = {Status::bad_request, "The body's chunks are malforme
 constexpr Refusal kHeader = {Status::bad_request, "A header is malformed"};
 constexpr Refusal kBodies = {
     Status::service_unavailable,
-    "The bodies of all requests together are larger than may be in memory (max_body_bytes)"};
-constexpr Refusal kFolded = {Status::bad_request, "A header must not continue in the next line"};
+    "The bodies of all current requests together are larger than max_body_bytes; try again later"};
+constexpr Refusal kFolded = {Status::bad_request, "A header must not continue on the next line"};
 
 /// The largest number of bytes that are reserved for a body before the body arrives.
 constexpr std::uint64_t kEarlyRoom = 65536;

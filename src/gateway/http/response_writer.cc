@@ -148,8 +148,8 @@ Task<bool> ResponseWriter::send_stream(http::Stream& stream, Message& message) {
     const bool is_wrong = part && promised && (part->empty() ? *promised != 0 : part->size() > *promised);
     if (!part || is_wrong) {
       log::error(
-          format("a reply was cut off: {}",
-                 part ? "a stream has not as many bytes as its Content-Length says" : part.error().message));
+          format("a reply was sent only in part: {}",
+                 part ? "the size of the body differs from its Content-Length" : part.error().message));
       co_return false;
     }
     if (std::exchange(is_first, false)) co_await write_head(message);

@@ -94,7 +94,8 @@ void HttpServer::reread_certificates() {
     if (tls) {
       port = std::make_shared<const HttpPort>(port->options, port->index, *std::move(tls), port->proxies);
     } else {
-      log::error(format("going on with the old certificate: {}", tls.error().message));
+      log::error(format("the reload of a certificate failed; the old certificate stays in use: {}",
+                        tls.error().message));
     }
   }
 }

@@ -48,7 +48,7 @@ void log_end(const std::exception_ptr& failure) noexcept {
   } catch (const boost::system::system_error&) {
     return;
   } catch (...) {
-    log_exception("a stream was dropped");
+    log_exception("an event stream was dropped after an exception");
   }
 }
 
@@ -204,9 +204,9 @@ bool Listener::sweep(SteadyTime now) {
 
 void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
   const StreamLimits& limits = group_.limits;
-  if (now - writing.moved_at >= limits.blocked) return drop_late("its peer reads nothing");
+  if (now - writing.moved_at >= limits.blocked) return drop_late("its client reads nothing");
   const auto patience = limits.blocked + std::chrono::seconds(writing.bytes / limits.rate);
-  if (now - writing.began_at >= patience) return drop_late("its peer reads too slowly");
+  if (now - writing.began_at >= patience) return drop_late("its client reads too slowly");
   // Calls the feed although a write is pending, to notice the end of the session and to take new events.
   std::vector<http::Feed::Part> parts;
   early_end_ = feed_->take(parts, 0, group_.wake);
@@ -220,7 +220,7 @@ void Listener::check_blocked(SteadyTime now, const Link::Progress& writing) {
 
 void Listener::drop_late(std::string_view why) {
   ++group_.slow;
-  log::info(format("a stream was closed: {}", why));
+  log::info(format("an event stream was closed: {}", why));
   // Makes close(2) discard data that the peer has not read.
   set_option(link_.transport().socket().native_handle(), SOL_SOCKET, SO_LINGER, linger{1, 0});
   drop();

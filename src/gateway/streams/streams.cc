@@ -92,7 +92,7 @@ void Streams::add(NewStream stream) {
   if (has_ended_) return;
   if (!loop_) {
     if (auto started = start(); !started)
-      return log::error(format("a stream was dropped: {}", started.error().message));
+      return log::error(format("an event stream was dropped: {}", started.error().message));
   }
   asio::post(loop_->context,
              [this, held = std::make_shared<NewStream>(std::move(stream))] { begin(std::move(*held)); });
@@ -111,7 +111,7 @@ Result<void> Streams::start() {
         context.run();
         ends = true;
       } catch (...) {
-        log_exception("a stream was dropped");
+        log_exception("an event stream was dropped after an exception");
       }
     }
   });
@@ -128,7 +128,7 @@ void Streams::begin(NewStream stream) {
     loop_->listeners.push_back(std::make_shared<Listener>(loop_->group, std::move(stream)));
     loop_->listeners.back()->start();
   } catch (...) {
-    log_exception("a stream was dropped");
+    log_exception("an event stream was dropped after an exception");
     if (!loop_->listeners.empty()) loop_->listeners.back()->drop();
   }
 }

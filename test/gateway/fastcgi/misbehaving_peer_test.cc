@@ -175,7 +175,7 @@ TEST_CASE("a peer that does not read its reply occupies a thread for send_timeou
   const auto start = std::chrono::steady_clock::now();
   CHECK(server.connect().request(post("patient")).body == "patient");
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(15));
-  CHECK(server.log().has("the web server did not read a reply: send_timeout is over"));
+  CHECK(server.log().has("the web server did not read a reply: send_timeout"));
 }
 
 TEST_CASE("a body that differs from CONTENT_LENGTH is refused, and the connection is kept") {
@@ -188,12 +188,12 @@ TEST_CASE("a body that differs from CONTENT_LENGTH is refused, and the connectio
         .body;
   };
   const std::string too_large = "Request body is larger than max_request_body_size (1000 bytes)";
-  CHECK(reply("5", "abc") == "Request body has 3 bytes, and CONTENT_LENGTH says 5");
-  CHECK(reply("5", "abcdefg") == "Request body has 7 bytes, and CONTENT_LENGTH says 5");
+  CHECK(reply("5", "abc") == "Request body: found 3 bytes, expected 5 as in CONTENT_LENGTH");
+  CHECK(reply("5", "abcdefg") == "Request body: found 7 bytes, expected 5 as in CONTENT_LENGTH");
   CHECK(reply("5", std::string(1001, 'x')) == too_large);
   CHECK(reply("1001", "abc") == too_large);
   CHECK(reply("", std::string(200'000, 'x')) == too_large);
-  CHECK(reply("-3", "abc") == "CONTENT_LENGTH is '-3', and has to be a number of bytes in decimal digits");
+  CHECK(reply("-3", "abc").starts_with("CONTENT_LENGTH: found '-3', "));
   CHECK(reply("", "abc") == "abc");
   CHECK(reply("3", "abc") == "abc");
 }

@@ -81,7 +81,7 @@ TEST_CASE("a TLS port answers plain HTTP with 400 and closes connections without
   HttpPeer plain(port_of(options));
   const HttpReply reply = plain.request(http_get());
   CHECK(reply.status == 400);
-  CHECK(reply.body.find("This port speaks HTTPS") != std::string::npos);
+  CHECK(reply.body.find("This port expects HTTPS") != std::string::npos);
   CHECK(plain.closed_within(kSoon));
   HttpPeer garbage(port_of(options));
   garbage.send(std::string(1000, '\xFF'));
@@ -137,7 +137,7 @@ TEST_CASE("open warns about a world-readable key and refuses a key with a passph
   const CapturedLog log;
   SocketActivation none;
   CHECK(HttpServer::open(options, none));
-  CHECK(log.has("rest_cherrypy: ssl_key: " + key + ": every user of this host can read it"));
+  CHECK(log.has("rest_cherrypy: ssl_key: " + key + ": every user of this host can read"));
 
   const std::string locked = certificates().dir / "locked.key";
   run_program({"openssl", "ec", "-in", certificates().files.server_key, "-aes128", "-passout", "pass:x",
@@ -280,7 +280,7 @@ TEST_CASE("SIGHUP loads a new application for all connections and a new certific
   const CapturedLog log;
   put(files.client_cert, dir / "crt");
   server.signal(SIGHUP);
-  CHECK(eventually([&] { return log.has("going on with the old certificate: rest_cherrypy: ssl_key: "); }));
+  CHECK(eventually([&] { return log.has("the old certificate stays in use: rest_cherrypy: ssl_key: "); }));
   CHECK(presented() == "/CN=server");
   put(files.client_key, dir / "key");
   server.signal(SIGHUP);

@@ -145,7 +145,7 @@ TEST_CASE("an ambiguous Content-Length or Transfer-Encoding is refused") {
 }
 
 TEST_CASE("a folded header is refused, also byte by byte") {
-  const std::string folded = "400 A header must not continue in the next line";
+  const std::string folded = "400 A header must not continue on the next line";
   for (const std::string header :
        {"A: b\r\n c\r\n", "A: b\r\n\tc\r\n", "Transfer-Encoding: \r\n chunked\r\n"}) {
     CAPTURE(header);
@@ -191,7 +191,7 @@ TEST_CASE("an invalid request line is refused") {
 }
 
 TEST_CASE("a head with invalid, missing or too large headers is refused") {
-  const std::string host = "400 One Host header has to name this host";
+  const std::string host = "400 Expected exactly one Host header, with the name of this host";
   CHECK(parse("GET / HTTP/1.1\r\n\r\n") == host);
   CHECK(parse("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n") == host);
   CHECK(parse("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n") == host);
