@@ -103,12 +103,14 @@ http::Application with_metrics(std::shared_ptr<const Registry> registry, Metrics
 }
 
 RequestMetrics::RequestMetrics(Registry& registry)
-    : requests_(registry.counters({"rest_fcgi_requests_total",
-                                   "Requests that were answered. client: of the first lowstate chunk.",
-                                   {"module", "status", "client"}})),
-      times_(registry.histograms({"rest_fcgi_request_duration_seconds",
-                                  "Time from the whole request to its reply, without sending it.",
-                                  {"client"}})) {
+    : requests_(registry.counters(
+          {"rest_fcgi_requests_total",
+           "Requests that were answered. The label client is the client of the first lowstate chunk.",
+           {"module", "status", "client"}})),
+      times_(registry.histograms(
+          {"rest_fcgi_request_duration_seconds",
+           "Time from the receipt of the whole request until the reply is ready to be sent.",
+           {"client"}})) {
   registry.on_collect([this](Writer& writer) {
     writer.gauge("rest_fcgi_requests_in_flight", "Requests that are being answered.",
                  static_cast<double>(in_flight_.load()));

@@ -82,7 +82,7 @@ std::string Registry::text(Format wanted) const {
   for (const Entry& entry : entries_) entry.write(writer);
   for (const auto& collect : collects_) collect(writer);
   writer.metric(Type::counter, "rest_fcgi_metrics_dropped_total",
-                "Values that had no series of their own because the metric had too many.");
+                "Values without a series of their own, because the metric has too many series.");
   for (const Entry& entry : entries_) entry.write_dropped(writer);
   writer.end();
   return text;

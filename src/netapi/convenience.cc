@@ -117,11 +117,11 @@ Result<Json> returned_by_wheel(const RequestContext& context, const client::Repl
   const JsonValue value = data.find("return").value_or(JsonValue());
   const auto success = data.find("success");
   if (success && success->is(JsonValue::Kind::boolean) && !success->boolean()) {
-    return Error{
-        ErrorKind::invocation,
-        format("The master could not do this; the log says why (reference {})",
-               log_with_reference(log::Level::warning, format("A wheel for {} failed", context.remote()),
-                                  value.python_str()))};
+    return Error{ErrorKind::invocation,
+                 format("The wheel function failed on the master; the log has the cause (reference {})",
+                        log_with_reference(log::Level::warning,
+                                           format("A wheel function for {} failed", context.remote()),
+                                           value.python_str()))};
   }
   return value.json();
 }
@@ -216,7 +216,8 @@ Response key_archive(const RequestContext& context, const std::string& minion, c
   const JsonValue secret = document.root().find("priv").value_or(JsonValue());
   if (open.text().empty() || secret.text().empty()) {
     return fail(context,
-                {ErrorKind::conflict, format("There is a key of {} already.", quoted_excerpt(minion))});
+                {ErrorKind::conflict,
+                 format("The minion {} has a key already; delete that key first.", quoted_excerpt(minion))});
   }
   return {Status::ok,
           {{"Content-Type", "application/x-tar"},
@@ -252,7 +253,9 @@ Response start_job(RequestContext& context) {
   for (const JsonValue chunk : body.elements()) other = other || names_other(chunk);
   if (other && !may_name_others) {
     context.trail.write_unreadable("invalid");
-    return fail(context, {ErrorKind::invocation, "Only the client 'local_async' is served here."});
+    return fail(context,
+                {ErrorKind::invocation,
+                 "'client': found another client, expected 'local_async', the only client of this URL."});
   }
   auto ran = run_chunks(
       context, body, {.token = context.session->token, .reading = {.client = lowstate::Client::local_async}});

@@ -172,7 +172,7 @@ void EventFeed::begin() {
 
 void EventFeed::on_message(std::string_view message, bool is_text) {
   if (form_.answers && !is_text && !is_utf8(message)) {
-    end_ = ended(kNotThatData, "Messages are text.");
+    end_ = ended(kNotThatData, "Expected a message that is UTF-8 text.");
     return;
   }
   if (form_.answers) ++replies_;

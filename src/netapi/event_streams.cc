@@ -237,10 +237,9 @@ Response stream_events(RequestContext& context) {
   auto session = listener_session(context);
   if (!session) return fail(context, session.error());
   if (!is_carried(context, "rest_fcgi.streams")) {
-    return refuse(
-        context, Status::service_unavailable,
-        "Apache's mod_fcgid cannot send event streams, since it waits for the end of each reply. Use "
-        "mod_proxy_fcgi, nginx or the HTTP listener.");
+    return refuse(context, Status::service_unavailable,
+                  "Apache's mod_fcgid cannot send event streams, because it waits for the end of each reply. "
+                  "Use mod_proxy_fcgi, nginx or an HTTP port of rest_fcgi.");
   }
   context.session = *std::move(session);
   Response head{

@@ -118,9 +118,10 @@ Result<Media> media_in(std::string_view content_type) {
   const bool known = name != kNames.end() && name->media != Media::html && name->media != Media::event_stream;
   const std::string charset = parameter(rest, "charset").value_or("utf-8");
   if (known && (charset == "utf-8" || charset == "utf8")) return name->media;
-  return Error{ErrorKind::not_acceptable,
-               format("Content type not supported: {}; accepted are {}",
-                      content_type.empty() ? "there is none" : excerpt(content_type, 100), kRead)};
+  return Error{
+      ErrorKind::not_acceptable,
+      format("Content type not supported: {}; accepted are {}",
+             content_type.empty() ? "the request has no Content-Type" : excerpt(content_type, 100), kRead)};
 }
 
 Result<std::optional<Media>> media_out(std::string_view accept, std::span<const Media> offered) {
@@ -146,7 +147,7 @@ Result<std::vector<FormField>> fields_in(std::string_view text, std::size_t most
     std::string_view value = next_token(text, '&');
     if (value.empty()) continue;
     if (fields.size() == most) {
-      return Error{ErrorKind::malformed, format("more than {} fields in one form", most)};
+      return Error{ErrorKind::malformed, format("found more than {} fields in one form", most)};
     }
     const std::string_view name = next_token(value, '=');
     fields.push_back(

@@ -261,7 +261,7 @@ Response make_tokens(RequestContext& context) {
   const bool is_list = body.is(JsonValue::Kind::array);
   if (!is_list && objects.empty()) return bad_request(context, "Lowstates must be a list");
   if (objects.size() > context.app.options.common.lowstate.max_chunks) {
-    return bad_request(context, format("At most {} tokens are made at once.",
+    return bad_request(context, format("At most {} tokens can be made in one request.",
                                        context.app.options.common.lowstate.max_chunks));
   }
   const auto lacks = [](JsonValue one) { return !missing_key(one).empty(); };

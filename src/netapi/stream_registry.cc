@@ -153,7 +153,7 @@ void StreamRegistry::Subscription::call(std::string chunk, Call call, std::strin
   });
   if (at == queue.end() && queue.size() >= kMaxQueuedCalls) {
     if (!std::exchange(streams_->has_dropped_calls_, true)) {
-      log::warning("formatted event views are incomplete: the master answers their questions too slowly");
+      log::warning("formatted_events: some replies are incomplete, because the master answers too slowly");
     }
     return;
   }
@@ -237,7 +237,7 @@ void StreamRegistry::answer(std::unique_lock<std::mutex>& lock) {
         answer = queued.call(*client, token, queued.chunk);
       }
     } catch (const std::exception& exception) {
-      log_failure("event stream: a question to the master failed", exception);
+      log_failure("event stream: a call of the master failed", exception);
     }
     lock.lock();
   }
@@ -260,7 +260,7 @@ void StreamRegistry::call_loop() {
     try {
       answer(lock);
     } catch (const std::exception& exception) {
-      log_failure("event stream: an answer of the master was lost", exception);
+      log_failure("event stream: the result of a call of the master was lost", exception);
       if (!lock.owns_lock()) lock.lock();
     }
   }
@@ -296,7 +296,7 @@ void StreamRegistry::check_loop() {
     try {
       if (is_due) check_all(*client);
     } catch (const std::exception& exception) {
-      log_failure("event streams: the check of their sessions failed", exception);
+      log_failure("event streams: the check of the sessions failed", exception);
     }
   }
 }

@@ -130,9 +130,10 @@ Error reason(const Stream& stream, CURLcode code, const char* message) {
   long status = 0;
   curl_easy_getinfo(stream.handle, CURLINFO_RESPONSE_CODE, &status);
   if (status == 0) {
-    const char* mend = code == CURLE_PEER_FAILED_VERIFICATION
-                           ? "; set SSL_CERT_FILE to a file with its authority or with the certificate itself"
-                           : "";
+    const char* mend =
+        code == CURLE_PEER_FAILED_VERIFICATION
+            ? "; set SSL_CERT_FILE to a file with the certificate of the server or of its authority"
+            : "";
     return {ErrorKind::unavailable,
             format("{}{}", *message != '\0' ? message : curl_easy_strerror(code), mend)};
   }

@@ -390,7 +390,7 @@ TEST_CASE("/ws answers messages and sends events after the ready message") {
   }
   SUBCASE("a binary message closes the WebSocket with 1003") {
     listener.say("\xff", false);
-    CHECK(listener.end() == "1003 Messages are text.");
+    CHECK(listener.end() == "1003 Expected a message that is UTF-8 text.");
   }
   SUBCASE("the id of the last event continues the stream") {
     Listener blocks(rest.call({"GET /events", with(token), "", 200, ""}));

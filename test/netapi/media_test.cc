@@ -87,7 +87,7 @@ TEST_CASE("other media types and charsets are refused") {
         "application/json; charset=latin-1", "json", "text/event-stream"}) {
     CHECK(in(type) == format("Content type not supported: {}{}", type, accepted));
   }
-  CHECK(in("") == "Content type not supported: there is none" + accepted);
+  CHECK(in("") == "Content type not supported: the request has no Content-Type" + accepted);
 }
 
 TEST_CASE("form fields are decoded in order") {

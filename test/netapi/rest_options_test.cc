@@ -297,10 +297,9 @@ TEST_CASE("POST /keys returns an archive with a new key pair") {
                "mid=jerry&username=u&password=p&eauth=auto&force=true&keysize=2048", 200, "PUBLIC"}});
   master->wheel_data = R"({"success": true, "return": {"pub": "", "priv": ""}})";
   rest.check({"POST /keys", "", R"({CRED, "mid": "jerry"})", 409,
-              R"({"status": 409, "return": "There is a key of 'jerry' already."})"});
+              R"({"status": 409, "return": "<has>'jerry' has a key already"})"});
   master->wheel_data = R"({"success": false, "return": "It went wrong."})";
-  const char* const kWhy =
-      R"({"status": 400, "return": "<has>The master could not do this; the log says why (reference "})";
+  const char* const kWhy = R"({"status": 400, "return": "<has>the log has the cause (reference "})";
   rest.check(
       {{"POST /keys", "", R"({CRED, "mid": "jerry"})", 400, kWhy}, {"GET /keys", kWith, "", 400, kWhy}});
   CHECK(rest.log().has("It went wrong."));

@@ -211,7 +211,7 @@ TEST_CASE("equal calls of one token run once, and the queue is limited") {
   for (int i = 0; i < 200; ++i) (*two)->call("q", slow.call(), "it");
   CHECK(log.text().empty());
   for (int i = 0; i < 200; ++i) (*two)->call(std::to_string(i), slow.call());
-  CHECK(log.text().find("views are incomplete") != std::string::npos);
+  CHECK(log.text().find("replies are incomplete") != std::string::npos);
   slow.go = true;
   CHECK(test::eventually([&] { return slow.checks == 100; }));
   CHECK(received_by(**one) == 1);
