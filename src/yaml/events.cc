@@ -70,15 +70,15 @@ bool is_not_finite(std::string_view text) {
 
 std::string text_of_binary(const yaml_mark_t& mark, std::string_view base64) {
   auto bytes = decoded_base64(base64);
-  if (!bytes) throw Mistake{mark, "found !!binary, which is no base64"};
+  if (!bytes) throw Mistake{mark, "found !!binary with a value that is not base64, expected base64"};
   if (first_bad_byte(*bytes) != bytes->size()) {
-    throw Mistake{mark, "found !!binary, whose bytes are no text in UTF-8; expected text",
+    throw Mistake{mark, "found !!binary with bytes that are not UTF-8, expected UTF-8 text",
                   ErrorKind::invocation};
   }
   if (is_keyword_argument(*bytes)) {
     throw Mistake{mark,
-                  "found !!binary, whose text is name=value and would become a keyword argument; put it into "
-                  "kwarg as text",
+                  "found !!binary with a text name=value, which would become a keyword argument; put the "
+                  "text into kwarg",
                   ErrorKind::invocation};
   }
   return *std::move(bytes);
@@ -98,7 +98,8 @@ Kind kind_by_tag(const yaml_mark_t& mark, const yaml_char_t* full_tag, std::stri
   if (tag == "bool" && kind == Kind::boolean) return kind;
   if (tag == "float" && (is_number || is_not_finite(text))) return Kind::real;
   if (tag == "int" || tag == "bool" || tag == "float") {
-    throw Mistake{mark, format("found no value of the tag !!{}", tag)};
+    throw Mistake{mark,
+                  format("found a value that does not fit its tag !!{}, expected a value of that type", tag)};
   }
   refuse_tag(mark, full_tag);
 }
@@ -180,11 +181,12 @@ Scalar scalar_of(const yaml_event_t& event) {
 
 void refuse_value_key(const yaml_mark_t& mark, const Scalar& scalar, bool is_key) {
   if (is_key || !scalar.plain || (scalar.text != "=" && scalar.text != "<<")) return;
-  throw Mistake{mark, format("found {} without quotes, expected a value", scalar.text)};
+  throw Mistake{mark,
+                format("found {} without quotes, expected quotes around it or another value", scalar.text)};
 }
 
 std::string too_deep(const Limits& limits) {
-  return format("lists and maps are nested more than {} deep", limits.max_depth);
+  return format("found lists and maps nested more than {} deep, expected fewer levels", limits.max_depth);
 }
 
 void refuse_tag(const yaml_mark_t& mark, const yaml_char_t* tag) {

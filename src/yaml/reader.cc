@@ -110,7 +110,8 @@ std::vector<const Node*> merged_maps(const Entry& merge) {
   }
   for (const Node* map : maps) {
     if (!map->is(Kind::map)) {
-      fail(merge.place, format("<< stands for neither a map nor a list of maps: {}", describe(*map)));
+      fail(merge.place,
+           format("found {} as the value of <<, expected a map or a list of maps", describe(*map)));
     }
   }
   return maps;
@@ -141,7 +142,7 @@ void refuse_duplicates(const Node& map) {
   for (const Entry& entry : map.entries) {
     const auto [first, is_new] = seen.emplace(name_of(entry), &entry);
     if (is_new) continue;
-    fail(entry.place, format("this key stands here for the second time, after line {}: {}",
+    fail(entry.place, format("found this key twice in one map, first in line {}: {}",
                              first->second->place.line, in_quotes(entry.key)));
   }
 }
@@ -157,7 +158,7 @@ class TreeBuilder : public YAML::EventHandler {
   [[nodiscard]] Node take_root() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (has_root_) fail(mark, "a second document begins here, expected one");
+    if (has_root_) fail(mark, "found a second document, expected only one");
   }
 
   void OnDocumentEnd() override {}
@@ -172,13 +173,15 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchored_.find(anchor);
-    if (found == anchored_.end()) fail(mark, "this alias names a value that it is a part of");
+    if (found == anchored_.end())
+      fail(mark, "found an alias inside of the value that it names, expected another value");
     const Size size = size_of(found->second);
     // `size.values` includes the copied value itself, which `add` counts.
     count(mark, size.values - 1);
     copied_bytes_ += size.bytes;
     if (copied_bytes_ > kMaxCopiedBytes) {
-      fail(mark, format("aliases stand for more than {} bytes of text", kMaxCopiedBytes));
+      fail(mark, format("found aliases that stand for more than {} bytes of text, expected fewer",
+                        kMaxCopiedBytes));
     }
     check_depth(mark, open_.size() + size.depth);
     add(mark, found->second, 0, true);
@@ -190,7 +193,7 @@ class TreeBuilder : public YAML::EventHandler {
     const bool is_key = !open_.empty() && open_.back().node.is(Kind::map) && !open_.back().expects_value;
     // YAML 1.1 allows `=` and `<<` without quotes only as keys.
     if (is_plain && !is_key && (value == "=" || value == "<<")) {
-      fail(mark, format("found {} without quotes, expected a value", value));
+      fail(mark, format("found {} without quotes, expected quotes around it or another value", value));
     }
     if (is_plain && !open_.empty() && open_.back().in_brackets && value.starts_with(':')) {
       fail(mark, "found a colon, expected a value or a key in front of it");
@@ -259,12 +262,14 @@ class TreeBuilder : public YAML::EventHandler {
   void count(const YAML::Mark& mark, std::size_t values) {
     values_ += values;
     if (values_ <= limits_.max_values) return;
-    fail(mark, format("more than {} values, with what anchors and aliases add", limits_.max_values));
+    fail(mark, format("found more than {} values, expected fewer; the values that aliases repeat count too",
+                      limits_.max_values));
   }
 
   void check_depth(const YAML::Mark& mark, std::size_t depth) const {
     if (depth <= limits_.max_depth) return;
-    fail(mark, format("lists and maps are nested more than {} deep", limits_.max_depth));
+    fail(mark,
+         format("found lists and maps nested more than {} deep, expected fewer levels", limits_.max_depth));
   }
 
   void open(const YAML::Mark& mark, Kind kind, YAML::anchor_t anchor, YAML::EmitterStyle::value style) {

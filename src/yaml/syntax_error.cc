@@ -17,7 +17,7 @@ constexpr std::size_t kNowhere = std::string_view::npos;
 /// Messages of yaml-cpp, each with the text in plain words that replaces it.
 constexpr std::pair<std::string_view, std::string_view> kInPlainWords[] = {
     {"illegal block entry", "found \"- \" behind a key, expected the list on lines of its own, or as [A, B]"},
-    {"illegal map key", "found \"? \" inside a line, expected quotes around a text that has it"},
+    {"illegal map key", "found \"? \" inside a line, expected quotes around a text that contains it"},
     {"alias not found after *", "found \"*\" at the start of a value, expected quotes around it: '*'"},
     {"illegal character found while scanning alias",
      "found \"*\" at the start of a value, expected quotes around it, as in '*.example'"},
@@ -44,7 +44,7 @@ constexpr std::pair<std::string_view, std::string_view> kInPlainWords[] = {
      "or "
      "single quotes"},
     {"illegal character in scalar",
-     "found a text with a character that cannot stand there, expected quotes around it"},
+     "found a text with a character that needs quotes, expected quotes around the text"},
     {"illegal tab when looking for indentation", "found a tab, expected spaces in front of a key or value"},
     {"cannot set zero indentation for a block scalar",
      "found 0 behind \"|\" or \">\", expected nothing, or a number from 1 to 9"},
@@ -64,7 +64,8 @@ constexpr std::pair<std::string_view, std::string_view> kBeginnings[] = {
     {"bad YAML version: ", "found a %YAML line without a version, expected %YAML 1.1, or no such line"},
     {"unknown escape character: ",
      "found an unknown escape in double quotes, expected \\\\ for a backslash, or single quotes"},
-    {"invalid unicode: ", "found an escape that is no character in double quotes, expected one of Unicode"},
+    {"invalid unicode: ",
+     "found an escape in double quotes that is not a Unicode character, expected one that is"},
 };
 
 std::string_view line_at(std::string_view text, std::size_t line) {
@@ -160,11 +161,11 @@ std::size_t offset_of(std::string_view text, const SyntaxError& found) {
 SyntaxError explain_quotes(std::string_view text, const SyntaxError& found) {
   const auto opener = unclosed_quote(text);
   if (!opener)
-    return {found.line, found.column, "found the end of a text in quotes nowhere, expected a quote"};
+    return {found.line, found.column, "found a text in quotes without its closing quote, expected one"};
   const char quote = text[*opener];
   return mistake_at_offset(
       text, *opener,
-      format("found a text that begins with {0} and does not end, expected {0} behind it", quote));
+      format("found a text that begins with {0} and has no closing {0}, expected {0} behind it", quote));
 }
 
 SyntaxError explain_brackets(std::string_view text, const SyntaxError& found, char opening, char closing) {
@@ -243,8 +244,7 @@ SyntaxError explain_end_of_block(std::string_view text, const SyntaxError& found
   }
   return at_line(
       text, found.line,
-      format("found a key with {} spaces in front, expected as many as the keys above have that it "
-             "belongs to",
+      format("found a key with {} spaces in front, expected as many as the other keys of the same map have",
              indentation(line)));
 }
 

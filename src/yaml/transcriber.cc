@@ -61,7 +61,7 @@ class Transcriber {
     const yaml_mark_t& mark = event.start_mark;
     switch (event.type) {
       case YAML_DOCUMENT_START_EVENT:
-        if (has_root_) throw Mistake{mark, "a second document begins here, expected one"};
+        if (has_root_) throw Mistake{mark, "found a second document, expected only one"};
         return;
       case YAML_ALIAS_EVENT:
         return refuse_alias(mark, text_of(event.data.alias.anchor));
@@ -114,7 +114,8 @@ class Transcriber {
 
   void count(const yaml_mark_t& mark) {
     if (++values_ <= limits_.max_values) return;
-    throw Mistake{mark, format("more than {} values", limits_.max_values), ErrorKind::invocation};
+    throw Mistake{mark, format("found more than {} values, expected fewer", limits_.max_values),
+                  ErrorKind::invocation};
   }
 
   void open(const yaml_mark_t& mark, Form form) {
@@ -136,7 +137,8 @@ class Transcriber {
 
   void check_pairs(const yaml_mark_t& mark) const {
     if (open_.empty() || open_.back().form != Form::pairs) return;
-    throw Mistake{mark, "found another value in !!omap or !!pairs, expected a map of one entry"};
+    throw Mistake{mark,
+                  "found an item of !!omap or !!pairs that is not a map of one entry, expected such a map"};
   }
 
   void begin_value(const yaml_mark_t& mark, Kind kind) {
@@ -185,7 +187,8 @@ class Transcriber {
   /// Writes a key as a JSON string. For example, the key `1` becomes "1", as in Python's json.dumps.
   void add_key(const yaml_mark_t& mark, const Scalar& scalar) {
     if (scalar.plain && scalar.text == "<<") {
-      refuse(mark, "found <<, which adds what an alias names; write the entries out");
+      refuse(mark,
+             "found <<, which adds the entries of an alias, expected the entries themselves; write them out");
     }
     count(mark);
     Open& map = open_.back();
@@ -206,7 +209,7 @@ class Transcriber {
   std::string json_of_number(const yaml_mark_t& mark, const Scalar& scalar) {
     if (auto json = json_of(scalar.kind, scalar.text)) return *std::move(json);
     if (scalar.text.ends_with('_') || scalar.text.ends_with('x') || scalar.text.ends_with('b')) {
-      throw Mistake{mark, "found a number without digits"};
+      throw Mistake{mark, "found a number without digits, expected digits"};
     }
     refuse(mark, format("found {}, which JSON cannot hold; expected a finite number",
                         excerpt(scalar.text, kShown)));
@@ -220,7 +223,7 @@ class Transcriber {
     std::sort(begin, keys_.end(), [&](Key a, Key b) { return text(a) < text(b); });
     if (std::adjacent_find(begin, keys_.end(), [&](Key a, Key b) { return text(a) == text(b); }) !=
         keys_.end()) {
-      throw Mistake{mark, "a key stands twice in the map that ends here"};
+      throw Mistake{mark, "found a key twice in the map that ends here, expected each key once"};
     }
     keys_.resize(first);
   }
