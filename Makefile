@@ -325,7 +325,7 @@ covered: $(BUILD)/unit_tests $(HELPERS)
 	$(Q)find $(BUILD) -name '*.gcda' -delete
 	$(Q)$(BUILD)/unit_tests --minimal || echo 'some tests failed'
 	$(Q)gcovr --root . --object-directory $(BUILD) --filter src/ --filter include/ --gcov-ignore-parse-errors --txt $(BUILD)/coverage.txt
-	$(Q)tail -n 2 $(BUILD)/coverage.txt && echo 'line by line: $(BUILD)/coverage.txt'
+	$(Q)tail -n 2 $(BUILD)/coverage.txt && echo 'coverage of each file: $(BUILD)/coverage.txt'
 
 # ---- Lint, benchmarks, fuzzers
 

@@ -26,7 +26,7 @@ done
 [ "$missing$optional" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
-  echo "deps: there is no apt-get here. Install what Debian calls$missing," >&2
+  echo "deps: found no apt-get. Install the packages that Debian calls$missing," >&2
   echo "deps: then set SKIP_DEPS=1, as in: make SKIP_DEPS=1 test" >&2
   exit 1
 fi
@@ -37,7 +37,7 @@ elif command -v sudo >/dev/null; then
   as_root=sudo
 else
   [ "$missing" ] || exit 0
-  echo "deps: missing packages. As root: apt-get install$missing" >&2
+  echo "deps: packages are missing. Run as root: apt-get install$missing" >&2
   exit 1
 fi
 
@@ -58,13 +58,13 @@ fi
 
 echo "deps: installing$missing$optional"
 apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300"
-$apt update || echo 'deps: not all package lists are fresh; trying with what there is' >&2
+$apt update || echo 'deps: apt-get update failed for some package lists; installing with the old lists' >&2
 install="$apt install -y --no-install-recommends"
 # shellcheck disable=SC2086 # a list of words, split on purpose
 if [ "$missing" ]; then $install $missing >/dev/null; fi
 # shellcheck disable=SC2086
 if [ "$optional" ]; then
-  $install $optional >/dev/null || echo "deps: what needs$optional is skipped" >&2
+  $install $optional >/dev/null || echo "deps: cannot install$optional; the tests that need these packages are skipped" >&2
 fi
 
 # The servers that were installed must not start at the next boot.
@@ -74,7 +74,7 @@ for server in nginx:nginx etcd-server:etcd openssh-server:ssh; do
     *" $package "*)
       installed "$package" || continue
       $as_root update-rc.d "$service" disable || true
-      echo "deps: $package was installed and is off as a service; to serve with it: systemctl enable --now $service"
+      echo "deps: installed $package; its service is off; to start it: systemctl enable --now $service"
       ;;
   esac
 done

@@ -62,7 +62,7 @@ site() {
 if [ "${CHECK_BUILD:-}" ]; then
   for program in rest_fcgi rest_fcgi_pam rest_fcgi_run; do
     if [ ! -x "$BUILD/$program" ]; then
-      echo "make install: $BUILD/$program is not built. Run this first, as yourself: make" >&2
+      echo "make install: $BUILD/$program is not built. Run make first, without root" >&2
       exit 1
     fi
   done

@@ -18,7 +18,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
 
 if sys.version_info < (3, 9):
-    sys.exit("Python 3.9 or newer is needed, and %s is %d.%d" % (sys.executable, *sys.version_info[:2]))
+    sys.exit("%s: found Python %d.%d, expected Python 3.9 or newer" % (sys.executable, *sys.version_info[:2]))
 
 ANSWER_LIMIT = 8 << 20
 MOST_LEVELS = 400
@@ -88,7 +88,7 @@ def plain(value):
         return dict(value)
     if hasattr(value, "isoformat"):
         return value.strftime("%Y%m%dT%H:%M:%S.%f")
-    raise TypeError(f"a value of the type {type(value).__name__} has no form in JSON")
+    raise TypeError(f"found a value of the type {type(value).__name__}, which JSON cannot hold")
 
 
 def sendable(value, inside):
@@ -156,7 +156,7 @@ class SaltFinder:
             return None
         if name not in ("salt", "salt.exceptions"):
             raise ModuleNotFoundError(
-                f"No module named '{name}': {sys.executable} has no Salt; rest_fcgi: embedded: python can name one that has",
+                f"No module named '{name}': {sys.executable} has no Salt; set rest_fcgi: embedded: python to a Python that has it",
                 name=name,
             )
         from importlib.machinery import ModuleSpec
@@ -529,7 +529,7 @@ def answer_to_call(request, channel):
     try:
         text = encoded(answer)
     except Exception as error:
-        return encoded({"text": f"The function {request['fun']} returned what cannot be sent: {error}"})
+        return encoded({"text": f"The function {request['fun']} returned a value that cannot be sent: {error}"})
     if len(text) >= ANSWER_LIMIT or len(text.encode()) >= ANSWER_LIMIT:
         return encoded({"text": f"The function {request['fun']} returned more than {ANSWER_LIMIT} bytes of JSON."})
     return text

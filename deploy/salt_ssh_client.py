@@ -40,7 +40,7 @@ def roster_path(opts, name):
         path = os.path.join(folder, name)
         if os.path.isfile(path):
             return path
-    raise Refused(f"'roster_file' is '{name}', which is in no folder of the master's 'rosters'.")
+    raise Refused(f"'roster_file': found '{name}', expected a file in a folder of the master's 'rosters'.")
 
 
 def call(config, request):

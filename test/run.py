@@ -75,7 +75,7 @@ class Doctest:
             if summary:
                 yield judge(child.returncode, Count(size - int(summary[2]), int(summary[2]), 0))
             else:
-                failures.append(f"{self._program} ended with {child.returncode} and without a summary\n{text[-2000:]}")
+                failures.append(f"{self._program} ended with exit status {child.returncode} and without a summary\n{text[-2000:]}")
                 yield CRASH
 
 
@@ -113,7 +113,7 @@ def pytest(paths, select, workers):
         argv += [f"--junitxml={report}", *(["-k", select] if select else []), *side_by_side(workers), *limited(), *paths]
         status = subprocess.call(argv, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
         if not report.exists():
-            failures.append(f"pytest ended with {status} and without a report\n")
+            failures.append(f"pytest ended with exit status {status} and without a report\n")
             return CRASH
         return judge(status, count_junit(report))
 

@@ -39,7 +39,7 @@ stop() {
   for name in nginx rest_fcgi; do
     if ours "$demo/$name.pid"; then
       kill "$pid"
-      within 400 not_ours "$demo/$name.pid" || die "process $pid does not end"
+      within 400 not_ours "$demo/$name.pid" || die "process $pid did not end in time"
       echo "demo: $name has ended"
     fi
     rm -f "$demo/$name.pid"
@@ -107,7 +107,7 @@ launch() {
   within 100 test -S "$socket_dir/rest_fcgi.sock" || die "rest_fcgi does not start: $(cat "$demo/rest_fcgi.log")"
   nginx -p "$demo/" -c "$demo/nginx.conf" </dev/null >"$demo/nginx.out" 2>&1 ||
     die "nginx does not start: $(cat "$demo/nginx.out")"
-  within 100 answers || die "nothing answers on port $port: see $demo"
+  within 100 answers || die "no server answers on port $port: see the logs in $demo"
 }
 
 # ask TITLE BODY: prints a request as a curl command, sends the request, and prints the reply. Sets $reply to the reply.
@@ -118,22 +118,22 @@ ask() {
   printf '%s\n' "$reply" | tr -d '\r'
   case $reply in
     *" 200 OK"*) ;;
-    *) die "that should have been a 200: see $demo/rest_fcgi.log" ;;
+    *) die "expected a reply with status 200: see $demo/rest_fcgi.log" ;;
   esac
 }
 
 # show TITLE COMMAND: prints a command, runs it in the demo's directory, and prints its output.
 show() {
   printf '\n%s\n\n$ %s\n' "$1" "$2"
-  reply=$(cd "$demo" && umask 077 && no_proxy='*' sh -c "$2") || die "that should have worked: see $demo/rest_fcgi.log"
+  reply=$(cd "$demo" && umask 077 && no_proxy='*' sh -c "$2") || die "the command failed: see $demo/rest_fcgi.log"
   printf '%s\n' "$reply"
 }
 
 rest_examples() {
   url=http://127.0.0.1:$http_port
-  show "4. Salt's REST interface, on a port of its own: logging in, with the session in a file of cookies" \
+  show "4. Salt's REST interface, on its own port: a login, which stores the session in a file of cookies" \
     "curl -sS -f -c cookies $url/login -d username=saltdev -d password=saltdev -d eauth=file"
-  show "5. The minions and their grains, of which this is the beginning" "curl -sS -f -b cookies $url/minions | cut -c 1-200"
+  show "5. The minions and the beginning of their grains" "curl -sS -f -b cookies $url/minions | cut -c 1-200"
   show "6. The jobs so far" "curl -sS -f -b cookies $url/jobs | cut -c 1-600"
 }
 
@@ -147,14 +147,14 @@ examples() {
 }
 
 start() {
-  [ -x "$build/rest_fcgi" ] || die "there is no $build/rest_fcgi: run make"
+  [ -x "$build/rest_fcgi" ] || die "found no program $build/rest_fcgi: run make first"
   stop
   case $demo in
-    *[\"\$\\\;]*) die "nginx cannot work in a directory with one of \" \$ \\ ; in its name: $demo" ;;
+    *[\"\$\\\;]*) die "nginx cannot use a directory with one of \" \$ \\ ; in its name: $demo" ;;
   esac
   for one in "$port" "$http_port"; do
     if is_taken "$one"; then
-      die "port $one is taken. Choose another one, with the next one free, too: make demo DEMO_PORT=9080"
+      die "port $one is in use. Choose a port that is free together with the next port: make demo DEMO_PORT=9080"
     fi
   done
   mkdir -p "$demo"

@@ -274,7 +274,7 @@ def touch(name, atime=None, mtime=None):
 def mkdir(dir_path, user=None, group=None, mode=None):
     """Create a folder below ``file_root``, with its missing parent folders."""
     if user or group:
-        raise CommandExecutionError("file.mkdir: user and group are not changed here: the folder belongs to who runs it")
+        raise CommandExecutionError("file.mkdir: found user or group, expected neither: the folder gets the user of the process")
     if mode and not re.fullmatch("[0-7]{1,4}", str(mode)):
         raise SaltInvocationError(f"found the mode {mode}, expected octal digits")
     with _below_root(dir_path, "mkdir", make=True) as (folder, last):
@@ -317,7 +317,7 @@ def _opened(path):
     path = os.path.expanduser(path)
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise CommandExecutionError(f"{path} is no regular file, and no other is read")
+            raise CommandExecutionError(f"{path} is not a regular file; other files cannot be read")
         yield file
 
 
@@ -374,7 +374,7 @@ def _below_root(path, function, make=False):
     root = __opts__["rest_fcgi"]["file_root"]
     if not root:
         raise CommandExecutionError(
-            f"file.{function} is off: set rest_fcgi: embedded: file_root to the folder below which it may change files"
+            f"file.{function} is off: set rest_fcgi: embedded: file_root to the folder in which it may change files"
         )
     path = os.path.expanduser(path)
     prefix = root if root.endswith("/") else root + "/"
@@ -382,9 +382,9 @@ def _below_root(path, function, make=False):
     if not names:
         raise CommandExecutionError(f"found the path {path}, expected one below rest_fcgi: embedded: file_root, {root}")
     if len(names) > DEEPEST:
-        raise CommandExecutionError(f"{path[:80]}...: at most {DEEPEST} folders below each other are taken here")
+        raise CommandExecutionError(f"{path[:80]}...: found {len(names)} nested folders, expected at most {DEEPEST}")
     if ".." in names:
-        raise CommandExecutionError(f"{path}: no path with .. is taken here")
+        raise CommandExecutionError(f"{path}: found .. in the path, expected a path without it")
     with contextlib.ExitStack() as opened:
         try:
             folder = opened.enter_context(_folder(root, follow=True))

@@ -49,7 +49,7 @@ def test_mkdir_sets_the_mode_without_setuid_bits(file, root):
     for mode in ("9", "o" * 1000, "77777"):
         with pytest.raises(module_files.SaltInvocationError, match="expected octal digits"):
             file.mkdir(f"{root}/n", mode=mode)
-    with pytest.raises(Refused, match="user and group are not changed here"):
+    with pytest.raises(Refused, match="found user or group"):
         file.mkdir(f"{root}/n", user="root")
 
 
@@ -65,7 +65,7 @@ def test_no_path_changes_a_file_outside_file_root(file, root, function):
         with pytest.raises(Refused, match="expected one below rest_fcgi: embedded: file_root, "):
             change(f"{root.parent}/{path}")
     for path in ("root/../outside", "root/sub/../../outside", "root/.."):
-        with pytest.raises(Refused, match="no path with .. is taken here"):
+        with pytest.raises(Refused, match="found .. in the path"):
             change(f"{root.parent}/{path}")
     with pytest.raises(OSError):
         change(f"{root}/out/f")
@@ -83,12 +83,12 @@ def test_special_files_are_neither_written_nor_read(file, root):
     with pytest.raises(IsADirectoryError):
         file.write(f"{root}/sub")
     for path in (f"{root}/pipe", "/dev/zero"):
-        with pytest.raises(Refused, match="is no regular file, and no other is read"):
+        with pytest.raises(Refused, match="is not a regular file"):
             file.read(path)
 
 
 def test_mkdir_creates_at_most_100_levels(file, root):
-    with pytest.raises(Refused, match="at most 100 folders below each other"):
+    with pytest.raises(Refused, match="nested folders, expected at most 100"):
         file.mkdir(str(root) + "/d" * 101)
     os.makedirs(str(root) + "/d" * 105)
     with pytest.raises(Refused, match="Could not remove .*Errno 40"):

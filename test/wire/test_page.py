@@ -253,6 +253,6 @@ def test_without_events_returns_are_shown_at_the_end(start, browser):
     browser.await_text("functions: type a part", "#function-hint")
     run_function(browser, "test.arg", "a", target="ms-[01]")
     browser.await_text("Done: 2 of 2 returned", "#progress-text")
-    assert "Events do not come through this web server" in browser.shown("#run-status")
+    assert "web server does not pass on events" in browser.shown("#run-status")
     visit(browser, "minions")
     await_versions(browser)
