@@ -174,7 +174,7 @@ TEST_CASE("while etcd is away, tokens can be neither checked nor made nor revoke
   std::vector<std::future<Error>> errors;  // each call waits for some seconds
   for (const auto& call : calls) errors.push_back(std::async(std::launch::async, call));
   for (auto& error : errors) CHECK(error.get().kind == ErrorKind::unavailable);
-  CHECK(log.has("the storage of tokens failed: etcd: "));
+  CHECK(log.has("the token storage failed: etcd: "));
   CHECK_FALSE(log.has(token));
 
   etcd.restart(0);

@@ -56,7 +56,7 @@ def test_a_required_client_certificate_must_be_valid(serve, directory, authoriti
     own = ["--cert", directory / "cert.pem", "--key", directory / "key.pem"]
     assert get(directory, port, *own) == REFUSED
     assert get(directory, port, *good) == 200
-    for why in ("there is none", "certificate has expired", "unable to get local issuer certificate"):
+    for why in ("the client sent no certificate", "certificate has expired", "unable to get local issuer certificate"):
         assert f"the client's certificate is refused: {why}" in daemon.log()
 
 
@@ -102,9 +102,9 @@ def test_sighup_loads_new_authorities_and_keeps_the_old_ones_on_failure(serve, d
     old, new = right.client(PROXY), wrong.client(PROXY)
     for content in ("", "no certificate\n", None):
         authority.unlink() if content is None else authority.write_text(content)
-        before = daemon.log().count("going on with the old certificate: rest_cherrypy: ssl_ca_certs")
+        before = daemon.log().count("the old certificate stays in use: rest_cherrypy: ssl_ca_certs")
         daemon.kill(signal.SIGHUP)
-        wait_until(lambda: daemon.log().count("old certificate: rest_cherrypy: ssl_ca_certs") > before, "the new authorities are refused")
+        wait_until(lambda: daemon.log().count("old certificate stays in use: rest_cherrypy: ssl_ca_certs") > before, "the new authorities are refused")
         assert [get(directory, port, *one) for one in (old, new, [])] == [200, REFUSED, REFUSED]
     shutil.copy(wrong.certificate, authority)
     daemon.kill(signal.SIGHUP)
