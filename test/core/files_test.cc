@@ -71,7 +71,7 @@ TEST_CASE("a folder that others may write is refused") {
   REQUIRE(::mkdir((dir / "tokens").c_str(), 0700) == 0);
   for (const mode_t mode : {0777U, 0770U, 0702U}) {
     REQUIRE(::chmod((dir / "tokens").c_str(), mode) == 0);
-    CHECK(refusal(dir / "tokens").find("so that others could put files into it; 0700 is right") !=
+    CHECK(refusal(dir / "tokens").find("other users could put files into it; expected mode 0700") !=
           std::string::npos);
   }
 }

@@ -84,7 +84,8 @@ TEST_CASE("malformed JSON is refused with the byte offset") {
   }
   CHECK(reread(R"([1,])") == "Expecting value: byte 3");
   CHECK(reread("[\"a]").find("byte") != std::string::npos);
-  CHECK(reread("[\"a\\\"\nb\"]") == "Control character inside a string: byte 5");
+  CHECK(reread("[\"a\\\"\nb\"]") ==
+        "Control character inside a string, expected an escape such as \\n: byte 5");
   CHECK(reread("[\"\xC3\xA9\xFF\"]") == "Not UTF-8: byte 4");
 }
 
