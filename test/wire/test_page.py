@@ -4,11 +4,13 @@ import json
 import textwrap
 
 from support.browser import KEYS
+from support.daemon import BINARY
 from support.page import enter, log_in, nameless_controls, rows, run_function, texts, unexpected, visit
 from support.process import wait_until
 from support.rest import api_of, login, serving, session
 from support.streams import Sse
 
+PICTURES = BINARY.parent / "pictures"
 RULES = {"saltdev": [".*", "@runner", "@wheel", "@jobs"], "fred": [{"ms-0": ["test.ping"]}]}
 # The function of this module returns on a minion when a file with the minion's name exists.
 SLOW = """
@@ -68,6 +70,7 @@ def test_returns_are_shown_when_they_come_with_failures_first(start, browser, di
     assert shown[0].startswith("ms-1 failed, retcode 1") and "the disk is <b>full</b>" in shown[0]
     assert sorted(text.split()[0] for text in shown[1:]) == ["ms-0", "ms-2"]
     assert browser.run("return document.querySelector('progress').position") == 1 and not browser.shown("#waiting")
+    browser.picture(PICTURES / "failures.png")
     browser.open(url)
     visit(browser, "jobs")
     browser.await_text("slow.wait", "#jobs")
@@ -90,8 +93,10 @@ def test_a_job_of_another_client_appears_in_the_list_and_progresses(start, brows
     browser.await_text("1 of 3 returned", "#jobs")
     browser.click("#jobs a")
     browser.await_text("1 of 3 returned", "#progress-text")
-    for minion in ("ms-1", "ms-2"):
-        (go / minion).touch()
+    (go / "ms-2").touch()
+    browser.await_text("2 of 3 returned", "#progress-text")
+    assert texts(browser, "#returns b") == ["ms-0", "ms-2"]
+    (go / "ms-1").touch()
     browser.await_text("Done: 3 of 3 returned, 1 failed", "#progress-text")
     browser.click("#use")
     browser.await_text("Run a function", "#title")
@@ -113,9 +118,19 @@ def test_a_running_job_is_stopped_after_a_confirmation(start, browser, directory
     browser.press("ENTER")
     browser.await_text("Stop slow.wait on ms-1, ms-2?", "#confirm")
     assert nameless_controls(browser) == []
+    browser.picture(PICTURES / "stop.png")
     browser.click("#confirm-yes")
     browser.await_text("Done: 3 of 3 returned, 2 failed", "#progress-text")
     assert not browser.shown("#stop-actions")
+    run_function(browser, "slow.wait", str(go / "nosuch"))
+    browser.await_text("0 of 3 returned", "#progress-text")
+    visit(browser, "jobs")
+    browser.await_text("0 of 3 returned", "#jobs")
+    browser.click("#jobs a")
+    browser.await_text("0 of 3 returned", "#progress-text")
+    browser.click("#kill")
+    browser.click("#confirm-yes")
+    browser.await_text("Done: 3 of 3 returned, 3 failed", "#progress-text")
     assert browser.complaints() == []
 
 
@@ -130,11 +145,15 @@ def test_a_key_is_deleted_after_a_confirmation(start, browser):
     delete = "button[aria-label='Delete the key of ms-9']"
     browser.click(delete)
     browser.await_text("Delete the key of ms-9?", "#confirm")
+    browser.picture(PICTURES / "delete.png")
     browser.press("ENTER")  # the focus is on Cancel
     assert rows(browser, "keys").keys() == {"ms-0", "ms-1", "ms-2", "ms-9"}
     browser.click(delete)
     browser.click("#confirm-yes")
     browser.await_text("3 keys, 0 to accept", "#keys-count")
+    browser.click("button[aria-label='Delete the key of ms-0']")
+    browser.click("#confirm-yes")
+    browser.await_text("The key of ms-0 is still accepted", "#message")
     assert browser.complaints() == []
 
 
@@ -188,9 +207,6 @@ def test_jobs_are_filtered_and_minions_show_their_grains(start, browser):
     visit(browser, "keys")
     browser.await_text("3 keys, 0 to accept", "#keys-count")
     assert rows(browser, "keys")["ms-2"][0].split()[0] == "accepted" and rows(browser, "keys")["ms-2"][1].count(":") == 31
-    for view in ("run", "jobs", "minions", "keys"):
-        visit(browser, view)
-        assert nameless_controls(browser) == [], view
     assert browser.complaints() == []
 
 
@@ -244,6 +260,18 @@ def test_the_page_asks_for_a_login_when_the_session_ends(start, browser):
     browser.await_text("Your session has ended. Log in again.", "#login-message")
 
 
+def test_the_login_form_offers_the_enabled_back_ends(start, browser):
+    served = serving()
+    start({**served, "external_auth": {"file": RULES, "auto": {"ann": ["test.*"]}, "ldap": {"ann": []}}, "rest_fcgi": {**served["rest_fcgi"], "allow_auto_eauth": True}})
+    browser.open(f"{api_of(served).url}/")
+    assert texts(browser, "#eauth option") == ["file", "auto"]
+    browser.picture(PICTURES / "login.png")
+    log_in(browser, "ann")
+    browser.await_text("Could not authenticate using provided credentials", "#login-message")
+    log_in(browser, "ann", eauth="auto")
+    browser.await_text("ann", "header")
+
+
 def test_without_events_returns_are_shown_at_the_end(start, browser):
     api = started(start, {"rest_fcgi": {"max_streams_per_user": 1}})
     stream = Sse(api, login(api))
@@ -256,3 +284,76 @@ def test_without_events_returns_are_shown_at_the_end(start, browser):
     assert "web server does not pass on events" in browser.shown("#run-status")
     visit(browser, "minions")
     await_versions(browser)
+
+
+def test_the_keyboard_alone_logs_in_runs_and_opens_a_job(start, browser):
+    browser.open(f"{started(start).url}/")
+    browser.press("saltdev", "TAB", "x", "ENTER")  # the page puts the focus on the first field
+    browser.await_text("functions: type a part", "#function-hint")
+    assert browser.run("return document.activeElement.id") == "title"
+    browser.press("TAB")
+    assert browser.run("return document.activeElement.id") == "target"
+    browser.press("TAB", "TAB", "test.arg")
+    browser.await_text("Documentation of test.arg", "#doc")
+    browser.press("TAB", "TAB", "one", "TAB", "ENTER")
+    assert browser.run("return document.activeElement.id") == "run"
+    browser.await_text("Done: 3 of 3 returned", "#progress-text")
+    browser.run("document.querySelector(\"nav a[href='#jobs']\").focus()")
+    browser.press("ENTER")
+    browser.await_text("test.arg", "#jobs")
+    assert browser.run("return document.activeElement.id") == "title"
+    browser.press("TAB", "TAB", "TAB", "TAB", "ENTER")  # Refresh, filter, check box, the first job
+    browser.await_text("test.arg one on *", "#result-title")
+    assert browser.run("return document.activeElement.id") == "title"
+
+
+# The script returns all texts whose contrast with the background is below 4.5:1 (WCAG 2.1, success criterion 1.4.3).
+LOW_CONTRAST = """
+const rgb = (color) => color.match(/[\\d.]+/g).map(Number);
+const backOf = (element) => {
+  for (let one = element; one; one = one.parentElement) {
+    const [red, green, blue, alpha = 1] = rgb(getComputedStyle(one).backgroundColor);
+    if (alpha === 1) return [red, green, blue];
+  }
+};
+const linear = (part) => (part / 255 <= 0.03928 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+const light = ([red, green, blue]) => 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+const hasText = (element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+return [...document.querySelectorAll("body, body *")].filter((one) => hasText(one) && one.checkVisibility()).map((one) => {
+  const [more, less] = [light(rgb(getComputedStyle(one).color)), light(backOf(one))].sort((a, b) => b - a);
+  return [one.innerText, (more + 0.05) / (less + 0.05)];
+}).filter(([, contrast]) => contrast < 4.5);
+"""
+
+
+def test_controls_have_names_and_texts_have_contrast_in_light_and_dark(start, browser, directory):
+    changes, go = slow_module(directory)
+    for minion in ("ms-0", "ms-1", "ms-2"):
+        (go / minion).touch()
+
+    def check(picture):
+        assert nameless_controls(browser) == []
+        for scheme in ("light", "dark"):
+            browser.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+            assert browser.run(LOW_CONTRAST) == [], (picture, scheme)
+            browser.picture(PICTURES / f"{picture}-{scheme}.png")
+
+    browser.open(f"{started(start, changes).url}/")
+    log_in(browser, password="wrong")
+    browser.await_text("Could not authenticate", "#login-message")
+    check("login")
+    log_in(browser)
+    browser.await_text("functions: type a part", "#function-hint")
+    run_function(browser, "slow.wait", str(go))
+    browser.await_text("Done: 3 of 3 returned, 1 failed", "#progress-text")
+    assert ("progressbar", "Done: 3 of 3 returned, 1 failed") in browser.accessibility()
+    check("run")
+    for view, text in {"jobs": "slow.wait", "minions": "ms-2", "keys": "ms-2"}.items():
+        visit(browser, view)
+        browser.await_text(text, f"#{view}")
+        check(view)
+    browser.devtools("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=2, mobile=True)
+    for view in ("run", "jobs", "minions", "keys"):
+        visit(browser, view)
+        assert browser.run("return document.documentElement.scrollWidth") == 390, "only tables scroll sideways"
+        browser.picture(PICTURES / f"{view}-narrow.png")

@@ -24,6 +24,16 @@ def pending(salt):
         (pki / state / PENDING).unlink(missing_ok=True)
 
 
+def run_slow_job(browser):
+    """Runs a job that takes long, and stops it."""
+    visit(browser, "run")
+    run_function(browser, "test.sleep", "60", target=MINIONS[0])
+    browser.await_text("0 of 1 returned", "#progress-text")
+    browser.click("#stop")
+    browser.click("#confirm-yes")
+    browser.await_text("A signal was sent on 1 minion.", "#stop-status")
+
+
 @FIRST_SERIES
 @pytest.mark.parametrize("way", ["rest_cherrypy", "rest_tornado"])
 def test_the_page_works_in_front_of_a_real_master(engine, browser, pending, way):
@@ -36,6 +46,13 @@ def test_the_page_works_in_front_of_a_real_master(engine, browser, pending, way)
     browser.picture(BINARY.parent / "pictures/real-master.png")
     assert all('"a",' in text and '"k": "v"' in text for text in texts(browser, "#returns pre"))
     browser.await_text("Documentation of test.arg", "#doc")
+    run_function(browser, "test.exception", "boom", target=MINIONS[0])
+    browser.await_text("Done: 1 of 1 returned, 1 failed", "#progress-text")
+    assert "boom" in browser.shown("#failures")
+    visit(browser, "jobs")
+    browser.await_text("test.exception", "#jobs")
+    browser.click("#jobs a")
+    browser.await_text("Done: 1 of 1 returned, 1 failed", "#progress-text")
     visit(browser, "minions")
     wait_until(lambda: len([version for _, version in rows(browser, "minions").values() if version.startswith(engine.salt.series)]) == count, "all answer")
     assert rows(browser, "minions")[DEAD] == ["has not answered yet", ""]
@@ -57,4 +74,7 @@ def test_the_page_works_in_front_of_a_real_master(engine, browser, pending, way)
     browser.click("#confirm-yes")
     wait_until(lambda: pending not in rows(browser, "keys"), "the key is gone")
     assert not (keys / "minions" / pending).exists()
-    assert unexpected(browser.complaints()) == []
+    run_slow_job(browser)
+    browser.click("#logout")
+    browser.await_text("External auth", "#login")
+    assert browser.cookies() == [] and unexpected(browser.complaints()) == []
