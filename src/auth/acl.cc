@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kSpecial = "\\^$+|(){}*?[]";
 constexpr std::size_t kMaxShown = 256;
 
-/// A regular expression for the syntax that Python's `re` and PCRE2 have in common.
+/// A regular expression that matches a pattern in the syntax that Python's `re` and PCRE2 have in common.
 constexpr const char* kCommonSyntax = R"((?x)
   (?(DEFINE)
     (?<escape>  \\ [nrt\x00-/:-@\[-`{-\x7f] )

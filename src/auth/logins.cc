@@ -113,8 +113,8 @@ class GuardedLogins final : public Logins {
   /// result.
   using Flight = std::promise<Outcome>;
 
-  /// Counts `done`, the result of a login, for the metrics if the credentials are a password. Returns `done`
-  /// unchanged.
+  /// If the credentials are a password, counts `done`, the result of the login, for the metrics. Returns
+  /// `done` unchanged.
   template <class Done>
   Done counted(const Credentials& credentials, Done done);
   Outcome login_uncounted(const Credentials& credentials, const Check& check, SteadyTime deadline,

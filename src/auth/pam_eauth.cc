@@ -125,8 +125,8 @@ Result<pam::Answer> PamPool::ask(const pam::Request& request) {
     helper.emplace(*std::move(started));
     answer = ask_helper(helper->socket(), frame, deadline);
   }
-  // Keeps the helper for later requests, unless it answers `failed`. In this case its PAM modules may be
-  // broken.
+  // Keeps the helper for later requests. If the helper answered `failed`, its PAM modules may be broken, and
+  // the helper is not kept.
   if (answer && answer->outcome != pam::Outcome::failed) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(*std::move(helper));

@@ -31,8 +31,8 @@ struct FunctionRule {
 };
 
 struct Rule {
-  /// Where the functions may run: a compound target of minions, or `@runner`, `@wheel` or a module such as
-  /// `@jobs` for functions of the master. Empty means any minion.
+  /// Where the functions may run. For execution functions, a compound target of minions. Empty means any
+  /// minion. For functions of the master, `@runner`, `@wheel` or a module such as `@jobs`.
   std::string scope;
   /// The allowed functions. If `scope` begins with `@`, an empty list allows all functions of the scope.
   std::vector<FunctionRule> functions;

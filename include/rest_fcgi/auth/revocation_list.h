@@ -20,7 +20,7 @@ class RevocationList {
 
   [[nodiscard]] Result<bool> has(SecretView token) const;
 
-  /// Returns whether a token of the user that was made at `start` is revoked.
+  /// Returns whether a token of the user is revoked. `start` is the time at which the token was made.
   [[nodiscard]] Result<bool> has_user(std::string_view eauth, std::string_view name, WallTime start) const;
 
   /// Revokes a token. `expire` is the time at which the token expires. The revocation survives a power cut.
