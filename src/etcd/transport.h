@@ -61,7 +61,8 @@ class Transport {
   /// certificate without a key or a key without a certificate.
   [[nodiscard]] static Result<std::unique_ptr<Transport>> make(Options options);
 
-  /// Sends a request once and waits for the reply, at most `options.try_timeout` and until the deadline.
+  /// Sends a request once and waits for the reply until the deadline, but at most for
+  /// `options.try_timeout`.
   [[nodiscard]] Result<HttpReply> exchange(const HttpRequest& request, Deadline deadline);
 
   /// Starts a request on a new connection, and returns a stream from which the caller reads the reply. Copies
