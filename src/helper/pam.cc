@@ -181,7 +181,7 @@ std::string path_of(const std::string& service, const std::string& confdir) {
 
 /// Returns whether the file of a PAM service, or a file that it includes, names pam_unix in an `auth` line.
 bool uses_pam_unix(const std::string& service, const std::string& confdir, int depth = 0) {
-  constexpr int kMaxDepth = 16;  // The deepest nesting of included files, as in libpam.
+  constexpr int kMaxDepth = 16;  // The deepest nesting of included files. libpam has the same limit.
   std::ifstream file(path_of(service, confdir));
   for (std::string line; depth < kMaxDepth && std::getline(file, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
@@ -249,17 +249,17 @@ std::string why_unusable(std::string_view name, const std::string& confdir) {
   return {};
 }
 
-// In a short time, as many passwords may be wrong as are otherwise allowed in this number of seconds.
+// In a short time, the limit of wrong passwords is the limit for one second times this number.
 constexpr int kBurst = 5;
 
-/// Returns the time since the host started. All processes have this clock, and it never goes back.
+/// Returns the time since the host started. All processes read the same clock, and the clock never goes back.
 std::chrono::nanoseconds now() {
   timespec time{};
   ::clock_gettime(CLOCK_BOOTTIME, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-/// Limits how many passwords may be wrong each second. All processes of rest_fcgi_pam with the same folder
+/// Limits how many passwords may be wrong per second. All processes of rest_fcgi_pam with the same folder
 /// share the limit. In a short time, five times as many passwords may be wrong. Not thread-safe.
 class FailureRate {
  public:

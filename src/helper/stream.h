@@ -11,8 +11,8 @@
 
 namespace rest_fcgi::helper {
 
-/// Returns whether the process at the other end of the socket, which is standard input, runs as `user` or as
-/// root.
+/// Returns whether the process at the other end of a socket runs as `user` or as root. The socket is the
+/// standard input of this process.
 [[nodiscard]] inline bool is_peer(const std::string& user) {
   ucred peer{};
   socklen_t size = sizeof peer;
