@@ -193,8 +193,8 @@ class EtcdEvents {
     return format(R"({{"number": "{:020}"{}}})", ++puts_, rest_of_object);
   }
 
-  /// Puts a result of `numbered`, unless the key already has a greater value. etcd may execute an older put
-  /// late, and this put must not replace a newer value.
+  /// Puts `value`, a result of `numbered`, unless the key already has a greater value. etcd may execute an
+  /// older put late. The older put must then not replace the newer value.
   [[nodiscard]] Result<void> put(const std::string& key, const std::string& value) {
     return store_->write({{EtcdWrite::Unless::greater, key, value, {{key, value}}}});
   }
