@@ -81,6 +81,14 @@ TEST_CASE("CVE-2025-40907: variables of the process's environment are absent fro
   ::unsetenv("HTTP_X_ONCE");
 }
 
+TEST_CASE("a FastCGI variable of 250 KiB arrives complete") {
+  RunningGateway server([](const http::Environ& request) {
+    return http::Response{http::Status::ok, {}, std::to_string(request.get("HTTP_COOKIE").size())};
+  });
+  const Variables variables = {{"HTTP_COOKIE", std::string(256'000, 'c')}};
+  CHECK(server.connect().request(post("", variables)).body == "256000");
+}
+
 TEST_CASE("a FastCGI request that arrives byte by byte is answered") {
   RunningGateway server(echo);
   FcgiClient client = server.connect();

@@ -3,25 +3,25 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include <cstring>
 #include <memory>
 #include <string>
 
 #include <doctest/doctest.h>
 
 #include "../support/fcgi_client.h"
+#include "../support/loopback_http.h"
 #include "../support/temp_dir.h"
 
 using namespace rest_fcgi;
 using namespace rest_fcgi::gateway;
 using rest_fcgi::test::FcgiClient;
 using rest_fcgi::test::TempDir;
+using rest_fcgi::test::unused_port;
 
 namespace {
 
@@ -82,15 +82,9 @@ int port_of(const Listener& listener) {
 }
 
 std::unique_ptr<Listener> on_free_port(const std::string& host, bool allow_remote = false) {
-  for (int port = 20000; port < 32000; port += 7) {
-    Options options = listening_on("tcp:" + host + ":" + std::to_string(port));
-    options.allow_remote = allow_remote;
-    auto listener = open_socket(options);
-    if (listener) return std::make_unique<Listener>(*std::move(listener));
-    CHECK(contains(listener.error().message, "Address already in use"));
-  }
-  FAIL("no port is free");
-  return nullptr;
+  Options options = listening_on("tcp:" + host + ":" + std::to_string(unused_port()));
+  options.allow_remote = allow_remote;
+  return open_listener(options);
 }
 
 UniqueFd bound_socket(const std::string& path, int type = SOCK_STREAM) {
@@ -103,16 +97,13 @@ UniqueFd bound_socket(const std::string& path, int type = SOCK_STREAM) {
 
 }  // namespace
 
-TEST_CASE("listen accepts only unix:, tcp: and fd:0") {
+TEST_CASE("listen is unix:, tcp: or fd:0, or a listening socket on descriptor 0") {
   for (const char* where :
        {"udp:127.0.0.1:9000", "/run/salt.sock", "127.0.0.1:9000", "fd:1", "fd:", "Unix:/x"}) {
     const std::string message = refusal(where);
     CHECK(contains(message, "'" + std::string(where) + "'"));
     CHECK(contains(message, "unix:PATH, tcp:HOST:PORT, and fd:0"));
   }
-}
-
-TEST_CASE("an empty listen requires a listening socket on descriptor 0") {
   const std::string message = refusal("");
   CHECK(contains(message, "a listening socket on file descriptor 0"));
   CHECK(contains(message, "unix:PATH, tcp:HOST:PORT"));

@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -5,10 +5,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <functional>
 #include <string>
 #include <vector>
 

@@ -68,6 +68,17 @@ TEST_CASE("a silent peer does not delay the refusal of other requests") {
   check_answered(working);
 }
 
+TEST_CASE("2000 simultaneous FastCGI connections are answered") {
+  Door door;
+  Options options = threads_between(1, 4);
+  options.max_waiting = 1996;
+  RunningGateway server(block_slow_requests_at(door), options);
+  auto clients = send_slow(server, 2000);
+  CHECK(door.waiting(4) == 4);
+  door.open();
+  check_answered(clients);
+}
+
 TEST_CASE("hhvm#1690: idle kept connections do not occupy threads") {
   RunningGateway server(echo, threads_between(2, 2));
   std::vector<FcgiClient> kept;

@@ -85,12 +85,8 @@ class HttpPeer {
   /// Reads one reply. With `to_head`, the reply answers HEAD and has no body.
   HttpReply reply(bool to_head = false) {
     HttpReply found;
-    std::size_t end = std::string::npos;
-    while ((end = read_.find("\r\n\r\n")) == std::string::npos) {
-      if (!receive()) return found;
-    }
-    found.head = read_.substr(0, end);
-    read_.erase(0, end + 4);
+    found.head = text_before("\r\n\r\n");
+    if (found.head.empty()) return found;
     if (found.head.size() > 12) found.status = std::atoi(found.head.c_str() + 9);
     if (to_head || found.status == 204 || found.status == 304 || found.status == 100) {
       found.is_complete = true;
@@ -114,7 +110,7 @@ class HttpPeer {
   std::string chunk() {
     std::string content;
     std::string line_end;
-    const std::size_t size = std::strtoul(line().c_str(), nullptr, 16);
+    const std::size_t size = std::strtoul(text_before("\r\n").c_str(), nullptr, 16);
     if (read_exactly(size, content)) read_exactly(2, line_end);
     return content;
   }
@@ -180,19 +176,21 @@ class HttpPeer {
     return true;
   }
 
-  std::string line() {
+  /// Reads and removes everything up to `mark`. Returns the text before it, or nothing if the connection
+  /// ends.
+  std::string text_before(std::string_view mark) {
     std::size_t end = std::string::npos;
-    while ((end = read_.find("\r\n")) == std::string::npos) {
+    while ((end = read_.find(mark)) == std::string::npos) {
       if (!receive()) return {};
     }
     std::string found = read_.substr(0, end);
-    read_.erase(0, end + 2);
+    read_.erase(0, end + mark.size());
     return found;
   }
 
   bool read_chunks(std::string& body) {
     for (;;) {
-      const std::string size_line = line();
+      const std::string size_line = text_before("\r\n");
       if (size_line.empty()) return false;
       const std::size_t size = std::stoul(size_line, nullptr, 16);
       std::string line_end;

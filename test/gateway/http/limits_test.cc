@@ -2,7 +2,6 @@
 #include <atomic>
 #include <chrono>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -55,7 +54,7 @@ TEST_CASE("an incomplete head is answered with 408 after head_timeout, also if b
 }
 
 TEST_CASE("an incomplete body is answered with 408 after body_timeout") {
-  const Options options = with_timeouts(milliseconds(60000), milliseconds(500), milliseconds(60000));
+  const Options options = with_timeouts(milliseconds(60000), milliseconds(250), milliseconds(60000));
   const RunningGateway server(echo, options);
   for (const std::string& half :
        {kIncompleteBody,
@@ -124,13 +123,25 @@ TEST_CASE("a peer that closes at any point leaves no open descriptor") {
   const std::string large = http_post(std::string(500'000, 'x'));
   for (const std::string& bytes : {std::string(), std::string("G"), kIncompleteHead, kIncompleteBody,
                                    http_post("unread"), large, large.substr(0, 300'000)}) {
-    for (int i = 0; i < 30; ++i) {
+    for (int i = 0; i < 10; ++i) {
       HttpPeer peer(port_of(options));
       peer.send(bytes);
     }
   }
   CHECK(HttpPeer(port_of(options)).request(http_post("after")).body == "after");
   CHECK(eventually([&] { return open_files() <= before; }));
+}
+
+TEST_CASE("the server answers the next request after a client disconnected during its request") {
+  Door door;
+  const Options options = with_http(1);
+  const RunningGateway server(block_slow_requests_at(door), options);
+  HttpPeer gone(port_of(options));
+  gone.send(http_post("slow"));
+  REQUIRE(door.waiting(1) == 1);
+  gone.close();
+  door.open();
+  CHECK(HttpPeer(port_of(options)).request(http_post("next")).body == "next");
 }
 
 TEST_CASE("at max_http_connections the connection that waited longest for a request is closed") {

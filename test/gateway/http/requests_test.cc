@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>

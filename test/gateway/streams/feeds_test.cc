@@ -11,9 +11,7 @@
 namespace rest_fcgi::gateway::test {
 namespace {
 
-using rest_fcgi::test::kAbortRequest;
 using rest_fcgi::test::post;
-using rest_fcgi::test::record;
 
 http::Application events(const std::shared_ptr<FeedSource>& source) {
   return [source](const http::Environ& environ) {
@@ -86,21 +84,6 @@ TEST_CASE("FastCGI sends the parts of a feed in records") {
   CHECK(reply.ended);
   CHECK(reply.body == "one\n\n" + large);
   CHECK(client.closed_within(kSoon));
-  CHECK(eventually([&] { return source->open_feeds() == 0; }));
-}
-
-TEST_CASE("a web server ends its feed by closing the connection or by FCGI_ABORT_REQUEST") {
-  const auto source = FeedSource::make();
-  RunningGateway server(events(source));
-  FcgiClient client = server.connect();
-  client.send(post("", {}, true));
-  CHECK(eventually([&] { return source->open_feeds() == 1; }));
-  SUBCASE("by closing the connection") {
-    client.close();
-  }
-  SUBCASE("by FCGI_ABORT_REQUEST") {
-    client.send(record(kAbortRequest, ""));
-  }
   CHECK(eventually([&] { return source->open_feeds() == 0; }));
 }
 

@@ -219,7 +219,7 @@ TEST_CASE("keep-alives are sent on idle streams, and a WebSocket without pongs i
   source->keep_alive = ": \n\n";
   StreamLimits limits = quick_limits();
   limits.keep_alive = milliseconds(50);
-  limits.silence = milliseconds(2000);
+  limits.silence = milliseconds(1000);
   Streams streams(limits);
   const Peer records = add_stream(streams, *source, Form::records);
   const Peer chunks = add_stream(streams, *source, Form::chunks);
@@ -267,7 +267,9 @@ TEST_CASE("a WebSocket close is answered with the peer's code") {
 
 TEST_CASE("a WebSocket frame that violates RFC 6455 closes the connection with the matching code") {
   const auto source = FeedSource::make();
-  Streams streams(quick_limits());
+  StreamLimits limits = quick_limits();
+  limits.end = milliseconds(100);
+  Streams streams(limits);
   const auto code_after = [&](const std::string& frames) {
     const Peer peer = add_stream(streams, *source, Form::messages);
     peer.send(frames);
