@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/http/application.h"
 
-#include <string>
-
 #include <doctest/doctest.h>
 
 using rest_fcgi::http::Environ;

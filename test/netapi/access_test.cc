@@ -88,18 +88,6 @@ TEST_CASE("a different scheme is a different origin") {
   }
 }
 
-TEST_CASE("the error for a foreign page names both origins and both remedies") {
-  const auto report = [](const std::vector<std::pair<std::string, std::string>>& variables) {
-    return foreign_page_error(environ_with(variables)).message;
-  };
-  const std::string text = report({{"HTTP_ORIGIN", "https://gui.example.org"}, {"REQUEST_SCHEME", "http"}});
-  for (const char* part : {"found 'https://gui.example.org'", "expected 'http://api.example.org'",
-                           "header Host", "public port", "X-Forwarded-Proto", "cors_origin"}) {
-    CHECK_MESSAGE(text.find(part) != std::string::npos, part);
-  }
-  CHECK(report({}).find("'Sec-Fetch-Site: cross-site'") != std::string::npos);
-}
-
 TEST_CASE("the error for a malformed cors_origin names it") {
   for (const char* const bad : {"gui.example.org", "https://gui.example.org/", "://x", ""}) {
     const auto made = Origins::make({bad}, true);

@@ -74,7 +74,9 @@ TEST_CASE("an exception keeps the results of earlier chunks") {
   const http::Response response =
       wsgi.post("[" + kGood + ", " + Wsgi::chunk(R"("client": "wheel", "fun": "key.list")") + "]");
   CHECK(response.status == http::Status::internal_server_error);
+  CHECK(response.text().find("surprise") == std::string::npos);
   CHECK(response.text().find(R"("completed": [{"jid": ")" + fake_jid(1)) != std::string::npos);
+  CHECK(wsgi.log().has("surprise"));
 }
 
 TEST_CASE("an exception during admission writes an audit line") {

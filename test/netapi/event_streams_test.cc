@@ -117,12 +117,9 @@ TEST_CASE("/events of rest_cherrypy needs a session and returns an event stream"
   rest.check({
       {"GET /events", "", "", 401, kNo, "Allow: GET, HEAD | WWW-Authenticate: Session"},
       {"GET /events", "Accept: text/html", "", 401, "No permission -- see authorization schemes"},
-      {"GET /events", "X-Auth-Token: zz", "", 401, kNo},
       {"GET /events", "X-Auth-Token: abcdef", "", 401, kNo},
       {"GET /events", "X-Auth-Token: NOBODY", "", 401, ""},
       {"GET /events?token=TOKEN", kWith, "", 400, R"({"status": 400, "return": "<has>not in the URL"})"},
-      {"GET /events?x", kWith, "", 400, ""},
-      {"GET /events/TOKEN", kWith, "", 404, R"({"status": 404, "return": "Nothing matches the given URI"})"},
       {"GET /events/TOKEN", "", "", 404, ""},  // salt-api accepts no token in the path
       {"POST /events", kWith, "{}", 405, "", "Allow: GET, HEAD"},
       {"OPTIONS /events", "Origin: https://a | Access-Control-Request-Method: GET", "", 200, "",
@@ -232,19 +229,6 @@ TEST_CASE("the query field tag selects events") {
               {"GET /events?tag=*a*b*c*d*", with(token), "", 400, "at most 4 '*'"}});
 }
 
-TEST_CASE("a stream that skips many events yields to other streams") {
-  const auto master = a_master();
-  Rest rest(netapi::RestCherrypyOptions{}, master);
-  Listener listener(rest.call({"GET /events?tag=b", with(log_in(rest)), "", 200, ""}));
-  static_cast<void>(listener.parts());
-  for (int i = 0; i < 5000; ++i) master->log->append("a", Json::empty_object(), "");
-  master->log->append("b", Json::empty_object(), "");
-  const int before = listener.woken();
-  CHECK(listener.parts().empty());
-  CHECK(listener.woken() == before + 1);
-  CHECK(listener.next().at(0).starts_with("tag: b\n"));
-}
-
 TEST_CASE("a stream shows the events that the rules allow") {
   const auto master = a_master();
   master->scope = auth::EventScope::own;
@@ -285,12 +269,8 @@ TEST_CASE("/ws of rest_cherrypy checks the WebSocket handshake") {
       {"GET /ws", std::string(kUpgrade) + " | Cookie: session_id=TOKEN | Origin: https://other", "", 403, ""},
       {"GET /ws/TOKEN", std::string(kUpgrade) + " | Origin: https://other", "", 101, ""},
       {"GET /ws", kUpgrade, "", 401, no, "-Sec-WebSocket-Version"},
-      {"GET /ws/abc", kUpgrade, "", 401, no},
-      {"GET /ws/NOBODY", kUpgrade, "", 401, ""},
       {"GET /ws?token=TOKEN", kUpgrade, "", 400, ""},
       {"GET /ws", kWith, "", 426, R"({"status": 426, "return": "<any>"})"},
-      {"GET /ws", "X-Auth-Token: TOKEN | Upgrade: websocket", "", 426, ""},
-      {"HEAD /ws", kHandshake, "", 426, ""},
       {"GET /ws", std::string(kHandshake) + " | Server-Protocol: HTTP/1.0", "", 426, ""},
       {"GET /ws", "X-Auth-Token: TOKEN | Upgrade: websocket | Connection: Upgrade | Sec-WebSocket-Version: 8",
        "", 426, "", "Sec-WebSocket-Version: 13"},
@@ -301,7 +281,6 @@ TEST_CASE("/ws of rest_cherrypy checks the WebSocket handshake") {
        "Upgrade: websocket | Connection: Upgrade | Sec-WebSocket-Version: 13 | Sec-WebSocket-Key: short", "",
        400, ""},
       {"POST /ws", kHandshake, "{}", 405, ""},
-      {"GET /ws/TOKEN/x", kUpgrade, "", 404, ""},
   });
   rest.carries_streams = false;
   rest.check({"GET /ws", kHandshake, "", 503, R"({"status": 503, "return": "<has>over FastCGI"})"});
@@ -309,59 +288,42 @@ TEST_CASE("/ws of rest_cherrypy checks the WebSocket handshake") {
 
 TEST_CASE("the WebSockets of rest_tornado check the handshake in Salt's order") {
   Rest rest{netapi::RestTornadoOptions{}};
-  const std::string all(64, 'a'), up(64, 'A');
-  const auto less = [](const char* name) {
-    std::string headers;
-    for (const char* const one : {"Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
-                                  "Sec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA=="}) {
-      if (std::string_view(one).starts_with(name)) continue;
-      headers += (headers.empty() ? "" : " | ") + std::string(one);
-    }
+  const std::string get = "GET /all_events/TOKEN", upgrade = kUpgrade, unknown(64, 'a');
+  const auto without = [&upgrade](const char* part) {
+    std::string headers = upgrade;
+    replace_all(headers, part, "");
     return headers;
   };
-  const auto refused = [](const char* status, const char* sentence) {
-    return format(R"({{"status": "{}", "return": {}}})", status, Json::string(sentence).text());
-  };
-  for (const std::string path : {"/all_events", "/formatted_events"}) {
-    rest.check({
-        {"GET " + path + "/TOKEN", kUpgrade, "", 101, "a stream"},
-        {"GET " + path + "/TOKEN?token=x", kUpgrade, "", 101, "a stream"},
-        {"GET " + path + "/" + all, "", "", 401, refused("401 Unauthorized", "Please log in")},
-        {"GET " + path + "/" + up, "", "", 401, ""},
-        {"GET " + path + "/abc", kHandshake, "", 404, ""},
-        {"GET " + path + "/" + all.substr(1) + "g", kHandshake, "", 404, ""},
-        {"GET " + path + "/TOKEN/", kHandshake, "", 404, ""},
-        {"GET " + path, kHandshake, "", 404, ""},
-        {"GET " + path + "/TOKEN", less("Upgrade"), "", 400,
-         refused("400 Bad Request", R"(Can "Upgrade" only to "WebSocket".)")},
-        {"GET " + path + "/TOKEN", less("Connection"), "", 400,
-         refused("400 Bad Request", R"("Connection" must be "Upgrade".)")},
-        {"GET " + path + "/TOKEN", std::string(kUpgrade) + " | Server-Protocol: HTTP/1.0", "", 400,
-         "HTTP/1.1"},
-        {"GET " + path + "/TOKEN", less("Sec-WebSocket-K") + " | Origin: null", "", 403,
-         refused("403 Forbidden", "Cross origin websockets not allowed")},
-        {"GET " + path + "/TOKEN", std::string(kUpgrade) + " | Origin: http://api.example.org:81", "", 403,
-         ""},
-        {"GET " + path + "/TOKEN", std::string(kUpgrade) + " | Origin: http://api.example.org", "", 101, ""},
-        {"GET " + path + "/TOKEN", less("Sec-WebSocket-V"), "", 426, "", "Sec-WebSocket-Version: 13"},
-        {"GET " + path + "/TOKEN", less("Sec-WebSocket-K"), "", 400, ""},
-        {"POST " + path + "/TOKEN", kUpgrade, "{}", 405, "", "Allow: GET, HEAD"},
-        {"HEAD " + path + "/TOKEN", kUpgrade, "", 400, ""},
-    });
-  }
+  const std::string no_key = without(" | Sec-WebSocket-Key: s65VsgHigh7v/Jcf4nXHnA==");
+  rest.check({
+      {get, upgrade, "", 101, "a stream"},
+      {"GET /formatted_events/TOKEN", upgrade, "", 101, "a stream"},
+      {"GET /all_events/" + unknown, "", "", 401,
+       R"({"status": "401 Unauthorized", "return": "Please log in"})"},
+      {"GET /formatted_events/" + unknown, upgrade, "", 401, ""},
+      {"GET /all_events/" + unknown.substr(1) + "g", kHandshake, "", 404, ""},
+      {get + "/", kHandshake, "", 404, ""},
+      {get, without("Upgrade: WebSocket | "), "", 400, R"(Can \"Upgrade\" only to \"WebSocket\".)"},
+      {get, without("Connection: Upgrade | "), "", 400, R"(\"Connection\" must be \"Upgrade\".)"},
+      {get, upgrade + " | Server-Protocol: HTTP/1.0", "", 400, "HTTP/1.1"},
+      {get, no_key + " | Origin: null", "", 403,
+       R"({"status": "403 Forbidden", "return": "Cross origin websockets not allowed"})"},
+      {"GET /formatted_events/TOKEN", upgrade + " | Origin: https://other", "", 403, ""},
+      {get, upgrade + " | Origin: http://api.example.org", "", 101, ""},
+      {get, without("Sec-WebSocket-Version: 13 | "), "", 426, "", "Sec-WebSocket-Version: 13"},
+      {get, no_key, "", 400, ""},
+      {"POST /all_events/TOKEN", upgrade, "{}", 405, "", "Allow: GET, HEAD"},
+  });
   netapi::RestTornadoOptions options;
   options.cors_origin = {"*"};
-  Rest anybody(options);
-  anybody.check({"GET /all_events/TOKEN", std::string(kUpgrade) + " | Origin: https://other", "", 101, "",
-                 "Access-Control-Allow-Origin: *"});
+  Rest(options).check(
+      {get, upgrade + " | Origin: https://other", "", 101, "", "Access-Control-Allow-Origin: *"});
   options.cors_origin = {"https://gui"};
-  Rest listed(options);
-  listed.check(
-      {{"GET /all_events/TOKEN", std::string(kUpgrade) + " | Origin: https://gui", "", 101, ""},
-       {"GET /all_events/TOKEN", std::string(kUpgrade) + " | Origin: http://api.example.org", "", 101, ""},
-       {"GET /all_events/TOKEN", std::string(kUpgrade) + " | Origin: https://other", "", 403, ""}});
+  Rest(options).check({{get, upgrade + " | Origin: https://gui", "", 101, ""},
+                       {get, upgrade + " | Origin: http://api.example.org", "", 101, ""},
+                       {get, upgrade + " | Origin: https://other", "", 403, ""}});
   rest.carries_streams = false;
-  rest.check({"GET /all_events/TOKEN", kUpgrade, "", 503, ""});
+  rest.check({get, upgrade, "", 503, ""});
 }
 
 TEST_CASE("/ws answers messages and sends events after the ready message") {
@@ -429,16 +391,6 @@ TEST_CASE("/all_events sends only events after the ready message") {
   CHECK(listener.end() == "1008 The session has ended.");
 }
 
-TEST_CASE("a stream beyond the limit is refused with 503") {
-  const auto master = a_master();
-  Rest rest(netapi::RestCherrypyOptions{}, master);
-  const std::string token = log_in(rest);
-  rest.streams().use(rest.client(), {.max_streams = 1, .max_streams_per_user = 1});
-  const Listener listener(rest.call({"GET /events", with(token), "", 200, ""}));
-  rest.check({{"GET /events", with(token), "", 503, R"({"status": 503, "return": "<has>max_streams"})"},
-              {"GET /ws/" + token, kUpgrade, "", 503, ""}});
-}
-
 TEST_CASE("the formatted view of rest_tornado starts with all minions and grains") {
   Rest rest{netapi::RestTornadoOptions{}};
   const std::string token = rest.token("fred");
@@ -449,14 +401,9 @@ TEST_CASE("the formatted view of rest_tornado starts with all minions and grains
   REQUIRE(parts.size() == 1);
   CHECK(parts.front().starts_with(R"({"minions": {"ms-0": {"grains": {)"));
   CHECK(parts.front().ends_with("\"id\": \"ms-2\"}}}\n\n"));
-}
-
-TEST_CASE("the formatted view of rest_tornado needs permission for grains.items on all minions") {
-  Rest rest{netapi::RestTornadoOptions{}};
-  Listener listener(rest.call({"GET /formatted_events/JOE", kUpgrade, "", 101, ""}));
-  CHECK(listener.parts().empty());
-  listener.say("websocket client ready");
-  CHECK(listener.end().starts_with("1008 "));
+  Listener joe(rest.call({"GET /formatted_events/JOE", kUpgrade, "", 101, ""}));
+  joe.say("websocket client ready");
+  CHECK(joe.end().starts_with("1008 "));  // joe may not run grains.items on all minions
 }
 
 TEST_CASE("the formatted view requests unknown grains from minions") {

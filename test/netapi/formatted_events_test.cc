@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "netapi/formatted_events.h"
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -169,20 +168,6 @@ TEST_CASE("a job whose start was missed is completed from jobs.list_job") {
   view.fill_in_job("1", listed.root());
   view.fill_in_job("1", JsonValue());
   CHECK(view.take_frames().empty());
-}
-
-TEST_CASE("finished jobs are removed after ten minutes") {
-  ManualClock clock;
-  FormattedEvents view(kList, clock);
-  static_cast<void>(frames_after(view, "salt/job/1/new", started()));
-  static_cast<void>(frames_after(view, "salt/job/2/new", started()));
-  static_cast<void>(frames_after(view, "salt/job/1/ret/ms-0", ret("1")));
-  clock.advance(std::chrono::minutes(9));
-  CHECK(frames_after(view, "salt/job/3/new", started()).front().find(R"("1": {"jid")") != std::string::npos);
-  clock.advance(std::chrono::minutes(1));
-  const std::string frame = frames_after(view, "salt/job/4/new", started()).front();
-  CHECK(frame.find(R"("1": {"jid")") == std::string::npos);
-  CHECK(frame.find(R"("2": {"jid")") != std::string::npos);
 }
 
 TEST_CASE("beyond the limits the oldest jobs are removed, finished ones first") {

@@ -103,6 +103,7 @@ TEST_CASE("a body in any form is read as one JSON value") {
       json_of("application/x-www-form-urlencoded", "a=1&b=x&b=y&arg=2&arg[]=&arg[]={z: 1}&kwarg={c: 2.5}") ==
       R"({"a": "1", "arg": [2, {"z": 1}], "b": ["x", "y"], "kwarg": {"c": 2.5}})");
   CHECK(json_of("", "") == "null");
+  CHECK(json_of("text/xml", "") == "null");
 }
 
 TEST_CASE("empty form fields are dropped, except for hooks") {

@@ -11,21 +11,6 @@
 using namespace rest_fcgi;
 using namespace rest_fcgi::test;
 
-TEST_CASE("a configured file that cannot be opened is a warning and 404") {
-  const TempDir dir;
-  netapi::RestCherrypyOptions options;
-  options.static_root = dir / "www";
-  options.app = dir / "gui.html";
-  options.favicon = dir.write("favicon.ico", "ICON");
-  Rest rest(options);
-  CHECK(rest.log().has("rest_cherrypy: static: " + options.static_root + " cannot be opened"));
-  CHECK(rest.log().has("rest_cherrypy: app: " + options.app + " cannot be opened"));
-  CHECK_FALSE(rest.log().has("rest_cherrypy: favicon"));
-  rest.check({"GET /app", "", "", 404, ""});
-  dir.write("gui.html", "GUI");
-  rest.check({"GET /app", "", "", 200, "GUI"});
-}
-
 TEST_CASE("static files support ranges and conditional requests, and stay below the folder") {
   const TempDir dir;
   const std::string outside = dir.write("secret.txt", "secret");
@@ -150,22 +135,10 @@ TEST_CASE("the login form of the built-in page has the eauth back ends") {
                        "data-eauths=\"[&quot;pam&quot;, &quot;a\\&quot;&lt;b&quot;]\""});
 }
 
-TEST_CASE("the built-in page respects api_acl and does not wait for the master") {
+TEST_CASE("the built-in page respects api_acl") {
   const std::string browser = "Cookie: session_id=TOKEN | Accept: text/html";
   netapi::RestCherrypyOptions options;
   options.api_acl = netapi::ApiAcl{{{"fred", {"198.51.100.0/24"}}}};
   Rest(options).check({{"GET /", browser, "", 200, "data-user=\"\""},
                        {"GET /", browser + " | Remote-Addr: 198.51.100.9", "", 200, "data-user=\"fred\""}});
-  const auto master = std::make_shared<FakeMaster>();
-  Rest rest(netapi::RestCherrypyOptions{}, master);
-  rest.check({"GET /", browser, "", 200, "data-user=\"fred\""});
-  SteadyTime until;
-  master->on_session = [&until](SteadyTime deadline) {
-    until = deadline;
-    return Error{ErrorKind::timeout, "The master does not answer.", {}};
-  };
-  const SteadyTime begin = std::chrono::steady_clock::now();
-  rest.check({"GET /", browser, "", 200, "data-user=\"\""});
-  CHECK(until > begin);
-  CHECK(until < begin + std::chrono::seconds(10));
 }

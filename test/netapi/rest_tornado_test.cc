@@ -16,10 +16,6 @@ constexpr const char* kFailed = R"({"status": "401 Unauthorized", "return": ["Fa
 constexpr const char* kNobody = "No minions matched the target. No command was sent, no jid was assigned.";
 constexpr const char* kForm = "X-Auth-Token: TOKEN | Content-Type: application/x-www-form-urlencoded";
 
-Rest tornado_with(const client::Options& client = Rest::enabled()) {
-  return Rest(netapi::RestTornadoOptions{}, client);
-}
-
 }  // namespace
 
 TEST_CASE("rest_tornado answers unknown paths with 404 and wrong methods with 405") {
@@ -28,8 +24,6 @@ TEST_CASE("rest_tornado answers unknown paths with 404 and wrong methods with 40
       R"({"clients": ["local", "local_async", "runner", "runner_async"], "return": "Welcome"})";
   rest.check({
       {"GET /", "", "", 200, welcome, "Vary: Accept | Cache-Control: no-store | -Etag | -Allow"},
-      {"HEAD /", "", "", 200, welcome},
-      {"GET /", "Accept: application/x-yaml", "", 200, "return: Welcome"},
       {"GET /", "Accept: text/html,*/*;q=0.8", "", 200, "data-base=\"\""},
       {"GET /login", "Accept: text/html", "", 200, "data-user=\"\""},
       {"GET /", "Accept-Encoding: gzip", "", 200, welcome, "-Content-Encoding"},
@@ -37,14 +31,8 @@ TEST_CASE("rest_tornado answers unknown paths with 404 and wrong methods with 40
       {"POST /", "Accept: text/html", kPing, 406, ""},
       {"GET /run", "", "", 405, R"({"status": "405 Method Not Allowed", "return": "<any>"})", "Allow: POST"},
       {"POST /jobs", kWith, kPing, 405, "", "Allow: GET, HEAD"},
-      {"POST /jobs/1", kWith, kPing, 405, ""},
-      {"POST /minions/x", kWith, kPing, 405, ""},
-      {"GET /hook", "", "", 405, ""},
       {"PUT /", "", "", 405, "", "Allow: GET, HEAD, POST"},
-      {"GET /logout", kWith, "", 405, "", "Allow: POST"},
-      {"POST /logout", "", "", 401, ""},
       {"POST /logout", kWith, "", 200, R"({"return": "Your token has been cleared"})"},
-      {"GET /nosuch", "", "", 404, R"({"status": "404 Not Found", "return": "<any>"})"},
   });
   for (const char* const path :
        {"/keys", "/stats", "/ws", "/token", "/login/", "/run/", "/events/", "//", "/hookx", "/all_events/x",
@@ -61,22 +49,18 @@ TEST_CASE("login of rest_tornado creates a session") {
   rest.check({
       {"GET /login", "", "", 401, kLogIn, "WWW-Authenticate: Session"},
       {"POST /login", "", "{CRED}", 200, kLogin},
-      {"POST /login", "", "[{CRED}]", 200, kLogin},
       {"POST /login", "Content-Type: application/x-www-form-urlencoded",
        "username=fred&password=secret&eauth=sharedsecret", 200, kLogin},
       {"POST /login", "", R"({"username": "fred", "sharedsecret": "secret", "eauth": "sharedsecret"})", 200,
        kLogin},
       {"POST /login", "", R"({"username": "fred", "password": "secret"})", 400,
        R"({"status": "400 Bad Request", "return": "<has>'eauth' is missing"})"},
-      {"POST /login?username=fred&password=secret&eauth=sharedsecret", "", "", 400, ""},
       {"POST /login?username=fred&password=secret&eauth=sharedsecret",
        "Content-Type: application/x-www-form-urlencoded", "a=b", 400, ""},
       {"POST /login", "Content-Type: application/x-www-form-urlencoded",
        "username=fred&username=fred&password=secret&eauth=sharedsecret", 400, "", "-Set-Cookie"},
-      {"POST /login", "", R"({"username": "fred", "password": "bad", "eauth": "sharedsecret"})", 401, ""},
       {"POST /login", "", R"({"username": "eve", "password": "secret", "eauth": "sharedsecret"})", 401, "",
        "-Set-Cookie | -X-Auth-Token"},
-      {"POST /login", "Content-Type: text/json", "{CRED}", 406, ""},
   });
   const auto login = rest.call({"POST /login", "", "{CRED}", 200, ""});
   CHECK(header(login, "Set-Cookie") ==
@@ -88,84 +72,58 @@ TEST_CASE("rest_tornado runs chunks and answers with its own texts") {
   const std::string nobody = std::string(R"({"return": [")") + kNobody + "\"]}";
   rest.check({
       {"POST /", "", kPing, 401, kLogIn},
-      {"POST /", "", R"([{CRED, "client": "local", "tgt": "*", "fun": "test.ping"}])", 401, kLogIn},
       {"POST /", "X-Auth-Token: bad | Cookie: session_id=TOKEN", kPing, 401, kLogIn},
       {"POST /", kWith, kPing, 200, kPong},
       {"POST /", "Cookie: session_id=TOKEN", kPing, 200, kPong},
       {"POST /", kWith, R"({"client": "local", "tgt": "zz", "fun": "test.ping"})", 200, nobody},
-      {"POST /", kWith, R"({"client": "local_async", "tgt": "zz", "fun": "test.ping"})", 200,
-       R"({"return": [{}]})"},
-      {"POST /", kWith, R"([{"client": "local", "tgt": "ms-0", "fun": "test.echo", "arg": "abc"}])", 200,
-       R"({"return": [{"ms-0": "abc"}]})"},
-      {"POST /", kWith, R"({"client": "runner", "fun": "nosuch.fun"})", 200,
-       R"({"return": ["Unexpected exception while handling request: 'nosuch.fun' is not available."]})"},
-      {"POST /", kWith, R"({"client": "wheel", "fun": "key.list_all"})", 200, ""},
       {"POST /", kWith, R"([{"client": "local", "tgt": "*", "fun": "test.ping"}, {"client": "foo"}])", 400,
        R"json({"status": "400 Bad Request", "return": "Invalid Client: Client not found in salt clients (lowstate chunk 1)"})json"},
-      {"POST /", kWith, "", 400, ""},
       {"POST /", kWith,
        R"([{"client": "local", "tgt": "*", "fun": "test.ping"}, {"client": "local", "tgt": "*"}])", 400,
        R"({"status": "400 Bad Request", "return": "<has>chunk 1: 'fun' is missing"})"},
       {"POST /", "X-Auth-Token: NOBODY", kPing, 401, kFailed},
       {"POST /", "X-Auth-Token: NOBODY", R"({"client": "runner", "fun": "manage.up"})", 401, kFailed},
-      {"POST /run", "", R"([{CRED, "client": "local", "tgt": "*", "fun": "test.ping"}])", 200, kPong},
       {"POST /run", "", R"([{"token": "TOKEN", "client": "local", "tgt": "*", "fun": "test.ping"}])", 200,
        kPong},
-      {"POST /run", kWith, kPing, 200, kPong},
       {"POST /run", "X-Auth-Token: bad", R"([{CRED, "client": "local", "tgt": "*", "fun": "test.ping"}])",
        401, kFailed},
-      {"POST /run", "", kPing, 401, kFailed},
-      {"POST /run", "", R"([{"token": "nothex", "client": "local", "tgt": "*", "fun": "test.ping"}])", 401,
-       kFailed},
       {"POST /run", "Cookie: session_id=TOKEN | Origin: https://evil.example", kPing, 403, ""},
+      {"POST /", kWith, R"({"client": "local_async", "tgt": "zz", "fun": "test.ping"})", 200,
+       R"({"return": [{}]})"},
   });
 }
 
 TEST_CASE("rest_tornado reads form values as text and adds the query") {
   Rest rest{netapi::RestTornadoOptions{}};
   rest.check({
-      {"POST /", kForm, "client=local&tgt=*&fun=test.ping&arg", 200, kPong},
       {"POST /?client=local", kForm, "tgt=*&fun=+test.ping%0a", 200, kPong},
-      {"POST /", kForm, "client=local&tgt=ms-0&fun=test.echo&arg=5", 200, R"({"return": [{"ms-0": "5"}]})"},
       {"POST /", kForm, "client=local&client=local&tgt=*&fun=test.ping", 400, ""},
-      {"POST /", "X-Auth-Token: TOKEN | Content-Type: text/plain", kPing, 200, kPong},
       {"POST /", "X-Auth-Token: TOKEN | Content-Type: text/plain", "hello", 400,
        R"({"status": "400 Bad Request", "return": "<has>byte 0"})"},
+      {"POST /", "X-Auth-Token: TOKEN | Content-Type: text/plain", kPing, 200, kPong},
   });
-}
-
-TEST_CASE("rest_tornado refuses disabled clients") {
-  client::Options none;
-  Rest rest = tornado_with(none);
-  rest.check({{"POST /", kWith, kPing, 400,
-               R"({"status": "400 Bad Request", "return": "<has>Client disabled: 'local'"})"},
-              {"POST /", kWith, R"({"client": "ssh", "tgt": "*", "fun": "test.ping"})", 400,
-               R"({"status": "400 Bad Request", "return": "<has>Invalid Client"})"},
-              {"GET /jobs", kWith, "", 200, ""}});
 }
 
 TEST_CASE("rest_tornado answers unknown minions and jobs with 404") {
   Rest rest{netapi::RestTornadoOptions{}};
   const std::string nobody = std::string(R"({"status": "404 Not Found", "return": ")") + kNobody + "\"}";
   rest.check({
-      {"GET /minions", "", "", 401, kLogIn},
       {"GET /minions", kWith, "", 200,
        R"({"return": [{"ms-0": "<any>", "ms-1": "<any>", "ms-2": "<any>"}]})"},
       {"GET /minions/", kWith, "", 200, ""},
-      {"GET /minions/ms-%30", kWith, "", 200, R"({"return": [{"ms-0": "<any>"}]})"},
       {"GET /minions/zz", kWith, "", 404, nobody},
       {"GET /minions/a/b", kWith, "", 404, nobody},
       {"GET /minions", "X-Auth-Token: NOBODY", "", 401, kFailed},
       {"POST /minions", kWith, R"({"tgt": "*", "fun": "test.ping"})", 202,
        R"({"return": [{"jid": "<jid>", "minions": ["ms-0", "ms-1", "ms-2"]}]})"},
-      {"POST /minions", kWith, R"({"client": "local_async", "tgt": "*", "fun": "test.ping"})", 202, ""},
-      {"POST /minions", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping"})", 400,
-       R"({"status": "400 Bad Request", "return": "<has>'local_async'"})"},
-      {"POST /minions", kWith, "", 400, ""},
       {"GET /jobs", kWith, "", 200, R"({"return": ["<any>"]})"},
       {"GET /jobs/", kWith, "", 200, ""},
       {"GET /jobs/abc", kWith, "", 404,
        R"({"status": "404 Not Found", "return": [{"jid": "abc", "Error": "Cannot contact returner or no job with this jid", "StartTime": "", "Result": {}}]})"},
+      {"GET /minions/ms-%30", kWith, "", 200, R"({"return": [{"ms-0": "<any>"}]})"},
+      {"POST /minions", kWith, R"({"client": "local", "tgt": "*", "fun": "test.ping"})", 400,
+       R"({"status": "400 Bad Request", "return": "<has>'local_async'"})"},
+      {"POST /minions", kWith, "", 400, ""},
   });
   const auto started = rest.call({"POST /minions", kWith, R"({"tgt": "ms-0", "fun": "test.ping"})", 202, ""});
   const std::string jid = started.text().substr(started.text().find("\"20") + 1, 20);
