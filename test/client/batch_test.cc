@@ -23,7 +23,7 @@ std::string batch(const std::string& keys) {
 
 }  // namespace
 
-TEST_CASE("a percentage is rounded down to at least one minion") {
+TEST_CASE("a batch size is a number of minions, or a percentage rounded down to at least one minion") {
   const auto percent = [](double amount, std::size_t minions) {
     return window_size({amount, true}, minions);
   };
@@ -34,9 +34,6 @@ TEST_CASE("a percentage is rounded down to at least one minion") {
   CHECK(percent(1000, 3) == 3);
   CHECK(percent(1e300, 3) == 3);
   CHECK(percent(10, 0) == 1);
-}
-
-TEST_CASE("a plain batch size is a number of minions") {
   CHECK(window_size({2, false}, 3) == 2);
   CHECK(window_size({1e9, false}, 3) == 3);
 }
@@ -112,14 +109,6 @@ TEST_CASE("a minion that answers the ping but not the job has an empty item") {
   CHECK(clients.text(batch(R"("batch": 1)")) == "{\"a\": {}}\n{\"b\": true}");
 }
 
-TEST_CASE("a batch without minions has no items") {
-  const Clients clients;
-  clients.master().minions.clear();
-  const auto reply = clients.run(batch(R"("batch": 1)"));
-  REQUIRE(reply);
-  CHECK(reply->items.empty());
-}
-
 TEST_CASE("with failhard no minion starts after a failure") {
   const Clients clients;
   FakeMaster& master = clients.master();
@@ -135,15 +124,6 @@ TEST_CASE("with failhard no minion starts after a failure") {
   CHECK(clients.text(batch(R"("batch": 2, "failhard": true, "timeout": 60)")) ==
         "{\"a\": false}\n{\"b\": true}");
   CHECK(master.started() == Started{"ping a,b,c,d", "call a,b"});
-}
-
-TEST_CASE("without failhard a batch continues after a failure") {
-  const Clients clients;
-  clients.master().on_minion = [](const std::string& minion, const Publication&, const std::string&,
-                                  auto returns) { returns->put(returned(minion, "false", 1)); };
-  const auto reply = clients.run(batch(R"("batch": 1)"));
-  REQUIRE(reply);
-  CHECK(reply->items.size() == 3);
 }
 
 TEST_CASE("batch_wait delays the next minion after a return") {

@@ -26,28 +26,11 @@ using Ids = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a job is done when each of its minions has returned") {
-  JobWait pending = job({"a", "b"});
-  CHECK(pending.returned("b"));
-  CHECK(!pending.done(at(0)));
-  CHECK(pending.waiting() == Ids{"a"});
-  CHECK(pending.returned("a"));
-  CHECK(pending.done(at(0)));
-}
-
 TEST_CASE("CVE-2022-22936: a second return and that of another minion are ignored") {
   JobWait pending = job({"a"});
   CHECK(!pending.returned("x"));
   CHECK(pending.returned("a"));
   CHECK(!pending.returned("a"));
-}
-
-TEST_CASE("after the timeout silent minions are asked") {
-  const JobWait pending = job({"a"});
-  CHECK(pending.step(at(1.9)) == Step::wait);
-  CHECK(pending.due(at(1.9)) == at(2));
-  CHECK(pending.step(at(2)) == Step::ask);
-  CHECK(pending.due(at(2.1)) == at(2));
 }
 
 TEST_CASE("salt#62452: a job is given up when no minion says in time that it runs") {
@@ -79,14 +62,6 @@ TEST_CASE("a late yes of a minion starts its timeout again") {
   CHECK(pending.step(at(40.5)) == Step::give_up);
 }
 
-TEST_CASE("an answer of a minion that has returned is ignored") {
-  JobWait pending = job({"a", "b"});
-  pending.asked(at(2));
-  CHECK(pending.returned("a"));
-  pending.runs("a", at(3));
-  CHECK(pending.step(at(12)) == Step::give_up);
-}
-
 TEST_CASE("with syndics a job waits for them to name minions") {
   JobWait pending = job_with_syndics({});
   CHECK_FALSE(pending.done(at(4.9)));
@@ -94,37 +69,6 @@ TEST_CASE("with syndics a job waits for them to name minions") {
   CHECK(pending.due(at(1)) == at(5));
   CHECK(pending.done(at(5)));
   CHECK(pending.step(at(5)) == Step::give_up);
-  CHECK(pending.waiting().empty());
-}
-
-TEST_CASE(
-    "a minion that a syndic names is waited for from then on; one that is known is not waited for again") {
-  JobWait pending = job_with_syndics({"a"});
-  CHECK(pending.returned("a"));
-  pending.expect({"a", "b", "b"}, {}, at(4));
-  CHECK(pending.waiting() == Ids{"b"});
-  CHECK_FALSE(pending.done(at(5)));
-  CHECK(pending.returned("b"));
-  CHECK_FALSE(pending.returned("b"));
-  CHECK(pending.done(at(5)));
-}
-
-TEST_CASE("a syndic that names minions is not waited for, but may return") {
-  JobWait pending = job_with_syndics({"syndic", "other"});
-  pending.expect({"a"}, {"syndic", "unknown"}, at(1));
-  CHECK(pending.waiting() == Ids{"other", "a"});
-  CHECK(pending.returned("syndic"));
-  CHECK_FALSE(pending.returned("syndic"));
-  CHECK(pending.returned("other"));
-  CHECK(pending.returned("a"));
-  CHECK(pending.done(at(5)));
-}
-
-TEST_CASE("with syndics an unnamed minion may return once") {
-  JobWait pending = job_with_syndics({});
-  CHECK(pending.returned("below"));
-  CHECK_FALSE(pending.returned("below"));
-  pending.expect({"below"}, {"syndic"}, at(1));
   CHECK(pending.waiting().empty());
 }
 

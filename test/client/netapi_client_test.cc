@@ -72,24 +72,12 @@ TEST_CASE("without credentials the master is not asked") {
   }
 }
 
-TEST_CASE("the master decides about credentials and permission") {
-  const Clients clients;
-  const std::string chunk =
-      R"("client": "local", "tgt": "*", "fun": "a.b", "eauth": "auto", "username": "u"})";
-  CHECK(admitted(clients, R"({"password": "wrong", )" + chunk) == "Authorization error occurred.");
-  CHECK(admitted(clients, R"({"password": "right", )" + chunk) == "u");
-  CHECK(clients.master().started().empty());
-}
-
-TEST_CASE("runner returns the function's return") {
+TEST_CASE("runner returns the function's return, or the whole event with full_return") {
   const Clients clients;
   const auto reply = clients.run(kRunner);
   REQUIRE(reply);
   CHECK(reply->items.at(0).text() == R"(["ms-0"])");
   CHECK(reply->jid == fake_jid(1));
-}
-
-TEST_CASE("runner with full_return returns the whole event") {
   CHECK(Clients().text(std::string(kRunner) + R"(, "full_return": true)") ==
         R"({"data": {"return": ["ms-0"]}, "tag": "salt/run/)" + fake_jid(1) + R"(/ret"})");
 }
@@ -193,14 +181,6 @@ TEST_CASE("returns beyond the size limit end the reply with the jid and the retu
   CHECK(holds(reply->failure->message, "1500 bytes (max_reply_bytes)"));
   CHECK(reply->failure->jid == fake_jid(1));
   CHECK(reply->items.at(0).text().size() < 1500);
-
-  const Admitted again(clients.master(), R"("client": "local", "tgt": "*", "fun": "test.ping")",
-                       clients.client().deadline());
-  std::atomic<std::size_t> gathered = 1499;  // number of bytes that other chunks returned
-  const auto second = clients.client().run(again.permit(), &gathered);
-  REQUIRE_FALSE(second);
-  CHECK(second.error().kind == ErrorKind::reply_too_large);
-  CHECK(second.error().jid == fake_jid(2));
 }
 
 TEST_CASE("returns that come with the job count for the size limit") {

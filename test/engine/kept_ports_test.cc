@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rest_fcgi/engine/kept_ports.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +8,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 #include <doctest/doctest.h>
 

@@ -54,11 +54,16 @@ TEST_CASE("an argument with __kwarg__ has keyword arguments, and kwarg wins") {
   CHECK(args(R"("arg": [{"a": 1, "__kwarg__": false}])") == R"([{"a": 1, "__kwarg__": false}])");
 }
 
-TEST_CASE("keyword arguments reserved for Salt are refused") {
+TEST_CASE("keys and keyword arguments reserved for Salt are refused") {
   CHECK(refusal(local_with(R"("kwarg": {"__pub_user": "root"})")) ==
         "Lowstate chunk 0: the keyword argument '__pub_user' is refused; names that begin with '__pub_' are "
         "reserved for Salt.");
   CHECK(refusal(local_with(R"("arg": [{"__kwarg__": true, "__pub_jid": "1"}])")) != "not refused");
+  const std::string sentence =
+      "Lowstate chunk 0: the key '__user__' is refused; keys that begin with '__' are reserved for Salt.";
+  CHECK(refusal(runner(R"("__user__": "root")")) == sentence);
+  CHECK(refusal(runner(R"("kwarg": {"__user__": "root"})")) == sentence);
+  CHECK(refusal(runner(R"("arg": [{"__kwarg__": true, "__user__": "root"}])")) == sentence);
 }
 
 TEST_CASE("a function's name is a string of 1 to 255 bytes") {
@@ -145,14 +150,6 @@ TEST_CASE("of many equal keyword arguments the last wins") {
   CHECK(found[1].value.integer() == 1);
   CHECK(found[39].value.integer() == 2);
   CHECK(found[41].key == "k40");
-}
-
-TEST_CASE("keys reserved for Salt are refused in runner and wheel chunks") {
-  const std::string sentence =
-      "Lowstate chunk 0: the key '__user__' is refused; keys that begin with '__' are reserved for Salt.";
-  CHECK(refusal(runner(R"("__user__": "root")")) == sentence);
-  CHECK(refusal(runner(R"("kwarg": {"__user__": "root"})")) == sentence);
-  CHECK(refusal(runner(R"("arg": [{"__kwarg__": true, "__user__": "root"}])")) == sentence);
 }
 
 TEST_CASE("a call has at most 10000 strings name=value") {

@@ -81,11 +81,6 @@ TEST_CASE("an empty target is accepted and matches no minion") {
         std::string::npos);
 }
 
-TEST_CASE("a keyword of a runner may be empty") {
-  const Read read(R"({"client": "runner", "fun": "a.b", "x": "", "kwarg": {"y": [], "__kwarg__": true}})");
-  CHECK(as_json(read.chunk().master().function.kwargs) == R"({"y": [], "x": ""})");
-}
-
 TEST_CASE("ReadOptions::client overrides the client of chunks") {
   const lowstate::ReadOptions async{.client = Client::local_async};
   const std::string chunks =

@@ -121,11 +121,3 @@ TEST_CASE("an ssh chunk has a roster target and one function") {
   CHECK(test::refusal(R"({"client": "ssh", "tgt": "*", "fun": ["test.ping"], "arg": [[]]})") ==
         "Lowstate chunk 0: 'fun' is a list; the client ssh runs one function.");
 }
-
-TEST_CASE("an ssh chunk accepts expr_form if the interface does") {
-  lowstate::ReadOptions form;
-  form.has_expr_form = true;
-  const Read read(ssh_with(R"("expr_form": "list")"), {}, form);
-  REQUIRE(read.chunks().size() == 1);
-  CHECK(read.local().target.type == lowstate::TargetType::list);
-}

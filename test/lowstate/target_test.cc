@@ -32,13 +32,10 @@ TEST_CASE("each target type has its name") {
   CHECK(name_of(TargetType::pillar_exact) == "pillar_exact");
 }
 
-TEST_CASE("a list target is a list of ids, or a string with commas") {
+TEST_CASE("a list target is a list or a string with commas, and a compound target may be a list") {
   CHECK(list_of(R"("tgt": ["a", "b"], "tgt_type": "list")") == Ids{"a", "b"});
   CHECK(list_of(R"("tgt": "a,,b,", "tgt_type": "list")") == Ids{"a", "b"});
   CHECK(list_of(R"("tgt": "", "tgt_type": "list")").empty());
-}
-
-TEST_CASE("a compound target may be a list of words") {
   CHECK(list_of(R"("tgt": ["a*", "and", "G@os:Debian"], "tgt_type": "compound")") ==
         Ids{"a*", "and", "G@os:Debian"});
 }
@@ -55,32 +52,23 @@ TEST_CASE("a local chunk needs a target") {
         "Lowstate chunk 0: 'tgt' is missing; a local_batch chunk needs 'client', 'tgt' and 'fun'.");
 }
 
-TEST_CASE("a target is a string or a list of strings") {
+TEST_CASE("a target of a wrong type, or of an unknown tgt_type, is refused") {
   CHECK(refusal(with_target(R"("tgt": 5)")) ==
         "Lowstate chunk 0: 'tgt' must be a string or a list of strings; found int.");
   CHECK(refusal(with_target(R"("tgt": ["a", 5], "tgt_type": "list")")) ==
         "Lowstate chunk 0: 'tgt' must be a list of strings; found int.");
-}
-
-TEST_CASE("a list target needs tgt_type list or compound") {
   CHECK(refusal(with_target(R"("tgt": ["a"])")) ==
         "Lowstate chunk 0: 'tgt' is a list, which needs 'tgt_type': 'list' or 'compound'; found 'glob'.");
-}
-
-TEST_CASE("an unknown target type is refused with the known ones") {
   CHECK(refusal(with_target(R"("tgt": "*", "tgt_type": "globe")")) ==
         "Lowstate chunk 0: 'tgt_type' is 'globe'; accepted are glob, pcre, list, grain, grain_pcre, pillar, "
         "pillar_pcre, pillar_exact, nodegroup, range, compound, ipcidr.");
   CHECK(refusal(with_target(R"("tgt": "*", "tgt_type": 1)")) ==
         "Lowstate chunk 0: 'tgt_type' must be a string; found int.");
+  CHECK(refusal(with_target(R"("tgt": "*", "delimiter": 1)")) ==
+        "Lowstate chunk 0: 'delimiter' must be a string; found int.");
 }
 
 TEST_CASE("expr_form is refused by rest_wsgi") {
   CHECK(refusal(with_target(R"("tgt": "*", "expr_form": "glob")")) ==
         "Lowstate chunk 0: 'expr_form' is not accepted; use 'tgt_type'.");
-}
-
-TEST_CASE("a delimiter is a string") {
-  CHECK(refusal(with_target(R"("tgt": "*", "delimiter": 1)")) ==
-        "Lowstate chunk 0: 'delimiter' must be a string; found int.");
 }

@@ -34,23 +34,20 @@ TEST_CASE("yamlify reads YAML 1.1's words for null and booleans") {
   check_stays_text({"y", "n", "tRue", "nUll", "nonesuch"});
 }
 
-TEST_CASE("yamlify reads integers, also of other bases and of any size") {
+TEST_CASE("yamlify reads integers of any base and size, and keeps malformed ones as text") {
   check({{"0", "0"},
          {"-0", "0"},
          {"+3", "3"},
          {"-5", "-5"},
          {"12345678901234567890123", "12345678901234567890123"}});
   check({{"0x1F", "31"}, {"-0x_1", "-1"}, {"0b101", "5"}, {"5 ", "5"}, {"0x00ff", "255"}});
+  check_stays_text({"0xG", "0x", "0b", "0b2", "--5", "+-5", "+", "1_000", "_1", "1_"});
+  check_stays_text({std::string(4301, '9')});
 }
 
 TEST_CASE("yamlify takes leading zeros for decimal digits, as Salt does") {
   check({{"0644", "644"}, {"007", "7"}, {"00", "0"}, {"-010", "-8"}, {"+010", "8"}});
   check_stays_text({"0899", "09", "0_7", "0o17"});
-}
-
-TEST_CASE("yamlify keeps malformed integers as text") {
-  check_stays_text({"0xG", "0x", "0b", "0b2", "--5", "+-5", "+", "1_000", "_1", "1_"});
-  check_stays_text({std::string(4301, '9')});
 }
 
 TEST_CASE("yamlify reads floats, whose exponent needs a point and a sign") {
@@ -96,7 +93,7 @@ TEST_CASE("yamlify reads base 60 numbers, as YAML 1.1 does") {
   check({{"1:2:3:4:5:6:7", "48250962367"}, {"1234567890:30", "74074073430"}});
 }
 
-TEST_CASE("yamlify removes quotes") {
+TEST_CASE("yamlify removes quotes around the whole text only") {
   check({{"'x'", R"("x")"},
          {"\"two\"", R"("two")"},
          {"'it''s'", R"("it's")"},
@@ -104,9 +101,6 @@ TEST_CASE("yamlify removes quotes") {
          {"'5'", R"("5")"}});
   check({{R"("a\nb\x41\u00e9\U0001F600\\\"\t")", "\"a\\nbA\u00e9\U0001F600\\\\\\\"\\t\""}});
   check({{R"("\u20ac\_")", "\"\u20ac\u00a0\""}});
-}
-
-TEST_CASE("yamlify keeps quotes that are not around the whole text") {
   check_stays_text({"'a' b", "\"a\": 1", "'open", "\"open", R"("\q")", R"("\u12")", R"("\uZZZZ")",
                     R"("\ud83d")", R"("\U00110000")", R"("\)"});
 }
@@ -153,21 +147,15 @@ TEST_CASE("yamlify refuses aliases in brackets; elsewhere they are part of a tex
   check({{"[&a 1, 2]", "[1, 2]"}});
 }
 
-TEST_CASE("yamlify keeps other YAML as text") {
+TEST_CASE("yamlify keeps other YAML, and text that YAML would cut, and removes blanks around it") {
   check_stays_text(
       {"a: b", "a:", " a: b ", "- a", "-", "?", "? a", "&a b", "*a", "!x", "|", ">", "@a", "%a", "`a"});
-}
-
-TEST_CASE("yamlify keeps texts that YAML would cut") {
   check_stays_text({"", "   ", "---", "...", "#x", "a #b", "'a' #b", "a\tb", "5\n", "~ #x"});
   check({{"5 #b", "5"}, {"[1] #x", "[1]"}});
-}
-
-TEST_CASE("yamlify removes blanks around plain text") {
   check({{"  a  b ", R"("a  b")"}, {"\u00e9 ", "\"\u00e9\""}});
 }
 
-TEST_CASE("a keyword argument is a name, one equals sign and a value") {
+TEST_CASE("only a name, one equals sign and a value are a keyword argument") {
   const auto pair = [](std::string_view name, std::string_view value) {
     return std::optional(std::pair(name, value));
   };
@@ -176,9 +164,6 @@ TEST_CASE("a keyword argument is a name, one equals sign and a value") {
   CHECK(split_keyword("a=") == pair("a", ""));
   CHECK(split_keyword("\u00e9=1") == pair("\u00e9", "1"));
   CHECK(split_keyword("a=1\n") == pair("a", "1"));
-}
-
-TEST_CASE("other texts are no keyword arguments") {
   for (const std::string_view text :
        {"", "a", "a==1", "1a=2", "=1", "a b=1", "-a=1", ".a=1", "a=1\n2", "a/b=1"}) {
     CAPTURE(text);

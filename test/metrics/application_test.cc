@@ -35,7 +35,7 @@ std::string header(const http::Response& response, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("the format of the metrics is the one that Accept asks for") {
+TEST_CASE("the listener answers GET /metrics in the format of Accept, and refuses other requests") {
   Health health(system_clock());
   const auto application = make_application(std::make_shared<Registry>(), health);
   const auto plain = application(request("/metrics"));
@@ -45,11 +45,7 @@ TEST_CASE("the format of the metrics is the one that Accept asks for") {
       application(request("/metrics", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"));
   CHECK(header(open, "Content-Type") == "application/openmetrics-text; version=1.0.0; charset=utf-8");
   CHECK(open.text().ends_with("# EOF\n"));
-}
 
-TEST_CASE("the listener for metrics answers no other path and no other method") {
-  Health health(system_clock());
-  const auto application = make_application(std::make_shared<Registry>(), health);
   CHECK(application(request("/")).status == Status::not_found);
   CHECK(application(request("/metrics/x")).status == Status::not_found);
   CHECK(application(request("/metrics", "", "POST")).status == Status::method_not_allowed);

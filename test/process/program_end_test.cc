@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <signal.h>
-#include <sys/wait.h>
 
 #include <chrono>
 #include <filesystem>
@@ -15,6 +14,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/eventually.h"
 #include "../support/temp_dir.h"
 #include "rest_fcgi/core/helper_process.h"
 #include "rest_fcgi/process/program.h"
@@ -77,9 +77,7 @@ inline std::set<std::string> children() {
 }
 
 inline bool has_children() {
-  const auto deadline = steady_clock::now() + std::chrono::seconds(10);
-  while (!children().empty() && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(2));
-  return !children().empty();
+  return !test::eventually([] { return children().empty(); }, std::chrono::seconds(10));
 }
 
 inline bool is_alive(const std::string& pid) {
@@ -93,9 +91,7 @@ inline bool is_alive(const std::string& pid) {
 }
 
 inline bool ends_soon(const std::string& pid) {
-  const auto deadline = steady_clock::now() + std::chrono::seconds(20);
-  while (is_alive(pid) && steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(2));
-  return !is_alive(pid);
+  return test::eventually([&] { return !is_alive(pid); });
 }
 
 inline std::string first_line(const std::string& text) {
@@ -112,10 +108,7 @@ inline Ended run_until_line(const std::string& text, milliseconds grace) {
   shown.grace = grace;
   std::stop_source stop;
   const std::jthread stopper([&] {
-    const auto deadline = steady_clock::now() + std::chrono::seconds(20);
-    while (dir.read("said").find('\n') == std::string::npos && steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(milliseconds(2));
-    }
+    test::eventually([&] { return dir.read("said").find('\n') != std::string::npos; });
     stop.request_stop();
   });
   Ended ended = run(shown, stop.get_token());
