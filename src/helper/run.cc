@@ -217,8 +217,8 @@ class Beginning {
   const int report_;
 };
 
-/// The program and all processes that the program starts. If a parent among these processes ends,
-/// rest_fcgi_run becomes the parent of its children. REQUIRES: rest_fcgi_run has one thread and no other
+/// The program and all processes that the program starts. If one of these processes ends before its child
+/// processes, rest_fcgi_run becomes their parent. REQUIRES: rest_fcgi_run has one thread and no other
 /// children.
 class Job {
  public:
