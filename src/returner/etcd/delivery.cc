@@ -174,7 +174,8 @@ class Delivery {
     const std::string jid = jid_of(row.key);
     const auto key_of_field = [&](std::string_view name) { return layout_.field(jid, ret.minion, name); };
     Item item{format("the return of {} to job {}", ret.minion, jid), {}, {}};
-    std::string stamp;  // A placeholder gets an empty stamp, which is less than the stamp of any return.
+    // A placeholder gets an empty stamp, so that every return can replace the placeholder.
+    std::string stamp;
     if (row.is_placeholder) {
       item.write = {EtcdWrite::Unless::exists, key_of_field("return"), {}, {}};
     } else {

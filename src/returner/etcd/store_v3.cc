@@ -263,7 +263,8 @@ std::uint64_t distance(JidKey from, JidKey to) {
 
 constexpr std::uint64_t kFirstWidth = 1'000'000;  // One second in microseconds.
 constexpr std::uint64_t kMostWidth = std::numeric_limits<JidKey>::max();
-constexpr std::size_t kMostLoads = 512;  // If a time span has more loads, the walk uses a shorter time span.
+// If a time span has more loads than this number, the walk uses a shorter time span.
+constexpr std::size_t kMostLoads = 512;
 
 /// Visits the loads of jobs, one time span after another. The number of jobs in a time span determines the
 /// length of the next time span. The walk divides a time span into many small parts, because old versions of
