@@ -102,8 +102,8 @@ Result<std::string> revoke(const config::Settings& settings, std::string_view ea
   const std::string& path = settings.store.path;
   std::shared_ptr<store::Store> store;
   if (settings.engine == config::Engine::salt || !settings.auth.tokens_in_etcd) {
-    // If the store does not exist, `path` is not the path that the service uses. A new store would therefore
-    // have no effect.
+    // Does not create a missing store. The service probably uses another path, so a new store would have no
+    // effect.
     if (::access(path.c_str(), F_OK) != 0) {
       return Error{ErrorKind::configuration,
                    format("store: {}: {}; expected the database of the rest_fcgi service. Set "
