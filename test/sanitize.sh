@@ -17,7 +17,7 @@ if [ "$SAN" = thread ]; then
   parts='load jobs process streams' # threads share data in these tests
 else
   fixed=
-  # These tests send untrusted bytes to sockets, TLS and helper programs.
+  # The tests below send untrusted bytes to sockets, TLS and helper programs.
   parts='fastcgi hostile_bodies http_hostile load mutual_tls pam_helper process rest run_helper streams'
 fi
 wire=

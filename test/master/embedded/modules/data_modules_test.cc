@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `test/wire/test_salt_call.py` compares most of these functions with a real minion.
+// `test/wire/test_salt_call.py` compares most functions of this file with a real minion.
 #include <doctest/doctest.h>
 
 #include "../../../support/execution.h"

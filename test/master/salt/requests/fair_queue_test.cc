@@ -108,7 +108,7 @@ TEST_CASE("asynchronous wheels leave places for other classes") {
   const Place wheel = take(fair_queue, PriorityClass::wheel);
   const Place runner = take(fair_queue, PriorityClass::runner);
   const Place login = take(fair_queue, PriorityClass::login);
-  // These requests occupy all workers of the master but one.
+  // The requests above occupy all workers of the master but one.
   CHECK(is_full(fair_queue, PriorityClass::login));
   fair_queue.stall(slow);
   CHECK_FALSE(is_full(fair_queue, PriorityClass::login));
