@@ -7,7 +7,7 @@
 #include <utility>  // The coroutine headers of Asio in Boost 1.74 need <utility>, but do not include it.
 
 #include <boost/version.hpp>
-#if defined(__clang__) && BOOST_VERSION < 107700  // Boost 1.74 does not detect clang's coroutines.
+#if defined(__clang__) && BOOST_VERSION < 107700  // Boost 1.74 does not detect that clang has coroutines.
 #ifndef BOOST_ASIO_HAS_CO_AWAIT
 #define BOOST_ASIO_HAS_CO_AWAIT
 #endif

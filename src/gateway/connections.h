@@ -60,8 +60,9 @@ class Connections {
   /// Shuts down the connections whose deadline has passed.
   void sweep(SteadyTime now);
 
-  /// Makes space for a new connection if `most` connections are open: closes the connection with the earliest
-  /// stage and the longest wait. Returns false if all connections are in `work`.
+  /// If `most` connections are open, closes one of them to make space for a new connection. Chooses among the
+  /// connections in the earliest stage the connection that has waited longest. Returns false if all
+  /// connections are in the stage `work`.
   [[nodiscard]] bool make_room(std::size_t most);
 
   /// Begins the shutdown: `sweep` closes connections that have waited longer than `kFarewell`.
@@ -80,8 +81,9 @@ class Connections {
  private:
   mutable std::mutex mutex_;
   std::condition_variable one_closed_;
-  std::list<Entry*> open_;  // `mutex_` guards this member.
-  // The number of connections in `open_` that `make_room` closed. `mutex_` guards this member.
+  // `mutex_` guards `open_` and `evicted_`.
+  std::list<Entry*> open_;
+  // The number of connections in `open_` that `make_room` has closed.
   std::size_t evicted_ = 0;
   std::atomic<bool> is_stopping_ = false;
 };

@@ -43,8 +43,8 @@ constexpr unsigned kQuietTicks = 20;
 /// The number of ticks after a slow call in which each call immediately releases the loop of its thread.
 constexpr unsigned kSlowTicks = 20;
 
-/// The loop that this thread runs, or nullptr. `ownership` is the value that the loop's `owner` got when this
-/// thread took the loop.
+/// `running_loop` is the loop that this thread runs, or nullptr. `ownership` is the value that the loop's
+/// `owner` got when this thread took the loop.
 thread_local void* running_loop = nullptr;
 thread_local std::uint64_t ownership = 0;
 
@@ -141,7 +141,8 @@ void ThreadPool::run_loop(Loop& loop, std::unique_lock<std::mutex>& lock) noexce
       log_exception("a connection was dropped after an exception");
     }
   }
-  // Wakes the thread that now runs the loop, so that it continues the operations that this thread has left.
+  // Posts an empty task to wake the thread that now runs the loop. This thread has left operations in the
+  // loop, and the other thread continues these operations.
   log::safely([&loop] { asio::post(loop.context, [] {}); });
   lock.lock();
 }

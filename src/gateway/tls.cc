@@ -42,7 +42,8 @@ struct Files {
           format("{}: ssl_key: {}: every user of this host can read this file, expected a mode such as 0640",
                  options.name, options.ssl_key));
     }
-    // Sets a callback that gives no passphrase. Otherwise OpenSSL would ask for it on a terminal.
+    // Sets a callback that gives no passphrase. Without the callback, OpenSSL would ask for the passphrase on
+    // a terminal.
     SSL_CTX_set_default_passwd_cb(&context, [](char*, int, int, void*) { return -1; });
     if (SSL_CTX_use_PrivateKey_file(&context, options.ssl_key.c_str(), SSL_FILETYPE_PEM) == 1) {
       if (SSL_CTX_check_private_key(&context) == 1) return {};

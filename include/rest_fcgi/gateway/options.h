@@ -69,8 +69,8 @@ struct Options {
   /// The largest number of requests that wait for a thread. A further request gets status 503.
   std::size_t max_waiting = 1024;
   std::size_t max_request_body_size = 1048576;  ///< The largest body of a FastCGI request in bytes.
-  std::chrono::milliseconds receive_timeout{
-      30000};  ///< The longest wait for the next bytes of a FastCGI request.
+  /// The longest wait for the next bytes of a FastCGI request.
+  std::chrono::milliseconds receive_timeout{30000};
   /// The longest wait until the web server reads the next part of a reply.
   std::chrono::milliseconds send_timeout{30000};
   /// The idle time after which a thread beyond `min_threads` ends.

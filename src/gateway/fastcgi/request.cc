@@ -48,13 +48,13 @@ bool FastCgiRequest::receive(http::Environ& environ) {
   // The socket -1 makes FCGX_Accept_r fail instead of accepting another connection.
   FCGX_InitRequest(&libfcgi_, -1, 0);
   libfcgi_.ipcFd = connection_.get();
-  libfcgi_.keepConnection = 1;  // FCGX_Accept_r must not close the connection.
-  libfcgi_.detached = 1;        // libfcgi must not wait for the peer when it closes the connection.
+  libfcgi_.keepConnection = 1;  // With 1, FCGX_Accept_r does not close the connection.
+  libfcgi_.detached = 1;        // With 1, libfcgi does not wait for the peer when it closes the connection.
   if (FCGX_Accept_r(&libfcgi_) != 0) {
     connection_.release();  // Gives up the descriptor, because libfcgi has already closed it.
     return false;
   }
-  // Refuses a request whose variables are incomplete. If they end between two variables, FCGX_Accept_r
+  // Refuses a request whose variables are incomplete. If the data ends between two variables, FCGX_Accept_r
   // succeeds, and only FCGX_GetError reports the mistake.
   if (FCGX_GetError(libfcgi_.in) != 0 || libfcgi_.role != FCGI_RESPONDER) return false;
   is_kept_ = std::exchange(libfcgi_.keepConnection, 1) != 0;

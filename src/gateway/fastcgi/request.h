@@ -36,7 +36,7 @@ class FastCgiRequest {
  public:
   enum class End {
     kept,
-    closed,  ///< The connection is closed, or its owner has to close it.
+    closed,  ///< The connection can have no further request.
     feed,    ///< The head of an event feed was sent. `Streams` has to send the events.
   };
 

@@ -76,7 +76,8 @@ class RequestParser final : public boost::beast::http::basic_parser<true> {
 
   const boost::beast::flat_buffer& input_;
   BodyBudget& budget_;
-  std::optional<Refusal> refusal_;  ///< The refusal by checks that Beast does not make.
+  /// Set if a check of this class refuses the request. An error of Beast does not set this member.
+  std::optional<Refusal> refusal_;
   bool expects_continue_ = false;
   bool is_http_1_0_ = false;
   bool has_host_ = false;

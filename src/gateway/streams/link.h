@@ -101,7 +101,7 @@ class Link {
 
  private:
   Transport transport_;
-  Timer freed_;  ///< Waits for the end of a write, which cancels this timer.
+  Timer freed_;  ///< `wait_until_free` waits for this timer. The end of a write cancels it.
   std::optional<Progress> writing_;
   SteadyTime written_at_ = system_clock().steady();
 };

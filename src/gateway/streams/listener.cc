@@ -29,8 +29,8 @@ constexpr std::size_t kKeptCapacity = 4096;
 websocket::close_reason close_reason(const http::Feed::End& why) {
   websocket::close_reason reason(static_cast<websocket::close_code>(why.code));
   std::size_t size = std::min(why.reason.size(), reason.reason.max_size());
-  while (!is_utf8(std::string_view(why.reason).substr(0, size)))
-    --size;  // The loop ends at size 0, because the empty text is valid UTF-8.
+  // The loop stops at size 0 at the latest, because the empty text is valid UTF-8.
+  while (!is_utf8(std::string_view(why.reason).substr(0, size))) --size;
   reason.reason.assign(why.reason.data(), size);
   return reason;
 }
@@ -74,7 +74,8 @@ void Listener::start() {
   asio::co_spawn(group_.context, talk(), [self = shared_from_this()](const std::exception_ptr& failure) {
     log_end(failure);
     if (failure)
-      self->drop();  // `drop` ends `listen`, which would wait until the peer closes the connection.
+      // `drop` ends `listen`. Without `drop`, `listen` would wait until the peer closes the connection.
+      self->drop();
   });
 }
 
@@ -177,8 +178,8 @@ Task<> Listener::hear_messages() {
     }
     if (feed_) {
       feed_->on_message(text, websocket_->got_text());
-      // Sends the feed's answers before the next read, because this read may answer a close frame and so end
-      // the WebSocket.
+      // Sends the feed's answers before the next read. The next read may get a close frame, and Beast then
+      // sends no more messages.
       has_heard_ = true;
       group_.news.cancel();
       while (has_heard_ && !deadline_) co_await answered_.async_wait(use_task_with(error));

@@ -41,7 +41,8 @@ class Streams::Wakeup {
     const std::lock_guard lock(mutex_);
     if (context_ == nullptr) return;
     asio::post(*context_, [this] {
-      is_asked_ = false;  // Resets the flag before the task runs, so that a call during the task posts again.
+      // Resets the flag before the task runs. A `call` while the task runs then posts the task again.
+      is_asked_ = false;
       task_();
     });
   }
@@ -148,7 +149,7 @@ void Streams::pass() {
   }
   loop_->trim.note_work();
   loop_->group.news.cancel();
-  // This task runs after all listeners that the cancel of `news` has resumed.
+  // The cancel of `news` resumes the listeners. This task runs after all of them and measures their time.
   asio::post(loop_->context, [this, begun] {
     const SteadyTime ended = system_clock().steady();
     if (ended - begun > kQuick) {
@@ -206,7 +207,7 @@ void Streams::wait_for_end(SteadyTime deadline) {
     loop_->group.news.cancel();
     loop_->work.reset();
   });
-  // Waits for the end of the coroutines, because TLS timers in the pool's context refer to the coroutines.
+  // Waits until the coroutines have ended, because TLS timers in the pool's io_context refer to them.
   constexpr std::chrono::milliseconds kStep{2};
   constexpr std::chrono::seconds kEnd{1};
   const SteadyTime end = system_clock().steady() + kEnd;

@@ -26,8 +26,8 @@ namespace rest_fcgi::gateway {
 struct StreamLimits {
   std::chrono::milliseconds blocked{30000};  ///< The longest time in which the peer reads nothing.
   std::size_t rate = 4096;  ///< The least average rate at which the peer reads, in bytes a second.
-  std::chrono::milliseconds keep_alive{
-      15000};  ///< The time without a write before `Feed::keep_alive` is sent.
+  /// The time without a write before `Feed::keep_alive` is sent.
+  std::chrono::milliseconds keep_alive{15000};
   /// The longest time in which a WebSocket's peer sends nothing. After half of this time, the listener sends
   /// a ping.
   std::chrono::milliseconds silence{60000};
