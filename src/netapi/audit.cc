@@ -24,7 +24,7 @@ struct Field {
   [[nodiscard]] std::string_view name() const { return label.substr(1, label.size() - 2); }
 };
 
-/// For each character, whether a value with this character needs no quotes.
+/// Maps each character to whether it needs no quotes in a value.
 constexpr auto kNeedsNoQuotes = [] {
   std::array<bool, 256> plain{};
   for (int c = '!'; c <= '~'; ++c) plain[static_cast<std::size_t>(c)] = c != '"' && c != '\\' && c != '=';
@@ -63,8 +63,8 @@ std::string iso_time(WallTime time) {
 
 using auth::Credentials;
 
-constexpr std::size_t kMaxJoined =
-    512;  // The size in bytes after which no more names are joined. An audit line shows fewer bytes.
+/// The size in bytes after which `joined` adds no more names. An audit line shows fewer bytes of a value.
+constexpr std::size_t kMaxJoined = 512;
 
 template <class List, class Name>
 std::string joined(const List& list, Name name) {

@@ -72,8 +72,8 @@ std::optional<Feed::End> EventFeed::take(std::vector<Part>& parts, std::size_t m
     const auto read = reader_->read(events, most_bytes, wake);
     for (const EventPtr& event : events) {
       add(event, parts);
-      // Each frame has the whole view, and may be large. When the frames have `most_bytes`, the remaining
-      // events together make one frame.
+      // A frame may be large, because it has all minions or all jobs. Each event makes its own frames until
+      // the frames have `most_bytes`. The remaining events share their frames.
       if (frame_bytes < most_bytes) frame_bytes += add_frames(parts);
     }
     add_frames(parts);
@@ -118,7 +118,8 @@ void EventFeed::add(const EventPtr& event, std::vector<Part>& parts) {
   }
 }
 
-/// Adds a frame with the minions or the jobs if they changed. Returns the size of the frames in bytes.
+/// Adds a frame with all jobs if a job changed, and a frame with all minions if a minion changed. Returns the
+/// size of these frames in bytes.
 std::size_t EventFeed::add_frames(std::vector<Part>& parts) {
   if (!view_) return 0;
   std::size_t bytes = 0;
@@ -156,8 +157,8 @@ void EventFeed::ask_for_grains(const std::vector<std::string>& minions) {
 
 void EventFeed::begin() {
   ready_ = true;
-  // Skips events that are older than the client's ready message. Keeps these events if the client resumes, or
-  // if the formatted view got its grains during the handshake.
+  // A new stream skips events that are older than the client's ready message. A resumed stream needs these
+  // events. A formatted view needs them, too, if its grains were read during the handshake.
   if (!resumes_ && setup_.grains == Json()) reader_->skip_to_end();
   if (!view_) return;
   if (setup_.refused) {

@@ -37,9 +37,9 @@ struct FeedFormat {
 
 /// The data that the formatted view needs besides events.
 struct FormattedSetup {
-  /// The reason why the user may not have the view. Absent if the user may.
+  /// The reason why the user may not have the formatted view. Absent if the user may have the view.
   std::optional<std::string> refused{};
-  Json grains;  ///< An object from minion id to grains. If null, the stream requests the grains.
+  Json grains;  ///< A JSON object from minion id to grains. If it is null, the stream requests the grains.
   CallMaster call;
 };
 

@@ -216,7 +216,8 @@ std::variant<Session, Response> session_of_path(const RequestContext& context) {
   return *std::move(session);
 }
 
-/// Returns the session for /events or /ws. The token may be the last part of the path.
+/// Returns the session of the token in the path, such as /ws/TOKEN. If the path has no token, returns the
+/// session of X-Auth-Token or of the cookie.
 Result<Session> listener_session(const RequestContext& context) {
   return context.below.empty() ? request_session(context)
                                : session_with(context, SecretView(context.below.front()));

@@ -109,7 +109,7 @@ UniqueFd open_below(const UniqueFd& folder, const std::string& path) {
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   UniqueFd file(static_cast<int>(::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how)));
   if (file || (errno != ENOSYS && errno != EPERM)) return file;
-  // Without openat2(2), on old kernels and in sandboxes, the code below follows no symbolic link.
+  // Old kernels lack openat2(2), and some sandboxes refuse it. The code below then follows no symbolic link.
   UniqueFd at(::openat(folder.get(), ".", O_PATH | O_CLOEXEC | O_DIRECTORY));
   const std::vector<std::string> parts = parts_of(path);
   for (std::size_t i = 0; at && i < parts.size(); ++i) {

@@ -100,8 +100,8 @@ void FormattedEvents::update_totals(Job& job) {
   jobs_changed_ = true;
 }
 
-/// Sets a minion's return. A too large return becomes null. REQUIRES: the caller calls `update_totals`
-/// afterwards.
+/// Sets a minion's return. A return that is too large becomes null. REQUIRES: the caller calls
+/// `update_totals` afterwards.
 void FormattedEvents::set_answer(Job& job, std::string_view minion, JsonValue answer) {
   const auto written = [&](bool with_value) {
     std::string text;

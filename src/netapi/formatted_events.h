@@ -20,7 +20,8 @@ namespace rest_fcgi::netapi {
 
 /// The differences between the formatted views of rest_cherrypy and rest_tornado.
 struct FormattedStyle {
-  bool minions_are_listed;      ///< Whether the form is `[{"id": M, ...}]`, not `{M: {"id": M, ...}}`.
+  /// Whether the minions are a list `[{"id": M, ...}]` and not an object `{M: {"id": M, ...}}`.
+  bool minions_are_listed;
   bool hears_presence_changes;  ///< Whether `salt/presence/change` changes the view.
   std::string_view end;         ///< The text at the end of a frame.
 };
@@ -50,7 +51,8 @@ class FormattedEvents {
   /// Adds details that the runner `jobs.list_job` returned for a job whose start event was missed.
   void fill_in_job(const std::string& jid, JsonValue listed);
 
-  /// Returns frames with the jobs and the minions that changed since the last call.
+  /// Returns a frame with all jobs if a job changed since the last call, and a frame with all minions if a
+  /// minion changed.
   [[nodiscard]] std::vector<std::string> take_frames();
 
   /// Returns the new minions whose grains are not known yet. Returns each minion only once.

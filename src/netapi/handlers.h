@@ -41,9 +41,9 @@ inline constexpr std::string_view kNoMinions =
     "No minions matched the target. No command was sent, no jid was assigned.";
 
 struct Call {
-  SecretView token{};  ///< The token for all chunks. If empty, each chunk has credentials.
+  SecretView token{};  ///< The token for all chunks. If it is empty, each chunk has its own credentials.
   lowstate::ReadOptions reading{};
-  bool own = false;  ///< Whether this program chose the client and the function.
+  bool own = false;  ///< Whether this program, and not the caller, chose the client and the function.
 };
 
 /// Runs the chunks and returns their results. If a chunk is refused or fails, returns the error response.

@@ -63,7 +63,7 @@ Result<Permit> admit_one(const client::NetapiClient& client, const Chunk& chunk,
   Result<Permit> permit = options.own ? client.admit_own(chunk, options.deadline, before)
                                       : client.admit(chunk, options.deadline, before);
   if (!permit) return permit;
-  // The back end may give the user another name, so the address is checked for this name, too.
+  // A back end may return another user name. The rules for this name must also allow the client's address.
   if (auto may = check(permit->user(), permit->eauth()); !may) return std::move(may).error();
   return permit;
 }
@@ -127,7 +127,8 @@ RunResult run(const client::NetapiClient& client, const std::vector<Permit>& per
 RunResult run_in_parallel(const client::NetapiClient& client, const std::vector<Permit>& permits,
                           AuditTrail& trail) {
   if (permits.size() < 2) return run(client, permits, trail);
-  constexpr std::size_t kThreads = 8;  // The number of threads, including the request's own thread.
+  // The largest number of threads that run the chunks of one request, including the request's own thread.
+  constexpr std::size_t kThreads = 8;
   std::vector<std::optional<Result<client::Reply>>> replies(permits.size());
   std::atomic<std::size_t> gathered = 0;
   std::atomic<std::size_t> next = 0;

@@ -12,8 +12,8 @@
 namespace rest_fcgi::netapi {
 namespace {
 
-/// The page for browsers if the option `app` is not set. The page contains the user's name, because scripts
-/// cannot read the cookie.
+/// The page for browsers if the option `app` is not set. The server writes the user's name into the page,
+/// because the page's script cannot read the session cookie.
 constexpr std::string_view kPage =
 #include "netapi/index_html.h"  // The build makes this C++ header from deploy/index.html.
     ;

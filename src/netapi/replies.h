@@ -47,7 +47,8 @@ struct Completed {
 [[nodiscard]] std::string log_with_reference(log::Level level, std::string_view subject,
                                              std::string_view text);
 
-/// Returns the kind `unavailable` for std::bad_alloc, and `internal` for other exceptions.
+/// Returns an Error of the kind `unavailable` for std::bad_alloc, and of the kind `internal` for any other
+/// exception.
 [[nodiscard]] Error error_of_exception(const std::exception& exception);
 
 /// Logs the error with the client's address. Returns the text for the caller. For an internal error, this

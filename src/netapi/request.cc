@@ -156,7 +156,7 @@ Result<void> read_form(std::string_view text, const BodyRules& rules, JsonDocume
   if (rules.forms_are_lowstate) form.drop_empty();
   static constexpr std::string_view kMaps[] = {"kwarg", "metadata"};
   const auto maps =
-      // In the form of a hook, `metadata` is plain text.
+      // In a form that is sent to a hook, `metadata` is plain text and not YAML.
       std::span(kMaps).first(rules.forms_are_lowstate ? 2 : 1);
   std::string json;
   JsonWriter writer(json);

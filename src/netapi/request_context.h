@@ -34,7 +34,8 @@ struct Dialect {
   bool status_is_text;       ///< Whether the `status` of an error is `404 Not Found` and not 404.
   bool checks_session_last;  ///< Whether the session is checked after the method and the Accept header.
   bool exact_slashes;        ///< Whether an additional slash makes a URL a different URL.
-  bool typed_forms;  ///< The value of `BodyRules::typed_forms`. If false, the query's fields join a form.
+  /// The value of `BodyRules::typed_forms`. If false, the fields of the query are added to a form.
+  bool typed_forms;
   bool text_may_be_no_json;  ///< The value of `BodyRules::text_may_be_no_json`.
   bool login_is_401;         ///< Whether GET /login gets status 401.
   bool strict_logins;        ///< Whether users without permissions cannot log in.
@@ -44,10 +45,11 @@ struct Dialect {
   bool uses_tornado_texts;   ///< Whether some failures get status 200 and the texts of rest_tornado.
   bool jobs_have_info;       ///< Whether /jobs/JID returns `info` with the whole job, and `return`.
   bool started_have_links;   ///< Whether POST /minions returns links to the started jobs.
-  bool overrides_client;     ///< Whether POST /minions runs other clients as `local_async`.
-  bool missing_is_404;       ///< Whether an unknown minion or job gets status 404.
-  bool hooks_have_body;      ///< Whether a hook's event has the raw body, and `query` instead of `get`.
-  bool full_headers;         ///< Whether responses have Allow, Cache-Control, gzip and all CORS headers.
+  /// Whether POST /minions runs chunks of other clients as `local_async`. If false, such chunks are refused.
+  bool overrides_client;
+  bool missing_is_404;   ///< Whether an unknown minion or job gets status 404.
+  bool hooks_have_body;  ///< Whether a hook's event has the raw body, and `query` instead of `get`.
+  bool full_headers;     ///< Whether responses have Allow, Cache-Control, gzip and all CORS headers.
 };
 
 struct RequestContext;

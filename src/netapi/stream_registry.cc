@@ -32,7 +32,7 @@ struct StreamRegistry::TokenGroup {
   master::EventPermit permit;
   std::string end_reason{};
   std::vector<Subscription*> subscriptions{};
-  /// The number of changes of the group, plus the number of checks of the token.
+  /// A number that grows when `poll` has something new: a new permit, the end of the streams, or an answer.
   std::atomic<unsigned> changes{0};
 };
 
@@ -178,8 +178,8 @@ void StreamRegistry::change_and_wake(TokenGroup& group, const std::function<void
   for (const http::Wake& wake : wakes) (*wake)();
 }
 
-/// Checks the token of a group of streams. If the session has ended, ends these streams. Returns false if the
-/// master did not answer.
+/// Checks the token of a group of streams. Ends these streams if the session has ended or if its user may see
+/// no events. Returns false if the master did not answer.
 bool StreamRegistry::check(const client::NetapiClient& client, TokenGroup& group, SteadyTime deadline) {
   const auto end = [&group](const std::string& why) { return [&group, why] { group.end_reason = why; }; };
   if (clock_.wall() >= group.expire) {
@@ -231,7 +231,8 @@ void StreamRegistry::answer(std::unique_lock<std::mutex>& lock) {
   if (client != nullptr && queued.group->end_reason.empty() && !queued.group->subscriptions.empty()) {
     lock.unlock();
     try {
-      // The session is checked before the call, because the master counts a revoked token as a failed login.
+      // Checks the session before `queued.call`, because the master would count a revoked token in this call
+      // as a failed login.
       const SecretView token = queued.group->token;
       if (client->master().session(token, clock_.steady() + kQuestionTimeout)) {
         answer = queued.call(*client, token, queued.chunk);

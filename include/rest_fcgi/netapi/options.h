@@ -25,8 +25,8 @@ inline constexpr std::string_view kModules[] = {"rest_wsgi", "rest_cherrypy", "r
 /// Options of `rest_wsgi`. `rest_cherrypy` and `rest_tornado` have these options, too.
 struct Options {
   lowstate::Options lowstate;
-  auth::TokenLifeRule
-      token_life;  ///< The users that may choose `token_expire`. Values of other users are ignored.
+  /// The users that may choose `token_expire`. The `token_expire` of any other user is ignored.
+  auth::TokenLifeRule token_life;
   std::vector<std::string> eauths;  ///< The back ends in the web page's login form.
   bool audit_as_json = false;       ///< Whether audit lines are JSON objects and not `key=value` text.
   /// The largest body for rest_wsgi in bytes.
@@ -53,8 +53,8 @@ struct RestCherrypyOptions {
   /// other origins get `Access-Control-Allow-Origin: *`. Such pages send their token in a header.
   std::vector<std::string> cors_origin;
   std::optional<ApiAcl> api_acl;  ///< The addresses of each user. Absent if all addresses are allowed.
-  std::vector<std::string>
-      authorized_ips;  ///< The addresses or networks that may send requests. An empty list allows all.
+  /// The addresses or networks that may send requests. An empty list allows all.
+  std::vector<std::string> authorized_ips;
   std::string root_prefix = "/";
   std::string webhook_url = "/hook";
   bool webhook_disable_auth = false;

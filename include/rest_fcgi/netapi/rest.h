@@ -18,8 +18,9 @@ namespace rest_fcgi::netapi {
 /// token of the master, in a cookie or in X-Auth-Token. A whole request is checked before any part of the
 /// request runs.
 ///
-/// The event streams are registered in `streams`. REQUIRES: `streams` uses the same `client`. The front end
-/// sets `rest_fcgi.streams` or `rest_fcgi.websocket` to `1` if it can send event streams or WebSockets.
+/// The event streams are registered in `streams`. REQUIRES: `streams` uses the same `client` as the
+/// application. The front end sets `rest_fcgi.streams` or `rest_fcgi.websocket` to `1` if it can send event
+/// streams or WebSockets.
 ///
 /// Errors: configuration, for a malformed address, network or origin, and for two routes with the same path.
 /// A file that cannot be opened is only logged.
@@ -35,10 +36,10 @@ namespace rest_fcgi::netapi {
                                                           std::shared_ptr<StreamRegistry> streams,
                                                           const Clock& clock);
 
-/// Makes an application that replies as Salt's `rest_wsgi` does: to a POST of lowstate to `/`, with
-/// `{"return": [...]}`. All chunks are
-/// checked before one of them runs. If a chunk fails, `completed` has the results of earlier chunks, and
-/// `partial` has the results of the failed chunk. Without PATH_INFO, the path comes from REQUEST_URI.
+/// Makes an application that replies as Salt's `rest_wsgi` does. A client posts lowstate to `/`, and the
+/// reply is `{"return": [...]}`. All chunks are checked before one of them runs. If a chunk fails,
+/// `completed` has the results of earlier chunks, and `partial` has the results of the failed chunk. Without
+/// PATH_INFO, the path comes from REQUEST_URI.
 [[nodiscard]] http::Application make_rest_wsgi(const Options& options,
                                                std::shared_ptr<const client::NetapiClient> client,
                                                const Clock& clock);

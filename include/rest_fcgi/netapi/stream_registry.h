@@ -29,8 +29,8 @@ namespace rest_fcgi::netapi {
 
 /// The open event streams of all applications. Every half second, a thread asks the master about the token of
 /// each stream. The thread ends a stream if its token was revoked or if its user may no longer see events. If
-/// the master does not answer, a stream continues until its token expires. A second thread runs
-/// `Subscription::call`. The registry outlives a reload of the configuration. Thread-safe.
+/// the master does not answer, a stream continues until its token expires. A second thread runs the calls
+/// that `Subscription::call` queues. The registry outlives a reload of the configuration. Thread-safe.
 class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
  public:
   /// `clock` must outlive this object.
@@ -67,7 +67,8 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
       std::string end_reason;         ///< The reason why the stream ends. Empty if the stream stays open.
       std::vector<Answer> answers{};  ///< The results of finished calls.
     };
-    /// Returns the changes since the last call. The registry calls `wake` after further changes.
+    /// Returns the changes since the last `poll`: a new permit, the end of the stream, or answers. The
+    /// registry calls `wake` after each later change.
     [[nodiscard]] Update poll(const http::Wake& wake);
 
     using Call =
@@ -84,9 +85,10 @@ class StreamRegistry : public std::enable_shared_from_this<StreamRegistry> {
 
     const std::shared_ptr<StreamRegistry> streams_;
     const std::shared_ptr<TokenGroup> group_;
-    unsigned changes_ = 0;         ///< The value of `TokenGroup::changes` at the last `poll`.
-    http::Wake wake_;              // The mutex of `streams_` guards this member.
-    std::vector<Answer> answers_;  // The mutex of `streams_` guards this member.
+    unsigned changes_ = 0;  ///< The value of `TokenGroup::changes` at the last `poll`.
+    // The mutex of `streams_` guards `wake_` and `answers_`.
+    http::Wake wake_;
+    std::vector<Answer> answers_;
   };
 
   /// Registers a stream. Errors: unavailable, if too many streams exist; internal, if no thread can start.
