@@ -34,8 +34,8 @@ class Environ {
   /// Sets a variable from a text `NAME=VALUE`. `equals` is the offset of the equals sign.
   void set(std::string_view variable, std::size_t equals);
 
-  /// The body, or the Error that the application has to answer. Errors: too_large, if the body exceeds
-  /// `max_request_body_size`; malformed, if CONTENT_LENGTH is wrong.
+  /// The body, or an Error for which the application has to return an error response. Errors: too_large, if
+  /// the body exceeds `max_request_body_size`; malformed, if CONTENT_LENGTH is wrong.
   Result<std::string_view> body = std::string_view();
 
  private:
