@@ -129,8 +129,8 @@ class Family {
 
   const Description description_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::vector<std::string>, std::unique_ptr<Metric>, Hash, Equal>
-      series_;  // Maps label values to series. `mutex_` guards this member.
+  // Maps label values to series. `mutex_` guards this member.
+  std::unordered_map<std::vector<std::string>, std::unique_ptr<Metric>, Hash, Equal> series_;
   Metric other_;
   Counter dropped_;
 };
@@ -172,9 +172,10 @@ class Registry {
     return made;
   }
 
+  // `mutex_` guards `entries_` and `collects_`.
   mutable std::mutex mutex_;
-  std::vector<Entry> entries_;                          // `mutex_` guards this member.
-  std::vector<std::function<void(Writer&)>> collects_;  // `mutex_` guards this member.
+  std::vector<Entry> entries_;
+  std::vector<std::function<void(Writer&)>> collects_;
 };
 
 /// Adds the process's own metrics with their standard names, such as `process_open_fds`.
