@@ -29,8 +29,8 @@ char32_t first_character(std::string_view text, std::size_t size) {
   return character;
 }
 
-/// Returns whether a terminal may act on the character: a control character, or one that changes the
-/// direction of text.
+/// Returns whether the character is a control character or changes the direction of text. A terminal acts
+/// on such a character and does not show it.
 bool is_control(char32_t character) {
   const auto is_in = [character](char32_t first, char32_t last) {
     return character >= first && character <= last;

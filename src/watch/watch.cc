@@ -154,7 +154,7 @@ Error reason(const Stream& stream, CURLcode code, const char* message) {
 }  // namespace
 
 Error run(const Options& options, const Secret& token) {
-  // Ctrl-C and a closed pipe end the process.
+  // Unblocks all signals and resets SIGPIPE, so that Ctrl-C and a closed pipe end the process.
   sigset_t none;
   ::sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
