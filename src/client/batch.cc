@@ -75,8 +75,9 @@ class Batch {
   std::size_t started_ = 0;                  ///< The number of started minions at the front of `minions_`.
   std::unordered_set<std::string> at_work_;  ///< The minions that have started and not returned.
   std::size_t window_ = 1;
-  std::deque<SteadyTime> kept_places_;  ///< The times at which more minions can start (`batch_wait`).
-  bool failed_ = false;                 ///< Whether a failure stops the start of further minions.
+  /// For each minion that has returned, the time at which another minion may start (`batch_wait`).
+  std::deque<SteadyTime> kept_places_;
+  bool failed_ = false;  ///< Whether a failure stops the start of further minions.
   Reply reply_;
 };
 

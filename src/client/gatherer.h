@@ -38,7 +38,7 @@ struct Timeouts {
   std::chrono::milliseconds timeout;  ///< The time until `find_job` asks minions about the job.
   /// The time limit for the minions' answers to `find_job`.
   std::chrono::milliseconds gather_job_timeout;
-  /// The time from the start of the job in which syndics may name minions. 0 without syndics.
+  /// The time after the start of the job in which syndics may name minions. 0 without syndics.
   std::chrono::milliseconds syndic_wait{0};
 };
 
@@ -50,7 +50,7 @@ class JobWait {
  public:
   JobWait(std::span<const std::string> minions, Timeouts timeouts, SteadyTime now);
 
-  /// Reports the minions that syndics have named. A syndic is waited for only if `minions` has its id.
+  /// Reports the minions that syndics have named. The caller waits for a syndic only if `minions` has its id.
   void expect(const std::vector<std::string>& minions, const std::vector<std::string>& syndics,
               SteadyTime now);
 
@@ -61,9 +61,9 @@ class JobWait {
   void runs(std::string_view minion, SteadyTime now);
 
   enum class Step {
-    wait,     ///< The caller waits until `due()`.
-    ask,      ///< The caller asks all minions in `waiting()`, and then calls `asked`.
-    give_up,  ///< The caller stops waiting for the minions in `waiting()`.
+    wait,     ///< The caller has to wait until `due()`.
+    ask,      ///< The caller has to ask all minions in `waiting()`, and then to call `asked`.
+    give_up,  ///< The caller has to give up the minions in `waiting()`.
   };
   [[nodiscard]] Step step(SteadyTime now) const;
   [[nodiscard]] SteadyTime due(SteadyTime now) const;
@@ -80,16 +80,17 @@ class JobWait {
   /// Adds a minion to wait for. Returns false if the minion was added before.
   bool add(std::string_view minion, SteadyTime limit);
 
-  std::list<std::string> minions_;  // All minions of the job. The other members point into this list.
+  // All minions of the job. `known_`, `syndics_` and `limits_` point into this list.
+  std::list<std::string> minions_;
   std::unordered_set<std::string_view> known_;  ///< The ids in `minions_`.
-  /// The ids of syndics. A syndic itself is not waited for.
+  /// The ids of syndics. The caller does not wait for a return of a syndic.
   std::unordered_set<std::string_view> syndics_;
   Timeouts timeouts_;
   /// Maps each minion that has not returned to the time at which the wait for this minion ends.
   std::unordered_map<std::string_view, SteadyTime> limits_;
   SteadyTime settled_;   ///< The time after which syndics name no more minions.
-  SteadyTime deadline_;  ///< The end of `timeout`. After a `find_job`, the end of the wait for the answers.
-  bool ask_ = true;      ///< Whether the next step after `deadline_` is to ask the minions (`find_job`).
+  SteadyTime deadline_;  ///< The end of `timeout`. After a `find_job`, the end of the wait for its answers.
+  bool ask_ = true;      ///< Whether the caller has to ask the minions (`find_job`) at `deadline_`.
 };
 
 /// The result of one minion. Borrows from the Gatherer until its next call.
@@ -132,8 +133,8 @@ class Gatherer {
   /// A published job, or a published `find_job` about a job.
   struct Round {
     Active* about;
-    bool is_question;  ///< True for `find_job`, false for a job.
-    /// Receives the returns. The master delivers returns while this object exists.
+    bool is_question;  ///< Whether the round is a `find_job`.
+    /// The receiver of the returns. The master delivers returns as long as the receiver exists.
     std::shared_ptr<master::Addressee> returns;
   };
   struct Message {
@@ -170,14 +171,14 @@ class Gatherer {
   std::vector<Round> rounds_;
   std::list<Active> jobs_;
   std::vector<Active*> active_;     ///< The jobs whose minions the Gatherer still waits for.
-  std::optional<Message> message_;  ///< The last message. A result may point into it.
+  std::optional<Message> message_;  ///< The last message from `inbox_`. A result may point into it.
   std::vector<Arrival> ready_;      ///< The received results.
   std::size_t handed_out_ = 0;  ///< How many results in `ready_` the function `next` has already returned.
   std::optional<Error> too_large_;  ///< The error that follows the results in `ready_`.
 };
 
-/// Sends the question `what` to all minions of a call. Returns the minions that answer yes, in the order of
-/// the answers. Errors: the errors of `Gatherer`.
+/// Publishes the question `what`, such as a ping, to all minions of a call. Returns the minions for whose
+/// answer `is_yes` returns true, in the order of the answers. Errors: the errors of `Gatherer`.
 [[nodiscard]] Result<std::vector<std::string>> find_answering(const Call& call,
                                                               master::Publication::What what,
                                                               bool (*is_yes)(const master::Return& ret));

@@ -102,7 +102,7 @@ Result<Reply> cmd_on(const Call& call, const Publication& publication) {
   const master::Job& job = **published;
   if (job.jid.empty()) return nobody();
   ReturnMap map(job, call.permit.chunk().local().full_return);
-  // The master also counts minions below its syndics as missing.
+  // A master counts minions below its syndics as missing, although these minions can return.
   std::vector<std::string> missing = job.missing;
   std::vector<std::string_view> silent;
   std::optional<Error> failure;
