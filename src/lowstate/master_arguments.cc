@@ -132,7 +132,8 @@ std::optional<std::pair<std::string_view, std::string_view>> split_keyword(std::
   if (end == text.size() || text[end] != '=') return std::nullopt;
   std::string_view value = text.substr(end + 1);
   if (value.starts_with('=')) return std::nullopt;
-  // The `$` in Salt's pattern also matches before a final line feed, so the value ends there.
+  // The `$` in Salt's pattern also matches before a final line feed. The value then ends before this line
+  // feed.
   if (value.ends_with('\n')) value.remove_suffix(1);
   if (value.find('\n') != std::string_view::npos) return std::nullopt;
   return std::pair(text.substr(0, end), value);

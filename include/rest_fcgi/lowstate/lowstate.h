@@ -95,8 +95,8 @@ struct LocalCall {
   std::string_view jid;  ///< The job id that the caller chose. Empty for batches.
   std::optional<JsonValue> metadata;
   BatchSize batch;
-  std::chrono::milliseconds batch_wait{
-      0};                 ///< For local_batch, the delay after a return before the next minion starts.
+  /// For local_batch, the delay after a return before the next minion starts.
+  std::chrono::milliseconds batch_wait{0};
   bool failhard = false;  ///< For local_batch, whether a failure stops the start of further minions.
   bool raw = false;       ///< For local_batch, whether the results are whole events.
   std::size_t subset = 3;
@@ -105,8 +105,8 @@ struct LocalCall {
   std::string_view roster_file;
 };
 
-/// A call of Salt's RunnerClient or WheelClient. Unknown keys of the chunk are keyword arguments and replace
-/// members of `kwarg` with the same name.
+/// A call of Salt's RunnerClient or WheelClient. Each unknown key of the chunk is a keyword argument. It
+/// replaces the member of `kwarg` that has the same name.
 struct MasterCall {
   Function function;
   std::optional<std::chrono::milliseconds> timeout;

@@ -52,7 +52,8 @@ struct Arguments {
 /// `name=value` become keyword arguments. The result borrows from the arguments.
 [[nodiscard]] Arguments sort_arguments(std::span<const JsonValue> args, std::span<const JsonMember> kwargs);
 
-/// Merges members with equal keys as a Python dictionary does: the first position gets the last value.
+/// Merges members with equal keys as a Python dictionary does. The merged member has the position of the
+/// first member and the value of the last member.
 [[nodiscard]] std::vector<JsonMember> merge_equal_keys(const std::vector<JsonMember>& members);
 
 /// Parses the value of an argument `name=value` as Salt does (salt.utils.args.yamlify_arg). Malformed YAML
