@@ -39,7 +39,8 @@ class SpawnAttributes {
     ::sigfillset(&all);
     ::posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, socket, STDOUT_FILENO);
-    // The child keeps only its three standard files. Some libraries open files without O_CLOEXEC.
+    // Closes all files of the child except its three standard files, because some libraries open files
+    // without O_CLOEXEC.
     ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);

@@ -226,7 +226,7 @@ class JsonDocument::Builder {
     return append(*kind, token);
   }
 
-  /// Adds the node of a scalar, or of the start of an array or object.
+  /// Adds the node of a value or key. The node of an array or object comes before the nodes of its content.
   bool append(JsonValue::Kind kind, std::string_view text) {
     if (document_.nodes_.size() >= limits_.max_values) {
       return fail(format("More than {} values and keys", limits_.max_values), last_);

@@ -70,7 +70,8 @@ class Sink {
   }
 
   std::atomic<int> fd_;
-  int files_ = -1;  // The descriptor of the log file. `opening` guards it, `path_` and `reported_`.
+  // The descriptor of the log file. The mutex `opening` guards `files_`, `path_` and `reported_`.
+  int files_ = -1;
   std::string path_;
   SteadyTime reported_{};
 };

@@ -30,7 +30,7 @@ void keep_memory() noexcept {
 void trim_memory() noexcept {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  // Calls free(3) to trim this thread's arena, because malloc_trim(3) trims only the end of the main arena.
+  // Calls free(3) to shorten this thread's arena, because malloc_trim(3) shortens only the main arena.
   ::mallopt(M_TRIM_THRESHOLD, kTrimTrigger);
   void* volatile block = std::malloc(kTrimTrigger);
   std::free(block);
