@@ -161,7 +161,8 @@ Error with_place(Error error, const Settings& settings) {
   std::size_t longest = 0;
   for (const auto& [path, place] : settings.places) {
     const std::string whole = path + std::string(kBetween);
-    // A message may name a key without its sections, so each shorter form of a path is compared.
+    // A message may name a key without its sections, such as `listen` for `rest_fcgi: listen`. The loop
+    // therefore also compares the path without its first sections.
     for (std::string_view key = whole; !key.empty();
          key.remove_prefix(key.find(kBetween) + kBetween.size())) {
       if (key.size() <= longest || !error.message.starts_with(key)) continue;

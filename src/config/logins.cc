@@ -49,7 +49,7 @@ class RuleReader {
   }
 
  private:
-  /// Reads each item of a list. Reads another value as one item. An empty list is a mistake.
+  /// Reads each item of a list. Reads a value that is not a list as one item. An empty list is a mistake.
   template <class Part, class ReadOne>
   std::vector<Part> read_each(const Node& node, const std::string& path, std::string_view expected,
                               const ReadOne& read_one) {

@@ -114,7 +114,7 @@ Result<Node> read_map(const std::string& path) {
   // An empty file, or a file with only comments, counts as an empty map.
   if (root->is(Kind::null)) root->kind = Kind::map;
   if (!root->is(Kind::map)) {
-    // The message does not show the value, because the value may be a secret whose key is missing.
+    // The message does not show the value. The value may be a secret that the user wrote without its key.
     return mistake_at(root->place, format("found {}, expected a map of keys such as timeout: 5",
                                           root->is(Kind::list) ? "a list" : "one value"));
   }
@@ -126,7 +126,7 @@ thread_local std::vector<std::pair<std::string, int>> unread_folders;
 
 int note_unread_folder(const char* path, int error) {
   if (error == EACCES) unread_folders.emplace_back(path, error);
-  return 0;  // With 0, glob(3) continues after a folder that it cannot read.
+  return 0;  // After the result 0, glob(3) continues with the next folder.
 }
 
 /// Returns the files that match `pattern`, sorted by name. Sets `unread_folders`.

@@ -224,7 +224,8 @@ void Reader::log_level(std::string_view key, log::Level& value) {
   if (level) {
     value = *level;
   } else {
-    // Refuses "off". Salt logs everything for the boolean `off`, and only errors for the text.
+    // Refuses `off`, because Salt logs everything for the boolean `off`, but only errors for the text
+    // `"off"`.
     const bool is_off = is_false(*node) || named_boolean(*node) == false;
     unexpected(*node, key, format("{}{}", is_off ? "quiet for no log, or another of " : "", kLogLevels));
   }
@@ -324,8 +325,8 @@ bool is_host(std::string_view host) {
   constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_";
   if (host.find(':') != std::string_view::npos)
     return http::Addresses::is_address(host.substr(0, host.find('%')));
-  // The resolver reads a name as an IPv4 address if the part after the last dot is a number.
-  // If the host has no dot, npos + 1 is 0.
+  // The resolver reads a name as an IPv4 address if the part after the last dot is a number. Without a dot,
+  // rfind returns npos, and npos + 1 is 0, so the whole host is checked.
   const bool is_number = only_digits(host.substr(host.rfind('.') + 1));
   return is_number ? http::Addresses::is_address(host) : !host.empty() && only_of(host, kLetters);
 }

@@ -44,7 +44,7 @@ class Findings {
     if (!first_) first_ = std::move(mistake);
   }
 
-  /// Reports the mistake that the node `found` is not the value that the text `expected` describes.
+  /// Reports the mistake `found X, expected Y`. X describes the node `found`, and Y is the text `expected`.
   void unexpected(const Node& found, std::string_view key, std::string_view expected) {
     add(found.place, key, format("found {}, expected {}", describe(found), expected));
   }
@@ -123,7 +123,7 @@ class Reader {
     note_start_key(key, value.count());
   }
 
-  /// Reads an option. `parse` returns std::nullopt for a wrong value, and the mistake then shows `expected`.
+  /// Reads an option. If `parse` returns std::nullopt, reports a mistake with the text `expected`.
   template <class Value, class Parse>
   void read(std::string_view key, Value& value, std::string_view expected, const Parse& parse) {
     if (const Node* node = this->value(key)) {

@@ -41,7 +41,8 @@ struct CommandLine {
     show_help
   };
   Action action = Action::serve;
-  std::string config;  ///< The value of `--config`, or of SALT_MASTER_CONFIG, or /etc/salt/master.
+  /// The value of `--config`. Without `--config`, the value of SALT_MASTER_CONFIG or /etc/salt/master.
+  std::string config;
   std::optional<std::string> listen;    ///< The address in `--listen`, which replaces the configured address.
   std::optional<log::Level> log_level;  ///< The level in `--log-level`, which replaces the configured level.
   std::string eauth;  ///< The back end for make_token and revoke. If empty, revoke uses all back ends.
@@ -65,7 +66,7 @@ enum class Engine { embedded, salt };
 
 /// The netapi modules that answer requests, with their paths and ports.
 struct FrontEnds {
-  bool are_named = false;  ///< Whether `rest_fcgi: netapi` is set, so that modules may have ports.
+  bool are_named = false;  ///< Whether `rest_fcgi: netapi` is set. Without this key, no module has a port.
   std::vector<netapi::Module> served{netapi::Module::rest_wsgi};
   /// The module for each FastCGI path. Only the path `/` ends with a slash.
   std::vector<std::pair<std::string, netapi::Module>> mounts{{"/", netapi::Module::rest_wsgi}};
@@ -89,7 +90,7 @@ struct Settings {
   log::Options log;
   gateway::Options gateway;
   FrontEnds front_ends;
-  netapi::Options netapi;  ///< The options of rest_wsgi, which the other modules have, too.
+  netapi::Options netapi;  ///< The options of rest_wsgi. The member `common` of the other modules is a copy.
   netapi::RestCherrypyOptions rest_cherrypy;
   netapi::RestTornadoOptions rest_tornado;
   netapi::StreamLimits streams;
@@ -108,10 +109,11 @@ struct Settings {
   /// The keys that take effect only at start, with their values.
   std::vector<std::pair<std::string, std::string>> start_keys;
 
-  /// Returns these settings without databases, for `--check-config` and `--explain`, which any user may run.
+  /// Returns these settings without databases, because users without access to the databases may run
+  /// `--check-config` and `--explain`.
   [[nodiscard]] Settings without_files() &&;
 
-  /// Returns these settings without job caches, for `--mk-token`, which stores a token.
+  /// Returns these settings without job caches, because `--mk-token` stores only a token.
   [[nodiscard]] Settings without_jobs() &&;
 };
 
@@ -126,7 +128,8 @@ struct Settings {
 /// failure when it opens its file.
 void make_cachedir(const Settings& settings);
 
-/// Adds a warning about a rule that only a real master understands. `mistake` is `FILE:LINE: KEY: TEXT`.
+/// Adds a warning about a rule of `external_auth` that only a real master understands. `mistake` is
+/// `FILE:LINE: KEY: TEXT`.
 void leave_to_master(std::string_view mistake, Settings& settings);
 
 /// Checks that this process can serve the Salt master of this host. Errors: configuration with advice, if
@@ -159,7 +162,8 @@ Result<void> write_first_setup(const FirstSetup& setup);
 [[nodiscard]] std::string summary(const Settings& settings, const CommandLine& command_line,
                                   std::string_view event_bus = {}, std::string_view hooks = {});
 
-/// Returns the line of `--check-config` about a rule that matches nothing. Shows the most similar of `names`.
+/// Returns the line of `--check-config` about `text`, a part of a rule in `external_auth` that matches
+/// nothing. Proposes the most similar of `names` if one of them resembles `text`.
 [[nodiscard]] std::string idle_rule_line(std::string_view place, std::string_view text, std::string_view what,
                                          const std::vector<std::string>& names);
 
