@@ -63,7 +63,8 @@ Result<void> check_clients(JsonValue chunks, const std::vector<Client>& enabled)
   return {};
 }
 
-/// Returns whether a form has several fields `fun`. It is then unknown which function gets the arguments.
+/// Returns whether a form has several fields `fun`. Such a form does not say which function gets the
+/// arguments.
 bool has_two_functions(const RequestContext& context) {
   const auto fun = context.body.value.find("fun");
   return context.body.media == Media::form && fun && fun->is(JsonValue::Kind::array);
