@@ -126,7 +126,8 @@ void read_tls(Reader& from, etcd::Options& options) {
   from.absolute_path("etcd.client_key", options.client_key);
   require(from, "etcd.client_cert", "etcd.client_key");
   require(from, "etcd.client_key", "etcd.client_cert");
-  require(from, "etcd.client_cert", "etcd.ca");  // Salt connects without TLS if `etcd.ca` is missing.
+  // Without `etcd.ca`, Salt connects without TLS and ignores the certificate of the client.
+  require(from, "etcd.client_cert", "etcd.ca");
 }
 
 void read_encoding(Reader& from, Profile& profile) {
