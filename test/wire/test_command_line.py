@@ -69,10 +69,13 @@ def test_every_mistake_has_file_and_line(master):
     assert f"warning:  {path}:2: etcd.ca: /nosuch: cannot be read: No such file" in checked.stdout
 
 
-def test_a_master_that_does_not_run_gives_no_token_and_explains_no_rule(master, directory):
+def test_a_master_that_does_not_run_gives_no_token_no_event_bus_and_explains_no_rule(master, directory):
     path = master(f"{{sock_dir: {directory}, cachedir: {directory}, ret_port: 1, rest_fcgi: {{engine: salt}}}}")
     made = daemons.run("--config", path, "--mk-token", "pam:fred", stdin="secret\n")
     assert (made.returncode, made.stdout) == (70, "")
     assert made.stderr == "rest_fcgi: Salt Master is not available.\n"
     explained = daemons.run("--config", path, "--explain", "alice", "test.ping", "*")
     assert explained.returncode == 78 and "--explain" in explained.stderr and "engine: salt" in explained.stderr
+    checked = daemons.run("--config", path, "--check-config")
+    (events,) = re.findall(r"^events: +(.*)", checked.stdout, re.MULTILINE)
+    assert checked.returncode == 0 and f"{directory}/master_event_pub.ipc: No such file" in events and "this user can" not in events

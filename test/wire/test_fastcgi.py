@@ -32,3 +32,8 @@ def test_cve_2023_20897_cve_2017_14696_cve_2025_23016_malformed_records_stop_no_
         answer = fastcgi.talk(daemon.address, fastcgi.request(BODY))
         assert answer.status == 200 and json.loads(answer.body) == {"return": [{"ms-0": True}]}, what
     assert daemon.running
+
+
+def test_fcgi2_issue_13_64_kib_of_headers_are_accepted(daemon):
+    headers = {f"HTTP_X_{number}": "v" * 1000 for number in range(64)}
+    assert fastcgi.talk(daemon.address, fastcgi.request(BODY, **headers)).status == 200

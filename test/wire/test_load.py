@@ -8,6 +8,7 @@ import pytest
 from support import fastcgi
 from support.api import local
 from support.daemon import SANITIZED, merge
+from support.jobs import call
 from support.process import TIMEOUT, sent, wait_until
 from support.rest import api_of, serving
 
@@ -19,7 +20,7 @@ def in_parallel(count, function):
 
 
 @pytest.mark.skipif(bool(SANITIZED), reason="a sanitizer uses more memory")
-def test_two_thousand_requests_use_less_than_110_megabytes(start):
+def test_cve_2012_6687_two_thousand_requests_use_less_than_110_megabytes_and_are_answered(start):
     """The limit is for a program that is compiled with optimization."""
     daemon = start({"rest_fcgi": {"max_threads": 2500, "shutdown_timeout": 0}})
     request = fastcgi.request(json.dumps([local("test.sleep", tgt="ms-0", arg=[600])]).encode())
@@ -27,8 +28,11 @@ def test_two_thousand_requests_use_less_than_110_megabytes(start):
     # 2000 threads have a request each, and 256 threads run jobs.
     wait_until(lambda: int(daemon.status("Threads")) >= 2256, "2000 requests are in flight", 4 * TIMEOUT)
     assert resident(daemon) < 107_000
+    assert call(daemon.address, local("test.ping", tgt="ms-0")) == [{"ms-0": True}]
+    assert call(daemon.address, local("saltutil.kill_all_jobs", tgt="ms-0"))
     for connection in connections:
-        connection.close()
+        connection.settimeout(8 * TIMEOUT)
+    assert [fastcgi.receive(connection).status for connection in connections] == [200] * 2000
 
 
 def test_parallel_calls_keep_the_identity_of_their_users(start, front, tmp_path):

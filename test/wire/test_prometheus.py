@@ -68,3 +68,15 @@ def test_prometheus_reads_the_metrics_that_alerts_and_dashboard_name(prometheus)
     assert ping["value"][1] == "1"
     rules = [rule for group in get("rules")["groups"] for rule in group["rules"]]
     assert len(rules) == ALERTS.read_text().count("- alert:") and all(rule["health"] != "err" for rule in rules)
+
+
+def test_the_dashboard_has_the_form_of_grafana():
+    dashboard = json.loads(DASHBOARD.read_text())
+    assert dashboard["schemaVersion"] >= 36 and dashboard["title"] and dashboard["uid"]
+    panels = dashboard["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    for panel in panels:
+        assert panel["type"] in ("row", "stat", "timeseries") and panel["title"]
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24 and place["h"] > 0
+        assert panel["type"] == "row" or all(target["refId"] and target["expr"] for target in panel["targets"])

@@ -4,12 +4,13 @@
 import concurrent.futures
 import json
 import signal
+import socket
 
 import pytest
 
-from support.api import CRED, JSON, local
+from support.api import CRED, JSON, Api, local
 from support.daemon import merge
-from support.process import TIMEOUT, wait_until
+from support.process import TIMEOUT, free_port, wait_until
 from support.rest import WAYS_IN, api_of, login, running, serving, session
 
 
@@ -77,6 +78,27 @@ def test_requests_of_one_session_run_in_parallel(api, token, tmp_path):
     assert [reply.ret for reply in replies] == [[{"ms-0": ""}]] * 4
 
 
+def test_the_java_client_logs_in_calls_and_logs_out(api):
+    """The requests are those of SUSE's Java library salt-netapi-client."""
+    java = {"Accept": "application/json", "Content-Type": "application/json; charset=UTF-8"}
+
+    def send(path, value, **headers):
+        return api.request("POST", path, value if isinstance(value, str) else json.dumps(value), {**java, **headers})
+
+    (about,) = send("/login", {"username": "saltdev", "password": "x", "eauth": "file"}).ret
+    assert all(isinstance(perm, str) for perm in about["perms"])
+    token = {"X-Auth-Token": about["token"]}
+    call = {"client": "local", "tgt": ["ms-0", "ms-1"], "tgt_type": "list", "fun": "test.arg", "arg": ["a"], "kwarg": {"b": 1}}
+    call |= {"metadata": {"who": "java"}, "timeout": 10, "gather_job_timeout": 5}
+    assert [ret["args"] for ret in send("/", [call], **token).ret[0].values()] == [["a"]] * 2
+    job = send("/", [{**call, "client": "local_async", "batch": "1"}], **token).ret[0]
+    assert len(job["jid"]) == 20 and set(job["minions"]) == {"ms-0", "ms-1"}
+    finger = send("/", [{"client": "wheel", "fun": "key.finger", "match": "ms-0"}], **token).ret[0]
+    assert finger["data"]["success"] and set(finger["data"]["return"]["minions"]) == {"ms-0"}
+    assert send("/logout", "", **token).ret == "Your token has been cleared"
+    assert send("/", [call], **token).status == 401
+
+
 def test_a_reload_keeps_the_application_of_each_port(start):
     closed, tornado = serving(authorized_ips=["192.0.2.1"]), serving("rest_tornado")
     changes = merge(merge(closed, tornado), {"rest_fcgi": {"netapi": ["rest_cherrypy", "rest_tornado"]}})
@@ -93,6 +115,13 @@ def test_a_reload_keeps_the_application_of_each_port(start):
 
     reload("rest_tornado", log="netapi: found no rest_cherrypy")
     reload("rest_tornado", "rest_wsgi", "rest_cherrypy", log="configuration reread")
+
+
+def test_rest_tornado_listens_on_all_addresses_by_default(start):
+    port = free_port()
+    start({"rest_fcgi": {"netapi": ["rest_tornado"]}, "rest_tornado": {"port": port, "disable_ssl": True}})
+    for address in ["127.0.0.1"] + ["::1"] * socket.has_ipv6:
+        assert get(Api(address, port), "/").status == 200
 
 
 def test_the_access_log_has_one_line_per_request_and_follows_a_rotation(start, front, directory):

@@ -6,9 +6,10 @@ import types
 
 import pytest
 from support.api import local
-from support.daemon import LONG
+from support.daemon import LONG, SANITIZED, merge
 from support.jobs import Clients, call, runner
 from support.process import wait_until
+from support.rest import api_of, login, serving, session
 
 SECONDS = 20 if LONG else 2
 
@@ -16,11 +17,14 @@ SECONDS = 20 if LONG else 2
 @pytest.fixture
 def four(start, directory):
     """Four processes with one `cachedir`. A client sends jobs to each process."""
-    daemons = [start({"cachedir": str(directory / "cache")}) for _ in range(4)]
+    both = {"cachedir": str(directory / "cache"), "rest_fcgi": {"netapi": ["rest_wsgi", "rest_cherrypy"]}}
+    served = [merge(serving(), both) for _ in range(4)]
+    daemons = [start(one) for one in served]
     load = [Clients(1) for _ in daemons]
     for clients, daemon in zip(load, daemons):
         clients.aim_at(daemon.address)
-    yield types.SimpleNamespace(daemons=daemons, addresses=[daemon.address for daemon in daemons], load=load)
+    addresses = [daemon.address for daemon in daemons]
+    yield types.SimpleNamespace(daemons=daemons, addresses=addresses, apis=list(map(api_of, served)), load=load)
     for clients in load:
         clients.stop()
 
@@ -37,6 +41,20 @@ def test_each_of_four_processes_finds_every_job_once(four):
         assert set(answered) <= jobs.keys()
         said = [argument for job in jobs.values() if job["Function"] == "test.arg" for argument in job["Arguments"]]
         assert words <= set(said)
+
+
+def test_a_logout_takes_effect_in_all_processes_within_a_second(four):
+    kept, ended = login(four.apis[0]), login(four.apis[0])
+
+    def statuses(token):
+        return [api.request("GET", "/minions/ms-0", headers=session(token)).status for api in four.apis]
+
+    assert statuses(kept) == statuses(ended) == [200] * 4
+    assert four.apis[1].request("POST", "/logout", headers=session(ended)).status == 200
+    began = time.monotonic()
+    wait_until(lambda: statuses(ended) == [401] * 4, "all processes refuse the token")
+    assert time.monotonic() - began < (5 if SANITIZED else 2)
+    assert statuses(kept) == [200] * 4
 
 
 def test_every_process_lists_and_kills_the_jobs_of_all(four):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Slow clients behind a web server do not delay another client. 500 clients send slowly, read slowly or disconnect.
-The same on the HTTP port is in test_http_hostile.py.
+"""Slow clients do not delay another client. 500 clients send slowly, read slowly or disconnect.
 
 The test compares the request rate of the other client with and without slow clients.
 On an idle machine (REST_FCGI_QUIET) the rate falls by at most a tenth."""
@@ -12,23 +11,31 @@ import time
 
 import pytest
 from support import apache as apaches
-from support.api import CRED, JSON, local
+from support.api import CRED, JSON, Api, local
 from support.daemon import QUIET, ROOT, merge
+from support.nginx import certificate
+from support.rest import api_of, serving
 from support.slow_peers import slow_clients
 
 TURNS, EACH = (10, 100) if QUIET else (4, 10)
 BODY = json.dumps([local("test.ping", tgt="ms-0")])
 OVER_FASTCGI = {"rest_fcgi": {"netapi": ["rest_cherrypy"]}}
 (APACHE_LIMITS,) = re.findall(r"```apache\n(.*?)```", (ROOT / "apache/README.md").read_text(), re.DOTALL)
-NAMES = ["nginx", "apache", "mod_fcgid"] if QUIET else ["nginx", "mod_fcgid"]
+NAMES = ["http", "https", "nginx", "apache", "mod_fcgid"] if QUIET else ["http", "https", "nginx", "mod_fcgid"]
 # mod_fcgid has 64 processes with one request each. A slow reader occupies a process while a large reply is sent.
 FEWER = {"mod_fcgid": {"heads": 230, "bodies": 230, "readers": 30, "hanging_up": 10}}
 
 
 @pytest.fixture(params=NAMES)
 def front_end(request, directory, start, front, keep):
-    """Starts a responder behind a web server. Returns the name of the web server and the Api."""
+    """Starts a responder with a port or behind a web server. Returns the name of the front end and the Api."""
     name, home = request.param, directory / "apache"
+    if name in ("http", "https"):
+        certificate(directory)
+        tls = {"disable_ssl": False, "ssl_crt": str(directory / "cert.pem"), "ssl_key": str(directory / "key.pem")}
+        served = serving(**(tls if name == "https" else {}))
+        start(served)
+        return name, Api("127.0.0.1", api_of(served).port, ca=directory / "cert.pem" if name == "https" else None)
     if name == "nginx":
         return name, front(start(OVER_FASTCGI))
     if name == "mod_fcgid":
@@ -54,7 +61,7 @@ def test_slow_clients_do_not_slow_other_clients(front_end, capsys):
     name, api = front_end
     turn(api)
     without = turns(api)
-    with slow_clients(api.port, CRED, **FEWER.get(name, {})):
+    with slow_clients(api.port, CRED, tls=bool(api.ca), **FEWER.get(name, {})):
         beside = turns(api)
     after = turns(api)
     rate = beside / statistics.median([without, after])

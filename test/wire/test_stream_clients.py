@@ -48,6 +48,12 @@ def test_websocket_clients_receive_every_event_in_order(rest, path, client):
 
 
 @CHERRYPY
+@pytest.mark.parametrize("path", ["/ws", "/ws/{token}"])
+def test_ws4py_receives_every_event_in_order(rest, path):
+    assert ran("ws4py", rest.ways["http"], path) == list(range(COUNT))
+
+
+@CHERRYPY
 @pytest.mark.parametrize("way_in", ["fastcgi", "http"])
 def test_curl_prints_events_at_once(rest, way_in, tmp_path):
     api = rest.ways[way_in]
@@ -92,6 +98,20 @@ return await new Promise((resolve) => {
   };
 });
 """
+WEB_SOCKET = LOGIN + """
+await login();
+const socket = new WebSocket(location.origin.replace("http", "ws") + "/ws"), heard = [];
+return await new Promise((resolve) => {
+  socket.onopen = () => socket.send("websocket client ready");
+  socket.onmessage = (message) => {
+    if (message.data === "server received message") return fire();
+    const number = numberOf(message.data.replace(/^data: /, ""));
+    if (number !== null) heard.push(number);
+    if (number === 19) post("/logout", {});
+  };
+  socket.onclose = (event) => resolve([heard, event.code, event.wasClean]);
+});
+"""
 
 
 def run(browser, script):
@@ -103,6 +123,12 @@ def run(browser, script):
 def test_an_event_source_receives_every_event_and_ends_with_the_logout(rest, way_in, browser):
     browser.open(f"http://127.0.0.1:{rest.ways[way_in].port}/")
     assert run(browser, EVENT_SOURCE) == [list(range(20)), 20]
+
+
+@CHERRYPY
+def test_a_web_socket_receives_every_event_and_is_closed_by_the_logout(rest, browser):
+    browser.open(f"http://127.0.0.1:{rest.ways['http'].port}/")
+    assert run(browser, WEB_SOCKET) == [list(range(20)), 4401, True]
 
 
 STRANGER = """

@@ -27,7 +27,6 @@ CALLS, EVENTS, FIRE, NETAPI, RULES, ETCD_RETURNER = (
 )
 API = ["cherrypy"]
 MORE = {series: API for series in SERIES} | {SERIES[0]: [*API, "etcd3-py", "python-etcd"]}
-WS4PY = "ws4py==0.6.0"
 HYPOTHESIS = "hypothesis==6.140.2"
 TIMEOUT = 1200  # seconds, because a package index can be slow
 NEWEST = bool(os.environ.get("REST_FCGI_NEWEST_SALT"))
@@ -175,10 +174,6 @@ def _beside(salt, *words):
     return found(words[-1].replace("==", "-"), lambda folder: pip(salt / "bin/python", *wanted, folder, *words))
 
 
-def ws4py(salt):
-    return there(_beside(salt, "--no-deps", WS4PY))
-
-
 def hypothesis(salt):
     return there(_beside(salt, HYPOTHESIS))
 
@@ -206,7 +201,7 @@ def main():
     for series in sys.argv[1:]:
         try:
             folder = installed(series, fresh=NEWEST)
-            print(f"  SALT    {folder}, {ws4py(folder).name}", flush=True)
+            print(f"  SALT    {folder}", flush=True)
         except Unavailable as reason:
             print(f"  SALT    there is no {series} here: {reason}", flush=True)
 

@@ -2,10 +2,11 @@
 """Receives events of a salt-api as the manuals of Salt and of the clients show. Prints the received numbers.
 
 usage: stream_client.py CLIENT URL PATH COUNT, with the Python of foreign_clients.py
-CLIENT is pepper, websockets or websocket-client. PATH may contain {token}."""
+CLIENT is pepper, websockets, websocket-client or ws4py. PATH may contain {token}."""
 
 import asyncio
 import json
+import queue
 import sys
 import threading
 
@@ -13,6 +14,7 @@ import pepper
 import requests
 import websocket
 import websockets
+import ws4py.client.threadedclient
 
 READY = "websocket client ready"
 HOOKS = "/hook/of/a/client"
@@ -106,11 +108,27 @@ async def by_websockets(session, url, path, count):
     return numbers
 
 
+def by_ws4py(session, url, path, count):
+    header = [("X-Auth-Token", session.auth["token"])]
+    socket = ws4py.client.threadedclient.WebSocketClient(url.replace("http", "ws", 1) + path, headers=header)
+    texts, closed = queue.SimpleQueue(), queue.SimpleQueue()
+    socket.received_message = lambda message: texts.put(str(message))
+    socket.closed = lambda code, reason=None: closed.put(code)
+    socket.connect()
+    socket.send(READY)
+    assert texts.get(timeout=60) == "server received message"
+    in_background(session, count)
+    numbers = heard(iter(lambda: texts.get(timeout=60), None), count)
+    socket.close(1000, "bye")
+    assert closed.get(timeout=60) == 1000
+    return numbers
+
+
 def main(client, url, path, count):
     session = pepper.Pepper(url)
     token = session.login("saltdev", "x", "file")["token"]
     path = path.replace("{token}", token)
-    by = {"pepper": by_pepper, "websocket-client": by_websocket_client, "websockets": by_websockets}[client]
+    by = {"pepper": by_pepper, "websocket-client": by_websocket_client, "websockets": by_websockets, "ws4py": by_ws4py}[client]
     numbers = by(session, url, path, int(count))
     numbers = asyncio.run(numbers) if asyncio.iscoroutine(numbers) else numbers
     print(json.dumps(numbers))
