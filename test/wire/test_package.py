@@ -244,7 +244,7 @@ def pepper(host, *words):
     return re.sub(r"\b20\d{18}\b|\d{4}-\d\d-\d\dT[\d:.]+", "JID or time", text)
 
 
-def test_it_replaces_a_running_salt_api(salt_api):
+def test_it_replaces_a_running_salt_api_and_an_upgrade_fails_no_request(salt_api):
     host = salt_api
     calls = [["*", "test.ping"], ["*", "test.arg", "a", "b=c"], ["--client=runner", "manage.up"]]
     wait_until(lambda: '"ret": true' in pepper(host, *calls[0]), f"the minion answers: {pepper(host, *calls[0])}", 4 * TIMEOUT)
@@ -254,6 +254,20 @@ def test_it_replaces_a_running_salt_api(salt_api):
     wait_until(lambda: status_of(host) == "200", "rest_fcgi answers")
     assert [pepper(host, *call) for call in calls] == before, said(host)
     assert (state(host, "salt-api"), state(host, "rest_fcgi-salt")) == ("inactive", "active")
+
+    process = host.run("systemctl", "show", "-P", "MainPID", "rest_fcgi-salt")
+    with asking(host) as some_more:
+        some_more()
+        apt(host, "install", "--reinstall", "/srv/rest-fcgi.deb")
+        some_more()
+    assert host.run("systemctl", "show", "-P", "MainPID", "rest_fcgi-salt") not in (process, "0")
+    assert pepper(host, *calls[0]) == before[0]
+
+    changed = LINE + "rest_cherrypy: {port: 8001, host: 127.0.0.1, disable_ssl: true}\n"
+    host.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(changed)
+    host.run("systemctl", "restart", "rest_fcgi-salt")
+    wait_until(lambda: status_of(host, URL.replace("8000", "8001")) == "200", "the service answers on the new port")
+    assert status_of(host).startswith("000")
 
 
 def test_without_the_line_the_service_names_it(salt_api):
@@ -278,3 +292,25 @@ def test_with_a_master_of_another_user_the_service_names_the_drop_in(salt_api):
     finally:
         drop_in.unlink()
         salt_api.run("systemctl", "daemon-reload")
+
+
+def test_while_the_master_does_not_run_requests_get_503_and_the_log_says_what_to_do(salt_api):
+    salt_api.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(LINE)
+    salt_api.run("systemctl", "stop", "salt-master", "salt-api")
+    salt_api.run("systemctl", "start", "rest_fcgi-salt")
+    assert "systemctl start salt-master" in said(salt_api)
+    wait_until(lambda: status_of(salt_api) == "200", "the service answers")
+    assert "503" in pepper(salt_api, "*", "test.ping")
+
+
+def test_with_another_process_on_the_port_the_log_names_salt_api(salt_api):
+    salt_api.outside("/etc/salt/master.d/rest_fcgi.conf").write_text(LINE)
+    salt_api.run("systemctl", "stop", "salt-api")
+    salt_api.run("systemd-run", "--unit=other", "python3", "-m", "http.server", "--bind", "127.0.0.1", "8000")
+    try:
+        wait_until(lambda: status_of(salt_api) == "200", "the other process has the port")
+        salt_api.run("systemctl", "start", "rest_fcgi-salt", check=False)
+        wait_until(lambda: state(salt_api, "rest_fcgi-salt") == "failed", "the service has failed")
+        assert "systemctl disable --now salt-api" in said(salt_api)
+    finally:
+        salt_api.run("systemctl", "stop", "other")
