@@ -87,7 +87,7 @@ TEST_CASE("a sdb:// reference is a mistake") {
 
 TEST_CASE("a publisher_acl_blacklist is a warning, since it is not enforced") {
   check_message(warning_of("timeout: 5\npublisher_acl_blacklist:\n  users: [root]\n"),
-                "master:3: publisher_acl_blacklist: is not enforced");
+                "master:3: publisher_acl_blacklist: this key has no effect");
   CHECK(settings_of("publisher_acl_blacklist: {}\n").warnings.empty());
 }
 

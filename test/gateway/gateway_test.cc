@@ -137,7 +137,7 @@ TEST_CASE("a request whose application throws is answered with 500, and the next
     CHECK(reply.body.empty());
   }
   CHECK(client.request(post("fine", {}, true)).body == "fine");
-  CHECK(server.log().has("the request is answered with 500: std::bad_alloc"));
-  CHECK(server.log().has("the request is answered with 500: std::logic_error"));
+  CHECK(server.log().has("500 after an exception: std::bad_alloc"));
+  CHECK(server.log().has("500 after an exception: std::logic_error"));
   CHECK(!server.log().has("secret text"));
 }

@@ -38,7 +38,7 @@ TEST_CASE("a malformed address is named in the error") {
     const auto made = Addresses::make({bad});
     REQUIRE_MESSAGE(!made, bad);
     CHECK(made.error().kind == ErrorKind::configuration);
-    CHECK(made.error().message.starts_with("'" + std::string(bad) + "' is no address"));
+    CHECK(made.error().message.starts_with("found '" + std::string(bad) + "', expected an address"));
   }
 }
 
